@@ -86,6 +86,8 @@ export function readConfig(env: Environment) {
     },
     /** Where to report a vulnerability, in /.well-known/security.txt. */
     securityContact: values.SECURITY_CONTACT ?? null,
+    /** Where the button of a referral link's page leads; `{code}` stands for the link's code. Null: the page has no button. */
+    storefrontUrl: values.STOREFRONT_URL ?? null,
     workerQueues: values.WORKER_QUEUES,
     /** The shards that a worker process serves. Null means all. */
     workerShards: values.WORKER_SHARDS ?? null,

@@ -122,6 +122,13 @@ export const environment = z.object({
     .refine((token) => token === OPS_OFF || token.length >= 16, `must be at least 16 characters long, or ${OPS_OFF}`)
     .optional(),
   SECURITY_CONTACT: z.url({ protocol: /^(mailto|https)$/, error: "must begin with mailto: or https:" }).optional(),
+  STOREFRONT_URL: z
+    .string()
+    .refine(
+      (url) => /^https:\/\/[^\s/?#{}]+[/?#]\S*\{code\}/.test(url) && URL.canParse(url),
+      "must be an https: address with {code} after its host, like https://shop.example.com/r/{code}",
+    )
+    .optional(),
   OPS_WRITABLE: z.enum(["true", "false"]).default("false"),
   OPS_DATABASE_URL: databaseUrl.optional(),
   SWEEP_INTERVAL_MS: integer(100, 600_000).default(5_000),

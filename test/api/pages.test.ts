@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
+import { html } from "../../src/http/pages/html.ts";
+import { qrCode } from "../../src/http/pages/qr-code.ts";
 import { inSeconds, makeOffer, makeReferral, offerBatch, reservationVouchers } from "../support/marketplace.ts";
 import { appendPending } from "../support/pending-events.ts";
 import { startApi, startApiUnready } from "../support/service.ts";
@@ -323,6 +325,39 @@ describe("the landing page", () => {
   });
 });
 
+describe("the marketplace in a browser", () => {
+  it("the marketplace's page has the listings of the JSON for an anonymous user, page by page, with hostile names escaped", async () => {
+    for (let one = 1; one <= 3; one += 1) {
+      const offer = await makeOffer(servers.db, one, { audience: one === 3 ? "ReferrerOnly" : "OpenToAll" });
+      await servers.db.query("UPDATE products SET name = $2 WHERE id = $1", [offer.productId, `<i>"${one}"\u202e`]);
+    }
+    const seen: string[] = [];
+    for (let path: string | undefined = "/marketplace/listings?limit=2"; path !== undefined; ) {
+      const { listings } = JSON.parse((await open(path, "*/*")).text);
+      const { status, headers, text } = await open(path);
+      expect(status).toBe(200);
+      expect(isPage(headers)).toBe(true);
+      expect(headers.get("content-security-policy")).toContain("default-src 'none'");
+      const shown = [...text.matchAll(/<h2><bdi>(.*?)<\/bdi> from <bdi>(.*?)<\/bdi>/g)].map(([, name]) => name);
+      const names = listings.map(({ productName }: { productName: string }) => html`${productName}`.markup);
+      expect(shown).toEqual(names);
+      for (const { available } of listings) expect(text).toContain(`<dt>Available</dt><dd>${available}</dd>`);
+      seen.push(...shown.map(String));
+      path = /rel="next" href="([^"]+)"/.exec(text)?.[1]?.replaceAll("&#38;", "&");
+    }
+    expect(seen.filter((name) => name.startsWith("&#60;i&#62;"))).toHaveLength(3);
+    expect((await open("/marketplace/listings?limit=0")).status).toBe(400);
+  });
+
+  it("the marketplace's page is limited per address, like its JSON", async () => {
+    const limited = await startApi(servers, { RATE_LIMIT_RPS: "1" });
+    const request = () => fetch(`${limited.url}/marketplace/listings`, { headers: { accept: BROWSER } });
+    const answers = await Promise.all(Array.from({ length: 40 }, request));
+    expect(answers.map(({ status }) => status)).toContain(429);
+    await limited.close();
+  });
+});
+
 describe("an unknown address", () => {
   it("answers browsers with a page that leads on, and programs with JSON, both with 404", async () => {
     for (const path of ["/nowhere", "/partner", "/r/a/b", "/%00", "/<script>"]) {
@@ -405,6 +440,18 @@ describe("a referrer's link in a browser", () => {
     const json = await open(`/r/${code}`, "*/*");
     expect(json.status).toBe(404);
     expect(JSON.parse(json.text)).toMatchObject({ code: "not_found" });
+  });
+
+  it("a referrer's link leads to the storefront with its code, and has the QR code of its own address", async () => {
+    const { code } = await makeReferral(servers.db, await makeOffer(servers.db, 1));
+    const { text } = await open(`/r/${code}`);
+    expect(text).toContain(qrCode(`https://vouchers.test/r/${code}`).markup);
+    expect(text).not.toContain('class="button"');
+    const withShop = await startApi(servers, { STOREFRONT_URL: "https://shop.test/claim?link={code}&from={code}" });
+    const page = await fetch(`${withShop.url}/r/${code}`, { headers: { accept: BROWSER } });
+    const href = `https://shop.test/claim?link=${code}&#38;from=${code}`;
+    expect(await page.text()).toContain(`<a class="button" href="${href}">Continue to shop.test</a>`);
+    await withShop.close();
   });
 
   it("shows the validUntil of the vouchers that a claim gives, not of a batch with none left", async () => {

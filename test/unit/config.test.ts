@@ -116,6 +116,7 @@ it("the configuration takes every value that it is given", () => {
       MISS_LIMIT_PER_MINUTE: "0",
       TRUST_PROXY: "10.0.0.0/8, 2001:db8::1",
       CORS_ORIGINS: "https://shop.example, http://localhost:5173,http://[::1]:8080",
+      STOREFRONT_URL: "https://shop.example/r?c={code}",
       LOG_LEVEL: "warn",
       WORKER_CONCURRENCY: "8",
       WORKER_QUEUES: "seal",
@@ -132,6 +133,7 @@ it("the configuration takes every value that it is given", () => {
     rateLimitRps: 50,
     missLimitPerMinute: 0,
     trustProxy: ["10.0.0.0/8", "2001:db8::1"],
+    storefrontUrl: "https://shop.example/r?c={code}",
     corsOrigins: ["https://shop.example", "http://localhost:5173", "http://[::1]:8080"],
     logLevel: "warn",
     workerConcurrency: 8,
@@ -232,6 +234,14 @@ it.each<[name: string, ...values: string[]]>([
   ["OPS_TOKEN", "fifteen letters", "OFF", "on"],
   ["OPS_WRITABLE", "1", "yes", "TRUE"],
   ["OPS_DATABASE_URL", "mysql://db/vouchers"],
+  [
+    "STOREFRONT_URL",
+    "https://shop.example/r",
+    "http://shop.example/{code}",
+    "https://{code}.example/",
+    "https://[/{code}",
+    "javascript:alert({code})",
+  ],
   ["WORKER_QUEUES", "redeem,mail", ",", "all", "redeem seal"],
 ])("the configuration does not start with a bad %s, and names it", (name, ...values) => {
   for (const value of values) {

@@ -1,6 +1,7 @@
 import type { LinkOffer } from "../../services/marketplace/view-link.ts";
 import { type Html, html } from "./html.ts";
 import { layOut, SANDBOX_NOTICE, type Site } from "./layout.ts";
+import { qrCode } from "./qr-code.ts";
 import { MINUTES, renderTime } from "./time.ts";
 
 const STATES: Record<LinkOffer["state"], { badge: Html; sentence: string }> = {
@@ -15,30 +16,41 @@ const STATES: Record<LinkOffer["state"], { badge: Html; sentence: string }> = {
   },
 };
 
-/** The public page of a referrer's link: what it offers, and how to claim it. */
-export function renderLinkPage(site: Site, code: string, { product, state, validUntil, sandbox }: LinkOffer): Html {
+/** The public page of a referrer's link: what it offers, and how to claim it. `storefrontUrl` is where its button leads, if it has one. */
+export function renderLinkPage(
+  site: Site & { storefrontUrl: string | null },
+  code: string,
+  { product, state, validUntil, sandbox }: LinkOffer,
+): Html {
   const { productName, brand, retailPriceUsd, benefitMonths } = product;
   const address = `${site.baseUrl}/r/${encodeURIComponent(code)}`;
+  const storefront = site.storefrontUrl?.replaceAll("{code}", encodeURIComponent(code)) ?? null;
   const { badge, sentence } = STATES[state];
   return layOut(site, {
     title: `${productName} from ${brand}`,
     description: `A free voucher for ${productName} from ${brand}.`,
-    main: html`<h1>${productName} from ${brand}</h1>
+    main: html`<h1><bdi>${productName}</bdi> from <bdi>${brand}</bdi></h1>
 ${sandbox ? SANDBOX_NOTICE : null}
-<p class="lead">A referrer of ${brand} shares this link with you. With it you get a voucher for free.</p>
+<p class="lead">A referrer of <bdi>${brand}</bdi> shares this link with you. With it you get a voucher for free.</p>
 <dl class="facts">
 <div><dt>Now</dt><dd>${badge} ${sentence}</dd></div>
 <div><dt>Worth</dt><dd>${USD.format(retailPriceUsd)}</dd></div>
-${benefitMonths === 0 ? null : html`<div><dt>Lasts</dt><dd>${benefitMonths === 1 ? "1 month" : `${benefitMonths} months`}</dd></div>`}
+${benefitMonths === 0 ? null : html`<div><dt>Lasts</dt><dd>${renderMonths(benefitMonths)}</dd></div>`}
 ${validUntil === null ? null : html`<div><dt>Use it by</dt><dd>${renderTime(validUntil, MINUTES)}</dd></div>`}
 </dl>
+${storefront === null ? null : html`<p><a class="button" href="${storefront}">Continue to ${new URL(storefront).host}</a></p>`}
 <section aria-labelledby="how">
 <h2 id="how">How to claim</h2>
 <ol class="how">
-<li>Sign in to the app or shop in which you collect vouchers of ${brand}.</li>
+<li>Sign in to the app or shop in which you collect vouchers of <bdi>${brand}</bdi>.</li>
 <li>Open this link there, or enter its code: <code>${code}</code></li>
 <li>The voucher is yours. If you claim again, you get the same one.</li>
 </ol>
+</section>
+<section aria-labelledby="carry">
+<h2 id="carry">On your phone</h2>
+<p>Point your phone's camera at this code to open this page there.</p>
+${qrCode(address)}
 </section>
 <section aria-labelledby="programs" class="fine">
 <h2 id="programs">For the app</h2>
@@ -48,4 +60,9 @@ ${validUntil === null ? null : html`<div><dt>Use it by</dt><dd>${renderTime(vali
   });
 }
 
-const USD = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD" });
+/** The duration of a benefit. */
+export function renderMonths(months: number): string {
+  return months === 1 ? "1 month" : `${months} months`;
+}
+
+export const USD = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD" });
