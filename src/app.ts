@@ -12,6 +12,7 @@ import { mountOperatorPages } from "./http/ops/mount-operator-pages.ts";
 import { mountPages } from "./http/pages/mount-pages.ts";
 import { offerPage } from "./http/pages/offer-page.ts";
 import { pageHeaders } from "./http/pages/page-headers.ts";
+import { mountPortal } from "./http/portal/mount-portal.ts";
 import { logRoutes } from "./http/routes/log.ts";
 import type { ApiContext } from "./open-api.ts";
 
@@ -38,6 +39,7 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint[] = ENDP
   for (const route of logRoutes(ctx)) mount(app, route);
   mountDashboard(app, ctx);
   mountOperatorPages(app, ctx);
+  mountPortal(app, ctx);
   mountReference(app, ctx, endpoints);
   app.use(pageHeaders, offerPage(ctx.config), limitAddress(ctx), unknownPath);
   app.use(errorHandler);

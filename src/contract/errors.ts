@@ -105,6 +105,11 @@ export const ERRORS = {
     "The browser sent a change to the operator pages or the queue dashboard on behalf of a page of another site",
     "This request was sent from a page of another site.",
   ),
+  portal_needs_read_key: describe(
+    403,
+    "The portal takes keys for people: with the scope `voucher.read` and without `voucher.redeem`. This key is another one",
+    "The portal needs an API key that can read and not redeem. Ask the operator for one with voucher.read and without voucher.redeem (voucherctl key create --org ID --scope voucher.read), and restart the browser to sign in with it.",
+  ),
   referrers_only: describe(
     403,
     "Only users with an active referrer contract with the brand can claim or buy these vouchers, and the caller has none",

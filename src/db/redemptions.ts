@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { Confirmation } from "../domain/redeem.ts";
-import { boolean, integer, numeric, orNull, outerJoined, type Row, text, timestamptz } from "./columns.ts";
+import { bigint, boolean, integer, numeric, orNull, outerJoined, type Row, text, timestamptz } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
 import {
   columnsOf,
@@ -58,6 +58,16 @@ const LAST_REDEMPTION = {
   priceUsd: numeric,
 };
 
+const REDEMPTION_SUM = {
+  day: text,
+  productId: text,
+  productName: text,
+  keyId: text,
+  keyLabel: orNull(text),
+  redemptions: bigint,
+  cents: bigint,
+};
+
 const CLOSED = { closedUntil: timestamptz, trustedAt: orNull(timestamptz) };
 
 export const sql = loadStatements(new URL("./redemptions.sql", import.meta.url), {
@@ -69,6 +79,7 @@ export const sql = loadStatements(new URL("./redemptions.sql", import.meta.url),
   select_redemptions: LISTED_REDEMPTION,
   insert_redemptions: {},
   select_last_redemptions: LAST_REDEMPTION,
+  sum_redemptions: REDEMPTION_SUM,
   find_redemption_of_voucher: REDEMPTION_OF_VOUCHER,
   lock_references: { n: integer },
   find_references: {
@@ -205,6 +216,14 @@ export function selectLastRedemptions(
 ): Promise<LastRedemption[]> {
   const values = [organizationId, before?.redeemedAt ?? null, before?.voucherId ?? "", limit];
   return readRows(db, sql.select_last_redemptions, values);
+}
+
+/** How many redemptions of a day (`YYYY-MM-DD`, UTC), a product and a key there are, and their value in cents. */
+export type RedemptionSum = Row<typeof REDEMPTION_SUM>;
+
+/** The sums of an organization's redemptions at or after `from` and before `to`, in order of days. */
+export function sumRedemptions(db: Queryable, organizationId: string, from: Date, to: Date): Promise<RedemptionSum[]> {
+  return readRows(db, sql.sum_redemptions, [organizationId, from, to]);
 }
 
 /** What the first read of an attempt has seen of the ends of its reference. */

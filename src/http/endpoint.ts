@@ -211,7 +211,7 @@ export function respondText(handler: (request: Request, response: Response) => P
   };
 }
 
-/** Sends the handler's parts as CSV, as they are read, if the caller prefers it. The connection breaks when a part cannot be read. */
+/** Sends the handler's parts as CSV if the caller prefers it. */
 function respondCsv(
   handler: (
     request: Request,
@@ -221,11 +221,18 @@ function respondCsv(
   return async (request, response, next) => {
     response.vary("Accept");
     if (request.accepts(["json", "csv"]) !== "csv") return next();
-    const { headers, parts } = await handler(request, response);
-    response.set({ ...headers, "Cache-Control": "no-store", "Content-Type": CSV });
-    if (request.method === "HEAD") response.end();
-    else await pipeline(Readable.from(parts), response).catch(() => response.destroy());
+    await sendCsv(response, await handler(request, response));
   };
+}
+
+/** Sends parts of CSV as they are read. The connection breaks when a part cannot be read. */
+export async function sendCsv(
+  response: Response,
+  { headers, parts }: { headers: Record<string, string>; parts: AsyncIterable<string> },
+): Promise<void> {
+  response.set({ ...headers, "Cache-Control": "no-store", "Content-Type": CSV });
+  if (response.req.method === "HEAD") response.end();
+  else await pipeline(Readable.from(parts), response).catch(() => response.destroy());
 }
 
 /** The media type of CSV. */

@@ -22,6 +22,7 @@ const OUTSIDE_CODES: Partial<Record<ErrorCode, string>> = {
   missing_password: "the dashboard",
   wrong_password: "the dashboard",
   cross_site: "the dashboard",
+  portal_needs_read_key: "the portal",
 };
 
 describe("the API's description", () => {

@@ -38,6 +38,17 @@ const OUTSIDE_ROUTES: Record<(typeof OUTSIDE)[number]["address"], { path: string
   "/favicon.ico": [{ path: "/favicon.ico", methods: ["GET"] }],
   "/robots.txt": [{ path: "/robots.txt", methods: ["GET"] }],
   "/.well-known/security.txt": [{ path: "/.well-known/security.txt", methods: ["GET"] }],
+  "/portal": [
+    "",
+    "/redemptions",
+    "/redemptions.csv",
+    "/orders/:externalRef",
+    "/orders/:externalRef/receipt",
+    "/webhooks",
+  ].map((path) => ({
+    path: `/portal${path}`,
+    methods: ["GET"],
+  })),
   "/ops": [
     { path: "/ops", methods: ["GET"] },
     { path: "/ops/vouchers", methods: ["GET"] },
@@ -93,7 +104,9 @@ beforeAll(async () => {
       ASSETS.referenceScript.fileName,
     ],
     userTokens: [await signUser(issuer, "hostile-user"), await signUser(issuer, "another-user")],
-    operator: `Basic ${Buffer.from(`operator:${OPS_TOKEN}`).toString("base64")}`,
+    signIns: [OPS_TOKEN, readOnly.key].map(
+      (password) => `Basic ${Buffer.from(`someone:${password}`).toString("base64")}`,
+    ),
   };
   process.stdout.write(`fuzzing with FUZZ_SEED=${seed} FUZZ_RUNS=${runs}\n`);
 });

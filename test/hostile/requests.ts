@@ -18,8 +18,8 @@ export interface KnownValues {
   /** Codes, tickets and ids of everything. */
   names: readonly string[];
   userTokens: readonly string[];
-  /** The Authorization header for the dashboard. */
-  operator: string;
+  /** The Authorization headers for the dashboard and the portal. */
+  signIns: readonly string[];
 }
 
 /** Encodes a request that asks to close the connection. */
@@ -263,7 +263,7 @@ function anyHeaders(known: KnownValues): fc.Arbitrary<[string, string][]> {
     {
       weight: 4,
       arbitrary: fc
-        .constantFrom(...known.userTokens.map((value) => `Bearer ${value}`), known.operator)
+        .constantFrom(...known.userTokens.map((value) => `Bearer ${value}`), ...known.signIns)
         .map((value) => [["Authorization", value]] as [string, string][]),
     },
     fc.constant([] as [string, string][]),

@@ -30,6 +30,7 @@ export const OUTSIDE = [
   { address: "/favicon.ico", because: "the icon, where browsers look for it" },
   { address: "/robots.txt", because: "what crawlers may read" },
   { address: "/.well-known/security.txt", because: "RFC 9116" },
+  { address: "/portal", because: "the pages for people of partners" },
   { address: "/ops", because: "the operators' pages and dashboard" },
 ] as const;
 

@@ -2,6 +2,7 @@ import type { NextFunction, Request, RequestHandler, Response } from "express";
 import { AppError } from "../../contract/errors.ts";
 import { markSandbox } from "../../contract/fields.ts";
 import type { Scope } from "../../domain/api-keys.ts";
+import type { RateLimiter } from "../../limits/rate-limiter.ts";
 import type { ApiContext } from "../../open-api.ts";
 import type { Caller } from "../../services/auth/caller.ts";
 import type { Access } from "../access.ts";
@@ -58,36 +59,57 @@ const LIMIT_OF_SCOPE = {
   "voucher.webhook": "read",
 } as const satisfies Record<Scope, string>;
 
-/**
- * Admits a request whose `X-Api-Key` is known (else 401), is bound to an organization (403), may be used from the caller's address (403),
- * has the scope (401) and is within its limit (429), checked in this order. Failed authentications count against a limit of the
- * caller's address.
- */
-function authenticate(ctx: Pick<ApiContext, "keys" | "limits">, scope: Scope): RequestHandler {
+/** Admits a request whose `X-Api-Key` is a key with the scope (else 401), in the order of {@link admitKey}. */
+function authenticate(ctx: KeyDeps, scope: Scope): RequestHandler {
   const limiter = ctx.limits[LIMIT_OF_SCOPE[scope]];
+  const assertScopes = (scopes: ReadonlySet<string>) => {
+    if (!scopes.has(scope)) throw new AppError("missing_scope", `This API key lacks the scope ${scope}.`);
+  };
   return async (request: Request, response: Response, next: NextFunction) => {
-    const secret = request.get("x-api-key");
-    if (secret === undefined || secret === "") {
-      await consumeRefusalLimit(ctx, request, response);
-      throw new AppError("missing_key");
-    }
-    const key = await ctx.keys.authenticate(secret, () => assertRefusalsLeft(ctx, request, response));
-    if (key === null) {
-      await consumeRefusalLimit(ctx, request, response);
-      throw new AppError("unknown_key");
-    }
-    response.locals.keyId = key.id;
-    if (key.organizationId === null) throw new AppError("key_without_organization");
-    response.locals.organizationId = key.organizationId;
-    if (!key.allows(request.ip ?? "")) throw new AppError("address_not_allowed");
-    if (!key.scopes.has(scope)) throw new AppError("missing_scope", `This API key lacks the scope ${scope}.`);
-    await consumeRateLimit(response, limiter, key.id);
-    response.locals.caller = { keyId: key.id, organizationId: key.organizationId, sandbox: key.sandbox };
+    await admitKey(ctx, request, response, { secret: request.get("x-api-key"), assertScopes, limiter });
     next();
   };
 }
 
-function callerOf(response: Response): Caller {
+type KeyDeps = Pick<ApiContext, "keys" | "limits">;
+
+/**
+ * Admits a request whose key is known (else 401), is bound to an organization (403), may be used from the caller's address (403), has the
+ * scopes that `assertScopes` wants and is within its limit (429), checked in this order. Failed authentications count against a limit of the
+ * caller's address. Sets the caller, and returns the key's scopes. `howToSend` replaces the sentence for a missing key.
+ */
+export async function admitKey(
+  ctx: KeyDeps,
+  request: Request,
+  response: Response,
+  by: {
+    secret: string | undefined;
+    assertScopes: (scopes: ReadonlySet<string>) => void;
+    limiter: RateLimiter | null;
+    howToSend?: string;
+  },
+): Promise<ReadonlySet<string>> {
+  if (by.secret === undefined || by.secret === "") {
+    await consumeRefusalLimit(ctx, request, response);
+    throw by.howToSend === undefined ? new AppError("missing_key") : new AppError("missing_key", by.howToSend);
+  }
+  const key = await ctx.keys.authenticate(by.secret, () => assertRefusalsLeft(ctx, request, response));
+  if (key === null) {
+    await consumeRefusalLimit(ctx, request, response);
+    throw new AppError("unknown_key");
+  }
+  response.locals.keyId = key.id;
+  if (key.organizationId === null) throw new AppError("key_without_organization");
+  response.locals.organizationId = key.organizationId;
+  if (!key.allows(request.ip ?? "")) throw new AppError("address_not_allowed");
+  by.assertScopes(key.scopes);
+  await consumeRateLimit(response, by.limiter, key.id);
+  response.locals.caller = { keyId: key.id, organizationId: key.organizationId, sandbox: key.sandbox };
+  return key.scopes;
+}
+
+/** The caller that the key of this request stands for. */
+export function callerOf(response: Response): Caller {
   const { caller } = response.locals;
   if (caller === undefined) throw new Error("the route does not authenticate partners");
   return caller;

@@ -18,7 +18,7 @@ import {
 } from "./operator-frame.ts";
 
 /** Why an endpoint is disabled, as a sentence. */
-const REASONS: Record<WebhookDisabledReason, string> = {
+export const REASONS: Record<WebhookDisabledReason, string> = {
   partner: "The partner disabled it.",
   operator: "An operator disabled it; only an operator can enable it.",
   gone: "It answered 410. The partner can enable it again.",

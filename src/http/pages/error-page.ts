@@ -17,13 +17,19 @@ const HEADING_OF: Partial<Record<ErrorCode, string>> = {
   not_logged_yet: "Not in the log yet",
 };
 
-/** The page of an error. Its message and request id are those that a JSON response has in `error` and `requestId`. */
-export function renderErrorPage(site: Site, refusal: AppError, status: number, requestId: string): Html {
+/** The page of an error, below `top`. Its message and request id are those that a JSON response has in `error` and `requestId`. */
+export function renderErrorPage(
+  site: Site,
+  refusal: AppError,
+  status: number,
+  requestId: string,
+  top: Html | null = null,
+): Html {
   const isUnknownVoucher = refusal.code === "entity_not_found";
   const heading = HEADING_OF[refusal.code] ?? HEADINGS[status] ?? "Something went wrong";
   return layOut(site, {
     title: heading,
-    main: html`<p class="eyebrow">${status}</p>
+    main: html`${top}<p class="eyebrow">${status}</p>
 <h1>${heading}</h1>
 <p class="lead">${refusal.message}${refusal.code === "not_logged_yet" ? " This page looks again by itself." : null}</p>
 ${isUnknownVoucher ? html`<p><a href="${site.basePath}${CHECK_PATH}">Check another voucher</a></p>` : null}

@@ -26,6 +26,7 @@ ${card(`${basePath}/docs`, "API reference", "Every request, response and error, 
 ${card(`${basePath}/openapi.json`, "OpenAPI document", "The same for programs, to generate a client from.")}
 ${card(`${basePath}${PACKAGES_PATH}/`, "Packages", "A typed client, a check of your own client, and a verifier of receipts.")}
 ${card(`${basePath}/readyz`, "Health", "Whether the service and its servers are up.")}
+${card(`${basePath}/portal`, "Portal", "For people of a partner: redemptions, sums and receipts. Requires an API key that can only read.")}
 ${ops.token === null ? null : card(`${basePath}/ops`, "Operator pages", "Find a voucher, an organization's redemptions and batches.")}
 ${ops.token === null ? null : card(`${basePath}/ops/queues`, "Queue dashboard", "For operators. Requires the operations token.")}
 </ul>

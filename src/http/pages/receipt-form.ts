@@ -1,10 +1,10 @@
 import { type Html, html } from "./html.ts";
 
-/** The form that check-receipt.js shows and handles. `advice` says where the policy comes from; `policy` is prefilled. */
-export function renderReceiptForm(advice: Html, policy = ""): Html {
+/** The form that check-receipt.js shows and handles. `advice` says where the policy comes from; `policy` and `receipt` are prefilled. */
+export function renderReceiptForm(advice: Html, policy = "", receipt = ""): Html {
   return html`<form id="receipt-form">
 <label for="receipt">Receipt</label>
-<textarea id="receipt" rows="6" spellcheck="false" autocomplete="off" autocapitalize="off" placeholder="c2sp.org/tlog-proof@v1…"></textarea>
+<textarea id="receipt" rows="6" spellcheck="false" autocomplete="off" autocapitalize="off" placeholder="c2sp.org/tlog-proof@v1…">${receipt}</textarea>
 <label for="policy">Policy: the log and the witnesses that you trust</label>
 <p class="fine" id="policy-help">${advice}</p>
 <textarea id="policy" rows="4" spellcheck="false" autocomplete="off" autocapitalize="off" aria-describedby="policy-help">${policy}</textarea>

@@ -1,0 +1,33 @@
+import type pg from "pg";
+import { AppError } from "../../contract/errors.ts";
+import type { FoundVoucher } from "../../contract/voucher-history.ts";
+import type { Limits } from "../../limits/open-limits.ts";
+import { findVouchers } from "../admin/find-vouchers.ts";
+import type { Caller } from "../auth/caller.ts";
+import type { Bulkhead } from "../batches/bulkhead.ts";
+
+/**
+ * Finds the caller's vouchers by an order's reference, a voucher's code or a redeem code. A search that finds nothing is a miss, because the
+ * words may be a guessed code.
+ * @throws AppError `too_many_misses`, `overloaded`.
+ */
+export async function findOrders(
+  ctx: { pool: pg.Pool; publicReads: Bulkhead; limits: Limits },
+  { keyId, organizationId }: Caller,
+  words: string,
+): Promise<FoundVoucher[]> {
+  const find = async () => {
+    const found = new Map<string, FoundVoucher>();
+    for (const by of ["externalRef", "code", "redeemCode"] as const) {
+      const { items } = await ctx.publicReads(() => findVouchers(ctx, { by, value: words }, organizationId));
+      for (const voucher of items) found.set(voucher.id, voucher);
+    }
+    return [...found.values()];
+  };
+  const { misses } = ctx.limits;
+  if (misses === null) return find();
+  const guarded = await misses.guard(keyId, find, (found) => found.length === 0);
+  if (guarded.allowed) return guarded.result;
+  const retryAfterSeconds = Math.max(1, Math.ceil(guarded.resetMs / 1_000));
+  throw new AppError("too_many_misses", undefined, { retryAfterSeconds });
+}
