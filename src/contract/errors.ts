@@ -1,6 +1,5 @@
 /** Describes an error code. The API reference shows it. */
 interface ErrorDescription {
-  /** The HTTP status of the response. */
   status: number;
   /** When the API responds with this code, for authors of clients. One sentence without a full stop. */
   meaning: string;
