@@ -68,7 +68,7 @@ export const ERRORS = {
     "The body is not in UTF-8, or is compressed by a method that the service does not support",
     "The body must be JSON in UTF-8, plain or compressed with gzip, deflate, br or zstd.",
   ),
-  missing_key: describe(401, "The request has no API key", "Send your API key in the X-Api-Key header."),
+  missing_key: describe(401, "The request has no key", "Send an API key in X-Api-Key, or as the portal's password."),
   unknown_key: describe(
     401,
     "The key is mistyped, unknown, revoked or expired",

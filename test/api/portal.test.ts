@@ -191,7 +191,7 @@ describe("the numbers of the portal", () => {
     expect(csv.text.trimEnd().split("\r\n")).toHaveLength(302);
     expect(csv.headers.get("complete-until")).toBe(`${daysAgo(0)}T00:00:00.000Z`);
     expect(csv.headers.get("content-type")).toBe("text/csv; charset=utf-8");
-    expect(csv.headers.get("content-disposition")).toBe(`attachment; filename="redemptions-${daysAgo(1)}.csv"`);
+    expect(csv.headers.get("content-disposition")).toBe(`attachment; filename=redemptions-${daysAgo(1)}.csv`);
   });
 
   it.each([

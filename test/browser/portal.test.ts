@@ -94,7 +94,7 @@ describe("a person of a partner", () => {
     );
     const total = `${COUNT} redemptions, $${Number(rows[0]?.sum).toFixed(2)}`;
     expect(await page.locator("section", { hasText: "Today" }).first().innerText()).toContain(total);
-    await page.getByRole("link", { name: "Each redemption" }).first().focus();
+    await page.getByRole("link", { name: "Each of today" }).first().focus();
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/portal\/redemptions\?day=/);
     expect(await page.getByText(total).count()).toBe(1);
@@ -131,7 +131,7 @@ describe("a person of a partner", () => {
     const { page, close } = await openSignedIn();
     await page.goto(`${api.url}/portal`);
     const heights = (await page.evaluate(
-      "[...document.querySelectorAll('.chart rect')].map((bar) => bar.getBoundingClientRect().height)",
+      "[...document.querySelectorAll('svg.chart rect')].map((bar) => bar.getBoundingClientRect().height)",
     )) as number[];
     expect(heights).toHaveLength(30);
     expect(heights.slice(0, -1)).toEqual(Array(29).fill(0));

@@ -1164,7 +1164,7 @@ export interface components {
          * @description The codes of this release.
          * @enum {string}
          */
-        KnownErrorCode: "invalid_http" | "headers_too_large" | "request_timeout" | "invalid_json" | "invalid_request" | "body_too_large" | "unsupported_encoding" | "missing_key" | "unknown_key" | "missing_scope" | "missing_token" | "invalid_token" | "missing_password" | "wrong_password" | "cross_site" | "referrers_only" | "key_without_organization" | "address_not_allowed" | "sandbox_only" | "not_found" | "voucher_not_found" | "entity_not_found" | "redemption_not_found" | "listing_not_found" | "product_not_found" | "link_not_found" | "webhook_not_found" | "webhooks_off" | "method_not_allowed" | "voucher_used" | "voucher_voided" | "voucher_expired" | "reservation_ended" | "token_mismatch" | "voucher_reserved" | "not_logged_yet" | "webhook_limit" | "webhook_disabled" | "sold_out" | "window_closed" | "rate_limited" | "too_many_misses" | "redeem_timeout" | "redeem_unknown" | "voucher_busy" | "overloaded" | "unavailable" | "internal_error";
+        KnownErrorCode: "invalid_http" | "headers_too_large" | "request_timeout" | "invalid_json" | "invalid_request" | "body_too_large" | "unsupported_encoding" | "missing_key" | "unknown_key" | "missing_scope" | "missing_token" | "invalid_token" | "missing_password" | "wrong_password" | "cross_site" | "portal_needs_read_key" | "referrers_only" | "key_without_organization" | "address_not_allowed" | "sandbox_only" | "not_found" | "voucher_not_found" | "entity_not_found" | "redemption_not_found" | "listing_not_found" | "product_not_found" | "link_not_found" | "webhook_not_found" | "webhooks_off" | "method_not_allowed" | "voucher_used" | "voucher_voided" | "voucher_expired" | "reservation_ended" | "token_mismatch" | "voucher_reserved" | "not_logged_yet" | "webhook_limit" | "webhook_disabled" | "sold_out" | "window_closed" | "rate_limited" | "too_many_misses" | "redeem_timeout" | "redeem_unknown" | "voucher_busy" | "overloaded" | "unavailable" | "internal_error";
         Redemption: {
             /**
              * @description The voucher is redeemed under your `externalRef`.
@@ -2062,7 +2062,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `missing_key`: The request has no API key.
+             * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
              *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
              */
@@ -2223,7 +2223,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `missing_key`: The request has no API key.
+             * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
              *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
              */
@@ -2387,7 +2387,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `missing_key`: The request has no API key.
+             * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
              *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
              */
@@ -2499,7 +2499,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `missing_key`: The request has no API key.
+             * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
              *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
              */
@@ -2618,7 +2618,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `missing_key`: The request has no API key.
+             * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
              *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
              */
@@ -2722,7 +2722,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `missing_key`: The request has no API key.
+             * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
              *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
              */
@@ -2836,7 +2836,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `missing_key`: The request has no API key.
+             * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
              *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
              */
@@ -2966,7 +2966,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `missing_key`: The request has no API key.
+             * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
              *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
              */
@@ -3053,7 +3053,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `missing_key`: The request has no API key.
+             * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
              *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
              */
@@ -3149,7 +3149,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `missing_key`: The request has no API key.
+             * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
              *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
              */
@@ -3264,7 +3264,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `missing_key`: The request has no API key.
+             * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
              *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
              */
@@ -3399,7 +3399,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `missing_key`: The request has no API key.
+             * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
              *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
              */
@@ -3501,7 +3501,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `missing_key`: The request has no API key.
+             * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
              *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
              */
@@ -3622,7 +3622,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `missing_key`: The request has no API key.
+             * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
              *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
              */
@@ -3760,7 +3760,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `missing_key`: The request has no API key.
+             * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
              *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
              */
@@ -3874,7 +3874,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `missing_key`: The request has no API key.
+             * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
              *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
              */
@@ -4007,7 +4007,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `missing_key`: The request has no API key.
+             * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
              *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
              */
@@ -4164,7 +4164,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `missing_key`: The request has no API key.
+             * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
              *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
              */
@@ -4282,7 +4282,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `missing_key`: The request has no API key.
+             * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
              *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
              */

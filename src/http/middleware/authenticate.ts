@@ -76,22 +76,17 @@ type KeyDeps = Pick<ApiContext, "keys" | "limits">;
 /**
  * Admits a request whose key is known (else 401), is bound to an organization (403), may be used from the caller's address (403), has the
  * scopes that `assertScopes` wants and is within its limit (429), checked in this order. Failed authentications count against a limit of the
- * caller's address. Sets the caller, and returns the key's scopes. `howToSend` replaces the sentence for a missing key.
+ * caller's address. Sets the caller, and returns the key's scopes.
  */
 export async function admitKey(
   ctx: KeyDeps,
   request: Request,
   response: Response,
-  by: {
-    secret: string | undefined;
-    assertScopes: (scopes: ReadonlySet<string>) => void;
-    limiter: RateLimiter | null;
-    howToSend?: string;
-  },
+  by: { secret?: string | undefined; assertScopes(scopes: ReadonlySet<string>): void; limiter: RateLimiter | null },
 ): Promise<ReadonlySet<string>> {
   if (by.secret === undefined || by.secret === "") {
     await consumeRefusalLimit(ctx, request, response);
-    throw by.howToSend === undefined ? new AppError("missing_key") : new AppError("missing_key", by.howToSend);
+    throw new AppError("missing_key");
   }
   const key = await ctx.keys.authenticate(by.secret, () => assertRefusalsLeft(ctx, request, response));
   if (key === null) {

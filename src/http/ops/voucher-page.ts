@@ -55,7 +55,12 @@ ${entries.map(({ entry }) => entry)}</ol>
   );
 }
 
-function renderEvent(event: PartnerEvent, redemption: VoucherHistory["redemption"], showsPayload: boolean): Html {
+/** An entry of a history. */
+export function renderEvent(
+  event: PartnerEvent,
+  redemption: VoucherHistory["redemption"],
+  showsPayload: boolean,
+): Html {
   const { title, sentence } = describeEvent(event.eventType);
   const redeemed = event.eventType === "voucher.instance.redeemed" ? redemption : null;
   const sealed = event.sealStatus === "Sealed";

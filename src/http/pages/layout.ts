@@ -4,7 +4,7 @@ import { ASSETS, type Asset } from "./assets.ts";
 import { type Html, html } from "./html.ts";
 
 /** What a page needs to build URLs. */
-export type Site = Pick<ApiContext["config"], "basePath" | "baseUrl">;
+export type Site = Pick<ApiContext["config"], "basePath" | "baseUrl" | "storefrontUrl">;
 
 /** The path of the guide for partners, below the base path. */
 export const GUIDE_PATH = "/docs/guide";

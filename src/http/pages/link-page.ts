@@ -16,12 +16,8 @@ const STATES: Record<LinkOffer["state"], { badge: Html; sentence: string }> = {
   },
 };
 
-/** The public page of a referrer's link: what it offers, and how to claim it. `storefrontUrl` is where its button leads, if it has one. */
-export function renderLinkPage(
-  site: Site & { storefrontUrl: string | null },
-  code: string,
-  { product, state, validUntil, sandbox }: LinkOffer,
-): Html {
+/** The public page of a referrer's link: what it offers, and how to claim it. */
+export function renderLinkPage(site: Site, code: string, { product, state, validUntil, sandbox }: LinkOffer): Html {
   const { productName, brand, retailPriceUsd, benefitMonths } = product;
   const address = `${site.baseUrl}/r/${encodeURIComponent(code)}`;
   const storefront = site.storefrontUrl?.replaceAll("{code}", encodeURIComponent(code)) ?? null;

@@ -28,20 +28,15 @@ function renderListingsPage(site: Site, { listings, nextCursor }: ListingsRespon
     description: "Vouchers that can be bought.",
     main: html`<h1>Marketplace</h1>
 <p class="lead">Vouchers on offer. You buy them in the app or shop in which you collect vouchers.</p>
-${listings.length === 0 ? html`<p class="notice">There are no listings here.</p>` : html`<ul class="listings">${listings.map(renderListing)}</ul>`}
+${listings.length === 0 ? html`<p class="notice">There are no listings here.</p>` : html`<ul class="cards">${listings.map(renderListing)}</ul>`}
 ${nextCursor === null ? null : html`<p><a rel="next" href="${next}">More vouchers</a></p>`}`,
   });
 }
 
 function renderListing(listing: ListingResponse): Html {
-  const { priceUsd, retailPriceUsd, available, availableMore } = listing;
-  const stock = available === 0 ? "None at the moment" : `${availableMore ? "More than " : ""}${available}`;
-  return html`<li><h2><bdi>${listing.productName}</bdi> from <bdi>${listing.brand}</bdi>${listing.referrerOnly ? html` <span class="badge waiting">For referrers only</span>` : null}</h2>
-<dl class="facts">
-<div><dt>Price</dt><dd>${USD.format(priceUsd)}${priceUsd < retailPriceUsd ? ` instead of ${USD.format(retailPriceUsd)}` : ""}</dd></div>
-${listing.benefitMonths === 0 ? null : html`<div><dt>Lasts</dt><dd>${renderMonths(listing.benefitMonths)}</dd></div>`}
-<div><dt>Available</dt><dd>${stock}</dd></div>
-<div><dt>Use it by</dt><dd>${renderTime(listing.validUntil, MINUTES)}</dd></div>
-</dl></li>
+  const { priceUsd, retailPriceUsd, benefitMonths, available, availableMore } = listing;
+  return html`<li><h2><bdi>${listing.productName}</bdi> from <bdi>${listing.brand}</bdi></h2>
+<p><strong>${USD.format(priceUsd)}</strong>${priceUsd < retailPriceUsd ? ` instead of ${USD.format(retailPriceUsd)}` : ""}${benefitMonths === 0 ? "" : ` for ${renderMonths(benefitMonths)}`}${listing.referrerOnly ? html` <span class="badge waiting">For referrers only</span>` : null}</p>
+<p>Available: ${availableMore ? "more than " : ""}${available}. Use it by ${renderTime(listing.validUntil, MINUTES)}.</p></li>
 `;
 }

@@ -1,7 +1,7 @@
 import { parse } from "basic-auth";
-import type { Request, RequestHandler, Response, Router } from "express";
+import type { Request, RequestHandler, Router } from "express";
+import { z } from "zod";
 import { AppError } from "../../contract/errors.ts";
-import { TEXT } from "../../contract/receipt.ts";
 import { redemptionsCsv, redemptionsQuery } from "../../contract/redemptions.ts";
 import { findOrganization } from "../../db/catalog.ts";
 import { sumRedemptions } from "../../db/redemptions.ts";
@@ -14,74 +14,70 @@ import { findOrders } from "../../services/partner/find-orders.ts";
 import { listRedemptions, readAllRedemptions } from "../../services/partner/list-redemptions.ts";
 import { readRedemption } from "../../services/partner/read-redemption.ts";
 import { listWebhooks, readDeliveries } from "../../services/webhooks/read-webhooks.ts";
-import { mount, sendCsv, validate } from "../endpoint.ts";
+import { mount, respondText, sendCsv, validate } from "../endpoint.ts";
 import { admitKey, callerOf } from "../middleware/authenticate.ts";
 import { renderErrorPage } from "../pages/error-page.ts";
 import type { Html } from "../pages/html.ts";
 import { offerPage, sendPage, wantsPage } from "../pages/offer-page.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
-import { DAY_PAGE_MAX, renderDayPage } from "./day-page.ts";
-import { renderFoundPage, renderOrderPage } from "./order-page.ts";
-import { dayOf, renderOverview, startOfDay, startOfOverview } from "./overview-page.ts";
-import { PORTAL_PATH, type PortalCaller, portalPath, renderTop, SEARCH_MAX, totalOf } from "./portal-frame.ts";
-import { DELIVERIES_SHOWN, renderWebhooksPage } from "./webhooks-page.ts";
+import { renderFoundPage, renderOrderPage, renderWebhooksPage } from "./order-pages.ts";
+import { PORTAL_PATH, type PortalCaller, portalPath, renderTop } from "./portal-frame.ts";
+import { DAY_PAGE_MAX, dayOf, OVERVIEW_DAYS, renderDayPage, renderOverview, startOfDay } from "./redemption-pages.ts";
 
-/** Sums of redemptions at a time, each on a connection of public reads: a large one takes seconds. More may wait. */
-const SUMS = { connections: 1, waitingMax: 20 };
+const dayQuery = z.object({ day: z.iso.date("must be a day such as 2026-11-24").optional() });
 
-/** Mounts the portal, where people of a partner see its redemptions. */
+/** Mounts the portal, where people of a partner see its redemptions. It uses the connections of public reads, except for what the API reads, too. */
 export function mountPortal(router: Router, ctx: ApiContext): void {
-  const oneAtATime = openBulkhead(SUMS);
-  const sum = (caller: PortalCaller, from: Date, to: Date) =>
-    oneAtATime(() => ctx.publicReads(() => sumRedemptions(ctx.pool, caller.organizationId, from, to)));
-  const guard = [pageHeaders, offerPage(ctx.config), signIn(ctx)];
-  const serve = (path: string, send: (request: Request, response: Response, caller: PortalCaller) => Promise<void>) => {
-    const handler: RequestHandler = (request, response) => send(request, response, portalCallerOf(response));
+  const { config, pool } = ctx;
+  // A large sum takes seconds, so that two of them would leave little to other reads.
+  const oneAtATime = openBulkhead({ connections: 1, waitingMax: 20 });
+  const sum = ({ organizationId }: PortalCaller, from: Date, to: Date) =>
+    oneAtATime(() => ctx.publicReads(() => sumRedemptions(pool, organizationId, from, to)));
+  const guard = [pageHeaders, offerPage(config), signIn(ctx)];
+  const serve = (path: string, handler: RequestHandler) =>
     mount(router, { path: PORTAL_PATH + path, methods: { get: [...guard, handler] } });
-  };
-  const servePage = (path: string, render: (request: Request, caller: PortalCaller) => Promise<Html | string>) =>
-    serve(path, async (request, response, caller) => {
-      const page = await render(request, caller);
+  const servePage = (path: string, render: (caller: PortalCaller, request: Request) => Promise<Html | string>) =>
+    serve(path, async (request, response) => {
+      const page = await render(callerOf(response) as PortalCaller, request);
       response.setHeader("Cache-Control", "no-store");
       if (typeof page === "string") response.redirect(303, page);
       else sendPage(response, 200, page);
     });
 
-  servePage("", async (request, caller) => {
-    if (request.query.words !== undefined) return search(ctx, caller, textOf(request, "words").slice(0, SEARCH_MAX));
+  servePage("", async (caller, { query: { words } }) => {
+    if (words !== undefined) return search(ctx, caller, typeof words === "string" ? words : "");
     const completeUntil = await ctx.completeUntil();
-    const sums = await sum(caller, startOfOverview(completeUntil), completeUntil);
-    const organization = await ctx.publicReads(() => findOrganization(ctx.pool, caller.organizationId));
-    return renderOverview(ctx.config, caller, { name: organization?.name ?? "Your organization", sums, completeUntil });
+    const sums = await sum(caller, startOfDay(dayOf(completeUntil), 1 - OVERVIEW_DAYS), completeUntil);
+    const organization = await ctx.publicReads(() => findOrganization(pool, caller.organizationId));
+    return renderOverview(config, caller, { name: organization?.name ?? "Your organization", sums, completeUntil });
   });
 
-  servePage("/redemptions", async (request, caller) => {
-    const day = request.query.day === undefined ? dayOf(await ctx.completeUntil()) : textOf(request, "day");
-    assertDay(day);
+  servePage("/redemptions", async (caller, { query: { cursor, ...query } }) => {
+    const { day = dayOf(await ctx.completeUntil()) } = validate(dayQuery, query);
     const [from, to] = [startOfDay(day), startOfDay(day, 1)];
-    const { cursor } = request.query;
     const range = { from: from.toISOString(), to: to.toISOString(), limit: String(DAY_PAGE_MAX) };
-    const query = validate(redemptionsQuery, { ...range, ...(cursor !== undefined && { cursor }) });
-    const page = await listRedemptions(ctx, caller, query);
+    const listed = validate(redemptionsQuery, { ...range, ...(cursor !== undefined && { cursor }) });
+    const page = await listRedemptions(ctx, caller, listed);
     const completeUntil = new Date(page.completeUntil);
-    const total = totalOf(await sum(caller, from, to < completeUntil ? to : completeUntil));
-    return renderDayPage(ctx.config, caller, { day, total, page, isFirst: cursor === undefined });
+    const sums = await sum(caller, from, to < completeUntil ? to : completeUntil);
+    return renderDayPage(config, caller, { day, sums, page });
   });
 
-  serve("/redemptions.csv", async (request, response, caller) => {
+  serve("/redemptions.csv", async (request, response) => {
     const { from, to } = validate(redemptionsQuery, { from: request.query.from, to: request.query.to });
     if (from === undefined || to === undefined) throw new AppError("invalid_request", "from and to are required.");
-    const completeUntil = await ctx.completeUntil();
-    const { until, pages } = readAllRedemptions(ctx, caller.organizationId, { from, to }, completeUntil);
-    const headers = {
-      "Complete-Until": until.toISOString(),
-      "Content-Disposition": `attachment; filename="redemptions-${dayOf(from)}.csv"`,
-    };
-    await sendCsv(response, { headers, parts: redemptionsCsv(pages) });
+    const { organizationId } = callerOf(response);
+    const { until, pages } = readAllRedemptions(ctx, organizationId, { from, to }, await ctx.completeUntil());
+    response.attachment(`redemptions-${dayOf(from)}.csv`).setHeader("Complete-Until", until.toISOString());
+    await sendCsv(response, { headers: {}, parts: redemptionsCsv(pages) });
   });
 
-  servePage("/orders/:externalRef", async (request, caller) => {
-    const { voucherInstanceId, discountPriceUsd } = await readRedemption(ctx, caller, referenceOf(request));
+  servePage("/orders/:externalRef", async (caller, request) => {
+    const { voucherInstanceId, discountPriceUsd } = await readRedemption(
+      ctx,
+      caller,
+      String(request.params.externalRef).trim(),
+    );
     const history = await ctx.publicReads(() => readVoucherHistory(ctx, voucherInstanceId, caller.organizationId));
     const { redemption } = history;
     if (redemption === null) throw new AppError("redemption_not_found");
@@ -90,37 +86,29 @@ export function mountPortal(router: Router, ctx: ApiContext): void {
       throw error;
     });
     const policy = (await findCheckpoint(ctx))?.policy ?? "";
-    return renderOrderPage(ctx.config, caller, { history, redemption, priceUsd: discountPriceUsd, receipt, policy });
+    return renderOrderPage(config, caller, { history, redemption, priceUsd: discountPriceUsd, receipt, policy });
   });
 
-  serve("/orders/:externalRef/receipt", async (request, response, caller) => {
-    const receipt = await readRedemptionReceipt(ctx, caller, referenceOf(request));
-    response.set({ "Cache-Control": "no-store", "Content-Type": TEXT });
-    response.set("Content-Disposition", 'attachment; filename="receipt.txt"').end(receipt);
-  });
+  serve(
+    "/orders/:externalRef/receipt",
+    respondText(async (request, response) => {
+      const receipt = await readRedemptionReceipt(ctx, callerOf(response), String(request.params.externalRef).trim());
+      response.attachment("receipt.txt");
+      return receipt;
+    }),
+  );
 
-  servePage("/webhooks", async (_request, caller) => {
-    if (!caller.readsWebhooks) throw new AppError("missing_scope", "This API key lacks the scope voucher.webhook.");
-    const { organizationId } = caller;
-    const { webhooks } = await ctx.publicReads(() => listWebhooks(ctx, ctx.pool, organizationId));
-    const endpoints = [];
-    for (const webhook of webhooks) {
-      const { deliveries } = await ctx.publicReads(() =>
-        readDeliveries(ctx, organizationId, webhook.id, { cursor: undefined, limit: DELIVERIES_SHOWN }),
-      );
-      endpoints.push({ webhook, deliveries });
-    }
-    return renderWebhooksPage(ctx.config, caller, endpoints);
+  servePage("/webhooks", async ({ readsWebhooks, ...caller }) => {
+    if (!readsWebhooks) throw new AppError("missing_scope", "This API key lacks the scope voucher.webhook.");
+    return ctx.publicReads(async () => {
+      const endpoints = [];
+      for (const webhook of (await listWebhooks(ctx, pool, caller.organizationId)).webhooks) {
+        const query = { cursor: undefined, limit: 10 };
+        endpoints.push({ ...webhook, ...(await readDeliveries(ctx, caller.organizationId, webhook.id, query)) });
+      }
+      return renderWebhooksPage(config, { ...caller, readsWebhooks }, endpoints);
+    });
   });
-}
-
-declare global {
-  namespace Express {
-    interface Locals {
-      /** Whether the key of a caller of the portal has `voucher.webhook`. */
-      readsWebhooks?: boolean;
-    }
-  }
 }
 
 /**
@@ -131,44 +119,21 @@ function signIn(ctx: ApiContext): RequestHandler {
   const assertScopes = (scopes: ReadonlySet<string>) => {
     if (!scopes.has("voucher.read") || scopes.has("voucher.redeem")) throw new AppError("portal_needs_read_key");
   };
-  const howToSend = "Sign in with an API key of your organization as the password, under any user name.";
   return async (request, response, next) => {
     response.setHeader("WWW-Authenticate", 'Basic realm="Portal", charset="UTF-8"');
     const secret = parse(request.get("authorization") ?? "")?.pass;
-    const by = { secret, assertScopes, limiter: ctx.limits.read, howToSend };
-    const scopes = await admitKey(ctx, request, response, by);
+    const scopes = await admitKey(ctx, request, response, { secret, assertScopes, limiter: ctx.limits.read });
     response.removeHeader("WWW-Authenticate");
-    response.locals.readsWebhooks = scopes.has("voucher.webhook") && ctx.config.webhooks.secret !== null;
-    const top = renderTop(ctx.config, portalCallerOf(response));
+    const readsWebhooks = scopes.has("voucher.webhook") && ctx.config.webhooks.secret !== null;
+    const top = renderTop(ctx.config, Object.assign(callerOf(response), { readsWebhooks }));
     if (wantsPage(response)) response.locals.errorPage = (...refusal) => renderErrorPage(ctx.config, ...refusal, top);
     next();
   };
 }
 
-function portalCallerOf(response: Response): PortalCaller {
-  return { ...callerOf(response), readsWebhooks: response.locals.readsWebhooks === true };
-}
-
 /** The page of the only order that the words name, or a page of all vouchers that they name. */
 async function search(ctx: ApiContext, caller: PortalCaller, words: string): Promise<Html | string> {
-  const found = words.trim() === "" ? [] : await findOrders(ctx, caller, words);
-  const [only, ...others] = found;
+  const [only, ...others] = words.trim() === "" ? [] : await findOrders(ctx, caller, words);
   if (only?.externalRef && others.length === 0) return portalPath(ctx.config, "orders", only.externalRef);
-  return renderFoundPage(ctx.config, caller, words, found);
-}
-
-/** @throws AppError `invalid_request` unless the text is a day of the calendar. */
-function assertDay(text: string): void {
-  const isDay = /^2\d{3}-\d\d-\d\d$/.test(text) && Number.isFinite(Date.parse(text)) && dayOf(new Date(text)) === text;
-  if (!isDay) throw new AppError("invalid_request", "day must be a day such as 2026-11-24, in the years 2000 to 2999.");
-}
-
-/** A parameter of the query. Empty if it is repeated. */
-function textOf(request: Request, name: string): string {
-  const value = request.query[name];
-  return typeof value === "string" ? value : "";
-}
-
-function referenceOf(request: Request): string {
-  return String(request.params.externalRef).trim();
+  return renderFoundPage(ctx.config, caller, words, only === undefined ? [] : [only, ...others]);
 }

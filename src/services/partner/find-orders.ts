@@ -1,10 +1,10 @@
 import type pg from "pg";
-import { AppError } from "../../contract/errors.ts";
 import type { FoundVoucher } from "../../contract/voucher-history.ts";
 import type { Limits } from "../../limits/open-limits.ts";
 import { findVouchers } from "../admin/find-vouchers.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { Bulkhead } from "../batches/bulkhead.ts";
+import { tooManyMisses } from "../voucher/resolve-voucher.ts";
 
 /**
  * Finds the caller's vouchers by an order's reference, a voucher's code or a redeem code. A search that finds nothing is a miss, because the
@@ -27,7 +27,6 @@ export async function findOrders(
   const { misses } = ctx.limits;
   if (misses === null) return find();
   const guarded = await misses.guard(keyId, find, (found) => found.length === 0);
-  if (guarded.allowed) return guarded.result;
-  const retryAfterSeconds = Math.max(1, Math.ceil(guarded.resetMs / 1_000));
-  throw new AppError("too_many_misses", undefined, { retryAfterSeconds });
+  if (!guarded.allowed) throw tooManyMisses(guarded.resetMs);
+  return guarded.result;
 }

@@ -67,9 +67,13 @@ export async function resolveVoucher(
     const byReference = await resolve({ codeKey: null, ticket: null });
     if (byReference.redeemed !== null) return byReference;
   }
-  throw new AppError("too_many_misses", undefined, {
-    retryAfterSeconds: Math.max(1, Math.ceil(guarded.resetMs / 1_000)),
-  });
+  throw tooManyMisses(guarded.resetMs);
+}
+
+/** The error for a caller that has missed too often. */
+export function tooManyMisses(resetMs: number): AppError {
+  const retryAfterSeconds = Math.max(1, Math.ceil(resetMs / 1_000));
+  return new AppError("too_many_misses", undefined, { retryAfterSeconds });
 }
 
 /** A voucher as responses show it, with its status at `now`. */
