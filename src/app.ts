@@ -23,7 +23,7 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint[] = ENDP
   app.disable("etag");
   app.set("trust proxy", ctx.config.trustProxy);
   app.set("case sensitive routing", true);
-  app.use(requestLog(ctx.log));
+  app.use(requestLog(ctx.log, ctx.report));
   app.use(dropForwardedPorts);
   if (ctx.metrics !== null) {
     // Report every refusal counter as 0 at startup: Prometheus `rate()` misses the first increase of a series that starts at 1.

@@ -78,7 +78,7 @@ SELECT e.id FROM webhook_endpoints AS e WHERE e.id = ANY ($1::text[]) ORDER BY e
 -- name: read_endpoints
 -- The state of endpoints, and the current time. A transaction that changes endpoints locks them first.
 -- $1 endpoint_id text[]
-SELECT e.id, e.organization_id AS "organizationId", e.enabled, e.failing_since AS "failingSince", clock.now
+SELECT e.id, e.organization_id AS "organizationId", e.enabled, e.failing_since AS "failingSince", e.failures, clock.now
   FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now OFFSET 0) AS clock, webhook_endpoints AS e WHERE e.id = ANY ($1::text[]);
 
 -- name: record_attempts
@@ -104,13 +104,13 @@ UPDATE webhook_deliveries AS d SET next_attempt_at = $1::timestamptz
  WHERE d.endpoint_id = ANY (ARRAY[w.endpoint_id]) AND d.event_id = head.event_id AND head.next_attempt_at IS NULL;
 
 -- name: record_health
--- Records when locked endpoints began to fail, and disables those that have a reason in $4.
--- $1 now timestamptz, $2 endpoint_id text[], $3 failing_since timestamptz[], $4 disabled_reason text[]
+-- Records when locked endpoints began to fail and how often in a row, and disables those that have a reason in $4.
+-- $1 now timestamptz, $2 endpoint_id text[], $3 failing_since timestamptz[], $4 disabled_reason text[], $5 failures smallint[]
 UPDATE webhook_endpoints AS e
-   SET failing_since = w.failing_since, enabled = e.enabled AND w.reason IS NULL,
+   SET failing_since = w.failing_since, failures = w.failures, enabled = e.enabled AND w.reason IS NULL,
        disabled_reason = coalesce(e.disabled_reason, w.reason),
        disabled_at = CASE WHEN e.enabled AND w.reason IS NOT NULL THEN $1::timestamptz ELSE e.disabled_at END
-  FROM unnest($2::text[], $3::timestamptz[], $4::text[]) AS w (id, failing_since, reason)
+  FROM unnest($2::text[], $3::timestamptz[], $4::text[], $5::smallint[]) AS w (id, failing_since, reason, failures)
  WHERE e.id = ANY (ARRAY[w.id]);
 
 -- name: select_endpoints_with_due

@@ -1,6 +1,6 @@
 import type { DeliveryFailure, DeliveryState } from "../contract/webhook-deliveries.ts";
 import type { WebhookEventType } from "../contract/webhooks.ts";
-import { arrayOf, bigint, boolean, integer, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
+import { arrayOf, bigint, boolean, integer, orNull, type Row, smallint, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
 import {
   columnsOf,
@@ -49,6 +49,8 @@ const ENDPOINT_STATE = {
   organizationId: text,
   enabled: boolean,
   failingSince: orNull(timestamptz),
+  /** Failed attempts in a row, counted up to three. */
+  failures: smallint,
   now: timestamptz,
 };
 
@@ -167,6 +169,7 @@ interface RecordedAttempt {
 interface EndpointHealth {
   endpointId: string;
   failingSince: Date | null;
+  failures: number;
   disabledReason: "gone" | "failing" | null;
 }
 
@@ -185,7 +188,7 @@ export function recordAttempts(
   }
   if (health.length > 0) {
     writes.push(
-      prepare(sql.record_health, [now, ...columnsOf(health, "endpointId", "failingSince", "disabledReason")]),
+      prepare(sql.record_health, [now, ...columnsOf(health, "endpointId", "failingSince", "disabledReason", "failures")]),
     );
   }
   return writes;

@@ -30,17 +30,18 @@ SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.even
  WHERE w.id = $1::text AND ($2::text IS NULL OR w.organization_id = $2::text) AND w.deleted_at IS NULL;
 
 -- name: change_webhook_endpoint
--- Changes the columns whose parameter is not null. A new URL clears failing_since. Writes no row when there is no such endpoint.
+-- Changes the columns whose parameter is not null. A new URL clears failing_since and failures. Writes no row when there is no such endpoint.
 -- $1 id text, $2 organization_id text, $3 url text or null, $4 description text or null, $5 event_types text[] or null
 UPDATE webhook_endpoints AS w
    SET url = coalesce($3::text, w.url), description = coalesce($4::text, w.description), event_types = coalesce($5::text[], w.event_types),
-       failing_since = CASE WHEN coalesce($3::text, w.url) = w.url THEN w.failing_since END
+       failing_since = CASE WHEN coalesce($3::text, w.url) = w.url THEN w.failing_since END,
+       failures = CASE WHEN coalesce($3::text, w.url) = w.url THEN w.failures ELSE 0 END
  WHERE w.id = $1::text AND (w.organization_id = $2::text) IS NOT FALSE AND w.deleted_at IS NULL;
 
 -- name: enable_webhook_endpoint
 -- Enables a disabled endpoint. Writes no row when it is already enabled, or when an operator disabled it and by_operator is false.
 -- $1 id text, $2 by_operator boolean
-UPDATE webhook_endpoints AS w SET enabled = true, disabled_reason = NULL, disabled_at = NULL, failing_since = NULL
+UPDATE webhook_endpoints AS w SET enabled = true, disabled_reason = NULL, disabled_at = NULL, failing_since = NULL, failures = 0
  WHERE w.id = $1::text AND w.deleted_at IS NULL AND NOT w.enabled AND ($2::boolean OR w.disabled_reason <> 'operator');
 
 -- name: disable_webhook_endpoint

@@ -58,16 +58,25 @@ export interface Health {
   enabled: boolean;
   /** The first failure since the last success. */
   failingSince: Date | null;
+  /** Failures since then, counted up to {@link FAILURES_MAX}. */
+  failures: number;
 }
+
+/** After this many failures in a row, operators see that the endpoint fails. */
+const FAILURES_MAX = 3;
 
 /** Decides the health of an endpoint after attempts that ended in this order. Returns null if it does not change. */
 export function decideHealth(
-  { enabled, failingSince }: Health,
+  { enabled, failingSince, failures }: Health,
   results: readonly { status: number | null; failure: string | null }[],
   now: Date,
-): { failingSince: Date | null; disabledReason: "gone" | "failing" | null } | null {
+): (Omit<Health, "enabled"> & { disabledReason: "gone" | "failing" | null }) | null {
   let since = failingSince;
-  for (const { failure } of results) since = failure === null ? null : (since ?? now);
+  let count = failures;
+  for (const { failure } of results) {
+    since = failure === null ? null : (since ?? now);
+    count = failure === null ? 0 : Math.min(count + 1, FAILURES_MAX);
+  }
   const failing = since !== null && now.getTime() - since.getTime() >= FAILING_MAX_MS;
   const reason = results.some((result) => result.failure !== null && isGone(result))
     ? "gone"
@@ -75,7 +84,7 @@ export function decideHealth(
       ? "failing"
       : null;
   const disabledReason = enabled ? reason : null;
-  return since?.getTime() === failingSince?.getTime() && disabledReason === null
+  return since?.getTime() === failingSince?.getTime() && count === failures && disabledReason === null
     ? null
-    : { failingSince: since, disabledReason };
+    : { failingSince: since, failures: count, disabledReason };
 }

@@ -195,7 +195,7 @@ export const METRICS = {
     process: "worker",
     help: "Failures of the sweeper's tasks; the next pass retries them.",
     labels: ["task"],
-    zero: [...Object.keys(SWEEP_TASKS), "checkChains"],
+    zero: [...Object.keys(SWEEP_TASKS), "countActivity", "checkChains"],
   },
   logSize: {
     name: "voucher_log_size",

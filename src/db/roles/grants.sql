@@ -1,6 +1,6 @@
 -- All rights of the roles in this database. The file first revokes their rights on tables, sequences, functions and the schema, in the same
 -- transaction, so it can run after every migration. The roles have no right on a table that this file does not name. No role may TRUNCATE.
--- DELETE is possible only on the tables of webhooks and on ends of references. Only the owner may change a definition.
+-- DELETE is possible only on the tables of webhooks, on ends of references and on counts. Only the owner may change a definition.
 
 -- Revokes only where a right was granted, because the owner of this database may not own every table in it.
 DO $$
@@ -85,6 +85,11 @@ GRANT SELECT ON claims, purchases TO pva_api;
 GRANT INSERT (user_id, product_id, voucher_id) ON claims TO pva_api;
 GRANT INSERT (organization_id, user_id, payment_ref, voucher_id) ON purchases TO pva_api;
 
+-- The sweeper counts redemptions and acquisitions for operators, and deletes old counts.
+GRANT SELECT, INSERT, UPDATE (redemptions, claims), DELETE ON activity_counts TO pva_api;
+GRANT SELECT, INSERT, UPDATE (acquired), DELETE ON acquired_counts TO pva_api;
+GRANT SELECT, UPDATE (counted_until, clock_trusted_at) ON activity_counted TO pva_api;
+
 -- Where the sweeper's tasks that check all rows in rounds have stopped.
 GRANT SELECT, INSERT ON sweep_positions TO pva_api;
 GRANT UPDATE (moved_at, position) ON sweep_positions TO pva_api;
@@ -106,7 +111,7 @@ GRANT UPDATE (state, attempts, next_attempt_at, last_status, last_failure, finis
 GRANT SELECT, DELETE ON webhook_endpoints TO pva_api;
 GRANT INSERT (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at) ON webhook_endpoints TO pva_api;
 GRANT UPDATE (place, url, description, event_types, enabled, disabled_reason, disabled_at, secret_version, previous_secrets_until, failing_since,
-              deleted_at)
+              failures, deleted_at)
    ON webhook_endpoints TO pva_api;
 
 -- Page views by operators. `before` and `after` cannot be set, so these entries cannot claim a change.
@@ -164,7 +169,7 @@ GRANT USAGE ON SEQUENCE log_batch_ids TO pva_admin;
 -- Webhook endpoints are created, disabled and enabled, and their secrets are rotated.
 GRANT SELECT ON webhook_endpoints TO pva_admin;
 GRANT INSERT (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at) ON webhook_endpoints TO pva_admin;
-GRANT UPDATE (enabled, disabled_reason, disabled_at, failing_since, secret_version, previous_secrets_until) ON webhook_endpoints TO pva_admin;
+GRANT UPDATE (enabled, disabled_reason, disabled_at, failing_since, failures, secret_version, previous_secrets_until) ON webhook_endpoints TO pva_admin;
 -- Their deliveries are listed, and replayed.
 GRANT SELECT, UPDATE (state, attempts, next_attempt_at, finished_at, replayed_at) ON webhook_deliveries TO pva_admin;
 

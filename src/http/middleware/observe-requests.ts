@@ -1,6 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import type { ApiMetrics } from "../../metrics/metrics.ts";
+import type { ProcessReport } from "../../services/ops/process-report.ts";
 import type { Traces } from "../../traces/traces.ts";
 
 /** What middleware and handlers record for the log line of a request. */
@@ -29,8 +30,8 @@ declare global {
 /** Ids that a caller may set in X-Request-Id. A request with another one gets a new id. */
 const ACCEPTED_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** Gives every request an id, sends it as X-Request-Id, and writes one log line when the response ends or the caller disconnects. */
-export function requestLog(log: Logger): RequestHandler {
+/** Gives every request an id, sends it as X-Request-Id, and counts and logs it when the response ends or the caller disconnects. */
+export function requestLog(log: Logger, report: Pick<ProcessReport, "observe">): RequestHandler {
   return (request: Request, response: Response, next: NextFunction) => {
     const startedAt = performance.now();
     const given = request.get("x-request-id");
@@ -40,6 +41,8 @@ export function requestLog(log: Logger): RequestHandler {
     response.once("close", () => {
       const { route, keyId, organizationId, userId, errorCode, failure, isExpected, traceId } = response.locals;
       const status = finalStatus(response);
+      const durationMs = performance.now() - startedAt;
+      report.observe(route, status, durationMs, organizationId);
       log[isExpected ? "info" : levelOf(status)](
         {
           requestId,
@@ -53,7 +56,7 @@ export function requestLog(log: Logger): RequestHandler {
           traceId,
           // Only a 500 is unexpected, so only a 500 is logged with a stack.
           ...(failure !== undefined && (status === 500 ? { err: failure } : { reason: String(failure) })),
-          durationMs: Math.round((performance.now() - startedAt) * 10) / 10,
+          durationMs: Math.round(durationMs * 10) / 10,
         },
         "request",
       );

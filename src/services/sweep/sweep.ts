@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { Config } from "../../config.ts";
 import type { SweepReport } from "../../contract/jobs.ts";
 import { endOverdueContracts } from "../../db/contracts.ts";
+import type { Deployment } from "../../db/deployment.ts";
 import { deleteOldEnds } from "../../db/redemptions.ts";
 import type { RandomBytes } from "../../domain/codes.ts";
 import type { Leases } from "../../holds/lease.ts";
@@ -10,6 +11,7 @@ import type { SealRequests } from "../../queues/seal-requests.ts";
 import type { WebhookRequests } from "../../queues/webhook-requests.ts";
 import { recordExpiries } from "../chain/record-expiries.ts";
 import { checkChains } from "./check-chains.ts";
+import { countActivity } from "./count-activity.ts";
 import { expireReservations } from "./expire-reservations.ts";
 import { removeOrphanLeases, restoreLeases } from "./reconcile-leases.ts";
 import { removeDeliveries } from "./remove-deliveries.ts";
@@ -27,6 +29,7 @@ const ENDS_MAX = 10_000;
 
 interface Deps {
   pool: pg.Pool;
+  deployment: Pick<Deployment, "clock">;
   leases: Leases;
   sealRequests: SealRequests;
   webhookRequests: WebhookRequests;
@@ -57,6 +60,7 @@ export async function sweep(ctx: Deps): Promise<SweepReport> {
   const webhooksRequested = await run("requestWebhooks", () => requestWebhooks(ctx), 0);
   const deliveriesRemoved = await run("removeDeliveries", (until) => removeDeliveries(ctx, until), 0);
   const endsRemoved = await run("removeEnds", () => deleteOldEnds(ctx.pool, ENDS_MAX), 0);
+  await run("countActivity", (until) => countActivity(ctx, until), undefined);
   const checked = await run("checkChains", () => checkChains(ctx), { vouchers: 0, events: 0, broken: [] });
   return {
     reservationsExpired,

@@ -1,0 +1,133 @@
+-- name: find_trusted_at
+-- When an operator last said that the clock is right. Read before the time up to which is counted, so that a later change is seen by the next pass.
+SELECT c.clock_trusted_at AS "trustedAt" FROM redemptions_closed AS c WHERE c.singleton;
+
+-- name: lock_activity
+-- Locks the counts and returns where counting continues. After an operator has trusted the clock, this is an hour that ended before, whose counts
+-- may be wrong, as those of later hours.
+-- $1 clock_trusted_at timestamptz or null, $2 until timestamptz, $3 hours that are counted at most int
+SELECT greatest(least(a.counted_until, CASE WHEN a.clock_trusted_at IS DISTINCT FROM $1::timestamptz
+                                            THEN date_trunc('hour', $1::timestamptz - interval '1 minute', 'UTC') END),
+                date_trunc('hour', $2::timestamptz, 'UTC') - make_interval(hours => $3::int)) AS "from",
+       a.clock_trusted_at IS DISTINCT FROM $1::timestamptz AS "isReset"
+  FROM activity_counted AS a WHERE a.singleton FOR UPDATE;
+
+-- name: delete_activity
+-- Deletes counts outside two times.
+-- $1 from timestamptz, $2 before timestamptz
+DELETE FROM activity_counts AS c WHERE c.span IN ('minute', 'hour') AND (c.at < $1::timestamptz OR c.at >= $2::timestamptz);
+
+-- name: delete_acquired
+-- Deletes counts outside two times.
+-- $1 from timestamptz, $2 before timestamptz
+DELETE FROM acquired_counts AS c WHERE c.at < $1::timestamptz OR c.at >= $2::timestamptz;
+
+-- name: count_activity
+-- Adds the redemptions and claims between two times to their minutes and hours. Reads each organization's redemptions from one index.
+-- $1 from timestamptz, $2 until timestamptz (exclusive)
+INSERT INTO activity_counts AS c (at, redemptions, claims, span, organization_id)
+SELECT date_trunc(s.span, f.at, 'UTC'), sum(f.redemptions)::int, sum(f.claims)::int, s.span, f.organization_id
+  FROM (
+       SELECT r.at, o.id AS organization_id, r.redemptions, 0 AS claims
+         FROM organizations AS o
+        CROSS JOIN LATERAL (
+              SELECT date_trunc('minute', rd.redeemed_at, 'UTC') AS at, count(*)::int AS redemptions FROM redemptions AS rd
+               WHERE (rd.organization_id || '') = o.id AND rd.redeemed_at >= $1::timestamptz AND rd.redeemed_at < $2::timestamptz
+               GROUP BY 1 OFFSET 0
+              ) AS r
+       UNION ALL
+       SELECT k.claimed_at, br.organization_id, 0, 1
+         FROM claims AS k
+         JOIN products AS p ON p.id = ANY (ARRAY[k.product_id])
+         JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
+        WHERE k.claimed_at >= $1::timestamptz AND k.claimed_at < $2::timestamptz
+       ) AS f
+ CROSS JOIN (VALUES ('minute'), ('hour')) AS s (span)
+ GROUP BY 1, 4, 5
+    ON CONFLICT (span, at, organization_id)
+    DO UPDATE SET redemptions = c.redemptions + excluded.redemptions, claims = c.claims + excluded.claims;
+
+-- name: count_acquired
+-- Adds the claims and purchases between two times to the hours of their batches.
+-- $1 from timestamptz, $2 until timestamptz (exclusive)
+INSERT INTO acquired_counts AS c (at, acquired, batch_id)
+SELECT date_trunc('hour', a.at, 'UTC'), count(*)::int, v.batch_id
+  FROM (
+       SELECT k.claimed_at AS at, k.voucher_id FROM claims AS k WHERE k.claimed_at >= $1::timestamptz AND k.claimed_at < $2::timestamptz
+       UNION ALL
+       SELECT b.bought_at, b.voucher_id FROM purchases AS b WHERE b.bought_at >= $1::timestamptz AND b.bought_at < $2::timestamptz
+       ) AS a
+  JOIN vouchers AS v ON v.id = ANY (ARRAY[a.voucher_id])
+ GROUP BY 1, 3
+    ON CONFLICT (batch_id, at) DO UPDATE SET acquired = c.acquired + excluded.acquired;
+
+-- name: move_activity
+-- $1 counted_until timestamptz, $2 clock_trusted_at timestamptz or null
+UPDATE activity_counted AS a SET counted_until = $1::timestamptz, clock_trusted_at = $2::timestamptz WHERE a.singleton;
+
+-- name: read_activity
+-- The counts of an organization, or of all but sandboxes, in the 60 minutes and 48 hours up to now. At least one row, because it also has the
+-- times; its counts are null if nothing was counted.
+-- $1 organization_id text or null
+SELECT clock.now, a.counted_until AS "completeUntil", s.span, s.at, s.redemptions, s.claims
+  FROM activity_counted AS a
+ CROSS JOIN (SELECT clock_timestamp() AS now OFFSET 0) AS clock
+  LEFT JOIN LATERAL (
+       SELECT c.span, c.at, sum(c.redemptions)::int AS redemptions, sum(c.claims)::int AS claims
+         FROM (VALUES ('minute', interval '1 hour'), ('hour', interval '48 hours')) AS w (span, length)
+         JOIN activity_counts AS c ON c.span = w.span AND c.at > clock.now - w.length
+         JOIN organizations AS o ON o.id = ANY (ARRAY[c.organization_id])
+        WHERE c.organization_id = $1::text OR ($1::text IS NULL AND NOT o.sandbox)
+        GROUP BY 1, 2
+       ) AS s ON true
+ WHERE a.singleton;
+
+-- name: read_stock
+-- For each of the newest batches with an open window: the vouchers left, counted up to a limit, when its stock can no longer be acquired, and how
+-- many were acquired in the last day, or in the time since it was issued.
+-- $1 organization_id text or null for all but sandboxes, $2 limit of batches int, $3 limit of vouchers int
+SELECT b.id AS "batchId", b.product, b.brand, b.organization_id AS "organizationId", supply.available AS "left", b.ends_at AS "endsAt",
+       CASE WHEN supply.available <= $3::int AND pace.acquired > 0
+            THEN clock_timestamp() + supply.available * least(interval '24 hours', clock_timestamp() - b.created_at) / pace.acquired
+       END AS "runsOutAt"
+  FROM (
+       SELECT d.id, p.name AS product, br.name AS brand, br.organization_id, d.created_at,
+              least(d.valid_until, max(coalesce(w.closes_at, 'infinity'))) AS ends_at
+         FROM batch_windows AS w
+         JOIN batches AS d ON d.id = ANY (ARRAY[w.batch_id])
+         JOIN products AS p ON p.id = ANY (ARRAY[d.product_id])
+         JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
+         JOIN organizations AS o ON o.id = ANY (ARRAY[br.organization_id])
+        WHERE (w.opens_at <= clock_timestamp()) IS NOT FALSE AND (w.closes_at > clock_timestamp()) IS NOT FALSE
+          AND d.valid_until > clock_timestamp() AND (o.id = $1::text OR ($1::text IS NULL AND NOT o.sandbox))
+        GROUP BY d.id, p.id, br.id ORDER BY d.id DESC LIMIT $2::int
+       ) AS b
+ CROSS JOIN LATERAL (
+       SELECT count(*)::int AS available
+         FROM (SELECT 1 FROM vouchers AS v WHERE v.batch_id = b.id AND v.pickable ORDER BY v.serial LIMIT $3::int + 1) AS up_to_limit
+       ) AS supply
+ CROSS JOIN LATERAL (
+       SELECT sum(c.acquired) AS acquired FROM acquired_counts AS c WHERE c.batch_id = b.id AND c.at > clock_timestamp() - interval '24 hours'
+       ) AS pace;
+
+-- name: select_failing_endpoints
+-- Endpoints whose last three attempts failed, and those that were disabled because of failures.
+-- $1 limit int
+SELECT w.id, w.url, o.name AS organization, coalesce(w.disabled_at, w.failing_since) AS since, w.enabled
+  FROM webhook_endpoints AS w JOIN organizations AS o ON o.id = ANY (ARRAY[w.organization_id])
+ WHERE w.deleted_at IS NULL AND (w.disabled_reason IN ('gone', 'failing') OR (w.enabled AND w.failures = 3))
+ ORDER BY w.id LIMIT $1::int;
+
+-- name: select_broken_chains
+-- Chains that were broken at their last check.
+-- $1 limit int
+SELECT b.voucher_id AS "voucherId", b.found_at AS since FROM broken_chains AS b WHERE b.whole_at IS NULL ORDER BY b.voucher_id LIMIT $1::int;
+
+-- name: read_postgres
+-- The state of the server. A role without pg_read_all_stats sees that a standby is connected, but not how far it is.
+SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS "isStandby", current_setting('synchronous_standby_names') AS "standbyNames",
+       standbys.streaming, standbys."lagMs", (SELECT sum(d.numbackends)::int FROM pg_stat_database AS d) AS connections,
+       current_setting('max_connections')::int AS "connectionsMax", pg_database_size(current_database()) AS "sizeBytes"
+  FROM (SELECT count(*) FILTER (WHERE coalesce(r.state, 'streaming') = 'streaming')::int AS streaming,
+               (extract(epoch FROM max(r.replay_lag)) * 1000)::bigint AS "lagMs"
+          FROM pg_stat_replication AS r) AS standbys;
