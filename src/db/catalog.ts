@@ -54,6 +54,8 @@ export type NewProduct = Row<typeof PRODUCT>;
 /** `sandbox`: whether its organization is a sandbox. */
 const BRAND = { id: text, name: text, organizationId: text, sandbox: boolean };
 
+const ORGANIZATION_NAME = { id: text, name: text, sandbox: boolean };
+
 const BATCH_OF_ORGANIZATION = {
   id: text,
   productName: text,
@@ -101,7 +103,8 @@ export const sql = loadStatements(new URL("./catalog.sql", import.meta.url), {
   select_windows: { kind: textOf<WindowKind>(), opensAt: orNull(timestamptz), closesAt: orNull(timestamptz) },
   find_batch: { ...BATCH, left: bigint, sandbox: boolean },
   find_place: PLACE,
-  select_brands: BRAND,
+  select_organization_names: ORGANIZATION_NAME,
+  select_brands: { ...BRAND, organization: text },
   select_brands_of_organization: BRAND,
   select_batches_of_organization: BATCH_OF_ORGANIZATION,
 });
@@ -205,8 +208,19 @@ export async function findBatch(db: Queryable, id: string): Promise<BatchSummary
 /** A brand with its organization. */
 export type Brand = Row<typeof BRAND>;
 
+/** An organization as a list of choices shows it. */
+export type OrganizationName = Row<typeof ORGANIZATION_NAME>;
+
+/** The newest `limit` organizations. */
+export function selectOrganizationNames(db: Queryable, limit: number): Promise<OrganizationName[]> {
+  return readRows(db, sql.select_organization_names, [limit]);
+}
+
+/** A brand with the name of its organization. */
+export type NamedBrand = Brand & { organization: string };
+
 /** At most `limit` brands after an id, oldest first. */
-export function selectBrands(db: Queryable, after: string, limit: number): Promise<Brand[]> {
+export function selectBrands(db: Queryable, after: string, limit: number): Promise<NamedBrand[]> {
   return readRows(db, sql.select_brands, [after, limit]);
 }
 

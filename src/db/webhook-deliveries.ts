@@ -188,7 +188,10 @@ export function recordAttempts(
   }
   if (health.length > 0) {
     writes.push(
-      prepare(sql.record_health, [now, ...columnsOf(health, "endpointId", "failingSince", "disabledReason", "failures")]),
+      prepare(sql.record_health, [
+        now,
+        ...columnsOf(health, "endpointId", "failingSince", "disabledReason", "failures"),
+      ]),
     );
   }
   return writes;

@@ -187,7 +187,11 @@ describe.each(ROLES)("%s", (role) => {
     await inRolledBack(async () => {
       for (const { name } of rows) {
         for (const statement of [`DELETE FROM ${name}`, `TRUNCATE ${name} CASCADE`]) {
-          if (role === "pva_api" && /^DELETE FROM (webhook_|reference_ends|activity_counts|acquired_counts)/.test(statement)) continue;
+          if (
+            role === "pva_api" &&
+            /^DELETE FROM (webhook_|reference_ends|activity_counts|acquired_counts)/.test(statement)
+          )
+            continue;
           expect(await tryAs(role, () => owner.query(statement)), statement).toBe(NOT_ALLOWED);
         }
       }

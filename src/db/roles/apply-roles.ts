@@ -77,8 +77,15 @@ async function readRightsOfPublic(tx: Transaction): Promise<string[]> {
   return rows.map((row) => row.what);
 }
 
-/** Tables from which the service deletes rows. It keeps webhook deliveries and ends of references only for a limited time. */
-const DELETED_FROM = ["webhook_outbox", "webhook_deliveries", "webhook_endpoints", "reference_ends"];
+/** Tables from which the service deletes rows. It keeps webhook deliveries, ends of references and counts only for a limited time. */
+const DELETED_FROM = [
+  "webhook_outbox",
+  "webhook_deliveries",
+  "webhook_endpoints",
+  "reference_ends",
+  "activity_counts",
+  "acquired_counts",
+];
 
 /** @throws AppError when a role has rights beyond the grants: by an attribute, a membership or ownership, or through PUBLIC. */
 async function rejectExcess(tx: Transaction): Promise<void> {

@@ -3,7 +3,7 @@ import { type Html, html } from "../pages/html.ts";
 import { opsPath } from "./operator-frame.ts";
 
 /** What a page needs to link to actions: whether there are any. */
-export type OperatedSite = Pick<ApiContext["config"], "basePath" | "baseUrl" | "ops">;
+export type OperatedSite = Pick<ApiContext["config"], "basePath" | "baseUrl" | "storefrontUrl" | "ops">;
 
 /** Links to the actions on an entity: each with its path after the entity's and its label. Nothing without OPS_WRITABLE. */
 export function linkActions(

@@ -25,6 +25,7 @@ import { mountActions } from "./actions/mount-actions.ts";
 import { authenticateOperator, nameOf, refuseWrites } from "./authenticate-operator.ts";
 import { CATALOG_PAGES } from "./catalog-pages.ts";
 import { renderLogPage } from "./log-page.ts";
+import { mountOverview } from "./mount-overview.ts";
 import { OPS_PATH, opsPath, SEARCH_MAX } from "./operator-frame.ts";
 import { renderBatchPage, renderOrganizationPage } from "./organization-page.ts";
 import { refuseCrossSite } from "./refuse-cross-site.ts";
@@ -39,6 +40,7 @@ export function mountOperatorPages(router: Router, ctx: ApiContext): void {
   if (token === null) return;
   const pages = Router({ caseSensitive: true });
   if (ctx.console !== null) mountActions(pages, ctx, ctx.console);
+  mountOverview(pages, ctx);
   for (const [path, render] of Object.entries(PAGES)) {
     pages.get(path, async (request, response) => {
       response.locals.route = `${OPS_PATH}${path}`;
@@ -64,7 +66,8 @@ type RenderPage = (ctx: ApiContext, request: Request, operator: Operator) => Pro
 const PAGES: Record<string, RenderPage> = {
   ...CATALOG_PAGES,
 
-  "/": async (ctx, request) => renderBrandsPage(ctx.config, await listBrands(ctx, queryText(request, "after"))),
+  "/organizations": async (ctx, request) =>
+    renderBrandsPage(ctx.config, await listBrands(ctx, queryText(request, "after"))),
 
   "/runbook": async ({ config }) => renderRunbookPage(config),
 

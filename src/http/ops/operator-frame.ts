@@ -1,3 +1,4 @@
+import type { Asset } from "../pages/assets.ts";
 import { type Html, html } from "../pages/html.ts";
 import { layOut, type Site } from "../pages/layout.ts";
 
@@ -18,8 +19,8 @@ export function linkVoucher(site: Site, id: string): Html {
 }
 
 /** A link to an organization's operator page. */
-export function linkOrganization(site: Site, id: string): Html {
-  return html`<a href="${opsPath(site, "organizations", id)}"><code>${id}</code></a>`;
+export function linkOrganization(site: Site, id: string, name: Html | string = html`<code>${id}</code>`): Html {
+  return html`<a href="${opsPath(site, "organizations", id)}">${name}</a>`;
 }
 
 /** A link to a batch's operator page. */
@@ -28,10 +29,17 @@ export function linkBatch(site: Site, id: string): Html {
 }
 
 /** A page for operators: the site's frame, the operators' navigation, and the search field with the text `entered`. */
-export function layOutForOperators(site: Site, title: string, main: Html, entered = ""): Html {
+export function layOutForOperators(
+  site: Site,
+  title: string,
+  main: Html,
+  entered = "",
+  assets: { scripts?: readonly Asset[]; styles?: readonly Asset[] } = {},
+): Html {
   return layOut(site, {
+    ...assets,
     title: `${title} · Operations`,
-    main: html`<nav class="ops" aria-label="Operations"><a href="${opsPath(site)}">Brands</a> <a href="${opsPath(site, "queues")}">Queues</a> <a href="${opsPath(site, "log")}">Log</a>
+    main: html`<nav class="ops" aria-label="Operations"><a href="${opsPath(site)}">Overview</a> <a href="${opsPath(site, "organizations")}">Organizations</a> <a href="${opsPath(site, "queues")}">Queues</a> <a href="${opsPath(site, "log")}">Log</a>
 <a href="${opsPath(site, "runbook")}">Runbook</a></nav>
 <form class="check" role="search" action="${opsPath(site, "vouchers")}" method="get">
 <label for="words">Find a voucher</label>

@@ -1,5 +1,5 @@
 import type { FoundVoucher } from "../../contract/voucher-history.ts";
-import type { Brand } from "../../db/catalog.ts";
+import type { NamedBrand } from "../../db/catalog.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import { linkActions, type OperatedSite } from "./action-links.ts";
@@ -13,27 +13,27 @@ import {
   renderTable,
 } from "./operator-frame.ts";
 
-/** The operators' start page: brands with their organizations. The search form is in the page frame. */
+/** Brands with their organizations. */
 export function renderBrandsPage(
   site: OperatedSite,
-  { brands, hasMore }: { brands: readonly Brand[]; hasMore: boolean },
+  { brands, hasMore }: { brands: readonly NamedBrand[]; hasMore: boolean },
 ): Html {
   const last = brands.at(-1);
   return layOutForOperators(
     site,
-    "Brands",
-    html`<h1>Brands</h1>
+    "Organizations",
+    html`<h1>Organizations</h1>
 ${linkActions(site, ["organizations"], ["new", "New organization"])}
 ${renderTable(
   "Brands",
   ["Brand", "Organization"],
   brands.map((brand) => [
     html`<a href="${opsPath(site, "brands", brand.id)}"><bdi>${brand.name}</bdi></a>${renderSandbox(brand.sandbox)}`,
-    linkOrganization(site, brand.organizationId),
+    linkOrganization(site, brand.organizationId, brand.organization),
   ]),
   html`There are no brands. Create one with <code>voucherctl brand create</code>.`,
 )}
-${hasMore && last !== undefined ? html`<p><a rel="next" href="${opsPath(site)}?after=${encodeURIComponent(last.id)}">Newer brands</a></p>` : null}`,
+${hasMore && last !== undefined ? html`<p><a rel="next" href="${opsPath(site, "organizations")}?after=${encodeURIComponent(last.id)}">Newer brands</a></p>` : null}`,
   );
 }
 

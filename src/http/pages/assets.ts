@@ -33,9 +33,9 @@ function readStatic(name: string): Asset {
   return readAsset(pathOf(`./static/${name}`));
 }
 
-/** Reads the parts of one script. */
-function readParts(...names: string[]): Buffer<ArrayBuffer> {
-  return Buffer.concat(names.map((name) => readStatic(name).content));
+/** Reads the parts of one file. */
+function readFiles(...paths: string[]): Buffer<ArrayBuffer> {
+  return Buffer.concat(paths.map((path) => readFileSync(path)));
 }
 
 function pathOf(file: string): string {
@@ -54,11 +54,22 @@ export const ASSETS = {
   style: readStatic("pages.css"),
   icon: readStatic("icon.svg"),
   copyScript: readStatic("copy.js"),
-  chainScript: readAsset("check-chain.js", readParts("copy.js", "check-chain.js", "check-payload.js")),
+  chainScript: readAsset(
+    "check-chain.js",
+    readFiles(...["copy.js", "check-chain.js", "check-payload.js"].map((name) => pathOf(`./static/${name}`))),
+  ),
   receiptScript: readReceiptScript(),
   receiptStyle: readStatic("receipt-verifier.css"),
   referenceStyle: readStatic("reference.css"),
   referenceScript: readStatic("reference.js"),
+  overviewStyle: readAsset(
+    "overview.css",
+    readFiles(resolve("uplot/dist/uPlot.min.css"), pathOf("./static/overview.css")),
+  ),
+  overviewScript: readAsset(
+    "overview.js",
+    readFiles(resolve("uplot/dist/uPlot.iife.min.js"), pathOf("./static/overview.js")),
+  ),
   boardStyle: readStatic("board.css"),
   swaggerStyle: readAsset(resolve("swagger-ui-dist/swagger-ui.css")),
   swaggerScript: readAsset(resolve("swagger-ui-dist/swagger-ui-bundle.js")),

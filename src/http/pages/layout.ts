@@ -17,6 +17,8 @@ interface PageContent {
   description?: string;
   main: Html;
   scripts?: readonly Asset[];
+  /** After the style of all pages. */
+  styles?: readonly Asset[];
 }
 
 /** The path of an asset. */
@@ -25,7 +27,7 @@ export function assetPath(site: Site, asset: Asset): string {
 }
 
 /** A complete page: the shared frame around `main`. */
-export function layOut(site: Site, { title, description, main, scripts = [] }: PageContent): Html {
+export function layOut(site: Site, { title, description, main, scripts = [], styles = [] }: PageContent): Html {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -35,7 +37,7 @@ export function layOut(site: Site, { title, description, main, scripts = [] }: P
 <title>${title} · Partner Voucher API</title>
 ${description === undefined ? null : renderPreview(title, description)}
 <link rel="icon" type="image/svg+xml" href="${assetPath(site, ASSETS.icon)}">
-<link rel="stylesheet" href="${assetPath(site, ASSETS.style)}">
+${[ASSETS.style, ...styles].map((style) => html`<link rel="stylesheet" href="${assetPath(site, style)}">`)}
 ${scripts.map((script) => html`<script type="module" src="${assetPath(site, script)}"></script>`)}
 </head>
 <body>

@@ -5,6 +5,7 @@ import {
   type BatchOfOrganization,
   type Brand,
   findOrganization,
+  type NamedBrand,
   selectBatchesOfOrganization,
   selectBrands,
   selectBrandsOfOrganization,
@@ -91,7 +92,7 @@ const BRANDS_MAX = 100;
 export async function listBrands(
   { pool }: { pool: pg.Pool },
   after: string,
-): Promise<{ brands: Brand[]; hasMore: boolean }> {
+): Promise<{ brands: NamedBrand[]; hasMore: boolean }> {
   const brands = await selectBrands(pool, after, BRANDS_MAX + 1);
   return { brands: brands.slice(0, BRANDS_MAX), hasMore: brands.length > BRANDS_MAX };
 }

@@ -21,7 +21,10 @@ export const COUNTED_ROUTES = [
 ];
 const [REDEEM_ROUTE] = COUNTED_ROUTES;
 /** For how long the counts of a minute or an hour are kept, and its length. Milliseconds. */
-const SPANS = { minute: { lengthMs: 60_000, keptMs: 2 * 3_600_000 }, hour: { lengthMs: 3_600_000, keptMs: 50 * 3_600_000 } };
+const SPANS = {
+  minute: { lengthMs: 60_000, keptMs: 2 * 3_600_000 },
+  hour: { lengthMs: 3_600_000, keptMs: 50 * 3_600_000 },
+};
 /** Each bucket of latencies is this much larger than the one before: a percentile is at most 10 % wrong. */
 const BUCKET_GROWTH = 1.2;
 const BUCKETS_MAX = 64;

@@ -1,0 +1,195 @@
+import { type Attention, STOCK } from "../../services/ops/find-attention.ts";
+import type { ReportedProcess } from "../../services/ops/process-report.ts";
+import type { Counts, Overview } from "../../services/ops/read-overview.ts";
+import { ASSETS } from "../pages/assets.ts";
+import { type Html, html } from "../pages/html.ts";
+import type { Site } from "../pages/layout.ts";
+import { MINUTES, renderTime } from "../pages/time.ts";
+import { COUNT, layOutForOperators, linkOrganization, opsPath, renderFacts, renderTable } from "./operator-frame.ts";
+
+/** The start page of operators. Parts with `data-live` are replaced every five seconds; the script draws the plots from the tables. */
+export function renderOverviewPage(site: Site, overview: Overview): Html {
+  const { look, stock, processes } = overview;
+  return layOutForOperators(
+    site,
+    "Overview",
+    html`<h1>Overview</h1>
+<section aria-labelledby="attention">
+<h2 id="attention">Needs attention</h2>
+${live("faults", renderAttention(site, look.attention, look.at))}
+</section>
+<section aria-labelledby="activity">
+<h2 id="activity">Activity</h2>
+${renderChoice(site, overview)}
+${live(
+  "sums",
+  html`<p class="fine">Redemptions and claims are exact up to ${renderTime(overview.completeUntil)}. Refusals and latencies are approximate: sums of what processes report.</p>
+${renderFacts([
+  ["Last hour", renderSum(overview.minutes)],
+  ["Last two days", renderSum(overview.hours)],
+  [
+    "Redeem latency",
+    html`p50 ${ms(overview.latencyMs.p50)}, p99 ${ms(overview.latencyMs.p99)} in the last five minutes`,
+  ],
+  ["Reservations", `${COUNT.format(overview.liveReservations)} live`],
+])}`,
+)}
+${renderPlot("Last hour, per minute", "minutes", "counts", renderCounts(overview.minutes, overview.completeUntil))}
+${renderPlot("Redeem latency of the last hour, in milliseconds", "latencies", "latencies", renderLatencies(overview.minutes))}
+${renderPlot("Last two days, per hour", "hours", "counts", renderCounts(overview.hours, overview.completeUntil))}
+</section>
+<section aria-labelledby="stock">
+<h2 id="stock">Stock in open windows</h2>
+${live(
+  "batches",
+  renderTable(
+    "Stock in open windows",
+    ["Product", "Left", "Runs out at the pace of the last day", "Ends"],
+    stock.map((batch) => [
+      html`<a href="${opsPath(site, "batches", batch.batchId)}">${batch.product}</a><br>${linkOrganization(site, batch.organizationId, batch.brand)}`,
+      batch.left > STOCK.leftMax ? `more than ${COUNT.format(STOCK.leftMax)}` : COUNT.format(batch.left),
+      batch.left === 0 ? "sold out" : batch.runsOutAt === null ? "–" : renderTime(batch.runsOutAt, MINUTES),
+      renderTime(batch.endsAt, MINUTES),
+    ]),
+    html`No batch has an open window.`,
+  ),
+)}
+</section>
+<section aria-labelledby="queues">
+<h2 id="queues">Queues</h2>
+${live(
+  "jobs",
+  renderTable(
+    "Queues",
+    ["Queue", "Waiting", "Active", "Failed"],
+    overview.queues.map(({ name, waiting, active, failed }) => [
+      html`<a href="${opsPath(site, "queues")}">${name}</a>`,
+      ...[waiting, active, failed].map((count) => (count === null ? "unknown" : COUNT.format(count))),
+    ]),
+  ),
+)}
+</section>
+<section aria-labelledby="processes">
+<h2 id="processes">Processes</h2>
+${live("reports", renderProcesses(processes))}
+</section>
+<section aria-labelledby="servers">
+<h2 id="servers">Servers</h2>
+${live("health", renderServers(overview))}
+</section>`,
+    "",
+    { scripts: [ASSETS.overviewScript], styles: [ASSETS.overviewStyle] },
+  );
+}
+
+const live = (id: string, content: Html) => html`<div id="${id}" data-live>${content}</div>`;
+const ms = (value: number | null) => (value === null ? "–" : `${COUNT.format(value)} ms`);
+const megabytes = (bytes: number) => `${COUNT.format(Math.round(bytes / 1_048_576))} MB`;
+
+function renderAttention(site: Site, attention: readonly Attention[], at: string): Html {
+  if (attention.length === 0) {
+    return html`<p class="notice good">Nothing needs attention. Last looked on ${renderTime(at)}.</p>`;
+  }
+  return html`<ul class="faults">
+${attention.map(
+  ({ what, since, subject, runbook, page }) => html`<li class="verdict bad"><strong>${what}</strong>
+<p>${page === null ? subject : html`<a href="${opsPath(site, ...page)}">${subject}</a>`}, since ${renderTime(since, MINUTES)}. <a href="${opsPath(site, "runbook")}#${runbook}">What to do<span class="hidden"> about: ${what}, ${subject}</span></a></p></li>
+`,
+)}</ul>
+<p class="fine">Last looked on ${renderTime(at)}.</p>`;
+}
+
+/** The form that chooses an organization. Works without script. */
+function renderChoice(site: Site, { organizationId, organizations }: Overview): Html {
+  return html`<form class="choice" method="get" action="${opsPath(site)}">
+<label for="organization">Organization</label>
+<div class="row"><select id="organization" name="organization">
+<option value="">All live organizations</option>
+${organizations.map(
+  ({ id, name, sandbox }) =>
+    html`<option value="${id}"${id === organizationId ? html` selected` : null}>${name}${sandbox ? " (sandbox)" : ""}</option>\n`,
+)}</select>
+<button type="submit">Show</button></div>
+</form>`;
+}
+
+function renderSum(counts: readonly Counts[]): string {
+  const sum = (field: "redemptions" | "claims" | "refusals") =>
+    COUNT.format(counts.reduce((total, count) => total + count[field], 0));
+  return `${sum("redemptions")} redemptions, ${sum("claims")} claims, ${sum("refusals")} refusals`;
+}
+
+/** A table, folded, and the place of its plot. */
+function renderPlot(caption: string, id: string, kind: string, table: Html): Html {
+  return html`<h3>${caption}</h3>
+<div class="plot" data-plot="${kind}" data-of="${id}" role="img" aria-label="Plot: ${caption}" hidden></div>
+<details><summary>Numbers<span class="hidden">: ${caption}</span></summary>
+${live(id, table)}</details>`;
+}
+
+/** Newest first. What is not complete yet is a dash. */
+function renderCounts(counts: readonly Counts[], completeUntil: Date): Html {
+  return renderTable(
+    "Counts",
+    ["From", "Redemptions", "Claims", "Refusals"],
+    counts.toReversed().map(({ at, redemptions, claims, refusals }) => {
+      const exact = (count: number) => (at < completeUntil ? String(count) : "–");
+      return [renderTime(at, MINUTES), exact(redemptions), exact(claims), String(refusals)];
+    }),
+  );
+}
+
+function renderLatencies(counts: readonly Counts[]): Html {
+  return renderTable(
+    "Latencies",
+    ["From", "p50", "p99"],
+    counts
+      .toReversed()
+      .map(({ at, latencyMs }) => [
+        renderTime(at, MINUTES),
+        String(latencyMs.p50 ?? "–"),
+        String(latencyMs.p99 ?? "–"),
+      ]),
+  );
+}
+
+function renderProcesses(processes: readonly ReportedProcess[]): Html {
+  return renderTable(
+    "Processes",
+    ["Process", "State", "Queues", "Version", "CPU", "Memory", "Since"],
+    processes.map(({ role, host, pid, state, queues, version, cpu, memoryBytes, since }) => [
+      html`${role} ${String(pid)}<br>${host}`,
+      html`<span class="badge ${state === "up" ? "good" : "bad"}">${state}</span>`,
+      queues.join(", "),
+      version,
+      `${Math.round(cpu * 100)} %`,
+      megabytes(memoryBytes),
+      renderTime(since, MINUTES),
+    ]),
+    html`No process reports.`,
+  );
+}
+
+function renderServers({ postgres, redis }: Overview): Html {
+  const { standbyNames, streaming, lagMs, connections, connectionsMax, sizeBytes } = postgres;
+  const lag = lagMs === null ? "" : `, the last one ${COUNT.format(lagMs)} ms late`;
+  return renderTable(
+    "Servers",
+    ["Server", "Role", "Connections", "Size"],
+    [
+      [
+        `Postgres ${postgres.version}`,
+        `${postgres.isStandby ? "standby" : "primary"}; ${streaming} ${streaming === 1 ? "standby" : "standbys"} connected${lag}${standbyNames === "" ? "; none synchronous" : ""}`,
+        `${COUNT.format(connections)} of ${COUNT.format(connectionsMax)}`,
+        `${megabytes(sizeBytes)} on disk`,
+      ],
+      ...redis.map(({ address, version, memoryBytes, clients }) => [
+        html`Redis ${version} <code>${address}</code>`,
+        "master",
+        COUNT.format(clients),
+        `${megabytes(memoryBytes)} in memory`,
+      ]),
+      ...(redis.length === 0 ? [["Redis", html`<span class="badge bad">does not answer</span>`, "", ""]] : []),
+    ],
+  );
+}

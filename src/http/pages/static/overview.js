@@ -1,0 +1,117 @@
+// Draws the plots of the overview from its tables, and replaces what has changed every five seconds. uPlot comes before this text.
+const EVERY_MS = 5_000;
+const KINDS = {
+  counts: [
+    ["Redemptions", "--accent", []],
+    ["Claims", "--waiting", [6, 3]],
+    ["Refusals", "--bad", [2, 2]],
+  ],
+  latencies: [
+    ["p50", "--accent", []],
+    ["p99", "--bad", [6, 3]],
+  ],
+};
+
+/** The columns of a table, the oldest row first; null for a dash. */
+function readTable(id) {
+  const rows = [...document.querySelectorAll(`#${id} tbody tr`)].reverse();
+  const times = rows.map((row) => Date.parse(row.querySelector("time").dateTime) / 1_000);
+  const columns = Array.from({ length: (rows[0]?.cells.length ?? 1) - 1 }, (_, column) =>
+    rows.map((row) => {
+      const text = row.cells[column + 1].textContent;
+      return text === "–" ? null : Number(text);
+    }),
+  );
+  return [times, ...columns];
+}
+
+/** The colour of a custom property, as a canvas needs it. */
+function colour(name) {
+  const probe = document.createElement("span");
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
+
+let plots = [];
+
+function drawPlots() {
+  for (const { plot } of plots) plot.destroy();
+  const [ink, line] = [colour("--soft"), colour("--line")];
+  const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
+  plots = [...document.querySelectorAll("[data-plot]")].map((place) => {
+    place.hidden = false;
+    const { plot: kind, of } = place.dataset;
+    const options = {
+      width: place.clientWidth - 16,
+      height: 200,
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1_000), "UTC"),
+      cursor: { drag: { x: false } },
+      scales: { y: { range: (_plot, _min, max) => [0, Math.max(max ?? 0, 1) * 1.1] } },
+      axes: [
+        { ...axis, values: (_plot, ticks) => ticks.map(clock) },
+        { ...axis, size: 60 },
+      ],
+      series: [
+        { label: "UTC", value: (_plot, seconds) => (seconds === null ? "–" : clock(seconds)) },
+        ...KINDS[kind].map(([label, name, dash]) => ({
+          label,
+          stroke: colour(name),
+          dash,
+          width: 2,
+          points: { show: false },
+        })),
+      ],
+    };
+    return { plot: new uPlot(options, readTable(of), place), place, of };
+  });
+}
+
+const clock = (seconds) => new Date(seconds * 1_000).toISOString().slice(11, 16);
+
+/** Whether someone reads this part with the keyboard or has selected text in it. */
+function isInUse(part) {
+  const selection = getSelection();
+  const isSelected = selection !== null && !selection.isCollapsed && selection.containsNode(part, true);
+  return isSelected || part.contains(document.activeElement);
+}
+
+/** Replaces the parts that differ, and scrolls so that the first visible one stays where it is. */
+function replaceParts(next) {
+  const anchors = [...document.querySelectorAll("main h2, main h3, main [data-live]")];
+  const anchor = anchors.find((element) => element.getBoundingClientRect().top >= 0);
+  const before = anchor?.getBoundingClientRect().top ?? 0;
+  for (const part of document.querySelectorAll("[data-live]")) {
+    const fresh = next.getElementById(part.id);
+    if (fresh === null || fresh.innerHTML === part.innerHTML || isInUse(part)) continue;
+    const scrolled = [...part.querySelectorAll(".scroll")].map(({ scrollTop, scrollLeft }) => [scrollLeft, scrollTop]);
+    part.replaceChildren(...fresh.childNodes);
+    for (const [index, box] of part.querySelectorAll(".scroll").entries()) box.scrollTo(...(scrolled[index] ?? [0, 0]));
+  }
+  if (anchor !== undefined) scrollBy(0, anchor.getBoundingClientRect().top - before);
+}
+
+async function refresh() {
+  if (document.visibilityState === "visible") {
+    try {
+      const response = await fetch(location.href, { headers: { Accept: "text/html" } });
+      if (response.ok) {
+        replaceParts(new DOMParser().parseFromString(await response.text(), "text/html"));
+        for (const { plot, of } of plots) plot.setData(readTable(of));
+      }
+      document.documentElement.toggleAttribute("data-stale", !response.ok);
+    } catch {
+      document.documentElement.toggleAttribute("data-stale", true);
+    }
+  }
+  setTimeout(refresh, EVERY_MS);
+}
+
+drawPlots();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawPlots);
+addEventListener("resize", () => {
+  for (const { plot, place } of plots) plot.setSize({ width: place.clientWidth - 16, height: 200 });
+});
+setTimeout(refresh, EVERY_MS);
