@@ -88,7 +88,7 @@ SELECT clock.now, a.counted_until AS "completeUntil", s.span, s.at, s.redemption
 -- $1 organization_id text or null for all but sandboxes, $2 limit of batches int, $3 limit of vouchers int
 SELECT b.id AS "batchId", b.product, b.brand, b.organization_id AS "organizationId", supply.available AS "left", b.ends_at AS "endsAt",
        CASE WHEN supply.available <= $3::int AND pace.acquired > 0
-            THEN clock_timestamp() + supply.available * least(interval '24 hours', clock_timestamp() - b.created_at) / pace.acquired
+            THEN clock_timestamp() + supply.available * greatest(interval '1 hour', least(interval '24 hours', clock_timestamp() - b.created_at)) / pace.acquired
        END AS "runsOutAt"
   FROM (
        SELECT d.id, p.name AS product, br.name AS brand, br.organization_id, d.created_at,

@@ -1,7 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { type Attention, requiredStandbys } from "../../src/services/ops/find-attention.ts";
+import { insertLogTree } from "../../src/db/log-tree.ts";
+import { findShard } from "../../src/queues/shards.ts";
+import { countMissingStandbys, lookForFaults } from "../../src/services/ops/find-attention.ts";
 import { reportPrefix } from "../../src/services/ops/process-report.ts";
-import type { viewOverview } from "../../src/services/ops/read-overview.ts";
+import { readOverview, viewOverview } from "../../src/services/ops/read-overview.ts";
 import { countActivity } from "../../src/services/sweep/count-activity.ts";
 import { newUser, offerBatch } from "../support/marketplace.ts";
 import { untilPast } from "../support/outside-transaction.ts";
@@ -12,33 +14,39 @@ import { useService } from "../support/use-service.ts";
 const TOKEN = "the token of the operators";
 const AUTHORIZATION = `Basic ${Buffer.from(`zoe:${TOKEN}`).toString("base64")}`;
 
-const { api, db, servers, partner, stranger, till, foreign, issue, as, contexts } = useService({
-  env: { OPS_TOKEN: TOKEN, SWEEP_INTERVAL_MS: "500" },
-  workers: [{ WORKER_QUEUES: "redeem,seal,sweep" }],
+const { api, db, servers, partner, stranger, till, foreign, issue, as, contexts, worker } = useService({
+  env: { OPS_TOKEN: TOKEN },
   users: true,
   contexts: 1,
 });
 const [ctx] = contexts;
 
-type View = { [Key in keyof ReturnType<typeof viewOverview>]: ReturnType<typeof viewOverview>[Key] } & {
-  completeUntil: string;
-};
+type View = ReturnType<typeof viewOverview>;
 
 async function open(path: string, accept = "application/json") {
   const response = await fetch(`${api.url}/ops${path}`, { headers: { accept, authorization: AUTHORIZATION } });
   return { status: response.status, text: await response.text() };
 }
 
-/** The overview, once it has what was written before this call. */
-async function readOverview(organizationId = ""): Promise<View> {
+/** Counts what was written before this call. The sweeper does not run. */
+async function count() {
   const { rows } = await db.query("SELECT clock_timestamp() AS now");
-  let view: View | undefined;
   await until(async () => {
-    view = JSON.parse((await open(`/overview.json?organization=${organizationId}`)).text);
-    return new Date(view?.completeUntil ?? 0) > rows[0].now;
+    await countActivity(ctx, Number.POSITIVE_INFINITY);
+    return (await countedUntil()) > rows[0].now;
   });
-  return view as View;
 }
+
+const countedUntil = async (): Promise<Date> =>
+  (await db.query("SELECT counted_until AS at FROM activity_counted")).rows[0].at;
+
+/** Reads past the pages' memory of some seconds. */
+const read = async (organizationId: string | null = null): Promise<View> =>
+  viewOverview(await readOverview(api.ctx, organizationId));
+
+/** Looks past what another process has found. */
+const faultsOf = async (runbook: string) =>
+  (await lookForFaults(api.ctx, -1)).attention.filter((fault) => fault.runbook === runbook);
 
 const sumOf = (counts: readonly { redemptions: number; claims: number; refusals: number }[]) =>
   counts.reduce(
@@ -50,48 +58,41 @@ const sumOf = (counts: readonly { redemptions: number; claims: number; refusals:
     { redemptions: 0, claims: 0, refusals: 0 },
   );
 
-/** The fault of an entry of the runbook, once it is shown. */
-async function untilFault(runbook: string, subject?: string): Promise<Attention> {
-  let found: Attention | undefined;
-  await until(async () => {
-    const { attention }: View = JSON.parse((await open("/overview.json")).text);
-    found = (attention as Attention[]).find(
-      (fault) => fault.runbook === runbook && (subject === undefined || fault.subject === subject),
-    );
-    return found !== undefined;
-  });
-  return found as Attention;
-}
-
 beforeAll(async () => {
   for (const { code } of await issueVouchers(db, partner, 3))
     await till.redeem({ code, externalRef: `order of ${code}` });
   await foreign.redeem({ code: (await issueVoucher(db, stranger)).code, externalRef: "another's order" });
   await offerBatch(db, partner, 5);
   expect((await (await as(newUser())).claimProduct(partner.productId)).status).toBe(200);
+  await count();
   await till.redeem({ code: "7Q4K-9MZX-2HTB-W8RC", externalRef: "unknown code" });
 });
 
 describe("the overview", () => {
   it("has the redemptions of an organization that GET /partner/redemptions lists for the same time", async () => {
-    const view = await readOverview(partner.organizationId);
-    const from = new Date(view.minutes[0]?.at ?? 0).toISOString();
-    const { body } = await till.redemptions({ from, to: view.completeUntil, limit: "1000" });
+    const view = JSON.parse((await open(`/overview.json?organization=${partner.organizationId}`)).text);
+    const { body } = await till.redemptions({ from: view.minutes[0].at, to: view.completeUntil, limit: "1000" });
     expect(body.redemptions.length).toBe(3);
-    expect(sumOf(view.minutes).redemptions).toBe(body.redemptions.length);
+    expect(sumOf(view.minutes)).toEqual({
+      redemptions: body.redemptions.length,
+      claims: 1,
+      refusals: expect.any(Number),
+    });
     expect(sumOf(view.hours).redemptions).toBe(body.redemptions.length);
-    expect([view.minutes.length, view.hours.length]).toEqual([60, 48]);
-    const all = await readOverview();
-    expect(sumOf(all.minutes)).toMatchObject({ redemptions: 4, claims: 1 });
+    expect([view.minutes.length, view.hours.length, view.organization]).toEqual([60, 48, partner.organizationId]);
+    const all = await read();
     const { rows } = await db.query(
       "SELECT (SELECT count(*)::int FROM redemptions) AS redemptions, (SELECT count(*)::int FROM claims) AS claims",
     );
-    expect(sumOf(all.hours)).toMatchObject(rows[0]);
+    expect([sumOf(all.minutes), sumOf(all.hours)]).toMatchObject([rows[0], rows[0]]);
+    expect(all.organization).toBeNull();
   });
 
   it("has the refusals and the latency that processes report", async () => {
-    await until(async () => sumOf((await readOverview(partner.organizationId)).minutes).refusals === 1);
-    const { latencyMs } = await readOverview();
+    await api.ctx.report.send();
+    expect(sumOf((await read(partner.organizationId)).minutes).refusals).toBe(1);
+    expect(sumOf((await read(stranger.organizationId)).minutes).refusals).toBe(0);
+    const { latencyMs } = await read();
     expect(latencyMs.p50).toBeGreaterThan(0);
     expect(latencyMs.p99).toBeGreaterThanOrEqual(latencyMs.p50 ?? 0);
   });
@@ -109,13 +110,17 @@ describe("the overview", () => {
     };
     await servers.redis.hset(`${prefix}:processes`, id, JSON.stringify({ ...report, cpu: 0, memoryBytes: 1 }));
     await servers.redis.set(`${prefix}:process:${id}`, "up", "PX", 59_000);
-    const find = async () => (JSON.parse((await open("/overview.json")).text) as View).processes;
-    await until(async () => (await find()).some(({ host, state }) => host === "host" && state === "gone"));
-    const roles = (await find()).filter(({ state }) => state === "up").map(({ role, queues }) => [role, queues.length]);
-    expect(roles).toContainEqual(["api", 0]);
-    expect(roles).toContainEqual(["worker", 3]);
+    const find = async () => (await read()).processes;
+    expect(await find()).toContainEqual({ ...report, state: "gone" });
+    const roles = (await find()).filter(({ state }) => state === "up").map(({ role, queues }) => [role, queues]);
+    expect(roles).toEqual(
+      expect.arrayContaining([
+        ["api", []],
+        ["worker", ["redeem", "seal"]],
+      ]),
+    );
     await servers.redis.del(`${prefix}:process:${id}`);
-    await until(async () => !(await find()).some(({ host }) => host === "host"));
+    expect((await find()).some(({ host }) => host === "host")).toBe(false);
     expect(await servers.redis.hexists(`${prefix}:processes`, id)).toBe(0);
   });
 
@@ -143,8 +148,6 @@ describe("the overview", () => {
 });
 
 describe("the counts", () => {
-  const countedUntil = async (): Promise<Date> =>
-    (await db.query("SELECT counted_until AS at FROM activity_counted")).rows[0].at;
   const counts = async () =>
     (
       await db.query("SELECT * FROM activity_counts WHERE organization_id = $1 ORDER BY span, at", [
@@ -153,9 +156,12 @@ describe("the counts", () => {
     ).rows;
 
   it("count nothing twice when two processes count at once", async () => {
-    const before = await readOverview(partner.organizationId);
+    const { code } = await issue();
+    await till.redeem({ code, externalRef: "counted at once" });
+    const { rows } = await db.query("SELECT clock_timestamp() + interval '2.2 seconds' AS later");
+    await untilPast(db, rows[0].later);
     await Promise.all(Array.from({ length: 4 }, () => countActivity(ctx, Number.POSITIVE_INFINITY)));
-    expect(sumOf((await readOverview(partner.organizationId)).hours).redemptions).toBe(sumOf(before.hours).redemptions);
+    expect(sumOf((await read(partner.organizationId)).hours).redemptions).toBe(4);
   });
 
   it.each([
@@ -184,81 +190,117 @@ describe("the counts", () => {
   });
 
   it("are made again after an operator has said that the clock is right", async () => {
-    await readOverview();
+    await count();
     const right = await counts();
-    // As if a wrong clock had been counted up to a later time, without what was redeemed since.
+    // As if they had been made by a clock that was a year ahead.
     await db.query("UPDATE activity_counts SET redemptions = 9 WHERE organization_id = $1", [partner.organizationId]);
     await db.query("UPDATE activity_counted SET counted_until = now() + interval '1 year'");
     await db.query("UPDATE redemptions_closed SET clock_trusted_at = clock_timestamp()");
-    await readOverview();
+    await count();
     expect(await counts()).toEqual(right);
   });
 });
 
-describe("a fault needs attention", () => {
-  const attend = (runbook: string) => untilFault(runbook);
-
-  it("when an endpoint has failed three times in a row", async () => {
+describe("what needs attention", () => {
+  it("has an endpoint that failed three times in a row, and one that was disabled for failing", async () => {
     const id = "whk_01jzbq0000e00a4g0g00000001";
     await db.query(
       `INSERT INTO webhook_endpoints (id, organization_id, place, url, failing_since, failures)
        VALUES ($1, $2, 1, 'https://shop.example.com/hooks', '2026-01-02T03:04:05Z', 2)`,
       [id, partner.organizationId],
     );
-    const { attention }: View = JSON.parse((await open("/overview.json")).text);
-    expect(attention.filter(({ runbook }) => runbook === "VouchersWebhooksFail")).toEqual([]);
+    expect(await faultsOf("VouchersWebhooksFail")).toEqual([]);
     await db.query("UPDATE webhook_endpoints SET failures = 3 WHERE id = $1", [id]);
-    const fault = await attend("VouchersWebhooksFail");
-    expect(fault.subject).toContain(": shop.example.com");
-    expect(fault.since).toBe("2026-01-02T03:04:05.000Z");
+    expect(await faultsOf("VouchersWebhooksFail")).toMatchObject([
+      {
+        subject: expect.stringContaining(": shop.example.com"),
+        since: "2026-01-02T03:04:05.000Z",
+        page: ["webhooks", id],
+      },
+    ]);
     await db.query(
       "UPDATE webhook_endpoints SET enabled = false, disabled_reason = 'gone', disabled_at = now() WHERE id = $1",
       [id],
     );
-    await attend("VouchersWebhookEndpointDisabled");
+    expect((await faultsOf("VouchersWebhookEndpointDisabled")).length).toBe(1);
   });
 
-  it("when a batch is sold out, or ends within a week", async () => {
-    const sold = await makePartner(db);
-    await offerBatch(db, sold, 1, { validUntil: new Date("2030-01-01") });
-    await (await as(newUser())).claimProduct(sold.productId);
-    await until(async () => {
-      const { attention }: View = JSON.parse((await open("/overview.json")).text);
-      return ["A batch is sold out", "A batch ends within a week, with stock left"].every((what) =>
-        attention.some((fault) => fault.what === what),
-      );
-    });
+  it("has batches that are sold out, that run out within a day, and that end within a week", async () => {
+    const [sold, calm, far] = [await makePartner(db), await makePartner(db), await makePartner(db)];
+    const validUntil = new Date(Date.now() + 30 * 86_400_000);
+    await offerBatch(db, sold, 1, { validUntil });
+    expect((await (await as(newUser())).claimProduct(sold.productId)).status).toBe(200);
+    await offerBatch(db, calm, 2);
+    await offerBatch(db, far, 2, { validUntil });
+    await count();
+    expect((await faultsOf("BatchEnds")).map(({ what }) => what).toSorted()).toEqual([
+      "A batch ends within a week, with stock left",
+      "A batch is sold out",
+      "A batch runs out within a day",
+    ]);
+    const { stock } = await read();
+    expect(stock.map(({ left, runsOutAt }) => [left, runsOutAt !== null])).toEqual([
+      [2, false],
+      [2, false],
+      [0, true],
+      [4, true],
+    ]);
   });
 
-  it("when a chain is broken", async () => {
+  it("has a chain that is broken", async () => {
     const { id } = await issue();
     await db.query("INSERT INTO broken_chains (found_at, voucher_id) VALUES (now(), $1)", [id]);
-    expect((await attend("VouchersChainBroken")).subject).toBe(id);
+    expect((await faultsOf("VouchersChainBroken")).map(({ subject }) => subject)).toEqual([id]);
     await db.query("DELETE FROM broken_chains");
   });
 
-  it("since it was first seen, and no longer when it has ended", async () => {
-    const key = `{pva:${ctx.deployment.id}}:redeem:failed`;
+  it("has failed jobs since they were first seen, and no longer when they are gone", async () => {
+    const key = `${findShard(ctx.deployment.id, 0, ctx.config.queueShards[0]).prefix}:redeem:failed`;
     await servers.redis.zadd(key, 1, "job");
-    const first = await attend("VouchersJobsFail");
+    const [first] = await faultsOf("VouchersJobsFail");
     await servers.redis.zadd(key, 2, "job 2");
-    await until(async () => (await attend("VouchersJobsFail")).what === "2 jobs have failed");
-    expect((await attend("VouchersJobsFail")).since).toBe(first.since);
+    expect(await faultsOf("VouchersJobsFail")).toEqual([{ ...first, what: "2 jobs have failed" }]);
     await servers.redis.del(key);
-    await until(async () => {
-      const { attention }: View = JSON.parse((await open("/overview.json")).text);
-      return !attention.some(({ runbook }) => runbook === "VouchersJobsFail");
-    });
+    expect(await faultsOf("VouchersJobsFail")).toEqual([]);
+  });
+
+  it("has a log that is refused", async () => {
+    await insertLogTree(db as never, "vouchers.test/log", Buffer.alloc(32));
+    const report = {
+      placed: 0,
+      size: 0,
+      published: 0,
+      cosigned: 0,
+      anchors: [],
+      claims: 1,
+      refused: "no",
+      durationMs: 1,
+    };
+    const reply = { ...report, obstacle: "contradiction" };
+    const queueViews = { findLastReply: async () => ({ reply, at: new Date() }) } as never;
+    const { attention } = await lookForFaults({ ...api.ctx, queueViews }, -1);
+    expect(attention.map(({ runbook }) => runbook)).toEqual(
+      expect.arrayContaining(["VouchersLogRefused", "VouchersLogWitness"]),
+    );
+  });
+
+  it("has queues whose worker stopped, and a sweeper that does not run", async () => {
+    const unserved = async () => (await faultsOf("VouchersShardUnserved")).map(({ subject }) => subject.split(" ")[0]);
+    expect(new Set(await unserved())).toEqual(new Set(["sweep"]));
+    await worker.close();
+    await until(async () => new Set(await unserved()).size === 3);
+    await db.query("UPDATE activity_counted SET counted_until = '2026-01-02T03:04:05Z'");
+    expect(await faultsOf("VouchersSweeperStopped")).toMatchObject([{ since: "2026-01-02T03:04:05.000Z" }]);
   });
 
   it.each([
-    ["", 0],
-    ["standby", 1],
-    ["a, b", 1],
-    ["ANY 2 (a, b, c)", 2],
-    ["first 1 (a)", 1],
-    ["3 (a, b, c)", 3],
-  ])("when fewer standbys are connected than synchronous_standby_names %j requires", (standbyNames, count) => {
-    expect(requiredStandbys({ standbyNames })).toBe(count);
+    ["", 0, 0],
+    ["standby", 0, 1],
+    ["a, b", 1, 0],
+    ["ANY 2 (a, b, c)", 1, 1],
+    ["first 1 (a)", 0, 1],
+    ["3 (a, b, c)", 3, 0],
+  ])("has the standbys that are away: of %j %i are connected and %i missing", (standbyNames, streaming, missing) => {
+    expect(countMissingStandbys({ standbyNames, streaming })).toBe(missing);
   });
 });

@@ -86,15 +86,12 @@ async function findInPostgres({ pool, deployment }: OverviewDeps, now: Date): Pr
     found.push({ what, since, subject: voucherId, runbook: "VouchersChainBroken", page: ["vouchers", voucherId] });
   }
   const postgres = await readPostgres(pool);
-  const missing = requiredStandbys(postgres) - postgres.streaming;
-  if (missing > 0) {
-    const subject = `${missing} of ${requiredStandbys(postgres)}`;
-    found.push({ what: "A synchronous standby is away", since: null, subject, runbook: "StandbyAway", page: null });
-  }
+  const missing = countMissingStandbys(postgres);
+  if (missing > 0) found.push(fault("A synchronous standby is away", `${missing} missing`, "StandbyAway"));
   const { aheadMs } = deployment.clock;
   if (aheadMs > 0) {
     const what = `The database's clock has jumped ${Math.round(aheadMs / 1_000)} s ahead`;
-    found.push({ what, since: null, subject: "Postgres", runbook: "VouchersClockAhead", page: null });
+    found.push(fault(what, "Postgres", "VouchersClockAhead"));
   }
   const { now: databaseNow, completeUntil } = await readActivity(pool, null);
   if (databaseNow.getTime() - completeUntil.getTime() > SWEEPER_SILENT_MAX_MS) {
@@ -134,10 +131,11 @@ async function findInPostgres({ pool, deployment }: OverviewDeps, now: Date): Pr
   return found;
 }
 
-/** How many synchronous standbys Postgres waits for: the number in synchronous_standby_names, or one for a list of names. */
-export function requiredStandbys({ standbyNames }: Pick<PostgresState, "standbyNames">): number {
+/** How many standbys Postgres waits for in vain: synchronous_standby_names has their number, or names one of them. */
+export function countMissingStandbys({ standbyNames, streaming }: Pick<PostgresState, "standbyNames" | "streaming">) {
   if (standbyNames.trim() === "") return 0;
-  return Number(/^\s*(?:FIRST\s+|ANY\s+)?(\d+)\s*\(/i.exec(standbyNames)?.[1] ?? 1);
+  const required = Number(/^\s*(?:FIRST\s+|ANY\s+)?(\d+)\s*\(/i.exec(standbyNames)?.[1] ?? 1);
+  return Math.max(0, required - streaming);
 }
 
 async function findInRedis({ redis, deployment, config }: OverviewDeps): Promise<Found[]> {
