@@ -57,7 +57,7 @@ SELECT date_trunc('hour', a.at, 'UTC'), count(*)::int, v.batch_id
        UNION ALL
        SELECT b.bought_at, b.voucher_id FROM purchases AS b WHERE b.bought_at >= $1::timestamptz AND b.bought_at < $2::timestamptz
        ) AS a
-  JOIN vouchers AS v ON v.id = ANY (ARRAY[a.voucher_id])
+ CROSS JOIN LATERAL (SELECT o.batch_id FROM vouchers AS o WHERE o.id = a.voucher_id OFFSET 0) AS v
  GROUP BY 1, 3
     ON CONFLICT (batch_id, at) DO UPDATE SET acquired = c.acquired + excluded.acquired;
 

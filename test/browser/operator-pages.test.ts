@@ -11,6 +11,7 @@ import { signCheckpoint } from "../support/sign-checkpoint.ts";
 import { makeKey } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 
+const SWEEPING = { WORKER_QUEUES: "redeem,seal,sweep", SWEEP_INTERVAL_MS: "500" };
 const TOKEN = "the token of the operators";
 
 let servers: TestServers;
@@ -28,7 +29,7 @@ beforeAll(async () => {
   servers = await openTestServers();
   files = makeLogFiles();
   const operated = { OPS_TOKEN: TOKEN, OPS_WRITABLE: "true", BASE_URL: "http://localhost" };
-  [api, , browser] = await Promise.all([startApi(servers, operated), startWorkers(servers), startBrowser()]);
+  [api, , browser] = await Promise.all([startApi(servers, operated), startWorkers(servers, SWEEPING), startBrowser()]);
   offer = await makeOffer(servers.db, 30);
   const [key, revoked] = [
     await makeKey(servers.db, offer.organizationId),
@@ -79,7 +80,8 @@ const openSignedIn = (options: BrowserContextOptions = {}) =>
 
 describe.each(LOOKS)("on a %s", (look, options) => {
   it.each([
-    ["brands", () => ""],
+    ["the overview", () => ""],
+    ["organizations", () => "/organizations"],
     ["a found voucher", () => `/vouchers/${redeemed.id}`],
     ["a reserved voucher", () => `/vouchers/${reserved.id}`],
     ["an organization with a found key", () => `/organizations/${offer.organizationId}#${keyIds[0]}`],
@@ -142,6 +144,50 @@ describe("an operator without JavaScript", () => {
     await page.getByRole("button", { name: "Release this reservation" }).click();
     await page.getByText("released by an operator").waitFor();
     expect(await page.getByRole("button", { name: "Release this reservation" }).count()).toBe(0);
+    await close();
+  });
+});
+
+describe("the overview", () => {
+  it("has tables with the numbers of the database without JavaScript, of the organization that is chosen", async () => {
+    const { page, close } = await openSignedIn({ javaScriptEnabled: false });
+    await until(async () => {
+      await page.goto(`${api.url}/ops`);
+      return (await page.locator("#sums").innerText()).includes("9 redemptions");
+    });
+    await page.getByLabel("Organization", { exact: true }).selectOption(offer.organizationId);
+    await page.getByRole("button", { name: "Show" }).click();
+    await page.waitForURL(`${api.url}/ops?organization=${offer.organizationId}`);
+    await page.getByText("Numbers: Last hour, per minute").click();
+    const cells = await page.locator("#minutes td:nth-child(2)").allInnerTexts();
+    expect(cells).toHaveLength(60);
+    const { rows } = await servers.db.query("SELECT count(*)::int AS redeemed FROM redemptions");
+    expect(cells.reduce((sum, cell) => sum + (Number(cell) || 0), 0)).toBe(rows[0].redeemed);
+    expect(await page.locator("[data-plot]:visible").count()).toBe(0);
+    await close();
+  });
+
+  it("draws plots, and refreshes without moving what is being read", async () => {
+    const { page, complaints, close } = await openSignedIn();
+    await page.goto(`${api.url}/ops`);
+    expect(await page.locator("[data-plot] canvas:visible").count()).toBe(3);
+    const heading = page.locator("#servers");
+    await heading.scrollIntoViewIfNeeded();
+    await page.evaluate("getSelection().selectAllChildren(document.querySelector('#jobs'))");
+    const before = { y: (await heading.boundingBox())?.y, jobs: await page.locator("#jobs").innerHTML() };
+    await servers.db.query("UPDATE webhook_endpoints SET failures = 3 WHERE id = $1", [webhookId]);
+    await servers.redis.zadd(`{pva:${api.ctx.deployment.id}}:redeem:failed`, 1, "job");
+    await page.getByText("A webhook endpoint fails", { exact: true }).waitFor({ state: "attached" });
+    expect((await heading.boundingBox())?.y).toBeCloseTo(before.y ?? -1, 0);
+    // A part that someone has selected stays as it is.
+    expect(await page.locator("#jobs").innerHTML()).toBe(before.jobs);
+    await page.evaluate("getSelection().removeAllRanges()");
+    await until(async () => (await page.locator("#jobs").innerHTML()) !== before.jobs);
+    expect(await findAxeViolations(page)).toEqual([]);
+    await photograph(page, "operators, the overview with a fault");
+    await page.getByRole("link", { name: "What to do about: A webhook endpoint fails" }).click();
+    expect(await page.locator("h2#VouchersWebhooksFail").count()).toBe(1);
+    expect(complaints).toEqual([]);
     await close();
   });
 });

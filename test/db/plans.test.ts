@@ -39,6 +39,18 @@ const EXEMPT = [
   "lock_disabled_endpoint",
   "delete_old_deliveries",
   "delete_deleted_endpoints",
+  "select_failing_endpoints",
+  // Read all organizations or open windows, thousands of rows at most, and by index what belongs to each.
+  "count_activity",
+  "read_stock",
+  // Read counts: a range of times, or once an hour all.
+  "read_activity",
+  "delete_activity",
+  "delete_acquired",
+  // Reads an index that has only the broken chains.
+  "select_broken_chains",
+  // Reads no table.
+  "read_postgres",
 ];
 
 /** Statements that may read this table as a whole, because it has thousands of rows at most. */

@@ -63,7 +63,7 @@ ${live(
     "Queues",
     ["Queue", "Waiting", "Active", "Failed"],
     overview.queues.map(({ name, waiting, active, failed }) => [
-      html`<a href="${opsPath(site, "queues")}">${name}</a>`,
+      name,
       ...[waiting, active, failed].map((count) => (count === null ? "unknown" : COUNT.format(count))),
     ]),
   ),

@@ -1,4 +1,7 @@
 import pTimeout from "p-timeout";
+import type pg from "pg";
+import type { Logger } from "pino";
+import type { Config } from "../../config.ts";
 import {
   type PostgresState,
   readActivity,
@@ -7,9 +10,11 @@ import {
   selectBrokenChains,
   selectFailingEndpoints,
 } from "../../db/activity.ts";
-import type { ApiContext } from "../../open-api.ts";
+import type { Deployment } from "../../db/deployment.ts";
 import { measureQueues } from "../../queues/measure-queues.ts";
+import type { QueueViews } from "../../queues/queue-views.ts";
 import { readDivisions } from "../../queues/read-shards.ts";
+import type { RedisClient } from "../../redis/connections.ts";
 import { readLogStatus } from "../log/read-log-status.ts";
 import { reportPrefix } from "./process-report.ts";
 
@@ -34,7 +39,14 @@ export interface Look {
 /** A fault as it was found; without its beginning, that of the first look that found it counts. */
 type Found = Omit<Attention, "since"> & { since: Date | null };
 
-export type OverviewDeps = Pick<ApiContext, "pool" | "redis" | "deployment" | "config" | "queueViews" | "log">;
+export interface OverviewDeps {
+  pool: pg.Pool;
+  redis: RedisClient;
+  deployment: Deployment;
+  config: Pick<Config, "queueShards">;
+  queueViews: Pick<QueueViews, "findLastReply">;
+  log: Logger;
+}
 
 /** Most faults of one kind. */
 const FAULTS_MAX = 20;
@@ -59,20 +71,15 @@ export async function lookForFaults(ctx: OverviewDeps, maxAgeMs: number): Promis
   const key = `${reportPrefix(ctx.deployment)}:attention`;
   const stored = await ctx.redis.get(key).catch(() => null);
   const last: Look | null = stored === null ? null : JSON.parse(stored);
-  const lastAt = last === null ? Number.NEGATIVE_INFINITY : Date.parse(last.at);
-  // The clock of another host may be ahead.
-  if (last !== null && Math.abs(Date.now() - lastAt) <= maxAgeMs) return last;
-  const now = new Date();
+  const now = ctx.deployment.clock.steadyNow();
+  if (last !== null && now.getTime() - Date.parse(last.at) <= maxAgeMs) return last;
   const found = (await Promise.all([findInPostgres(ctx, now), findInRedis(ctx), findInLog(ctx)])).flat();
   const known = new Map(last?.attention.map((fault) => [nameOf(fault), fault.since]));
   const attention = found.map((fault) => ({
     ...fault,
-    since: (fault.since ?? known.get(nameOf(fault)) ?? now).valueOf(),
+    since: fault.since?.toISOString() ?? known.get(nameOf(fault)) ?? now.toISOString(),
   }));
-  const look = {
-    at: now.toISOString(),
-    attention: attention.map((fault) => ({ ...fault, since: new Date(fault.since).toISOString() })),
-  };
+  const look = { at: now.toISOString(), attention };
   await ctx.redis.set(key, JSON.stringify(look), "EX", 7 * 86_400).catch(() => null);
   return look;
 }

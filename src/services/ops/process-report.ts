@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import type { Logger } from "pino";
 import packageJson from "../../../package.json" with { type: "json" };
+import type { Deployment } from "../../db/deployment.ts";
 import type { DeploymentIdentity } from "../../domain/deployment.ts";
 import type { RedisClient } from "../../redis/connections.ts";
 
@@ -56,23 +57,23 @@ export const reportPrefix = ({ id }: Pick<DeploymentIdentity, "id">) => `{pva:${
 /** Reports a process to Redis every five seconds: that it runs, and what it has refused and redeemed since. Loses a report if Redis is away. */
 export class ProcessReport {
   readonly #redis: RedisClient;
-  readonly #deployment: DeploymentIdentity;
+  readonly #deployment: Deployment;
   readonly #log: Logger;
-  readonly #self: Pick<ReportedProcess, "role" | "host" | "pid" | "version" | "queues" | "since">;
+  readonly #self: Pick<ReportedProcess, "role" | "host" | "pid" | "version" | "queues">;
   readonly #timer: NodeJS.Timeout;
+  #since = "";
   #counts = new Map<string, number>();
   #last = { cpu: process.cpuUsage(), at: performance.now() };
 
   constructor(
-    { redis, deployment, log }: { redis: RedisClient; deployment: DeploymentIdentity; log: Logger },
+    { redis, deployment, log }: { redis: RedisClient; deployment: Deployment; log: Logger },
     role: string,
     queues: readonly string[],
   ) {
     this.#redis = redis;
     this.#deployment = deployment;
     this.#log = log;
-    const since = new Date().toISOString();
-    this.#self = { role, host: hostname(), pid: process.pid, version: packageJson.version, queues: [...queues], since };
+    this.#self = { role, host: hostname(), pid: process.pid, version: packageJson.version, queues: [...queues] };
     this.#timer = setInterval(() => void this.send(), REPORT_EVERY_MS).unref();
     const first = () => void this.send();
     deployment.ready().then(first, first);
@@ -100,17 +101,18 @@ export class ProcessReport {
     this.#counts = new Map();
     try {
       const prefix = reportPrefix(this.#deployment);
-      const id = `${this.#self.host} ${this.#self.pid} ${this.#self.role} ${this.#self.since}`;
-      const now = performance.now();
+      const nowMs = this.#deployment.clock.steadyNow().getTime();
+      this.#since ||= new Date(nowMs).toISOString();
+      const id = `${this.#self.host} ${this.#self.pid} ${this.#self.role} ${this.#since}`;
       const { user, system } = process.cpuUsage(this.#last.cpu);
-      const cpu = (user + system) / 1_000 / Math.max(now - this.#last.at, 1);
-      this.#last = { cpu: process.cpuUsage(), at: now };
+      const cpu = (user + system) / 1_000 / Math.max(performance.now() - this.#last.at, 1);
+      this.#last = { cpu: process.cpuUsage(), at: performance.now() };
       const sent = this.#redis.pipeline();
       sent.set(`${prefix}:process:${id}`, "up", "PX", UP_MS + GONE_MS);
-      const report = { ...this.#self, cpu, memoryBytes: process.memoryUsage.rss() };
+      const report = { ...this.#self, since: this.#since, cpu, memoryBytes: process.memoryUsage.rss() };
       sent.hset(`${prefix}:processes`, id, JSON.stringify(report));
       for (const [span, { lengthMs, keptMs }] of Object.entries(SPANS)) {
-        const key = countsKey(prefix, span, Date.now() - (Date.now() % lengthMs));
+        const key = countsKey(prefix, span, nowMs - (nowMs % lengthMs));
         for (const [field, count] of counts) sent.hincrby(key, field, count);
         if (counts.size > 0) sent.pexpire(key, keptMs);
       }

@@ -61,7 +61,8 @@ function drawPlots() {
           stroke: colour(name),
           dash,
           width: 2,
-          points: { show: false },
+          spanGaps: true,
+          points: { show: kind === "latencies" },
         })),
       ],
     };
