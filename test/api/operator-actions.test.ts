@@ -72,7 +72,7 @@ async function entriesOf(entityId: string) {
 }
 
 it("the console leads from an organization to a redeemed voucher, with the operator's name in each audit entry", async () => {
-  expect((await open("")).text).toContain("New organization");
+  expect((await open("/organizations")).text).toContain("New organization");
   const brandForm = await go("/organizations/new", { name: "Corner Shop", sandbox: "on" });
   expect(brandForm).toMatch(/^\/organizations\/org_\w+\/brands\/new$/);
   const productForm = await go(brandForm, { name: HOSTILE });

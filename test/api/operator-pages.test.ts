@@ -99,7 +99,7 @@ describe("the operator pages", () => {
 
   it("load nothing from elsewhere, send forms to this origin only and contain no script", async () => {
     for (const path of [
-      "",
+      "/organizations",
       `/vouchers/${redeemed.id}`,
       `/organizations/${partner.organizationId}`,
       `/batches/${batchId}`,
@@ -192,7 +192,7 @@ describe("the operator pages", () => {
     expect(references((await open(next)).text)).toEqual(["order-1", "order-0"]);
     const batch = (await open(`/batches/${busy.batchId}`)).text;
     expect(batch).toMatch(/<dt>Active<\/dt><dd>13<\/dd>[\s\S]*<dt>Redeemed<\/dt><dd>27<\/dd>/);
-    expect((await open("")).text).toContain(busy.organizationId);
+    expect((await open("/organizations")).text).toContain(busy.organizationId);
     for (const path of [
       "/organizations/org_none",
       "/organizations/%00",
@@ -422,7 +422,7 @@ it("every page about a sandbox's vouchers marks it, and no page about live ones 
   const [voucher] = await issueVouchers(servers.db, sandbox, 1);
   const { rows } = await servers.db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [voucher?.id]);
   for (const path of [
-    "/",
+    "/organizations",
     `/organizations/${sandbox.organizationId}`,
     `/batches/${rows[0].id}`,
     `/vouchers/${voucher?.id}`,
