@@ -140,3 +140,9 @@ SELECT a.id, a.at, a.database_role AS "databaseRole", a.os_user AS "osUser", a.h
 SELECT a.id, a.at, a.database_role AS "databaseRole", a.os_user AS "osUser", a.host, a.command, a.arguments,
        a.entity_type AS "entityType", a.entity_id AS "entityId", a.before, a.after
   FROM audit_entries AS a WHERE a.entity_id = $1::text ORDER BY a.id DESC LIMIT $2::int;
+
+-- name: select_changes
+-- Changes before an entry, newest first, without states and without views of pages.
+-- $1 before id bigint (exclusive), $2 limit int
+SELECT a.id, a.at, a.os_user AS "osUser", a.host, a.command, a.entity_type AS "entityType", a.entity_id AS "entityId"
+  FROM audit_entries AS a WHERE a.id < $1::bigint AND a.command NOT LIKE 'page %' ORDER BY a.id DESC LIMIT $2::int;

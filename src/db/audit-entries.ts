@@ -21,6 +21,9 @@ const AUDIT_ENTRY = {
   after: orNull(jsonb<EntityState>()),
 };
 
+const { databaseRole: _role, arguments: _arguments, before: _before, after: _after, ...CHANGE } = AUDIT_ENTRY;
+export type AuditedChange = Row<typeof CHANGE>;
+
 export const sql = loadStatements(new URL("./audit-entries.sql", import.meta.url), {
   lock_entity: {},
   // These statements declare no columns, because `readEntityState` reads each row as an object.
@@ -42,6 +45,7 @@ export const sql = loadStatements(new URL("./audit-entries.sql", import.meta.url
   insert_look: {},
   select_audit_entries: AUDIT_ENTRY,
   select_audit_entries_on_entity: AUDIT_ENTRY,
+  select_changes: CHANGE,
 });
 
 const STATE_OF = {
@@ -130,4 +134,9 @@ export function selectAuditEntries(db: Queryable, entityId: string | null, limit
   return entityId === null
     ? readRows(db, sql.select_audit_entries, [limit])
     : readRows(db, sql.select_audit_entries_on_entity, [entityId, limit]);
+}
+
+/** At most `limit` changes before an entry's id, newest first, without states and without views of pages. */
+export function selectChanges(db: Queryable, before: number, limit: number): Promise<AuditedChange[]> {
+  return readRows(db, sql.select_changes, [before, limit]);
 }

@@ -83,12 +83,6 @@ SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b
 -- $1 limit int
 SELECT o.id, o.name, o.sandbox FROM organizations AS o ORDER BY o.id DESC LIMIT $1::int;
 
--- name: select_brands
--- Brands in id order, which is the order of their creation.
--- $1 after id text (exclusive), $2 limit int
-SELECT b.id, b.name, b.organization_id AS "organizationId", o.sandbox, o.name AS organization
-  FROM brands AS b JOIN organizations AS o ON o.id = ANY (ARRAY[b.organization_id]) WHERE b.id > $1::text ORDER BY b.id LIMIT $2::int;
-
 -- name: select_brands_of_organization
 -- $1 organization_id text
 SELECT b.id, b.name, b.organization_id AS "organizationId", o.sandbox

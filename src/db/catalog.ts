@@ -104,7 +104,6 @@ export const sql = loadStatements(new URL("./catalog.sql", import.meta.url), {
   find_batch: { ...BATCH, left: bigint, sandbox: boolean },
   find_place: PLACE,
   select_organization_names: ORGANIZATION_NAME,
-  select_brands: { ...BRAND, organization: text },
   select_brands_of_organization: BRAND,
   select_batches_of_organization: BATCH_OF_ORGANIZATION,
 });
@@ -214,14 +213,6 @@ export type OrganizationName = Row<typeof ORGANIZATION_NAME>;
 /** The newest `limit` organizations. */
 export function selectOrganizationNames(db: Queryable, limit: number): Promise<OrganizationName[]> {
   return readRows(db, sql.select_organization_names, [limit]);
-}
-
-/** A brand with the name of its organization. */
-export type NamedBrand = Brand & { organization: string };
-
-/** At most `limit` brands after an id, oldest first. */
-export function selectBrands(db: Queryable, after: string, limit: number): Promise<NamedBrand[]> {
-  return readRows(db, sql.select_brands, [after, limit]);
 }
 
 /** An organization's brands, oldest first. */

@@ -19,6 +19,13 @@ SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.even
        signing_versions(w) AS "signingVersions", w.created_at AS "createdAt", date_trunc('milliseconds', clock_timestamp()) AS "readAt"
   FROM webhook_endpoints AS w WHERE w.organization_id = $1::text AND w.deleted_at IS NULL ORDER BY w.created_at, w.id;
 
+-- name: list_webhook_endpoints
+-- Endpoints of all organizations in id order, for operators.
+-- $1 after id text (exclusive), $2 limit int
+SELECT w.id, w.url, w.disabled_reason AS "disabledReason", w.failing_since AS "failingSince", w.organization_id AS "organizationId", o.name AS organization
+  FROM webhook_endpoints AS w JOIN organizations AS o ON o.id = ANY (ARRAY[w.organization_id])
+ WHERE w.id > $1::text AND w.deleted_at IS NULL ORDER BY w.id LIMIT $2::int;
+
 -- name: find_webhook_endpoint
 -- One endpoint. No row when an organization is given and the endpoint belongs to another one.
 -- $1 id text, $2 organization_id text or null

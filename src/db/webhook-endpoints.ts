@@ -25,11 +25,22 @@ const ENDPOINT = {
   readAt: timestamptz,
 };
 
+const LISTED = {
+  id: text,
+  url: text,
+  disabledReason: orNull(textOf<WebhookDisabledReason>()),
+  failingSince: orNull(timestamptz),
+  organizationId: text,
+  organization: text,
+};
+export type ListedEndpoint = Row<typeof LISTED>;
+
 const ROTATED = { id: text, secretVersion: integer, previousSecretUntil: timestamptz };
 
 export const sql = loadStatements(new URL("./webhook-endpoints.sql", import.meta.url), {
   insert_webhook_endpoint: {},
   select_webhook_endpoints: ENDPOINT,
+  list_webhook_endpoints: LISTED,
   find_webhook_endpoint: ENDPOINT,
   change_webhook_endpoint: {},
   enable_webhook_endpoint: {},
@@ -53,6 +64,11 @@ export async function insertWebhookEndpoint(
   const { id, organizationId, url, description, eventTypes, enabled } = endpoint;
   const values = [id, organizationId, url, description, eventTypes, enabled, by];
   return (await execute(db, sql.insert_webhook_endpoint, values)) === 1;
+}
+
+/** At most `limit` endpoints of all organizations that follow an id, in the order of ids. */
+export function listWebhookEndpoints(db: Queryable, after: string, limit: number): Promise<ListedEndpoint[]> {
+  return readRows(db, sql.list_webhook_endpoints, [after, limit]);
 }
 
 /** An organization's endpoints, oldest first. */

@@ -132,6 +132,17 @@ describe("the operator pages", () => {
     expect(await search(words())).toMatchObject({ status: 303, location: `/ops/${page}/${words().trim()}` });
   });
 
+  it("find an organization by a part of its name, and list webhook targets and changes", async () => {
+    await servers.db.query("UPDATE organizations SET name = 'Grüner Laden' WHERE id = $1", [partner.organizationId]);
+    expect((await search("grüner")).text).toContain(`/ops/organizations/${partner.organizationId}`);
+    expect((await open("/webhooks")).text).toContain("<h1>Webhooks</h1>");
+    const changes = (await open("/audit")).text;
+    expect(changes).toContain("<h1>Audit</h1>");
+    expect(changes).not.toContain("page voucher");
+    expect((await open("/audit?before=1")).text).toContain("There are none.");
+    expect((await open("/audit?before=1.5")).status).toBe(400);
+  });
+
   it("list the vouchers of all organizations with the same reference, and say when no voucher is found", async () => {
     const other = await makePartner(servers.db);
     const [voucher] = await issueVouchers(servers.db, other, 1);
@@ -145,7 +156,7 @@ describe("the operator pages", () => {
     }
     expect(both.text).not.toContain(redeemed.code);
     const none = await search('nothing "><script>');
-    expect(none.text).toContain("No voucher found");
+    expect(none.text).toContain("Nothing found");
     expect(none.text).not.toContain("<script>");
     for (const words of ["", "\0", "x".repeat(5_000), "bat_x 0", "rsv_", "vch_"]) {
       expect((await search(words)).status, JSON.stringify(words)).toBe(200);

@@ -45,6 +45,10 @@ describe.each(LOOKS)("on a %s", (look, options) => {
       await photograph(page, `acting, ${what}, ${look}`);
     };
     await page.goto(`${api.url}/ops`);
+    await page
+      .getByRole("navigation", { name: "Operations" })
+      .getByRole("link", { name: "Organizations" })
+      .press("Enter");
     await page.getByRole("link", { name: "New organization" }).press("Enter");
     await inspect("a form");
     await send(page, { Name: "" });

@@ -90,6 +90,9 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     ["no voucher", () => "/vouchers?words=nothing"],
     ["the runbook", () => "/runbook"],
     ["the log", () => "/log"],
+    ["the organizations", () => "/organizations"],
+    ["the webhook targets", () => "/webhooks"],
+    ["the audit", () => "/audit"],
   ])("%s passes axe, does not overflow and keeps its policy, without JavaScript", async (what, path) => {
     const { page, complaints, close } = await openSignedIn(options);
     await page.goto(`${api.url}/ops${path()}`);
@@ -105,7 +108,7 @@ describe("an operator without JavaScript", () => {
   it("finds a voucher by its order, sees who redeemed it, and goes on to its organization and its batch", async () => {
     const { page, close } = await openSignedIn({ javaScriptEnabled: false });
     await page.goto(`${api.url}/ops`);
-    await page.getByLabel("Find a voucher").fill("order-of-the-page");
+    await page.getByLabel("Find", { exact: true }).fill("order-of-the-page");
     await page.keyboard.press("Enter");
     await page.waitForURL(`${api.url}/ops/vouchers/${redeemed.id}`);
     const life = await page.getByRole("list").last().innerText();
@@ -121,7 +124,7 @@ describe("an operator without JavaScript", () => {
     const [, phone] = LOOKS[3];
     const { page, close } = await openSignedIn({ ...phone, javaScriptEnabled: false });
     await page.goto(`${api.url}/ops`);
-    await page.getByLabel("Find a voucher").fill(keyIds[0]);
+    await page.getByLabel("Find", { exact: true }).fill(keyIds[0]);
     await page.keyboard.press("Enter");
     await page.waitForURL(`${api.url}/ops/organizations/${offer.organizationId}#${keyIds[0]}`);
     const row = page.getByRole("table", { name: "API keys" }).getByRole("row", { name: keyIds[0] });

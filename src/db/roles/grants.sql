@@ -116,6 +116,8 @@ GRANT UPDATE (place, url, description, event_types, enabled, disabled_reason, di
 
 -- Page views by operators. `before` and `after` cannot be set, so these entries cannot claim a change.
 GRANT INSERT (os_user, host, command, arguments, entity_type, entity_id) ON audit_entries TO pva_api;
+-- The list of changes on the operator pages, without states.
+GRANT SELECT (id, at, os_user, host, command, entity_type, entity_id) ON audit_entries TO pva_api;
 
 -- pva_log: a worker process with WORKER_QUEUES=log. It reads no voucher and no event.
 GRANT SELECT ON deployment, migrations, redemptions_closed TO pva_log;

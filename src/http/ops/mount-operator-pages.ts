@@ -1,15 +1,12 @@
 import express, { type Request, type RequestHandler, type Response, Router } from "express";
 import { AppError } from "../../contract/errors.ts";
 import { DELIVERY_STATES } from "../../contract/webhook-deliveries.ts";
+import { selectChanges } from "../../db/audit-entries.ts";
+import { listWebhookEndpoints } from "../../db/webhook-endpoints.ts";
 import type { ApiContext } from "../../open-api.ts";
 import { listCatalog } from "../../services/admin/list-catalog.ts";
 import { readBatch } from "../../services/admin/read-batch.ts";
-import {
-  listBrands,
-  locateKey,
-  type OrganizationPage,
-  readOrganization,
-} from "../../services/admin/read-organization.ts";
+import { locateKey, type OrganizationPage, readOrganization } from "../../services/admin/read-organization.ts";
 import { readPlace } from "../../services/admin/read-place.ts";
 import { readVoucherHistory } from "../../services/admin/read-voucher-history.ts";
 import { searchVouchers } from "../../services/admin/search-vouchers.ts";
@@ -24,13 +21,14 @@ import { pageHeaders } from "../pages/page-headers.ts";
 import { mountActions } from "./actions/mount-actions.ts";
 import { authenticateOperator, nameOf, refuseWrites } from "./authenticate-operator.ts";
 import { CATALOG_PAGES } from "./catalog-pages.ts";
+import { renderAuditPage, renderEndpointsPage, renderOrganizationsPage } from "./list-pages.ts";
 import { renderLogPage } from "./log-page.ts";
 import { mountOverview } from "./mount-overview.ts";
 import { OPS_PATH, opsPath, SEARCH_MAX } from "./operator-frame.ts";
 import { renderBatchPage, renderOrganizationPage } from "./organization-page.ts";
 import { refuseCrossSite } from "./refuse-cross-site.ts";
 import { renderRunbookPage } from "./runbook-page.ts";
-import { renderBrandsPage, renderSearchPage } from "./search-page.ts";
+import { type Named, renderSearchPage } from "./search-page.ts";
 import { renderVoucherPage } from "./voucher-page.ts";
 import { renderWebhookPage } from "./webhook-page.ts";
 
@@ -62,12 +60,29 @@ export function mountOperatorPages(router: Router, ctx: ApiContext): void {
 /** Reads what a page shows, records the view, and returns the page or the URL to redirect to. */
 type RenderPage = (ctx: ApiContext, request: Request, operator: Operator) => Promise<Html | string>;
 
+/** Most entries on a page of a list. */
+const LIST_MAX = 100;
+
 /** Every page by its path after `/ops`. Pages with data of partners or customers record each view. */
 const PAGES: Record<string, RenderPage> = {
   ...CATALOG_PAGES,
 
-  "/organizations": async (ctx, request) =>
-    renderBrandsPage(ctx.config, await listBrands(ctx, queryText(request, "after"))),
+  "/organizations": async (ctx, request) => {
+    const page = { after: queryText(request, "after"), limit: LIST_MAX };
+    return renderOrganizationsPage(ctx.config, await listCatalog(ctx, "organizations", {}, page));
+  },
+
+  "/webhooks": async (ctx, request) => {
+    const found = await listWebhookEndpoints(ctx.pool, queryText(request, "after"), LIST_MAX);
+    return renderEndpointsPage(ctx.config, found, found.length < LIST_MAX ? null : (found.at(-1)?.id ?? null));
+  },
+
+  "/audit": async (ctx, request) => {
+    const before = Number(queryText(request, "before")) || Number.MAX_SAFE_INTEGER;
+    if (!Number.isSafeInteger(before)) throw new AppError("invalid_request", "before must be the id of an entry.");
+    const found = await selectChanges(ctx.pool, before, LIST_MAX);
+    return renderAuditPage(ctx.config, found, found.length < LIST_MAX ? null : (found.at(-1)?.id ?? null));
+  },
 
   "/runbook": async ({ config }) => renderRunbookPage(config),
 
@@ -89,7 +104,7 @@ const PAGES: Record<string, RenderPage> = {
       if (page !== null) return page;
     }
     await record();
-    return renderSearchPage(ctx.config, words, found);
+    return renderSearchPage(ctx.config, words, found, only === undefined ? await findNamed(ctx, words.trim()) : []);
   },
 
   "/vouchers/:id": async (ctx, request, operator) => {
@@ -134,6 +149,17 @@ async function findPage(ctx: ApiContext, words: string): Promise<string | null> 
     return `${opsPath(site, "organizations", organizationId)}${keysBefore === null ? "" : `?keysBefore=${keysBefore}`}#${words}`;
   }
   return null;
+}
+
+/** At most ten organizations, ten brands and ten products with the words in their name. */
+async function findNamed(ctx: ApiContext, name: string): Promise<Named[]> {
+  const named: Named[] = [];
+  if (name === "" || name.includes("\0")) return named;
+  for (const collection of ["organizations", "brands", "products"] as const) {
+    const { items } = await listCatalog(ctx, collection, { name }, { after: "", limit: 10 });
+    for (const item of items) named.push({ collection, id: item.id, name: item.name });
+  }
+  return named;
 }
 
 function operatorOf(request: Request): Operator {

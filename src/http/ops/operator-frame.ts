@@ -28,6 +28,8 @@ export function linkBatch(site: Site, id: string): Html {
   return html`<a href="${opsPath(site, "batches", id)}"><code>${id}</code></a>`;
 }
 
+const SECTIONS = ["Organizations", "Queues", "Log", "Webhooks", "Audit", "Runbook"];
+
 /** A page for operators: the site's frame, the operators' navigation, and the search field with the text `entered`. */
 export function layOutForOperators(
   site: Site,
@@ -39,11 +41,10 @@ export function layOutForOperators(
   return layOut(site, {
     ...assets,
     title: `${title} · Operations`,
-    main: html`<nav class="ops" aria-label="Operations"><a href="${opsPath(site)}">Overview</a> <a href="${opsPath(site, "organizations")}">Organizations</a> <a href="${opsPath(site, "queues")}">Queues</a> <a href="${opsPath(site, "log")}">Log</a>
-<a href="${opsPath(site, "runbook")}">Runbook</a></nav>
+    main: html`<nav class="ops" aria-label="Operations"><a href="${opsPath(site)}">Overview</a>${SECTIONS.map((name) => html` <a href="${opsPath(site, name.toLowerCase())}">${name}</a>`)}</nav>
 <form class="check" role="search" action="${opsPath(site, "vouchers")}" method="get">
-<label for="words">Find a voucher</label>
-<p class="fine" id="words-help">By code, id, verify link, ticket, the partner's reference, redeem code, or batch and serial: <code>bat_… 17</code>. The id of an organization, a batch or a webhook endpoint opens its page. The id of an API key opens its organization's page.</p>
+<label for="words">Find</label>
+<p class="fine" id="words-help">A voucher by code, id, verify link, ticket, the partner's reference, redeem code, or batch and serial: <code>bat_… 17</code>. An organization, brand or product by its name. A batch, a webhook target or an API key by its id.</p>
 <div class="row"><input id="words" name="words" type="search" value="${entered}" required maxlength="${SEARCH_MAX}" autocomplete="off"
  autocapitalize="off" spellcheck="false" aria-describedby="words-help">
 <button type="submit">Find</button></div>

@@ -1,8 +1,6 @@
 import type { FoundVoucher } from "../../contract/voucher-history.ts";
-import type { NamedBrand } from "../../db/catalog.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
-import { linkActions, type OperatedSite } from "./action-links.ts";
 import {
   layOutForOperators,
   linkOrganization,
@@ -13,39 +11,37 @@ import {
   renderTable,
 } from "./operator-frame.ts";
 
-/** Brands with their organizations. */
-export function renderBrandsPage(
-  site: OperatedSite,
-  { brands, hasMore }: { brands: readonly NamedBrand[]; hasMore: boolean },
-): Html {
-  const last = brands.at(-1);
-  return layOutForOperators(
-    site,
-    "Organizations",
-    html`<h1>Organizations</h1>
-${linkActions(site, ["organizations"], ["new", "New organization"])}
-${renderTable(
-  "Brands",
-  ["Brand", "Organization"],
-  brands.map((brand) => [
-    html`<a href="${opsPath(site, "brands", brand.id)}"><bdi>${brand.name}</bdi></a>${renderSandbox(brand.sandbox)}`,
-    linkOrganization(site, brand.organizationId, brand.organization),
-  ]),
-  html`There are no brands. Create one with <code>voucherctl brand create</code>.`,
-)}
-${hasMore && last !== undefined ? html`<p><a rel="next" href="${opsPath(site, "organizations")}?after=${encodeURIComponent(last.id)}">Newer brands</a></p>` : null}`,
-  );
+/** Something with a page of its own whose name was searched for. */
+export interface Named {
+  collection: "organizations" | "brands" | "products";
+  id: string;
+  name: string;
 }
 
-/** The page of a search: the vouchers that it found. */
-export function renderSearchPage(site: Site, words: string, found: readonly FoundVoucher[]): Html {
+const KINDS = { organizations: "Organization", brands: "Brand", products: "Product" };
+
+/** The page of a search: the vouchers that it found, or else what has the words in its name. */
+export function renderSearchPage(
+  site: Site,
+  words: string,
+  found: readonly FoundVoucher[],
+  named: readonly Named[],
+): Html {
   return layOutForOperators(
     site,
     "Find a voucher",
-    html`<h1>${found.length === 0 ? "No voucher found" : `${found.length} ${found.length === 1 ? "voucher" : "vouchers"}`}</h1>
+    html`<h1>${found.length > 0 ? `${found.length} vouchers` : named.length > 0 ? "Found by name" : "Nothing found"}</h1>
 ${
   found.length === 0
-    ? html`<p class="lead">No voucher of any organization has this code, id, ticket, reference or redeem code.</p>`
+    ? renderTable(
+        "Found by name",
+        ["Name", "What it is"],
+        named.map(({ collection, id, name }) => [
+          html`<a href="${opsPath(site, collection, id)}"><bdi>${name}</bdi></a>`,
+          KINDS[collection],
+        ]),
+        html`No voucher of any organization has this code, id, ticket, reference or redeem code, and no organization, brand or product this name.`,
+      )
     : renderTable(
         "Vouchers found",
         ["Voucher", "Status", "Product", "Organization", "Reference"],

@@ -101,7 +101,10 @@ export function renderWebhooks(site: Site, endpoints: readonly WebhookRow[]): Ht
   );
 }
 
-function renderEndpointState({ disabledReason, failingSince }: WebhookRow): Html {
+export function renderEndpointState({
+  disabledReason,
+  failingSince,
+}: Pick<WebhookRow, "disabledReason" | "failingSince">): Html {
   if (disabledReason !== null) return html`<span class="badge bad">Disabled</span>`;
   return failingSince === null
     ? html`<span class="badge good">Enabled</span>`

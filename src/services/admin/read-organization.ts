@@ -5,9 +5,7 @@ import {
   type BatchOfOrganization,
   type Brand,
   findOrganization,
-  type NamedBrand,
   selectBatchesOfOrganization,
-  selectBrands,
   selectBrandsOfOrganization,
 } from "../../db/catalog.ts";
 import { type LastRedemption, selectLastRedemptions } from "../../db/redemptions.ts";
@@ -83,16 +81,4 @@ export async function locateKey(
     throw new AppError("not_found", `Key ${id} has no organization, so every request with it is refused.`);
   }
   return { organizationId, keysBefore: before };
-}
-
-/** Most brands on one page. */
-const BRANDS_MAX = 100;
-
-/** Reads a page of brands after an id, oldest first, and whether more brands follow. */
-export async function listBrands(
-  { pool }: { pool: pg.Pool },
-  after: string,
-): Promise<{ brands: NamedBrand[]; hasMore: boolean }> {
-  const brands = await selectBrands(pool, after, BRANDS_MAX + 1);
-  return { brands: brands.slice(0, BRANDS_MAX), hasMore: brands.length > BRANDS_MAX };
 }
