@@ -49,10 +49,12 @@ function newOrders(count: number): { id: string; body: Order }[] {
 const redeemAll = (orders: readonly { body: Order }[], api: ApiProcess): Promise<Outcome[]> =>
   Promise.all(orders.map(({ body }) => scenario.redeem(api, body)));
 
-/** Processes whose COMMIT waits for the standby. */
+/** Processes whose COMMIT waits for the standby: an API, or a worker with a redemption, which holds the lock of its reference. */
 async function waitingCommits(): Promise<string[]> {
   const { rows } = await scenario.cluster.db.query(
-    "SELECT application_name AS name FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename = 'pva_api'",
+    `SELECT application_name AS name FROM pg_stat_activity AS a
+      WHERE wait_event = 'SyncRep' AND usename = 'pva_api'
+        AND (application_name = 'api' OR EXISTS (SELECT FROM pg_locks AS l WHERE l.pid = a.pid AND locktype = 'advisory'))`,
   );
   return rows.map(({ name }) => name);
 }
