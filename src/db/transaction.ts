@@ -8,6 +8,7 @@ const SERIALIZATION_FAILURE = "40001";
 const DEADLOCK_DETECTED = "40P01";
 const LOCK_NOT_AVAILABLE = "55P03";
 const READ_ONLY_TRANSACTION = "25006";
+const IN_FAILED_TRANSACTION = "25P02";
 const UNIQUE_VIOLATION = "23505";
 const PROGRAM_LIMIT_EXCEEDED = "54000";
 /** Raised by `assert_row_count`: the state that the transaction decided on has changed. */
@@ -42,7 +43,8 @@ export interface Decided<T> {
 
 /**
  * Runs `read` and `decide`, and commits the statements that `decide` returns, in one READ COMMITTED transaction on a connection of its own.
- * Rolls back when one of them throws or a statement fails. If Postgres warns at COMMIT, the result is unknown, as if the connection were lost.
+ * Rolls back when one of them throws or a statement fails, and throws the error of the first such statement. If Postgres warns at COMMIT, the
+ * result is unknown, as if the connection were lost.
  *
  * The statements of `read` are sent together with BEGIN, the writes with COMMIT, each in one round trip if the pool pipelines. The server
  * runs them in order, each with a snapshot of its own; when one fails, so do all after it. `read` may only lock and read, and must send all
@@ -56,9 +58,14 @@ export async function readThenWrite<Seen, T>(
   const client = await pool.connect();
   let broken: Error | undefined;
   let warning: string | undefined;
+  let firstError: Error | undefined;
+  const onError = (error: Error) => {
+    firstError ??= error;
+  };
   const onNotice = ({ code, message }: { code: string | undefined; message: string | undefined }) => {
     if (code !== SUCCESSFUL_COMPLETION) warning = message;
   };
+  client.connection.on("errorMessage", onError);
   try {
     const [, seen] = await Promise.all([client.query("BEGIN"), read(client)]);
     const { result, writes, afterCommit } = await decide(seen, client);
@@ -77,8 +84,10 @@ export async function readThenWrite<Seen, T>(
     });
     // The server was the primary when this connection was opened, and is read-only now. The connection must not return to the pool.
     if (hasSqlState(error, READ_ONLY_TRANSACTION)) broken = error as Error;
-    throw error;
+    // After the first error, the server refuses the statements that were sent with it, and such a refusal may reject an earlier promise.
+    throw hasSqlState(error, IN_FAILED_TRANSACTION) ? (firstError ?? error) : error;
   } finally {
+    client.connection.off("errorMessage", onError);
     client.off("notice", onNotice);
     client.release(broken);
   }
@@ -94,14 +103,12 @@ export async function waitForLocks(tx: Transaction, timeoutMs: number): Promise<
   await tx.query(`SET LOCAL lock_timeout = ${timeoutMs}`);
 }
 
-/** Whether the transaction conflicted with another one. It may succeed when it is repeated on the new state. */
+/**
+ * Whether the transaction conflicted with another one, or a read with the recovery of a standby. It may succeed when it is repeated on the new
+ * state.
+ */
 export function isRetryable(error: unknown): boolean {
   return [SERIALIZATION_FAILURE, DEADLOCK_DETECTED, DECIDED_ON_OLD_STATE].some((code) => hasSqlState(error, code));
-}
-
-/** Whether the recovery of a standby may have cancelled a read, as that of a new connection shortly before a promotion. */
-export function isRecoveryConflict(error: unknown): boolean {
-  return hasSqlState(error, SERIALIZATION_FAILURE);
 }
 
 /** Whether a lock was not granted within `lock_timeout`. */

@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler, RequestHandler } from "express";
 import { BatcherFull } from "../batching/batcher.ts";
 import { AppError, statusOf } from "../contract/errors.ts";
-import { isDatabaseUnavailable, isLockTimeout, isRecoveryConflict } from "../db/transaction.ts";
+import { isDatabaseUnavailable, isLockTimeout, isRetryable } from "../db/transaction.ts";
 import { sendJson } from "./endpoint.ts";
 import { sendPage } from "./pages/offer-page.ts";
 
@@ -31,7 +31,7 @@ export const errorHandler: ErrorRequestHandler = (error, _request, response, nex
 function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   if (error instanceof BatcherFull) return new AppError("overloaded", undefined, { cause: error });
-  if (isDatabaseUnavailable(error) || isLockTimeout(error) || isRecoveryConflict(error)) {
+  if (isDatabaseUnavailable(error) || isLockTimeout(error) || isRetryable(error)) {
     return new AppError("unavailable", undefined, { cause: error });
   }
   return fromHttpError(error) ?? new AppError("internal_error", undefined, { cause: error });

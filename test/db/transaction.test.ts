@@ -133,6 +133,16 @@ it("a transaction rejects with the error of the first failed statement, and roll
   expect(await notes()).toEqual(["taken"]);
 });
 
+it("a transaction rejects with the first statement's error when the refusal of a later one is seen earlier", async () => {
+  await servers.db.query("INSERT INTO notes (text) VALUES ('taken')");
+  const done = inTransaction(pool, (tx) => {
+    const failed = note(tx, "taken");
+    failed.catch(() => undefined);
+    return note(tx, "after").then(() => failed);
+  });
+  await expect(done).rejects.toMatchObject({ code: "23505" });
+});
+
 it("a transaction leaves a usable connection after statements that were sent together have failed", async () => {
   const named = (tx: pg.PoolClient, name: string, text: string) => tx.query({ name, text });
   const failing = inTransaction(pool, (tx) =>
