@@ -57,6 +57,8 @@ beforeAll(() => {
   mkdirSync(join(directory, "clock"));
   writeFileSync(join(directory, "clock", "clock.mjs"), `Date.now = () => ${NOW * 1000};`);
   writeFileSync(join(directory, "clock", "sitecustomize.py"), `import time\ntime.time = lambda: ${NOW}.0\n`);
+  const inPhp = `<?php $_SERVER["REQUEST_TIME"] = ${NOW}; require "webhook-receiver.php";`;
+  writeFileSync(join(directory, "clock", "webhook-receiver.php"), inPhp);
   writeFileSync(join(directory, "clock", "date"), `#!/bin/sh\necho ${NOW}\n`, { mode: 0o755 });
 });
 
@@ -89,6 +91,7 @@ it("this file runs every program of the page", () => {
   expect(RECEIVERS.map(({ name }) => fileOf(name))).toEqual([
     "webhook-receiver.mjs",
     "webhook_receiver.py",
+    "webhook-receiver.php",
     "verify-webhook.sh",
   ]);
 });
@@ -96,7 +99,8 @@ it("this file runs every program of the page", () => {
 const SERVERS = [
   { program: process.execPath, args: ["--import", "./clock/clock.mjs", "webhook-receiver.mjs"] },
   { program: "python3", args: ["webhook_receiver.py"] },
-].filter(({ program }) => program === process.execPath || hasProgram(program));
+  { program: "php", args: ["-S", "127.0.0.1:0", "clock/webhook-receiver.php"] },
+].filter(({ program }) => program === process.execPath || hasProgram(program, program === "php" ? "php-cli" : program));
 
 describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
   let receiver: ChildProcess;
@@ -110,7 +114,9 @@ describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
         output += text;
       });
     }
-    const port = await untilStarted(() => /^listening on port (\d+)$/m.exec(output)?.[1]);
+    const port = await untilStarted(() =>
+      /^listening on port (\d+)$|127\.0\.0\.1:(\d+)\) started/m.exec(output)?.slice(1).find(Boolean),
+    );
     url = `http://127.0.0.1:${port}/`;
   });
 
@@ -122,9 +128,10 @@ describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
   }
 
   it.each(FORGED)("refuses %s", async (_what, request) => {
-    const before = output;
+    const taken = () => output.match(/voucher\.instance/g);
+    const before = taken();
     expect(await deliver(request)).toBe(401);
-    expect(output).toBe(before);
+    expect(taken()).toEqual(before);
   });
 
   it.each(GENUINE)("accepts %s", async (_what, request) => {
