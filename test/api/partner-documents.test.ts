@@ -31,6 +31,12 @@ describe("the documents for partners", () => {
     expect(text.match(/<link[^>]*href="(?!\/assets\/)/g)).toBeNull();
   });
 
+  it("the documents for partners show the service's own address instead of an example", async () => {
+    const { text } = await open("/docs/guide");
+    expect(text).toContain(`API=${api.ctx.config.baseUrl} `);
+    expect(text).not.toContain("https://vouchers.example.com");
+  });
+
   it.each(PAGES)("link only to addresses that exist, and to headings that exist: %s", async (path) => {
     const links = addressesOf((await open(path)).text).filter((address) => !address.startsWith("https://"));
     expect(links.length).toBeGreaterThan(5);

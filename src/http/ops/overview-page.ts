@@ -1,3 +1,4 @@
+import type { OrganizationName } from "../../db/catalog.ts";
 import { type Attention, STOCK } from "../../services/ops/find-attention.ts";
 import type { ReportedProcess } from "../../services/ops/process-report.ts";
 import type { Counts, Overview } from "../../services/ops/read-overview.ts";
@@ -101,22 +102,26 @@ ${attention.map(
 
 /** The form that chooses an organization. Works without script. */
 function renderChoice(site: Site, { organizationId, organizations }: Overview): Html {
+  const namesakes = Map.groupBy(organizations, ({ name }) => name);
+  const show = ({ id, name }: OrganizationName) => (namesakes.get(name)?.length === 1 ? name : `${name}, ${id}`);
   return html`<form class="choice" method="get" action="${opsPath(site)}">
 <label for="organization">Organization</label>
 <div class="row"><select id="organization" name="organization">
 <option value="">All live organizations</option>
 ${organizations.map(
-  ({ id, name, sandbox }) =>
-    html`<option value="${id}"${id === organizationId ? html` selected` : null}>${name}${sandbox ? " (sandbox)" : ""}</option>\n`,
+  (one) =>
+    html`<option value="${one.id}"${one.id === organizationId ? html` selected` : null}>${show(one)}${one.sandbox ? " (sandbox)" : ""}</option>\n`,
 )}</select>
 <button type="submit">Show</button></div>
 </form>`;
 }
 
 function renderSum(counts: readonly Counts[]): string {
-  const sum = (field: "redemptions" | "claims" | "refusals") =>
-    COUNT.format(counts.reduce((total, count) => total + count[field], 0));
-  return `${sum("redemptions")} redemptions, ${sum("claims")} claims, ${sum("refusals")} refusals`;
+  const sums = (["redemptions", "claims", "refusals"] as const).map((field) => {
+    const sum = counts.reduce((total, count) => total + count[field], 0);
+    return `${COUNT.format(sum)} ${sum === 1 ? field.slice(0, -1) : field}`;
+  });
+  return sums.join(", ");
 }
 
 /** A table, folded, and the place of its plot. */

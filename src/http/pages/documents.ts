@@ -25,6 +25,9 @@ const PATHS = new Map(
   NAMES.map((name) => [name, name === "integration.md" ? GUIDE_PATH : `/docs/${name.replace(/\.md$/, "")}`]),
 );
 
+/** The address that the documents give the service. Pages show the service's own. */
+const EXAMPLE_ADDRESS = "https://vouchers.example.com";
+
 for (const language of [bash, javascript, json, php, python, typescript])
   hljs.registerLanguage(language.name, language);
 
@@ -62,7 +65,7 @@ export function renderDocument(site: Site, { text }: ServedDocument): Html {
       },
     },
   });
-  const body = new Html(marked.parse(text, { async: false }));
+  const body = new Html(marked.parse(text.replaceAll(EXAMPLE_ADDRESS, site.baseUrl), { async: false }));
   const headings = getHeadingList();
   const title = headings.find(({ level }) => level === 1)?.raw ?? "";
   const sections = headings
