@@ -26,8 +26,8 @@ it("a running process refuses files of Postgres that were set back, and accepts 
     );
   expect(await answers()).toBe("ok");
   void deployment.watch(pool);
-  await server.saveFiles();
   const { origin } = deployment;
+  await server.saveFiles();
   await until(async () => (await answers()) === "ok" && deployment.origin !== origin);
   await server.superuser.query("CREATE TABLE later AS SELECT generate_series(1, 100000)");
   // The position is seen within a second, not only when a connection opens.
