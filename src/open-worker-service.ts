@@ -33,12 +33,13 @@ export type WorkerService = ReturnType<typeof openWorkerService>;
 
 /** The options that all workers of a process share. */
 export function workerOptions(service: WorkerService, concurrency: number): WorkerOptions {
-  const { config, deployment, log, metrics } = service;
+  const { config, pool, deployment, log, metrics } = service;
   return {
     redisUrl: config.redisUrl,
     queueShards: config.queueShards,
     workerShards: config.workerShards,
     deployment,
+    reconnect: () => pool.query("SELECT"),
     concurrency,
     log,
     onForeignJob: () => metrics?.foreignMessages.with("job").inc(),

@@ -25,6 +25,8 @@ export interface WorkerOptions {
   workerShards: readonly number[] | null;
   /** Its `ready()` must have resolved. */
   deployment: DeploymentIdentity;
+  /** Uses a connection to Postgres. A new one shows whether the server has started again, which changes the origin. */
+  reconnect: () => Promise<unknown>;
   /** Maximum number of running jobs. */
   concurrency: number;
   log: Logger;
@@ -51,6 +53,18 @@ export function startWorker<Data, Reply extends object>(
   const log = options.log.child({ queue: definition.name });
   const redis = openPatient(options.redisUrl, `${definition.name}-worker`, options.log);
   const outbox = new ReplyOutbox(redis, log);
+  let reconnecting: Promise<unknown> | null = null;
+  const isForeign = async (origin: string): Promise<boolean> => {
+    if (origin === deployment.origin) return false;
+    reconnecting ??= options
+      .reconnect()
+      .catch(() => undefined)
+      .finally(() => {
+        reconnecting = null;
+      });
+    await reconnecting;
+    return origin !== deployment.origin;
+  };
   const work = async (job: Job): Promise<Reply> => {
     const jobId = job.id;
     const parsed = definition.data.safeParse(job.data);
@@ -69,7 +83,7 @@ export function startWorker<Data, Reply extends object>(
       });
     };
     try {
-      if (origin !== deployment.origin) {
+      if (await isForeign(origin)) {
         options.onForeignJob();
         throw new UnrecoverableError("the job is from another deployment or database");
       }

@@ -119,13 +119,19 @@ function links(connection: RedisClient): AwaitedQueueLinks {
   return { redis: connection, inbox, shards: 1, deployment, log, onForeignReply: () => void foreignReplies++ };
 }
 
-function work(process: (jobId: string, data: Sum) => Promise<object>, of = deployment, shardCount = 1): void {
+function work(
+  process: (jobId: string, data: Sum) => Promise<object>,
+  of = deployment,
+  shardCount = 1,
+  reconnect = async () => {},
+): void {
   const onForeignJob = () => void foreignJobs++;
   const shards = { queueShards: [shardCount], workerShards: null };
   const options = {
     redisUrl: servers.redisUrl,
     ...shards,
     deployment: of,
+    reconnect,
     concurrency: CONCURRENCY,
     log,
     onForeignJob,
@@ -307,6 +313,16 @@ describe("a copy of the database on the same Redis", () => {
       cause: { message: "the job is from another deployment or database" },
     });
     expect([ran, foreignJobs - before]).toEqual([[], 1]);
+  });
+
+  it("a worker that has not noticed a restart of Postgres connects again before it refuses a job", async () => {
+    const restarted = { ...deployment, origin: "before the restart" };
+    const before = foreignJobs;
+    work(add, restarted, 1, async () => {
+      restarted.origin = deployment.origin;
+    });
+    expect(await call(1, 2)).toMatchObject({ reply: { sum: 3 } });
+    expect(foreignJobs).toBe(before);
   });
 
   it("a copy of the database cannot answer the original's jobs: its replies are counted and ignored", async () => {
