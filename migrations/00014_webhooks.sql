@@ -21,6 +21,8 @@ CREATE TABLE webhook_endpoints (
   previous_secrets_until timestamptz[] NOT NULL DEFAULT '{}' CHECK (cardinality(previous_secrets_until) <= 10),
   -- The first failure since the last success.
   failing_since timestamptz,
+  -- Failed attempts since the last delivery that succeeded, counted up to three.
+  failures smallint NOT NULL DEFAULT 0 CHECK (failures BETWEEN 0 AND 3),
   created_at timestamptz NOT NULL DEFAULT date_trunc('milliseconds', clock_timestamp()),
   -- No caller sees it after this time. The sweeper deletes its deliveries in portions, then the row.
   deleted_at timestamptz,
