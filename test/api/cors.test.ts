@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { send } from "../support/client.ts";
 import { useService } from "../support/use-service.ts";
 
@@ -49,76 +49,74 @@ function preflight(url: string, origin: string, method: string) {
   });
 }
 
-describe("a page of a listed origin", () => {
-  it.each(
-    OPEN,
-  )("may call %s %s: the preflight is answered, and so is the call, errors included", async (method, path) => {
-    for (const origin of [SHOP, LOCAL]) {
-      const asked = await preflight(api.url + path, origin, method);
-      expect(asked.status).toBe(204);
-      expect(Object.fromEntries(asked.headers)).toMatchObject({
-        "access-control-allow-origin": origin,
-        "access-control-allow-methods": "GET,HEAD,POST",
-        "access-control-allow-headers": "Authorization,Content-Type,X-Request-Id",
-        "access-control-max-age": "600",
-        vary: "Origin",
-      });
-      expect(asked.headers.has("access-control-allow-credentials")).toBe(false);
-
-      const { headers } = await send(method, api.url + path, { headers: { origin } });
-      expect(headers.get("access-control-allow-origin")).toBe(origin);
-      expect(headers.get("access-control-expose-headers")).toContain("Retry-After");
-      expect(headers.get("vary")).toMatch(/\bOrigin\b/);
-    }
-  });
-
-  it("may read the history of a voucher", async () => {
-    const { status, headers } = await send("GET", `${api.url}/integrity/events/VoucherInstance/${voucher.id}`, {
-      headers: { origin: SHOP },
+it.each(
+  OPEN,
+)("a page of a listed origin may call %s %s: the preflight is answered, and so is the call, errors included", async (method, path) => {
+  for (const origin of [SHOP, LOCAL]) {
+    const asked = await preflight(api.url + path, origin, method);
+    expect(asked.status).toBe(204);
+    expect(Object.fromEntries(asked.headers)).toMatchObject({
+      "access-control-allow-origin": origin,
+      "access-control-allow-methods": "GET,HEAD,POST",
+      "access-control-allow-headers": "Authorization,Content-Type,X-Request-Id",
+      "access-control-max-age": "600",
+      vary: "Origin",
     });
-    expect({ status, origin: headers.get("access-control-allow-origin") }).toEqual({ status: 200, origin: SHOP });
-  });
+    expect(asked.headers.has("access-control-allow-credentials")).toBe(false);
 
-  it.each(NEVER)("may never call %s %s: no preflight is answered and no header is sent", async (method, path) => {
-    const asked = await preflight(api.url + path, SHOP, method);
-    expect(asked.status).toBeGreaterThanOrEqual(404);
-    expect(corsOf(asked.headers)).toEqual([]);
-    const { headers } = await send(method, api.url + path, { key: keys.till.key, headers: { origin: SHOP } });
-    expect(corsOf(headers)).toEqual([]);
-  });
+    const { headers } = await send(method, api.url + path, { headers: { origin } });
+    expect(headers.get("access-control-allow-origin")).toBe(origin);
+    expect(headers.get("access-control-expose-headers")).toContain("Retry-After");
+    expect(headers.get("vary")).toMatch(/\bOrigin\b/);
+  }
 });
 
-describe("a page of any other origin", () => {
-  it.each([
-    "https://evil.example",
-    "http://shop.example",
-    "https://shop.example.evil.example",
-    "https://shop.example:8443",
-    "https://sub.shop.example",
-    "HTTPS://SHOP.EXAMPLE",
-    `${SHOP}, ${LOCAL}`,
-    "null",
-    "",
-  ])("gets no CORS header, and caches keep its responses apart: Origin: %s", async (origin) => {
-    for (const [method, path] of OPEN) {
-      const asked = await preflight(api.url + path, origin, method);
-      expect({ status: asked.status, cors: corsOf(asked.headers) }).toEqual({ status: 405, cors: [] });
-      const { headers } = await send(method, api.url + path, { headers: { origin } });
-      expect({ cors: corsOf(headers), vary: headers.get("vary") }).toEqual({
-        cors: [],
-        vary: expect.stringMatching(/\bOrigin\b/),
-      });
-    }
+it("a page of a listed origin may read the history of a voucher", async () => {
+  const { status, headers } = await send("GET", `${api.url}/integrity/events/VoucherInstance/${voucher.id}`, {
+    headers: { origin: SHOP },
   });
+  expect({ status, origin: headers.get("access-control-allow-origin") }).toEqual({ status: 200, origin: SHOP });
+});
 
-  it("gets no CORS header from a service without CORS_ORIGINS", async () => {
-    for (const [method, path] of OPEN) {
-      expect((await preflight(closed.url + path, SHOP, method)).status).toBe(405);
-      const { headers } = await send(method, closed.url + path, { headers: { origin: SHOP } });
-      expect({ cors: corsOf(headers), vary: headers.get("vary") ?? "" }).toEqual({
-        cors: [],
-        vary: expect.not.stringContaining("Origin"),
-      });
-    }
-  });
+it.each(
+  NEVER,
+)("a page of a listed origin may never call %s %s: no preflight is answered and no header is sent", async (method, path) => {
+  const asked = await preflight(api.url + path, SHOP, method);
+  expect(asked.status).toBeGreaterThanOrEqual(404);
+  expect(corsOf(asked.headers)).toEqual([]);
+  const { headers } = await send(method, api.url + path, { key: keys.till.key, headers: { origin: SHOP } });
+  expect(corsOf(headers)).toEqual([]);
+});
+
+it.each([
+  "https://evil.example",
+  "http://shop.example",
+  "https://shop.example.evil.example",
+  "https://shop.example:8443",
+  "https://sub.shop.example",
+  "HTTPS://SHOP.EXAMPLE",
+  `${SHOP}, ${LOCAL}`,
+  "null",
+  "",
+])("a page of any other origin gets no CORS header, and caches keep its responses apart: Origin: %s", async (origin) => {
+  for (const [method, path] of OPEN) {
+    const asked = await preflight(api.url + path, origin, method);
+    expect({ status: asked.status, cors: corsOf(asked.headers) }).toEqual({ status: 405, cors: [] });
+    const { headers } = await send(method, api.url + path, { headers: { origin } });
+    expect({ cors: corsOf(headers), vary: headers.get("vary") }).toEqual({
+      cors: [],
+      vary: expect.stringMatching(/\bOrigin\b/),
+    });
+  }
+});
+
+it("a page of any other origin gets no CORS header from a service without CORS_ORIGINS", async () => {
+  for (const [method, path] of OPEN) {
+    expect((await preflight(closed.url + path, SHOP, method)).status).toBe(405);
+    const { headers } = await send(method, closed.url + path, { headers: { origin: SHOP } });
+    expect({ cors: corsOf(headers), vary: headers.get("vary") ?? "" }).toEqual({
+      cors: [],
+      vary: expect.not.stringContaining("Origin"),
+    });
+  }
 });

@@ -148,7 +148,7 @@ describe("the password", () => {
   const open = (password: string, headers = newAddress()) =>
     ask("GET", api.url + QUEUES, { headers: { ...headers, ...basic(`:${password}`) } });
 
-  it("is required on every path of the dashboard, with a Basic challenge", async () => {
+  it("the password is required on every path of the dashboard, with a Basic challenge", async () => {
     for (const [method, path, accept] of [
       ["GET", "/ops/queues", "*/*"],
       ["GET", QUEUES, "application/json, text/plain, */*"],
@@ -170,7 +170,7 @@ describe("the password", () => {
     expect(text).toContain("<h1>Please sign in</h1>");
   });
 
-  it("opens the dashboard with any user name, in every API process with the same OPS_TOKEN", async () => {
+  it("the password opens the dashboard with any user name, in every API process with the same OPS_TOKEN", async () => {
     for (const name of ["", "operator", "Zoë", "__proto__"]) {
       for (const at of [api, writable]) {
         const { status, text } = await ask("GET", at.url + QUEUES, { headers: basic(`${name}:${TOKEN}`) });
@@ -180,7 +180,7 @@ describe("the password", () => {
     }
   });
 
-  it("may contain colons and characters beyond ASCII", async () => {
+  it("the password may contain colons and characters beyond ASCII", async () => {
     const OPS_TOKEN = "Geheim: zwölf Äpfel:";
     const other = await startApi(servers, { OPS_TOKEN });
     try {
@@ -206,7 +206,7 @@ describe("the password", () => {
     if (password.length > 5) expect(text).not.toContain(password);
   });
 
-  it("counts as missing when the request has no valid HTTP Basic header", async () => {
+  it("the password counts as missing when the request has no valid HTTP Basic header", async () => {
     const encoded = Buffer.from(`operator:${TOKEN}`).toString("base64");
     for (const headers of [
       { authorization: TOKEN },
@@ -224,7 +224,7 @@ describe("the password", () => {
     }
   });
 
-  it("is refused for 15 minutes after ten wrong ones from the same address, even when they arrive at once", async () => {
+  it("the password is refused for 15 minutes after ten wrong ones from the same address, even when they arrive at once", async () => {
     const address = newAddress();
     const tried = await Promise.all(Array.from({ length: 30 }, () => open("wrong", address)));
     expect(tried.filter(({ status }) => status === 401)).toHaveLength(10);
@@ -240,7 +240,7 @@ describe("the password", () => {
     expect((await open(TOKEN)).status).toBe(200);
   });
 
-  it("is not counted as wrong when it is correct or missing", async () => {
+  it("the password is not counted as wrong when it is correct or missing", async () => {
     const address = newAddress();
     for (let i = 0; i < 9; i++) await open("wrong", address);
     for (let i = 0; i < 12; i++) {
@@ -306,7 +306,7 @@ describe("the dashboard", () => {
     }
   });
 
-  it("leaves the settings of the queues unchanged", async () => {
+  it("the dashboard leaves the settings of the queues unchanged", async () => {
     const settings = `${servers.queuePrefix}:redeem:meta`;
     const before = await servers.redis.hgetall(settings);
     await servers.redis.hset(settings, "opts.maxLenEvents", "4321");
@@ -323,7 +323,7 @@ describe("the dashboard", () => {
     }
   });
 
-  it("serves its page under BASE_URL, loads from this origin only, and is not cached", async () => {
+  it("the dashboard serves its page under BASE_URL, loads from this origin only, and is not cached", async () => {
     const { status, headers, text } = await ask("GET", `${plain.url}/ops/queues`, {
       headers: { ...OPERATOR, accept: BROWSER },
     });
@@ -337,7 +337,7 @@ describe("the dashboard", () => {
     expect((await ask("GET", `${plain.url}/ops/queues/${script}`, { headers: OPERATOR })).status).toBe(200);
   });
 
-  it("shows no details of Redis or its connections", async () => {
+  it("the dashboard shows no details of Redis or its connections", async () => {
     for (const path of ["redis/stats", "queues/redeem/workers"]) {
       const { status, text } = await ask("GET", `${api.url}/ops/queues/api/${path}`, { headers: OPERATOR });
       expect(status, path).toBe(403);
@@ -345,7 +345,7 @@ describe("the dashboard", () => {
     }
   });
 
-  it("shows a job's voucher, key and outcome, and nothing that a caller wrote or keeps secret", async () => {
+  it("the dashboard shows a job's voucher, key and outcome, and nothing that a caller wrote or keeps secret", async () => {
     const first = await makeKey(servers.db, partner.organizationId);
     const second = await makeKey(servers.db, partner.organizationId);
     const shop = partnerClient(api.url, first.key);
@@ -410,35 +410,33 @@ describe("the dashboard", () => {
   });
 });
 
-describe("a read-only dashboard", () => {
-  it("refuses every request that changes something", async () => {
-    for (const [method, path] of [
-      ["PUT", "queues/redeem/pause"],
-      ["PUT", "queues/pause"],
-      ["PUT", "queues/redeem/retry/failed"],
-      ["PUT", "queues/redeem/clean/completed"],
-      ["PUT", "queues/redeem/empty"],
-      ["PUT", "queues/redeem/obliterate"],
-      ["PUT", "queues/redeem/concurrency"],
-      ["POST", "queues/redeem/add"],
-      ["PATCH", "queues/sweep/job-schedulers/sweep"],
-      ["DELETE", "queues/redeem"],
-    ] as const) {
-      const { status, headers, text } = await ask(method, `${api.url}/ops/queues/api/${path}`, {
-        headers: OPERATOR,
-        json: {},
-      });
-      expect(status, path).toBe(405);
-      expect(headers.get("allow")).toBe("GET, HEAD");
-      expect(JSON.parse(text)).toMatchObject({ code: "method_not_allowed" });
-    }
-    expect(await queue.isPaused()).toBe(false);
-  });
+it("a read-only dashboard refuses every request that changes something", async () => {
+  for (const [method, path] of [
+    ["PUT", "queues/redeem/pause"],
+    ["PUT", "queues/pause"],
+    ["PUT", "queues/redeem/retry/failed"],
+    ["PUT", "queues/redeem/clean/completed"],
+    ["PUT", "queues/redeem/empty"],
+    ["PUT", "queues/redeem/obliterate"],
+    ["PUT", "queues/redeem/concurrency"],
+    ["POST", "queues/redeem/add"],
+    ["PATCH", "queues/sweep/job-schedulers/sweep"],
+    ["DELETE", "queues/redeem"],
+  ] as const) {
+    const { status, headers, text } = await ask(method, `${api.url}/ops/queues/api/${path}`, {
+      headers: OPERATOR,
+      json: {},
+    });
+    expect(status, path).toBe(405);
+    expect(headers.get("allow")).toBe("GET, HEAD");
+    expect(JSON.parse(text)).toMatchObject({ code: "method_not_allowed" });
+  }
+  expect(await queue.isPaused()).toBe(false);
+});
 
-  it("marks its queues as read-only", async () => {
-    const { text } = await ask("GET", api.url + QUEUES, { headers: OPERATOR });
-    expect(JSON.parse(text).queues).toMatchObject(QUEUE_NAMES.map(() => ({ readOnlyMode: true, allowRetries: false })));
-  });
+it("a read-only dashboard marks its queues as read-only", async () => {
+  const { text } = await ask("GET", api.url + QUEUES, { headers: OPERATOR });
+  expect(JSON.parse(text).queues).toMatchObject(QUEUE_NAMES.map(() => ({ readOnlyMode: true, allowRetries: false })));
 });
 
 describe("a writable dashboard", () => {
@@ -448,7 +446,7 @@ describe("a writable dashboard", () => {
       json,
     });
 
-  it("pauses and resumes a queue", async () => {
+  it("a writable dashboard pauses and resumes a queue", async () => {
     expect((await put("seal/pause")).status).toBe(200);
     const seal = new Queue("seal", {
       prefix: servers.queuePrefix,
@@ -470,20 +468,20 @@ describe("a writable dashboard", () => {
     ["a host of the same site", { "sec-fetch-site": "same-site" }],
     ["another site, in a browser without Sec-Fetch-Site", { origin: "https://evil.test" }],
     ["a sandboxed page, in a browser without Sec-Fetch-Site", { origin: "null" }],
-  ])("refuses a request from a page of %s, although the browser adds the password", async (_who, headers) => {
+  ])("a writable dashboard refuses a request from a page of %s, although the browser adds the password", async (_who, headers) => {
     const { status, text } = await put("redeem/pause", headers as Record<string, string>);
     expect(status).toBe(403);
     expect(JSON.parse(text)).toMatchObject({ code: "cross_site" });
     expect(await queue.isPaused()).toBe(false);
   });
 
-  it("accepts requests of its own page, from browsers with and without Sec-Fetch-Site", async () => {
+  it("a writable dashboard accepts requests of its own page, from browsers with and without Sec-Fetch-Site", async () => {
     const { host } = new URL(writable.url);
     expect((await put("seal/resume", { "sec-fetch-site": "same-origin" })).status).toBe(200);
     expect((await put("seal/resume", { origin: `http://${host}` })).status).toBe(200);
   });
 
-  it("refuses to add or edit jobs, to obliterate a queue and to change a queue's limits", async () => {
+  it("a writable dashboard refuses to add or edit jobs, to obliterate a queue and to change a queue's limits", async () => {
     const { id } = await issueVoucher(servers.db, partner);
     const job = await queue.add("redeem", { voucherId: id }, { delay: 3_600_000 });
     for (const [method, path, json] of [
@@ -499,7 +497,7 @@ describe("a writable dashboard", () => {
     expect(await queue.getDelayedCount()).toBe(0);
   });
 
-  it("does not redeem again when a finished redeem job is retried", async () => {
+  it("a writable dashboard does not redeem again when a finished redeem job is retried", async () => {
     const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
     const voucher = await issueVoucher(servers.db, partner);
     await till.redeem({ code: voucher.code, externalRef: "retried" });

@@ -35,23 +35,21 @@ function expectUnavailable({ status, body, headers }: Reply, code: string): void
   expect(JSON.stringify(body)).not.toMatch(/ECONN|127\.0\.0\.1|password|nowhere|ioredis/i);
 }
 
-describe("GET /healthz", () => {
-  it("answers 200 as long as the process is up", async () => {
-    for (const each of [api, withoutRedis, withoutPostgres, withoutBoth]) {
-      const { status, body, headers } = await send("GET", `${each.url}/healthz`);
-      expect({ status, body }).toEqual({ status: 200, body: { status: "ok" } });
-      expect(headers.get("x-request-id")).toEqual(expect.any(String));
-    }
-  });
+it("GET /healthz answers 200 as long as the process is up", async () => {
+  for (const each of [api, withoutRedis, withoutPostgres, withoutBoth]) {
+    const { status, body, headers } = await send("GET", `${each.url}/healthz`);
+    expect({ status, body }).toEqual({ status: 200, body: { status: "ok" } });
+    expect(headers.get("x-request-id")).toEqual(expect.any(String));
+  }
 });
 
 describe("GET /readyz", () => {
-  it("answers 200 when Postgres and Redis answer", async () => {
+  it("GET /readyz answers 200 when Postgres and Redis answer", async () => {
     const { status, body } = await send("GET", `${api.url}/readyz`);
     expect({ status, body }).toEqual({ status: 200, body: { status: "ok", postgres: "ok", redis: "ok" } });
   });
 
-  it("answers 200 while every connection of the pool is in use", async () => {
+  it("GET /readyz answers 200 while every connection of the pool is in use", async () => {
     const { pool } = api.ctx;
     const clients = await Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()));
     try {
@@ -65,7 +63,7 @@ describe("GET /readyz", () => {
     ["Redis", () => withoutRedis, { postgres: "ok", redis: "unavailable" }],
     ["Postgres", () => withoutPostgres, { postgres: "unavailable", redis: "ok" }],
     ["both", () => withoutBoth, { postgres: "unavailable", redis: "unavailable" }],
-  ])("answers 503 with Retry-After and names the server that does not answer: %s", async (_which, which, named) => {
+  ])("GET /readyz answers 503 with Retry-After and names the server that does not answer: %s", async (_which, which, named) => {
     const { status, body, headers } = await send("GET", `${which().url}/readyz`);
     const error = expect.stringMatching(/Postgres|Redis/);
     const requestId = headers.get("x-request-id");

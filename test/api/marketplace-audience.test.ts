@@ -199,65 +199,63 @@ const WINDOWS: Record<string, { buy: IssueInput["windows"]["buy"] | null; open: 
   over: { buy: { opensAt: null, closesAt: inSeconds(-3_600) }, open: false },
 };
 
-describe("canBuy", () => {
-  it("is true exactly when buy is refused for neither audience nor window nor supply, for every caller", async () => {
-    const partner = await makePartner(servers.db);
-    const other = await makePartner(servers.db);
-    const clients = new Map<Caller | "anonymous", MarketClient>([["anonymous", marketClient(api.url, null)]]);
-    for (const caller of CALLERS) clients.set(caller, await as(await makeCaller(partner, other, caller)));
-    const stranger = await as();
+it("canBuy is true exactly when buy is refused for neither audience nor window nor supply, for every caller", async () => {
+  const partner = await makePartner(servers.db);
+  const other = await makePartner(servers.db);
+  const clients = new Map<Caller | "anonymous", MarketClient>([["anonymous", marketClient(api.url, null)]]);
+  for (const caller of CALLERS) clients.set(caller, await as(await makeCaller(partner, other, caller)));
+  const stranger = await as();
 
-    const seen = new Set<string>();
-    // Random offers alone would miss an outcome in one run of 200.
-    const offered = { audience: "ReferrerOnly", valid: true, left: 1, held: 0, withClaims: false } as const;
-    const callers: Caller[] = ["owner", "Active", "stranger"];
-    await fc.assert(
-      fc.asyncProperty(
-        fc.record({
-          audience: fc.constantFrom(...AUDIENCES),
-          window: fc.constantFrom(...Object.keys(WINDOWS)),
-          valid: fc.oneof({ weight: 5, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
-          left: fc.integer({ min: 0, max: 4 }),
-          held: fc.integer({ min: 0, max: 2 }),
-          withClaims: fc.boolean(),
-          callers: fc.shuffledSubarray([...clients.keys()], { minLength: 6 }),
-        }),
-        async ({ audience, window, valid, left, held, withClaims, callers }) => {
-          const { buy, open } = WINDOWS[window] as (typeof WINDOWS)[string];
-          const { listingId, vouchers } = await offerBatch(servers.db, partner, left + held + 1, {
-            audience,
-            validUntil: inSeconds(valid ? 7_200 : -1),
-            windows: { ...(buy && { buy }), ...(withClaims && { claim: { opensAt: null, closesAt: null } }) },
-          });
-          const ids = vouchers.map(({ id }) => id);
-          await reservationVouchers(servers.db, ids.slice(0, held), inSeconds(900));
-          await servers.db.query("UPDATE vouchers SET status = 'Voided', pickable = false WHERE id = $1", [ids.at(-1)]);
-          let supply = left;
-          for (const caller of callers) {
-            const client = clients.get(caller) as MarketClient;
-            const { canBuy } = (await client.listing(listingId)).body;
-            const answer = outcome(await (caller === "anonymous" ? stranger : client).buyListing(listingId));
-            const admitted = audience === "OpenToAll" || ADMITTED.includes(caller as Caller);
-            const expected =
-              !open || !valid
-                ? "409 window_closed"
-                : !admitted
-                  ? "403 referrers_only"
-                  : supply === 0
-                    ? "409 sold_out"
-                    : "200";
-            expect({ caller, canBuy, answer }).toEqual({ caller, canBuy: answer === "200", answer: expected });
-            if (answer === "200") supply -= 1;
-            seen.add(answer);
-          }
-        },
-      ),
-      {
-        numRuns: 30,
-        examples: [[{ ...offered, window: "always", callers }], [{ ...offered, window: "none", callers }]],
+  const seen = new Set<string>();
+  // Random offers alone would miss an outcome in one run of 200.
+  const offered = { audience: "ReferrerOnly", valid: true, left: 1, held: 0, withClaims: false } as const;
+  const callers: Caller[] = ["owner", "Active", "stranger"];
+  await fc.assert(
+    fc.asyncProperty(
+      fc.record({
+        audience: fc.constantFrom(...AUDIENCES),
+        window: fc.constantFrom(...Object.keys(WINDOWS)),
+        valid: fc.oneof({ weight: 5, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
+        left: fc.integer({ min: 0, max: 4 }),
+        held: fc.integer({ min: 0, max: 2 }),
+        withClaims: fc.boolean(),
+        callers: fc.shuffledSubarray([...clients.keys()], { minLength: 6 }),
+      }),
+      async ({ audience, window, valid, left, held, withClaims, callers }) => {
+        const { buy, open } = WINDOWS[window] as (typeof WINDOWS)[string];
+        const { listingId, vouchers } = await offerBatch(servers.db, partner, left + held + 1, {
+          audience,
+          validUntil: inSeconds(valid ? 7_200 : -1),
+          windows: { ...(buy && { buy }), ...(withClaims && { claim: { opensAt: null, closesAt: null } }) },
+        });
+        const ids = vouchers.map(({ id }) => id);
+        await reservationVouchers(servers.db, ids.slice(0, held), inSeconds(900));
+        await servers.db.query("UPDATE vouchers SET status = 'Voided', pickable = false WHERE id = $1", [ids.at(-1)]);
+        let supply = left;
+        for (const caller of callers) {
+          const client = clients.get(caller) as MarketClient;
+          const { canBuy } = (await client.listing(listingId)).body;
+          const answer = outcome(await (caller === "anonymous" ? stranger : client).buyListing(listingId));
+          const admitted = audience === "OpenToAll" || ADMITTED.includes(caller as Caller);
+          const expected =
+            !open || !valid
+              ? "409 window_closed"
+              : !admitted
+                ? "403 referrers_only"
+                : supply === 0
+                  ? "409 sold_out"
+                  : "200";
+          expect({ caller, canBuy, answer }).toEqual({ caller, canBuy: answer === "200", answer: expected });
+          if (answer === "200") supply -= 1;
+          seen.add(answer);
+        }
       },
-    );
-    // All of it was there to be seen.
-    expect([...seen].sort()).toEqual(["200", "403 referrers_only", "409 sold_out", "409 window_closed"]);
-  });
+    ),
+    {
+      numRuns: 30,
+      examples: [[{ ...offered, window: "always", callers }], [{ ...offered, window: "none", callers }]],
+    },
+  );
+  // All of it was there to be seen.
+  expect([...seen].sort()).toEqual(["200", "403 referrers_only", "409 sold_out", "409 window_closed"]);
 });

@@ -19,102 +19,99 @@ import { useService } from "../support/use-service.ts";
 
 const { api, servers, issuer: key, anyone } = useService({ users: true });
 
-describe("GET /marketplace/listings/{id}", () => {
-  it("answers the product, its prices, what is left and whether the caller may buy it", async () => {
-    const validUntil = new Date("2099-12-31T23:59:59.500Z");
-    const offer = await makeOffer(servers.db, 3, { validUntil });
-    const before = await dumpRows(servers.db);
-    const reply = await anyone.listing(offer.listingId);
-    await anyone.listings();
-    expect(await dumpRows(servers.db)).toEqual(before);
-    expect({ status: reply.status, body: reply.body }).toStrictEqual({
-      status: 200,
-      body: {
-        id: offer.listingId,
-        productId: offer.productId,
-        productName: "Pass",
-        productKey: "pass",
-        type: "Subscription",
-        brand: expect.stringMatching(/^Brand \d+$/),
-        retailPriceUsd: 50,
-        priceUsd: 40.25,
-        benefitMonths: 6,
-        usageUnitLabel: "visit",
-        audience: "OpenToAll",
-        referrerOnly: false,
-        available: 3,
-        availableMore: false,
-        validUntil: "2099-12-31T23:59:59.500Z",
-        canBuy: true,
-      },
-    });
-    expect(reply.headers.get("cache-control")).toBe("no-store");
-    expect(reply.headers.get("www-authenticate")).toBeNull();
+it("GET /marketplace/listings/{id} answers the product, its prices, what is left and whether the caller may buy it", async () => {
+  const validUntil = new Date("2099-12-31T23:59:59.500Z");
+  const offer = await makeOffer(servers.db, 3, { validUntil });
+  const before = await dumpRows(servers.db);
+  const reply = await anyone.listing(offer.listingId);
+  await anyone.listings();
+  expect(await dumpRows(servers.db)).toEqual(before);
+  expect({ status: reply.status, body: reply.body }).toStrictEqual({
+    status: 200,
+    body: {
+      id: offer.listingId,
+      productId: offer.productId,
+      productName: "Pass",
+      productKey: "pass",
+      type: "Subscription",
+      brand: expect.stringMatching(/^Brand \d+$/),
+      retailPriceUsd: 50,
+      priceUsd: 40.25,
+      benefitMonths: 6,
+      usageUnitLabel: "visit",
+      audience: "OpenToAll",
+      referrerOnly: false,
+      available: 3,
+      availableMore: false,
+      validUntil: "2099-12-31T23:59:59.500Z",
+      canBuy: true,
+    },
   });
+  expect(reply.headers.get("cache-control")).toBe("no-store");
+  expect(reply.headers.get("www-authenticate")).toBeNull();
+});
 
-  it("counts only vouchers that can be bought: none that are reserved, acquired or voided", async () => {
-    const offer = await makeOffer(servers.db, 5);
-    const ids = offer.vouchers.map(({ id }) => id);
-    const count = async () => (await anyone.listing(offer.listingId)).body.available;
-    await reservationVouchers(servers.db, ids.slice(0, 1), inSeconds(600));
-    await reservationVouchers(servers.db, ids.slice(1, 2), inSeconds(-1));
-    expect(await count()).toBe(4);
-    expect(outcome(await (await signedIn(api.url, key)).buyListing(offer.listingId))).toBe("200");
-    expect(await count()).toBe(3);
-    await servers.db.query("UPDATE vouchers SET status = 'Voided', pickable = false WHERE id = $1", [ids[4]]);
-    expect(await count()).toBe(2);
-  });
+it("GET /marketplace/listings/{id} counts only vouchers that can be bought: none that are reserved, acquired or voided", async () => {
+  const offer = await makeOffer(servers.db, 5);
+  const ids = offer.vouchers.map(({ id }) => id);
+  const count = async () => (await anyone.listing(offer.listingId)).body.available;
+  await reservationVouchers(servers.db, ids.slice(0, 1), inSeconds(600));
+  await reservationVouchers(servers.db, ids.slice(1, 2), inSeconds(-1));
+  expect(await count()).toBe(4);
+  expect(outcome(await (await signedIn(api.url, key)).buyListing(offer.listingId))).toBe("200");
+  expect(await count()).toBe(3);
+  await servers.db.query("UPDATE vouchers SET status = 'Voided', pickable = false WHERE id = $1", [ids[4]]);
+  expect(await count()).toBe(2);
+});
 
-  it("counts exactly up to 1 000, and says when there are more", async () => {
-    const [thousand, more] = [await makeOffer(servers.db, 1_000), await makeOffer(servers.db, 1_002)];
-    const count = async ({ listingId }: Offered) => {
-      const { available, availableMore } = (await anyone.listing(listingId)).body;
-      return { available, availableMore };
-    };
-    expect(await count(thousand)).toEqual({ available: 1_000, availableMore: false });
-    expect(await count(more)).toEqual({ available: 1_000, availableMore: true });
-    const ids = more.vouchers.map(({ id }) => id);
-    await reservationVouchers(servers.db, ids.slice(500, 501), inSeconds(600));
-    expect(await count(more)).toEqual({ available: 1_000, availableMore: true });
-    await reservationVouchers(servers.db, ids.slice(0, 1), inSeconds(600));
-    expect(await count(more)).toEqual({ available: 1_000, availableMore: false });
-    await reservationVouchers(servers.db, ids.slice(1, 2), inSeconds(600));
-    expect(await count(more)).toEqual({ available: 999, availableMore: false });
-  });
+it("GET /marketplace/listings/{id} counts exactly up to 1 000, and says when there are more", async () => {
+  const [thousand, more] = [await makeOffer(servers.db, 1_000), await makeOffer(servers.db, 1_002)];
+  const count = async ({ listingId }: Offered) => {
+    const { available, availableMore } = (await anyone.listing(listingId)).body;
+    return { available, availableMore };
+  };
+  expect(await count(thousand)).toEqual({ available: 1_000, availableMore: false });
+  expect(await count(more)).toEqual({ available: 1_000, availableMore: true });
+  const ids = more.vouchers.map(({ id }) => id);
+  await reservationVouchers(servers.db, ids.slice(500, 501), inSeconds(600));
+  expect(await count(more)).toEqual({ available: 1_000, availableMore: true });
+  await reservationVouchers(servers.db, ids.slice(0, 1), inSeconds(600));
+  expect(await count(more)).toEqual({ available: 1_000, availableMore: false });
+  await reservationVouchers(servers.db, ids.slice(1, 2), inSeconds(600));
+  expect(await count(more)).toEqual({ available: 999, availableMore: false });
+});
 
-  it("shows an expired listing with nothing available, and a listing that can only be claimed with canBuy false", async () => {
-    const expired = await makeOffer(servers.db, 2, { validUntil: inSeconds(-1) });
-    expect((await anyone.listing(expired.listingId)).body).toMatchObject({ available: 0, canBuy: false });
-    const claims = await makeOffer(servers.db, 2, { windows: { claim: { opensAt: null, closesAt: null } } });
-    expect((await anyone.listing(claims.listingId)).body).toMatchObject({ canBuy: false });
-  });
+it("GET /marketplace/listings/{id} shows an expired listing with nothing available, and a listing that can only be claimed with canBuy false", async () => {
+  const expired = await makeOffer(servers.db, 2, { validUntil: inSeconds(-1) });
+  expect((await anyone.listing(expired.listingId)).body).toMatchObject({ available: 0, canBuy: false });
+  const claims = await makeOffer(servers.db, 2, { windows: { claim: { opensAt: null, closesAt: null } } });
+  expect((await anyone.listing(claims.listingId)).body).toMatchObject({ canBuy: false });
+});
 
-  it("shows the terms of the batch, not the product's present terms", async () => {
-    const offer = await makeOffer(servers.db, 1);
-    await servers.db.query(
-      "UPDATE products SET price_usd = 1, retail_price_usd = 2, benefit_months = 9 WHERE id = $1",
-      [offer.productId],
+it("GET /marketplace/listings/{id} shows the terms of the batch, not the product's present terms", async () => {
+  const offer = await makeOffer(servers.db, 1);
+  await servers.db.query("UPDATE products SET price_usd = 1, retail_price_usd = 2, benefit_months = 9 WHERE id = $1", [
+    offer.productId,
+  ]);
+  const shown = (await anyone.listing(offer.listingId)).body;
+  expect(shown).toMatchObject({ priceUsd: 40.25, retailPriceUsd: 50, benefitMonths: 6 });
+  const bought = await (await signedIn(api.url, key)).buyListing(offer.listingId);
+  expect(bought.body.voucher).toMatchObject({ priceUsd: 40.25, retailPriceUsd: 50, benefitMonths: 6 });
+});
+
+it("GET /marketplace/listings/{id} answers 404 to unknown and hostile ids", async () => {
+  const { batchId } = await makeOffer(servers.db, 1);
+  for (const id of ["lst_none", batchId, "a%00", "%", "%ff", "%2e%2e%2f", "x".repeat(10_000)]) {
+    const reply = await exchange(
+      api.url,
+      `GET /marketplace/listings/${id} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
     );
-    const shown = (await anyone.listing(offer.listingId)).body;
-    expect(shown).toMatchObject({ priceUsd: 40.25, retailPriceUsd: 50, benefitMonths: 6 });
-    const bought = await (await signedIn(api.url, key)).buyListing(offer.listingId);
-    expect(bought.body.voucher).toMatchObject({ priceUsd: 40.25, retailPriceUsd: 50, benefitMonths: 6 });
-  });
-
-  it("answers 404 to unknown and hostile ids", async () => {
-    const { batchId } = await makeOffer(servers.db, 1);
-    for (const id of ["lst_none", batchId, "a%00", "%", "%ff", "%2e%2e%2f", "x".repeat(10_000)]) {
-      const reply = await exchange(
-        api.url,
-        `GET /marketplace/listings/${id} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
-      );
-      expect({ id, status: reply.status, code: JSON.parse(reply.text).code }).toEqual({
-        id,
-        status: 404,
-        code: "listing_not_found",
-      });
-    }
-  });
+    expect({ id, status: reply.status, code: JSON.parse(reply.text).code }).toEqual({
+      id,
+      status: 404,
+      code: "listing_not_found",
+    });
+  }
 });
 
 describe("GET /marketplace/listings", () => {
@@ -157,7 +154,7 @@ describe("GET /marketplace/listings", () => {
 
   it.each([
     1, 2, 3, 100,
-  ])("shows every listing once from page to page, the oldest first, %s at a time", async (limit) => {
+  ])("GET /marketplace/listings shows every listing once from page to page, the oldest first, %s at a time", async (limit) => {
     const expected = await shown();
     const pages = await readAll(limit);
     expect(pages.flat()).toEqual(expected);
@@ -167,7 +164,7 @@ describe("GET /marketplace/listings", () => {
     expect((await anyone.listings(`?limit=${expected.length}`)).body.nextCursor).toBeNull();
   });
 
-  it("leaves out expired listings, and shows those that are referrer-only, closed or sold out", async () => {
+  it("GET /marketplace/listings leaves out expired listings, and shows those that are referrer-only, closed or sold out", async () => {
     const { rows } = await servers.db.query(
       "SELECT l.id FROM listings l JOIN batches b ON b.id = l.batch_id WHERE b.valid_until <= clock_timestamp()",
     );
@@ -181,7 +178,7 @@ describe("GET /marketplace/listings", () => {
     expect(listings).toContainEqual(expect.objectContaining({ id: soldOut.listingId, available: 0, canBuy: false }));
   });
 
-  it("shows each listing exactly as GET /marketplace/listings/{id} does", async () => {
+  it("GET /marketplace/listings shows each listing exactly as GET /marketplace/listings/{id} does", async () => {
     const user = newUser();
     await makeContract(servers.db, partner.brandId, user);
     for (const client of [anyone, await signedIn(api.url, key, user)]) {
@@ -205,7 +202,7 @@ describe("GET /marketplace/listings", () => {
     expect(pages.flat()).toEqual([...before, last]);
   });
 
-  it("shows 20 at a time by default, and up to 100", async () => {
+  it("GET /marketplace/listings shows 20 at a time by default, and up to 100", async () => {
     while ((await shown()).length < 21) await offerBatch(servers.db, partner, 1);
     expect((await anyone.listings()).body.listings).toHaveLength(20);
     expect((await anyone.listings("?cursor=")).body).toEqual((await anyone.listings()).body);
@@ -224,7 +221,7 @@ describe("GET /marketplace/listings", () => {
     });
   });
 
-  it("answers a page to any other cursor, hostile ones included", async () => {
+  it("GET /marketplace/listings answers a page to any other cursor, hostile ones included", async () => {
     for (const cursor of ["zzz", "' OR ''='", "%", "\u{1f39f}", "../..", "\ufffd"]) {
       expect((await anyone.listings(`?cursor=${encodeURIComponent(cursor)}`)).status).toBe(200);
     }
@@ -233,23 +230,21 @@ describe("GET /marketplace/listings", () => {
   });
 });
 
-describe("reads without authentication", () => {
-  it("use at most three connections of a process, and are refused when too many wait", async () => {
-    const partner = await makePartner(servers.db);
-    const { id, code } = await issueVoucher(servers.db, partner);
-    const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
-    const paths = ["/marketplace/listings", `/integrity/events/VoucherInstance/${id}`];
-    const asked = await besideTransaction(servers.db, async (outside) => {
-      await outside.query("LOCK TABLE listings, voucher_events IN ACCESS EXCLUSIVE MODE");
-      const asking = Array.from({ length: 120 }, (_, n) => send("GET", `${api.url}${paths[n % 2]}`));
-      await untilWaiting(servers.db, 3, "api");
-      for (let i = 0; i < 20; i++) {
-        expect((await till.lookUp(code)).status).toBe(200);
-        expect(await countWaiting(servers.db, "api")).toBeLessThanOrEqual(3);
-      }
-      return asking;
-    });
-    const codes = new Set((await Promise.all(asked)).map(({ body }) => body.code));
-    expect(codes).toContain("overloaded");
+it("reads without authentication use at most three connections of a process, and are refused when too many wait", async () => {
+  const partner = await makePartner(servers.db);
+  const { id, code } = await issueVoucher(servers.db, partner);
+  const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
+  const paths = ["/marketplace/listings", `/integrity/events/VoucherInstance/${id}`];
+  const asked = await besideTransaction(servers.db, async (outside) => {
+    await outside.query("LOCK TABLE listings, voucher_events IN ACCESS EXCLUSIVE MODE");
+    const asking = Array.from({ length: 120 }, (_, n) => send("GET", `${api.url}${paths[n % 2]}`));
+    await untilWaiting(servers.db, 3, "api");
+    for (let i = 0; i < 20; i++) {
+      expect((await till.lookUp(code)).status).toBe(200);
+      expect(await countWaiting(servers.db, "api")).toBeLessThanOrEqual(3);
+    }
+    return asking;
   });
+  const codes = new Set((await Promise.all(asked)).map(({ body }) => body.code));
+  expect(codes).toContain("overloaded");
 });

@@ -74,7 +74,7 @@ const statuses = async (voucherId: string) =>
   );
 
 describe("the event of an acquisition, while a worker seals", () => {
-  it("is sealed when the answer arrives, ten times out of ten", async () => {
+  it("the event of an acquisition, while a worker seals is sealed when the answer arrives, ten times out of ten", async () => {
     const offer = await makeOffer(servers.db, 10);
     const seen: (string | undefined)[] = [];
     await whileSealing(async () => {
@@ -86,7 +86,7 @@ describe("the event of an acquisition, while a worker seals", () => {
     expect(seen).toEqual(offer.vouchers.map(() => "bought Sealed"));
   });
 
-  it("of a purchase is sealed when the answer arrives and records buyer, rule, price and payment", async () => {
+  it("the event of a purchase is sealed when the answer arrives and records buyer, rule, price and payment", async () => {
     const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
     const user = newUser("käufer");
     const contractId = await makeContract(servers.db, offer.brandId, user);
@@ -122,7 +122,7 @@ describe("the event of an acquisition, while a worker seals", () => {
     });
   });
 
-  it("of a claim by link names the referrer, their contract and the link", async () => {
+  it("the event of a claim by link names the referrer, their contract and the link", async () => {
     const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
     const { code, contractId, referrerId } = await makeReferral(servers.db, offer);
     const user = newUser();
@@ -152,7 +152,7 @@ describe("the event of an acquisition, while a worker seals", () => {
     ["owner", "OpenToAll", "open_to_all", true],
     ["employee", "OpenToAll", "open_to_all", true],
     [null, "OpenToAll", "open_to_all", false],
-  ] as const)("by a member with role %s from %s says %s, and actorIsEmployee %s", async (role, audience, rule, isEmployee) => {
+  ] as const)("the event of an acquisition by a member with role %s from %s says %s, and actorIsEmployee %s", async (role, audience, rule, isEmployee) => {
     const offer = await makeOffer(servers.db, 1, { audience });
     const user = newUser();
     if (role !== null) await makeMember(servers.db, offer.organizationId, user, role);
@@ -165,7 +165,7 @@ describe("the event of an acquisition, while a worker seals", () => {
     for (const field of ["contractId", "referrer", "referralLink"]) expect(data).not.toHaveProperty(field);
   });
 
-  it("is public without user and payload, and its hash is that of the payload", async () => {
+  it("the event of an acquisition, while a worker seals is public without user and payload, and its hash is that of the payload", async () => {
     const offer = await makeOffer(servers.db, 1);
     const user = newUser("private");
     const client = await signedIn(api.url, key, user);
@@ -178,7 +178,7 @@ describe("the event of an acquisition, while a worker seals", () => {
 });
 
 describe("the event of an acquisition, while no worker seals", () => {
-  it("does not delay the answer: the event is Pending, and a redeem seals it before its own", async () => {
+  it("the event of an acquisition, while no worker seals does not delay the answer: the event is Pending, and a redeem seals it before its own", async () => {
     const offer = await makeOffer(servers.db, 1);
     const client = await signedIn(api.url, key);
     const reply = await client.buyListing(offer.listingId);
@@ -233,7 +233,7 @@ describe("the event of an acquisition, while no worker seals", () => {
     },
   );
 
-  it("adds no job to a seal queue that is full, and the answer still comes", async () => {
+  it("the event of an acquisition, while no worker seals adds no job to a seal queue that is full, and the answer still comes", async () => {
     const offer = await makeOffer(servers.db, 1);
     const client = await signedIn(api.url, key);
     const id = offer.vouchers[0]?.id ?? "";
@@ -252,7 +252,7 @@ describe("the event of an acquisition, while no worker seals", () => {
     await until(hasRoom);
   });
 
-  it("is sealed before the expiry that the sweeper records for a voucher that was never used", async () => {
+  it("the event of an acquisition, while no worker seals is sealed before the expiry that the sweeper records for a voucher that was never used", async () => {
     const validUntil = inSeconds(2);
     const offer = await makeOffer(servers.db, 2, { validUntil });
     const { voucher } = (await (await signedIn(api.url, key)).claimProduct(offer.productId)).body;

@@ -311,7 +311,7 @@ describe.each(BUYS)("the paymentRef of $name", ({ take }) => {
 });
 
 describe("a payment", () => {
-  it("stands for one voucher of a user over both buy routes of an organization, even if the second call names another product", async () => {
+  it("a payment stands for one voucher of a user over both buy routes of an organization, even if the second call names another product", async () => {
     const one = await makeSupply(2);
     const sister = { ...one, productId: await makeSister(one) };
     const other = { ...sister, ...(await offerBatch(servers.db, sister, 2)) };
@@ -336,7 +336,7 @@ describe("a payment", () => {
     ).toEqual([]);
   });
 
-  it("of one organization is not another's: the same user and reference get a voucher from each", async () => {
+  it("a payment of one organization is not another's: the same user and reference get a voucher from each", async () => {
     const [one, other] = [await makeSupply(1), await makeSupply(1)];
     const client = await as();
     const body = { paymentRef: newPayment() };
@@ -353,7 +353,7 @@ describe("a payment", () => {
     await expectRefused(404, "product_not_found", () => client.buyProduct("prd_unknown", body));
   });
 
-  it("of one user is not another user's: the same reference gives each their own voucher", async () => {
+  it("a payment of one user is not another user's: the same reference gives each their own voucher", async () => {
     const supply = await makeSupply(2);
     const body = { paymentRef: newPayment() };
     const [one, other] = [
@@ -365,7 +365,7 @@ describe("a payment", () => {
     expect([one.body.alreadyConfirmed, other.body.alreadyConfirmed]).toEqual([false, false]);
   });
 
-  it("that was refused confirms nothing and can be used again", async () => {
+  it("a payment that was refused confirms nothing and can be used again", async () => {
     const [empty, full] = [await makeSupply(1, { windows: {} }), await makeSupply(1)];
     const client = await as();
     const body = { paymentRef: newPayment() };
@@ -376,7 +376,7 @@ describe("a payment", () => {
     });
   });
 
-  it("and another one buy two vouchers, and a claim beside them gives a third", async () => {
+  it("a payment and another one buy two vouchers, and a claim beside them gives a third", async () => {
     const supply = await makeSupply(3);
     const client = await as();
     const replies = [
@@ -390,7 +390,7 @@ describe("a payment", () => {
 });
 
 describe("a claim", () => {
-  it("is one per user over all batches of a product, by its own route and by every link", async () => {
+  it("a claim is one per user over all batches of a product, by its own route and by every link", async () => {
     const supply = await makeSupply(2);
     await offerBatch(servers.db, supply, 2, { validUntil: inSeconds(3_600) });
     const second = await makeReferral(servers.db, supply);
@@ -409,7 +409,7 @@ describe("a claim", () => {
     }
   });
 
-  it("of one product is not one of another product of the brand", async () => {
+  it("a claim of one product is not one of another product of the brand", async () => {
     const supply = await makeSupply(1);
     const sister = { ...supply, productId: await makeSister(supply) };
     await offerBatch(servers.db, sister, 1);
@@ -418,7 +418,7 @@ describe("a claim", () => {
     expect(await client.claimProduct(sister.productId)).toMatchObject({ body: { alreadyConfirmed: false } });
   });
 
-  it.each(CLAIMS)("needs no body and ignores one: $name", async ({ take }) => {
+  it.each(CLAIMS)("a claim needs no body and ignores one: $name", async ({ take }) => {
     const supply = await makeSupply(3);
     for (const body of [undefined, {}, { paymentRef: "ignored", voucher: 1 }]) {
       expect(outcome(await take(await as(), supply, body))).toBe("200");
@@ -427,7 +427,7 @@ describe("a claim", () => {
 });
 
 describe("a product's batches", () => {
-  it("are taken from in the order of their validity, among those open to the caller; a listing gives from its own", async () => {
+  it("a product's batches are taken from in the order of their validity, among those open to the caller; a listing gives from its own", async () => {
     const partner = await makePartner(servers.db);
     const offer = (count: number, hours: number, audience: "OpenToAll" | "ReferrerOnly" = "OpenToAll") =>
       offerBatch(servers.db, partner, count, { audience, validUntil: inSeconds(hours * 3_600) });
@@ -451,7 +451,7 @@ describe("a product's batches", () => {
     expect(batchOf(await (await as()).claimProduct(partner.productId))).toBe("late");
   });
 
-  it("that are open to all keep the refusal from being one of audience, sold out though they are", async () => {
+  it("a product's batches that are open to all keep the refusal from being one of audience, sold out though they are", async () => {
     const partner = await makePartner(servers.db);
     await offerBatch(servers.db, partner, 1, { audience: "ReferrerOnly" });
     const open = await offerBatch(servers.db, partner, 1);
@@ -465,7 +465,7 @@ describe("a product's batches", () => {
     }
   });
 
-  it("for referrers alone are refused with 403 and a sentence for a person while their window is open, whether or not anything is left", async () => {
+  it("a product's batches for referrers alone are refused with 403 and a sentence for a person while their window is open, whether or not anything is left", async () => {
     const partner = await makePartner(servers.db);
     const referrer = newUser();
     await makeContract(servers.db, partner.brandId, referrer);
@@ -489,7 +489,7 @@ describe("a product's batches", () => {
     }
   });
 
-  it("for referrers alone are closed, not refused for audience, outside their window", async () => {
+  it("a product's batches for referrers alone are closed, not refused for audience, outside their window", async () => {
     const offer = await makeOffer(servers.db, 1, {
       audience: "ReferrerOnly",
       windows: { claim: { opensAt: inSeconds(60), closesAt: null } },
@@ -501,33 +501,31 @@ describe("a product's batches", () => {
   });
 });
 
-describe("a referrer's link", () => {
-  it("leads nowhere unless its contract is Active and not past its end", async () => {
-    const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
-    const client = await as();
-    for (const [status, endsAt] of [
-      ["Offered", null],
-      ["Declined", null],
-      ["Ended", null],
-      ["Active", inSeconds(-1)],
-    ] as const) {
-      const { code } = await makeReferral(servers.db, offer, status, endsAt);
-      await expectRefused(404, "link_not_found", () => client.claimByLink(code));
-    }
-    const { code } = await makeReferral(servers.db, offer, "Active", inSeconds(600));
-    expect(outcome(await client.claimByLink(code))).toBe("200");
-  });
+it("a referrer's link leads nowhere unless its contract is Active and not past its end", async () => {
+  const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
+  const client = await as();
+  for (const [status, endsAt] of [
+    ["Offered", null],
+    ["Declined", null],
+    ["Ended", null],
+    ["Active", inSeconds(-1)],
+  ] as const) {
+    const { code } = await makeReferral(servers.db, offer, status, endsAt);
+    await expectRefused(404, "link_not_found", () => client.claimByLink(code));
+  }
+  const { code } = await makeReferral(servers.db, offer, "Active", inSeconds(600));
+  expect(outcome(await client.claimByLink(code))).toBe("200");
+});
 
-  it("opens to its own referrer as to everyone, and by its exact code alone", async () => {
-    const offer = await makeOffer(servers.db, 2, { audience: "ReferrerOnly" });
-    const { code, referrerId } = await makeReferral(servers.db, offer);
-    expect(outcome(await (await as(referrerId)).claimByLink(code))).toBe("200");
-    expect(outcome(await (await as()).claimByLink(`${code}x`))).toBe("404 link_not_found");
-  });
+it("a referrer's link opens to its own referrer as to everyone, and by its exact code alone", async () => {
+  const offer = await makeOffer(servers.db, 2, { audience: "ReferrerOnly" });
+  const { code, referrerId } = await makeReferral(servers.db, offer);
+  expect(outcome(await (await as(referrerId)).claimByLink(code))).toBe("200");
+  expect(outcome(await (await as()).claimByLink(`${code}x`))).toBe("404 link_not_found");
+});
 
-  it("gives nothing of another product, and needs a claim window: a buy window is none", async () => {
-    const supply = await makeSupply(1, { windows: { buy: { opensAt: null, closesAt: null } } });
-    await makeOffer(servers.db, 1);
-    await expectRefused(409, "window_closed", async () => (await as()).claimByLink(supply.linkCode));
-  });
+it("a referrer's link gives nothing of another product, and needs a claim window: a buy window is none", async () => {
+  const supply = await makeSupply(1, { windows: { buy: { opensAt: null, closesAt: null } } });
+  await makeOffer(servers.db, 1);
+  await expectRefused(409, "window_closed", async () => (await as()).claimByLink(supply.linkCode));
 });

@@ -151,7 +151,7 @@ describe("a user's token", () => {
     file.remove();
   });
 
-  it("is accepted with every asymmetric algorithm, and with any capitalization of Bearer", async () => {
+  it("a user's token is accepted with every asymmetric algorithm, and with any capitalization of Bearer", async () => {
     await expectAccepted(api, await signUser(key, "user"));
     await expectAccepted(api, await signUser(rsa, "user"));
     const reply = await call(api, CALLS[0]?.[1]() ?? "", `bEARER   ${await signUser(key, "user")}`, {});
@@ -165,7 +165,7 @@ describe("a user's token", () => {
     }
   });
 
-  it("is required: without it, or with a scheme other than Bearer, calls get 401 missing_token", async () => {
+  it("a user's token is required: without it, or with a scheme other than Bearer, calls get 401 missing_token", async () => {
     await expectRefused(api, null, "missing_token");
     const token = await signUser(key, "user");
     for (const authorization of [
@@ -182,7 +182,7 @@ describe("a user's token", () => {
     }
   });
 
-  it("is not read from the query string or the body", async () => {
+  it("a user's token is not read from the query string or the body", async () => {
     const token = await signUser(key, "user");
     const reply = await call(api, `/products/${offer.productId}/buy?access_token=${token}`, null, {
       access_token: token,
@@ -262,15 +262,15 @@ describe("a user's token", () => {
     ],
     ["with the signature cut off", async () => (await signUser(key, "user")).replace(/\.[^.]*$/, ".")],
     ["that is 7 kB of nonsense", () => "x".repeat(7_000)],
-  ])("is refused with 401: a token %s", async (_name, make) => {
+  ])("a user's token is refused with 401: a token %s", async (_name, make) => {
     await expectRefused(api, `Bearer ${await make()}`, "invalid_token");
   });
 
-  it("is accepted if the clocks differ by a few seconds", async () => {
+  it("a user's token is accepted if the clocks differ by a few seconds", async () => {
     await expectAccepted(api, await signUser(key, "user", { exp: secondsFromNow(-3), nbf: secondsFromNow(3) }));
   });
 
-  it("is refused with 401 after a change of any of its characters", async () => {
+  it("a user's token is refused with 401 after a change of any of its characters", async () => {
     const token = await signUser(key, "user");
     await fc.assert(
       fc.asyncProperty(fc.nat(token.length - 1), fc.constantFrom(..."Aa0_-.="), async (place, symbol) => {
@@ -305,7 +305,7 @@ describe("a user's token", () => {
     }
   });
 
-  it("is invalid if no keys are configured, even if the key of npm start signed it", async () => {
+  it("a user's token is invalid if no keys are configured, even if the key of npm start signed it", async () => {
     await expectRefused(keyless, `Bearer ${await signUser(key, "user")}`, "invalid_token");
     const directory = mkdtempSync(join(tmpdir(), "voucher-user-keys-"));
     await expectRefused(keyless, `Bearer ${await mintUserToken(directory, "user", 60_000)}`, "invalid_token");
@@ -347,7 +347,7 @@ describe("keys fetched by HTTP", () => {
       (error) => (error instanceof AppError ? error.code : error),
     );
 
-  it("are fetched once for many tokens, both concurrent and successive", async () => {
+  it("keys fetched by HTTP are fetched once for many tokens, both concurrent and successive", async () => {
     const token = await signUser(key, "user");
     const all = await Promise.all(Array.from({ length: 20 }, () => users.authenticate(token)));
     expect(new Set(all)).toEqual(new Set(["user"]));
@@ -357,7 +357,7 @@ describe("keys fetched by HTTP", () => {
     expect(server.fetches).toBe(1);
   });
 
-  it("are fetched again for an unknown key id, but only once per cooldown, however many such tokens arrive", async () => {
+  it("keys fetched by HTTP are fetched again for an unknown key id, but only once per cooldown, however many such tokens arrive", async () => {
     expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
     const next = await makeIssuerKey();
     server.publish(key, next);
@@ -370,7 +370,7 @@ describe("keys fetched by HTTP", () => {
     expect(server.fetches).toBe(2);
   });
 
-  it("are fetched, and tokens judged, whatever the host's clock says", async () => {
+  it("keys fetched by HTTP are fetched, and tokens judged, whatever the host's clock says", async () => {
     const [ended = "", valid = ""] = await Promise.all(
       [-50, 30].map((minutes) => signClaims(key, { sub: "user", exp: secondsFromNow(minutes * 60) })),
     );
@@ -384,7 +384,7 @@ describe("keys fetched by HTTP", () => {
     expect(server.fetches).toBe(3);
   });
 
-  it("that are no longer published are trusted for at most ten minutes", async () => {
+  it("keys fetched by HTTP that are no longer published are trusted for at most ten minutes", async () => {
     expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
     const next = await makeIssuerKey();
     server.publish(next);
@@ -393,7 +393,7 @@ describe("keys fetched by HTTP", () => {
     expect(await codeOf(await signUser(next, "user"))).toBe("accepted");
   });
 
-  it("that are no longer published invalidate cached tokens after ten minutes, whenever a token was last verified", async () => {
+  it("keys fetched by HTTP that are no longer published invalidate cached tokens after ten minutes, whenever a token was last verified", async () => {
     const token = await signUser(key, "user", { exp: secondsFromNow(86_400) });
     expect(await codeOf(await signUser(key, "another user"))).toBe("accepted");
     server.publish(await makeIssuerKey());
@@ -408,7 +408,7 @@ describe("keys fetched by HTTP", () => {
     expect(await codeOf(token)).toBe("invalid_token");
   });
 
-  it("verify a token at most every five seconds, and reject it after its expiry", async () => {
+  it("keys fetched by HTTP verify a token at most every five seconds, and reject it after its expiry", async () => {
     const verified = vi.spyOn(crypto.subtle, "verify");
     const token = await signUser(key, "user", { exp: secondsFromNow(12) });
     for (let i = 0; i < 5; i++) expect(await codeOf(token)).toBe("accepted");
@@ -424,7 +424,7 @@ describe("keys fetched by HTTP", () => {
     verified.mockRestore();
   });
 
-  it("are not needed again for the ten thousand tokens that were verified last", async () => {
+  it("keys fetched by HTTP are not needed again for the ten thousand tokens that were verified last", async () => {
     const verified = vi.spyOn(crypto.subtle, "verify").mockResolvedValue(true);
     const tokens = Array.from({ length: 10_001 }, (_, n) => fakeToken(key.kid, `user-${n}`));
     for (const token of tokens) await users.authenticate(token);
@@ -442,7 +442,7 @@ describe("keys fetched by HTTP", () => {
     ["is not JSON", { status: 200, body: "<html>" }],
     ["is JSON of another kind", { status: 200, body: '{"error":"nope"}' }],
     ["never comes", null],
-  ])("cause unavailable when the server's response %s, until a fetch succeeds", async (_name, answer) => {
+  ])("keys fetched by HTTP cause unavailable when the server's response %s, until a fetch succeeds", async (_name, answer) => {
     const token = await signUser(key, "user");
     server.answer(answer);
     expect(await codeOf(token)).toBe("unavailable");
@@ -451,7 +451,7 @@ describe("keys fetched by HTTP", () => {
     expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
   });
 
-  it("that cannot be fetched: calls with a token get 503 with Retry-After, and anonymous calls still work", async () => {
+  it("keys fetched by HTTP that cannot be fetched: calls with a token get 503 with Retry-After, and anonymous calls still work", async () => {
     vi.useRealTimers();
     const withoutKeys = await startApi(servers, {
       AUTH_JWKS_URL: `http://127.0.0.1:${await findSteadyPort()}/jwks.json`,
@@ -472,7 +472,7 @@ describe("keys fetched by HTTP", () => {
     }
   });
 
-  it("work in the API like keys in a file, with a single fetch", async () => {
+  it("keys fetched by HTTP work in the API like keys in a file, with a single fetch", async () => {
     vi.useRealTimers();
     const byHttp = await startApi(servers, { AUTH_JWKS_URL: server.url });
     try {
@@ -495,22 +495,20 @@ describe("keys in a file", () => {
   });
 });
 
-describe("the keys of npm start", () => {
-  it("are generated once, keep the private key readable by its owner only, and sign tokens with the requested lifetime", async () => {
-    const directory = mkdtempSync(join(tmpdir(), "voucher-user-keys-"));
-    try {
-      const url = await useLocalUserKeys(directory);
-      const published = readFileSync(fileURLToPath(url), "utf8");
-      expect(JSON.parse(published).keys).toHaveLength(1);
-      expect(JSON.parse(published).keys[0]).not.toHaveProperty("d");
-      expect(statSync(join(directory, "user-key.json")).mode & 0o777).toBe(0o600);
-      expect(await useLocalUserKeys(directory)).toBe(url);
-      expect(readFileSync(fileURLToPath(url), "utf8")).toBe(published);
-      const users = new UserAuthenticator({ jwksUrl: url, issuer: null, audience: null }, clockNow());
-      expect(await users.authenticate(await mintUserToken(directory, "Ünal", 60_000))).toBe("Ünal");
-      await expect(users.authenticate(await mintUserToken(directory, "user", -60_000))).rejects.toThrow(AppError);
-    } finally {
-      rmSync(directory, { recursive: true });
-    }
-  });
+it("the keys of npm start are generated once, keep the private key readable by its owner only, and sign tokens with the requested lifetime", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "voucher-user-keys-"));
+  try {
+    const url = await useLocalUserKeys(directory);
+    const published = readFileSync(fileURLToPath(url), "utf8");
+    expect(JSON.parse(published).keys).toHaveLength(1);
+    expect(JSON.parse(published).keys[0]).not.toHaveProperty("d");
+    expect(statSync(join(directory, "user-key.json")).mode & 0o777).toBe(0o600);
+    expect(await useLocalUserKeys(directory)).toBe(url);
+    expect(readFileSync(fileURLToPath(url), "utf8")).toBe(published);
+    const users = new UserAuthenticator({ jwksUrl: url, issuer: null, audience: null }, clockNow());
+    expect(await users.authenticate(await mintUserToken(directory, "Ünal", 60_000))).toBe("Ünal");
+    await expect(users.authenticate(await mintUserToken(directory, "user", -60_000))).rejects.toThrow(AppError);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });

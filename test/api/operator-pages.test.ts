@@ -81,7 +81,7 @@ async function lastEntry() {
 }
 
 describe("the operator pages", () => {
-  it("ask for the password everywhere and do not exist without OPS_TOKEN", async () => {
+  it("the operator pages ask for the password everywhere and do not exist without OPS_TOKEN", async () => {
     const without = await startApi(servers);
     const paths = [
       "",
@@ -97,7 +97,7 @@ describe("the operator pages", () => {
     }
   });
 
-  it("load nothing from elsewhere, send forms to this origin only and contain no script", async () => {
+  it("the operator pages load nothing from elsewhere, send forms to this origin only and contain no script", async () => {
     for (const path of [
       "/organizations",
       `/vouchers/${redeemed.id}`,
@@ -120,7 +120,7 @@ describe("the operator pages", () => {
     ["partner's reference", () => REFERENCE],
     ["redeem code", () => redeemed.redeemCode],
     ["batch and serial", () => `${batchId} 1`],
-  ])("find a voucher by its %s", async (_what, words) => {
+  ])("the operator pages find a voucher by its %s", async (_what, words) => {
     expect(await search(words())).toMatchObject({ status: 303, location: `/ops/vouchers/${redeemed.id}` });
   });
 
@@ -128,11 +128,11 @@ describe("the operator pages", () => {
     ["an organization", () => partner.organizationId, "organizations"],
     ["a batch", () => ` ${batchId}`, "batches"],
     ["a webhook endpoint", () => "whk_01m7zjmag4eh3rfc1b0q9x4d7e", "webhooks"],
-  ])("open the page of %s by its id", async (_what, words, page) => {
+  ])("the operator pages open the page of %s by its id", async (_what, words, page) => {
     expect(await search(words())).toMatchObject({ status: 303, location: `/ops/${page}/${words().trim()}` });
   });
 
-  it("find an organization by a part of its name, and list webhook targets and changes", async () => {
+  it("the operator pages find an organization by a part of its name, and list webhook targets and changes", async () => {
     await servers.db.query("UPDATE organizations SET name = 'Grüner Laden' WHERE id = $1", [partner.organizationId]);
     expect((await search("grüner")).text).toContain(`/ops/organizations/${partner.organizationId}`);
     expect((await open("/webhooks")).text).toContain("<h1>Webhooks</h1>");
@@ -163,7 +163,7 @@ describe("the operator pages", () => {
     }
   });
 
-  it("show a voucher's whole life in order, with everything escaped", async () => {
+  it("the operator pages show a voucher's whole life in order, with everything escaped", async () => {
     const { text } = await open(`/vouchers/${redeemed.id}`);
     const order = ["<strong>Issued</strong>", "<strong>Reserved</strong>", "<strong>Redeemed</strong>"].map((word) =>
       text.indexOf(word),
@@ -188,7 +188,7 @@ describe("the operator pages", () => {
     expect((await open(`/vouchers/${redeemed.code}`)).status).toBe(404);
   });
 
-  it("show an organization's last redemptions, newest first and page by page, and how many vouchers of each batch are left", async () => {
+  it("the operator pages show an organization's last redemptions, newest first and page by page, and how many vouchers of each batch are left", async () => {
     const busy = await makeOffer(servers.db, 40);
     const client = partnerClient(api.url, (await makeKey(servers.db, busy.organizationId)).key);
     for (const [index, { code }] of busy.vouchers.slice(0, 27).entries()) {
@@ -229,7 +229,7 @@ describe("the operator pages", () => {
     expect(named).toMatch(new RegExp(`<dt>Brands</dt><dd><a href="/ops/brands/brd_\\w+"><bdi>${rows[0].brand}</bdi>`));
   });
 
-  it("record each view of a partner's data with the operator's name, and record no code", async () => {
+  it("the operator pages record each view of a partner's data with the operator's name, and record no code", async () => {
     const looks: [path: string, entry: Record<string, unknown>][] = [
       [`/vouchers/${redeemed.id}`, { command: "page voucher", entity_type: "VoucherInstance", entity_id: redeemed.id }],
       [`/organizations/${partner.organizationId}`, { command: "page organization", entity_id: partner.organizationId }],
@@ -259,7 +259,7 @@ describe("the operator pages", () => {
     expect((await lastEntry()).id).toBe(before.id);
   });
 
-  it("show nothing when the view cannot be recorded", async () => {
+  it("the operator pages show nothing when the view cannot be recorded", async () => {
     await servers.db.query(
       "ALTER TABLE audit_entries ADD CONSTRAINT refuse_looks CHECK (command NOT LIKE 'page %') NOT VALID",
     );
@@ -272,7 +272,7 @@ describe("the operator pages", () => {
     }
   });
 
-  it("have the runbook, where the name of each alert is the anchor of its entry", async () => {
+  it("the operator pages have the runbook, where the name of each alert is the anchor of its entry", async () => {
     const { text } = await open("/runbook");
     const rules = readFileSync("docs/observability/prometheus-rules.yml", "utf8");
     const alerts = [...rules.matchAll(/alert: (\w+)/g)].map(([, name]) => name);
@@ -297,7 +297,7 @@ describe("an organization's API keys", () => {
     keys = made.toSorted((a, b) => (a.id < b.id ? 1 : -1));
   });
 
-  it("are listed newest first and page by page, without a secret or its hash", async () => {
+  it("an organization's API keys are listed newest first and page by page, without a secret or its hash", async () => {
     const first = (await open(path)).text;
     expect(listed(first)).toEqual(keys.slice(0, 25).map(({ id }) => id));
     const [, next = ""] = /rel="next" href="\/ops([^"#]+)#keys"/.exec(first) ?? [];
@@ -310,7 +310,7 @@ describe("an organization's API keys", () => {
     }
   });
 
-  it("show label, scopes, last use, and whether each is active, has an end, has expired or is revoked", async () => {
+  it("an organization's API keys show label, scopes, last use, and whether each is active, has an end, has expired or is revoked", async () => {
     const [active, ending, expired, revoked] = keys.map(({ id }) => id);
     const change = (set: string, id = "") => servers.db.query(`UPDATE api_keys SET ${set} WHERE id = $1`, [id]);
     await change("label = 'till <7>', created_at = '2026-11-20T10:00:00Z'", active);
@@ -329,7 +329,7 @@ describe("an organization's API keys", () => {
     expect(rowOf(text, revoked)).toMatch(/<span class="badge bad">Revoked<\/span> <time [^>]*>21 November 2025/);
   });
 
-  it("are found by their id, on the page of the organization that lists them", async () => {
+  it("an organization's API keys are found by their id, on the page of the organization that lists them", async () => {
     for (const place of [0, 24, 25, 26]) {
       const { id = "" } = keys[place] ?? {};
       const { status, location = "" } = await search(` ${id}`);
@@ -342,7 +342,7 @@ describe("an organization's API keys", () => {
     }
   });
 
-  it("are said to be missing, or to have no organization", async () => {
+  it("an organization's API keys are said to be missing, or to have no organization", async () => {
     const unknown = "key_01jzbq0000e00a4g0g00000001";
     const countSearches = async () =>
       (await servers.db.query("SELECT count(*)::int AS n FROM audit_entries WHERE command = 'page search'")).rows[0].n;
@@ -384,7 +384,7 @@ describe("the page of a webhook endpoint", () => {
     );
   });
 
-  it("shows its state, what waits, and its deliveries page by page, with everything escaped and no secret", async () => {
+  it("the page of a webhook endpoint shows its state, what waits, and its deliveries page by page, with everything escaped and no secret", async () => {
     const first = await open(path);
     expect(first.status).toBe(200);
     expect(first.text).toMatch(/<dt>Waiting<\/dt><dd>2 deliveries<\/dd>/);
@@ -404,7 +404,7 @@ describe("the page of a webhook endpoint", () => {
     expect(eventTimes((await open(`${path}?state=Pending`)).text)).toEqual([33, 32]);
   });
 
-  it("is linked from its organization's page, and records each view", async () => {
+  it("the page of a webhook endpoint is linked from its organization's page, and records each view", async () => {
     expect((await open(`/organizations/${partner.organizationId}`)).text).toContain(`href="/ops${path}"`);
     const before = await lastEntry();
     await open(path);
@@ -413,7 +413,7 @@ describe("the page of a webhook endpoint", () => {
     expect(after).toMatchObject({ command: "page webhook", entity_id: ID });
   });
 
-  it("does not exist for unknown and deleted endpoints, and refuses a cursor or a state that does not exist", async () => {
+  it("the page of a webhook endpoint does not exist for unknown and deleted endpoints, and refuses a cursor or a state that does not exist", async () => {
     const deleted = "whk_01jzbq0000e00a4g0g00000002";
     await servers.db.query(
       `INSERT INTO webhook_endpoints (id, organization_id, url, enabled, disabled_reason, disabled_at, deleted_at)
@@ -450,7 +450,7 @@ describe("changes on the operator pages", () => {
     open(`/vouchers/${reserved.id}/release`, { form: { ticket: reserved.ticket }, ...options });
   const isLive = async () => (await till.lookUp(reserved.code)).body.reservation !== null;
 
-  it("are refused and not offered unless OPS_WRITABLE is true, and are always refused from pages of other sites", async () => {
+  it("changes on the operator pages are refused and not offered unless OPS_WRITABLE is true, and are always refused from pages of other sites", async () => {
     expect((await open(`/vouchers/${reserved.id}`)).text).not.toContain("Release this reservation");
     expect((await release({ at: api })).status).toBe(405);
     expect((await release({ at: writable, headers: { "sec-fetch-site": "cross-site" } })).status).toBe(403);

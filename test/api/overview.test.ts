@@ -70,7 +70,7 @@ beforeAll(async () => {
 });
 
 describe("the overview", () => {
-  it("has the redemptions of an organization that GET /partner/redemptions lists for the same time", async () => {
+  it("the overview has the redemptions of an organization that GET /partner/redemptions lists for the same time", async () => {
     const view = JSON.parse((await open(`/overview.json?organization=${partner.organizationId}`)).text);
     const { body } = await till.redemptions({ from: view.minutes[0].at, to: view.completeUntil, limit: "1000" });
     expect(body.redemptions.length).toBe(3);
@@ -89,7 +89,7 @@ describe("the overview", () => {
     expect(all.organization).toBeNull();
   });
 
-  it("has the refusals and the latency that processes report", async () => {
+  it("the overview has the refusals and the latency that processes report", async () => {
     await api.ctx.report.send();
     expect(sumOf((await read(partner.organizationId)).minutes).refusals).toBe(1);
     expect(sumOf((await read(stranger.organizationId)).minutes).refusals).toBe(0);
@@ -98,7 +98,7 @@ describe("the overview", () => {
     expect(latencyMs.p99).toBeGreaterThanOrEqual(latencyMs.p50 ?? 0);
   });
 
-  it("shows each process with its queues, and one that vanished as gone for a minute", async () => {
+  it("the overview shows each process with its queues, and one that vanished as gone for a minute", async () => {
     const id = "host 1 worker 2026";
     const prefix = reportPrefix(ctx.deployment);
     const report = {
@@ -137,12 +137,12 @@ describe("the overview", () => {
     expect(text).not.toContain(`, ${stranger.organizationId}<`);
   });
 
-  it("refuses an organization that does not exist, and asks for the password", async () => {
+  it("the overview refuses an organization that does not exist, and asks for the password", async () => {
     expect((await open("/overview.json?organization=org_none")).status).toBe(404);
     expect((await fetch(`${api.url}/ops/overview.json`)).status).toBe(401);
   });
 
-  it("shows hostile names as text, in less than 100 kB with its styles", async () => {
+  it("the overview shows hostile names as text, in less than 100 kB with its styles", async () => {
     const name = `<script>alert(1)</script>\u202e${"x".repeat(170)}`;
     await db.query("UPDATE organizations SET name = $1 WHERE id = $2", [name, stranger.organizationId]);
     let text = "";
@@ -184,7 +184,7 @@ describe("the counts", () => {
     ],
     ["claim", "INSERT INTO claims (user_id, product_id, voucher_id) SELECT $1, p.id, $1 FROM products AS p LIMIT 1"],
     ["purchase", "INSERT INTO purchases (organization_id, user_id, payment_ref, voucher_id) VALUES ($1, $1, $1, $1)"],
-  ])("end before a %s whose transaction is open", async (_, insert) => {
+  ])("the counts end before a %s whose transaction is open", async (_, insert) => {
     const { id } = await issue();
     const client = await db.connect();
     try {
@@ -203,7 +203,7 @@ describe("the counts", () => {
     }
   });
 
-  it("are made again after an operator has said that the clock is right", async () => {
+  it("the counts are made again after an operator has said that the clock is right", async () => {
     await count();
     const right = await counts();
     // As if they had been made by a clock that was a year ahead.
@@ -215,106 +215,104 @@ describe("the counts", () => {
   });
 });
 
-describe("what needs attention", () => {
-  it("has an endpoint that failed three times in a row, and one that was disabled for failing", async () => {
-    const id = "whk_01jzbq0000e00a4g0g00000001";
-    await db.query(
-      `INSERT INTO webhook_endpoints (id, organization_id, place, url, failing_since, failures)
+it("what needs attention has an endpoint that failed three times in a row, and one that was disabled for failing", async () => {
+  const id = "whk_01jzbq0000e00a4g0g00000001";
+  await db.query(
+    `INSERT INTO webhook_endpoints (id, organization_id, place, url, failing_since, failures)
        VALUES ($1, $2, 1, 'https://shop.example.com/hooks', '2026-01-02T03:04:05Z', 2)`,
-      [id, partner.organizationId],
-    );
-    expect(await faultsOf("VouchersWebhooksFail")).toEqual([]);
-    await db.query("UPDATE webhook_endpoints SET failures = 3 WHERE id = $1", [id]);
-    expect(await faultsOf("VouchersWebhooksFail")).toMatchObject([
-      {
-        subject: expect.stringContaining(": shop.example.com"),
-        since: "2026-01-02T03:04:05.000Z",
-        page: ["webhooks", id],
-      },
-    ]);
-    await db.query(
-      "UPDATE webhook_endpoints SET enabled = false, disabled_reason = 'gone', disabled_at = now() WHERE id = $1",
-      [id],
-    );
-    expect((await faultsOf("VouchersWebhookEndpointDisabled")).length).toBe(1);
-  });
+    [id, partner.organizationId],
+  );
+  expect(await faultsOf("VouchersWebhooksFail")).toEqual([]);
+  await db.query("UPDATE webhook_endpoints SET failures = 3 WHERE id = $1", [id]);
+  expect(await faultsOf("VouchersWebhooksFail")).toMatchObject([
+    {
+      subject: expect.stringContaining(": shop.example.com"),
+      since: "2026-01-02T03:04:05.000Z",
+      page: ["webhooks", id],
+    },
+  ]);
+  await db.query(
+    "UPDATE webhook_endpoints SET enabled = false, disabled_reason = 'gone', disabled_at = now() WHERE id = $1",
+    [id],
+  );
+  expect((await faultsOf("VouchersWebhookEndpointDisabled")).length).toBe(1);
+});
 
-  it("has batches that are sold out, that run out within a day, and that end within a week", async () => {
-    const [sold, calm, far] = [await makePartner(db), await makePartner(db), await makePartner(db)];
-    const validUntil = new Date(Date.now() + 30 * 86_400_000);
-    await offerBatch(db, sold, 1, { validUntil });
-    expect((await (await as(newUser())).claimProduct(sold.productId)).status).toBe(200);
-    await offerBatch(db, calm, 2);
-    await offerBatch(db, far, 2, { validUntil });
-    await count();
-    expect((await faultsOf("BatchEnds")).map(({ what }) => what).toSorted()).toEqual([
-      "A batch ends within a week, with stock left",
-      "A batch is sold out",
-      "A batch runs out within a day",
-    ]);
-    const { stock } = await read();
-    expect(stock.map(({ left, runsOutAt }) => [left, runsOutAt !== null])).toEqual([
-      [2, false],
-      [2, false],
-      [0, true],
-      [4, true],
-    ]);
-  });
+it("what needs attention has batches that are sold out, that run out within a day, and that end within a week", async () => {
+  const [sold, calm, far] = [await makePartner(db), await makePartner(db), await makePartner(db)];
+  const validUntil = new Date(Date.now() + 30 * 86_400_000);
+  await offerBatch(db, sold, 1, { validUntil });
+  expect((await (await as(newUser())).claimProduct(sold.productId)).status).toBe(200);
+  await offerBatch(db, calm, 2);
+  await offerBatch(db, far, 2, { validUntil });
+  await count();
+  expect((await faultsOf("BatchEnds")).map(({ what }) => what).toSorted()).toEqual([
+    "A batch ends within a week, with stock left",
+    "A batch is sold out",
+    "A batch runs out within a day",
+  ]);
+  const { stock } = await read();
+  expect(stock.map(({ left, runsOutAt }) => [left, runsOutAt !== null])).toEqual([
+    [2, false],
+    [2, false],
+    [0, true],
+    [4, true],
+  ]);
+});
 
-  it("has a chain that is broken", async () => {
-    const { id } = await issue();
-    await db.query("INSERT INTO broken_chains (found_at, voucher_id) VALUES (now(), $1)", [id]);
-    expect((await faultsOf("VouchersChainBroken")).map(({ subject }) => subject)).toEqual([id]);
-    await db.query("DELETE FROM broken_chains");
-  });
+it("what needs attention has a chain that is broken", async () => {
+  const { id } = await issue();
+  await db.query("INSERT INTO broken_chains (found_at, voucher_id) VALUES (now(), $1)", [id]);
+  expect((await faultsOf("VouchersChainBroken")).map(({ subject }) => subject)).toEqual([id]);
+  await db.query("DELETE FROM broken_chains");
+});
 
-  it("has failed jobs since they were first seen, and no longer when they are gone", async () => {
-    const key = `${findShard(ctx.deployment.id, 0, ctx.config.queueShards[0]).prefix}:redeem:failed`;
-    await servers.redis.zadd(key, 1, "job");
-    const [first] = await faultsOf("VouchersJobsFail");
-    await servers.redis.zadd(key, 2, "job 2");
-    expect(await faultsOf("VouchersJobsFail")).toEqual([{ ...first, what: "2 jobs have failed" }]);
-    await servers.redis.del(key);
-    expect(await faultsOf("VouchersJobsFail")).toEqual([]);
-  });
+it("what needs attention has failed jobs since they were first seen, and no longer when they are gone", async () => {
+  const key = `${findShard(ctx.deployment.id, 0, ctx.config.queueShards[0]).prefix}:redeem:failed`;
+  await servers.redis.zadd(key, 1, "job");
+  const [first] = await faultsOf("VouchersJobsFail");
+  await servers.redis.zadd(key, 2, "job 2");
+  expect(await faultsOf("VouchersJobsFail")).toEqual([{ ...first, what: "2 jobs have failed" }]);
+  await servers.redis.del(key);
+  expect(await faultsOf("VouchersJobsFail")).toEqual([]);
+});
 
-  it("has a log that is refused", async () => {
-    await insertLogTree(db as never, "vouchers.test/log", Buffer.alloc(32));
-    const report = {
-      placed: 0,
-      size: 0,
-      published: 0,
-      cosigned: 0,
-      anchors: [],
-      claims: 1,
-      refused: "no",
-      durationMs: 1,
-    };
-    const reply = { ...report, obstacle: "contradiction" };
-    const queueViews = { findLastReply: async () => ({ reply, at: new Date() }) } as never;
-    const { attention } = await lookForFaults({ ...api.ctx, queueViews }, -1);
-    expect(attention.map(({ runbook }) => runbook)).toEqual(
-      expect.arrayContaining(["VouchersLogRefused", "VouchersLogWitness"]),
-    );
-  });
+it("what needs attention has a log that is refused", async () => {
+  await insertLogTree(db as never, "vouchers.test/log", Buffer.alloc(32));
+  const report = {
+    placed: 0,
+    size: 0,
+    published: 0,
+    cosigned: 0,
+    anchors: [],
+    claims: 1,
+    refused: "no",
+    durationMs: 1,
+  };
+  const reply = { ...report, obstacle: "contradiction" };
+  const queueViews = { findLastReply: async () => ({ reply, at: new Date() }) } as never;
+  const { attention } = await lookForFaults({ ...api.ctx, queueViews }, -1);
+  expect(attention.map(({ runbook }) => runbook)).toEqual(
+    expect.arrayContaining(["VouchersLogRefused", "VouchersLogWitness"]),
+  );
+});
 
-  it("has queues whose worker stopped, and a sweeper that does not run", async () => {
-    const unserved = async () => (await faultsOf("VouchersShardUnserved")).map(({ subject }) => subject.split(" ")[0]);
-    expect(new Set(await unserved())).toEqual(new Set(["sweep"]));
-    await worker.close();
-    await until(async () => new Set(await unserved()).size === 3);
-    await db.query("UPDATE activity_counted SET counted_until = '2026-01-02T03:04:05Z'");
-    expect(await faultsOf("VouchersSweeperStopped")).toMatchObject([{ since: "2026-01-02T03:04:05.000Z" }]);
-  });
+it("what needs attention has queues whose worker stopped, and a sweeper that does not run", async () => {
+  const unserved = async () => (await faultsOf("VouchersShardUnserved")).map(({ subject }) => subject.split(" ")[0]);
+  expect(new Set(await unserved())).toEqual(new Set(["sweep"]));
+  await worker.close();
+  await until(async () => new Set(await unserved()).size === 3);
+  await db.query("UPDATE activity_counted SET counted_until = '2026-01-02T03:04:05Z'");
+  expect(await faultsOf("VouchersSweeperStopped")).toMatchObject([{ since: "2026-01-02T03:04:05.000Z" }]);
+});
 
-  it.each([
-    ["", 0, 0],
-    ["standby", 0, 1],
-    ["a, b", 1, 0],
-    ["ANY 2 (a, b, c)", 1, 1],
-    ["first 1 (a)", 0, 1],
-    ["3 (a, b, c)", 3, 0],
-  ])("has the standbys that are away: of %j %i are connected and %i missing", (standbyNames, streaming, missing) => {
-    expect(countMissingStandbys({ standbyNames, streaming })).toBe(missing);
-  });
+it.each([
+  ["", 0, 0],
+  ["standby", 0, 1],
+  ["a, b", 1, 0],
+  ["ANY 2 (a, b, c)", 1, 1],
+  ["first 1 (a)", 0, 1],
+  ["3 (a, b, c)", 3, 0],
+])("what needs attention has the standbys that are away: of %j %i are connected and %i missing", (standbyNames, streaming, missing) => {
+  expect(countMissingStandbys({ standbyNames, streaming })).toBe(missing);
 });

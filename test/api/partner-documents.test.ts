@@ -20,7 +20,7 @@ function addressesOf(text: string): string[] {
 describe("the documents for partners", () => {
   it.each(
     PAGES,
-  )("are served as pages that load nothing from elsewhere and have no inline style or script: %s", async (path) => {
+  )("the documents for partners are served as pages that load nothing from elsewhere and have no inline style or script: %s", async (path) => {
     const { status, headers, text } = await open(path);
     expect({ status, type: headers.get("content-type") }).toEqual({ status: 200, type: "text/html; charset=utf-8" });
     expect(headers.get("content-security-policy")).toMatch(/^default-src 'none';script-src 'self';style-src 'self';/);
@@ -37,7 +37,9 @@ describe("the documents for partners", () => {
     expect(text).not.toContain("https://vouchers.example.com");
   });
 
-  it.each(PAGES)("link only to addresses that exist, and to headings that exist: %s", async (path) => {
+  it.each(
+    PAGES,
+  )("the documents for partners link only to addresses that exist, and to headings that exist: %s", async (path) => {
     const links = addressesOf((await open(path)).text).filter((address) => !address.startsWith("https://"));
     expect(links.length).toBeGreaterThan(5);
     for (const link of new Set(links)) {
@@ -48,7 +50,7 @@ describe("the documents for partners", () => {
     }
   });
 
-  it.each(PAGES)("have at most 1 500 words: %s", (path) => {
+  it.each(PAGES)("the documents for partners have at most 1 500 words: %s", (path) => {
     const { text = "" } = DOCUMENTS.find((one) => one.path === path) ?? {};
     const words = text.trim().split(/\s+/).length;
     expect(words).toBeGreaterThan(100);
@@ -62,19 +64,19 @@ describe("the documents for partners", () => {
     ],
     ["/docs/proof", ["the-chain-of-a-voucher", "the-rules", "verify-a-chain"]],
     ["/docs/webhooks", ["receivers"]],
-  ])("keep the addresses of sections that have moved to another page: %s", async (path, anchors) => {
+  ])("the documents for partners keep the addresses of sections that have moved to another page: %s", async (path, anchors) => {
     const { text } = await open(path);
     for (const anchor of anchors) expect(text).toContain(`<a id="${anchor}"></a>`);
   });
 
-  it("are all listed on every page", async () => {
+  it("the documents for partners are all listed on every page", async () => {
     for (const path of PAGES) {
       const own = addressesOf((await open(path)).text);
       expect(PAGES.filter((other) => !own.includes(other))).toEqual([]);
     }
   });
 
-  it("show the checkout's diagram as a picture and as a list of its messages, without a script", async () => {
+  it("the documents for partners show the checkout's diagram as a picture and as a list of its messages, without a script", async () => {
     const { text } = await open("/docs/guide");
     expect(text).not.toContain("sequenceDiagram");
     const [, picture = ""] = /<svg viewBox="0 0 \d+ \d+(?:\.\d+)?"(.*?)<\/svg>/s.exec(text) ?? [];
@@ -86,7 +88,10 @@ describe("the documents for partners", () => {
     expect(text).toMatch(/<li>If not paid:<ul><li><strong>Payment provider → Shop:<\/strong> declined<\/li>/);
   });
 
-  it.each(["/docs/guide", "/docs/clients"])("keep their highlighted code as it is written: %s", async (path) => {
+  it.each([
+    "/docs/guide",
+    "/docs/clients",
+  ])("the documents for partners keep their highlighted code as it is written: %s", async (path) => {
     const { text } = await open(path);
     const source = DOCUMENTS.find((one) => one.path === path)?.text ?? "";
     const snippets = Array.from(
@@ -107,7 +112,7 @@ describe("the documents for partners", () => {
     for (const code of shown) expect(code).toContain('<span class="hljs-');
   });
 
-  it("come with the test vectors as JSON", async () => {
+  it("the documents for partners come with the test vectors as JSON", async () => {
     const { status, headers, text } = await open("/docs/chain-vectors.json");
     expect({ status, type: headers.get("content-type") }).toEqual({
       status: 200,
@@ -116,13 +121,13 @@ describe("the documents for partners", () => {
     expect(JSON.parse(text).broken.length).toBeGreaterThan(10);
   });
 
-  it("are linked from the reference, the start page and every page's head", async () => {
+  it("the documents for partners are linked from the reference, the start page and every page's head", async () => {
     for (const path of ["/docs", "/docs/errors"]) expect((await open(path)).text).toContain('href="/docs/guide"');
     const start = await fetch(api.url, { headers: { accept: "text/html" } });
     expect((await start.text()).match(/href="\/docs\/guide"/g)).toHaveLength(2);
   });
 
-  it("link below the path of BASE_URL", async () => {
+  it("the documents for partners link below the path of BASE_URL", async () => {
     const elsewhere = await startApi(servers, { BASE_URL: "https://vouchers.test/api" });
     for (const path of PAGES) {
       const own = addressesOf((await open(path, elsewhere.url)).text).filter((address) => address.startsWith("/"));

@@ -212,7 +212,7 @@ describe("the numbers of the portal", () => {
 });
 
 describe("an order in the portal", () => {
-  it("shows what was redeemed and its history, and its receipt only when the log has it", async () => {
+  it("an order in the portal shows what was redeemed and its history, and its receipt only when the log has it", async () => {
     const { status, text } = await open("/orders/order-of-the-portal");
     expect(status).toBe(200);
     for (const shown of [
@@ -231,7 +231,7 @@ describe("an order in the portal", () => {
     ["reference", () => " order-of-the-portal "],
     ["voucher code", () => order.code.toLowerCase()],
     ["redeem code", () => order.redeemCode],
-  ])("is found by its %s", async (_what, words) => {
+  ])("an order in the portal is found by its %s", async (_what, words) => {
     const found = await open(`?words=${encodeURIComponent(words())}`);
     expect([found.status, found.headers.get("location")]).toEqual([303, "/portal/orders/order-of-the-portal"]);
   });
@@ -318,100 +318,100 @@ const PATHS = [
   "/webhooks",
 ];
 
-describe("signing in to the portal", () => {
-  it.each(PATHS)("takes a reading key as the password under any user name, and no other request: %s", async (path) => {
-    const challenge = 'Basic realm="Portal", charset="UTF-8"';
-    const without = await open(path, null);
-    expect([without.status, without.headers.get("www-authenticate")]).toEqual([401, challenge]);
-    expect((await open(path, "pvk_WRONG")).status).toBe(401);
-    const byHeader = await fetch(`${api.url}/portal${path}`, { headers: { "x-api-key": reader } });
-    expect(byHeader.status).toBe(401);
-    for (const user of ["", "someone else"]) {
-      const { status, headers } = await open(path, reader, api, user);
-      expect([200, 401, 409]).toContain(status);
-      expect(status === 401).toBe(path === "/webhooks");
-      expect(headers.has("www-authenticate")).toBe(false);
-    }
-  });
-
-  it.each(PATHS)("refuses a key that can redeem, or that cannot read, with portal_needs_read_key: %s", async (path) => {
-    const webhooks = await readerOf(partner, { scopes: ["voucher.webhook"] });
-    for (const key of [redeeming, webhooks, await readerOf(partner, { scopes: ["voucher.redeem"] })]) {
-      const basic = Buffer.from(`x:${key}`).toString("base64");
-      const answer = await fetch(`${api.url}/portal${path}`, { headers: { authorization: `Basic ${basic}` } });
-      expect(answer.status).toBe(403);
-      expect(await answer.json()).toMatchObject({
-        code: "portal_needs_read_key",
-        error: expect.stringContaining("voucherctl key create --org ID --scope voucher.read"),
-      });
-      expect((await open(path, key)).text).toContain("voucherctl key create");
-    }
-  });
-
-  it("refuses a key from an address that its allowlist does not have", async () => {
-    expect((await open("", await readerOf(partner, { allowIps: ["198.51.100.7"] }))).status).toBe(403);
-    expect((await open("", await readerOf(partner, { allowIps: ["127.0.0.1"] }))).status).toBe(200);
-  });
-
-  it("refuses a key that was revoked, within a second, and one without an organization", async () => {
-    const made = await makeKey(servers.db, partner.organizationId, { scopes: ["voucher.read"] });
-    expect((await open("", made.key)).status).toBe(200);
-    await endKey(provisioning(servers.db), made.id);
-    await until(async () => (await open("", made.key)).status === 401, 2_000);
-    const unbound = await makeKey(servers.db, null, { scopes: ["voucher.read"] });
-    expect((await open("", unbound.key)).status).toBe(403);
-  });
-
-  it("counts pages against the key's limit of reads, and wrong keys against the address's limit", async () => {
-    const limited = await startApi(servers, { RATE_LIMIT_RPS: "2" });
-    const statuses = async (key: string) =>
-      (await Promise.all(Array.from({ length: 12 }, () => open("/redemptions?day=x", key, limited)))).map(
-        ({ status }) => status,
-      );
-    expect(new Set(await statuses(reader))).toEqual(new Set([400, 429]));
-    expect(await statuses("pvk_WRONG")).toContain(429);
-    await limited.close();
-  });
-
-  it("counts searches that find nothing as look-ups of unknown codes", async () => {
-    const guarded = await startApi(servers, { MISS_LIMIT_PER_MINUTE: "3" });
-    const key = await readerOf(partner);
-    for (let guess = 1; guess <= 3; guess += 1) {
-      expect((await open(`?words=guess-${guess}`, key, guarded)).status).toBe(200);
-    }
-    for (const words of ["guess-4", foreign.code, order.code]) {
-      const { status, headers } = await open(`?words=${words}`, key, guarded);
-      expect([status, Number(headers.get("retry-after")) > 0]).toEqual([429, true]);
-    }
-    await guarded.close();
-  });
+it.each(
+  PATHS,
+)("signing in to the portal takes a reading key as the password under any user name, and no other request: %s", async (path) => {
+  const challenge = 'Basic realm="Portal", charset="UTF-8"';
+  const without = await open(path, null);
+  expect([without.status, without.headers.get("www-authenticate")]).toEqual([401, challenge]);
+  expect((await open(path, "pvk_WRONG")).status).toBe(401);
+  const byHeader = await fetch(`${api.url}/portal${path}`, { headers: { "x-api-key": reader } });
+  expect(byHeader.status).toBe(401);
+  for (const user of ["", "someone else"]) {
+    const { status, headers } = await open(path, reader, api, user);
+    expect([200, 401, 409]).toContain(status);
+    expect(status === 401).toBe(path === "/webhooks");
+    expect(headers.has("www-authenticate")).toBe(false);
+  }
 });
 
-describe("every answer of the portal", () => {
-  it("is not stored, has the policy of the pages, and has no inline style or script", async () => {
-    for (const path of [...PATHS, "/orders/none", "/redemptions?day=x"]) {
-      for (const key of [reader, redeeming, null]) {
-        const { headers, text } = await open(path, key);
-        expect(headers.get("cache-control"), path).toBe("no-store");
-        expect(headers.get("content-security-policy")).toMatch(/default-src 'none'.*form-action 'self'/);
-        expect(headers.get("x-content-type-options")).toBe("nosniff");
-        expect(text).not.toMatch(/<style|style=|<script(?![^>]* src=)|\son\w+=/i);
-      }
-    }
-  });
+it.each(
+  PATHS,
+)("signing in to the portal refuses a key that can redeem, or that cannot read, with portal_needs_read_key: %s", async (path) => {
+  const webhooks = await readerOf(partner, { scopes: ["voucher.webhook"] });
+  for (const key of [redeeming, webhooks, await readerOf(partner, { scopes: ["voucher.redeem"] })]) {
+    const basic = Buffer.from(`x:${key}`).toString("base64");
+    const answer = await fetch(`${api.url}/portal${path}`, { headers: { authorization: `Basic ${basic}` } });
+    expect(answer.status).toBe(403);
+    expect(await answer.json()).toMatchObject({
+      code: "portal_needs_read_key",
+      error: expect.stringContaining("voucherctl key create --org ID --scope voucher.read"),
+    });
+    expect((await open(path, key)).text).toContain("voucherctl key create");
+  }
+});
 
-  it("says in a sandbox that it is one, also on pages of errors, and not elsewhere", async () => {
-    for (const path of ["", "?words=x", "/redemptions", "/orders/none", "/redemptions?day=x", "/webhooks"]) {
-      expect((await open(path, sandboxReader)).text, path).toContain('id="sandbox"');
-      expect((await open(path)).text, path).not.toContain('id="sandbox"');
-    }
-  });
+it("signing in to the portal refuses a key from an address that its allowlist does not have", async () => {
+  expect((await open("", await readerOf(partner, { allowIps: ["198.51.100.7"] }))).status).toBe(403);
+  expect((await open("", await readerOf(partner, { allowIps: ["127.0.0.1"] }))).status).toBe(200);
+});
 
-  it("refuses other methods", async () => {
-    const basic = Buffer.from(`x:${reader}`).toString("base64");
-    const answer = await fetch(`${api.url}/portal`, { method: "POST", headers: { authorization: `Basic ${basic}` } });
-    expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
-  });
+it("signing in to the portal refuses a key that was revoked, within a second, and one without an organization", async () => {
+  const made = await makeKey(servers.db, partner.organizationId, { scopes: ["voucher.read"] });
+  expect((await open("", made.key)).status).toBe(200);
+  await endKey(provisioning(servers.db), made.id);
+  await until(async () => (await open("", made.key)).status === 401, 2_000);
+  const unbound = await makeKey(servers.db, null, { scopes: ["voucher.read"] });
+  expect((await open("", unbound.key)).status).toBe(403);
+});
+
+it("signing in to the portal counts pages against the key's limit of reads, and wrong keys against the address's limit", async () => {
+  const limited = await startApi(servers, { RATE_LIMIT_RPS: "2" });
+  const statuses = async (key: string) =>
+    (await Promise.all(Array.from({ length: 12 }, () => open("/redemptions?day=x", key, limited)))).map(
+      ({ status }) => status,
+    );
+  expect(new Set(await statuses(reader))).toEqual(new Set([400, 429]));
+  expect(await statuses("pvk_WRONG")).toContain(429);
+  await limited.close();
+});
+
+it("signing in to the portal counts searches that find nothing as look-ups of unknown codes", async () => {
+  const guarded = await startApi(servers, { MISS_LIMIT_PER_MINUTE: "3" });
+  const key = await readerOf(partner);
+  for (let guess = 1; guess <= 3; guess += 1) {
+    expect((await open(`?words=guess-${guess}`, key, guarded)).status).toBe(200);
+  }
+  for (const words of ["guess-4", foreign.code, order.code]) {
+    const { status, headers } = await open(`?words=${words}`, key, guarded);
+    expect([status, Number(headers.get("retry-after")) > 0]).toEqual([429, true]);
+  }
+  await guarded.close();
+});
+
+it("every answer of the portal is not stored, has the policy of the pages, and has no inline style or script", async () => {
+  for (const path of [...PATHS, "/orders/none", "/redemptions?day=x"]) {
+    for (const key of [reader, redeeming, null]) {
+      const { headers, text } = await open(path, key);
+      expect(headers.get("cache-control"), path).toBe("no-store");
+      expect(headers.get("content-security-policy")).toMatch(/default-src 'none'.*form-action 'self'/);
+      expect(headers.get("x-content-type-options")).toBe("nosniff");
+      expect(text).not.toMatch(/<style|style=|<script(?![^>]* src=)|\son\w+=/i);
+    }
+  }
+});
+
+it("every answer of the portal says in a sandbox that it is one, also on pages of errors, and not elsewhere", async () => {
+  for (const path of ["", "?words=x", "/redemptions", "/orders/none", "/redemptions?day=x", "/webhooks"]) {
+    expect((await open(path, sandboxReader)).text, path).toContain('id="sandbox"');
+    expect((await open(path)).text, path).not.toContain('id="sandbox"');
+  }
+});
+
+it("every answer of the portal refuses other methods", async () => {
+  const basic = Buffer.from(`x:${reader}`).toString("base64");
+  const answer = await fetch(`${api.url}/portal`, { method: "POST", headers: { authorization: `Basic ${basic}` } });
+  expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
 });
 
 it("webhook endpoints and their last deliveries are for keys with voucher.webhook, of their organization only", async () => {

@@ -78,7 +78,7 @@ describe("the rate limit headers", () => {
     }
   });
 
-  it("count down with each request", async () => {
+  it("the rate limit headers count down with each request", async () => {
     const client = partnerClient(api.url, await newKey());
     // Two windows at most: within one of them the numbers fall one by one.
     const left: number[] = [];
@@ -92,7 +92,7 @@ describe("the rate limit headers", () => {
     }
   });
 
-  it("come with a 429 over the limit, and Retry-After states the time to wait", async () => {
+  it("the rate limit headers come with a 429 over the limit, and Retry-After states the time to wait", async () => {
     const client = partnerClient(api.url, await newKey());
     const refused = await limited(() => client.lookUp("7Q4K-9MZX-2HTB-W8RC"));
     expect(refused.body).toStrictEqual({
@@ -108,7 +108,7 @@ describe("the rate limit headers", () => {
 });
 
 describe("a key's limit", () => {
-  it("is separate for reads and for changes: reads cannot use up the limit of redeems", async () => {
+  it("a key's limit is separate for reads and for changes: reads cannot use up the limit of redeems", async () => {
     const [client, calm] = [partnerClient(api.url, await newKey()), partnerClient(api.url, await newKey())];
     const vouchers = await Promise.all(Array.from({ length: 3 }, () => issueVoucher(servers.db, partner)));
     for (const { code } of vouchers) {
@@ -121,7 +121,7 @@ describe("a key's limit", () => {
     }
   });
 
-  it("is checked after authentication and before the request body", async () => {
+  it("a key's limit is checked after authentication and before the request body", async () => {
     const scoped = await makeKey(servers.db, partner.organizationId, { scopes: ["voucher.read"] });
     const elsewhere = await makeKey(servers.db, partner.organizationId, { allowIps: ["192.0.2.1"] });
     const redeem = (key: string) => send("POST", `${api.url}/partner/vouchers/redeem`, { key, body: "not JSON" });
@@ -136,7 +136,7 @@ describe("a key's limit", () => {
     expect(codes).toEqual(new Set(["invalid_json", "rate_limited"]));
   });
 
-  it("counts the requests to all API processes", async () => {
+  it("a key's limit counts the requests to all API processes", async () => {
     const other = await startApi(servers, { RATE_LIMIT_RPS: String(RPS) });
     try {
       const key = await newKey();
@@ -168,7 +168,7 @@ describe("a key's limit", () => {
     }
   });
 
-  it("needs no Redis command for a caller with few requests", async () => {
+  it("a key's limit needs no Redis command for a caller with few requests", async () => {
     const monitor = await monitorRedis(servers.redisUrl);
     const key = await newKey();
     const client = partnerClient(ample.url, key);
@@ -198,21 +198,19 @@ describe("a key's limit", () => {
   });
 });
 
-describe("a user's limit", () => {
-  it("is a tenth of a key's, separate for acquisitions and reads, for each user", async () => {
-    const offer = await makeOffer(servers.db, 5);
-    const reader = await signedIn(api.url, issuer, newUser());
-    const reply = await reader.listing(offer.listingId);
-    expect(reply.headers.get("ratelimit-policy")).toBe('"browse";q=1;w=1');
-    await limited(() => reader.listing(offer.listingId));
-    // The same user may still take, and another one may still read.
-    const taken = await reader.claimProduct(offer.productId);
-    expect(taken.status).toBe(200);
-    expect(taken.headers.get("ratelimit-policy")).toBe('"take";q=1;w=1');
-    expect((await (await signedIn(api.url, issuer, newUser())).listing(offer.listingId)).status).toBe(200);
-    const refused = await limited(() => reader.claimProduct(offer.productId));
-    expect(refused.body.code).toBe("rate_limited");
-  });
+it("a user's limit is a tenth of a key's, separate for acquisitions and reads, for each user", async () => {
+  const offer = await makeOffer(servers.db, 5);
+  const reader = await signedIn(api.url, issuer, newUser());
+  const reply = await reader.listing(offer.listingId);
+  expect(reply.headers.get("ratelimit-policy")).toBe('"browse";q=1;w=1');
+  await limited(() => reader.listing(offer.listingId));
+  // The same user may still take, and another one may still read.
+  const taken = await reader.claimProduct(offer.productId);
+  expect(taken.status).toBe(200);
+  expect(taken.headers.get("ratelimit-policy")).toBe('"take";q=1;w=1');
+  expect((await (await signedIn(api.url, issuer, newUser())).listing(offer.listingId)).status).toBe(200);
+  const refused = await limited(() => reader.claimProduct(offer.productId));
+  expect(refused.body.code).toBe("rate_limited");
 });
 
 describe("an address's limit", () => {
@@ -239,7 +237,7 @@ describe("an address's limit", () => {
     ["that tries paths", "address", get("/nothing")],
   ];
 
-  it.each(calls)("is limited: one %s", async (_what, policy, call) => {
+  it.each(calls)("an address's limit counts a request %s", async (_what, policy, call) => {
     const address = newAddress();
     const first = await call(address);
     expect(policyOf(first)).toBe(policy);
@@ -251,7 +249,7 @@ describe("an address's limit", () => {
     expect(isLimited(await call(newAddress()))).toBe(false);
   });
 
-  it("is separate for failed authentications and for public requests", async () => {
+  it("an address's limit is separate for failed authentications and for public requests", async () => {
     for (const policy of ["refused", "address"]) {
       const address = newAddress();
       const same = calls.filter(([, name]) => name === policy).map(([, , call]) => call);
@@ -270,7 +268,7 @@ describe("an address's limit", () => {
     }
   });
 
-  it("does not affect valid keys when failed authentications have used it up", async () => {
+  it("an address's limit does not affect valid keys when failed authentications have used it up", async () => {
     const address = newAddress();
     const key = await newKey();
     const good = () => send("GET", `${api.url}/partner/vouchers/7Q4K-9MZX-2HTB-W8RC`, { key, headers: from(address) });
@@ -282,7 +280,7 @@ describe("an address's limit", () => {
     }
   });
 
-  it("bounds how many unknown keys are read from the database", async () => {
+  it("an address's limit bounds how many unknown keys are read from the database", async () => {
     const address = newAddress();
     const queries: unknown[] = [];
     const { pool } = api.ctx;
@@ -303,7 +301,7 @@ describe("an address's limit", () => {
     }
   });
 
-  it("keeps new valid keys from being read until the address is within its limit again", async () => {
+  it("an address's limit keeps new valid keys from being read until the address is within its limit again", async () => {
     const address = newAddress();
     const lookUp = (key: string) =>
       send("GET", `${api.url}/partner/vouchers/7Q4K-9MZX-2HTB-W8RC`, { key, headers: from(address) });
@@ -320,7 +318,7 @@ describe("the address that a limit counts", () => {
   const unknownPath = (to: TestApi, forwarded: string) =>
     send("GET", `${to.url}/nothing`, { headers: from(forwarded) });
 
-  it("ignores X-Forwarded-For when no proxy is trusted", async () => {
+  it("the address that a limit counts ignores X-Forwarded-For when no proxy is trusted", async () => {
     const direct = await startApi(servers, { RATE_LIMIT_RPS: String(RPS) });
     try {
       await limited(() => unknownPath(direct, newAddress()));
@@ -329,7 +327,7 @@ describe("the address that a limit counts", () => {
     }
   });
 
-  it("is the one that the trusted proxy added to X-Forwarded-For, not one that the caller sent", async () => {
+  it("the address that a limit counts is the one that the trusted proxy added to X-Forwarded-For, not one that the caller sent", async () => {
     const address = newAddress();
     await limited(() => unknownPath(api, `${newAddress()}, ${address}`));
     expect(isLimited(await unknownPath(api, newAddress()))).toBe(false);
@@ -340,7 +338,7 @@ describe("the address that a limit counts", () => {
     ["an IPv4 address in IPv6 notation and with a port", "203.0.113.7", "::FFFF:cb00:7107", "203.0.113.7:51234"],
     ["all addresses of a /64", "2001:db8:1:2::1", "[2001:db8:1:2:ffff:ffff:ffff:ffff]:1024"],
     ["not an address", "unknown", "203.0.113.7:x"],
-  ])("is one for %s", async (_what, ...spellings) => {
+  ])("the address that a limit counts is one for %s", async (_what, ...spellings) => {
     for (const spelling of spellings) {
       await until(async () => {
         await storm(() => unknownPath(api, spellings[0] ?? ""));
@@ -354,7 +352,7 @@ describe("the address that a limit counts", () => {
 });
 
 describe("routes", () => {
-  it("are all limited, except health probes and static assets", async () => {
+  it("routes are all limited, except health probes and static assets", async () => {
     const paths = createApp(ample.ctx).router.stack.flatMap(({ route }) => (route === undefined ? [] : [route.path]));
     expect(paths.length).toBeGreaterThan(15);
     for (const path of new Set(paths)) {
@@ -376,13 +374,13 @@ describe("routes", () => {
     }
   });
 
-  it("of the dashboard are limited for requests without the password", async () => {
+  it("routes of the dashboard are limited for requests without the password", async () => {
     const { status, headers } = await fetch(`${ample.url}/ops/queues`);
     expect(status).toBe(401);
     expect(headers.get("ratelimit-policy")).toMatch(/^"refused"/);
   });
 
-  it("of the health probes are never limited", async () => {
+  it("routes of the health probes are never limited", async () => {
     for (const path of ["/healthz", "/readyz"]) {
       for (const { status, headers } of await storm(() => send("GET", `${api.url}${path}`))) {
         expect(status).toBe(200);

@@ -492,23 +492,21 @@ describe.each(
   });
 });
 
-describe("any address", () => {
-  it("answers 404 not_found at an unknown path", async () => {
-    const { status, body } = await send("GET", `${api.url}/partner`);
-    expect({ status, code: body.code, error: body.error }).toEqual({
-      status: 404,
-      code: "not_found",
-      error: ERRORS.not_found.sentence,
-    });
+it("any address answers 404 not_found at an unknown path", async () => {
+  const { status, body } = await send("GET", `${api.url}/partner`);
+  expect({ status, code: body.code, error: body.error }).toEqual({
+    status: 404,
+    code: "not_found",
+    error: ERRORS.not_found.sentence,
   });
+});
 
-  it("answers 405 method_not_allowed to other methods, and lists the allowed ones", async () => {
-    const { status, body, headers } = await send("DELETE", `${api.url}/products/prd_x/buy`);
-    expect({ status, code: body.code, allow: headers.get("allow"), error: body.error }).toEqual({
-      status: 405,
-      code: "method_not_allowed",
-      allow: "POST",
-      error: ERRORS.method_not_allowed.sentence,
-    });
+it("any address answers 405 method_not_allowed to other methods, and lists the allowed ones", async () => {
+  const { status, body, headers } = await send("DELETE", `${api.url}/products/prd_x/buy`);
+  expect({ status, code: body.code, allow: headers.get("allow"), error: body.error }).toEqual({
+    status: 405,
+    code: "method_not_allowed",
+    allow: "POST",
+    error: ERRORS.method_not_allowed.sentence,
   });
 });

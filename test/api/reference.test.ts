@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { createApp } from "../../src/app.ts";
 import { ERRORS, type ErrorCode } from "../../src/contract/errors.ts";
 import { partnerChain } from "../../src/contract/events.ts";
@@ -25,178 +25,174 @@ const OUTSIDE_CODES: Partial<Record<ErrorCode, string>> = {
   portal_needs_read_key: "the portal",
 };
 
-describe("the API's description", () => {
-  it("is valid OpenAPI 3.1", async () => {
-    const validated = await new Validator().validate(JSON.parse(JSON.stringify(DESCRIPTION)));
-    expect(validated).toEqual({ valid: true });
-    expect(DESCRIPTION.openapi).toMatch(/^3\.1\./);
-  });
+it("the API's description is valid OpenAPI 3.1", async () => {
+  const validated = await new Validator().validate(JSON.parse(JSON.stringify(DESCRIPTION)));
+  expect(validated).toEqual({ valid: true });
+  expect(DESCRIPTION.openapi).toMatch(/^3\.1\./);
+});
 
-  it("is served at /openapi.json and names the public base address", async () => {
-    const { status, body, headers } = await send("GET", `${api.url}/openapi.json`);
-    expect(status).toBe(200);
-    expect(headers.get("content-type")).toMatch(/^application\/json/);
-    expect(body).toEqual(JSON.parse(JSON.stringify(DESCRIPTION)));
-    expect(body.servers).toEqual([{ url: BASE_URL }]);
-    expect(body.info.version).toBe(JSON.parse(readFileSync("package.json", "utf8")).version);
-  });
+it("the API's description is served at /openapi.json and names the public base address", async () => {
+  const { status, body, headers } = await send("GET", `${api.url}/openapi.json`);
+  expect(status).toBe(200);
+  expect(headers.get("content-type")).toMatch(/^application\/json/);
+  expect(body).toEqual(JSON.parse(JSON.stringify(DESCRIPTION)));
+  expect(body.servers).toEqual([{ url: BASE_URL }]);
+  expect(body.info.version).toBe(JSON.parse(readFileSync("package.json", "utf8")).version);
+});
 
-  it("describes exactly the mounted addresses that belong to the API", () => {
-    const layers = createApp(api.ctx).router.stack;
-    const mounted = layers.flatMap(({ route }) => {
-      if (route === undefined || isOutside(route.path)) return [];
-      const methods = (route as unknown as { methods: Record<string, boolean> }).methods;
-      return Object.keys(methods).flatMap((method) => (method === "_all" ? [] : [`${method} ${route.path}`]));
-    });
-    const described = OPERATIONS.map(({ method, path }) => `${method} ${path.replace(/\{(\w+)\}/g, ":$1")}`);
-    expect(described.toSorted()).toEqual([...new Set(mounted)].toSorted());
-    expect(described).toHaveLength(ENDPOINTS.length);
-    for (const { address } of OUTSIDE) {
-      const isThere = layers.some(({ route }) => route !== undefined && `${route.path}/`.startsWith(`${address}/`));
-      // The dashboard is a router of its own; test/api/dashboard.test.ts calls it.
-      expect(isThere || ["/", "/ops"].includes(address), address).toBe(true);
-    }
+it("the API's description describes exactly the mounted addresses that belong to the API", () => {
+  const layers = createApp(api.ctx).router.stack;
+  const mounted = layers.flatMap(({ route }) => {
+    if (route === undefined || isOutside(route.path)) return [];
+    const methods = (route as unknown as { methods: Record<string, boolean> }).methods;
+    return Object.keys(methods).flatMap((method) => (method === "_all" ? [] : [`${method} ${route.path}`]));
   });
+  const described = OPERATIONS.map(({ method, path }) => `${method} ${path.replace(/\{(\w+)\}/g, ":$1")}`);
+  expect(described.toSorted()).toEqual([...new Set(mounted)].toSorted());
+  expect(described).toHaveLength(ENDPOINTS.length);
+  for (const { address } of OUTSIDE) {
+    const isThere = layers.some(({ route }) => route !== undefined && `${route.path}/`.startsWith(`${address}/`));
+    // The dashboard is a router of its own; test/api/dashboard.test.ts calls it.
+    expect(isThere || ["/", "/ops"].includes(address), address).toBe(true);
+  }
+});
 
-  it("describes every error code at its endpoints, with its status, meaning and an example", () => {
-    const told = new Map<string, string>();
-    for (const { responses } of OPERATIONS) {
-      for (const [status, { description, content }] of Object.entries(responses)) {
-        for (const [code, { value }] of Object.entries(mediaOf(content).examples ?? {})) {
-          if (status !== "default" && Number(status) < 400) continue;
-          expect(value).toMatchObject({ code });
-          const { meaning, status: own } = ERRORS[code as ErrorCode];
-          if (status !== "default") expect(own, code).toBe(Number(status));
-          expect(description).toContain(`\`${code}\`: ${meaning}.`);
-          told.set(code, status);
-        }
+it("the API's description describes every error code at its endpoints, with its status, meaning and an example", () => {
+  const told = new Map<string, string>();
+  for (const { responses } of OPERATIONS) {
+    for (const [status, { description, content }] of Object.entries(responses)) {
+      for (const [code, { value }] of Object.entries(mediaOf(content).examples ?? {})) {
+        if (status !== "default" && Number(status) < 400) continue;
+        expect(value).toMatchObject({ code });
+        const { meaning, status: own } = ERRORS[code as ErrorCode];
+        if (status !== "default") expect(own, code).toBe(Number(status));
+        expect(description).toContain(`\`${code}\`: ${meaning}.`);
+        told.set(code, status);
       }
     }
-    const outside = Object.keys(OUTSIDE_CODES);
-    expect([...told.keys(), ...outside].toSorted()).toEqual(Object.keys(ERRORS).toSorted());
-  });
+  }
+  const outside = Object.keys(OUTSIDE_CODES);
+  expect([...told.keys(), ...outside].toSorted()).toEqual(Object.keys(ERRORS).toSorted());
+});
 
-  it("requires Retry-After on exactly 429 and 503", () => {
-    for (const { operationId, responses } of OPERATIONS) {
-      for (const [status, { headers }] of Object.entries(responses)) {
-        const tells = headers["Retry-After"]?.required === true;
-        expect(tells, `${operationId} ${status}`).toBe(["429", "503"].includes(status));
-      }
+it("the API's description requires Retry-After on exactly 429 and 503", () => {
+  for (const { operationId, responses } of OPERATIONS) {
+    for (const [status, { headers }] of Object.entries(responses)) {
+      const tells = headers["Retry-After"]?.required === true;
+      expect(tells, `${operationId} ${status}`).toBe(["429", "503"].includes(status));
     }
-  });
+  }
+});
 
-  it("describes rate limits at every address except the two for probes", () => {
-    for (const { operationId, path, responses } of OPERATIONS) {
-      const isProbe = ["/healthz", "/readyz"].includes(path);
-      for (const [status, { headers }] of Object.entries(responses)) {
-        if (status === "default") continue;
-        expect("RateLimit" in headers && "RateLimit-Policy" in headers, `${operationId} ${status}`).toBe(!isProbe);
-      }
-      expect("429" in responses, operationId).toBe(!isProbe);
+it("the API's description describes rate limits at every address except the two for probes", () => {
+  for (const { operationId, path, responses } of OPERATIONS) {
+    const isProbe = ["/healthz", "/readyz"].includes(path);
+    for (const [status, { headers }] of Object.entries(responses)) {
+      if (status === "default") continue;
+      expect("RateLimit" in headers && "RateLimit-Policy" in headers, `${operationId} ${status}`).toBe(!isProbe);
     }
-  });
+    expect("429" in responses, operationId).toBe(!isProbe);
+  }
+});
 
-  it("shows examples that match its request and response schemas", () => {
-    let shown = 0;
-    for (const { operationId, path, method, requestBody, responses } of OPERATIONS) {
-      const endpoint = ENDPOINTS.find((candidate) => candidate.operationId === operationId);
-      for (const [name, { value }] of Object.entries(
-        requestBody ? (mediaOf(requestBody.content).examples ?? {}) : {},
-      )) {
-        expect(endpoint?.body?.safeParse(value).success, `${operationId} ${name}`).toBe(true);
-        expect(checkBody(["paths", path, method, "requestBody"], value), `${operationId} ${name}`).toEqual([]);
+it("the API's description shows examples that match its request and response schemas", () => {
+  let shown = 0;
+  for (const { operationId, path, method, requestBody, responses } of OPERATIONS) {
+    const endpoint = ENDPOINTS.find((candidate) => candidate.operationId === operationId);
+    for (const [name, { value }] of Object.entries(requestBody ? (mediaOf(requestBody.content).examples ?? {}) : {})) {
+      expect(endpoint?.body?.safeParse(value).success, `${operationId} ${name}`).toBe(true);
+      expect(checkBody(["paths", path, method, "requestBody"], value), `${operationId} ${name}`).toEqual([]);
+      shown += 1;
+    }
+    for (const [status, { content }] of Object.entries(responses)) {
+      const examples = Object.entries(mediaOf(content).examples ?? {});
+      expect(examples, `${operationId} ${status}`).not.toEqual([]);
+      for (const [name, { value }] of examples) {
+        const place = status === "default" ? ANY_ADDRESS : ["paths", path, method, "responses", status];
+        expect(checkBody(place, value, mediaOf(content).type), `${operationId} ${status} ${name}`).toEqual([]);
         shown += 1;
       }
-      for (const [status, { content }] of Object.entries(responses)) {
-        const examples = Object.entries(mediaOf(content).examples ?? {});
-        expect(examples, `${operationId} ${status}`).not.toEqual([]);
-        for (const [name, { value }] of examples) {
-          const place = status === "default" ? ANY_ADDRESS : ["paths", path, method, "responses", status];
-          expect(checkBody(place, value, mediaOf(content).type), `${operationId} ${status} ${name}`).toEqual([]);
-          shown += 1;
-        }
-      }
     }
-    expect(shown).toBeGreaterThan(150);
-  });
+  }
+  expect(shown).toBeGreaterThan(150);
+});
 
-  it("shows an example chain that a verifier accepts", () => {
-    expect(verifyServedChain(examples.get(partnerChain)?.chain?.value.events ?? [])).toBeNull();
-  });
+it("the API's description shows an example chain that a verifier accepts", () => {
+  expect(verifyServedChain(examples.get(partnerChain)?.chain?.value.events ?? [])).toBeNull();
+});
 
-  it("describes every operation, parameter, header and field, and gives each operation a unique id", () => {
-    const nameless: string[] = [];
-    const look = (place: string, schema: Schema) => {
-      for (const [name, field] of Object.entries(schema.properties ?? {})) {
-        const alternatives = [field, ...((field.anyOf as Schema[] | undefined) ?? [])];
-        if (!alternatives.some((one) => one.description !== undefined || one.$ref)) nameless.push(`${place}.${name}`);
-        look(`${place}.${name}`, field);
-      }
-    };
-    for (const [name, schema] of Object.entries(DESCRIPTION.components?.schemas ?? {})) look(name, schema as Schema);
-    for (const operation of OPERATIONS) {
-      const { operationId, parameters, requestBody, responses } = operation;
-      expect(operation.summary, operationId).toMatch(/^[A-Z].*[^.]$/);
-      expect(operation.description, operationId).toMatch(/\.$/);
-      for (const { name, description } of parameters) if (!description) nameless.push(`${operationId} ${name}`);
-      if (requestBody) look(operationId, mediaOf(requestBody.content).schema);
-      for (const [status, { headers, description, content }] of Object.entries(responses)) {
-        if (!description) nameless.push(`${operationId} ${status}`);
-        for (const [name, header] of Object.entries(headers)) if (!header.description) nameless.push(name);
-        look(`${operationId} ${status}`, mediaOf(content).schema);
-      }
+it("the API's description describes every operation, parameter, header and field, and gives each operation a unique id", () => {
+  const nameless: string[] = [];
+  const look = (place: string, schema: Schema) => {
+    for (const [name, field] of Object.entries(schema.properties ?? {})) {
+      const alternatives = [field, ...((field.anyOf as Schema[] | undefined) ?? [])];
+      if (!alternatives.some((one) => one.description !== undefined || one.$ref)) nameless.push(`${place}.${name}`);
+      look(`${place}.${name}`, field);
     }
-    expect(nameless).toEqual([]);
-    const ids = OPERATIONS.map(({ operationId }) => operationId);
-    expect(new Set(ids).size).toBe(ids.length);
-  });
-
-  it("names the configured base address in servers, contact and the link to the guide, and depends on it nowhere else", () => {
-    const elsewhere = "https://elsewhere.test/vouchers";
-    const described = describeApi(ENDPOINTS, { reservationSeconds: RESERVATION_SECONDS, baseUrl: elsewhere });
-    expect(described.servers).toEqual([{ url: elsewhere }]);
-    expect(described.info.contact?.url).toBe(`${elsewhere}/`);
-    expect(described.externalDocs?.url).toBe(`${elsewhere}/docs/guide`);
-    expect(JSON.parse(JSON.stringify(described).replaceAll(elsewhere, BASE_URL))).toEqual(
-      JSON.parse(JSON.stringify(DESCRIPTION)),
-    );
-  });
-
-  it("names every request, every response and the error as a component", () => {
-    const unnamed: string[] = [];
-    for (const { operationId, requestBody, responses } of OPERATIONS) {
-      const bodies = Object.entries({ ...responses, ...(requestBody && { request: requestBody }) });
-      for (const [place, { content }] of bodies) {
-        const { $ref = "" } = mediaOf(content).schema;
-        if (!$ref.startsWith("#/components/schemas/")) unnamed.push(`${operationId} ${place}`);
-      }
+  };
+  for (const [name, schema] of Object.entries(DESCRIPTION.components?.schemas ?? {})) look(name, schema as Schema);
+  for (const operation of OPERATIONS) {
+    const { operationId, parameters, requestBody, responses } = operation;
+    expect(operation.summary, operationId).toMatch(/^[A-Z].*[^.]$/);
+    expect(operation.description, operationId).toMatch(/\.$/);
+    for (const { name, description } of parameters) if (!description) nameless.push(`${operationId} ${name}`);
+    if (requestBody) look(operationId, mediaOf(requestBody.content).schema);
+    for (const [status, { headers, description, content }] of Object.entries(responses)) {
+      if (!description) nameless.push(`${operationId} ${status}`);
+      for (const [name, header] of Object.entries(headers)) if (!header.description) nameless.push(name);
+      look(`${operationId} ${status}`, mediaOf(content).schema);
     }
-    expect(unnamed).toEqual([]);
-    expect(DESCRIPTION.components?.schemas).toMatchObject({
-      Error: { properties: { code: { $ref: "#/components/schemas/ErrorCode" } } },
-      ErrorCode: { anyOf: [{ $ref: "#/components/schemas/KnownErrorCode" }, { type: "string" }] },
-      RedeemRequest: { oneOf: [{ required: ["code"] }, { required: ["ticket"] }] },
-      KnownErrorCode: { enum: Object.keys(ERRORS) },
-    });
-  });
+  }
+  expect(nameless).toEqual([]);
+  const ids = OPERATIONS.map(({ operationId }) => operationId);
+  expect(new Set(ids).size).toBe(ids.length);
+});
 
-  it("accepts a redeem request with exactly one of code and ticket, like the service", () => {
-    const ref = { externalRef: "order-1" };
-    const valid = [{ code: "A" }, { ticket: "T" }, { code: "A", ticket: null }, { code: null, ticket: "T" }];
-    const invalid = [{}, { code: "A", ticket: "T" }, { code: null, ticket: null }, { code: null }];
-    const endpoint = ENDPOINTS.find(({ operationId }) => operationId === "redeemVoucher");
-    for (const [bodies, accepted] of [[valid, true] as const, [invalid, false] as const]) {
-      for (const body of bodies) {
-        const faults = checkBody(["paths", "/partner/vouchers/redeem", "post", "requestBody"], { ...body, ...ref });
-        expect(faults.length === 0, JSON.stringify(body)).toBe(accepted);
-        expect(endpoint?.body?.safeParse({ ...body, ...ref }).success, JSON.stringify(body)).toBe(accepted);
-      }
+it("the API's description names the configured base address in servers, contact and the link to the guide, and depends on it nowhere else", () => {
+  const elsewhere = "https://elsewhere.test/vouchers";
+  const described = describeApi(ENDPOINTS, { reservationSeconds: RESERVATION_SECONDS, baseUrl: elsewhere });
+  expect(described.servers).toEqual([{ url: elsewhere }]);
+  expect(described.info.contact?.url).toBe(`${elsewhere}/`);
+  expect(described.externalDocs?.url).toBe(`${elsewhere}/docs/guide`);
+  expect(JSON.parse(JSON.stringify(described).replaceAll(elsewhere, BASE_URL))).toEqual(
+    JSON.parse(JSON.stringify(DESCRIPTION)),
+  );
+});
+
+it("the API's description names every request, every response and the error as a component", () => {
+  const unnamed: string[] = [];
+  for (const { operationId, requestBody, responses } of OPERATIONS) {
+    const bodies = Object.entries({ ...responses, ...(requestBody && { request: requestBody }) });
+    for (const [place, { content }] of bodies) {
+      const { $ref = "" } = mediaOf(content).schema;
+      if (!$ref.startsWith("#/components/schemas/")) unnamed.push(`${operationId} ${place}`);
     }
+  }
+  expect(unnamed).toEqual([]);
+  expect(DESCRIPTION.components?.schemas).toMatchObject({
+    Error: { properties: { code: { $ref: "#/components/schemas/ErrorCode" } } },
+    ErrorCode: { anyOf: [{ $ref: "#/components/schemas/KnownErrorCode" }, { type: "string" }] },
+    RedeemRequest: { oneOf: [{ required: ["code"] }, { required: ["ticket"] }] },
+    KnownErrorCode: { enum: Object.keys(ERRORS) },
   });
+});
 
-  it("states the license and whom to contact", () => {
-    expect(DESCRIPTION.info).toMatchObject({ license: { identifier: "MIT" }, contact: { url: `${BASE_URL}/` } });
-  });
+it("the API's description accepts a redeem request with exactly one of code and ticket, like the service", () => {
+  const ref = { externalRef: "order-1" };
+  const valid = [{ code: "A" }, { ticket: "T" }, { code: "A", ticket: null }, { code: null, ticket: "T" }];
+  const invalid = [{}, { code: "A", ticket: "T" }, { code: null, ticket: null }, { code: null }];
+  const endpoint = ENDPOINTS.find(({ operationId }) => operationId === "redeemVoucher");
+  for (const [bodies, accepted] of [[valid, true] as const, [invalid, false] as const]) {
+    for (const body of bodies) {
+      const faults = checkBody(["paths", "/partner/vouchers/redeem", "post", "requestBody"], { ...body, ...ref });
+      expect(faults.length === 0, JSON.stringify(body)).toBe(accepted);
+      expect(endpoint?.body?.safeParse({ ...body, ...ref }).success, JSON.stringify(body)).toBe(accepted);
+    }
+  }
+});
+
+it("the API's description states the license and whom to contact", () => {
+  expect(DESCRIPTION.info).toMatchObject({ license: { identifier: "MIT" }, contact: { url: `${BASE_URL}/` } });
 });
 
 it.each([
@@ -210,33 +206,31 @@ it.each([
   expect(description).toContain(`Reserves a voucher for ${length}, so that`);
 });
 
-describe("the reference page", () => {
-  it("loads everything from its own origin", async () => {
-    const page = await fetch(`${api.url}/docs`);
-    expect(page.status).toBe(200);
-    expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
-    const policy = page.headers.get("content-security-policy") ?? "";
-    expect(policy).toContain("default-src 'none'");
-    expect(policy).not.toMatch(/unsafe|\*|https?:/);
-    const html = await page.text();
-    const loaded = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => address ?? "");
-    expect(loaded.length).toBeGreaterThan(3);
-    for (const address of loaded) {
-      const { status, headers } = await fetch(new URL(address, `${api.url}/docs`));
-      expect({ address, status }).toEqual({ address, status: 200 });
-      expect(headers.get("x-content-type-options") ?? headers.get("content-type")).toMatch(/nosniff|json/);
-    }
-  });
+it("the reference page loads everything from its own origin", async () => {
+  const page = await fetch(`${api.url}/docs`);
+  expect(page.status).toBe(200);
+  expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+  const policy = page.headers.get("content-security-policy") ?? "";
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).not.toMatch(/unsafe|\*|https?:/);
+  const html = await page.text();
+  const loaded = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => address ?? "");
+  expect(loaded.length).toBeGreaterThan(3);
+  for (const address of loaded) {
+    const { status, headers } = await fetch(new URL(address, `${api.url}/docs`));
+    expect({ address, status }).toEqual({ address, status: 200 });
+    expect(headers.get("x-content-type-options") ?? headers.get("content-type")).toMatch(/nosniff|json/);
+  }
+});
 
-  it("loads everything below the path of BASE_URL", async () => {
-    const behindPath = await startApi(servers, { BASE_URL: "https://vouchers.test/api" });
-    try {
-      const html = await (await fetch(`${behindPath.url}/docs`)).text();
-      const addresses = [...html.matchAll(/(?:src|href|data-description)="([^"]+)"/g)].map(([, address]) => address);
-      expect(addresses.length).toBeGreaterThan(5);
-      for (const address of addresses) expect(address).toMatch(/^\/api\//);
-    } finally {
-      await behindPath.close();
-    }
-  });
+it("the reference page loads everything below the path of BASE_URL", async () => {
+  const behindPath = await startApi(servers, { BASE_URL: "https://vouchers.test/api" });
+  try {
+    const html = await (await fetch(`${behindPath.url}/docs`)).text();
+    const addresses = [...html.matchAll(/(?:src|href|data-description)="([^"]+)"/g)].map(([, address]) => address);
+    expect(addresses.length).toBeGreaterThan(5);
+    for (const address of addresses) expect(address).toMatch(/^\/api\//);
+  } finally {
+    await behindPath.close();
+  }
 });

@@ -44,32 +44,30 @@ async function makeSandbox(): Promise<TestPartner & { keyId: string; key: string
 
 const SECONDS_400_DAYS = 34_560_000;
 
-describe("a key", () => {
-  it("begins with pvt_ for a sandbox and with pvk_ for a live organization, also after it is rotated", async () => {
-    const sandbox = await makeSandbox();
-    expect(sandbox.key).toMatch(/^pvt_/);
-    const rotated = await rotateKey(provisioning(servers.db), sandbox.keyId, 0);
-    expect(rotated).toMatchObject({ key: expect.stringMatching(/^pvt_/), sandbox: true });
-    const { code } = await issueVoucher(servers.db, sandbox);
-    expect((await partnerClient(api.url, rotated.key).lookUp(code)).status).toBe(200);
-    const ofLive = await makeKey(servers.db, live.organizationId);
-    expect(ofLive).toEqual({ id: ofLive.id, key: expect.stringMatching(/^pvk_/) });
-  });
+it("a key begins with pvt_ for a sandbox and with pvk_ for a live organization, also after it is rotated", async () => {
+  const sandbox = await makeSandbox();
+  expect(sandbox.key).toMatch(/^pvt_/);
+  const rotated = await rotateKey(provisioning(servers.db), sandbox.keyId, 0);
+  expect(rotated).toMatchObject({ key: expect.stringMatching(/^pvt_/), sandbox: true });
+  const { code } = await issueVoucher(servers.db, sandbox);
+  expect((await partnerClient(api.url, rotated.key).lookUp(code)).status).toBe(200);
+  const ofLive = await makeKey(servers.db, live.organizationId);
+  expect(ofLive).toEqual({ id: ofLive.id, key: expect.stringMatching(/^pvk_/) });
+});
 
-  it.each([
-    ["a sandbox key of a live organization", false, true],
-    ["a live key of a sandbox", true, false],
-    ["a sandbox key without an organization", null, true],
-  ])("is refused as unknown when its prefix and its organization disagree: %s", async (_what, isSandbox, prefix) => {
-    const partner = isSandbox === null ? null : await makePartner(servers.db, { sandbox: isSandbox });
-    const { id } = await makeKey(servers.db, partner?.organizationId ?? null);
-    const forged = makeApiKey(pooledRandomBytes, prefix);
-    await servers.db.query("UPDATE api_key_secrets SET secret_hash = $2 WHERE key_id = $1", [
-      id,
-      Buffer.from(hashApiKey(forged), "hex"),
-    ]);
-    expect(outcome(await partnerClient(api.url, forged).lookUp("7Q4K-9MZX-2HTB-W8RC"))).toBe("401 unknown_key");
-  });
+it.each([
+  ["a sandbox key of a live organization", false, true],
+  ["a live key of a sandbox", true, false],
+  ["a sandbox key without an organization", null, true],
+])("a key is refused as unknown when its prefix and its organization disagree: %s", async (_what, isSandbox, prefix) => {
+  const partner = isSandbox === null ? null : await makePartner(servers.db, { sandbox: isSandbox });
+  const { id } = await makeKey(servers.db, partner?.organizationId ?? null);
+  const forged = makeApiKey(pooledRandomBytes, prefix);
+  await servers.db.query("UPDATE api_key_secrets SET secret_hash = $2 WHERE key_id = $1", [
+    id,
+    Buffer.from(hashApiKey(forged), "hex"),
+  ]);
+  expect(outcome(await partnerClient(api.url, forged).lookUp("7Q4K-9MZX-2HTB-W8RC"))).toBe("401 unknown_key");
 });
 
 it("the database refuses to make a live organization a sandbox, or a sandbox live", async () => {
@@ -81,93 +79,91 @@ it("the database refuses to make a live organization a sandbox, or a sandbox liv
   }
 });
 
-describe('"sandbox": true', () => {
-  it("is in every response about a sandbox's voucher, and in none about a live one", async () => {
-    const sandbox = await makeSandbox();
-    for (const [till, partner, mark] of [
-      [sandbox.till, sandbox, { sandbox: true }],
-      [liveTill, live, {}],
-    ] as const) {
-      const { id, code } = await issueVoucher(servers.db, partner);
-      const reserved = await till.reserve(code);
-      const order = { code, externalRef: `order-${id}` };
-      const replies = [
-        reserved,
-        await till.lookUp(code),
-        await till.release(reserved.body.ticket),
-        await till.release(reserved.body.ticket),
-        await till.redeem(order),
-        await till.redeem(order),
-        await till.redemption(order.externalRef),
-        await till.redemptions(),
-        await till.events(code),
-        await send("GET", `${api.url}/integrity/events/VoucherInstance/${id}`),
-      ];
-      expect(replies.map(({ status }) => status)).toEqual(Array(replies.length).fill(200));
-      for (const { body } of replies) expect("sandbox" in body ? { sandbox: body.sandbox } : {}).toEqual(mark);
+it('"sandbox": true is in every response about a sandbox\'s voucher, and in none about a live one', async () => {
+  const sandbox = await makeSandbox();
+  for (const [till, partner, mark] of [
+    [sandbox.till, sandbox, { sandbox: true }],
+    [liveTill, live, {}],
+  ] as const) {
+    const { id, code } = await issueVoucher(servers.db, partner);
+    const reserved = await till.reserve(code);
+    const order = { code, externalRef: `order-${id}` };
+    const replies = [
+      reserved,
+      await till.lookUp(code),
+      await till.release(reserved.body.ticket),
+      await till.release(reserved.body.ticket),
+      await till.redeem(order),
+      await till.redeem(order),
+      await till.redemption(order.externalRef),
+      await till.redemptions(),
+      await till.events(code),
+      await send("GET", `${api.url}/integrity/events/VoucherInstance/${id}`),
+    ];
+    expect(replies.map(({ status }) => status)).toEqual(Array(replies.length).fill(200));
+    for (const { body } of replies) expect("sandbox" in body ? { sandbox: body.sandbox } : {}).toEqual(mark);
+  }
+});
+
+it('"sandbox": true is in the sealed payload of each type of event of a sandbox, and in none of a live organization', async () => {
+  const sandbox = await makeSandbox();
+  for (const [till, partner, mark] of [
+    [sandbox.till, sandbox, true],
+    [liveTill, live, undefined],
+  ] as const) {
+    const { organizationId, productId } = partner;
+    const [redeemed, voided] = await issueVouchers(servers.db, partner, 2);
+    await till.redeem({ code: redeemed?.code, externalRef: newUser() });
+    await voidVoucher(provisioning(servers.db), organizationId, voided?.code ?? "", null);
+    await sealVoucher({ pool: servers.db }, voided?.id ?? "");
+    const { listingId } = await offerBatch(servers.db, partner, 2);
+    const owner = newUser();
+    await makeMember(servers.db, organizationId, owner, "owner");
+    const client = await signedIn(api.url, issuer, owner);
+    await Promise.all([client.claimProduct(productId), client.buyListing(listingId)]);
+    await issueVoucher(servers.db, partner, { validUntil: inSeconds(-1) });
+    await recordExpiries(worker.ctx, performance.now() + 2_000);
+    const sealed = await until(async () => {
+      const { rows } = await servers.db.query<{ payload: string | null }>(
+        "SELECT payload FROM voucher_events WHERE voucher_id IN (SELECT id FROM vouchers WHERE organization_id = $1)",
+        [organizationId],
+      );
+      return rows.every(({ payload }) => payload !== null) ? rows.map(({ payload }) => payload as string) : null;
+    });
+    expect(new Set(sealed.map((payload) => JSON.parse(payload).code)).size).toBe(6);
+    for (const payload of sealed) {
+      expect(JSON.parse(payload).data.sandbox).toBe(mark);
+      if (!mark) expect(payload).not.toContain("sandbox");
     }
-  });
+  }
+});
 
-  it("is in the sealed payload of each type of event of a sandbox, and in none of a live organization", async () => {
-    const sandbox = await makeSandbox();
-    for (const [till, partner, mark] of [
-      [sandbox.till, sandbox, true],
-      [liveTill, live, undefined],
-    ] as const) {
-      const { organizationId, productId } = partner;
-      const [redeemed, voided] = await issueVouchers(servers.db, partner, 2);
-      await till.redeem({ code: redeemed?.code, externalRef: newUser() });
-      await voidVoucher(provisioning(servers.db), organizationId, voided?.code ?? "", null);
-      await sealVoucher({ pool: servers.db }, voided?.id ?? "");
-      const { listingId } = await offerBatch(servers.db, partner, 2);
-      const owner = newUser();
-      await makeMember(servers.db, organizationId, owner, "owner");
-      const client = await signedIn(api.url, issuer, owner);
-      await Promise.all([client.claimProduct(productId), client.buyListing(listingId)]);
-      await issueVoucher(servers.db, partner, { validUntil: inSeconds(-1) });
-      await recordExpiries(worker.ctx, performance.now() + 2_000);
-      const sealed = await until(async () => {
-        const { rows } = await servers.db.query<{ payload: string | null }>(
-          "SELECT payload FROM voucher_events WHERE voucher_id IN (SELECT id FROM vouchers WHERE organization_id = $1)",
-          [organizationId],
-        );
-        return rows.every(({ payload }) => payload !== null) ? rows.map(({ payload }) => payload as string) : null;
-      });
-      expect(new Set(sealed.map((payload) => JSON.parse(payload).code)).size).toBe(6);
-      for (const payload of sealed) {
-        expect(JSON.parse(payload).data.sandbox).toBe(mark);
-        if (!mark) expect(payload).not.toContain("sandbox");
-      }
-    }
-  });
+it('"sandbox": true is in the description of every response to a partner\'s key except that of the advance itself', () => {
+  // A receipt is a text.
+  const isJson = ({ responses }: Operation) => "application/json" in (responses["200"]?.content ?? {});
+  const described = OPERATIONS.filter(({ security }) => security.some((scheme) => "apiKey" in scheme))
+    .filter(isJson)
+    .map((operation) => {
+      const schema = JSON.stringify(operation.responses["200"]?.content["application/json"]?.schema, (_key, value) =>
+        follow(value),
+      );
+      return [operation.operationId, schema.includes('"sandbox":{')];
+    });
+  expect(described.length).toBeGreaterThan(5);
+  expect(described.filter(([, marked]) => !marked)).toEqual([["advanceSandbox", false]]);
+});
 
-  it("is in the description of every response to a partner's key except that of the advance itself", () => {
-    // A receipt is a text.
-    const isJson = ({ responses }: Operation) => "application/json" in (responses["200"]?.content ?? {});
-    const described = OPERATIONS.filter(({ security }) => security.some((scheme) => "apiKey" in scheme))
-      .filter(isJson)
-      .map((operation) => {
-        const schema = JSON.stringify(operation.responses["200"]?.content["application/json"]?.schema, (_key, value) =>
-          follow(value),
-        );
-        return [operation.operationId, schema.includes('"sandbox":{')];
-      });
-    expect(described.length).toBeGreaterThan(5);
-    expect(described.filter(([, marked]) => !marked)).toEqual([["advanceSandbox", false]]);
-  });
-
-  it("stands as a notice on the verification page of a sandbox's voucher only", async () => {
-    const page = async (partner: TestPartner) => {
-      const { id } = await issueVoucher(servers.db, partner);
-      const response = await fetch(`${api.url}/integrity/events/VoucherInstance/${id}`, {
-        headers: { accept: "text/html" },
-      });
-      return response.text();
-    };
-    const notice = "This is a test voucher. It has no value.";
-    expect(await page(await makeSandbox())).toContain(notice);
-    expect(await page(live)).not.toContain(notice);
-  });
+it('"sandbox": true stands as a notice on the verification page of a sandbox\'s voucher only', async () => {
+  const page = async (partner: TestPartner) => {
+    const { id } = await issueVoucher(servers.db, partner);
+    const response = await fetch(`${api.url}/integrity/events/VoucherInstance/${id}`, {
+      headers: { accept: "text/html" },
+    });
+    return response.text();
+  };
+  const notice = "This is a test voucher. It has no value.";
+  expect(await page(await makeSandbox())).toContain(notice);
+  expect(await page(live)).not.toContain(notice);
 });
 
 describe("the marketplace", () => {
@@ -181,7 +177,7 @@ describe("the marketplace", () => {
     return (body.listings as { id: string; sandbox?: true }[]).find(({ id }) => id === listingId);
   };
 
-  it("hides a sandbox's listings and products from other users, as if they did not exist", async () => {
+  it("the marketplace hides a sandbox's listings and products from other users, as if they did not exist", async () => {
     const offer = await offerFromSandbox();
     const other = await signedIn(api.url, issuer);
     const ofLive = await offerBatch(servers.db, live, 1);
@@ -197,7 +193,7 @@ describe("the marketplace", () => {
     expect(outcome(anonymous)).toBe("404 listing_not_found");
   });
 
-  it("does not count hidden listings as part of a page", async () => {
+  it("the marketplace does not count hidden listings as part of a page", async () => {
     const before = await send("GET", `${api.url}/marketplace/listings?limit=100`);
     const last = before.body.listings.at(-1)?.id ?? "";
     for (let i = 0; i < 3; i++) await offerFromSandbox();
@@ -206,7 +202,7 @@ describe("the marketplace", () => {
     expect(page.body.listings.map(({ id }: { id: string }) => id)).toEqual([shown.listingId]);
   });
 
-  it("shows a sandbox's listings, marked, to its members and to referrers with an active contract, who can buy", async () => {
+  it("the marketplace shows a sandbox's listings, marked, to its members and to referrers with an active contract, who can buy", async () => {
     const offer = await offerFromSandbox();
     const [employee, referrer] = [newUser(), newUser()];
     await makeMember(servers.db, offer.organizationId, employee, "employee");
@@ -221,7 +217,7 @@ describe("the marketplace", () => {
     }
   });
 
-  it("hides a sandbox's listings from a referrer whose contract has ended, even before the sweeper has recorded the end", async () => {
+  it("the marketplace hides a sandbox's listings from a referrer whose contract has ended, even before the sweeper has recorded the end", async () => {
     const offer = await offerFromSandbox();
     const referrer = newUser();
     await makeContract(servers.db, offer.brandId, referrer, "Active", inSeconds(60));
@@ -230,7 +226,7 @@ describe("the marketplace", () => {
     expect(outcome(await client.listing(offer.listingId))).toBe("404 listing_not_found");
   });
 
-  it("gives a sandbox's voucher through a referrer's link to every user, marked", async () => {
+  it("the marketplace gives a sandbox's voucher through a referrer's link to every user, marked", async () => {
     const offer = await offerFromSandbox({ audience: "ReferrerOnly" });
     const { code } = await makeReferral(servers.db, offer);
     const claimed = await (await signedIn(api.url, issuer)).claimByLink(code);
@@ -238,166 +234,164 @@ describe("the marketplace", () => {
   });
 });
 
-describe("POST /sandbox/advance", () => {
-  it("ends a reservation: the voucher is free, the ticket is refused, and the lease is gone", async () => {
-    const sandbox = await makeSandbox();
-    const { till } = sandbox;
-    const rival = partnerClient(api.url, (await makeKey(servers.db, sandbox.organizationId)).key);
-    const { id, code } = await issueVoucher(servers.db, sandbox);
-    const { ticket, expiresAt } = (await till.reserve(code)).body;
-    expect((await till.advance(600)).body).toEqual({ advancedSeconds: 600, reservationsEnded: 0, vouchersExpired: 0 });
-    const held = (await till.lookUp(code)).body.reservation;
-    expect(Date.parse(expiresAt) - Date.parse(held.expiresAt)).toBe(600_000);
-    expect((await till.advance(301)).body).toEqual({ advancedSeconds: 301, reservationsEnded: 1, vouchersExpired: 0 });
-    expect(await servers.redis.exists(servers.leaseKey(id))).toBe(0);
-    expect((await till.lookUp(code)).body.reservation).toBeNull();
-    expect(outcome(await till.redeem({ ticket, externalRef: `late-${id}` }))).toBe("409 reservation_ended");
-    expect((await rival.reserve(code)).status).toBe(200);
-  });
+it("POST /sandbox/advance ends a reservation: the voucher is free, the ticket is refused, and the lease is gone", async () => {
+  const sandbox = await makeSandbox();
+  const { till } = sandbox;
+  const rival = partnerClient(api.url, (await makeKey(servers.db, sandbox.organizationId)).key);
+  const { id, code } = await issueVoucher(servers.db, sandbox);
+  const { ticket, expiresAt } = (await till.reserve(code)).body;
+  expect((await till.advance(600)).body).toEqual({ advancedSeconds: 600, reservationsEnded: 0, vouchersExpired: 0 });
+  const held = (await till.lookUp(code)).body.reservation;
+  expect(Date.parse(expiresAt) - Date.parse(held.expiresAt)).toBe(600_000);
+  expect((await till.advance(301)).body).toEqual({ advancedSeconds: 301, reservationsEnded: 1, vouchersExpired: 0 });
+  expect(await servers.redis.exists(servers.leaseKey(id))).toBe(0);
+  expect((await till.lookUp(code)).body.reservation).toBeNull();
+  expect(outcome(await till.redeem({ ticket, externalRef: `late-${id}` }))).toBe("409 reservation_ended");
+  expect((await rival.reserve(code)).status).toBe(200);
+});
 
-  it("expires vouchers, and seals the expired event before it answers", async () => {
-    const sandbox = await makeSandbox();
-    const vouchers = await issueVouchers(servers.db, sandbox, 3, { validUntil: inSeconds(86_400) });
-    const [used, code] = [vouchers[0]?.code ?? "", vouchers[1]?.code ?? ""];
-    await sandbox.till.redeem({ code: used, externalRef: `before-${used}` });
-    const { validUntil } = (await sandbox.till.lookUp(code)).body.voucher;
-    expect((await sandbox.till.advance(86_401)).body).toEqual({
-      advancedSeconds: 86_401,
-      reservationsEnded: 0,
-      vouchersExpired: 2,
-    });
-    const { voucher } = (await sandbox.till.lookUp(code)).body;
-    expect(voucher.status).toBe("Expired");
-    expect(Date.parse(validUntil) - Date.parse(voucher.validUntil)).toBe(86_401_000);
-    expect((await sandbox.till.lookUp(used)).body.voucher.status).toBe("Redeemed");
-    expect(outcome(await sandbox.till.redeem({ code, externalRef: `after-${code}` }))).toBe("409 voucher_expired");
-    const { events } = (await sandbox.till.events(code)).body;
-    expect(events.at(-1)).toMatchObject({ eventType: "voucher.instance.expired", sealStatus: "Sealed" });
+it("POST /sandbox/advance expires vouchers, and seals the expired event before it answers", async () => {
+  const sandbox = await makeSandbox();
+  const vouchers = await issueVouchers(servers.db, sandbox, 3, { validUntil: inSeconds(86_400) });
+  const [used, code] = [vouchers[0]?.code ?? "", vouchers[1]?.code ?? ""];
+  await sandbox.till.redeem({ code: used, externalRef: `before-${used}` });
+  const { validUntil } = (await sandbox.till.lookUp(code)).body.voucher;
+  expect((await sandbox.till.advance(86_401)).body).toEqual({
+    advancedSeconds: 86_401,
+    reservationsEnded: 0,
+    vouchersExpired: 2,
   });
+  const { voucher } = (await sandbox.till.lookUp(code)).body;
+  expect(voucher.status).toBe("Expired");
+  expect(Date.parse(validUntil) - Date.parse(voucher.validUntil)).toBe(86_401_000);
+  expect((await sandbox.till.lookUp(used)).body.voucher.status).toBe("Redeemed");
+  expect(outcome(await sandbox.till.redeem({ code, externalRef: `after-${code}` }))).toBe("409 voucher_expired");
+  const { events } = (await sandbox.till.events(code)).body;
+  expect(events.at(-1)).toMatchObject({ eventType: "voucher.instance.expired", sealStatus: "Sealed" });
+});
 
-  it("leaves events, redemptions and the recorded past as they are", async () => {
-    const sandbox = await makeSandbox();
-    const { code } = await issueVoucher(servers.db, sandbox);
-    const order = { code, externalRef: `order-${code}` };
-    const redeemed = await sandbox.till.redeem(order);
-    const before = (await sandbox.till.events(code)).body.events;
-    await sandbox.till.advance(SECONDS_400_DAYS);
-    expect((await sandbox.till.events(code)).body.events).toEqual(before);
-    expect((await sandbox.till.redeem(order)).body).toEqual({ ...redeemed.body, alreadyConfirmed: true });
-  });
+it("POST /sandbox/advance leaves events, redemptions and the recorded past as they are", async () => {
+  const sandbox = await makeSandbox();
+  const { code } = await issueVoucher(servers.db, sandbox);
+  const order = { code, externalRef: `order-${code}` };
+  const redeemed = await sandbox.till.redeem(order);
+  const before = (await sandbox.till.events(code)).body.events;
+  await sandbox.till.advance(SECONDS_400_DAYS);
+  expect((await sandbox.till.events(code)).body.events).toEqual(before);
+  expect((await sandbox.till.redeem(order)).body).toEqual({ ...redeemed.body, alreadyConfirmed: true });
+});
 
-  it("moves both ends of a window: it opens, and later it closes", async () => {
-    const sandbox = await makeSandbox();
-    const user = newUser();
-    await makeMember(servers.db, sandbox.organizationId, user, "owner");
-    const client = await signedIn(api.url, issuer, user);
-    const hour = { opensAt: inSeconds(3_600), closesAt: inSeconds(7_200) };
-    await offerBatch(servers.db, sandbox, 1, { windows: { ...OPEN, claim: hour } });
-    const claim = async () => outcome(await client.claimProduct(sandbox.productId));
-    expect(await claim()).toBe("409 window_closed");
-    await sandbox.till.advance(3_601);
-    expect(await claim()).toBe("200");
-    const other = newUser();
-    await makeMember(servers.db, sandbox.organizationId, other, "owner");
-    await sandbox.till.advance(3_600);
-    expect(outcome(await (await signedIn(api.url, issuer, other)).claimProduct(sandbox.productId))).toBe(
-      "409 window_closed",
-    );
-    const { rows } = await servers.db.query(
-      "SELECT closes_at - opens_at AS length FROM batch_windows WHERE closes_at < now()",
-    );
-    expect(rows[0]?.length).toMatchObject({ hours: 1 });
-  });
+it("POST /sandbox/advance moves both ends of a window: it opens, and later it closes", async () => {
+  const sandbox = await makeSandbox();
+  const user = newUser();
+  await makeMember(servers.db, sandbox.organizationId, user, "owner");
+  const client = await signedIn(api.url, issuer, user);
+  const hour = { opensAt: inSeconds(3_600), closesAt: inSeconds(7_200) };
+  await offerBatch(servers.db, sandbox, 1, { windows: { ...OPEN, claim: hour } });
+  const claim = async () => outcome(await client.claimProduct(sandbox.productId));
+  expect(await claim()).toBe("409 window_closed");
+  await sandbox.till.advance(3_601);
+  expect(await claim()).toBe("200");
+  const other = newUser();
+  await makeMember(servers.db, sandbox.organizationId, other, "owner");
+  await sandbox.till.advance(3_600);
+  expect(outcome(await (await signedIn(api.url, issuer, other)).claimProduct(sandbox.productId))).toBe(
+    "409 window_closed",
+  );
+  const { rows } = await servers.db.query(
+    "SELECT closes_at - opens_at AS length FROM batch_windows WHERE closes_at < now()",
+  );
+  expect(rows[0]?.length).toMatchObject({ hours: 1 });
+});
 
-  it("moves nothing of any other organization, live or sandbox", async () => {
-    const [sandbox, neighbour] = [await makeSandbox(), await makeSandbox()];
-    const read = async () => {
-      const views = [];
-      for (const [till, code] of held) views.push((await till.lookUp(code)).body);
-      return views;
-    };
-    const held = [
-      [liveTill, (await issueVoucher(servers.db, live)).code],
-      [neighbour.till, (await issueVoucher(servers.db, neighbour)).code],
-    ] as const;
-    for (const [till, code] of held) await till.reserve(code);
-    const before = await read();
-    await sandbox.till.advance(SECONDS_400_DAYS);
-    await sweep(worker.ctx);
-    expect(await read()).toEqual(before);
-  });
+it("POST /sandbox/advance moves nothing of any other organization, live or sandbox", async () => {
+  const [sandbox, neighbour] = [await makeSandbox(), await makeSandbox()];
+  const read = async () => {
+    const views = [];
+    for (const [till, code] of held) views.push((await till.lookUp(code)).body);
+    return views;
+  };
+  const held = [
+    [liveTill, (await issueVoucher(servers.db, live)).code],
+    [neighbour.till, (await issueVoucher(servers.db, neighbour)).code],
+  ] as const;
+  for (const [till, code] of held) await till.reserve(code);
+  const before = await read();
+  await sandbox.till.advance(SECONDS_400_DAYS);
+  await sweep(worker.ctx);
+  expect(await read()).toEqual(before);
+});
 
-  it("writes one audit entry with the key and the result, in the transaction of the move", async () => {
-    const sandbox = await makeSandbox();
-    await issueVouchers(servers.db, sandbox, 2);
-    await sandbox.till.advance(86_500);
-    const { rows } = await servers.db.query(
-      "SELECT command, arguments, entity_type, after FROM audit_entries WHERE entity_id = $1 AND command = 'sandbox advance'",
-      [sandbox.organizationId],
-    );
-    expect(rows).toEqual([
-      {
-        command: "sandbox advance",
-        arguments: { seconds: 86_500, key: sandbox.keyId },
-        entity_type: "Organization",
-        after: { advancedSeconds: 86_500, reservationsEnded: 0, vouchersExpired: 2 },
-      },
-    ]);
-  });
+it("POST /sandbox/advance writes one audit entry with the key and the result, in the transaction of the move", async () => {
+  const sandbox = await makeSandbox();
+  await issueVouchers(servers.db, sandbox, 2);
+  await sandbox.till.advance(86_500);
+  const { rows } = await servers.db.query(
+    "SELECT command, arguments, entity_type, after FROM audit_entries WHERE entity_id = $1 AND command = 'sandbox advance'",
+    [sandbox.organizationId],
+  );
+  expect(rows).toEqual([
+    {
+      command: "sandbox advance",
+      arguments: { seconds: 86_500, key: sandbox.keyId },
+      entity_type: "Organization",
+      after: { advancedSeconds: 86_500, reservationsEnded: 0, vouchersExpired: 2 },
+    },
+  ]);
+});
 
-  it.each([
-    0,
-    -1,
-    1.5,
-    SECONDS_400_DAYS + 1,
-    "900",
-    null,
-    undefined,
-  ])("refuses %s seconds and moves nothing", async (seconds) => {
-    const sandbox = await makeSandbox();
-    const { code } = await issueVoucher(servers.db, sandbox);
-    const before = (await sandbox.till.lookUp(code)).body;
-    const { status, body } = await sandbox.till.advance(seconds);
-    const said = seconds === undefined ? "seconds is required" : "seconds must be a whole number from 1 to 34560000";
-    expect({ status, error: body.error }).toEqual({ status: 400, error: expect.stringContaining(said) });
-    expect((await sandbox.till.lookUp(code)).body).toEqual(before);
-  });
+it.each([
+  0,
+  -1,
+  1.5,
+  SECONDS_400_DAYS + 1,
+  "900",
+  null,
+  undefined,
+])("POST /sandbox/advance refuses %s seconds and moves nothing", async (seconds) => {
+  const sandbox = await makeSandbox();
+  const { code } = await issueVoucher(servers.db, sandbox);
+  const before = (await sandbox.till.lookUp(code)).body;
+  const { status, body } = await sandbox.till.advance(seconds);
+  const said = seconds === undefined ? "seconds is required" : "seconds must be a whole number from 1 to 34560000";
+  expect({ status, error: body.error }).toEqual({ status: 400, error: expect.stringContaining(said) });
+  expect((await sandbox.till.lookUp(code)).body).toEqual(before);
+});
 
-  it("refuses a live key with 403 sandbox_only before it looks at the body, and moves nothing", async () => {
-    const { code } = await issueVoucher(servers.db, live);
-    await liveTill.reserve(code);
-    const before = (await liveTill.lookUp(code)).body;
-    for (const seconds of [900, "nonsense"]) expect(outcome(await liveTill.advance(seconds))).toBe("403 sandbox_only");
-    expect((await liveTill.lookUp(code)).body).toEqual(before);
-  });
+it("POST /sandbox/advance refuses a live key with 403 sandbox_only before it looks at the body, and moves nothing", async () => {
+  const { code } = await issueVoucher(servers.db, live);
+  await liveTill.reserve(code);
+  const before = (await liveTill.lookUp(code)).body;
+  for (const seconds of [900, "nonsense"]) expect(outcome(await liveTill.advance(seconds))).toBe("403 sandbox_only");
+  expect((await liveTill.lookUp(code)).body).toEqual(before);
+});
 
-  it("refuses a sandbox with more than 10 000 live reservations with a sentence, and moves nothing", async () => {
-    const sandbox = await makeSandbox();
-    await issueVouchers(servers.db, sandbox, 10_001);
-    await servers.db.query(
-      `WITH v AS MATERIALIZED (SELECT id, organization_id FROM vouchers WHERE organization_id = $1)
+it("POST /sandbox/advance refuses a sandbox with more than 10 000 live reservations with a sentence, and moves nothing", async () => {
+  const sandbox = await makeSandbox();
+  await issueVouchers(servers.db, sandbox, 10_001);
+  await servers.db.query(
+    `WITH v AS MATERIALIZED (SELECT id, organization_id FROM vouchers WHERE organization_id = $1)
        INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
        SELECT now(), now() + interval '15 minutes', 'rsv_many_' || id, id, organization_id, 'key_x', 'Live', 'none' FROM v`,
-      [sandbox.organizationId],
-    );
-    const { status, body } = await sandbox.till.advance(900);
-    expect({ status, error: body.error }).toEqual({
-      status: 400,
-      error: "This sandbox has more than 10,000 live reservations. Release some of them first.",
-    });
-    const { rows } = await servers.db.query(
-      "SELECT count(*)::int AS live FROM reservations WHERE organization_id = $1 AND state = 'Live' AND expires_at > now()",
-      [sandbox.organizationId],
-    );
-    expect(rows).toEqual([{ live: 10_001 }]);
+    [sandbox.organizationId],
+  );
+  const { status, body } = await sandbox.till.advance(900);
+  expect({ status, error: body.error }).toEqual({
+    status: 400,
+    error: "This sandbox has more than 10,000 live reservations. Release some of them first.",
   });
+  const { rows } = await servers.db.query(
+    "SELECT count(*)::int AS live FROM reservations WHERE organization_id = $1 AND state = 'Live' AND expires_at > now()",
+    [sandbox.organizationId],
+  );
+  expect(rows).toEqual([{ live: 10_001 }]);
 });
 
 describe("the database", () => {
   const advance = (organizationId: string, seconds: number | null) =>
     servers.db.query("SELECT * FROM advance_sandbox($1, $2, 'key_x', 'me', 'here')", [organizationId, seconds]);
 
-  it("refuses to advance a live organization or one that does not exist, and a bad number of seconds", async () => {
+  it("the database refuses to advance a live organization or one that does not exist, and a bad number of seconds", async () => {
     const { organizationId } = await makeSandbox();
     for (const [id, seconds] of [
       [live.organizationId, 900],
@@ -410,7 +404,7 @@ describe("the database", () => {
     }
   });
 
-  it("lets only a sandbox move the end of an open contract, only to an earlier time, and with no other change", async () => {
+  it("the database lets only a sandbox move the end of an open contract, only to an earlier time, and with no other change", async () => {
     const sandbox = await makeSandbox();
     const ends = inSeconds(3_600);
     const [ofSandbox, ofLive] = [

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { foundVoucher, voucherHistory } from "../../src/contract/voucher-history.ts";
 import { findVouchers, type VoucherQuery } from "../../src/services/admin/find-vouchers.ts";
 import { readVoucherHistory } from "../../src/services/admin/read-voucher-history.ts";
@@ -14,116 +14,112 @@ const find = async (query: VoucherQuery, organizationId: string | null = null) =
 const history = (idCodeOrTicket: string, organizationId: string | null = null) =>
   readVoucherHistory(api.ctx, idCodeOrTicket, organizationId);
 
-describe("findVouchers", () => {
-  it("finds a redeemed voucher by each identifier, in all organizations or its own, but not in another one", async () => {
-    const [voucher] = await issueVouchers(servers.db, one, 3);
-    if (voucher === undefined) throw new Error("no voucher was issued");
-    const { ticket } = (await till.reserve(voucher.code)).body;
-    const { redeemCode } = (await till.redeem({ code: ticket, externalRef: "order-find" })).body;
-    const [found] = await find({ by: "id", value: voucher.id });
-    expect(foundVoucher.parse(found)).toStrictEqual(found);
-    expect(found).toMatchObject({
-      id: voucher.id,
-      code: voucher.code,
-      serial: 1,
-      organizationId: one.organizationId,
-      status: "Redeemed",
-      externalRef: "order-find",
-      redeemCode,
-      redeemedAt: expect.any(String),
-    });
-    const queries: VoucherQuery[] = [
-      { by: "id", value: voucher.id },
-      { by: "code", value: voucher.code.toLowerCase().replaceAll("-", " ") },
-      { by: "ticket", value: ticket },
-      { by: "externalRef", value: " order-find " },
-      { by: "redeemCode", value: redeemCode.toLowerCase().replaceAll("-", "") },
-      { by: "serial", batchId: found?.batchId ?? "", serial: 1 },
-    ];
-    for (const query of queries) {
-      expect(await find(query), query.by).toEqual([found]);
-      expect(await find(query, one.organizationId), query.by).toEqual([found]);
-      expect(await find(query, other.organizationId), query.by).toEqual([]);
-    }
+it("findVouchers finds a redeemed voucher by each identifier, in all organizations or its own, but not in another one", async () => {
+  const [voucher] = await issueVouchers(servers.db, one, 3);
+  if (voucher === undefined) throw new Error("no voucher was issued");
+  const { ticket } = (await till.reserve(voucher.code)).body;
+  const { redeemCode } = (await till.redeem({ code: ticket, externalRef: "order-find" })).body;
+  const [found] = await find({ by: "id", value: voucher.id });
+  expect(foundVoucher.parse(found)).toStrictEqual(found);
+  expect(found).toMatchObject({
+    id: voucher.id,
+    code: voucher.code,
+    serial: 1,
+    organizationId: one.organizationId,
+    status: "Redeemed",
+    externalRef: "order-find",
+    redeemCode,
+    redeemedAt: expect.any(String),
   });
-
-  it("finds the vouchers of all organizations that use the same code, or only that of a given organization", async () => {
-    const owners = [one, other];
-    for (const owner of owners) await issueVouchers(servers.db, owner, 1, { codes: [SHARED_CODE] });
-    const found = await find({ by: "code", value: SHARED_CODE });
-    expect(found.map((voucher) => voucher.organizationId).sort()).toEqual(owners.map((o) => o.organizationId).sort());
-    expect(await find({ by: "code", value: SHARED_CODE }, other.organizationId)).toEqual([
-      expect.objectContaining({ organizationId: other.organizationId, status: "Active", externalRef: null }),
-    ]);
-    await expect(history(SHARED_CODE)).rejects.toThrow(/Several organizations.*org_/);
-    expect((await history(SHARED_CODE, other.organizationId)).voucher.organizationId).toBe(other.organizationId);
-  });
-
-  it("shows a voucher past its validUntil as Expired", async () => {
-    const { id } = await issueVoucher(servers.db, one, { validUntil: new Date(Date.now() - 1_000) });
-    expect(await find({ by: "id", value: id })).toEqual([expect.objectContaining({ status: "Expired" })]);
-  });
-
-  it("finds nothing by malformed identifiers", async () => {
-    const values = ["", "\0", "vch_\0", "é", "%", "rsv_x", "x".repeat(1_000)];
-    for (const by of ["id", "code", "ticket", "externalRef", "redeemCode"] as const) {
-      for (const value of values) expect(await find({ by, value }), `${by} ${JSON.stringify(value)}`).toEqual([]);
-    }
-  });
+  const queries: VoucherQuery[] = [
+    { by: "id", value: voucher.id },
+    { by: "code", value: voucher.code.toLowerCase().replaceAll("-", " ") },
+    { by: "ticket", value: ticket },
+    { by: "externalRef", value: " order-find " },
+    { by: "redeemCode", value: redeemCode.toLowerCase().replaceAll("-", "") },
+    { by: "serial", batchId: found?.batchId ?? "", serial: 1 },
+  ];
+  for (const query of queries) {
+    expect(await find(query), query.by).toEqual([found]);
+    expect(await find(query, one.organizationId), query.by).toEqual([found]);
+    expect(await find(query, other.organizationId), query.by).toEqual([]);
+  }
 });
 
-describe("readVoucherHistory", () => {
-  it("returns each reservation with its key and end, each event with its seal state, and the redemption with its reference", async () => {
-    const voucher = await issueVoucher(servers.db, one);
-    const first = (await till.reserve(voucher.code)).body;
-    await till.release(first.ticket, "basket emptied");
-    const second = (await till.reserve(voucher.code)).body;
-    // The second reservation has expired, but no process has recorded that.
-    await servers.db.query(
-      "UPDATE reservations SET started_at = now() - interval '2 minutes', expires_at = date_trunc('second', now()) - interval '1 minute' WHERE ticket = $1",
-      [second.ticket],
-    );
-    const unrecorded = await history(voucher.id);
-    expect(unrecorded.reservations.find(({ ticket }) => ticket === second.ticket)).toMatchObject({
-      state: "Expired",
-      endedAt: unrecorded.reservations.find(({ ticket }) => ticket === second.ticket)?.expiresAt,
-    });
-    const third = (await till.reserve(voucher.code)).body;
-    const redeemed = await till.redeem({ code: voucher.code, externalRef: "order-life" });
-    expect(redeemed.status).toBe(200);
+it("findVouchers finds the vouchers of all organizations that use the same code, or only that of a given organization", async () => {
+  const owners = [one, other];
+  for (const owner of owners) await issueVouchers(servers.db, owner, 1, { codes: [SHARED_CODE] });
+  const found = await find({ by: "code", value: SHARED_CODE });
+  expect(found.map((voucher) => voucher.organizationId).sort()).toEqual(owners.map((o) => o.organizationId).sort());
+  expect(await find({ by: "code", value: SHARED_CODE }, other.organizationId)).toEqual([
+    expect.objectContaining({ organizationId: other.organizationId, status: "Active", externalRef: null }),
+  ]);
+  await expect(history(SHARED_CODE)).rejects.toThrow(/Several organizations.*org_/);
+  expect((await history(SHARED_CODE, other.organizationId)).voucher.organizationId).toBe(other.organizationId);
+});
 
-    const complete = await history(voucher.code);
-    expect(voucherHistory.parse(complete)).toStrictEqual(complete);
-    expect(complete.voucher).toMatchObject({ id: voucher.id, status: "Redeemed", verifyUrl: redeemed.body.verifyUrl });
-    expect(complete.events.map((event) => [event.sequence, event.eventType, event.sealStatus])).toEqual([
-      [1, "voucher.instance.issued", "Sealed"],
-      [2, "voucher.instance.redeemed", "Sealed"],
-    ]);
-    expect(complete.reservations.map(({ ticket, state, endReason }) => [ticket, state, endReason])).toEqual([
-      [second.ticket, "Expired", null],
-      [first.ticket, "Released", "basket emptied"],
-      [third.ticket, "Consumed", null],
-    ]);
-    expect(new Set(complete.reservations.map((reservation) => reservation.keyId))).toEqual(new Set([keys.till.id]));
-    expect(complete.redemption).toMatchObject({
-      externalRef: "order-life",
-      redeemCode: redeemed.body.redeemCode,
-      redeemedAt: complete.voucher.redeemedAt,
-      keyId: keys.till.id,
-      ticket: third.ticket,
-    });
-    for (const name of [voucher.id, third.ticket, first.ticket]) expect(await history(name)).toEqual(complete);
-  });
+it("findVouchers shows a voucher past its validUntil as Expired", async () => {
+  const { id } = await issueVoucher(servers.db, one, { validUntil: new Date(Date.now() - 1_000) });
+  expect(await find({ by: "id", value: id })).toEqual([expect.objectContaining({ status: "Expired" })]);
+});
 
-  it("fails with voucher_not_found for an unknown id, code or ticket, and for a voucher of another organization", async () => {
-    const { id } = await issueVoucher(servers.db, one);
-    for (const [name, organizationId] of [
-      ["vch_unknown", null],
-      ["7Q4K-9MZX-2HTB-W8RC", null],
-      ["rsv_unknown", null],
-      [id, other.organizationId],
-    ] as const) {
-      await expect(history(name, organizationId)).rejects.toMatchObject({ code: "voucher_not_found" });
-    }
+it("findVouchers finds nothing by malformed identifiers", async () => {
+  const values = ["", "\0", "vch_\0", "é", "%", "rsv_x", "x".repeat(1_000)];
+  for (const by of ["id", "code", "ticket", "externalRef", "redeemCode"] as const) {
+    for (const value of values) expect(await find({ by, value }), `${by} ${JSON.stringify(value)}`).toEqual([]);
+  }
+});
+
+it("readVoucherHistory returns each reservation with its key and end, each event with its seal state, and the redemption with its reference", async () => {
+  const voucher = await issueVoucher(servers.db, one);
+  const first = (await till.reserve(voucher.code)).body;
+  await till.release(first.ticket, "basket emptied");
+  const second = (await till.reserve(voucher.code)).body;
+  // The second reservation has expired, but no process has recorded that.
+  await servers.db.query(
+    "UPDATE reservations SET started_at = now() - interval '2 minutes', expires_at = date_trunc('second', now()) - interval '1 minute' WHERE ticket = $1",
+    [second.ticket],
+  );
+  const unrecorded = await history(voucher.id);
+  expect(unrecorded.reservations.find(({ ticket }) => ticket === second.ticket)).toMatchObject({
+    state: "Expired",
+    endedAt: unrecorded.reservations.find(({ ticket }) => ticket === second.ticket)?.expiresAt,
   });
+  const third = (await till.reserve(voucher.code)).body;
+  const redeemed = await till.redeem({ code: voucher.code, externalRef: "order-life" });
+  expect(redeemed.status).toBe(200);
+
+  const complete = await history(voucher.code);
+  expect(voucherHistory.parse(complete)).toStrictEqual(complete);
+  expect(complete.voucher).toMatchObject({ id: voucher.id, status: "Redeemed", verifyUrl: redeemed.body.verifyUrl });
+  expect(complete.events.map((event) => [event.sequence, event.eventType, event.sealStatus])).toEqual([
+    [1, "voucher.instance.issued", "Sealed"],
+    [2, "voucher.instance.redeemed", "Sealed"],
+  ]);
+  expect(complete.reservations.map(({ ticket, state, endReason }) => [ticket, state, endReason])).toEqual([
+    [second.ticket, "Expired", null],
+    [first.ticket, "Released", "basket emptied"],
+    [third.ticket, "Consumed", null],
+  ]);
+  expect(new Set(complete.reservations.map((reservation) => reservation.keyId))).toEqual(new Set([keys.till.id]));
+  expect(complete.redemption).toMatchObject({
+    externalRef: "order-life",
+    redeemCode: redeemed.body.redeemCode,
+    redeemedAt: complete.voucher.redeemedAt,
+    keyId: keys.till.id,
+    ticket: third.ticket,
+  });
+  for (const name of [voucher.id, third.ticket, first.ticket]) expect(await history(name)).toEqual(complete);
+});
+
+it("readVoucherHistory fails with voucher_not_found for an unknown id, code or ticket, and for a voucher of another organization", async () => {
+  const { id } = await issueVoucher(servers.db, one);
+  for (const [name, organizationId] of [
+    ["vch_unknown", null],
+    ["7Q4K-9MZX-2HTB-W8RC", null],
+    ["rsv_unknown", null],
+    [id, other.organizationId],
+  ] as const) {
+    await expect(history(name, organizationId)).rejects.toMatchObject({ code: "voucher_not_found" });
+  }
 });

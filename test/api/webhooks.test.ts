@@ -42,7 +42,7 @@ async function create(
 }
 
 describe("endpoints", () => {
-  it("show their secret only when they are created, and can be listed and read", async () => {
+  it("endpoints show their secret only when they are created, and can be listed and read", async () => {
     const { secret, ...created } = await create({ description: "shop", eventTypes: ["voucher.instance.voided"] });
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     expect(created).toMatchObject({
@@ -65,7 +65,7 @@ describe("endpoints", () => {
     expect(rows[0].row).not.toContain(secret.slice("whsec_".length));
   });
 
-  it("change only in the fields that a request contains", async () => {
+  it("endpoints change only in the fields that a request contains", async () => {
     const { id } = await create({ description: "shop" });
     const changed = await call("PATCH", `/${id}`, { eventTypes: ["reservation.expired"], enabled: false });
     expect(changed.body).toMatchObject({
@@ -85,7 +85,7 @@ describe("endpoints", () => {
     });
   });
 
-  it("do not exist for any call after their deletion", async () => {
+  it("endpoints do not exist for any call after their deletion", async () => {
     const { id } = await create();
     expect(await call("DELETE", `/${id}`)).toEqual({ status: 200, body: { id, deleted: true } });
     for (const [method, path, body] of [
@@ -125,51 +125,49 @@ describe("endpoints", () => {
   });
 });
 
-describe("access", () => {
-  it("requires the scope voucher.webhook", async () => {
-    const other = await makeKey(servers.db, organizationId);
-    const routes = ENDPOINTS.filter(({ path }) => path.startsWith("/partner/webhooks"));
-    expect(routes).toHaveLength(9);
-    for (const { method, path } of routes) {
-      const answer = await call(method.toUpperCase(), path.slice("/partner/webhooks".length), undefined, other.key);
-      expect(answer, `${method} ${path}`).toMatchObject({ status: 401, body: { code: "missing_scope" } });
-    }
-  });
+it("access requires the scope voucher.webhook", async () => {
+  const other = await makeKey(servers.db, organizationId);
+  const routes = ENDPOINTS.filter(({ path }) => path.startsWith("/partner/webhooks"));
+  expect(routes).toHaveLength(9);
+  for (const { method, path } of routes) {
+    const answer = await call(method.toUpperCase(), path.slice("/partner/webhooks".length), undefined, other.key);
+    expect(answer, `${method} ${path}`).toMatchObject({ status: 401, body: { code: "missing_scope" } });
+  }
+});
 
-  it("gives the same response for an endpoint of another organization as for an unknown one", async () => {
-    const { id } = await create();
-    const stranger = await makeKey(servers.db, (await makePartner(servers.db)).organizationId, {
-      scopes: ["voucher.webhook"],
-    });
-    for (const [method, path, body] of [
-      ["GET", ""],
-      ["PATCH", "", { enabled: false }],
-      ["DELETE", ""],
-      ["POST", "/rotate"],
-      ["POST", "/test"],
-      ["GET", "/deliveries"],
-      ["POST", "/replay", { eventIds: ["vch_1-1"] }],
-    ] as const) {
-      const [foreign, unknown] = [
-        await call(method, `/${id}${path}`, body, stranger.key),
-        await call(method, `/${newId("whk")}${path}`, body, stranger.key),
-      ];
-      expect(foreign).toMatchObject({ status: 404, body: { code: "webhook_not_found" } });
-      expect({ ...foreign.body, requestId: "" }).toEqual({ ...unknown.body, requestId: "" });
-    }
-    expect((await call("GET", `/${id}`)).body.enabled).toBe(true);
+it("access gives the same response for an endpoint of another organization as for an unknown one", async () => {
+  const { id } = await create();
+  const stranger = await makeKey(servers.db, (await makePartner(servers.db)).organizationId, {
+    scopes: ["voucher.webhook"],
   });
+  for (const [method, path, body] of [
+    ["GET", ""],
+    ["PATCH", "", { enabled: false }],
+    ["DELETE", ""],
+    ["POST", "/rotate"],
+    ["POST", "/test"],
+    ["GET", "/deliveries"],
+    ["POST", "/replay", { eventIds: ["vch_1-1"] }],
+  ] as const) {
+    const [foreign, unknown] = [
+      await call(method, `/${id}${path}`, body, stranger.key),
+      await call(method, `/${newId("whk")}${path}`, body, stranger.key),
+    ];
+    expect(foreign).toMatchObject({ status: 404, body: { code: "webhook_not_found" } });
+    expect({ ...foreign.body, requestId: "" }).toEqual({ ...unknown.body, requestId: "" });
+  }
+  expect((await call("GET", `/${id}`)).body.enabled).toBe(true);
+});
 
-  it("is refused with webhooks_off when the deployment has no WEBHOOK_SECRET", async () => {
-    const off = await service.startApi({ WEBHOOK_SECRET: "" });
-    for (const [method, path, body] of [
-      ["GET", ""],
-      ["POST", "", { url: URL_OK }],
-      ["POST", "/whk_1/rotate"],
-    ] as const) {
-      expect(await call(method, path, body, key, off)).toMatchObject({ status: 404, body: { code: "webhooks_off" } });
-    }
-  });
+it("access is refused with webhooks_off when the deployment has no WEBHOOK_SECRET", async () => {
+  const off = await service.startApi({ WEBHOOK_SECRET: "" });
+  for (const [method, path, body] of [
+    ["GET", ""],
+    ["POST", "", { url: URL_OK }],
+    ["POST", "/whk_1/rotate"],
+  ] as const) {
+    expect(await call(method, path, body, key, off)).toMatchObject({ status: 404, body: { code: "webhooks_off" } });
+  }
 });
 
 describe("bad input", () => {
@@ -319,29 +317,27 @@ describe("secrets", () => {
   });
 });
 
-describe("a test of an endpoint", () => {
-  it("sends a signed request and returns the outcome, and never connects to loopback", async () => {
-    const receiver = await startPartnerServer();
-    servers.onClose(() => receiver.close());
-    const local = await service.startApi({ WEBHOOK_SECRET: SECRET, WEBHOOK_ALLOW_PRIVATE: "true" });
-    const { id } = await create({ url: receiver.url }, local);
-    const tested = await call("POST", `/${id}/test`, undefined, key, local);
-    expect(tested).toEqual({
-      status: 200,
-      body: { delivered: true, status: 204, failure: null, durationMs: expect.any(Number) },
-    });
-    expect(JSON.parse(receiver.received[0]?.body ?? "")).toEqual({
-      type: "webhook.test",
-      timestamp: expect.stringMatching(/Z$/),
-      data: { webhookId: id },
-    });
-    const sandbox = await makePartner(servers.db, { sandbox: true });
-    const test = await makeKey(servers.db, sandbox.organizationId, { scopes: ["voucher.webhook"] });
-    const { id: ofSandbox } = (await call("POST", "", { url: receiver.url }, test.key, local)).body;
-    await call("POST", `/${ofSandbox}/test`, undefined, test.key, local);
-    expect(JSON.parse(receiver.received[1]?.body ?? "").data).toEqual({ webhookId: ofSandbox, sandbox: true });
-    // The shared API must not connect to loopback, even if the stored address is there.
-    expect((await call("POST", `/${id}/test`)).body).toMatchObject({ delivered: false, failure: "refused_address" });
-    expect(receiver.received).toHaveLength(2);
+it("a test of an endpoint sends a signed request and returns the outcome, and never connects to loopback", async () => {
+  const receiver = await startPartnerServer();
+  servers.onClose(() => receiver.close());
+  const local = await service.startApi({ WEBHOOK_SECRET: SECRET, WEBHOOK_ALLOW_PRIVATE: "true" });
+  const { id } = await create({ url: receiver.url }, local);
+  const tested = await call("POST", `/${id}/test`, undefined, key, local);
+  expect(tested).toEqual({
+    status: 200,
+    body: { delivered: true, status: 204, failure: null, durationMs: expect.any(Number) },
   });
+  expect(JSON.parse(receiver.received[0]?.body ?? "")).toEqual({
+    type: "webhook.test",
+    timestamp: expect.stringMatching(/Z$/),
+    data: { webhookId: id },
+  });
+  const sandbox = await makePartner(servers.db, { sandbox: true });
+  const test = await makeKey(servers.db, sandbox.organizationId, { scopes: ["voucher.webhook"] });
+  const { id: ofSandbox } = (await call("POST", "", { url: receiver.url }, test.key, local)).body;
+  await call("POST", `/${ofSandbox}/test`, undefined, test.key, local);
+  expect(JSON.parse(receiver.received[1]?.body ?? "").data).toEqual({ webhookId: ofSandbox, sandbox: true });
+  // The shared API must not connect to loopback, even if the stored address is there.
+  expect((await call("POST", `/${id}/test`)).body).toMatchObject({ delivered: false, failure: "refused_address" });
+  expect(receiver.received).toHaveLength(2);
 });

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, expect, it } from "vitest";
 import { startNode } from "../support/child-process.ts";
 import type { Case } from "./cases.ts";
 import { DROPS } from "./drop.ts";
@@ -84,70 +84,68 @@ it("a turn whose supply is used up does not count, and is repeated with twice th
   }
 });
 
-describe("npm run bench", () => {
-  it(
-    "measures every contender, including another working copy, and prints one table per case",
-    async () => {
-      const cells = await measure("--cases", "redeem,checkout,claim", "--against", ROOT);
-      const own = [SERVICE, "the service in --against, 1 API + 1 worker"];
-      const a = "(a) one transaction per request, 2 processes";
-      const d = "(d) group commit in the API, 1 process";
-      const all = [...own, a, "(c) Express, a constant, nothing else", d];
-      expect(cells.map(([first]) => first)).toEqual([
-        ...["Redeem by code, 4 connections", ...all],
-        ...["Checkout: look up, reserve, redeem by ticket, 4 connections", ...own, a, d],
-        ...["Claim, 4 connections", ...own],
-      ]);
-      for (const [, rate] of cells.filter(([first]) => !first?.includes("connections"))) {
-        expect(Number(rate)).toBeGreaterThan(0);
-      }
-    },
-    TIMEOUT_MS,
-  );
-
-  it(
-    "plays a drop, in which everyone is told at once what they got",
-    async () => {
-      const [[title] = [], [service, ...results] = []] = await measure(
-        ...["--cases", "drop-3000", "--contenders", "service"],
-      );
-      expect([title, service]).toEqual([DROPS["drop-3000"].title, SERVICE]);
-      expect(results.slice(0, 3)).toEqual(["300", "2700", "0"]);
-    },
-    TIMEOUT_MS,
-  );
-
-  it("stops its servers and exits with the error when an answer cannot be read", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "voucher-bench-test-"));
-    chmodSync(folder, 0o755);
-    try {
-      // A working copy whose API answers every request with 200 and no JSON.
-      const copy = join(folder, "copy");
-      mkdirSync(join(copy, "src"), { recursive: true });
-      for (const path of ["node_modules", "workers", "src/cli"]) symlinkSync(join(ROOT, path), join(copy, path));
-      writeFileSync(
-        join(copy, "src/main.ts"),
-        `import { createServer } from "node:http";
-         createServer((_, response) => response.end("nonsense")).listen(process.env.PORT, "127.0.0.1");`,
-      );
-      const temporary = join(folder, "temporary");
-      mkdirSync(temporary);
-      const args = ["--cases", "checkout", "--contenders", "c", "--against", copy];
-      const { exitCode, stderr } = await runBench([...SHORT, ...args], { TMPDIR: temporary });
-      expect(exitCode, stderr).toBe(1);
-      expect(stderr).toContain("is not valid JSON");
-      expect(readdirSync(temporary)).toEqual([]);
-      const running = spawnSync("ps", ["-eo", "args"], { encoding: "utf8" }).stdout;
-      expect(running.split("\n").filter((args) => args.includes(temporary))).toEqual([]);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
+it(
+  "npm run bench measures every contender, including another working copy, and prints one table per case",
+  async () => {
+    const cells = await measure("--cases", "redeem,checkout,claim", "--against", ROOT);
+    const own = [SERVICE, "the service in --against, 1 API + 1 worker"];
+    const a = "(a) one transaction per request, 2 processes";
+    const d = "(d) group commit in the API, 1 process";
+    const all = [...own, a, "(c) Express, a constant, nothing else", d];
+    expect(cells.map(([first]) => first)).toEqual([
+      ...["Redeem by code, 4 connections", ...all],
+      ...["Checkout: look up, reserve, redeem by ticket, 4 connections", ...own, a, d],
+      ...["Claim, 4 connections", ...own],
+    ]);
+    for (const [, rate] of cells.filter(([first]) => !first?.includes("connections"))) {
+      expect(Number(rate)).toBeGreaterThan(0);
     }
-  });
+  },
+  TIMEOUT_MS,
+);
 
-  it("prints its usage for an invalid command line", async () => {
-    const { exitCode, stderr } = await runBench(["--cases", "nonsense"]);
-    expect(exitCode).toBe(2);
-    expect(stderr).toContain("There is no nonsense");
-    expect(stderr).toContain("Usage: npm run bench");
-  });
+it(
+  "npm run bench plays a drop, in which everyone is told at once what they got",
+  async () => {
+    const [[title] = [], [service, ...results] = []] = await measure(
+      ...["--cases", "drop-3000", "--contenders", "service"],
+    );
+    expect([title, service]).toEqual([DROPS["drop-3000"].title, SERVICE]);
+    expect(results.slice(0, 3)).toEqual(["300", "2700", "0"]);
+  },
+  TIMEOUT_MS,
+);
+
+it("npm run bench stops its servers and exits with the error when an answer cannot be read", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "voucher-bench-test-"));
+  chmodSync(folder, 0o755);
+  try {
+    // A working copy whose API answers every request with 200 and no JSON.
+    const copy = join(folder, "copy");
+    mkdirSync(join(copy, "src"), { recursive: true });
+    for (const path of ["node_modules", "workers", "src/cli"]) symlinkSync(join(ROOT, path), join(copy, path));
+    writeFileSync(
+      join(copy, "src/main.ts"),
+      `import { createServer } from "node:http";
+         createServer((_, response) => response.end("nonsense")).listen(process.env.PORT, "127.0.0.1");`,
+    );
+    const temporary = join(folder, "temporary");
+    mkdirSync(temporary);
+    const args = ["--cases", "checkout", "--contenders", "c", "--against", copy];
+    const { exitCode, stderr } = await runBench([...SHORT, ...args], { TMPDIR: temporary });
+    expect(exitCode, stderr).toBe(1);
+    expect(stderr).toContain("is not valid JSON");
+    expect(readdirSync(temporary)).toEqual([]);
+    const running = spawnSync("ps", ["-eo", "args"], { encoding: "utf8" }).stdout;
+    expect(running.split("\n").filter((args) => args.includes(temporary))).toEqual([]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+it("npm run bench prints its usage for an invalid command line", async () => {
+  const { exitCode, stderr } = await runBench(["--cases", "nonsense"]);
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain("There is no nonsense");
+  expect(stderr).toContain("Usage: npm run bench");
 });

@@ -5,11 +5,11 @@ const first = { subject: "voucher 1", receipt: "code 1" };
 const second = { subject: "voucher 2", receipt: "code 2" };
 
 describe("answers of a benchmark and its database", () => {
-  it("agree when each answer is stored once", () => {
+  it("answers of a benchmark and its database agree when each answer is stored once", () => {
     expect(findContradiction([first, second], [second, first])).toBeNull();
   });
 
-  it("agree when the client stopped before it read the last answer", () => {
+  it("answers of a benchmark and its database agree when the client stopped before it read the last answer", () => {
     expect(findContradiction([first], [first, second])).toBeNull();
   });
 

@@ -4,7 +4,7 @@ import { until } from "../support/until.ts";
 import { CAN_READ_USAGE, readCpuMicros, withChildren } from "./process-usage.ts";
 
 describe.runIf(CAN_READ_USAGE)("process usage", () => {
-  it("counts the CPU time of one process only", () => {
+  it("process usage counts the CPU time of one process only", () => {
     const before = readCpuMicros([process.pid]);
     const own = process.cpuUsage();
     while (process.cpuUsage(own).user + process.cpuUsage(own).system < 300_000);
@@ -13,7 +13,7 @@ describe.runIf(CAN_READ_USAGE)("process usage", () => {
     expect(spent).toBeLessThan(600_000);
   });
 
-  it("finds the children of a process", async () => {
+  it("process usage finds the children of a process", async () => {
     const child = spawn("sleep", ["60"]);
     try {
       await until(() => withChildren(process.pid).includes(child.pid as number));
@@ -24,7 +24,7 @@ describe.runIf(CAN_READ_USAGE)("process usage", () => {
     }
   });
 
-  it("is zero for an ended process", () => {
+  it("process usage is zero for an ended process", () => {
     expect(readCpuMicros([2 ** 22 + 1])).toBe(0);
   });
 });

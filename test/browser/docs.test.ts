@@ -85,7 +85,7 @@ describe("the reference page", () => {
     await close();
   });
 
-  it("looks up a voucher with a partner's key and does not store the key", async () => {
+  it("the reference page looks up a voucher with a partner's key and does not store the key", async () => {
     const partner = await makePartner(servers.db);
     const { code } = await issueVoucher(servers.db, partner);
     const { key } = await makeKey(servers.db, partner.organizationId);
@@ -103,7 +103,7 @@ describe("the reference page", () => {
     await close();
   });
 
-  it("buys with a user's token and the example body", async () => {
+  it("the reference page buys with a user's token and the example body", async () => {
     const offer = await makeOffer(servers.db, 1);
     const { page, complaints, close } = await openPage(browser);
     await openReference(page);
@@ -116,7 +116,7 @@ describe("the reference page", () => {
     await close();
   });
 
-  it("shows where requests go when opened at an address other than BASE_URL", async () => {
+  it("the reference page shows where requests go when opened at an address other than BASE_URL", async () => {
     const { page, close } = await openPage(browser);
     await openReference(page, `${api.url.replace("127.0.0.1", "localhost")}/docs`);
     expect(await page.locator("#elsewhere").innerText()).toContain(api.url);
@@ -125,7 +125,7 @@ describe("the reference page", () => {
     await close();
   });
 
-  it("links to the OpenAPI document without JavaScript", async () => {
+  it("the reference page links to the OpenAPI document without JavaScript", async () => {
     const { page, close } = await openPage(browser, { javaScriptEnabled: false });
     await page.goto(`${api.url}/docs`);
     await page.getByRole("link", { name: "openapi.json" }).click();

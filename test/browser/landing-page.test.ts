@@ -23,49 +23,47 @@ afterAll(async () => {
   await servers.close();
 });
 
-describe("the field that checks a voucher", () => {
-  it.each(LOOKS)("names the problem of a wrong text at the field, and passes axe on a %s", async (look, options) => {
-    const { page, complaints, close } = await openPage(browser, options);
-    await page.goto(`${api.url}/check?voucher=${encodeURIComponent("7Q4K-9MZX-2HTB-W8RC")}`);
-    const field = page.getByLabel("Verify link or voucher id");
-    expect(await field.inputValue()).toBe("7Q4K-9MZX-2HTB-W8RC");
-    expect(await field.getAttribute("aria-invalid")).toBe("true");
-    expect(await page.getByRole("alert").innerText()).toContain("A voucher's code cannot be checked here");
-    expect(await findAxeViolations(page)).toEqual([]);
-    expect(await measureOverflow(page)).toBe(0);
-    await photograph(page, `check, ${look}`);
-    // The console reports the status 400.
-    expect(complaints.filter((complaint) => !complaint.includes("400"))).toEqual([]);
-    await close();
-  });
+it.each(
+  LOOKS,
+)("the field that checks a voucher names the problem of a wrong text at the field, and passes axe on a %s", async (look, options) => {
+  const { page, complaints, close } = await openPage(browser, options);
+  await page.goto(`${api.url}/check?voucher=${encodeURIComponent("7Q4K-9MZX-2HTB-W8RC")}`);
+  const field = page.getByLabel("Verify link or voucher id");
+  expect(await field.inputValue()).toBe("7Q4K-9MZX-2HTB-W8RC");
+  expect(await field.getAttribute("aria-invalid")).toBe("true");
+  expect(await page.getByRole("alert").innerText()).toContain("A voucher's code cannot be checked here");
+  expect(await findAxeViolations(page)).toEqual([]);
+  expect(await measureOverflow(page)).toBe(0);
+  await photograph(page, `check, ${look}`);
+  // The console reports the status 400.
+  expect(complaints.filter((complaint) => !complaint.includes("400"))).toEqual([]);
+  await close();
 });
 
-describe("an unknown address", () => {
-  it.each(LOOKS)("is a page that leads to the start page and passes axe on a %s", async (look, options) => {
-    const { page, close } = await openPage(browser, options);
-    expect((await page.goto(`${api.url}/nowhere`))?.status()).toBe(404);
-    expect(await findAxeViolations(page)).toEqual([]);
-    expect(await measureOverflow(page)).toBe(0);
-    await photograph(page, `unknown address, ${look}`);
-    await page.getByRole("link", { name: "Go to the start page" }).click();
-    await page.waitForURL(`${api.url}/`);
-    await close();
-  });
+it.each(
+  LOOKS,
+)("an unknown address is a page that leads to the start page and passes axe on a %s", async (look, options) => {
+  const { page, close } = await openPage(browser, options);
+  expect((await page.goto(`${api.url}/nowhere`))?.status()).toBe(404);
+  expect(await findAxeViolations(page)).toEqual([]);
+  expect(await measureOverflow(page)).toBe(0);
+  await photograph(page, `unknown address, ${look}`);
+  await page.getByRole("link", { name: "Go to the start page" }).click();
+  await page.waitForURL(`${api.url}/`);
+  await close();
 });
 
-describe("a referrer's link", () => {
-  it.each(LOOKS)("shows its offer and passes axe on a %s", async (look, options) => {
-    const { code } = await makeReferral(servers.db, await makeOffer(servers.db, 2));
-    const { page, complaints, close } = await openPage(browser, options);
-    await page.goto(`${api.url}/r/${code}`);
-    expect(await page.getByRole("heading", { level: 1 }).innerText()).toMatch(/^Pass from Brand/);
-    await page.getByText("Available").waitFor();
-    expect(await findAxeViolations(page)).toEqual([]);
-    expect(await measureOverflow(page)).toBe(0);
-    expect(complaints).toEqual([]);
-    await photograph(page, `referrer's link, ${look}`);
-    await close();
-  });
+it.each(LOOKS)("a referrer's link shows its offer and passes axe on a %s", async (look, options) => {
+  const { code } = await makeReferral(servers.db, await makeOffer(servers.db, 2));
+  const { page, complaints, close } = await openPage(browser, options);
+  await page.goto(`${api.url}/r/${code}`);
+  expect(await page.getByRole("heading", { level: 1 }).innerText()).toMatch(/^Pass from Brand/);
+  await page.getByText("Available").waitFor();
+  expect(await findAxeViolations(page)).toEqual([]);
+  expect(await measureOverflow(page)).toBe(0);
+  expect(complaints).toEqual([]);
+  await photograph(page, `referrer's link, ${look}`);
+  await close();
 });
 
 describe("the landing page", () => {
@@ -82,7 +80,7 @@ describe("the landing page", () => {
     await close();
   });
 
-  it("works without JavaScript and has a keyboard link that skips the header", async () => {
+  it("the landing page works without JavaScript and has a keyboard link that skips the header", async () => {
     const { page, close } = await openPage(browser, { javaScriptEnabled: false });
     await page.goto(api.url);
     expect(await page.getByRole("listitem").count()).toBeGreaterThanOrEqual(10);
@@ -97,7 +95,7 @@ describe("the landing page", () => {
     await close();
   });
 
-  it("links to the reference, the OpenAPI document, health and the dashboard", async () => {
+  it("the landing page links to the reference, the OpenAPI document, health and the dashboard", async () => {
     const { page, close } = await openPage(browser, { httpCredentials: { username: "", password: OPS_TOKEN } });
     await page.goto(api.url);
     await page.getByRole("listitem").getByRole("link", { name: "API reference" }).click();

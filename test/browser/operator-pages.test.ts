@@ -104,131 +104,125 @@ describe.each(LOOKS)("on a %s", (look, options) => {
   });
 });
 
-describe("an operator without JavaScript", () => {
-  it("finds a voucher by its order, sees who redeemed it, and goes on to its organization and its batch", async () => {
-    const { page, close } = await openSignedIn({ javaScriptEnabled: false });
-    await page.goto(`${api.url}/ops`);
-    await page.getByLabel("Find", { exact: true }).fill("order-of-the-page");
-    await page.keyboard.press("Enter");
-    await page.waitForURL(`${api.url}/ops/vouchers/${redeemed.id}`);
-    const life = await page.getByRole("list").last().innerText();
-    expect(life).toMatch(/Issued[\s\S]*Reserved[\s\S]*Redeemed[\s\S]*order-of-the-page/);
-    await page.getByRole("link", { name: offer.organizationId }).click();
-    expect(await page.getByRole("table", { name: "Redemptions" }).getByRole("row").count()).toBe(10);
-    await page.getByRole("link", { name: offer.batchId }).click();
-    expect(await page.getByText("21", { exact: true }).first().isVisible()).toBe(true);
-    await close();
-  });
-
-  it("finds an API key by its id on a phone, marked among the keys of its organization", async () => {
-    const [, phone] = LOOKS[3];
-    const { page, close } = await openSignedIn({ ...phone, javaScriptEnabled: false });
-    await page.goto(`${api.url}/ops`);
-    await page.getByLabel("Find", { exact: true }).fill(keyIds[0]);
-    await page.keyboard.press("Enter");
-    await page.waitForURL(`${api.url}/ops/organizations/${offer.organizationId}#${keyIds[0]}`);
-    const row = page.getByRole("table", { name: "API keys" }).getByRole("row", { name: keyIds[0] });
-    expect(await row.innerText()).toMatch(/till 1 of the corner shop\s+Active/);
-    const outlineOf = (id: string) =>
-      page.evaluate(`getComputedStyle(document.getElementById("${id}").closest("tr")).outlineStyle`);
-    expect([await outlineOf(keyIds[0]), await outlineOf(keyIds[1])]).toEqual(["solid", "none"]);
-    // The browser scrolls to an anchor after the load.
-    await until(async () => {
-      const { y = -1, height = 0 } = (await row.boundingBox()) ?? {};
-      return y >= 0 && y + height <= phone.viewport.height;
-    });
-    await photograph(page, "operators, a key that was found");
-    await close();
-  });
-
-  it("releases a reservation from its page", async () => {
-    const { page, close } = await openSignedIn({ javaScriptEnabled: false });
-    await page.goto(`${api.url}/ops/vouchers/${reserved.id}`);
-    await page.getByRole("button", { name: "Release this reservation" }).click();
-    await page.getByText("released by an operator").waitFor();
-    expect(await page.getByRole("button", { name: "Release this reservation" }).count()).toBe(0);
-    await close();
-  });
+it("an operator without JavaScript finds a voucher by its order, sees who redeemed it, and goes on to its organization and its batch", async () => {
+  const { page, close } = await openSignedIn({ javaScriptEnabled: false });
+  await page.goto(`${api.url}/ops`);
+  await page.getByLabel("Find", { exact: true }).fill("order-of-the-page");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`${api.url}/ops/vouchers/${redeemed.id}`);
+  const life = await page.getByRole("list").last().innerText();
+  expect(life).toMatch(/Issued[\s\S]*Reserved[\s\S]*Redeemed[\s\S]*order-of-the-page/);
+  await page.getByRole("link", { name: offer.organizationId }).click();
+  expect(await page.getByRole("table", { name: "Redemptions" }).getByRole("row").count()).toBe(10);
+  await page.getByRole("link", { name: offer.batchId }).click();
+  expect(await page.getByText("21", { exact: true }).first().isVisible()).toBe(true);
+  await close();
 });
 
-describe("the overview", () => {
-  it("has tables with the numbers of the database without JavaScript, of the organization that is chosen", async () => {
-    const { page, close } = await openSignedIn({ javaScriptEnabled: false });
-    await until(async () => {
-      await page.goto(`${api.url}/ops`);
-      return (await page.locator("#sums").innerText()).includes("9 redemptions");
-    });
-    await page.getByLabel("Organization", { exact: true }).selectOption(offer.organizationId);
-    await page.getByRole("button", { name: "Show" }).click();
-    await page.waitForURL(`${api.url}/ops?organization=${offer.organizationId}`);
-    await page.getByText("Numbers: Last hour, per minute").click();
-    const cells = await page.locator("#minutes td:nth-child(2)").allInnerTexts();
-    expect(cells).toHaveLength(60);
-    const { rows } = await servers.db.query("SELECT count(*)::int AS redeemed FROM redemptions");
-    expect(cells.reduce((sum, cell) => sum + (Number(cell) || 0), 0)).toBe(rows[0].redeemed);
-    expect(await page.locator("[data-plot]:visible").count()).toBe(0);
-    await close();
+it("an operator without JavaScript finds an API key by its id on a phone, marked among the keys of its organization", async () => {
+  const [, phone] = LOOKS[3];
+  const { page, close } = await openSignedIn({ ...phone, javaScriptEnabled: false });
+  await page.goto(`${api.url}/ops`);
+  await page.getByLabel("Find", { exact: true }).fill(keyIds[0]);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`${api.url}/ops/organizations/${offer.organizationId}#${keyIds[0]}`);
+  const row = page.getByRole("table", { name: "API keys" }).getByRole("row", { name: keyIds[0] });
+  expect(await row.innerText()).toMatch(/till 1 of the corner shop\s+Active/);
+  const outlineOf = (id: string) =>
+    page.evaluate(`getComputedStyle(document.getElementById("${id}").closest("tr")).outlineStyle`);
+  expect([await outlineOf(keyIds[0]), await outlineOf(keyIds[1])]).toEqual(["solid", "none"]);
+  // The browser scrolls to an anchor after the load.
+  await until(async () => {
+    const { y = -1, height = 0 } = (await row.boundingBox()) ?? {};
+    return y >= 0 && y + height <= phone.viewport.height;
   });
-
-  it("draws plots, and refreshes without moving what is being read", async () => {
-    const { page, complaints, close } = await openSignedIn();
-    await page.goto(`${api.url}/ops`);
-    expect(await page.locator("[data-plot] canvas:visible").count()).toBe(3);
-    const heading = page.locator("#servers");
-    await heading.scrollIntoViewIfNeeded();
-    await page.evaluate("getSelection().selectAllChildren(document.querySelector('#jobs'))");
-    const before = { y: (await heading.boundingBox())?.y, jobs: await page.locator("#jobs").innerHTML() };
-    await servers.db.query("UPDATE webhook_endpoints SET failures = 3 WHERE id = $1", [webhookId]);
-    await servers.redis.zadd(`{pva:${api.ctx.deployment.id}}:redeem:failed`, 1, "job");
-    await page.getByText("A webhook endpoint fails", { exact: true }).waitFor({ state: "attached" });
-    expect((await heading.boundingBox())?.y).toBeCloseTo(before.y ?? -1, 0);
-    // A part that someone has selected stays as it is.
-    expect(await page.locator("#jobs").innerHTML()).toBe(before.jobs);
-    await page.evaluate("getSelection().removeAllRanges()");
-    await until(async () => (await page.locator("#jobs").innerHTML()) !== before.jobs);
-    expect(await findAxeViolations(page)).toEqual([]);
-    await photograph(page, "operators, the overview with a fault");
-    await page.getByRole("link", { name: "What to do about: A webhook endpoint fails" }).click();
-    expect(await page.locator("h2#VouchersWebhooksFail").count()).toBe(1);
-    expect(complaints).toEqual([]);
-    await close();
-  });
+  await photograph(page, "operators, a key that was found");
+  await close();
 });
 
-describe("the page of the log", () => {
-  it("says what is in the log and served, which witnesses cosigned, and which anchors remember it", async () => {
-    const { page, close } = await openSignedIn({ javaScriptEnabled: false });
-    await page.goto(`${api.url}/ops`);
-    await page.getByRole("link", { name: "Log" }).click();
-    const facts = (await page.locator(".facts").innerText()).replaceAll(/\s+/g, " ");
-    expect(facts).toMatch(
-      /Log vouchers\.test\/log Tree (\d+) leaves Served \1 leaves Lag None: nothing waits Checkpoint \d+ s old/,
-    );
-    expect(facts).toMatch(/Last pass .* UTC: \d+ leaves placed in \d+ ms/);
-    const rowOf = (table: string) => page.getByRole("table", { name: table }).getByRole("row").nth(1).innerText();
-    expect(await rowOf("Witnesses")).toMatch(/^w2\.test http:.*\d+ leaves\s+Cosigned .* UTC$/s);
-    expect(await rowOf("Anchors")).toMatch(/\/anchor\s+\d+ leaves\s+Within the tree$/s);
-    expect(await page.locator("pre").innerText()).toContain("— w2.test ");
-    await close();
-  });
+it("an operator without JavaScript releases a reservation from its page", async () => {
+  const { page, close } = await openSignedIn({ javaScriptEnabled: false });
+  await page.goto(`${api.url}/ops/vouchers/${reserved.id}`);
+  await page.getByRole("button", { name: "Release this reservation" }).click();
+  await page.getByText("released by an operator").waitFor();
+  expect(await page.getByRole("button", { name: "Release this reservation" }).count()).toBe(0);
+  await close();
+});
 
-  it("says why the log is refused, and leads to what to do", async () => {
-    // In one step: a running worker reads the anchor.
-    writeFileSync(`${files.anchor}.new`, await signCheckpoint(logKey, { size: 10_000, root: Buffer.alloc(32, 7) }));
-    renameSync(`${files.anchor}.new`, files.anchor);
-    const { page, close } = await openSignedIn();
-    await until(async () => {
-      await page.goto(`${api.url}/ops/log`);
-      return (await page.locator(".verdict.bad").count()) === 1;
-    });
-    expect(await page.locator(".verdict.bad").innerText()).toMatch(
-      /A signed checkpoint has 10000 leaves, the database \d+/,
-    );
-    expect(await page.getByRole("table", { name: "Anchors" }).innerText()).toContain("Larger than the database");
-    expect(await findAxeViolations(page)).toEqual([]);
-    await photograph(page, "operators, a refused log");
-    await page.getByRole("link", { name: "What to do" }).click();
-    expect(await page.locator("h2#VouchersLogRefused").count()).toBe(1);
-    await close();
+it("the overview has tables with the numbers of the database without JavaScript, of the organization that is chosen", async () => {
+  const { page, close } = await openSignedIn({ javaScriptEnabled: false });
+  await until(async () => {
+    await page.goto(`${api.url}/ops`);
+    return (await page.locator("#sums").innerText()).includes("9 redemptions");
   });
+  await page.getByLabel("Organization", { exact: true }).selectOption(offer.organizationId);
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.waitForURL(`${api.url}/ops?organization=${offer.organizationId}`);
+  await page.getByText("Numbers: Last hour, per minute").click();
+  const cells = await page.locator("#minutes td:nth-child(2)").allInnerTexts();
+  expect(cells).toHaveLength(60);
+  const { rows } = await servers.db.query("SELECT count(*)::int AS redeemed FROM redemptions");
+  expect(cells.reduce((sum, cell) => sum + (Number(cell) || 0), 0)).toBe(rows[0].redeemed);
+  expect(await page.locator("[data-plot]:visible").count()).toBe(0);
+  await close();
+});
+
+it("the overview draws plots, and refreshes without moving what is being read", async () => {
+  const { page, complaints, close } = await openSignedIn();
+  await page.goto(`${api.url}/ops`);
+  expect(await page.locator("[data-plot] canvas:visible").count()).toBe(3);
+  const heading = page.locator("#servers");
+  await heading.scrollIntoViewIfNeeded();
+  await page.evaluate("getSelection().selectAllChildren(document.querySelector('#jobs'))");
+  const before = { y: (await heading.boundingBox())?.y, jobs: await page.locator("#jobs").innerHTML() };
+  await servers.db.query("UPDATE webhook_endpoints SET failures = 3 WHERE id = $1", [webhookId]);
+  await servers.redis.zadd(`{pva:${api.ctx.deployment.id}}:redeem:failed`, 1, "job");
+  await page.getByText("A webhook endpoint fails", { exact: true }).waitFor({ state: "attached" });
+  expect((await heading.boundingBox())?.y).toBeCloseTo(before.y ?? -1, 0);
+  // A part that someone has selected stays as it is.
+  expect(await page.locator("#jobs").innerHTML()).toBe(before.jobs);
+  await page.evaluate("getSelection().removeAllRanges()");
+  await until(async () => (await page.locator("#jobs").innerHTML()) !== before.jobs);
+  expect(await findAxeViolations(page)).toEqual([]);
+  await photograph(page, "operators, the overview with a fault");
+  await page.getByRole("link", { name: "What to do about: A webhook endpoint fails" }).click();
+  expect(await page.locator("h2#VouchersWebhooksFail").count()).toBe(1);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+it("the page of the log says what is in the log and served, which witnesses cosigned, and which anchors remember it", async () => {
+  const { page, close } = await openSignedIn({ javaScriptEnabled: false });
+  await page.goto(`${api.url}/ops`);
+  await page.getByRole("link", { name: "Log" }).click();
+  const facts = (await page.locator(".facts").innerText()).replaceAll(/\s+/g, " ");
+  expect(facts).toMatch(
+    /Log vouchers\.test\/log Tree (\d+) leaves Served \1 leaves Lag None: nothing waits Checkpoint \d+ s old/,
+  );
+  expect(facts).toMatch(/Last pass .* UTC: \d+ leaves placed in \d+ ms/);
+  const rowOf = (table: string) => page.getByRole("table", { name: table }).getByRole("row").nth(1).innerText();
+  expect(await rowOf("Witnesses")).toMatch(/^w2\.test http:.*\d+ leaves\s+Cosigned .* UTC$/s);
+  expect(await rowOf("Anchors")).toMatch(/\/anchor\s+\d+ leaves\s+Within the tree$/s);
+  expect(await page.locator("pre").innerText()).toContain("— w2.test ");
+  await close();
+});
+
+it("the page of the log says why the log is refused, and leads to what to do", async () => {
+  // In one step: a running worker reads the anchor.
+  writeFileSync(`${files.anchor}.new`, await signCheckpoint(logKey, { size: 10_000, root: Buffer.alloc(32, 7) }));
+  renameSync(`${files.anchor}.new`, files.anchor);
+  const { page, close } = await openSignedIn();
+  await until(async () => {
+    await page.goto(`${api.url}/ops/log`);
+    return (await page.locator(".verdict.bad").count()) === 1;
+  });
+  expect(await page.locator(".verdict.bad").innerText()).toMatch(
+    /A signed checkpoint has 10000 leaves, the database \d+/,
+  );
+  expect(await page.getByRole("table", { name: "Anchors" }).innerText()).toContain("Larger than the database");
+  expect(await findAxeViolations(page)).toEqual([]);
+  await photograph(page, "operators, a refused log");
+  await page.getByRole("link", { name: "What to do" }).click();
+  expect(await page.locator("h2#VouchersLogRefused").count()).toBe(1);
+  await close();
 });

@@ -36,30 +36,28 @@ describe.each(PAGES)("the page /docs/%s", (name) => {
   });
 });
 
-describe("the guide", () => {
-  it("has a button on each program that copies it as it is written", async () => {
-    const { page, close } = await openPage(browser, { permissions: ["clipboard-read", "clipboard-write"] });
-    await page.goto(`${api.url}/docs/clients`);
-    const programs = readSnippets("docs/clients.md");
-    expect(await page.getByRole("button", { name: /^Copy / }).count()).toBe(programs.length);
-    const { code = "" } = programs.find(({ language }) => language === "php") ?? {};
-    const button = page.getByRole("button", { name: "Copy checkout.php" });
-    await button.click();
-    await page.getByText("Copied", { exact: true }).waitFor();
-    expect(`${await page.evaluate("navigator.clipboard.readText()")}\n`).toBe(code);
-    await close();
-  });
+it("the guide has a button on each program that copies it as it is written", async () => {
+  const { page, close } = await openPage(browser, { permissions: ["clipboard-read", "clipboard-write"] });
+  await page.goto(`${api.url}/docs/clients`);
+  const programs = readSnippets("docs/clients.md");
+  expect(await page.getByRole("button", { name: /^Copy / }).count()).toBe(programs.length);
+  const { code = "" } = programs.find(({ language }) => language === "php") ?? {};
+  const button = page.getByRole("button", { name: "Copy checkout.php" });
+  await button.click();
+  await page.getByText("Copied", { exact: true }).waitFor();
+  expect(`${await page.evaluate("navigator.clipboard.readText()")}\n`).toBe(code);
+  await close();
+});
 
-  it("is found from the reference, lists its sections and leads to the other documents, without JavaScript", async () => {
-    const { page, close } = await openPage(browser, { javaScriptEnabled: false });
-    await page.goto(`${api.url}/docs`);
-    await page.getByRole("link", { name: "Guide for partners" }).click();
-    await page.waitForURL(`${api.url}/docs/guide`);
-    await page.getByText("On this page", { exact: true }).click();
-    await page.getByRole("link", { name: "When to retry" }).first().click();
-    await page.waitForURL(`${api.url}/docs/guide#when-to-retry`);
-    await page.getByRole("link", { name: "What may change" }).click();
-    await page.waitForURL(`${api.url}/docs/versioning`);
-    await close();
-  });
+it("the guide is found from the reference, lists its sections and leads to the other documents, without JavaScript", async () => {
+  const { page, close } = await openPage(browser, { javaScriptEnabled: false });
+  await page.goto(`${api.url}/docs`);
+  await page.getByRole("link", { name: "Guide for partners" }).click();
+  await page.waitForURL(`${api.url}/docs/guide`);
+  await page.getByText("On this page", { exact: true }).click();
+  await page.getByRole("link", { name: "When to retry" }).first().click();
+  await page.waitForURL(`${api.url}/docs/guide#when-to-retry`);
+  await page.getByRole("link", { name: "What may change" }).click();
+  await page.waitForURL(`${api.url}/docs/versioning`);
+  await close();
 });

@@ -85,57 +85,55 @@ describe.each(LOOKS)("on a %s", (look, options) => {
   });
 });
 
-describe("a person of a partner", () => {
-  it("goes from today's sum to the day, its CSV and an order by keyboard, without JavaScript", async () => {
-    const { page, close } = await openSignedIn({ javaScriptEnabled: false });
-    await page.goto(`${api.url}/portal`);
-    const { rows } = await servers.db.query<{ sum: string }>(
-      "SELECT sum(b.price_usd) FROM redemptions AS r JOIN vouchers AS v ON v.id = r.voucher_id JOIN batches AS b ON b.id = v.batch_id",
-    );
-    const total = `${COUNT} redemptions, $${Number(rows[0]?.sum).toFixed(2)}`;
-    expect(await page.locator("section", { hasText: "Today" }).first().innerText()).toContain(total);
-    await page.getByRole("link", { name: "Each of today" }).first().focus();
-    await page.keyboard.press("Enter");
-    await page.waitForURL(/\/portal\/redemptions\?day=/);
-    expect(await page.getByText(total).count()).toBe(1);
-    expect(await page.getByRole("row").count()).toBe(COUNT + 1);
-    const downloading = page.waitForEvent("download");
-    await page.getByRole("link", { name: "The day as CSV" }).click();
-    const csv = readFileSync(await (await downloading).path(), "utf8");
-    expect(csv.trimEnd().split("\r\n")).toHaveLength(COUNT + 1);
-    await page.getByLabel("Find an order").fill(code);
-    await page.keyboard.press("Enter");
-    await page.waitForURL(`${api.url}/portal/orders/order-of-the-page`);
-    expect(await page.getByRole("list").last().innerText()).toMatch(/Issued[\s\S]*Redeemed/);
-    await close();
-  });
+it("a person of a partner goes from today's sum to the day, its CSV and an order by keyboard, without JavaScript", async () => {
+  const { page, close } = await openSignedIn({ javaScriptEnabled: false });
+  await page.goto(`${api.url}/portal`);
+  const { rows } = await servers.db.query<{ sum: string }>(
+    "SELECT sum(b.price_usd) FROM redemptions AS r JOIN vouchers AS v ON v.id = r.voucher_id JOIN batches AS b ON b.id = v.batch_id",
+  );
+  const total = `${COUNT} redemptions, $${Number(rows[0]?.sum).toFixed(2)}`;
+  expect(await page.locator("section", { hasText: "Today" }).first().innerText()).toContain(total);
+  await page.getByRole("link", { name: "Each of today" }).first().focus();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/portal\/redemptions\?day=/);
+  expect(await page.getByText(total).count()).toBe(1);
+  expect(await page.getByRole("row").count()).toBe(COUNT + 1);
+  const downloading = page.waitForEvent("download");
+  await page.getByRole("link", { name: "The day as CSV" }).click();
+  const csv = readFileSync(await (await downloading).path(), "utf8");
+  expect(csv.trimEnd().split("\r\n")).toHaveLength(COUNT + 1);
+  await page.getByLabel("Find an order").fill(code);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`${api.url}/portal/orders/order-of-the-page`);
+  expect(await page.getByRole("list").last().innerText()).toMatch(/Issued[\s\S]*Redeemed/);
+  await close();
+});
 
-  it("downloads an order's receipt and verifies it on the page", async () => {
-    const { page, complaints, close } = await openSignedIn();
-    await page.goto(`${api.url}/portal/orders/order-of-the-page`);
-    const downloading = page.waitForEvent("download");
-    await page.getByRole("link", { name: "Download the receipt" }).click();
-    const receipt = readFileSync(await (await downloading).path(), "utf8");
-    expect(receipt).toMatch(/^c2sp\.org\/tlog-proof@v1\n/);
-    expect(await page.getByRole("textbox", { name: "Receipt" }).inputValue()).toBe(receipt);
-    await page.getByRole("button", { name: "Verify the receipt" }).click();
-    const result = page.locator("#receipt-result.verdict");
-    await result.waitFor();
-    expect(await result.getAttribute("class")).toContain("good");
-    expect(await result.innerText()).toContain("order-of-the-page");
-    expect(complaints).toEqual([]);
-    await close();
-  });
+it("a person of a partner downloads an order's receipt and verifies it on the page", async () => {
+  const { page, complaints, close } = await openSignedIn();
+  await page.goto(`${api.url}/portal/orders/order-of-the-page`);
+  const downloading = page.waitForEvent("download");
+  await page.getByRole("link", { name: "Download the receipt" }).click();
+  const receipt = readFileSync(await (await downloading).path(), "utf8");
+  expect(receipt).toMatch(/^c2sp\.org\/tlog-proof@v1\n/);
+  expect(await page.getByRole("textbox", { name: "Receipt" }).inputValue()).toBe(receipt);
+  await page.getByRole("button", { name: "Verify the receipt" }).click();
+  const result = page.locator("#receipt-result.verdict");
+  await result.waitFor();
+  expect(await result.getAttribute("class")).toContain("good");
+  expect(await result.innerText()).toContain("order-of-the-page");
+  expect(complaints).toEqual([]);
+  await close();
+});
 
-  it("sees a plot whose bars are visible and as high as the numbers of the table", async () => {
-    const { page, close } = await openSignedIn();
-    await page.goto(`${api.url}/portal`);
-    const heights = (await page.evaluate(
-      "[...document.querySelectorAll('svg.chart rect')].map((bar) => bar.getBoundingClientRect().height)",
-    )) as number[];
-    expect(heights).toHaveLength(30);
-    expect(heights.slice(0, -1)).toEqual(Array(29).fill(0));
-    expect(heights.at(-1)).toBeGreaterThan(100);
-    await close();
-  });
+it("a person of a partner sees a plot whose bars are visible and as high as the numbers of the table", async () => {
+  const { page, close } = await openSignedIn();
+  await page.goto(`${api.url}/portal`);
+  const heights = (await page.evaluate(
+    "[...document.querySelectorAll('svg.chart rect')].map((bar) => bar.getBoundingClientRect().height)",
+  )) as number[];
+  expect(heights).toHaveLength(30);
+  expect(heights.slice(0, -1)).toEqual(Array(29).fill(0));
+  expect(heights.at(-1)).toBeGreaterThan(100);
+  await close();
 });

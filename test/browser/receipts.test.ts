@@ -75,204 +75,198 @@ async function verify(page: Page, receipt: string, policy?: string) {
   return { look: (await result.getAttribute("class"))?.replace("verdict ", ""), words: await result.innerText() };
 }
 
-describe("the verifier file", () => {
-  it("verifies a receipt without a network, shows what it proves, and requests nothing", async () => {
-    const { page, complaints, close } = await openPage(browser, { offline: true });
-    const requests: string[] = [];
-    page.on("request", (request) => requests.push(request.url()));
-    await page.goto(FILE);
-    const { look, words } = await verify(page, redemption, vectors.policy);
-    expect(look).toBe("good");
-    for (const part of [
-      "This receipt is valid under this policy",
-      "Leaf 2 is in the checkpoint of vouchers.example.com/log with 9 leaves.",
-      "witness.example.net/w1 saw it at 2027-01-15T08:00:00Z.",
-      "voucher.instance.redeemed",
-      "Bestellung № 4711/ä",
-      "19.9",
-    ]) {
-      expect(words).toContain(part);
-    }
-    expect(words).not.toContain("sandbox");
-    expect(requests).toEqual([FILE]);
-    expect(complaints).toEqual([]);
-    await close();
-  });
-
-  it("accepts every valid receipt of the test vectors, and rejects every broken one unless a text field repairs its line ends", async () => {
-    const { page, close } = await visit(FILE);
-    for (const { receipt, name } of vectors.receipts) {
-      expect((await verify(page, receipt, vectors.policy)).look, name).toBe("good");
-    }
-    const accepted: string[] = [];
-    for (const { receipt, name } of vectors.broken) {
-      const { look, words } = await verify(page, receipt);
-      if (look === "good") accepted.push(name);
-      else {
-        const what = words.includes("The policy has no log") ? "of a log that the policy does not name" : "not valid";
-        expect(words, name).toMatch(new RegExp(`^This receipt is ${what}\\. Do not rely on it\n+\\S.*\\.$`, "s"));
-      }
-    }
-    // A text field turns CR and LF into LF, and the page adds the end of the last line.
-    expect(accepted).toEqual(["the lines end with CR and LF", "the last line end is missing"]);
-    await close();
-  });
-
-  it("verifies nothing without a receipt and a policy that names the log, and warns about a policy without witnesses", async () => {
-    const { page, close } = await visit(FILE);
-    expect(await verify(page, redemption, "")).toMatchObject({ look: "waiting", words: /Whom do you trust/ });
-    expect(await verify(page, redemption, logKey.text)).toMatchObject({
-      look: "bad",
-      words:
-        /^This receipt is of a log that the policy does not name\. Do not rely on it\n+The policy has no log vouchers.example.com\/log\.$/,
-    });
-    expect(await verify(page, redemption, vectors.keys.log.vkey.slice(0, -1))).toMatchObject({
-      look: "waiting",
-      words: /^The policy cannot be read\. The receipt is not verified\n+Line 1 of the policy /,
-    });
-    expect(await verify(page, "https://vouchers.example.com/", vectors.policy)).toMatchObject({
-      look: "waiting",
-      words: /^This is not a receipt\n+A receipt begins with /,
-    });
-    const { look, words } = await verify(page, redemption, vectors.keys.log.vkey);
-    expect([look, words]).toEqual(["good", expect.stringContaining("could show another log to others")]);
-    await close();
-  });
-
-  it("uses a policy that is saved in the file", async () => {
-    const copy = join(files.directory, "verifier.html");
-    const withPolicy = readFileSync("docs/receipt-verifier.html", "utf8").replace(
-      /(<textarea id="policy"[^>]*>)/,
-      `$1${vectors.policy}`,
-    );
-    writeFileSync(copy, withPolicy);
-    const { page, complaints, close } = await visit(pathToFileURL(copy).href);
-    expect((await verify(page, redemption)).look).toBe("good");
-    expect(complaints).toEqual([]);
-    await close();
-    rmSync(copy);
-  });
-
-  it("runs no other script and loads nothing, because its content security policy forbids it", async () => {
-    const copy = join(files.directory, "forged.html");
-    const forged = `<script>document.title = "forged"</script><img src="${api.url}/assets/x">`;
-    writeFileSync(copy, readFileSync("docs/receipt-verifier.html", "utf8").replace("</main>", `</main>${forged}`));
-    const { page, complaints, close } = await openPage(browser);
-    const requests: string[] = [];
-    page.on("requestfinished", (request) => requests.push(request.url()));
-    await page.goto(pathToFileURL(copy).href);
-    expect(await page.title()).toBe("Receipt verifier");
-    expect(complaints).toHaveLength(2);
-    expect(requests.filter((url) => url.startsWith("http"))).toEqual([]);
-    await close();
-    rmSync(copy);
-  });
-
-  it("reports no receipt as verified in a browser without Ed25519, and says why", async () => {
-    const { page, close } = await openPage(browser);
-    await page.addInitScript(
-      "crypto.subtle.importKey = () => Promise.reject(new DOMException('no', 'NotSupportedError'))",
-    );
-    await page.goto(FILE);
-    const { look, words } = await verify(page, redemption, vectors.policy);
-    expect(look).toBe("waiting");
-    expect(words).toContain("This browser cannot verify signatures. The receipt is not verified");
-    expect(words).toContain("need Chrome or Edge 137, Firefox 129 or Safari 17");
-    expect(await page.locator("#receipt-result li.good").count()).toBe(1);
-    // It still detects errors that need no signature check.
-    const broken = vectors.broken.find(({ name }) => name === "a bit of the payload was flipped");
-    expect((await verify(page, String(broken?.receipt))).look).toBe("bad");
-    await photograph(page, "receipt, no Ed25519");
-    await close();
-  });
+it("the verifier file verifies a receipt without a network, shows what it proves, and requests nothing", async () => {
+  const { page, complaints, close } = await openPage(browser, { offline: true });
+  const requests: string[] = [];
+  page.on("request", (request) => requests.push(request.url()));
+  await page.goto(FILE);
+  const { look, words } = await verify(page, redemption, vectors.policy);
+  expect(look).toBe("good");
+  for (const part of [
+    "This receipt is valid under this policy",
+    "Leaf 2 is in the checkpoint of vouchers.example.com/log with 9 leaves.",
+    "witness.example.net/w1 saw it at 2027-01-15T08:00:00Z.",
+    "voucher.instance.redeemed",
+    "Bestellung № 4711/ä",
+    "19.9",
+  ]) {
+    expect(words).toContain(part);
+  }
+  expect(words).not.toContain("sandbox");
+  expect(requests).toEqual([FILE]);
+  expect(complaints).toEqual([]);
+  await close();
 });
 
-describe("the verification page", () => {
-  it("shows which entries are in the log, with links to their proofs, and the size of the checkpoint", async () => {
-    const { page, complaints, close } = await visit(historyOf(first));
-    expect(await page.locator("#log").innerText()).toBe(
-      "Every entry here is in the log vouchers.test/log, up to its checkpoint of 5 leaves.",
-    );
-    expect(await page.locator("td.leaf").allInnerTexts()).toEqual([
-      expect.stringMatching(/^Leaf [0-2] · Proof\s+of entry 1$/),
-      expect.stringMatching(/^Leaf [34] · Proof\s+of entry 2$/),
-    ]);
-    await page.goto(historyOf(waiting));
-    expect(await page.locator("#log").innerText()).toMatch(
-      /^Entry 2 is not yet in the log .* leaves\. It usually gets there within seconds\. This page looks again by itself\.$/,
-    );
-    expect(await page.locator("#entry-2 .leaf").innerText()).toBe("Not in the log yet");
-    expect(complaints).toEqual([]);
-    await close();
-  });
-
-  it("verifies a sandbox's receipt with the served policy, says that it is one, finds its entry in the history, and sends nothing", async () => {
-    const receipt = (await till.receipt("order-1")).body;
-    const { page, complaints, close } = await visit(historyOf(first));
-    await page.locator("#verdict.good").waitFor();
-    const requests: string[] = [];
-    page.on("request", (request) => requests.push(request.url()));
+it("the verifier file accepts every valid receipt of the test vectors, and rejects every broken one unless a text field repairs its line ends", async () => {
+  const { page, close } = await visit(FILE);
+  for (const { receipt, name } of vectors.receipts) {
+    expect((await verify(page, receipt, vectors.policy)).look, name).toBe("good");
+  }
+  const accepted: string[] = [];
+  for (const { receipt, name } of vectors.broken) {
     const { look, words } = await verify(page, receipt);
-    expect([look, words]).toEqual(["good", expect.stringContaining("It is entry 2 of the history on this page.")]);
-    expect(words).toContain("<b>Jürgen</b> 😀");
-    expect(words).toMatch(/Sandbox\s+true: the voucher is for tests and has no value\n/);
-    expect(await verify(page, (await till.receipt("order-2")).body)).toEqual({
-      look: "waiting",
-      words: expect.stringMatching(
-        new RegExp(
-          `^This receipt is valid under this policy, but it is of another voucher.*It is about another voucher: ${second.id}\\.`,
-          "s",
-        ),
+    if (look === "good") accepted.push(name);
+    else {
+      const what = words.includes("The policy has no log") ? "of a log that the policy does not name" : "not valid";
+      expect(words, name).toMatch(new RegExp(`^This receipt is ${what}\\. Do not rely on it\n+\\S.*\\.$`, "s"));
+    }
+  }
+  // A text field turns CR and LF into LF, and the page adds the end of the last line.
+  expect(accepted).toEqual(["the lines end with CR and LF", "the last line end is missing"]);
+  await close();
+});
+
+it("the verifier file verifies nothing without a receipt and a policy that names the log, and warns about a policy without witnesses", async () => {
+  const { page, close } = await visit(FILE);
+  expect(await verify(page, redemption, "")).toMatchObject({ look: "waiting", words: /Whom do you trust/ });
+  expect(await verify(page, redemption, logKey.text)).toMatchObject({
+    look: "bad",
+    words:
+      /^This receipt is of a log that the policy does not name\. Do not rely on it\n+The policy has no log vouchers.example.com\/log\.$/,
+  });
+  expect(await verify(page, redemption, vectors.keys.log.vkey.slice(0, -1))).toMatchObject({
+    look: "waiting",
+    words: /^The policy cannot be read\. The receipt is not verified\n+Line 1 of the policy /,
+  });
+  expect(await verify(page, "https://vouchers.example.com/", vectors.policy)).toMatchObject({
+    look: "waiting",
+    words: /^This is not a receipt\n+A receipt begins with /,
+  });
+  const { look, words } = await verify(page, redemption, vectors.keys.log.vkey);
+  expect([look, words]).toEqual(["good", expect.stringContaining("could show another log to others")]);
+  await close();
+});
+
+it("the verifier file uses a policy that is saved in the file", async () => {
+  const copy = join(files.directory, "verifier.html");
+  const withPolicy = readFileSync("docs/receipt-verifier.html", "utf8").replace(
+    /(<textarea id="policy"[^>]*>)/,
+    `$1${vectors.policy}`,
+  );
+  writeFileSync(copy, withPolicy);
+  const { page, complaints, close } = await visit(pathToFileURL(copy).href);
+  expect((await verify(page, redemption)).look).toBe("good");
+  expect(complaints).toEqual([]);
+  await close();
+  rmSync(copy);
+});
+
+it("the verifier file runs no other script and loads nothing, because its content security policy forbids it", async () => {
+  const copy = join(files.directory, "forged.html");
+  const forged = `<script>document.title = "forged"</script><img src="${api.url}/assets/x">`;
+  writeFileSync(copy, readFileSync("docs/receipt-verifier.html", "utf8").replace("</main>", `</main>${forged}`));
+  const { page, complaints, close } = await openPage(browser);
+  const requests: string[] = [];
+  page.on("requestfinished", (request) => requests.push(request.url()));
+  await page.goto(pathToFileURL(copy).href);
+  expect(await page.title()).toBe("Receipt verifier");
+  expect(complaints).toHaveLength(2);
+  expect(requests.filter((url) => url.startsWith("http"))).toEqual([]);
+  await close();
+  rmSync(copy);
+});
+
+it("the verifier file reports no receipt as verified in a browser without Ed25519, and says why", async () => {
+  const { page, close } = await openPage(browser);
+  await page.addInitScript(
+    "crypto.subtle.importKey = () => Promise.reject(new DOMException('no', 'NotSupportedError'))",
+  );
+  await page.goto(FILE);
+  const { look, words } = await verify(page, redemption, vectors.policy);
+  expect(look).toBe("waiting");
+  expect(words).toContain("This browser cannot verify signatures. The receipt is not verified");
+  expect(words).toContain("need Chrome or Edge 137, Firefox 129 or Safari 17");
+  expect(await page.locator("#receipt-result li.good").count()).toBe(1);
+  // It still detects errors that need no signature check.
+  const broken = vectors.broken.find(({ name }) => name === "a bit of the payload was flipped");
+  expect((await verify(page, String(broken?.receipt))).look).toBe("bad");
+  await photograph(page, "receipt, no Ed25519");
+  await close();
+});
+
+it("the verification page shows which entries are in the log, with links to their proofs, and the size of the checkpoint", async () => {
+  const { page, complaints, close } = await visit(historyOf(first));
+  expect(await page.locator("#log").innerText()).toBe(
+    "Every entry here is in the log vouchers.test/log, up to its checkpoint of 5 leaves.",
+  );
+  expect(await page.locator("td.leaf").allInnerTexts()).toEqual([
+    expect.stringMatching(/^Leaf [0-2] · Proof\s+of entry 1$/),
+    expect.stringMatching(/^Leaf [34] · Proof\s+of entry 2$/),
+  ]);
+  await page.goto(historyOf(waiting));
+  expect(await page.locator("#log").innerText()).toMatch(
+    /^Entry 2 is not yet in the log .* leaves\. It usually gets there within seconds\. This page looks again by itself\.$/,
+  );
+  expect(await page.locator("#entry-2 .leaf").innerText()).toBe("Not in the log yet");
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+it("the verification page verifies a sandbox's receipt with the served policy, says that it is one, finds its entry in the history, and sends nothing", async () => {
+  const receipt = (await till.receipt("order-1")).body;
+  const { page, complaints, close } = await visit(historyOf(first));
+  await page.locator("#verdict.good").waitFor();
+  const requests: string[] = [];
+  page.on("request", (request) => requests.push(request.url()));
+  const { look, words } = await verify(page, receipt);
+  expect([look, words]).toEqual(["good", expect.stringContaining("It is entry 2 of the history on this page.")]);
+  expect(words).toContain("<b>Jürgen</b> 😀");
+  expect(words).toMatch(/Sandbox\s+true: the voucher is for tests and has no value\n/);
+  expect(await verify(page, (await till.receipt("order-2")).body)).toEqual({
+    look: "waiting",
+    words: expect.stringMatching(
+      new RegExp(
+        `^This receipt is valid under this policy, but it is of another voucher.*It is about another voucher: ${second.id}\\.`,
+        "s",
       ),
-    });
-    expect((await verify(page, receipt.replace(/index \d/, "index 0"))).look).toBe("bad");
-    expect([requests, complaints]).toEqual([[], []]);
-    await close();
+    ),
   });
+  expect((await verify(page, receipt.replace(/index \d/, "index 0"))).look).toBe("bad");
+  expect([requests, complaints]).toEqual([[], []]);
+  await close();
+});
 
-  it("verifies the proof of an entry with the hash that the page shows", async () => {
-    const { page, close } = await visit(historyOf(first));
-    const proof = await (await fetch(`${historyOf(first)}/2/proof`)).text();
-    expect((await verify(page, proof)).look).toBe("good");
-    const other = await (await fetch(`${historyOf(second)}/2/proof`)).text();
-    expect(await verify(page, other)).toMatchObject({ look: "bad", words: /no recordHash was given/ });
-    await close();
-  });
+it("the verification page verifies the proof of an entry with the hash that the page shows", async () => {
+  const { page, close } = await visit(historyOf(first));
+  const proof = await (await fetch(`${historyOf(first)}/2/proof`)).text();
+  expect((await verify(page, proof)).look).toBe("good");
+  const other = await (await fetch(`${historyOf(second)}/2/proof`)).text();
+  expect(await verify(page, other)).toMatchObject({ look: "bad", words: /no recordHash was given/ });
+  await close();
+});
 
-  it("says that a receipt contradicts the page if the history on the page was changed", async () => {
-    const receipt = (await till.receipt("order-1")).body;
-    const { page, close } = await openPage(browser);
-    await page.route(historyOf(first), async (route) => {
-      const response = await route.fetch();
-      const forge = (markup: string) =>
-        markup.replace(/(id="entry-2"[\s\S]*?record-hash copied">)[0-9a-f]{8}/, "$100000000");
-      await route.fulfill({ response, body: forge(await response.text()) });
-    });
-    await page.goto(historyOf(first));
-    const { look, words } = await verify(page, receipt);
-    expect([look, words]).toEqual(["bad", expect.stringMatching(/contradicts the history on this page\. Keep it\./)]);
-    await photograph(page, "receipt, contradiction");
-    await close();
+it("the verification page says that a receipt contradicts the page if the history on the page was changed", async () => {
+  const receipt = (await till.receipt("order-1")).body;
+  const { page, close } = await openPage(browser);
+  await page.route(historyOf(first), async (route) => {
+    const response = await route.fetch();
+    const forge = (markup: string) =>
+      markup.replace(/(id="entry-2"[\s\S]*?record-hash copied">)[0-9a-f]{8}/, "$100000000");
+    await route.fulfill({ response, body: forge(await response.text()) });
   });
+  await page.goto(historyOf(first));
+  const { look, words } = await verify(page, receipt);
+  expect([look, words]).toEqual(["bad", expect.stringMatching(/contradicts the history on this page\. Keep it\./)]);
+  await photograph(page, "receipt, contradiction");
+  await close();
+});
 
-  it("looks again by itself until the log has every entry", async () => {
-    const { page, close } = await visit(historyOf(waiting));
-    await page.locator("#log.pending").waitFor();
-    expect(await openSequencer(servers, files).run()).toMatchObject({ published: 6 });
-    await page.locator("#log:not(.pending)").waitFor();
-    expect(await page.locator("#log").innerText()).toMatch(/^Every entry here is in the log/);
-    await close();
-  });
+it("the verification page looks again by itself until the log has every entry", async () => {
+  const { page, close } = await visit(historyOf(waiting));
+  await page.locator("#log.pending").waitFor();
+  expect(await openSequencer(servers, files).run()).toMatchObject({ published: 6 });
+  await page.locator("#log:not(.pending)").waitFor();
+  expect(await page.locator("#log").innerText()).toMatch(/^Every entry here is in the log/);
+  await close();
+});
 
-  it("offers the verifier file as a download", async () => {
-    const { page, close } = await visit(historyOf(first));
-    const download = page.waitForEvent("download");
-    await page.getByRole("link", { name: "The same as a file" }).click();
-    expect(readFileSync(await (await download).path(), "utf8")).toBe(
-      readFileSync("docs/receipt-verifier.html", "utf8"),
-    );
-    await close();
-  });
+it("the verification page offers the verifier file as a download", async () => {
+  const { page, close } = await visit(historyOf(first));
+  const download = page.waitForEvent("download");
+  await page.getByRole("link", { name: "The same as a file" }).click();
+  expect(readFileSync(await (await download).path(), "utf8")).toBe(readFileSync("docs/receipt-verifier.html", "utf8"));
+  await close();
 });
 
 describe.each(LOOKS)("on a %s", (look, options) => {

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import bruno from "@usebruno/lang";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { SCOPES } from "../../src/domain/api-keys.ts";
 import { OPERATIONS } from "../support/api-description.ts";
 import { type Reply, send } from "../support/client.ts";
@@ -68,63 +68,61 @@ async function run(request: BrunoRequest, variables: Variables): Promise<Reply> 
   return reply;
 }
 
-describe("the Bruno collection", () => {
-  it("has one request for every partner route, each with an address and a method that exist", () => {
-    const partner = OPERATIONS.filter(({ tags }) => tags.some((tag) => tag === "Partner" || tag === "Webhooks"));
-    const asked = REQUESTS.map(({ http }) => {
-      expect(http.url).toMatch(/^\{\{baseUrl\}\}\//);
-      return `${http.method} ${http.url
-        .replace("{{baseUrl}}", "")
-        .replace(/\?.*/, "")
-        .replace(/:(\w+)/g, "{$1}")}`;
-    });
-    expect(asked.toSorted()).toEqual(partner.map(({ method, path }) => `${method} ${path}`).toSorted());
+it("the Bruno collection has one request for every partner route, each with an address and a method that exist", () => {
+  const partner = OPERATIONS.filter(({ tags }) => tags.some((tag) => tag === "Partner" || tag === "Webhooks"));
+  const asked = REQUESTS.map(({ http }) => {
+    expect(http.url).toMatch(/^\{\{baseUrl\}\}\//);
+    return `${http.method} ${http.url
+      .replace("{{baseUrl}}", "")
+      .replace(/\?.*/, "")
+      .replace(/:(\w+)/g, "{$1}")}`;
   });
+  expect(asked.toSorted()).toEqual(partner.map(({ method, path }) => `${method} ${path}`).toSorted());
+});
 
-  it("names, explains and checks each request, and sends the key of the collection", () => {
-    expect(REQUESTS.map(({ meta }) => Number(meta.seq))).toEqual(REQUESTS.map((_, index) => index + 1));
-    for (const { file, meta, http, docs, assertions } of REQUESTS) {
-      expect(meta.name).toBe(basename(file, ".bru"));
-      expect(http.auth, file).toBe("inherit");
-      expect(docs, file).toMatch(/\.$/);
-      expect(assertions, file).toContainEqual(expect.objectContaining({ name: "res.status", value: "eq 200" }));
-    }
-    expect(COLLECTION.auth).toMatchObject({ mode: "apikey", apikey: { key: "X-Api-Key", placement: "header" } });
-  });
+it("the Bruno collection names, explains and checks each request, and sends the key of the collection", () => {
+  expect(REQUESTS.map(({ meta }) => Number(meta.seq))).toEqual(REQUESTS.map((_, index) => index + 1));
+  for (const { file, meta, http, docs, assertions } of REQUESTS) {
+    expect(meta.name).toBe(basename(file, ".bru"));
+    expect(http.auth, file).toBe("inherit");
+    expect(docs, file).toMatch(/\.$/);
+    expect(assertions, file).toContainEqual(expect.objectContaining({ name: "res.status", value: "eq 200" }));
+  }
+  expect(COLLECTION.auth).toMatchObject({ mode: "apikey", apikey: { key: "X-Api-Key", placement: "header" } });
+});
 
-  it("has an environment for `npm start`, and no key in any file", () => {
-    expect(ENVIRONMENT).toMatchObject([
-      { name: "baseUrl", value: "http://localhost:3000" },
-      { name: "code", value: "" },
-      { name: "apiKey", value: "", secret: true },
-    ]);
-    for (const file of globSync("docs/bruno/**/*.bru")) expect(readFileSync(file, "utf8")).not.toMatch(/pv[kt]_/);
-  });
+it("the Bruno collection has an environment for `npm start`, and no key in any file", () => {
+  expect(ENVIRONMENT).toMatchObject([
+    { name: "baseUrl", value: "http://localhost:3000" },
+    { name: "code", value: "" },
+    { name: "apiKey", value: "", secret: true },
+  ]);
+  for (const file of globSync("docs/bruno/**/*.bru")) expect(readFileSync(file, "utf8")).not.toMatch(/pv[kt]_/);
+});
 
-  it("looks up, reserves, redeems and releases against the service, in the order of the requests", async () => {
-    const { id, code } = await issueVoucher(service.servers.db, service.partner);
-    const { key } = await makeKey(service.servers.db, service.partner.organizationId, { scopes: [...SCOPES] });
-    const variables = new Map(ENVIRONMENT.map(({ name, value }) => [name, value]));
-    for (const [name, value] of Object.entries({ baseUrl: service.apis[0]?.url ?? "", code, apiKey: key })) {
-      expect(variables.has(name), name).toBe(true);
-      variables.set(name, value);
-    }
-    const replies = new Map<string, Reply>();
-    const files = makeLogFiles();
-    await beginLog(service.servers.db, files);
-    const sequencer = openSequencer(service.servers, files);
-    for (const request of REQUESTS) {
-      // In real life it runs each second.
-      if (request.http.url.endsWith("/receipt")) await sequencer.run();
-      replies.set(request.meta.name, await run(request, variables));
-    }
-    files.remove();
-    const { redemption } = await readRecorded(service.servers.db, id);
-    expect(redemption).toMatchObject({ externalRef: `bruno-${variables.get("ticket")}` });
-    expect(replies.get("Release")?.body).toMatchObject({ released: false });
-    expect(replies.get("Read events")?.body.events).toHaveLength(2);
-    const redeem = REQUESTS.find(({ meta }) => meta.name === "Redeem");
-    if (redeem === undefined) throw new Error("there is no request Redeem");
-    expect((await run(redeem, variables)).body).toMatchObject({ alreadyConfirmed: true });
-  });
+it("the Bruno collection looks up, reserves, redeems and releases against the service, in the order of the requests", async () => {
+  const { id, code } = await issueVoucher(service.servers.db, service.partner);
+  const { key } = await makeKey(service.servers.db, service.partner.organizationId, { scopes: [...SCOPES] });
+  const variables = new Map(ENVIRONMENT.map(({ name, value }) => [name, value]));
+  for (const [name, value] of Object.entries({ baseUrl: service.apis[0]?.url ?? "", code, apiKey: key })) {
+    expect(variables.has(name), name).toBe(true);
+    variables.set(name, value);
+  }
+  const replies = new Map<string, Reply>();
+  const files = makeLogFiles();
+  await beginLog(service.servers.db, files);
+  const sequencer = openSequencer(service.servers, files);
+  for (const request of REQUESTS) {
+    // In real life it runs each second.
+    if (request.http.url.endsWith("/receipt")) await sequencer.run();
+    replies.set(request.meta.name, await run(request, variables));
+  }
+  files.remove();
+  const { redemption } = await readRecorded(service.servers.db, id);
+  expect(redemption).toMatchObject({ externalRef: `bruno-${variables.get("ticket")}` });
+  expect(replies.get("Release")?.body).toMatchObject({ released: false });
+  expect(replies.get("Read events")?.body.events).toHaveLength(2);
+  const redeem = REQUESTS.find(({ meta }) => meta.name === "Redeem");
+  if (redeem === undefined) throw new Error("there is no request Redeem");
+  expect((await run(redeem, variables)).body).toMatchObject({ alreadyConfirmed: true });
 });

@@ -171,11 +171,11 @@ describe.runIf(hasProgram("openssl"))("verify-webhook.sh", () => {
     return new Promise((done) => child.once("close", (exitCode) => done({ exitCode, printed })));
   }
 
-  it.each(FORGED)("refuses %s", async (_what, request) => {
+  it.each(FORGED)("verify-webhook.sh refuses %s", async (_what, request) => {
     expect(await verify(request)).toEqual({ exitCode: 1, printed: "" });
   });
 
-  it.each(GENUINE)("prints the body of %s", async (_what, request) => {
+  it.each(GENUINE)("verify-webhook.sh prints the body of %s", async (_what, request) => {
     expect(await verify(request)).toEqual({ exitCode: 0, printed: request.body });
   });
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { lockReferences } from "../../src/db/redemptions.ts";
 import { inTransaction } from "../../src/db/transaction.ts";
 import { workerOptions } from "../../src/open-worker-service.ts";
@@ -98,24 +98,22 @@ async function redeemAcrossFailover(
   }
 }
 
-describe("a promoted replica that missed the start of a redeem job", () => {
-  it("never makes the API answer that nothing was redeemed when the dead worker had committed", async () => {
-    const reply = await redeemAcrossFailover(0, async (jobId, data) => {
-      await runRedeemJob(ctx, jobId, data as never);
-    });
-    expect(reply).toMatchObject({ status: 200, body: { redeemed: true, voucherInstanceId: inShard(0).id } });
+it("a promoted replica that missed the start of a redeem job never makes the API answer that nothing was redeemed when the dead worker had committed", async () => {
+  const reply = await redeemAcrossFailover(0, async (jobId, data) => {
+    await runRedeemJob(ctx, jobId, data as never);
   });
+  expect(reply).toMatchObject({ status: 200, body: { redeemed: true, voucherInstanceId: inShard(0).id } });
+});
 
-  it("never makes it answer that while the worker's transaction is open; a repetition gets the result", async () => {
-    const { id, code } = inShard(5);
-    const ref = { organizationId: partner.organizationId, externalRef: `order-${id}` };
-    const reply = await inTransaction(servers.db, async (outside) => {
-      await lockReferences(outside, [{ ...ref, seenEnd: 0, generation: 2 }]);
-      return redeemAcrossFailover(5, async () => undefined);
-    });
-    expect(reply).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
-    await startWorkers(servers, env);
-    const repeated = await till.redeem({ code, externalRef: `order-${id}` });
-    expect(repeated).toMatchObject({ status: 200, body: { redeemed: true, alreadyConfirmed: false } });
+it("a promoted replica that missed the start of a redeem job never makes it answer that while the worker's transaction is open; a repetition gets the result", async () => {
+  const { id, code } = inShard(5);
+  const ref = { organizationId: partner.organizationId, externalRef: `order-${id}` };
+  const reply = await inTransaction(servers.db, async (outside) => {
+    await lockReferences(outside, [{ ...ref, seenEnd: 0, generation: 2 }]);
+    return redeemAcrossFailover(5, async () => undefined);
   });
+  expect(reply).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
+  await startWorkers(servers, env);
+  const repeated = await till.redeem({ code, externalRef: `order-${id}` });
+  expect(repeated).toMatchObject({ status: 200, body: { redeemed: true, alreadyConfirmed: false } });
 });

@@ -235,7 +235,7 @@ describe.each(ROLES)("%s", (role) => {
 describe("pva_api", () => {
   const as = (statement: string, values: unknown[] = []) => tryAs("pva_api", () => owner.query(statement, values));
 
-  it("can change an event only by sealing it, and only once", async () => {
+  it("pva_api can change an event only by sealing it, and only once", async () => {
     const partner = await makePartner(db);
     const [voucher] = await issueVouchers(db, partner, 1);
     await inRolledBack(async () => {
@@ -268,7 +268,7 @@ describe("pva_api", () => {
     });
   });
 
-  it("can record that an operator viewed a page, but neither a change nor another command", async () => {
+  it("pva_api can record that an operator viewed a page, but neither a change nor another command", async () => {
     const entry = (columns: string, values: string) =>
       `INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id${columns})
        VALUES ('zoe', '192.0.2.1', ${values})`;

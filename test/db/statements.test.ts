@@ -78,7 +78,7 @@ describe("the statements of src/db", () => {
     for (const file of FILES) expect(BLOCKS.filter((block) => block.file === file).length, file).toBeGreaterThan(0);
   });
 
-  it("have unique names, because a connection prepares each name once", () => {
+  it("the statements of src/db have unique names, because a connection prepares each name once", () => {
     const repeated = BLOCKS.filter((block, index) => BLOCKS.findIndex((other) => other.name === block.name) !== index);
     expect(repeated.map((block) => `${block.file}: ${block.name}`)).toEqual([]);
   });

@@ -108,7 +108,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
   };
 
   describe(".env, created by ./setup", () => {
-    it("has a distinct long secret for each name, is readable by its owner alone and is never replaced", () => {
+    it(".env, created by ./setup has a distinct long secret for each name, is readable by its owner alone and is never replaced", () => {
       expect(Object.keys(secrets)).toEqual(SECRETS);
       for (const secret of Object.values(secrets)) expect(secret).toMatch(/^[0-9a-f]{48}$/);
       expect(new Set(Object.values(secrets)).size).toBe(SECRETS.length);
@@ -117,13 +117,13 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       expect(readEnv(project)).toEqual(secrets);
     });
 
-    it("keeps the comments and optional settings of .env.example, so that they need only be uncommented", () => {
+    it(".env, created by ./setup keeps the comments and optional settings of .env.example, so that they need only be uncommented", () => {
       const settings = readFileSync(join(ROOT, ".env.example"), "utf8").split("\n");
       const made = readFileSync(join(project, ".env"), "utf8").split("\n");
       expect(made.map((line) => line.replace(/=[0-9a-f]{48}$/, "="))).toEqual(settings);
     });
 
-    it("is required, with each of its secrets but the log's: none has a default", () => {
+    it(".env, created by ./setup is required, with each of its secrets but the log's: none has a default", () => {
       const bare = makeProject(directory, "bare", false);
       expect(() => readComposeFile(compose, bare)).toThrow(/run \.\/setup first/);
       const file = readFileSync(join(ROOT, "docker-compose.yml"), "utf8");
@@ -133,7 +133,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       expect(uses.filter(({ name, rest }) => SECRETS.includes(name) && /^:?-./.test(rest))).toEqual([]);
     });
 
-    it("of an earlier release, without PVA_LOG_PASSWORD, still works without the log", () => {
+    it(".env, created by ./setup of an earlier release, without PVA_LOG_PASSWORD, still works without the log", () => {
       const old = makeProject(directory, "old", true);
       const file = join(old, ".env");
       writeFileSync(file, readFileSync(file, "utf8").replace(/^PVA_LOG_PASSWORD=.*\n/m, ""));
@@ -145,7 +145,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
       expect([status, stderr]).toEqual([2, expect.stringMatching(/PVA_LOG_PASSWORD: is not in \.env/)]);
     });
 
-    it("gives each container the secrets that it needs and no others", () => {
+    it(".env, created by ./setup gives each container the secrets that it needs and no others", () => {
       const given = Object.entries(services).map(([name, { environment, command }]) => {
         const text = JSON.stringify([environment, command]);
         return [name, SECRETS.filter((secret) => text.includes(secrets[secret] ?? secret))];
@@ -181,7 +181,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     });
   });
 
-  it("runs the service unprivileged, on a read-only file system, within limits, with time to drain", () => {
+  it("docker-compose.yml runs the service unprivileged, on a read-only file system, within limits, with time to drain", () => {
     expect(readDockerfile().user).toBe("node");
     for (const name of OWN) {
       const { read_only, cap_drop, security_opt, stop_grace_period, mem_limit, pids_limit, logging } = service(name);
@@ -199,7 +199,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     }
   });
 
-  it("pins every foreign image by tag and digest, the base of its own image too, and three of the profile ha by tag", () => {
+  it("docker-compose.yml pins every foreign image by tag and digest, the base of its own image too, and three of the profile ha by tag", () => {
     const pinned = /^[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}$/;
     const foreign = Object.entries(services).filter(([, { image }]) => !image.startsWith("partner-voucher-api"));
     expect(foreign.map(([name]) => name).toSorted()).toEqual(
@@ -217,7 +217,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     expect(dockerfile.match(/^FROM (?!\$\{NODE_IMAGE\})/gm)).toBeNull();
   });
 
-  it("shows the log's key to its workers alone, and keeps the anchor on a volume apart from the key's and the database's", () => {
+  it("docker-compose.yml shows the log's key to its workers alone, and keeps the anchor on a volume apart from the key's and the database's", () => {
     const { LOG_KEY_FILE, LOG_ANCHOR } = service("log").environment ?? {};
     const [key, anchor] = [LOG_KEY_FILE, LOG_ANCHOR].map((path) => dirname(String(path).replace("file:", "")));
     const mounts = Object.entries(services).flatMap(([name, composed]) =>
@@ -236,7 +236,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     expect(withKey.toSorted()).toEqual(["ha-log", "ha-log-init", "log", "log-init"]);
   });
 
-  it("lets Prometheus scrape each service that has metrics, as a job of its own", () => {
+  it("docker-compose.yml lets Prometheus scrape each service that has metrics, as a job of its own", () => {
     const config = readFileSync(join(ROOT, "docs/observability/prometheus.yml"), "utf8");
     const jobs = Array.from(config.matchAll(/job_name: (\w+)\n\s+dns_sd_configs:\n\s+- names: \[(.*)\]/g));
     const measured = Object.keys(services).filter((name) => service(name).environment?.METRICS_PORT);
@@ -248,18 +248,18 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     );
   });
 
-  it("runs the demo on the API's network, where it looks for the API", () => {
+  it("docker-compose.yml runs the demo on the API's network, where it looks for the API", () => {
     expect(service("demo").network_mode).toMatch(/^service:api$/);
   });
 
-  it("limits the memory of every container and checks the health of every one that keeps running", () => {
+  it("docker-compose.yml limits the memory of every container and checks the health of every one that keeps running", () => {
     for (const [name, { mem_limit, healthcheck }] of Object.entries(services)) {
       expect(mem_limit, name).toBeDefined();
       expect({ name, checked: healthcheck?.test?.[0] === "CMD" }).toEqual({ name, checked: !RUNS_ONCE.includes(name) });
     }
   });
 
-  it("listens on this machine where variables say, and the API trusts the proxy's address", () => {
+  it("docker-compose.yml listens on this machine where variables say, and the API trusts the proxy's address", () => {
     const moved = makeProject(directory, "moved", true);
     const names = [
       ...["API", "POSTGRES", "REDIS", "PROMETHEUS", "GRAFANA", "HTTP", "HTTPS"],
@@ -276,7 +276,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     expect(service("api").environment?.TRUST_PROXY).toBe(address);
   });
 
-  it("allows any number of workers, starts processes after the migration, and publishes ports on loopback only, except the proxy's", () => {
+  it("docker-compose.yml allows any number of workers, starts processes after the migration, and publishes ports on loopback only, except the proxy's", () => {
     const { container_name, ports } = service("worker");
     expect([container_name, ports]).toEqual([undefined, undefined]);
     expect(Object.keys(service("voucherctl").depends_on ?? {}).toSorted()).toEqual(["postgres", "redis"]);
@@ -300,7 +300,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     }
   });
 
-  it("lets Patroni of the profile ha wait for a synchronous standby, within the times that Patroni accepts", () => {
+  it("docker-compose.yml lets Patroni of the profile ha wait for a synchronous standby, within the times that Patroni accepts", () => {
     const [given = "", ...others] = HA_POSTGRES.map((name) => service(name).environment?.SPILO_CONFIGURATION);
     expect(new Set(others)).toEqual(new Set([given]));
     const { dcs } = JSON.parse(String(given)).bootstrap;
@@ -315,7 +315,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     expect(Math.min(dcs.loop_wait - 2, dcs.retry_timeout - 3)).toBeGreaterThanOrEqual(0);
   });
 
-  it("gives HAProxy of the profile ha every address that its file asks for", () => {
+  it("docker-compose.yml gives HAProxy of the profile ha every address that its file asks for", () => {
     const config = readFileSync(join(ROOT, "docs/ha/haproxy.cfg"), "utf8");
     const wanted = new Set(Array.from(config.matchAll(/\$\{(\w+)\}/g), ([, name = ""]) => name));
     const { environment = {}, healthcheck } = service("ha-postgres");
@@ -326,7 +326,7 @@ describe.skipIf(tool === null)("docker-compose.yml", { timeout: ALL_MS }, () => 
     expect(healthcheck?.test?.at(-1)).toBe(`http://${environment.HEALTH_LISTEN}/health`);
   });
 
-  it("points the processes of the profile ha at its servers, with shards for each master", () => {
+  it("docker-compose.yml points the processes of the profile ha at its servers, with shards for each master", () => {
     for (const name of ["ha-api-1", "ha-api-2", "ha-worker"]) {
       const { DATABASE_URL, REDIS_URL, QUEUE_SHARDS } = service(name).environment ?? {};
       expect(new URL(String(DATABASE_URL)).host, name).toBe("ha-postgres:5432");

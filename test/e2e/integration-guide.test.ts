@@ -335,7 +335,7 @@ describe("an order with several vouchers", () => {
   const runOrder = (codes: readonly string[], url = api.url) =>
     run("js", "several-vouchers.mjs", { CODES: codes.join(" "), API: url });
 
-  it("redeems each voucher of an order by its ticket, under a reference of its own", async () => {
+  it("an order with several vouchers redeems each voucher of an order by its ticket, under a reference of its own", async () => {
     const vouchers = [await issue(), await issue()];
     const { exitCode, stdout } = await runOrder(vouchers.map(({ code }) => code));
     const redemptions = await Promise.all(vouchers.map(({ id }) => redeemOf(id)));
@@ -344,7 +344,7 @@ describe("an order with several vouchers", () => {
     for (const one of redemptions) expect(one?.ticket).toMatch(/^rsv_/);
   });
 
-  it("redeems no voucher of an order and reserves none when one is refused before the payment", async () => {
+  it("an order with several vouchers redeems no voucher of an order and reserves none when one is refused before the payment", async () => {
     const [first, second] = [await issue(), await issue()];
     await voidVoucher(provisioning(db), partner.organizationId, second.code, null);
     const refused = await runOrder([first.code, second.code]);
@@ -354,7 +354,7 @@ describe("an order with several vouchers", () => {
     expect((await shop.lookUp(first.code)).body).toMatchObject({ voucher: { status: "Active" }, reservation: null });
   });
 
-  it("redeems the other vouchers of an order when one is refused after the payment", async () => {
+  it("an order with several vouchers redeems the other vouchers of an order when one is refused after the payment", async () => {
     const vouchers = [await issue(), await issue()];
     const [first, second] = vouchers;
     const cancel = passOn((path, body) =>
@@ -375,7 +375,7 @@ describe("an order with several vouchers", () => {
     expect(redemption?.externalRef).toBe("shop-10006/2");
   });
 
-  it("redeems a voucher of an order by its code when its reservation has ended", async () => {
+  it("an order with several vouchers redeems a voucher of an order by its code when its reservation has ended", async () => {
     const { id, code } = await issue();
     const release = passOn((path, body) =>
       path.endsWith("/redeem") && body.includes("ticket") ? shop.release(JSON.parse(body).ticket) : undefined,
@@ -400,7 +400,7 @@ describe("the client in TypeScript, installed from its package", () => {
   });
   beforeEach(openShop);
 
-  it("redeems a voucher, and verifies its history", async () => {
+  it("the client in TypeScript, installed from its package redeems a voucher, and verifies its history", async () => {
     const { id, code } = await issue();
     const { exitCode, stdout } = await run("ts", "checkout.ts", { CODE: code });
     const redeem = await redeemOf(id);
@@ -411,7 +411,7 @@ describe("the client in TypeScript, installed from its package", () => {
     });
   });
 
-  it("gives nothing away when the order's number was used for another voucher", async () => {
+  it("the client in TypeScript, installed from its package gives nothing away when the order's number was used for another voucher", async () => {
     const [first, second] = [await issue(), await issue()];
     await shop.redeem({ code: first.code, externalRef: "shop-10004" });
     const { exitCode, stdout } = await run("ts", "checkout.ts", { CODE: second.code });
@@ -422,7 +422,7 @@ describe("the client in TypeScript, installed from its package", () => {
     expect(await redeemOf(second.id)).toBeNull();
   });
 
-  it("shows the customer the service's refusal", async () => {
+  it("the client in TypeScript, installed from its package shows the customer the service's refusal", async () => {
     const { code } = await issue();
     await shop.redeem({ code, externalRef: "another order" });
     const { stdout } = await run("ts", "checkout.ts", { CODE: code });

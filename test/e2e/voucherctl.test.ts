@@ -205,7 +205,7 @@ describe("failures of voucherctl", () => {
     await voucherctl.fails(exitCode, new RegExp(fill(sentence.source), sentence.flags), fill(command));
   });
 
-  it("exits with 69 when the database does not answer, and says so", async () => {
+  it("failures of voucherctl exits with 69 when the database does not answer, and says so", async () => {
     const closed = `postgres://wrong:secret@127.0.0.1:${await findSteadyPort()}/x`;
     // A command that only reads cannot have done anything.
     const words = /^The database does not answer \(ECONNREFUSED\).\nIs it running, and is DATABASE_URL right\?\n$/;
@@ -214,7 +214,7 @@ describe("failures of voucherctl", () => {
     await voucherctl.fails(69, /^The database does not answer \(E\w+\).\n/, "audit list", unknown);
   });
 
-  it("exits with 78 for a wrong variable, an unknown database and a role without rights, and says what to change", async () => {
+  it("failures of voucherctl exits with 78 for a wrong variable, an unknown database and a role without rights, and says what to change", async () => {
     await voucherctl.fails(78, /^DATABASE_URL /, "audit list", { DATABASE_URL: "nonsense" });
     await voucherctl.fails(78, /^DATABASE_URL /, "chain verify --json", { DATABASE_URL: "nonsense" });
     await voucherctl.fails(78, /WEBHOOK_SECRET is not set/, WEBHOOK, { WEBHOOK_SECRET: "" });
@@ -228,7 +228,7 @@ describe("failures of voucherctl", () => {
     await voucherctl.fails(78, /may not do this.*audit_entries/, "audit list", { DATABASE_URL: low.href });
   });
 
-  it("exits with 78 when the database is not migrated, also if only a function is missing", async () => {
+  it("failures of voucherctl exits with 78 when the database is not migrated, also if only a function is missing", async () => {
     const words = /not been migrated.*\nRun: npm run migrate\n$/;
     // The template's own address has a database without tables.
     const bare = { DATABASE_URL: inject("databaseUrl") };
@@ -257,7 +257,7 @@ describe("text output of voucherctl", () => {
     shows.push(`voucher find --code ${own.code}`, `voucher history ${own.code}`);
   });
 
-  it("fits 80 columns, and has no trailing spaces, and no colours without a terminal unless FORCE_COLOR asks for them", async () => {
+  it("text output of voucherctl fits 80 columns, and has no trailing spaces, and no colours without a terminal unless FORCE_COLOR asks for them", async () => {
     for (const line of shows) {
       const plain = await voucherctl.text(line);
       expect(plain).not.toContain(ESCAPE);
@@ -271,7 +271,7 @@ describe("text output of voucherctl", () => {
     }
   });
 
-  it("has colours and progress on a terminal; NO_COLOR turns off colours, --json turns off both", async () => {
+  it("text output of voucherctl has colours and progress on a terminal; NO_COLOR turns off colours, --json turns off both", async () => {
     const { rows } = await db.query(
       "SELECT count(DISTINCT voucher_id)::int AS vouchers, count(*)::int AS events FROM voucher_events",
     );
@@ -328,7 +328,7 @@ describe("text output of voucherctl", () => {
     expect(await listOf("key_none")).toBe("There are no audit entries.\n");
   });
 
-  it("ends without an error when the reader of its output stops reading", async () => {
+  it("text output of voucherctl ends without an error when the reader of its output stops reading", async () => {
     const shell = spawn("sh", ["-c", `"${process.execPath}" src/cli/main.ts audit list --json | head -c 1`], {
       env: { PATH: process.env.PATH, DATABASE_URL: servers.adminUrl },
     });

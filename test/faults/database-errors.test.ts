@@ -75,11 +75,9 @@ describe.each([
   });
 });
 
-describe("an attempt that the database always refuses", () => {
-  it("does not block its voucher: another reference redeems it", async () => {
-    const { code } = await issueVoucher(servers.db, partner);
-    await failRedemptions("22000", "poison", 1_000_000);
-    expect((await till.redeem({ code, externalRef: "poison" })).body.code).toBe("redeem_timeout");
-    expect(await till.redeem({ code, externalRef: "medicine" })).toMatchObject({ status: 200 });
-  });
+it("an attempt that the database always refuses does not block its voucher: another reference redeems it", async () => {
+  const { code } = await issueVoucher(servers.db, partner);
+  await failRedemptions("22000", "poison", 1_000_000);
+  expect((await till.redeem({ code, externalRef: "poison" })).body.code).toBe("redeem_timeout");
+  expect(await till.redeem({ code, externalRef: "medicine" })).toMatchObject({ status: 200 });
 });

@@ -79,7 +79,7 @@ async function withService(
 }
 
 describe("connections that are lost without being closed", () => {
-  it("are replaced, both to Postgres and to Redis", async () => {
+  it("connections that are lost without being closed are replaced, both to Postgres and to Redis", async () => {
     const [postgres, redis] = [await openTcpProxy(servers.databaseUrl), await openTcpProxy(servers.redisUrl)];
     await withService({ databaseUrl: postgres.url, redisUrl: redis.url }, async ({ till }) => {
       await untilBothSucceed(till);
@@ -90,7 +90,7 @@ describe("connections that are lost without being closed", () => {
     await Promise.all([postgres.close(), redis.close()]);
   });
 
-  it("leave no voucher locked: Postgres ends an idle transaction", async () => {
+  it("connections that are lost without being closed leave no voucher locked: Postgres ends an idle transaction", async () => {
     await withService({}, async ({ till, pool }) => {
       const { rows } = await pool.query("SHOW idle_in_transaction_session_timeout");
       expect(rows).toEqual([{ idle_in_transaction_session_timeout: "10s" }]);
@@ -151,7 +151,7 @@ describe("a primary whose synchronous standby is gone", () => {
     return called;
   }
 
-  it("confirms nothing that the standby may not have, also after the wait for it was cut off, and everything once it is back", async () => {
+  it("a primary whose synchronous standby is gone confirms nothing that the standby may not have, also after the wait for it was cut off, and everything once it is back", async () => {
     const own = await makePartner(db);
     const { id: keyId, key } = await makeKey(db, own.organizationId);
     const [held, redeemed] = (await issueVouchers(db, own, 2)) as [IssuedVoucher, IssuedVoucher];
@@ -195,7 +195,7 @@ describe("a read-only database, such as a standby", () => {
     );
   }
 
-  it("answers 503 and is not ready, and both end when the host name points to the primary again", async () => {
+  it("a read-only database, such as a standby answers 503 and is not ready, and both end when the host name points to the primary again", async () => {
     await withService({}, async ({ till, url }) => {
       await untilBothSucceed(till);
       await setReadOnly("on");
@@ -216,7 +216,7 @@ describe("a read-only database, such as a standby", () => {
     });
   });
 
-  it("is disconnected when it became read-only after the connection was opened", async () => {
+  it("a read-only database, such as a standby is disconnected when it became read-only after the connection was opened", async () => {
     await withService({}, async ({ pool }) => {
       const removed = once(pool, "remove");
       const refused = readThenWrite(

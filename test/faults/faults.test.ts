@@ -34,13 +34,11 @@ describe.skipIf(onPath("redis-server") === null)("partners and users on a Redis 
   });
 });
 
-describe("the faults of a target", () => {
-  it("depend on the seed alone", () => {
-    const first = (seed: number) => {
-      const faults = faultsOf("worker 0", new SeededRandom(seed));
-      return Array.from({ length: 100 }, () => faults.next().value);
-    };
-    expect(first(7)).toEqual(first(7));
-    expect(first(8)).not.toEqual(first(7));
-  });
+it("the faults of a target depend on the seed alone", () => {
+  const first = (seed: number) => {
+    const faults = faultsOf("worker 0", new SeededRandom(seed));
+    return Array.from({ length: 100 }, () => faults.next().value);
+  };
+  expect(first(7)).toEqual(first(7));
+  expect(first(8)).not.toEqual(first(7));
 });

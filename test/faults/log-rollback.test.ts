@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { openLogSource } from "../../packages/tlog/src/log-source.ts";
 import { findPublished } from "../../src/db/log-checkpoints.ts";
 import { findLogTree } from "../../src/db/log-tree.ts";
@@ -64,75 +64,73 @@ async function open(server: LocalPostgres): Promise<pg.Pool> {
   return db;
 }
 
-describe("a database that has lost what was committed last", () => {
-  it.each([
-    ["a standby that lagged and was promoted", true],
-    ["a copy of the disk that was put back", false],
-  ])("as %s, redeems and signs nothing, until the log is recovered", async (_, isStandby) => {
-    const notes = new KeptNotes();
-    const [primary, copy] = [await makeServer("primary"), await makeServer("copy")];
-    const old = await open(primary);
-    await migrateDatabase(postgresUrl(primary));
-    const partner = await makePartner(old);
-    const { key } = await makeKey(old, partner.organizationId);
-    const vouchers = await issueVouchers(old, partner, 20);
-    await beginLog(old, files);
-    await stopPostgres(primary);
-    execFileSync("cp", ["-a", primary.directory, copy.directory]);
-    await startPostgres(primary);
+it.each([
+  ["a standby that lagged and was promoted", true],
+  ["a copy of the disk that was put back", false],
+])("a database that has lost what was committed last as %s, redeems and signs nothing, until the log is recovered", async (_, isStandby) => {
+  const notes = new KeptNotes();
+  const [primary, copy] = [await makeServer("primary"), await makeServer("copy")];
+  const old = await open(primary);
+  await migrateDatabase(postgresUrl(primary));
+  const partner = await makePartner(old);
+  const { key } = await makeKey(old, partner.organizationId);
+  const vouchers = await issueVouchers(old, partner, 20);
+  await beginLog(old, files);
+  await stopPostgres(primary);
+  execFileSync("cp", ["-a", primary.directory, copy.directory]);
+  await startPostgres(primary);
 
-    const proxy = await openTcpProxy(postgresUrl(primary));
-    servers.onClose(() => proxy.close());
-    const reached = { ...servers, databaseUrl: proxy.url };
-    const env = { ...files.env, LOG_INTERVAL_MS: "100", METRICS_PORT: "0", REDEEM_WAIT_MS: "2000" };
-    const api = await startApi(reached, { REDEEM_WAIT_MS: "2000" });
-    const worker = await startWorkers(reached, { ...env, WORKER_QUEUES: "redeem,seal,log" });
-    servers.onClose(() => Promise.all([api.close(), worker.close()]));
-    const till = partnerClient(api.url, key);
-    const redeem = (index: number) => till.redeem({ code: vouchers[index]?.code ?? "", externalRef: `order-${index}` });
-    const refused = async () =>
-      (await scrape(worker.metricsUrl)).value("voucher_log_refused", { reason: "contradiction" });
-    for (const index of [0, 1, 2]) expect((await redeem(index)).status).toBe(200);
-    await untilStarted(async () => (await findPublished(old))?.size === 23);
-    expect(await refused()).toBe(0);
-    notes.keepAnchor(files.anchor);
-    const anchor = readFileSync(files.anchor, "utf8");
-    const mirror = join(files.directory, "mirror");
-    expect(await exportLog(old, mirror)).toBe(23);
+  const proxy = await openTcpProxy(postgresUrl(primary));
+  servers.onClose(() => proxy.close());
+  const reached = { ...servers, databaseUrl: proxy.url };
+  const env = { ...files.env, LOG_INTERVAL_MS: "100", METRICS_PORT: "0", REDEEM_WAIT_MS: "2000" };
+  const api = await startApi(reached, { REDEEM_WAIT_MS: "2000" });
+  const worker = await startWorkers(reached, { ...env, WORKER_QUEUES: "redeem,seal,log" });
+  servers.onClose(() => Promise.all([api.close(), worker.close()]));
+  const till = partnerClient(api.url, key);
+  const redeem = (index: number) => till.redeem({ code: vouchers[index]?.code ?? "", externalRef: `order-${index}` });
+  const refused = async () =>
+    (await scrape(worker.metricsUrl)).value("voucher_log_refused", { reason: "contradiction" });
+  for (const index of [0, 1, 2]) expect((await redeem(index)).status).toBe(200);
+  await untilStarted(async () => (await findPublished(old))?.size === 23);
+  expect(await refused()).toBe(0);
+  notes.keepAnchor(files.anchor);
+  const anchor = readFileSync(files.anchor, "utf8");
+  const mirror = join(files.directory, "mirror");
+  expect(await exportLog(old, mirror)).toBe(23);
 
-    await stopPostgres(primary);
-    if (isStandby) writeFileSync(join(copy.directory, "standby.signal"), "");
-    const db = await open(copy);
-    if (isStandby) await db.query("SELECT pg_promote()");
-    proxy.lead(postgresUrl(copy));
-    await untilStarted(async () => (await redeem(3)).status === 200);
-    await until(async () => (await refused()) === 1);
-    // The lost redemption is repeated, as the runbook says.
-    expect((await redeem(0)).status).toBe(200);
-    expect(await findLogTree(db)).toMatchObject({ size: 0 });
-    expect([await findPublished(db), readFileSync(files.anchor, "utf8")]).toEqual([null, anchor]);
+  await stopPostgres(primary);
+  if (isStandby) writeFileSync(join(copy.directory, "standby.signal"), "");
+  const db = await open(copy);
+  if (isStandby) await db.query("SELECT pg_promote()");
+  proxy.lead(postgresUrl(copy));
+  await untilStarted(async () => (await redeem(3)).status === 200);
+  await until(async () => (await refused()) === 1);
+  // The lost redemption is repeated, as the runbook says.
+  expect((await redeem(0)).status).toBe(200);
+  expect(await findLogTree(db)).toMatchObject({ size: 0 });
+  expect([await findPublished(db), readFileSync(files.anchor, "utf8")]).toEqual([null, anchor]);
 
-    const recovered = await untilStarted(async () =>
-      recoverLog(provisioning(db), await settingsOf(files), openLogSource(mirror)).catch((error: Error) => {
-        // The worker may have the tree for a moment.
-        if (!error.message.includes("is in use")) throw error;
-        return null;
-      }),
-    );
-    expect(recovered).toEqual({
-      firstIndex: 0,
-      leaves: 23,
-      added: 2,
-      lost: [{ firstIndex: 20, leaves: 3 }],
-      missing: 0,
-    });
-    await untilStarted(async () => (await findPublished(db))?.size === 25);
-    await until(async () => (await refused()) === 0);
-    expect((await redeem(4)).status).toBe(200);
-    await untilStarted(async () => (await findPublished(db))?.size === 26);
-    notes.keepAnchor(files.anchor);
-    expect(await notes.findProblems(db)).toEqual([]);
-    expect(await onSnapshot(db, auditLog)).toMatchObject({ leaves: 26, events: 23, waiting: 0, lost: 3, problems: [] });
-    await assertInvariants(db);
+  const recovered = await untilStarted(async () =>
+    recoverLog(provisioning(db), await settingsOf(files), openLogSource(mirror)).catch((error: Error) => {
+      // The worker may have the tree for a moment.
+      if (!error.message.includes("is in use")) throw error;
+      return null;
+    }),
+  );
+  expect(recovered).toEqual({
+    firstIndex: 0,
+    leaves: 23,
+    added: 2,
+    lost: [{ firstIndex: 20, leaves: 3 }],
+    missing: 0,
   });
+  await untilStarted(async () => (await findPublished(db))?.size === 25);
+  await until(async () => (await refused()) === 0);
+  expect((await redeem(4)).status).toBe(200);
+  await untilStarted(async () => (await findPublished(db))?.size === 26);
+  notes.keepAnchor(files.anchor);
+  expect(await notes.findProblems(db)).toEqual([]);
+  expect(await onSnapshot(db, auditLog)).toMatchObject({ leaves: 26, events: 23, waiting: 0, lost: 3, problems: [] });
+  await assertInvariants(db);
 });

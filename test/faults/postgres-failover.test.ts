@@ -51,7 +51,7 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
     return startLoad(cluster, partner, tills, { partners: 24, vouchers });
   }
 
-  it("reports a proxy that leads to a standby, in db check and in the log of a starting process", async () => {
+  it("Postgres under Patroni, reached through one address reports a proxy that leads to a standby, in db check and in the log of a starting process", async () => {
     const [standby] = postgres.standbys(await postgres.primary()) as [PatroniNode, PatroniNode];
     expect(await check(standby.url())).toEqual({ exitCode: 1, codes: ["standby"] });
     const env = { DATABASE_URL: standby.url(), REDIS_URL: cluster.redis.url, PORT: "0" };
@@ -66,7 +66,7 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
       { count: 3_000, what: "its host dies", gapMax: GAP_MS + LOCK_MS, kill: (node: PatroniNode) => node.kill() },
       { count: 1_000, what: "its processes die", gapMax: GAP_MS, kill: (node: PatroniNode) => node.killPostgresOnly() },
     ].slice(0, ALL ? 2 : 1),
-  )("loses none of $count confirmed redemptions of a primary when $what, and confirms again within $gapMax ms", async ({
+  )("Postgres under Patroni, reached through one address loses none of $count confirmed redemptions of a primary when $what, and confirms again within $gapMax ms", async ({
     count,
     gapMax,
     kill,
@@ -86,7 +86,7 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
     await assertInvariants(cluster.db);
   });
 
-  it("waits for both standbys with a synchronous_node_count of 2, and goes on with one of them when the other dies", async () => {
+  it("Postgres under Patroni, reached through one address waits for both standbys with a synchronous_node_count of 2, and goes on with one of them when the other dies", async () => {
     const standbyNames = async () => (await cluster.db.query("SHOW synchronous_standby_names")).rows[0];
     await postgres.configure({ synchronous_node_count: 2 });
     await until(async () => (await standbyNames()).synchronous_standby_names.startsWith("2 ("), 60_000);
@@ -103,22 +103,25 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
     await postgres.configure({ synchronous_node_count: 1 });
   });
 
-  it.runIf(ALL)("loses no confirmed redemption when a frozen primary wakes after a standby was promoted", async () => {
-    const load = await startPartners();
-    await until(() => confirmed(load) >= 300, 90_000);
-    const primary = await postgres.primary();
-    primary.freeze();
-    await until(async () => ![null, primary].includes(await postgres.findPrimary()), 60_000);
-    const before = confirmed(load);
-    await until(() => confirmed(load) >= before + 100, 60_000);
-    primary.thaw();
-    await sleep(5_000);
-    await load.end();
-    expect(await findMissing(cluster, load.answers)).toEqual([]);
-    await assertInvariants(cluster.db);
-  });
+  it.runIf(ALL)(
+    "Postgres under Patroni, reached through one address loses no confirmed redemption when a frozen primary wakes after a standby was promoted",
+    async () => {
+      const load = await startPartners();
+      await until(() => confirmed(load) >= 300, 90_000);
+      const primary = await postgres.primary();
+      primary.freeze();
+      await until(async () => ![null, primary].includes(await postgres.findPrimary()), 60_000);
+      const before = confirmed(load);
+      await until(() => confirmed(load) >= before + 100, 60_000);
+      primary.thaw();
+      await sleep(5_000);
+      await load.end();
+      expect(await findMissing(cluster, load.answers)).toEqual([]);
+      await assertInvariants(cluster.db);
+    },
+  );
 
-  it("loses confirmed redemptions when an asynchronous standby that lags is promoted, and db check warns of it before", async () => {
+  it("Postgres under Patroni, reached through one address loses confirmed redemptions when an asynchronous standby that lags is promoted, and db check warns of it before", async () => {
     await postgres.makeAsynchronous();
     expect(await check()).toEqual({ exitCode: 1, codes: ["no_synchronous_standby"] });
     const load = await startPartners();

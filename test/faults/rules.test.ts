@@ -82,7 +82,7 @@ describe("the rules for redeems", () => {
   const DENIED = "a denied redemption does not exist";
   const NO_ATTEMPT = "a redemption has an attempt";
 
-  it("accept an attempt and its repeat, and a timeout before a later attempt redeems", () => {
+  it("the rules for redeems accept an attempt and its repeat, and a timeout before a later attempt redeems", () => {
     expect(
       brokenRules(
         [redemption],
@@ -99,7 +99,7 @@ describe("the rules for redeems", () => {
     ).toEqual([]);
   });
 
-  it("report a timeout of a retry after an earlier attempt redeemed", () => {
+  it("the rules for redeems report a timeout of a retry after an earlier attempt redeemed", () => {
     const first: Parameters<typeof historyOf>[0] = [redeem, 0, 1_200, "hung up"];
     const deniedAfter = (redeemedAtMs: number) =>
       brokenRules([{ ...redemption, redeemedAtMs }], first, [redeem, 1_300, 4_400, "503 redeem_timeout"]);
@@ -107,7 +107,7 @@ describe("the rules for redeems", () => {
     expect(deniedAfter(1_299)).toEqual([]);
   });
 
-  it("report a redemption whose only attempts were denied, never accepted, or made with another key or ticket", () => {
+  it("the rules for redeems report a redemption whose only attempts were denied, never accepted, or made with another key or ticket", () => {
     const at = (redeemedAtMs: number) => [{ ...redemption, redeemedAtMs }];
     expect(brokenRules(at(3_200), [redeem, 100, 3_150, "503 redeem_timeout"])).toEqual([NO_ATTEMPT]);
     expect(brokenRules(at(1_000), [redeem, 900, 950, "409 voucher_expired"])).toEqual([NO_ATTEMPT]);
@@ -122,7 +122,7 @@ describe("the rules for redeems", () => {
     expect(brokenRules(at(1_000), [redeem, 800, 2_000, "hung up"])).toEqual([]);
   });
 
-  it("report a redemption after the deadline of every attempt", () => {
+  it("the rules for redeems report a redemption after the deadline of every attempt", () => {
     const at = (redeemedAtMs: number) => [{ ...redemption, redeemedAtMs }];
     expect(brokenRules(at(4_102), [redeem, 1_000, 1_100, "503 redeem_unknown"])).toEqual([]);
     expect(brokenRules(at(4_103), [redeem, 1_000, 1_100, "503 redeem_unknown"])).toEqual([NO_ATTEMPT]);
@@ -131,14 +131,14 @@ describe("the rules for redeems", () => {
     expect(brokenRules(at(30_000), [redeem, 1_000, 2_200, "hung up"])).toEqual([NO_ATTEMPT]);
   });
 
-  it("report a refusal of a reference that has redeemed the voucher", () => {
+  it("the rules for redeems report a refusal of a reference that has redeemed the voucher", () => {
     const refusedFrom = (sentAtMs: number) =>
       brokenRules([redemption], [redeem, 0, 1_200, "hung up"], [redeem, sentAtMs, 1_300, "409 voucher_expired"]);
     expect(refusedFrom(1_002)).toEqual([DENIED]);
     expect(refusedFrom(990)).toEqual([]);
   });
 
-  it("report a redemption by an attempt that was made before a refusal or a timeout of its reference, also for another voucher", () => {
+  it("the rules for redeems report a redemption by an attempt that was made before a refusal or a timeout of its reference, also for another voucher", () => {
     const elsewhere = { ...redeem, voucher: { ...voucher, id: "vch_2" } };
     const first: Parameters<typeof historyOf>[0] = [redeem, 900, 910, "503 redeem_unknown"];
     const told = (ask: Ask, sentAtMs: number, result: Result, redeemedAtMs = 1_000) =>
@@ -155,7 +155,7 @@ describe("the rules for redeems", () => {
     ]);
   });
 
-  it("accept a redemption by a call that was sent after a refusal of its reference", () => {
+  it("the rules for redeems accept a redemption by a call that was sent after a refusal of its reference", () => {
     expect(
       brokenRules(
         [redemption],
@@ -166,7 +166,7 @@ describe("the rules for redeems", () => {
     ).toEqual([]);
   });
 
-  it("report a timeout after a confirmation", () => {
+  it("the rules for redeems report a timeout after a confirmation", () => {
     const elsewhere = { ...redeem, voucher: { ...voucher, id: "vch_2" } };
     expect(
       brokenRules(
@@ -177,7 +177,7 @@ describe("the rules for redeems", () => {
     ).toEqual(["a confirmed reference is confirmed"]);
   });
 
-  it("report a 200 without a redemption, with another redemption, and before its redemption", () => {
+  it("the rules for redeems report a 200 without a redemption, with another redemption, and before its redemption", () => {
     expect(brokenRules([], [redeem, 900, 1_100, "200 first", confirmed])).toEqual(["a 200 stays true"]);
     expect(brokenRules([{ ...redemption, redeemCode: "R-2" }], [redeem, 900, 1_100, "200 first", confirmed])).toEqual([
       "a 200 stays true",
@@ -207,7 +207,7 @@ describe("the rules for claims and purchases", () => {
   const [ann, bob] = [claimOf("ann"), claimOf("bob")];
   const answered = (voucherId: string) => ({ voucherId });
 
-  it("accept acquisitions, repeats and a refusal when nothing is left", () => {
+  it("the rules for claims and purchases accept acquisitions, repeats and a refusal when nothing is left", () => {
     expect(
       brokenRules(
         [acquired("ann", "vch_1"), acquired("bob", "vch_2", 1_100)],
@@ -219,7 +219,7 @@ describe("the rules for claims and purchases", () => {
     ).toEqual([]);
   });
 
-  it("report a 200 whose voucher is not the user's, changes, or belongs to another offer", () => {
+  it("the rules for claims and purchases report a 200 whose voucher is not the user's, changes, or belongs to another offer", () => {
     const rule = "an acquired voucher stays the user's";
     expect(brokenRules([], [ann, 900, 1_050, "200 first", answered("vch_1")])).toEqual([rule]);
     expect(
@@ -237,7 +237,7 @@ describe("the rules for claims and purchases", () => {
     ).toEqual([rule]);
   });
 
-  it("report an acquisition that is new twice, and one that every call denied", () => {
+  it("the rules for claims and purchases report an acquisition that is new twice, and one that every call denied", () => {
     const twice: Parameters<typeof historyOf>[0] = [ann, 900, 1_050, "200 first", answered("vch_1")];
     expect(brokenRules([acquired("ann", "vch_1")], twice, twice)).toEqual(["an acquisition is new once"]);
     expect(brokenRules([acquired("ann", "vch_1")], [ann, 900, 1_050, "200 again", answered("vch_1")])).toEqual([
@@ -245,7 +245,7 @@ describe("the rules for claims and purchases", () => {
     ]);
   });
 
-  it("report a refused repeat, and sold_out while vouchers are left", () => {
+  it("the rules for claims and purchases report a refused repeat, and sold_out while vouchers are left", () => {
     const eve = claimOf("eve");
     expect(
       brokenRules(
@@ -265,7 +265,7 @@ describe("the rules for claims and purchases", () => {
     ).toEqual(["sold out means that nothing is left"]);
   });
 
-  it("report a voucher of two users, and acquisitions beyond supply", () => {
+  it("the rules for claims and purchases report a voucher of two users, and acquisitions beyond supply", () => {
     const rule = "no voucher is acquired twice or beyond supply";
     const users = ["ann", "bob", "eve"];
     const calls = users.map((user): Parameters<typeof historyOf>[0] => [claimOf(user), 900, 2_000, "hung up"]);

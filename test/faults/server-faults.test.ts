@@ -67,7 +67,7 @@ describe("a Postgres whose standby is cut off from it", () => {
     ["one of its processes is killed", () => postgres.killOne(new SeededRandom(1))],
     ["the waiting commits are cancelled", interrupt("cancel")],
     ["the waiting sessions are ended", interrupt("terminate")],
-  ])("loses no redemption that was confirmed when %s and the standby is promoted", async (_how, crash) => {
+  ])("a Postgres whose standby is cut off from it loses no redemption that was confirmed when %s and the standby is promoted", async (_how, crash) => {
     const orders = newOrders(4);
     const ids = orders.map(({ id }) => id);
     postgres.cutOffStandby();
@@ -126,7 +126,7 @@ describe("workers that are frozen with jobs in memory for longer than every dead
 });
 
 describe.skipIf(!HAS_CLOCK)("a database whose clock was an hour ahead while a partner listed redemptions", () => {
-  it("dates redemptions by its clock again as soon as that is right", async () => {
+  it("a database whose clock was an hour ahead while a partner listed redemptions dates redemptions by its clock again as soon as that is right", async () => {
     const [api] = apis as [ApiProcess];
     const list = () => fetch(`${api.url}/partner/redemptions`, { headers: { "x-api-key": scenario.till } });
     const isAhead = async () => (answerOf(await scenario.ready(api)).body.clockAheadSeconds ?? 0) > 0;
@@ -140,18 +140,16 @@ describe.skipIf(!HAS_CLOCK)("a database whose clock was an hour ahead while a pa
   });
 });
 
-describe("a hot copy of the database with a worker on the same Redis", () => {
-  it("redeems nothing and confirms nothing", async () => {
-    const { cluster } = scenario;
-    const copy = await cluster.startHotCopy();
-    await untilStarted(async () => {
-      const { rows } = await copy.db.query("SELECT FROM pg_stat_activity WHERE application_name = 'worker'");
-      return rows.length > 0;
-    });
-    // Only the copy's worker is left to take these jobs.
-    await Promise.all(cluster.workers.map((worker) => worker.kill()));
-    const outcomes = await redeemAll(newOrders(10), apis[0] as ApiProcess);
-    expect(await copy.stop()).toEqual([]);
-    expect(outcomes.map(statusOf)).not.toContain(200);
+it("a hot copy of the database with a worker on the same Redis redeems nothing and confirms nothing", async () => {
+  const { cluster } = scenario;
+  const copy = await cluster.startHotCopy();
+  await untilStarted(async () => {
+    const { rows } = await copy.db.query("SELECT FROM pg_stat_activity WHERE application_name = 'worker'");
+    return rows.length > 0;
   });
+  // Only the copy's worker is left to take these jobs.
+  await Promise.all(cluster.workers.map((worker) => worker.kill()));
+  const outcomes = await redeemAll(newOrders(10), apis[0] as ApiProcess);
+  expect(await copy.stop()).toEqual([]);
+  expect(outcomes.map(statusOf)).not.toContain(200);
 });

@@ -27,43 +27,43 @@ function countAllowed(verdicts: readonly Verdict[]): number {
   return verdicts.filter((verdict) => verdict.allowed).length;
 }
 
-describe("a rate limiter", () => {
-  it.each([
-    1, 2, 19, 20, 200, 1_000,
-  ])("lets exactly %i calls through in a window, however many come at once", async (limit) => {
-    const limiter = await openLimiter(counting.newName(), { limit });
-    const verdicts = await burst(limiter, 3 * limit + 5);
-    expect(countAllowed(verdicts)).toBe(limit);
-    // The first ones, not any others.
-    expect(verdicts.slice(0, limit).every((verdict) => verdict.allowed)).toBe(true);
-    expect(countAllowed(await burst(limiter, 10))).toBe(0);
-  });
+it.each([
+  1, 2, 19, 20, 200, 1_000,
+])("a rate limiter lets exactly %i calls through in a window, however many come at once", async (limit) => {
+  const limiter = await openLimiter(counting.newName(), { limit });
+  const verdicts = await burst(limiter, 3 * limit + 5);
+  expect(countAllowed(verdicts)).toBe(limit);
+  // The first ones, not any others.
+  expect(verdicts.slice(0, limit).every((verdict) => verdict.allowed)).toBe(true);
+  expect(countAllowed(await burst(limiter, 10))).toBe(0);
+});
 
-  it("counts callers separately", async () => {
-    const limiter = await openLimiter(counting.newName(), { limit: 5 });
-    for (const id of ["one", "two", "three"]) expect(countAllowed(await burst(limiter, 20, id))).toBe(5);
-  });
+it("a rate limiter counts callers separately", async () => {
+  const limiter = await openLimiter(counting.newName(), { limit: 5 });
+  for (const id of ["one", "two", "three"]) expect(countAllowed(await burst(limiter, 20, id))).toBe(5);
+});
 
-  it("returns what is left: one less with each call, and 0 with a refusal", async () => {
-    const limiter = await openLimiter(counting.newName(), { limit: 40 });
-    const left: number[] = [];
-    for (let i = 0; i < 42; i++) left.push((await limiter.take("caller")).remaining);
-    expect(left).toEqual([...Array.from({ length: 40 }, (_, i) => 39 - i), 0, 0]);
-  });
+it("a rate limiter returns what is left: one less with each call, and 0 with a refusal", async () => {
+  const limiter = await openLimiter(counting.newName(), { limit: 40 });
+  const left: number[] = [];
+  for (let i = 0; i < 42; i++) left.push((await limiter.take("caller")).remaining);
+  expect(left).toEqual([...Array.from({ length: 40 }, (_, i) => 39 - i), 0, 0]);
+});
 
-  it("knows which caller would be refused, without counting a call", async () => {
-    const limiter = await openLimiter(counting.newName(), { limit: 30 });
-    for (let i = 0; i < 100; i++) expect(limiter.findRefusal("caller")).toBeNull();
-    expect(countAllowed(await burst(limiter, 29))).toBe(29);
-    for (let i = 0; i < 100; i++) expect(limiter.findRefusal("caller")).toBeNull();
-    await burst(limiter, 1);
-    expect(limiter.findRefusal("caller")).toMatchObject({ allowed: false, remaining: 0 });
-    expect(limiter.findRefusal("other")).toBeNull();
-  });
+it("a rate limiter knows which caller would be refused, without counting a call", async () => {
+  const limiter = await openLimiter(counting.newName(), { limit: 30 });
+  for (let i = 0; i < 100; i++) expect(limiter.findRefusal("caller")).toBeNull();
+  expect(countAllowed(await burst(limiter, 29))).toBe(29);
+  for (let i = 0; i < 100; i++) expect(limiter.findRefusal("caller")).toBeNull();
+  await burst(limiter, 1);
+  expect(limiter.findRefusal("caller")).toMatchObject({ allowed: false, remaining: 0 });
+  expect(limiter.findRefusal("other")).toBeNull();
 });
 
 describe("rate limiters of several processes", () => {
-  it.each([2, 4])("share one limit, give or take a thirteenth each: %i processes under a storm", async (processes) => {
+  it.each([
+    2, 4,
+  ])("rate limiters of several processes share one limit, give or take a thirteenth each: %i processes under a storm", async (processes) => {
     const name = counting.newName();
     const limiters = await Promise.all(Array.from({ length: processes }, () => openLimiter(name)));
     const verdicts = await Promise.all(limiters.map((limiter) => burst(limiter, 2 * LIMIT)));
@@ -74,7 +74,7 @@ describe("rate limiters of several processes", () => {
     for (const one of verdicts) expect(countAllowed(one)).toBeGreaterThanOrEqual(10);
   });
 
-  it("share it when calls come one after another as well", async () => {
+  it("rate limiters of several processes share it when calls come one after another as well", async () => {
     const name = counting.newName();
     const limiters = [await openLimiter(name), await openLimiter(name)];
     let allowed = 0;
@@ -91,45 +91,41 @@ describe("rate limiters of several processes", () => {
   });
 });
 
-describe("the calls of Redis that a rate limiter makes", () => {
-  it("are none for occasional callers", async () => {
-    const name = counting.newName();
-    const limiter = await openLimiter(name);
-    for (let caller = 0; caller < 100; caller++) {
-      for (let call = 0; call < 4; call++)
-        expect(await limiter.take(`caller ${caller}`)).toMatchObject({ allowed: true });
-    }
-    expect(await counting.monitor.count(`limit:${name}`)).toBe(0);
-    expect(await counting.servers.redis.keys(`limit:${name}:*`)).toEqual([]);
-  });
-
-  it("are a twentieth of the calls at full rate, and none for refused calls", async () => {
-    const name = counting.newName();
-    const limiter = await openLimiter(name);
-    for (let call = 0; call < LIMIT; call++) await limiter.take("caller");
-    const asked = await counting.monitor.count(`limit:${name}`);
-    expect(asked).toBeGreaterThan(0);
-    // The count includes the script's own commands: up to five for each call.
-    expect(asked / 5).toBeLessThanOrEqual(20);
-    for (let call = 0; call < 1_000; call++) expect((await limiter.take("caller")).allowed).toBe(false);
-    expect(await counting.monitor.count(`limit:${name}`)).toBe(asked);
-  });
+it("the calls of Redis that a rate limiter makes are none for occasional callers", async () => {
+  const name = counting.newName();
+  const limiter = await openLimiter(name);
+  for (let caller = 0; caller < 100; caller++) {
+    for (let call = 0; call < 4; call++)
+      expect(await limiter.take(`caller ${caller}`)).toMatchObject({ allowed: true });
+  }
+  expect(await counting.monitor.count(`limit:${name}`)).toBe(0);
+  expect(await counting.servers.redis.keys(`limit:${name}:*`)).toEqual([]);
 });
 
-describe("a process that was blocked longer than it waits for Redis", () => {
-  it("counts with the reply that arrived meanwhile", async () => {
-    const name = counting.newName();
-    const other = (await counting.openCounts()).open(name, LONG_S);
-    const count = (await counting.openCounts()).open(name, LONG_S);
-    await other("caller", 5);
-    // Opens the connection to the node that has the key.
-    await count("caller", 1);
-    const counted = count("caller", 1);
-    // The command has left when the process stops.
-    await setImmediate();
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
-    expect(await counted).toMatchObject({ total: 7 });
-  });
+it("the calls of Redis that a rate limiter makes are a twentieth of the calls at full rate, and none for refused calls", async () => {
+  const name = counting.newName();
+  const limiter = await openLimiter(name);
+  for (let call = 0; call < LIMIT; call++) await limiter.take("caller");
+  const asked = await counting.monitor.count(`limit:${name}`);
+  expect(asked).toBeGreaterThan(0);
+  // The count includes the script's own commands: up to five for each call.
+  expect(asked / 5).toBeLessThanOrEqual(20);
+  for (let call = 0; call < 1_000; call++) expect((await limiter.take("caller")).allowed).toBe(false);
+  expect(await counting.monitor.count(`limit:${name}`)).toBe(asked);
+});
+
+it("a process that was blocked longer than it waits for Redis counts with the reply that arrived meanwhile", async () => {
+  const name = counting.newName();
+  const other = (await counting.openCounts()).open(name, LONG_S);
+  const count = (await counting.openCounts()).open(name, LONG_S);
+  await other("caller", 5);
+  // Opens the connection to the node that has the key.
+  await count("caller", 1);
+  const counted = count("caller", 1);
+  // The command has left when the process stops.
+  await setImmediate();
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
+  expect(await counted).toMatchObject({ total: 7 });
 });
 
 describe("without Redis", () => {
@@ -182,18 +178,16 @@ describe("without Redis", () => {
   );
 });
 
-describe("what a rate limiter remembers", () => {
-  it("is bounded, however many addresses call", async () => {
-    const limiter = await openLimiter(counting.newName());
-    for (let address = 0; address < 200_000; address++) void limiter.take(`2001:db8:${address}::/64`);
-    expect(limiter.size).toBeLessThanOrEqual(10_000);
-    expect(countAllowed(await burst(limiter, 3 * LIMIT))).toBe(LIMIT);
-  });
+it("what a rate limiter remembers is bounded, however many addresses call", async () => {
+  const limiter = await openLimiter(counting.newName());
+  for (let address = 0; address < 200_000; address++) void limiter.take(`2001:db8:${address}::/64`);
+  expect(limiter.size).toBeLessThanOrEqual(10_000);
+  expect(countAllowed(await burst(limiter, 3 * LIMIT))).toBe(LIMIT);
 });
 
 // Each of them waits for its own window to end.
 describe.concurrent("a rate limiter whose window ends", () => {
-  it("says when the window ends, and lets the caller through again from then on", async () => {
+  it("a rate limiter whose window ends says when the window ends, and lets the caller through again from then on", async () => {
     const limiter = await openLimiter(counting.newName(), { limit: 3, seconds: 1 });
     const refused = await until(async () => (await burst(limiter, 5)).find((verdict) => !verdict.allowed));
     expect(refused.resetMs).toBeGreaterThan(0);
@@ -201,7 +195,7 @@ describe.concurrent("a rate limiter whose window ends", () => {
     await until(async () => (await limiter.take("caller")).allowed);
   });
 
-  it("gives no credit to a caller who used more than half of the last second's limit", async () => {
+  it("a rate limiter whose window ends gives no credit to a caller who used more than half of the last second's limit", async () => {
     const name = counting.newName();
     const asked: string[] = [];
     const count = (await counting.openCounts()).open(name, 1);
@@ -216,7 +210,7 @@ describe.concurrent("a rate limiter whose window ends", () => {
     expect(asked.length).toBe(before + 1);
   });
 
-  it("leaves nothing in Redis", async () => {
+  it("a rate limiter whose window ends leaves nothing in Redis", async () => {
     const name = counting.newName();
     const limiter = await openLimiter(name, { seconds: 1 });
     await burst(limiter, 50);
@@ -224,7 +218,7 @@ describe.concurrent("a rate limiter whose window ends", () => {
     await until(async () => (await counting.servers.redis.exists(`limit:${name}:caller`)) === 0);
   });
 
-  it("forgets its callers soon", async () => {
+  it("a rate limiter whose window ends forgets its callers soon", async () => {
     const limiter = await openLimiter(counting.newName(), { seconds: 1 });
     for (let address = 0; address < 5_000; address++) void limiter.take(`address ${address}`);
     expect(limiter.size).toBe(5_000);

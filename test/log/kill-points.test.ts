@@ -162,7 +162,7 @@ describe("a worker of the log that is killed", () => {
     expect(anchorSize()).toBe(notes.largest);
   });
 
-  it("at any of these points leaves a log that the next worker continues, also when Redis is emptied meanwhile", async () => {
+  it("a worker of the log that is killed at any of these points leaves a log that the next worker continues, also when Redis is emptied meanwhile", async () => {
     const worker = startLogWorker();
     const { rows } = await servers.db.query("SELECT count(*)::int AS events FROM voucher_events");
     const events = rows[0]?.events;

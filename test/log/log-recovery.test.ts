@@ -79,7 +79,7 @@ describe("log audit", () => {
     }
   }
 
-  it("finds nothing wrong in a log, and counts what waits", async () => {
+  it("log audit finds nothing wrong in a log, and counts what waits", async () => {
     expect(await audit()).toEqual({
       leaves: 700,
       events: 700,
@@ -178,7 +178,7 @@ describe("log audit", () => {
       "UPDATE log_published SET size = 701",
       /^the served checkpoint has 701 leaves, the tree 700$/,
     ],
-  ])("finds %s", async (_, statement, problem) => {
+  ])("log audit finds %s", async (_, statement, problem) => {
     const { problems } = await auditTampered(statement);
     expect(
       problems.some((line) => problem.test(line)),
@@ -191,7 +191,7 @@ describe("an event that is cut off the end of a chain", () => {
   beforeEach(open);
   afterEach(close);
 
-  it("is found by log audit, although the chain alone looks complete", async () => {
+  it("an event that is cut off the end of a chain is found by log audit, although the chain alone looks complete", async () => {
     await beginLog(servers.db, files);
     const [cut] = await issue(3);
     if (cut === undefined) throw new Error("no voucher");
@@ -217,7 +217,7 @@ describe("a database that was restored from an older backup", () => {
   beforeEach(open);
   afterEach(close);
 
-  it("signs nothing until the log is recovered from an export, and then continues after the lost leaves", async () => {
+  it("a database that was restored from an older backup signs nothing until the log is recovered from an export, and then continues after the lost leaves", async () => {
     const restore = await beginWithBackup(servers, files, partner, { kept: 300, lost: 500 });
     const lastNote = (await findPublished(servers.db))?.note;
     const copy = join(files.directory, "copy");
@@ -251,7 +251,7 @@ describe("a database that was restored from an older backup", () => {
     expect([lastNote === undefined, seen.before, seen.size]).toEqual([false, 800, 820]);
   });
 
-  it("keeps the leaf of every event that it still has, whether it waited, was outside of the log or Pending at the backup", async () => {
+  it("a database that was restored from an older backup keeps the leaf of every event that it still has, whether it waited, was outside of the log or Pending at the backup", async () => {
     await beginLog(servers.db, files);
     await issue(300);
     await run();
@@ -316,7 +316,7 @@ describe("a database that was restored from an older backup", () => {
     await assertInvariants(servers.db);
   });
 
-  it("is recovered without an anchor, up to the checkpoint of the copy", async () => {
+  it("a database that was restored from an older backup is recovered without an anchor, up to the checkpoint of the copy", async () => {
     const restore = await beginWithBackup(servers, files, partner, { kept: 10, lost: 10 });
     const copy = join(files.directory, "copy");
     await exportLog(servers.db, copy);
@@ -329,7 +329,7 @@ describe("a database that was restored from an older backup", () => {
     expect(await run()).toMatchObject({ published: 20, refused: null });
   });
 
-  it("is recovered up to the checkpoint of a copy that is behind the anchor, and then from a newer copy", async () => {
+  it("a database that was restored from an older backup is recovered up to the checkpoint of a copy that is behind the anchor, and then from a newer copy", async () => {
     const restore = await beginWithBackup(servers, files, partner, { kept: 10, lost: 10 });
     const [behind, newest] = [join(files.directory, "behind"), join(files.directory, "newest")];
     await exportLog(servers.db, behind);
@@ -351,7 +351,7 @@ describe("a database that was restored from an older backup", () => {
     await assertInvariants(servers.db);
   });
 
-  it("is not recovered from a copy with another leaf", async () => {
+  it("a database that was restored from an older backup is not recovered from a copy with another leaf", async () => {
     const restore = await beginWithBackup(servers, files, partner, { kept: 10, lost: 10 });
     const copy = join(files.directory, "copy");
     await exportLog(servers.db, copy);

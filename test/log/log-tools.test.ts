@@ -47,107 +47,101 @@ afterEach(async () => {
 const issue = (count: number) => issueVouchers(servers.db, partner, count);
 const run = () => openSequencer(servers, files).run();
 
-describe("log audit --url", () => {
-  it("finds no problem in an export, and reports every changed tile, leaf or checkpoint", async () => {
-    await beginLog(servers.db, files);
-    await issue(700);
-    await run();
-    const copy = join(files.directory, "copy");
-    await exportLog(servers.db, copy);
-    const policy = await parsePolicy(String((await findPublished(servers.db))?.policy));
-    const log = openLogSource(copy);
-    const [event] = (
-      await servers.db.query(
-        `SELECT voucher_id AS id, encode(record_hash, 'hex') AS hash, (log_slot & 4095)::int AS leaf FROM voucher_events
+it("log audit --url finds no problem in an export, and reports every changed tile, leaf or checkpoint", async () => {
+  await beginLog(servers.db, files);
+  await issue(700);
+  await run();
+  const copy = join(files.directory, "copy");
+  await exportLog(servers.db, copy);
+  const policy = await parsePolicy(String((await findPublished(servers.db))?.policy));
+  const log = openLogSource(copy);
+  const [event] = (
+    await servers.db.query(
+      `SELECT voucher_id AS id, encode(record_hash, 'hex') AS hash, (log_slot & 4095)::int AS leaf FROM voucher_events
           WHERE log_slot & 4095 = 3 LIMIT 1`,
-      )
-    ).rows;
-    const history = (logIndex: number | null, recordHash = event.hash, hasMore = false): LogSource => ({
-      from: "histories",
-      read: async () =>
-        Buffer.from(
-          JSON.stringify({
-            ...{ entityType: "VoucherInstance", entityId: event.id, anchorNamespace: ANCHOR_NAMESPACE, hasMore },
-            canonPreservedSinceUtc: "2026-09-01T06:00:00.000Z",
-            events: [
-              {
-                ...{ sequence: 1, eventType: "voucher.instance.issued", code: "VCH001", sealStatus: "Sealed" },
-                ...{ occurredAt: "2026-09-01T06:00:00.000Z", recordHash, logIndex, previousHash: "0".repeat(64) },
-              },
-            ],
-          }),
-        ),
-    });
-    const served = (histories = history(3)) => auditServedLog({ log, histories, policy, vouchers: [event.id] });
-    expect(await served()).toEqual({
-      ...{ origin: "vouchers.test/log", leaves: 700, tiles: 4, events: 1, waiting: 0, problemCount: 0, problems: [] },
-      cosignedAge: null,
-    });
-    expect((await served(history(4))).problems).toEqual([`event 1 of ${event.id} has another hash than leaf 4`]);
-    expect((await served(history(700))).problems).toEqual([
-      `event 1 of ${event.id} names leaf 700, which the checkpoint does not cover`,
-    ]);
-    expect(await served(history(null))).toMatchObject({ events: 0, waiting: 1, problemCount: 0 });
-    expect((await served(history(3, event.hash, true))).problems).toEqual([
-      `event 1 of ${event.id} does not follow event 1`,
-      `event 1 of ${event.id} shares leaf 3 with another event`,
-    ]);
-    const change = async (path: string, byte: number) => {
-      const [file, whole] = [join(copy, path), readFileSync(join(copy, path))];
-      writeFileSync(file, Buffer.from(whole).fill(whole.readUInt8(byte) ^ 1, byte, byte + 1));
-      const { problems } = await served();
-      writeFileSync(file, whole);
-      return problems;
-    };
-    expect(await change("tile/0/001", 9)).toEqual(["tile/0/001 is not that of the leaves"]);
-    expect(await change("tile/0/002.p/188", 9)).toEqual(["tile/0/002.p/188 is not that of the leaves"]);
-    expect(await change("tile/1/000.p/2", 9)).toEqual(["tile/1/000.p/2 is not that of the leaves"]);
-    expect(await change("tile/entries/001", 9)).toEqual([
-      "tile/0/001 is not that of the leaves",
-      "tile/1/000.p/2 is not that of the leaves",
-      "the leaves do not lead to the checkpoint's root",
-    ]);
-    writeFileSync(join(copy, "checkpoint"), await signCheckpoint(logKey, { size: 700, root: Buffer.alloc(32, 7) }));
-    expect((await served()).problems).toEqual(["the leaves do not lead to the checkpoint's root"]);
-    writeFileSync(
-      join(copy, "checkpoint"),
-      await signCheckpoint(witnessKeys[0] as SignerKey, { size: 700, root: Buffer.alloc(32) }),
-    );
-    await expect(served()).rejects.toThrow(/The policy has no log/);
+    )
+  ).rows;
+  const history = (logIndex: number | null, recordHash = event.hash, hasMore = false): LogSource => ({
+    from: "histories",
+    read: async () =>
+      Buffer.from(
+        JSON.stringify({
+          ...{ entityType: "VoucherInstance", entityId: event.id, anchorNamespace: ANCHOR_NAMESPACE, hasMore },
+          canonPreservedSinceUtc: "2026-09-01T06:00:00.000Z",
+          events: [
+            {
+              ...{ sequence: 1, eventType: "voucher.instance.issued", code: "VCH001", sealStatus: "Sealed" },
+              ...{ occurredAt: "2026-09-01T06:00:00.000Z", recordHash, logIndex, previousHash: "0".repeat(64) },
+            },
+          ],
+        }),
+      ),
   });
+  const served = (histories = history(3)) => auditServedLog({ log, histories, policy, vouchers: [event.id] });
+  expect(await served()).toEqual({
+    ...{ origin: "vouchers.test/log", leaves: 700, tiles: 4, events: 1, waiting: 0, problemCount: 0, problems: [] },
+    cosignedAge: null,
+  });
+  expect((await served(history(4))).problems).toEqual([`event 1 of ${event.id} has another hash than leaf 4`]);
+  expect((await served(history(700))).problems).toEqual([
+    `event 1 of ${event.id} names leaf 700, which the checkpoint does not cover`,
+  ]);
+  expect(await served(history(null))).toMatchObject({ events: 0, waiting: 1, problemCount: 0 });
+  expect((await served(history(3, event.hash, true))).problems).toEqual([
+    `event 1 of ${event.id} does not follow event 1`,
+    `event 1 of ${event.id} shares leaf 3 with another event`,
+  ]);
+  const change = async (path: string, byte: number) => {
+    const [file, whole] = [join(copy, path), readFileSync(join(copy, path))];
+    writeFileSync(file, Buffer.from(whole).fill(whole.readUInt8(byte) ^ 1, byte, byte + 1));
+    const { problems } = await served();
+    writeFileSync(file, whole);
+    return problems;
+  };
+  expect(await change("tile/0/001", 9)).toEqual(["tile/0/001 is not that of the leaves"]);
+  expect(await change("tile/0/002.p/188", 9)).toEqual(["tile/0/002.p/188 is not that of the leaves"]);
+  expect(await change("tile/1/000.p/2", 9)).toEqual(["tile/1/000.p/2 is not that of the leaves"]);
+  expect(await change("tile/entries/001", 9)).toEqual([
+    "tile/0/001 is not that of the leaves",
+    "tile/1/000.p/2 is not that of the leaves",
+    "the leaves do not lead to the checkpoint's root",
+  ]);
+  writeFileSync(join(copy, "checkpoint"), await signCheckpoint(logKey, { size: 700, root: Buffer.alloc(32, 7) }));
+  expect((await served()).problems).toEqual(["the leaves do not lead to the checkpoint's root"]);
+  writeFileSync(
+    join(copy, "checkpoint"),
+    await signCheckpoint(witnessKeys[0] as SignerKey, { size: 700, root: Buffer.alloc(32) }),
+  );
+  await expect(served()).rejects.toThrow(/The policy has no log/);
 });
 
-describe("log export", () => {
-  it("fails, and writes no checkpoint, when a tile is missing", async () => {
-    await beginLog(servers.db, files);
-    await issue(300);
-    await run();
-    await tamper(servers.db, "DELETE FROM log_bundles WHERE index = 1");
-    const copy = join(files.directory, "copy");
-    await expect(exportLog(servers.db, copy)).rejects.toThrow(/tile 0\/1 is missing/);
-    expect(readdirSync(copy)).not.toContain("checkpoint");
-  });
+it("log export fails, and writes no checkpoint, when a tile is missing", async () => {
+  await beginLog(servers.db, files);
+  await issue(300);
+  await run();
+  await tamper(servers.db, "DELETE FROM log_bundles WHERE index = 1");
+  const copy = join(files.directory, "copy");
+  await expect(exportLog(servers.db, copy)).rejects.toThrow(/tile 0\/1 is missing/);
+  expect(readdirSync(copy)).not.toContain("checkpoint");
 });
 
-describe("log backfill", () => {
-  it("adds the events that were sealed before the log began, once, and can be interrupted and continued", async () => {
-    await issue(5_000);
-    await tamper(servers.db, "UPDATE voucher_events SET log_slot = NULL", "DELETE FROM log_batches");
-    await issue(10);
-    let rounds = 0;
-    const interrupted = backfillLog(provisioning(servers.db), () => {
-      rounds += 1;
-      throw new Error("interrupted");
-    });
-    await expect(interrupted).rejects.toThrow("interrupted");
-    expect(rounds).toBe(1);
-    await backfillLog(provisioning(servers.db), () => undefined);
-    expect(await backfillLog(provisioning(servers.db), () => undefined)).toBe(0);
-    await beginLog(servers.db, files);
-    await run();
-    expect(await onSnapshot(servers.db, auditLog)).toMatchObject({ leaves: 5_010, events: 5_010, problemCount: 0 });
-    await assertInvariants(servers.db);
+it("log backfill adds the events that were sealed before the log began, once, and can be interrupted and continued", async () => {
+  await issue(5_000);
+  await tamper(servers.db, "UPDATE voucher_events SET log_slot = NULL", "DELETE FROM log_batches");
+  await issue(10);
+  let rounds = 0;
+  const interrupted = backfillLog(provisioning(servers.db), () => {
+    rounds += 1;
+    throw new Error("interrupted");
   });
+  await expect(interrupted).rejects.toThrow("interrupted");
+  expect(rounds).toBe(1);
+  await backfillLog(provisioning(servers.db), () => undefined);
+  expect(await backfillLog(provisioning(servers.db), () => undefined)).toBe(0);
+  await beginLog(servers.db, files);
+  await run();
+  expect(await onSnapshot(servers.db, auditLog)).toMatchObject({ leaves: 5_010, events: 5_010, problemCount: 0 });
+  await assertInvariants(servers.db);
 });
 
 describe("log monitor", () => {
@@ -170,7 +164,7 @@ describe("log monitor", () => {
     policy = await parsePolicy(String((await findPublished(servers.db))?.policy));
   }
 
-  it("refuses a log that shrinks, forks or changes its name, and keeps only a proven contradiction as evidence", async () => {
+  it("log monitor refuses a log that shrinks, forks or changes its name, and keeps only a proven contradiction as evidence", async () => {
     await exportTwice();
     expect(await monitor(at("small"), { keep: true })).toMatchObject({ size: 300, before: 0, cosignedAge: null });
     expect(await monitor(at("large"), { keep: true })).toMatchObject({ size: 600, before: 300 });
@@ -186,7 +180,7 @@ describe("log monitor", () => {
     expect(readFileSync(join(state, "refused-600"), "utf8")).toBe(fork);
   });
 
-  it("proves a fork from the tiles of a larger tree, and does not take damaged tiles or a server in trouble for one", async () => {
+  it("log monitor proves a fork from the tiles of a larger tree, and does not take damaged tiles or a server in trouble for one", async () => {
     await exportTwice();
     const leaves = Buffer.alloc(300 * 32, 7);
     const fork = new TreeAppender(0, []);
@@ -207,7 +201,7 @@ describe("log monitor", () => {
     expect(refused()).toEqual([]);
   });
 
-  it("stores no bundle that the checkpoint does not prove, and replaces a damaged one at the next run", async () => {
+  it("log monitor stores no bundle that the checkpoint does not prove, and replaces a damaged one at the next run", async () => {
     await exportTwice();
     const bundle = (directory: string, name: string) => join(directory, "tile/entries", name);
     const whole = readFileSync(bundle(at("large"), "001"));
@@ -227,7 +221,7 @@ describe("log monitor", () => {
     expect(refused()).toEqual([]);
   });
 
-  it("reports a damaged checkpoint of its own with the way out, and changes nothing", async () => {
+  it("log monitor reports a damaged checkpoint of its own with the way out, and changes nothing", async () => {
     await exportTwice();
     await monitor(at("small"));
     const file = join(state, "checkpoint");
@@ -241,7 +235,7 @@ describe("log monitor", () => {
     expect(refused()).toEqual([]);
   });
 
-  it("refuses a checkpoint whose newest cosignature is older than the limit, and an audit does so too", async () => {
+  it("log monitor refuses a checkpoint whose newest cosignature is older than the limit, and an audit does so too", async () => {
     await exportTwice();
     const checkpoint = readFileSync(join(at("small"), "checkpoint"), "utf8");
     const text = checkpoint.slice(0, checkpoint.indexOf("\n\n") + 1);

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { assertInvariants } from "../support/invariants.ts";
 import { examine } from "./examine.ts";
 import { newModel, type VoucherName } from "./model.ts";
@@ -67,40 +67,38 @@ const validities: fc.Arbitrary<Record<VoucherName, number>> = fc.record({
   D: someValidity,
 });
 
-describe("the service and the model of its rules", () => {
-  it(
-    "give the same answers to random histories",
-    async () => {
-      const tally: Tally = new Map();
-      // The last failure is the shortest, because shrinking continues from failures only.
-      const failed: World[] = [];
-      const property = fc.asyncProperty(
-        validities,
-        fc.commands(steps, { maxCommands: STEPS_MAX, size: "max", ...(replayPath === "" ? {} : { replayPath }) }),
-        async (validForSeconds, commands) => {
-          const world = await openWorld(system, tally, validForSeconds);
-          const model = newModel(validForSeconds);
-          try {
-            await fc.asyncModelRun(() => ({ model, real: world }), commands);
-            await examine(model, world);
-          } catch (error) {
-            failed.push(world);
-            throw error;
-          }
-        },
-      );
-      const details = await fc.check(property, {
-        seed,
-        path,
-        numRuns: runs,
-        // Long histories as often as short ones.
-        unbiased: true,
-        interruptAfterTimeLimit: TIME_LIMIT_MS,
-      });
-      if (details.failed) throw new Error(reportCounterexample(details, failed.at(-1) ?? null));
-      await assertInvariants(system.servers.db);
-      if (runs >= DEFAULT_RUNS && path === "") expect([...tally.keys()]).toEqual(expect.arrayContaining(OUTCOMES));
-    },
-    2 * TIME_LIMIT_MS,
-  );
-});
+it(
+  "the service and the model of its rules give the same answers to random histories",
+  async () => {
+    const tally: Tally = new Map();
+    // The last failure is the shortest, because shrinking continues from failures only.
+    const failed: World[] = [];
+    const property = fc.asyncProperty(
+      validities,
+      fc.commands(steps, { maxCommands: STEPS_MAX, size: "max", ...(replayPath === "" ? {} : { replayPath }) }),
+      async (validForSeconds, commands) => {
+        const world = await openWorld(system, tally, validForSeconds);
+        const model = newModel(validForSeconds);
+        try {
+          await fc.asyncModelRun(() => ({ model, real: world }), commands);
+          await examine(model, world);
+        } catch (error) {
+          failed.push(world);
+          throw error;
+        }
+      },
+    );
+    const details = await fc.check(property, {
+      seed,
+      path,
+      numRuns: runs,
+      // Long histories as often as short ones.
+      unbiased: true,
+      interruptAfterTimeLimit: TIME_LIMIT_MS,
+    });
+    if (details.failed) throw new Error(reportCounterexample(details, failed.at(-1) ?? null));
+    await assertInvariants(system.servers.db);
+    if (runs >= DEFAULT_RUNS && path === "") expect([...tally.keys()]).toEqual(expect.arrayContaining(OUTCOMES));
+  },
+  2 * TIME_LIMIT_MS,
+);

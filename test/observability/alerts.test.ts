@@ -139,17 +139,17 @@ function testRules(series: Series, asks: ReturnType<typeof firingAt>[]): { ok: b
 const checked = hasPromtool();
 
 describe.runIf(checked)("the files for Prometheus", () => {
-  it("are accepted by Prometheus", () => {
+  it("the files for Prometheus are accepted by Prometheus", () => {
     expect(runPromtool(["check", "rules", RULES])).toMatchObject({ ok: true });
     expect(runPromtool(["check", "config", CONFIG])).toMatchObject({ ok: true });
   });
 
-  it("fire no alert for an hour of a healthy service", () => {
+  it("the files for Prometheus fire no alert for an hour of a healthy service", () => {
     const asks = [9, 20, 35, 59].map((minutes) => firingAt(minutes, []));
     expect(testRules(HEALTHY, asks)).toMatchObject({ ok: true });
   });
 
-  it("link to the runbook by an absolute address, which begins with the external label", () => {
+  it("the files for Prometheus link to the runbook by an absolute address, which begins with the external label", () => {
     const directory = mkdtempSync(join(tmpdir(), "voucher-rules-"));
     const file = join(directory, "rules.test.yml");
     const alert = {
@@ -172,13 +172,13 @@ describe.runIf(checked)("the files for Prometheus", () => {
     expect(readFileSync(CONFIG, "utf8")).toMatch(/runbook_base: \$\{RUNBOOK_BASE\}/);
   });
 
-  it.each(FAULTS)("fire exactly %j for %j", (alerts, series) => {
+  it.each(FAULTS)("the files for Prometheus fire exactly %j for %j", (alerts, series) => {
     const result = testRules({ ...HEALTHY, ...series }, [firingAt(9, []), firingAt(25, alerts)]);
     expect(result.output).toContain("SUCCESS");
     expect(result.ok).toBe(true);
   });
 
-  it("have a test case here for every alert", () => {
+  it("the files for Prometheus have a test case here for every alert", () => {
     const tried = new Set(FAULTS.flatMap(([alerts]) => alerts));
     const alerts = Array.from(readFileSync(RULES, "utf8").matchAll(/- alert: (\w+)/g), ([, name = ""]) => name);
     expect(alerts.length).toBeGreaterThan(10);

@@ -63,161 +63,153 @@ async function growth(name: string, labels: Record<string, string>, by: number, 
   expect((await scrape(api.metricsUrl)).value(name, labels)).toBe(before + by);
 }
 
-describe("the business", () => {
-  it("counts a redemption by its brand once, however often the partner asks", async () => {
-    const { rows } = await servers.db.query("SELECT name FROM brands WHERE id = $1", [partner.brandId]);
-    const { code } = await newVoucher();
-    await growth("voucher_redemptions_total", { brand: rows[0].name }, 1, async () => {
-      for (const _ of [1, 2]) await partnerApi.redeem({ code, externalRef: "counted-once" });
-    });
-  });
-
-  it("reports the vouchers that users can still acquire from valid listings, by brand", async () => {
-    const other = await makePartner(servers.db);
-    const list = async (count: number, validUntil: Date) => {
-      const windows = { claim: { opensAt: null, closesAt: null } };
-      const [voucher] = await issueVouchers(servers.db, other, count, { windows, validUntil });
-      const { rows } = await servers.db.query("SELECT batch_id FROM vouchers WHERE id = $1", [voucher?.id]);
-      await createListing(provisioning(servers.db), rows[0].batch_id);
-      return rows[0].batch_id;
-    };
-    const later = new Date(Date.now() + 86_400_000);
-    const batchId = await list(7, later);
-    await list(1_005, later);
-    await list(5, new Date(Date.now() - 1_000));
-    const { rows } = await servers.db.query("SELECT name FROM brands WHERE id = $1", [other.brandId]);
-    const left = async () => (await scrape(api.metricsUrl)).value("voucher_stock_left", { brand: rows[0].name });
-    expect(await left()).toBe(1_007);
-    await voidBatch(provisioning(servers.db), batchId, null);
-    expect(await left()).toBe(1_000);
-  });
-
-  it("tells at most 100 brands apart, and counts the others together", async () => {
-    const pool = { totalCount: 0, idleCount: 0, waitingCount: 0, options: { max: 1 } };
-    const stock = Array.from({ length: 150 }, (_, n) => ({ brand: `Brand ${n}`, left: 2 }));
-    const database = {
-      liveReservations: 0,
-      sealLagMs: 0,
-      clockAheadMs: 0,
-      brokenChains: 0,
-      stock,
-      webhooks: { pending: 0, outbox: 0, oldestDueMs: 0 },
-      log: null,
-    };
-    const metrics = openApiMetrics(pool, async () => ({ shards: null, database }));
-    for (const { brand } of stock) metrics.redemptions.with(brand).inc();
-    for (const _ of [1, 2]) {
-      const text = await metrics.scrape();
-      expect(text.match(/^voucher_redemptions_total\{/gm)).toHaveLength(101);
-      expect(text).toContain('voucher_redemptions_total{brand="other"} 50\n');
-      expect(text).toContain('voucher_stock_left{brand="Brand 99"} 2\n');
-      expect(text).toContain('voucher_stock_left{brand="other"} 100\n');
-    }
+it("the business counts a redemption by its brand once, however often the partner asks", async () => {
+  const { rows } = await servers.db.query("SELECT name FROM brands WHERE id = $1", [partner.brandId]);
+  const { code } = await newVoucher();
+  await growth("voucher_redemptions_total", { brand: rows[0].name }, 1, async () => {
+    for (const _ of [1, 2]) await partnerApi.redeem({ code, externalRef: "counted-once" });
   });
 });
 
-describe("requests", () => {
-  it("are counted by the route's pattern, the method and the status", async () => {
-    const { code } = await newVoucher();
-    const route = "/partner/vouchers/:codeOrTicket";
-    await growth(`${REQUESTS}_count`, { route, method: "GET", status: "200" }, 2, async () => {
-      await partnerApi.lookUp(code);
-      await partnerApi.lookUp(code);
-    });
-    await growth(`${REQUESTS}_count`, { route, method: "GET", status: "404" }, 1, () => partnerApi.lookUp("NO-SUCH"));
-    await growth(`${REQUESTS}_count`, { route, method: "GET", status: "401" }, 1, () =>
-      send("GET", `${api.url}/partner/vouchers/${code}`),
-    );
-    await growth(`${REQUESTS}_count`, { route: "/partner/vouchers/redeem", method: "PUT", status: "405" }, 1, () =>
-      send("PUT", `${api.url}/partner/vouchers/redeem`),
-    );
-  });
+it("the business reports the vouchers that users can still acquire from valid listings, by brand", async () => {
+  const other = await makePartner(servers.db);
+  const list = async (count: number, validUntil: Date) => {
+    const windows = { claim: { opensAt: null, closesAt: null } };
+    const [voucher] = await issueVouchers(servers.db, other, count, { windows, validUntil });
+    const { rows } = await servers.db.query("SELECT batch_id FROM vouchers WHERE id = $1", [voucher?.id]);
+    await createListing(provisioning(servers.db), rows[0].batch_id);
+    return rows[0].batch_id;
+  };
+  const later = new Date(Date.now() + 86_400_000);
+  const batchId = await list(7, later);
+  await list(1_005, later);
+  await list(5, new Date(Date.now() - 1_000));
+  const { rows } = await servers.db.query("SELECT name FROM brands WHERE id = $1", [other.brandId]);
+  const left = async () => (await scrape(api.metricsUrl)).value("voucher_stock_left", { brand: rows[0].name });
+  expect(await left()).toBe(1_007);
+  await voidBatch(provisioning(servers.db), batchId, null);
+  expect(await left()).toBe(1_000);
+});
 
-  it("share one label for all paths that do not exist", async () => {
-    await growth(`${REQUESTS}_count`, { route: "none", method: "GET", status: "404" }, 3, async () => {
-      for (const path of ["/wp-login.php", "/.env", "/a/b/c"]) await send("GET", `${api.url}${path}`);
-    });
-  });
+it("the business tells at most 100 brands apart, and counts the others together", async () => {
+  const pool = { totalCount: 0, idleCount: 0, waitingCount: 0, options: { max: 1 } };
+  const stock = Array.from({ length: 150 }, (_, n) => ({ brand: `Brand ${n}`, left: 2 }));
+  const database = {
+    liveReservations: 0,
+    sealLagMs: 0,
+    clockAheadMs: 0,
+    brokenChains: 0,
+    stock,
+    webhooks: { pending: 0, outbox: 0, oldestDueMs: 0 },
+    log: null,
+  };
+  const metrics = openApiMetrics(pool, async () => ({ shards: null, database }));
+  for (const { brand } of stock) metrics.redemptions.with(brand).inc();
+  for (const _ of [1, 2]) {
+    const text = await metrics.scrape();
+    expect(text.match(/^voucher_redemptions_total\{/gm)).toHaveLength(101);
+    expect(text).toContain('voucher_redemptions_total{brand="other"} 50\n');
+    expect(text).toContain('voucher_stock_left{brand="Brand 99"} 2\n');
+    expect(text).toContain('voucher_stock_left{brand="other"} 100\n');
+  }
+});
 
-  it("share one label for all unknown methods", async () => {
-    await growth(`${REQUESTS}_count`, { route: "none", method: "other", status: "404" }, 2, async () => {
-      for (const method of ["PROPFIND", "MKCOL"])
-        await exchange(api.url, `${method} /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
-    });
-  });
-
-  it("are measured: the largest buckets count every request, and the sum is plausible", async () => {
-    const { code } = await newVoucher();
+it("requests are counted by the route's pattern, the method and the status", async () => {
+  const { code } = await newVoucher();
+  const route = "/partner/vouchers/:codeOrTicket";
+  await growth(`${REQUESTS}_count`, { route, method: "GET", status: "200" }, 2, async () => {
     await partnerApi.lookUp(code);
-    const labels = { route: "/partner/vouchers/:codeOrTicket", method: "GET", status: "200" };
-    const report = await untilReported(api, ({ value }) => (value(`${REQUESTS}_count`, labels) ?? 0) > 0);
-    const count = report.value(`${REQUESTS}_count`, labels);
-    expect(report.value(`${REQUESTS}_bucket`, { ...labels, le: "+Inf" })).toBe(count);
-    expect(report.value(`${REQUESTS}_bucket`, { ...labels, le: "15" })).toBe(count);
-    const sum = report.value(`${REQUESTS}_sum`, labels) ?? 0;
-    expect(sum).toBeGreaterThan(0);
-    expect(sum).toBeLessThan(15 * (count ?? 0));
+    await partnerApi.lookUp(code);
+  });
+  await growth(`${REQUESTS}_count`, { route, method: "GET", status: "404" }, 1, () => partnerApi.lookUp("NO-SUCH"));
+  await growth(`${REQUESTS}_count`, { route, method: "GET", status: "401" }, 1, () =>
+    send("GET", `${api.url}/partner/vouchers/${code}`),
+  );
+  await growth(`${REQUESTS}_count`, { route: "/partner/vouchers/redeem", method: "PUT", status: "405" }, 1, () =>
+    send("PUT", `${api.url}/partner/vouchers/redeem`),
+  );
+});
+
+it("requests share one label for all paths that do not exist", async () => {
+  await growth(`${REQUESTS}_count`, { route: "none", method: "GET", status: "404" }, 3, async () => {
+    for (const path of ["/wp-login.php", "/.env", "/a/b/c"]) await send("GET", `${api.url}${path}`);
   });
 });
 
-describe("refusals", () => {
-  it("are reported as 0 from the start, so that the first of each code is an increase", async () => {
-    const fresh = await startApi(servers, { METRICS_PORT: "0" });
-    const report = await scrape(fresh.metricsUrl);
-    for (const code of Object.keys(ERRORS)) expect(report.value("voucher_refusals_total", { code }), code).toBe(0);
-    await fresh.close();
-  });
-
-  it("are counted by code", async () => {
-    const { code } = await newVoucher();
-    await partnerApi.redeem({ code, externalRef: `redeem-${code}` });
-    await growth("voucher_refusals_total", { code: "voucher_used" }, 1, () =>
-      partnerApi.redeem({ code, externalRef: `again-${code}` }),
-    );
-    await growth("voucher_refusals_total", { code: "voucher_not_found" }, 1, () => partnerApi.lookUp("NO-SUCH"));
-    await growth("voucher_refusals_total", { code: "invalid_request" }, 1, () => partnerApi.redeem({}));
-    await growth("voucher_refusals_total", { code: "unknown_key" }, 1, () =>
-      partnerClient(api.url, "pvk_nonsense").lookUp(code),
-    );
-  });
-
-  it("are counted for input that is not HTTP", async () => {
-    await growth("voucher_refusals_total", { code: "invalid_http" }, 1, () => exchange(api.url, "nonsense\r\n\r\n"));
+it("requests share one label for all unknown methods", async () => {
+  await growth(`${REQUESTS}_count`, { route: "none", method: "other", status: "404" }, 2, async () => {
+    for (const method of ["PROPFIND", "MKCOL"])
+      await exchange(api.url, `${method} /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
   });
 });
 
-describe("batches", () => {
-  it("are counted with their items: concurrent look-ups share one statement", async () => {
-    const { code } = await newVoucher();
-    const labels = { batch: "lookups" };
-    const before = await scrape(api.metricsUrl);
-    await Promise.all(Array.from({ length: 40 }, () => partnerApi.lookUp(code)));
-    const after = await scrape(api.metricsUrl);
-    const grown = (name: string) => (after.value(name, labels) ?? 0) - (before.value(name, labels) ?? 0);
-    expect(grown("voucher_batch_items_sum")).toBe(40);
-    expect(grown("voucher_batch_items_count")).toBeLessThan(40);
-    expect(grown("voucher_batch_items_count")).toBe(grown("voucher_batch_duration_seconds_count"));
-    expect(grown("voucher_batch_duration_seconds_sum")).toBeGreaterThan(0);
-  });
+it("requests are measured: the largest buckets count every request, and the sum is plausible", async () => {
+  const { code } = await newVoucher();
+  await partnerApi.lookUp(code);
+  const labels = { route: "/partner/vouchers/:codeOrTicket", method: "GET", status: "200" };
+  const report = await untilReported(api, ({ value }) => (value(`${REQUESTS}_count`, labels) ?? 0) > 0);
+  const count = report.value(`${REQUESTS}_count`, labels);
+  expect(report.value(`${REQUESTS}_bucket`, { ...labels, le: "+Inf" })).toBe(count);
+  expect(report.value(`${REQUESTS}_bucket`, { ...labels, le: "15" })).toBe(count);
+  const sum = report.value(`${REQUESTS}_sum`, labels) ?? 0;
+  expect(sum).toBeGreaterThan(0);
+  expect(sum).toBeLessThan(15 * (count ?? 0));
+});
 
-  it("are the API's for reservations and the worker's for redeems", async () => {
-    const { code } = await newVoucher();
-    const [reservations, redeems] = [{ batch: "reservations" }, { batch: "redeem" }];
-    const before = { api: await scrape(api.metricsUrl), worker: await scrape(worker.metricsUrl) };
-    const { body } = await partnerApi.reserve(code);
-    await partnerApi.release(body.ticket);
-    await partnerApi.redeem({ code, externalRef: `redeem-${code}` });
-    const after = { api: await scrape(api.metricsUrl), worker: await scrape(worker.metricsUrl) };
-    const items = "voucher_batch_items_sum";
-    expect((after.api.value(items, reservations) ?? 0) - (before.api.value(items, reservations) ?? 0)).toBe(2);
-    expect((after.worker.value(items, redeems) ?? 0) - (before.worker.value(items, redeems) ?? 0)).toBe(1);
-    expect(after.api.value(items, redeems)).toBeUndefined();
-    expect(after.worker.value(items, reservations)).toBeUndefined();
-  });
+it("refusals are reported as 0 from the start, so that the first of each code is an increase", async () => {
+  const fresh = await startApi(servers, { METRICS_PORT: "0" });
+  const report = await scrape(fresh.metricsUrl);
+  for (const code of Object.keys(ERRORS)) expect(report.value("voucher_refusals_total", { code }), code).toBe(0);
+  await fresh.close();
+});
+
+it("refusals are counted by code", async () => {
+  const { code } = await newVoucher();
+  await partnerApi.redeem({ code, externalRef: `redeem-${code}` });
+  await growth("voucher_refusals_total", { code: "voucher_used" }, 1, () =>
+    partnerApi.redeem({ code, externalRef: `again-${code}` }),
+  );
+  await growth("voucher_refusals_total", { code: "voucher_not_found" }, 1, () => partnerApi.lookUp("NO-SUCH"));
+  await growth("voucher_refusals_total", { code: "invalid_request" }, 1, () => partnerApi.redeem({}));
+  await growth("voucher_refusals_total", { code: "unknown_key" }, 1, () =>
+    partnerClient(api.url, "pvk_nonsense").lookUp(code),
+  );
+});
+
+it("refusals are counted for input that is not HTTP", async () => {
+  await growth("voucher_refusals_total", { code: "invalid_http" }, 1, () => exchange(api.url, "nonsense\r\n\r\n"));
+});
+
+it("batches are counted with their items: concurrent look-ups share one statement", async () => {
+  const { code } = await newVoucher();
+  const labels = { batch: "lookups" };
+  const before = await scrape(api.metricsUrl);
+  await Promise.all(Array.from({ length: 40 }, () => partnerApi.lookUp(code)));
+  const after = await scrape(api.metricsUrl);
+  const grown = (name: string) => (after.value(name, labels) ?? 0) - (before.value(name, labels) ?? 0);
+  expect(grown("voucher_batch_items_sum")).toBe(40);
+  expect(grown("voucher_batch_items_count")).toBeLessThan(40);
+  expect(grown("voucher_batch_items_count")).toBe(grown("voucher_batch_duration_seconds_count"));
+  expect(grown("voucher_batch_duration_seconds_sum")).toBeGreaterThan(0);
+});
+
+it("batches are the API's for reservations and the worker's for redeems", async () => {
+  const { code } = await newVoucher();
+  const [reservations, redeems] = [{ batch: "reservations" }, { batch: "redeem" }];
+  const before = { api: await scrape(api.metricsUrl), worker: await scrape(worker.metricsUrl) };
+  const { body } = await partnerApi.reserve(code);
+  await partnerApi.release(body.ticket);
+  await partnerApi.redeem({ code, externalRef: `redeem-${code}` });
+  const after = { api: await scrape(api.metricsUrl), worker: await scrape(worker.metricsUrl) };
+  const items = "voucher_batch_items_sum";
+  expect((after.api.value(items, reservations) ?? 0) - (before.api.value(items, reservations) ?? 0)).toBe(2);
+  expect((after.worker.value(items, redeems) ?? 0) - (before.worker.value(items, redeems) ?? 0)).toBe(1);
+  expect(after.api.value(items, redeems)).toBeUndefined();
+  expect(after.worker.value(items, reservations)).toBeUndefined();
 });
 
 describe("the backlog", () => {
-  it("counts the jobs of every queue and reports the age of the oldest waiting job", async () => {
+  it("the backlog counts the jobs of every queue and reports the age of the oldest waiting job", async () => {
     await worker.close();
     const waiting = (queue: string) => ({ queue, state: "waiting" });
     const idle = await scrape(api.metricsUrl);
@@ -243,7 +235,7 @@ describe("the backlog", () => {
     await untilReported(api, ({ value }) => value("voucher_queue_jobs", waiting("seal")) === 0);
   });
 
-  it("counts live reservations and not expired ones", async () => {
+  it("the backlog counts live reservations and not expired ones", async () => {
     const before = (await scrape(api.metricsUrl)).value("voucher_live_reservations") ?? 0;
     const [reserved, over] = [await newVoucher(), await newVoucher()];
     const { body } = await partnerApi.reserve(reserved.code);
@@ -256,7 +248,7 @@ describe("the backlog", () => {
     expect((await scrape(api.metricsUrl)).value("voucher_live_reservations")).toBe(before);
   });
 
-  it("reports the age of the oldest event that waits for its seal", async () => {
+  it("the backlog reports the age of the oldest event that waits for its seal", async () => {
     expect((await scrape(api.metricsUrl)).value("voucher_seal_lag_seconds")).toBe(0);
     const { id: voucherId, code } = await newVoucher();
     // The service alone adds no seal job for a voided voucher.
@@ -304,104 +296,98 @@ describe("the backlog", () => {
   });
 });
 
-describe("a process", () => {
-  it.each([
-    ["an API", () => api],
-    ["a worker", () => worker],
-  ])("reports its pool, its event loop and Node's own metrics: %s", async (_which, which) => {
-    const report = await scrape(which().metricsUrl);
-    const busy = report.value("voucher_postgres_pool_connections", { state: "busy" }) ?? -1;
-    const idle = report.value("voucher_postgres_pool_connections", { state: "idle" }) ?? -1;
-    expect(busy).toBeGreaterThanOrEqual(0);
-    expect(busy + idle).toBeLessThanOrEqual(report.value("voucher_postgres_pool_connections_max") ?? 0);
-    expect(report.value("voucher_postgres_pool_waiting_calls")).toBe(0);
-    expect(report.value("nodejs_eventloop_lag_p99_seconds")).toBeGreaterThan(0);
-    expect(report.value("process_cpu_seconds_total")).toBeGreaterThan(0);
-  });
+it.each([
+  ["an API", () => api],
+  ["a worker", () => worker],
+])("a process reports its pool, its event loop and Node's own metrics: %s", async (_which, which) => {
+  const report = await scrape(which().metricsUrl);
+  const busy = report.value("voucher_postgres_pool_connections", { state: "busy" }) ?? -1;
+  const idle = report.value("voucher_postgres_pool_connections", { state: "idle" }) ?? -1;
+  expect(busy).toBeGreaterThanOrEqual(0);
+  expect(busy + idle).toBeLessThanOrEqual(report.value("voucher_postgres_pool_connections_max") ?? 0);
+  expect(report.value("voucher_postgres_pool_waiting_calls")).toBe(0);
+  expect(report.value("nodejs_eventloop_lag_p99_seconds")).toBeGreaterThan(0);
+  expect(report.value("process_cpu_seconds_total")).toBeGreaterThan(0);
+});
 
-  it("reports how many connections are in use and how many calls wait for one", async () => {
-    const { pool } = api.ctx;
-    const clients = await Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()));
-    const late = pool.connect().then(
-      (client) => client.release(),
-      () => undefined,
+it("a process reports how many connections are in use and how many calls wait for one", async () => {
+  const { pool } = api.ctx;
+  const clients = await Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()));
+  const late = pool.connect().then(
+    (client) => client.release(),
+    () => undefined,
+  );
+  const report = await scrape(api.metricsUrl);
+  expect(report.value("voucher_postgres_pool_connections", { state: "busy" })).toBe(pool.options.max);
+  expect(report.value("voucher_postgres_pool_waiting_calls")).toBeGreaterThanOrEqual(1);
+  for (const client of clients) client.release();
+  await late;
+});
+
+it("a process responds at /metrics only", async () => {
+  const at = (path: string, method = "GET") => fetch(new URL(path, api.metricsUrl), { method });
+  expect((await at("/metrics")).headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
+  expect((await at("/")).status).toBe(404);
+  expect((await at("/metrics/x")).status).toBe(404);
+  expect((await at("/metrics", "POST")).status).toBe(404);
+});
+
+it("a process has no metrics and no second port without METRICS_PORT", async () => {
+  const plain = await startApi(servers);
+  expect(plain.ctx.metrics).toBeNull();
+  expect(plain.metricsUrl).toContain("undefined");
+  await plain.close();
+});
+
+it("labels contain no code, ticket, token, key, reference or id", async () => {
+  const { code, id } = await newVoucher();
+  const { body } = await partnerApi.reserve(code);
+  const externalRef = "a-reference-of-the-partner";
+  await partnerApi.lookUp(code);
+  await partnerApi.lookUp(body.ticket);
+  await partnerApi.events(code);
+  await send("GET", `${api.url}/integrity/events/VoucherInstance/${id}`);
+  await partnerApi.redeem({ ticket: body.ticket, externalRef });
+  await partnerApi.redeem({ code, externalRef: `${externalRef}-2` });
+  await send("GET", `${api.url}/nothing/${code}?code=${code}`);
+  const routes = { route: "/integrity/events/:entityType/:entityId", status: "200" };
+  await untilReported(api, ({ value }) => value(`${REQUESTS}_count`, routes) !== undefined);
+  for (const { metricsUrl } of [api, worker]) {
+    const report = await scrape(metricsUrl);
+    for (const secret of [code, id, body.ticket, body.token, key, externalRef, partner.organizationId])
+      expect(report.text).not.toContain(secret);
+    const names = new Set(
+      report.samples.filter(({ name }) => name.startsWith("voucher_")).flatMap(({ labels }) => Object.keys(labels)),
     );
-    const report = await scrape(api.metricsUrl);
-    expect(report.value("voucher_postgres_pool_connections", { state: "busy" })).toBe(pool.options.max);
-    expect(report.value("voucher_postgres_pool_waiting_calls")).toBeGreaterThanOrEqual(1);
-    for (const client of clients) client.release();
-    await late;
-  });
-
-  it("responds at /metrics only", async () => {
-    const at = (path: string, method = "GET") => fetch(new URL(path, api.metricsUrl), { method });
-    expect((await at("/metrics")).headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
-    expect((await at("/")).status).toBe(404);
-    expect((await at("/metrics/x")).status).toBe(404);
-    expect((await at("/metrics", "POST")).status).toBe(404);
-  });
-
-  it("has no metrics and no second port without METRICS_PORT", async () => {
-    const plain = await startApi(servers);
-    expect(plain.ctx.metrics).toBeNull();
-    expect(plain.metricsUrl).toContain("undefined");
-    await plain.close();
-  });
+    const bounded = [
+      "route",
+      "method",
+      "status",
+      "code",
+      "le",
+      "batch",
+      "state",
+      "queue",
+      "shard",
+      "server",
+      "phase",
+      "task",
+      "message",
+      "result",
+      "reason",
+      // Names of brands, at most 100 of them.
+      "brand",
+    ];
+    expect([...names].filter((name) => !bounded.includes(name))).toEqual([]);
+  }
 });
 
-describe("labels", () => {
-  it("contain no code, ticket, token, key, reference or id", async () => {
-    const { code, id } = await newVoucher();
-    const { body } = await partnerApi.reserve(code);
-    const externalRef = "a-reference-of-the-partner";
-    await partnerApi.lookUp(code);
-    await partnerApi.lookUp(body.ticket);
-    await partnerApi.events(code);
-    await send("GET", `${api.url}/integrity/events/VoucherInstance/${id}`);
-    await partnerApi.redeem({ ticket: body.ticket, externalRef });
-    await partnerApi.redeem({ code, externalRef: `${externalRef}-2` });
-    await send("GET", `${api.url}/nothing/${code}?code=${code}`);
-    const routes = { route: "/integrity/events/:entityType/:entityId", status: "200" };
-    await untilReported(api, ({ value }) => value(`${REQUESTS}_count`, routes) !== undefined);
-    for (const { metricsUrl } of [api, worker]) {
-      const report = await scrape(metricsUrl);
-      for (const secret of [code, id, body.ticket, body.token, key, externalRef, partner.organizationId])
-        expect(report.text).not.toContain(secret);
-      const names = new Set(
-        report.samples.filter(({ name }) => name.startsWith("voucher_")).flatMap(({ labels }) => Object.keys(labels)),
-      );
-      const bounded = [
-        "route",
-        "method",
-        "status",
-        "code",
-        "le",
-        "batch",
-        "state",
-        "queue",
-        "shard",
-        "server",
-        "phase",
-        "task",
-        "message",
-        "result",
-        "reason",
-        // Names of brands, at most 100 of them.
-        "brand",
-      ];
-      expect([...names].filter((name) => !bounded.includes(name))).toEqual([]);
-    }
-  });
-});
-
-describe("METRICS_PORT", () => {
-  it("is free again after the process has closed", async () => {
-    const port = String(await findSteadyPort());
-    for (let i = 0; i < 2; i++) {
-      const started = await startApi(servers, { METRICS_PORT: port });
-      expect(started.metricsUrl).toContain(`:${port}/`);
-      await scrape(started.metricsUrl);
-      await started.close();
-    }
-  });
+it("METRICS_PORT is free again after the process has closed", async () => {
+  const port = String(await findSteadyPort());
+  for (let i = 0; i < 2; i++) {
+    const started = await startApi(servers, { METRICS_PORT: port });
+    expect(started.metricsUrl).toContain(`:${port}/`);
+    await scrape(started.metricsUrl);
+    await started.close();
+  }
 });

@@ -116,34 +116,32 @@ function faultsOf(expression: string, mayDescribe = false): string[] {
   });
 }
 
-describe("the parser of expressions", () => {
-  it("finds every metric with its label matchers, and nothing else", () => {
-    expect(
-      selectorsOf(
-        'sum by (route, le) (rate(a_bucket{code=~"x|y", s!="z"}[5m])) / ignoring(state) (b:c:d > 0) or vector(0) and max(up == 1) offset 5m',
-      ),
-    ).toEqual([
-      {
-        metric: "a_bucket",
-        matchers: [
-          { label: "code", operator: "=~", value: "x|y" },
-          { label: "s", operator: "!=", value: "z" },
-        ],
-      },
-      { metric: "b:c:d", matchers: [] },
-      { metric: "up", matchers: [] },
-    ]);
-  });
+it("the parser of expressions finds every metric with its label matchers, and nothing else", () => {
+  expect(
+    selectorsOf(
+      'sum by (route, le) (rate(a_bucket{code=~"x|y", s!="z"}[5m])) / ignoring(state) (b:c:d > 0) or vector(0) and max(up == 1) offset 5m',
+    ),
+  ).toEqual([
+    {
+      metric: "a_bucket",
+      matchers: [
+        { label: "code", operator: "=~", value: "x|y" },
+        { label: "s", operator: "!=", value: "z" },
+      ],
+    },
+    { metric: "b:c:d", matchers: [] },
+    { metric: "up", matchers: [] },
+  ]);
+});
 
-  it("reports names, labels and values that the code does not have", () => {
-    expect(faultsOf("rate(voucher_http_request_duration_seconds[5m])")).toEqual([
-      "no process reports voucher_http_request_duration_seconds",
-    ]);
-    expect(faultsOf('voucher_refusals_total{kode="internal_error"}')).toHaveLength(1);
-    expect(faultsOf('voucher_refusals_total{code=~"internal_error|internal_eror"}')).toHaveLength(1);
-    expect(faultsOf('up_to:nothing{job="api"}')).toHaveLength(1);
-    expect(faultsOf('voucher_live_reservations{job="apis"}')).toHaveLength(1);
-  });
+it("the parser of expressions reports names, labels and values that the code does not have", () => {
+  expect(faultsOf("rate(voucher_http_request_duration_seconds[5m])")).toEqual([
+    "no process reports voucher_http_request_duration_seconds",
+  ]);
+  expect(faultsOf('voucher_refusals_total{kode="internal_error"}')).toHaveLength(1);
+  expect(faultsOf('voucher_refusals_total{code=~"internal_error|internal_eror"}')).toHaveLength(1);
+  expect(faultsOf('up_to:nothing{job="api"}')).toHaveLength(1);
+  expect(faultsOf('voucher_live_reservations{job="apis"}')).toHaveLength(1);
 });
 
 describe("every series exists in the code that is used in", () => {
@@ -163,29 +161,25 @@ describe("every series exists in the code that is used in", () => {
   });
 });
 
-describe("every metric of the service", () => {
-  it("is described in the documentation and shown on the dashboard or watched by a rule", () => {
-    const own = new Set(
-      samples.map(({ name }) => name.replace(/_(bucket|sum|count)$/, "")).filter((name) => name.startsWith("voucher_")),
-    );
-    const asked = [...RULE_EXPRESSIONS, ...DASHBOARD_EXPRESSIONS].join("\n");
-    for (const name of own) {
-      expect(OPERATIONS, name).toContain(`\`${name}`);
-      expect(asked, name).toContain(name);
-    }
-  });
+it("every metric of the service is described in the documentation and shown on the dashboard or watched by a rule", () => {
+  const own = new Set(
+    samples.map(({ name }) => name.replace(/_(bucket|sum|count)$/, "")).filter((name) => name.startsWith("voucher_")),
+  );
+  const asked = [...RULE_EXPRESSIONS, ...DASHBOARD_EXPRESSIONS].join("\n");
+  for (const name of own) {
+    expect(OPERATIONS, name).toContain(`\`${name}`);
+    expect(asked, name).toContain(name);
+  }
+});
 
-  it("follows the naming conventions: base units, and `_total` for counters", async () => {
-    const { text } = await scrape(api.metricsUrl);
-    const types = Array.from(
-      (text + (await scrape(worker.metricsUrl)).text).matchAll(/^# TYPE (voucher_\w+) (\w+)$/gm),
-    );
-    expect(types.length).toBeGreaterThan(10);
-    for (const [, name = "", type] of types) {
-      expect(name.endsWith("_total"), name).toBe(type === "counter");
-      expect(name, name).not.toMatch(/_(ms|milliseconds|minutes|percent|kb|mb)(_|$)/);
-    }
-  });
+it("every metric of the service follows the naming conventions: base units, and `_total` for counters", async () => {
+  const { text } = await scrape(api.metricsUrl);
+  const types = Array.from((text + (await scrape(worker.metricsUrl)).text).matchAll(/^# TYPE (voucher_\w+) (\w+)$/gm));
+  expect(types.length).toBeGreaterThan(10);
+  for (const [, name = "", type] of types) {
+    expect(name.endsWith("_total"), name).toBe(type === "counter");
+    expect(name, name).not.toMatch(/_(ms|milliseconds|minutes|percent|kb|mb)(_|$)/);
+  }
 });
 
 describe("every alert", () => {
@@ -197,11 +191,11 @@ describe("every alert", () => {
     }),
   );
 
-  it("is on this list", () => {
+  it("this list has every alert", () => {
     expect(alerts.map(({ name }) => name)).toEqual(Array.from(RULES.matchAll(/- alert: (\w+)/g), ([, name]) => name));
   });
 
-  it("has only queries that Postgres accepts among its commands", async () => {
+  it("every alert has only queries that Postgres accepts among its commands", async () => {
     const queries = new Set(
       Array.from(OPERATIONS.matchAll(/^psql "\$DATABASE_URL" -c "(.+?)"/gm), ([, query = ""]) => query),
     );
@@ -221,7 +215,7 @@ describe("every alert", () => {
 const checked = hasPromtool();
 
 describe.runIf(checked)("Prometheus", () => {
-  it("accepts every expression of the dashboard", () => {
+  it("Prometheus accepts every expression of the dashboard", () => {
     const rules = DASHBOARD_EXPRESSIONS.map((expression, index) => ({
       record: `dashboard:${index}`,
       expr: expression.replaceAll("$__rate_interval", "1m"),
@@ -236,7 +230,7 @@ describe.runIf(checked)("Prometheus", () => {
     expect(ok).toBe(true);
   });
 
-  it("finds no fault in the names, help texts and types that the processes report", async () => {
+  it("Prometheus finds no fault in the names, help texts and types that the processes report", async () => {
     for (const { metricsUrl } of [api, worker]) {
       const { text } = await scrape(metricsUrl);
       const { output } = runPromtool(["check", "metrics"], text);

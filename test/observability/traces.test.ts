@@ -127,102 +127,100 @@ function spanOf(traceId: string, name: string): ReceivedSpan {
 
 const REDEEM = "POST /partner/vouchers/redeem";
 
-describe("traces", () => {
-  it("are all sent before a process stops", () => {
-    expect([apiEnded.exitCode, workerEnded.exitCode]).toEqual([0, 0]);
-    expect(spans.length).toBeGreaterThan(100);
-  });
+it("traces are all sent before a process stops", () => {
+  expect([apiEnded.exitCode, workerEnded.exitCode]).toEqual([0, 0]);
+  expect(spans.length).toBeGreaterThan(100);
+});
 
-  it("follow a redeem from the caller's own trace through its job to the worker's transaction", () => {
-    const answered = spanOf(chosen.redeem, REDEEM);
-    const read = spanOf(chosen.redeem, "lookups batch");
-    const asked = spanOf(chosen.redeem, "send redeem");
-    const job = spanOf(chosen.redeem, "process redeem");
-    const batch = spanOf(chosen.redeem, "redeem batch");
-    expect([answered, read, asked, job, batch].map(({ service }) => service)).toEqual([
-      "voucher-api",
-      "voucher-api",
-      "voucher-api",
-      "voucher-worker",
-      "voucher-worker",
-    ]);
-    expect([answered, read, asked, job, batch].map(({ kind }) => kind)).toEqual([
-      SERVER,
-      INTERNAL,
-      PRODUCER,
-      CONSUMER,
-      INTERNAL,
-    ]);
-    expect(answered.parentSpanId).toBe("00000000000000ab");
-    expect([read.parentSpanId, asked.parentSpanId]).toEqual([answered.spanId, answered.spanId]);
-    expect(job.parentSpanId).toBe(asked.spanId);
-    expect(batch.parentSpanId).toBe(job.spanId);
-    expect(spans.filter(({ traceId }) => traceId === chosen.redeem)).toHaveLength(5);
-  });
+it("traces follow a redeem from the caller's own trace through its job to the worker's transaction", () => {
+  const answered = spanOf(chosen.redeem, REDEEM);
+  const read = spanOf(chosen.redeem, "lookups batch");
+  const asked = spanOf(chosen.redeem, "send redeem");
+  const job = spanOf(chosen.redeem, "process redeem");
+  const batch = spanOf(chosen.redeem, "redeem batch");
+  expect([answered, read, asked, job, batch].map(({ service }) => service)).toEqual([
+    "voucher-api",
+    "voucher-api",
+    "voucher-api",
+    "voucher-worker",
+    "voucher-worker",
+  ]);
+  expect([answered, read, asked, job, batch].map(({ kind }) => kind)).toEqual([
+    SERVER,
+    INTERNAL,
+    PRODUCER,
+    CONSUMER,
+    INTERNAL,
+  ]);
+  expect(answered.parentSpanId).toBe("00000000000000ab");
+  expect([read.parentSpanId, asked.parentSpanId]).toEqual([answered.spanId, answered.spanId]);
+  expect(job.parentSpanId).toBe(asked.spanId);
+  expect(batch.parentSpanId).toBe(job.spanId);
+  expect(spans.filter(({ traceId }) => traceId === chosen.redeem)).toHaveLength(5);
+});
 
-  it("keep one trace when a request's body arrives after its headers", () => {
-    const names = spans.filter(({ traceId }) => traceId === chosen.late).map(({ name }) => name);
-    expect(names.sort()).toEqual([REDEEM, "lookups batch", "process redeem", "redeem batch", "send redeem"]);
-  });
+it("traces keep one trace when a request's body arrives after its headers", () => {
+  const names = spans.filter(({ traceId }) => traceId === chosen.late).map(({ name }) => name);
+  expect(names.sort()).toEqual([REDEEM, "lookups batch", "process redeem", "redeem batch", "send redeem"]);
+});
 
-  it("contain the status of a request and its error code", () => {
-    expect(spanOf(chosen.redeem, REDEEM).attributes).toEqual({
-      "http.request.method": "POST",
-      "http.route": "/partner/vouchers/redeem",
-      "http.response.status_code": 200,
-    });
-    const refused = spanOf(chosen.refused, REDEEM);
-    expect(refused.attributes).toMatchObject({ "http.response.status_code": 409, "error.type": "voucher_used" });
-    // The caller's error, not the service's.
-    expect(refused.failed).toBe(false);
-    expect(spans.filter(({ traceId, name }) => traceId === chosen.refused && name === "send redeem")).toEqual([]);
+it("traces contain the status of a request and its error code", () => {
+  expect(spanOf(chosen.redeem, REDEEM).attributes).toEqual({
+    "http.request.method": "POST",
+    "http.route": "/partner/vouchers/redeem",
+    "http.response.status_code": 200,
   });
+  const refused = spanOf(chosen.refused, REDEEM);
+  expect(refused.attributes).toMatchObject({ "http.response.status_code": 409, "error.type": "voucher_used" });
+  // The caller's error, not the service's.
+  expect(refused.failed).toBe(false);
+  expect(spans.filter(({ traceId, name }) => traceId === chosen.refused && name === "send redeem")).toEqual([]);
+});
 
-  it("link a transaction to every job in it and every job to its transaction", () => {
-    const batches = spans.filter(({ name, traceId }) => name === "redeem batch" && traceId.startsWith(chosen.crowd));
-    const shared = batches.filter(({ attributes }) => Number(attributes["voucher.batch.items"]) > 1);
-    expect(shared.length).toBeGreaterThan(0);
-    const jobs = new Map(spans.filter(({ name }) => name === "process redeem").map((span) => [span.spanId, span]));
-    for (const batch of shared) {
-      const others = batch.links.map((spanId) => jobs.get(spanId));
-      expect(others).toHaveLength(Number(batch.attributes["voucher.batch.items"]) - 1);
-      for (const other of others) expect(other?.links).toEqual([batch.spanId]);
-      expect(jobs.has(batch.parentSpanId ?? "")).toBe(true);
-    }
-    // No redeem is missing.
-    const reached = batches.flatMap(({ parentSpanId, links }) => [parentSpanId, ...links]);
-    expect(new Set(reached).size).toBe(40);
-  });
+it("traces link a transaction to every job in it and every job to its transaction", () => {
+  const batches = spans.filter(({ name, traceId }) => name === "redeem batch" && traceId.startsWith(chosen.crowd));
+  const shared = batches.filter(({ attributes }) => Number(attributes["voucher.batch.items"]) > 1);
+  expect(shared.length).toBeGreaterThan(0);
+  const jobs = new Map(spans.filter(({ name }) => name === "process redeem").map((span) => [span.spanId, span]));
+  for (const batch of shared) {
+    const others = batch.links.map((spanId) => jobs.get(spanId));
+    expect(others).toHaveLength(Number(batch.attributes["voucher.batch.items"]) - 1);
+    for (const other of others) expect(other?.links).toEqual([batch.spanId]);
+    expect(jobs.has(batch.parentSpanId ?? "")).toBe(true);
+  }
+  // No redeem is missing.
+  const reached = batches.flatMap(({ parentSpanId, links }) => [parentSpanId, ...links]);
+  expect(new Set(reached).size).toBe(40);
+});
 
-  it("follow a claim to the worker that seals its event", () => {
-    const claims = spans.filter(({ name }) => name === "POST /products/:id/claim");
-    expect(claims).toHaveLength(1);
-    const traceId = claims[0]?.traceId ?? "";
-    const asked = spanOf(traceId, "send seal");
-    expect(asked.parentSpanId).toBe(claims[0]?.spanId);
-    const job = spanOf(traceId, "process seal");
-    expect([job.service, job.parentSpanId]).toEqual(["voucher-worker", asked.spanId]);
-  });
+it("traces follow a claim to the worker that seals its event", () => {
+  const claims = spans.filter(({ name }) => name === "POST /products/:id/claim");
+  expect(claims).toHaveLength(1);
+  const traceId = claims[0]?.traceId ?? "";
+  const asked = spanOf(traceId, "send seal");
+  expect(asked.parentSpanId).toBe(claims[0]?.spanId);
+  const job = spanOf(traceId, "process seal");
+  expect([job.service, job.parentSpanId]).toEqual(["voucher-worker", asked.spanId]);
+});
 
-  it("name a request to an unknown path by its method alone", () => {
-    const unknown = spans.filter(({ kind, attributes }) => kind === SERVER && attributes["error.type"] === "not_found");
-    expect(unknown.map(({ name }) => name)).toEqual(["GET"]);
-  });
+it("traces name a request to an unknown path by its method alone", () => {
+  const unknown = spans.filter(({ kind, attributes }) => kind === SERVER && attributes["error.type"] === "not_found");
+  expect(unknown.map(({ name }) => name)).toEqual(["GET"]);
+});
 
-  it("contain no code, ticket, token, key, reference, user or id", () => {
-    const sent = collector.bodies.map(({ bytes }) => bytes.toString("utf8")).join("\n");
-    expect(sent).toContain("redeem batch");
-    for (const secret of secrets) expect(sent).not.toContain(secret);
-  });
+it("traces contain no code, ticket, token, key, reference, user or id", () => {
+  const sent = collector.bodies.map(({ bytes }) => bytes.toString("utf8")).join("\n");
+  expect(sent).toContain("redeem batch");
+  for (const secret of secrets) expect(sent).not.toContain(secret);
+});
 
-  it("have their ids in the log line of the request", () => {
-    const lines = apiEnded.stdout.split("\n").filter((line) => line.includes(chosen.redeem));
-    expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ msg: "request", traceId: chosen.redeem }]);
-  });
+it("traces have their ids in the log line of the request", () => {
+  const lines = apiEnded.stdout.split("\n").filter((line) => line.includes(chosen.redeem));
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ msg: "request", traceId: chosen.redeem }]);
 });
 
 describe("the variables of OpenTelemetry", () => {
-  it("set the service's name; the default protocol works", async () => {
+  it("the variables of OpenTelemetry set the service's name; the default protocol works", async () => {
     const { api, worker } = await startTraced({
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_SERVICE_NAME: "till-service",
@@ -233,7 +231,7 @@ describe("the variables of OpenTelemetry", () => {
     expect(binary.map(({ bytes }) => bytes.toString("latin1")).join("\n")).toContain("till-service");
   });
 
-  it("do no harm when the collector is unreachable", async () => {
+  it("the variables of OpenTelemetry do no harm when the collector is unreachable", async () => {
     const { api, worker, url } = await startTraced({
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await findSteadyPort()}`,
       OTEL_BSP_SCHEDULE_DELAY: "100",
@@ -248,7 +246,7 @@ describe("the variables of OpenTelemetry", () => {
     expect(ended.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
   });
 
-  it("load OpenTelemetry only when they enable it", async () => {
+  it("the variables of OpenTelemetry load OpenTelemetry only when they enable it", async () => {
     // Prints LOADED for every module of the SDK that is loaded.
     const witness = `import { registerHooks } from "node:module";
       registerHooks({ load(url, context, next) { if (/opentelemetry.sdk|open-telemetry/.test(url)) console.log("LOADED"); return next(url, context); } });`;

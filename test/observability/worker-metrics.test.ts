@@ -47,54 +47,52 @@ afterAll(async () => {
 const read = async (name: string, labels?: Record<string, string>) =>
   (await scrape(sweeper.metricsUrl)).value(name, labels) ?? Number.NaN;
 
-describe("the sweeper", () => {
-  it("reports each task as 0 from the start, then its passes and processed items", async () => {
-    const idle = await startWorkers(servers, { METRICS_PORT: "0", WORKER_QUEUES: "seal" });
-    const report = await scrape(idle.metricsUrl);
-    await idle.close();
-    for (const task of TASKS) expect(report.value("voucher_sweep_items_total", { task }), task).toBe(0);
-    for (const task of [...TASKS, "checkChains"])
-      expect(report.value("voucher_sweep_failures_total", { task }), task).toBe(0);
-    expect(report.value("voucher_sweep_duration_seconds_count")).toBe(0);
+it("the sweeper reports each task as 0 from the start, then its passes and processed items", async () => {
+  const idle = await startWorkers(servers, { METRICS_PORT: "0", WORKER_QUEUES: "seal" });
+  const report = await scrape(idle.metricsUrl);
+  await idle.close();
+  for (const task of TASKS) expect(report.value("voucher_sweep_items_total", { task }), task).toBe(0);
+  for (const task of [...TASKS, "checkChains"])
+    expect(report.value("voucher_sweep_failures_total", { task }), task).toBe(0);
+  expect(report.value("voucher_sweep_duration_seconds_count")).toBe(0);
 
-    const [voucher] = await issueVouchers(servers.db, partner, 1);
-    await partnerClient(api.url, key).reserve(voucher?.code ?? "");
-    await until(async () => (await read("voucher_sweep_items_total", { task: "expireReservations" })) === 1);
-    expect(await read("voucher_sweep_duration_seconds_count")).toBeGreaterThan(0);
-    expect(await read("voucher_sweep_failures_total", { task: "expireReservations" })).toBe(0);
-  });
+  const [voucher] = await issueVouchers(servers.db, partner, 1);
+  await partnerClient(api.url, key).reserve(voucher?.code ?? "");
+  await until(async () => (await read("voucher_sweep_items_total", { task: "expireReservations" })) === 1);
+  expect(await read("voucher_sweep_duration_seconds_count")).toBeGreaterThan(0);
+  expect(await read("voucher_sweep_failures_total", { task: "expireReservations" })).toBe(0);
+});
 
-  it("counts verified chains; every API reports a broken chain until a check finds it intact", async () => {
-    const vouchers = await issueVouchers(servers.db, partner, 20);
-    const before = await read("voucher_chains_checked_total");
-    await until(async () => (await read("voucher_chains_checked_total")) > before);
-    const broken = async () => (await scrape(api.metricsUrl)).value("voucher_chains_broken");
-    expect(await broken()).toBe(0);
-    await servers.db.query("ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_hash_matches_payload");
-    const change = (payload: string) =>
-      bypassTriggers(servers.db, `UPDATE voucher_events SET payload = ${payload} WHERE voucher_id = $1`, [
-        vouchers[3]?.id,
-      ]);
-    await change("payload || ' '");
-    await until(async () => (await broken()) === 1);
-    const round = await read("voucher_chains_checked_total");
-    await until(async () => (await read("voucher_chains_checked_total")) >= round + 40);
-    expect(await broken()).toBe(1);
-    const later = await startApi(servers, { METRICS_PORT: "0" });
-    expect((await scrape(later.metricsUrl)).value("voucher_chains_broken")).toBe(1);
-    await later.close();
-    await change("rtrim(payload)");
-    await until(async () => (await broken()) === 0);
-  });
+it("the sweeper counts verified chains; every API reports a broken chain until a check finds it intact", async () => {
+  const vouchers = await issueVouchers(servers.db, partner, 20);
+  const before = await read("voucher_chains_checked_total");
+  await until(async () => (await read("voucher_chains_checked_total")) > before);
+  const broken = async () => (await scrape(api.metricsUrl)).value("voucher_chains_broken");
+  expect(await broken()).toBe(0);
+  await servers.db.query("ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_hash_matches_payload");
+  const change = (payload: string) =>
+    bypassTriggers(servers.db, `UPDATE voucher_events SET payload = ${payload} WHERE voucher_id = $1`, [
+      vouchers[3]?.id,
+    ]);
+  await change("payload || ' '");
+  await until(async () => (await broken()) === 1);
+  const round = await read("voucher_chains_checked_total");
+  await until(async () => (await read("voucher_chains_checked_total")) >= round + 40);
+  expect(await broken()).toBe(1);
+  const later = await startApi(servers, { METRICS_PORT: "0" });
+  expect((await scrape(later.metricsUrl)).value("voucher_chains_broken")).toBe(1);
+  await later.close();
+  await change("rtrim(payload)");
+  await until(async () => (await broken()) === 0);
+});
 
-  it("counts a failing task and continues with the others", async () => {
-    await servers.db.query("ALTER TABLE referrer_contracts RENAME TO referrer_contracts_away");
-    await until(async () => (await read("voucher_sweep_failures_total", { task: "endContracts" })) >= 2);
-    const passes = await read("voucher_chains_checked_total");
-    await until(async () => (await read("voucher_chains_checked_total")) > passes);
-    await servers.db.query("ALTER TABLE referrer_contracts_away RENAME TO referrer_contracts");
-    expect(await read("voucher_sweep_failures_total", { task: "checkChains" })).toBe(0);
-  });
+it("the sweeper counts a failing task and continues with the others", async () => {
+  await servers.db.query("ALTER TABLE referrer_contracts RENAME TO referrer_contracts_away");
+  await until(async () => (await read("voucher_sweep_failures_total", { task: "endContracts" })) >= 2);
+  const passes = await read("voucher_chains_checked_total");
+  await until(async () => (await read("voucher_chains_checked_total")) > passes);
+  await servers.db.query("ALTER TABLE referrer_contracts_away RENAME TO referrer_contracts");
+  expect(await read("voucher_sweep_failures_total", { task: "checkChains" })).toBe(0);
 });
 
 describe("the wait of a redeem", () => {
@@ -105,7 +103,7 @@ describe("the wait of a redeem", () => {
     );
   };
 
-  it("is split into queue, transaction and reply, once for each job with a reply", async () => {
+  it("the wait of a redeem is split into queue, transaction and reply, once for each job with a reply", async () => {
     const vouchers = await issueVouchers(servers.db, partner, 5);
     const till = partnerClient(api.url, key);
     const [first] = vouchers;
@@ -119,7 +117,7 @@ describe("the wait of a redeem", () => {
     expect(transaction).toBeGreaterThan(0);
   });
 
-  it("counts a wait for a locked row as transaction time", async () => {
+  it("the wait of a redeem counts a wait for a locked row as transaction time", async () => {
     const [voucher] = await issueVouchers(servers.db, partner, 1);
     const [, before] = await waits("sum");
     const till = partnerClient(api.url, key);

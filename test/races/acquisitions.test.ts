@@ -211,57 +211,53 @@ describe("a reserve and a buy of the same voucher", () => {
   });
 });
 
-describe("a buy that meets locked rows", () => {
-  it("skips them while other vouchers are left", async () => {
-    const offer = await makeOffer(servers.db, 3);
-    const ids = idsOf(offer);
-    await whileLocked(servers.db, ids.slice(0, 2), async () => {
-      expect(acquired([await (await as()).buyListing(offer.listingId)])).toEqual(ids.slice(2));
-    });
+it("a buy that meets locked rows skips them while other vouchers are left", async () => {
+  const offer = await makeOffer(servers.db, 3);
+  const ids = idsOf(offer);
+  await whileLocked(servers.db, ids.slice(0, 2), async () => {
+    expect(acquired([await (await as()).buyListing(offer.listingId)])).toEqual(ids.slice(2));
   });
+});
 
-  it("waits for the last rows before it answers sold_out, and gets the voucher when they are unlocked", async () => {
-    const offer = await makeOffer(servers.db, 1);
-    const buyer = await as();
-    const { buy } = await whileLocked(servers.db, idsOf(offer), async () => {
-      const buy = buyer.buyListing(offer.listingId);
-      await untilWaiting(servers.db, 1, "api");
-      return { buy };
-    });
-    expect(acquired([await buy])).toEqual(idsOf(offer));
+it("a buy that meets locked rows waits for the last rows before it answers sold_out, and gets the voucher when they are unlocked", async () => {
+  const offer = await makeOffer(servers.db, 1);
+  const buyer = await as();
+  const { buy } = await whileLocked(servers.db, idsOf(offer), async () => {
+    const buy = buyer.buyListing(offer.listingId);
+    await untilWaiting(servers.db, 1, "api");
+    return { buy };
   });
+  expect(acquired([await buy])).toEqual(idsOf(offer));
+});
 
-  it("answers sold_out when other transactions use up the vouchers that it waited for", async () => {
-    const offer = await makeOffer(servers.db, 2);
-    const buyer = await as();
-    const buy = await besideTransaction(servers.db, async (outside) => {
-      await lockRows(outside, idsOf(offer));
-      await outside.query("UPDATE vouchers SET status = 'Voided', pickable = false WHERE id = ANY ($1)", [
-        idsOf(offer),
-      ]);
-      const buy = { reply: buyer.buyListing(offer.listingId) };
-      await untilWaiting(servers.db, 1, "api");
-      await outside.query("COMMIT");
-      return buy;
-    });
-    expect(outcome(await buy.reply)).toBe("409 sold_out");
+it("a buy that meets locked rows answers sold_out when other transactions use up the vouchers that it waited for", async () => {
+  const offer = await makeOffer(servers.db, 2);
+  const buyer = await as();
+  const buy = await besideTransaction(servers.db, async (outside) => {
+    await lockRows(outside, idsOf(offer));
+    await outside.query("UPDATE vouchers SET status = 'Voided', pickable = false WHERE id = ANY ($1)", [idsOf(offer)]);
+    const buy = { reply: buyer.buyListing(offer.listingId) };
+    await untilWaiting(servers.db, 1, "api");
+    await outside.query("COMMIT");
+    return buy;
   });
+  expect(outcome(await buy.reply)).toBe("409 sold_out");
+});
 
-  it("answers 503 voucher_busy with Retry-After when they stay locked, and writes nothing", async () => {
-    const offer = await makeOffer(servers.db, 1);
-    const buyer = await as();
-    const body = { paymentRef: newPayment() };
-    const before = await dumpRows(servers.db);
-    await whileLocked(servers.db, idsOf(offer), async () => {
-      const reply = await buyer.buyListing(offer.listingId, body);
-      expect(outcome(reply)).toBe("503 voucher_busy");
-      expect(Number(reply.headers.get("retry-after"))).toBeGreaterThan(0);
-    });
-    expect((await dumpRows(servers.db, ["purchases", "voucher_events"])).purchases).toEqual(before.purchases);
-    expect(await buyer.buyListing(offer.listingId, body)).toMatchObject({
-      status: 200,
-      body: { alreadyConfirmed: false },
-    });
+it("a buy that meets locked rows answers 503 voucher_busy with Retry-After when they stay locked, and writes nothing", async () => {
+  const offer = await makeOffer(servers.db, 1);
+  const buyer = await as();
+  const body = { paymentRef: newPayment() };
+  const before = await dumpRows(servers.db);
+  await whileLocked(servers.db, idsOf(offer), async () => {
+    const reply = await buyer.buyListing(offer.listingId, body);
+    expect(outcome(reply)).toBe("503 voucher_busy");
+    expect(Number(reply.headers.get("retry-after"))).toBeGreaterThan(0);
+  });
+  expect((await dumpRows(servers.db, ["purchases", "voucher_events"])).purchases).toEqual(before.purchases);
+  expect(await buyer.buyListing(offer.listingId, body)).toMatchObject({
+    status: 200,
+    body: { alreadyConfirmed: false },
   });
 });
 

@@ -89,60 +89,11 @@ describe("two deployments on one Redis", () => {
   });
 });
 
-describe("a copy of the database", () => {
-  it("is refused by API and workers until it is adopted, and then is a deployment of its own", async () => {
-    const voucher = await issueVoucher(servers.db, partner);
-    await withCopy(async (copy) => {
-      const worker = openWorkerContext(testConfig(copy));
-      const reader = await startApiUnready(copy);
-      let working = false;
-      void worker.deployment.ready().then(() => {
-        working = true;
-      });
-      try {
-        const unready = await fetch(`${reader.url}/readyz`);
-        expect(unready.status).toBe(503);
-        expect(await unready.json()).toMatchObject({ postgres: "copied", error: expect.stringContaining("db adopt") });
-        const foreign = partnerClient(reader.url, "pvk_anything");
-        expect((await foreign.lookUp(voucher.code)).status).toBeGreaterThanOrEqual(401);
-        expect(working).toBe(false);
-
-        const id = await adoptDatabase(copy.db);
-        expect(id).not.toBe(servers.deploymentId);
-        await worker.deployment.ready();
-        await until(async () => (await fetch(`${reader.url}/readyz`)).ok);
-        expect(reader.ctx.deployment.origin).not.toBe(api.ctx.deployment.origin);
-      } finally {
-        await reader.close();
-        await worker.close();
-      }
-    });
-  });
-
-  it("cannot replace the original under a running process: new connections are refused", async () => {
-    const ctx = openApi(testConfig(other));
-    await ctx.deployment.ready();
-    await adoptDatabase(other.db);
-    await other.db.query(
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'api'",
-    );
-    await until(async () =>
-      ctx.pool.query("SELECT 1").then(
-        () => false,
-        (error: Error) => error.message.includes("Restart the process"),
-      ),
-    );
-    await ctx.close();
-  });
-});
-
-describe("a database that lacks a migration of this release", () => {
-  it("makes the API not ready and gives workers no jobs, until it is migrated", async () => {
-    const lagging = await openTestServers();
-    const last = "DELETE FROM migrations WHERE id = (SELECT max(id) FROM migrations) RETURNING *";
-    const { rows } = await lagging.db.query(last);
-    const reader = await startApiUnready(lagging);
-    const worker = openWorkerContext(testConfig(lagging));
+it("a copy of the database is refused by API and workers until it is adopted, and then is a deployment of its own", async () => {
+  const voucher = await issueVoucher(servers.db, partner);
+  await withCopy(async (copy) => {
+    const worker = openWorkerContext(testConfig(copy));
+    const reader = await startApiUnready(copy);
     let working = false;
     void worker.deployment.ready().then(() => {
       working = true;
@@ -150,22 +101,67 @@ describe("a database that lacks a migration of this release", () => {
     try {
       const unready = await fetch(`${reader.url}/readyz`);
       expect(unready.status).toBe(503);
-      // The names of migrations are for the log only.
-      expect(await unready.json()).toMatchObject({
-        postgres: "outdated",
-        error: expect.stringMatching(
-          /^The database lacks migrations of this release\. Run: npm run migrate( No answer from Redis\.)?$/,
-        ),
-      });
+      expect(await unready.json()).toMatchObject({ postgres: "copied", error: expect.stringContaining("db adopt") });
+      const foreign = partnerClient(reader.url, "pvk_anything");
+      expect((await foreign.lookUp(voucher.code)).status).toBeGreaterThanOrEqual(401);
       expect(working).toBe(false);
-      const { id, name, hash } = rows[0];
-      await lagging.db.query("INSERT INTO migrations (id, name, hash) VALUES ($1, $2, $3)", [id, name, hash]);
-      await until(async () => (await fetch(`${reader.url}/readyz`)).ok);
+
+      const id = await adoptDatabase(copy.db);
+      expect(id).not.toBe(servers.deploymentId);
       await worker.deployment.ready();
+      await until(async () => (await fetch(`${reader.url}/readyz`)).ok);
+      expect(reader.ctx.deployment.origin).not.toBe(api.ctx.deployment.origin);
     } finally {
       await reader.close();
       await worker.close();
-      await lagging.close();
     }
   });
+});
+
+it("a copy of the database cannot replace the original under a running process: new connections are refused", async () => {
+  const ctx = openApi(testConfig(other));
+  await ctx.deployment.ready();
+  await adoptDatabase(other.db);
+  await other.db.query(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'api'",
+  );
+  await until(async () =>
+    ctx.pool.query("SELECT 1").then(
+      () => false,
+      (error: Error) => error.message.includes("Restart the process"),
+    ),
+  );
+  await ctx.close();
+});
+
+it("a database that lacks a migration of this release makes the API not ready and gives workers no jobs, until it is migrated", async () => {
+  const lagging = await openTestServers();
+  const last = "DELETE FROM migrations WHERE id = (SELECT max(id) FROM migrations) RETURNING *";
+  const { rows } = await lagging.db.query(last);
+  const reader = await startApiUnready(lagging);
+  const worker = openWorkerContext(testConfig(lagging));
+  let working = false;
+  void worker.deployment.ready().then(() => {
+    working = true;
+  });
+  try {
+    const unready = await fetch(`${reader.url}/readyz`);
+    expect(unready.status).toBe(503);
+    // The names of migrations are for the log only.
+    expect(await unready.json()).toMatchObject({
+      postgres: "outdated",
+      error: expect.stringMatching(
+        /^The database lacks migrations of this release\. Run: npm run migrate( No answer from Redis\.)?$/,
+      ),
+    });
+    expect(working).toBe(false);
+    const { id, name, hash } = rows[0];
+    await lagging.db.query("INSERT INTO migrations (id, name, hash) VALUES ($1, $2, $3)", [id, name, hash]);
+    await until(async () => (await fetch(`${reader.url}/readyz`)).ok);
+    await worker.deployment.ready();
+  } finally {
+    await reader.close();
+    await worker.close();
+    await lagging.close();
+  }
 });

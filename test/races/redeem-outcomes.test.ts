@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it, vi } from "vitest";
+import { beforeAll, expect, it, vi } from "vitest";
 import { deleteOldEnds, lockReferences, lockReferencesToEnd } from "../../src/db/redemptions.ts";
 import { inTransaction } from "../../src/db/transaction.ts";
 import { redeemQueue } from "../../src/queues/catalog.ts";
@@ -30,114 +30,110 @@ beforeAll(async () => {
 
 const openJobs = () => countJobs(servers, redeemQueue.name);
 
-describe("a redeem without a reply before its deadline", () => {
-  it("answers the redemption that an earlier attempt with its reference has made", async () => {
-    const voucher = await issue();
-    const retry = till.redeem({ code: voucher.code, externalRef: "redeemed-earlier" });
-    await until(async () => (await openJobs()) === 1);
-    const earlier = newAttempt(voucher.id);
-    await runRedeemJob(worker, earlier, redeemJob(partner, keys.till.id, voucher.id, "redeemed-earlier"));
-    expect(await retry).toMatchObject({
-      status: 200,
-      body: { redeemed: true, alreadyConfirmed: true, voucherInstanceId: voucher.id },
-    });
-  });
-
-  it("answers redeem_unknown while a transaction that may redeem under its reference is open", async () => {
-    const voucher = await issue();
-    const reply = await inTransaction(worker.pool, async (outside) => {
-      const ref = { organizationId: partner.organizationId, externalRef: "still-open" };
-      expect(await lockReferences(outside, [{ ...ref, seenEnd: 0, generation: 2 }])).toEqual([]);
-      return till.redeem({ code: voucher.code, externalRef: "still-open" });
-    });
-    expect(reply).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
-    expect(reply.body.error).not.toMatch(/nothing/i);
-  });
-
-  it("redeems nothing later when Redis loses the withdrawal of its job and a worker runs it", async () => {
-    const voucher = await issue();
-    const asked = till.redeem({ code: voucher.code, externalRef: "handed-out-late" });
-    const queue = `${servers.shardOf(voucher.id).prefix}:${redeemQueue.name}`;
-    const jobId = await until(() => servers.redis.lindex(`${queue}:wait`, 0));
-    const job = await servers.redis.hgetall(`${queue}:${jobId}`);
-    const reply = await asked;
-    expect(reply).toMatchObject({ status: 503, body: { code: "redeem_timeout" } });
-    expect(reply.body.error).toContain("This attempt redeemed nothing.");
-    // A clock that was set back by an hour makes the deadline an hour later.
-    const { deadlineMs, ...data } = JSON.parse(job.data ?? "");
-    const late = { ...data, deadlineMs: deadlineMs + 3_600_000 };
-    expect(await runRedeemJob(worker, jobId, late)).toEqual({ kind: "late" });
-    expect((await till.lookUp(voucher.code)).body.voucher.status).toBe("Active");
+it("a redeem without a reply before its deadline answers the redemption that an earlier attempt with its reference has made", async () => {
+  const voucher = await issue();
+  const retry = till.redeem({ code: voucher.code, externalRef: "redeemed-earlier" });
+  await until(async () => (await openJobs()) === 1);
+  const earlier = newAttempt(voucher.id);
+  await runRedeemJob(worker, earlier, redeemJob(partner, keys.till.id, voucher.id, "redeemed-earlier"));
+  expect(await retry).toMatchObject({
+    status: 200,
+    body: { redeemed: true, alreadyConfirmed: true, voucherInstanceId: voucher.id },
   });
 });
 
-describe("a reference for which a caller was told 409", () => {
-  it("is not redeemed by an attempt that was made before, and is redeemed by a retry after the refusal", async () => {
-    const { code, id } = await issue();
-    const order = { code, externalRef: "refused-by-a-worker" };
-    const before = redeemJob(partner, keys.till.id, id, order.externalRef);
-    const { body } = await rival.reserve(code);
-    const workers = await startWorkers(servers);
-    await until(async () => (await till.redeem(order)).body.code === "voucher_reserved");
-    await rival.release(body.ticket);
-    expect(await runRedeemJob(worker, newAttempt(id), before)).toEqual({ kind: "late" });
-    expect((await till.lookUp(code)).body.voucher.status).toBe("Active");
-    await until(async () => (await till.redeem(order)).body.voucherInstanceId === id);
-    await workers.close();
+it("a redeem without a reply before its deadline answers redeem_unknown while a transaction that may redeem under its reference is open", async () => {
+  const voucher = await issue();
+  const reply = await inTransaction(worker.pool, async (outside) => {
+    const ref = { organizationId: partner.organizationId, externalRef: "still-open" };
+    expect(await lockReferences(outside, [{ ...ref, seenEnd: 0, generation: 2 }])).toEqual([]);
+    return till.redeem({ code: voucher.code, externalRef: "still-open" });
   });
+  expect(reply).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
+  expect(reply.body.error).not.toMatch(/nothing/i);
+});
 
-  it("is not redeemed by an earlier attempt that names another voucher", async () => {
-    const { id } = await issue();
-    const before = redeemJob(partner, keys.till.id, id, "refused-for-another");
-    expect(await refuse("refused-for-another")).toMatchObject({ status: 409, body: { code: "voucher_expired" } });
-    expect(await runRedeemJob(worker, newAttempt(id), before)).toEqual({ kind: "late" });
+it("a redeem without a reply before its deadline redeems nothing later when Redis loses the withdrawal of its job and a worker runs it", async () => {
+  const voucher = await issue();
+  const asked = till.redeem({ code: voucher.code, externalRef: "handed-out-late" });
+  const queue = `${servers.shardOf(voucher.id).prefix}:${redeemQueue.name}`;
+  const jobId = await until(() => servers.redis.lindex(`${queue}:wait`, 0));
+  const job = await servers.redis.hgetall(`${queue}:${jobId}`);
+  const reply = await asked;
+  expect(reply).toMatchObject({ status: 503, body: { code: "redeem_timeout" } });
+  expect(reply.body.error).toContain("This attempt redeemed nothing.");
+  // A clock that was set back by an hour makes the deadline an hour later.
+  const { deadlineMs, ...data } = JSON.parse(job.data ?? "");
+  const late = { ...data, deadlineMs: deadlineMs + 3_600_000 };
+  expect(await runRedeemJob(worker, jobId, late)).toEqual({ kind: "late" });
+  expect((await till.lookUp(voucher.code)).body.voucher.status).toBe("Active");
+});
+
+it("a reference for which a caller was told 409 is not redeemed by an attempt that was made before, and is redeemed by a retry after the refusal", async () => {
+  const { code, id } = await issue();
+  const order = { code, externalRef: "refused-by-a-worker" };
+  const before = redeemJob(partner, keys.till.id, id, order.externalRef);
+  const { body } = await rival.reserve(code);
+  const workers = await startWorkers(servers);
+  await until(async () => (await till.redeem(order)).body.code === "voucher_reserved");
+  await rival.release(body.ticket);
+  expect(await runRedeemJob(worker, newAttempt(id), before)).toEqual({ kind: "late" });
+  expect((await till.lookUp(code)).body.voucher.status).toBe("Active");
+  await until(async () => (await till.redeem(order)).body.voucherInstanceId === id);
+  await workers.close();
+});
+
+it("a reference for which a caller was told 409 is not redeemed by an earlier attempt that names another voucher", async () => {
+  const { id } = await issue();
+  const before = redeemJob(partner, keys.till.id, id, "refused-for-another");
+  expect(await refuse("refused-for-another")).toMatchObject({ status: 409, body: { code: "voucher_expired" } });
+  expect(await runRedeemJob(worker, newAttempt(id), before)).toEqual({ kind: "late" });
+});
+
+it("a reference for which a caller was told 409 is not redeemed in a transaction that begins while the refusal is being committed", async () => {
+  const { id } = await issue();
+  const job = redeemJob(partner, keys.till.id, id, "being-ended");
+  await inTransaction(worker.pool, async (outside) => {
+    expect((await lockReferencesToEnd(outside, [job])).size).toBe(0);
+    expect(await runRedeemJob(worker, newAttempt(id), job)).toEqual({ kind: "late" });
   });
+  expect(await runRedeemJob(worker, newAttempt(id), job)).toMatchObject({ kind: "redeemed" });
+});
 
-  it("is not redeemed in a transaction that begins while the refusal is being committed", async () => {
-    const { id } = await issue();
-    const job = redeemJob(partner, keys.till.id, id, "being-ended");
-    await inTransaction(worker.pool, async (outside) => {
-      expect((await lockReferencesToEnd(outside, [job])).size).toBe(0);
-      expect(await runRedeemJob(worker, newAttempt(id), job)).toEqual({ kind: "late" });
-    });
-    expect(await runRedeemJob(worker, newAttempt(id), job)).toMatchObject({ kind: "redeemed" });
-  });
+it("a reference for which a caller was told 409 answers redeem_unknown instead of 409 when its end cannot be committed", async () => {
+  vi.spyOn(api.ctx.referenceEnds, "submit").mockRejectedValueOnce(new Error("the connection is lost"));
+  expect(await refuse("not-ended")).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
+});
 
-  it("answers redeem_unknown instead of 409 when its end cannot be committed", async () => {
-    vi.spyOn(api.ctx.referenceEnds, "submit").mockRejectedValueOnce(new Error("the connection is lost"));
-    expect(await refuse("not-ended")).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
-  });
-
-  it("keeps its end until every attempt that may not have seen it redeems nothing", async () => {
-    const [first, second, third] = (await issueVouchers(servers.db, partner, 3)).map(({ id }) => id);
-    const attempt = (voucherId = "", generation: number) =>
-      runRedeemJob(
-        worker,
-        newAttempt(voucherId),
-        redeemJob(partner, keys.till.id, voucherId, "generations", { generation }),
-      );
-    await refuse("generations");
-    const { rows } = await servers.db.query("SELECT generation FROM reference_generation");
-    const generation = rows[0].generation;
-    await beginGeneration();
-    expect(await deleteOldEnds(worker.pool, 100)).toBe(0);
-    await expect(servers.db.query("DELETE FROM reference_ends")).rejects.toThrow("may not have seen");
-    expect(await attempt(first, generation)).toEqual({ kind: "late" });
-    await beginGeneration();
-    expect(await deleteOldEnds(worker.pool, 100)).toBeGreaterThan(0);
-    expect(await attempt(second, generation)).toEqual({ kind: "late" });
-    expect(await attempt(third, generation + 1)).toMatchObject({ kind: "redeemed" });
-  });
-
-  it("keeps the generation in which its end is being committed", async () => {
-    await inTransaction(worker.pool, async (outside) => {
-      await lockReferencesToEnd(outside, []);
-      await expect(beginGeneration()).rejects.toThrow("lock timeout");
-    });
-    await expect(servers.db.query("UPDATE reference_generation SET generation = generation + 2")).rejects.toThrow(
-      "follow each other",
+it("a reference for which a caller was told 409 keeps its end until every attempt that may not have seen it redeems nothing", async () => {
+  const [first, second, third] = (await issueVouchers(servers.db, partner, 3)).map(({ id }) => id);
+  const attempt = (voucherId = "", generation: number) =>
+    runRedeemJob(
+      worker,
+      newAttempt(voucherId),
+      redeemJob(partner, keys.till.id, voucherId, "generations", { generation }),
     );
+  await refuse("generations");
+  const { rows } = await servers.db.query("SELECT generation FROM reference_generation");
+  const generation = rows[0].generation;
+  await beginGeneration();
+  expect(await deleteOldEnds(worker.pool, 100)).toBe(0);
+  await expect(servers.db.query("DELETE FROM reference_ends")).rejects.toThrow("may not have seen");
+  expect(await attempt(first, generation)).toEqual({ kind: "late" });
+  await beginGeneration();
+  expect(await deleteOldEnds(worker.pool, 100)).toBeGreaterThan(0);
+  expect(await attempt(second, generation)).toEqual({ kind: "late" });
+  expect(await attempt(third, generation + 1)).toMatchObject({ kind: "redeemed" });
+});
+
+it("a reference for which a caller was told 409 keeps the generation in which its end is being committed", async () => {
+  await inTransaction(worker.pool, async (outside) => {
+    await lockReferencesToEnd(outside, []);
+    await expect(beginGeneration()).rejects.toThrow("lock timeout");
   });
+  await expect(servers.db.query("UPDATE reference_generation SET generation = generation + 2")).rejects.toThrow(
+    "follow each other",
+  );
 });
 
 /** Is refused an expired voucher under this reference. */
@@ -152,33 +148,31 @@ async function beginGeneration(): Promise<void> {
   await deleteOldEnds(worker.pool, 0);
 }
 
-describe("a redeem of a voucher that has expired", () => {
-  it("answers redeem_unknown while an earlier attempt that was decided in time is not committed, and its redemption afterwards", async () => {
-    const patient = await service.startApi({ REDEEM_WAIT_MS: "15000" });
-    const workers = await startWorkers(servers);
-    const client = partnerClient(patient.url, keys.till.key);
-    const validUntil = new Date((await databaseTime(servers.db)).getTime() + 3_000);
-    const voucher = await issue({ validUntil });
-    const order = { code: voucher.code, externalRef: "decided-in-time" };
-    try {
-      const [first, second] = await besideTransaction(servers.db, async (outside) => {
-        await outside.query("LOCK TABLE redemptions IN SHARE MODE");
-        const earlier = client.redeem(order);
-        // The batch gives up after 250 ms. After that it waits in its own transaction, which has made its decision.
-        await until(async () => (await longestWaitMs(servers.db)) > 400);
-        await untilPast(servers.db, validUntil);
-        const later = await client.redeem(order);
-        await outside.query("COMMIT");
-        return [await earlier, later];
-      });
-      expect(first).toMatchObject({ status: 200, body: { redeemed: true, voucherInstanceId: voucher.id } });
-      expect(second).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
-      const third = await client.redeem(order);
-      expect(third).toMatchObject({ status: 200, body: { alreadyConfirmed: true, voucherInstanceId: voucher.id } });
-      expect(Date.parse(first.body.redeemedAt)).toBeLessThan(validUntil.getTime());
-    } finally {
-      await patient.close();
-      await workers.close();
-    }
-  });
+it("a redeem of a voucher that has expired answers redeem_unknown while an earlier attempt that was decided in time is not committed, and its redemption afterwards", async () => {
+  const patient = await service.startApi({ REDEEM_WAIT_MS: "15000" });
+  const workers = await startWorkers(servers);
+  const client = partnerClient(patient.url, keys.till.key);
+  const validUntil = new Date((await databaseTime(servers.db)).getTime() + 3_000);
+  const voucher = await issue({ validUntil });
+  const order = { code: voucher.code, externalRef: "decided-in-time" };
+  try {
+    const [first, second] = await besideTransaction(servers.db, async (outside) => {
+      await outside.query("LOCK TABLE redemptions IN SHARE MODE");
+      const earlier = client.redeem(order);
+      // The batch gives up after 250 ms. After that it waits in its own transaction, which has made its decision.
+      await until(async () => (await longestWaitMs(servers.db)) > 400);
+      await untilPast(servers.db, validUntil);
+      const later = await client.redeem(order);
+      await outside.query("COMMIT");
+      return [await earlier, later];
+    });
+    expect(first).toMatchObject({ status: 200, body: { redeemed: true, voucherInstanceId: voucher.id } });
+    expect(second).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
+    const third = await client.redeem(order);
+    expect(third).toMatchObject({ status: 200, body: { alreadyConfirmed: true, voucherInstanceId: voucher.id } });
+    expect(Date.parse(first.body.redeemedAt)).toBeLessThan(validUntil.getTime());
+  } finally {
+    await patient.close();
+    await workers.close();
+  }
 });

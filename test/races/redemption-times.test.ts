@@ -77,7 +77,7 @@ async function untilClosed(time: Date): Promise<void> {
 }
 
 describe("a redemption that is inserted and not committed", () => {
-  it("bounds the complete time, also for later redemptions that are committed, and is listed after its commit", async () => {
+  it("a redemption that is inserted and not committed bounds the complete time, also for later redemptions that are committed, and is listed after its commit", async () => {
     const slow = await issue();
     const quick = await besideTransaction(servers.db, async (outside) => {
       const redeemedAt = await now();
@@ -113,7 +113,7 @@ describe("a redemption that is inserted and not committed", () => {
     await until(async () => (await readList()).completeUntil.getTime() > redeemedAt.getTime());
   });
 
-  it("of another database on the server does not bound it", async () => {
+  it("a redemption that is inserted and not committed of another database on the server does not bound it", async () => {
     const others = await openTestServers();
     try {
       const stranger = await makePartner(others.db);
@@ -130,21 +130,20 @@ describe("a redemption that is inserted and not committed", () => {
   });
 });
 
-describe("a redemption in the closed time", () => {
-  it("is refused as outdated, and one at its end is not", async () => {
-    await closeRedemptions(worker.pool, FAR);
-    const { rows } = await servers.db.query<{ closed_until: Date }>("SELECT closed_until FROM redemptions_closed");
-    const closedUntil = rows[0]?.closed_until as Date;
-    const [early, exact] = [await issue(), await issue()];
-    await besideTransaction(servers.db, async (outside) => {
-      await insert(outside, exact, closedUntil);
-      await expect(insert(outside, early, later(closedUntil, -1))).rejects.toMatchObject({ code: "VS001" });
-    });
+it("a redemption in the closed time is refused as outdated, and one at its end is not", async () => {
+  await closeRedemptions(worker.pool, FAR);
+  const { rows } = await servers.db.query<{ closed_until: Date }>("SELECT closed_until FROM redemptions_closed");
+  const closedUntil = rows[0]?.closed_until as Date;
+  const [early, exact] = [await issue(), await issue()];
+  await besideTransaction(servers.db, async (outside) => {
+    await insert(outside, exact, closedUntil);
+    await expect(insert(outside, early, later(closedUntil, -1))).rejects.toMatchObject({ code: "VS001" });
   });
+});
 
-  it("is decided again by its worker, at a time that is open", async () => {
-    // The time closes between the worker's decision and its insert.
-    await servers.db.query(`
+it("a redemption in the closed time is decided again by its worker, at a time that is open", async () => {
+  // The time closes between the worker's decision and its insert.
+  await servers.db.query(`
       CREATE SEQUENCE inserts;
       CREATE TABLE closed ();
       CREATE FUNCTION delay() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
@@ -155,26 +154,25 @@ describe("a redemption in the closed time", () => {
         RETURN NULL;
       END $$;
       CREATE TRIGGER delay BEFORE INSERT ON redemptions FOR EACH STATEMENT EXECUTE FUNCTION delay()`);
-    const redeeming = redeem();
-    await until(async () => (await servers.db.query("SELECT is_called FROM inserts")).rows[0]?.is_called);
-    const decidedBefore = await now();
-    await untilClosed(decidedBefore);
-    await servers.db.query("INSERT INTO closed DEFAULT VALUES");
-    const { id, redeemedAt } = await redeeming;
-    await servers.db.query("DROP TRIGGER delay ON redemptions");
-    expect(redeemedAt.getTime()).toBeGreaterThan(decidedBefore.getTime());
-    expect((await readRecorded(servers.db, id)).redemption?.redeemedAt).toEqual(redeemedAt);
-  });
+  const redeeming = redeem();
+  await until(async () => (await servers.db.query("SELECT is_called FROM inserts")).rows[0]?.is_called);
+  const decidedBefore = await now();
+  await untilClosed(decidedBefore);
+  await servers.db.query("INSERT INTO closed DEFAULT VALUES");
+  const { id, redeemedAt } = await redeeming;
+  await servers.db.query("DROP TRIGGER delay ON redemptions");
+  expect(redeemedAt.getTime()).toBeGreaterThan(decidedBefore.getTime());
+  expect((await readRecorded(servers.db, id)).redemption?.redeemedAt).toEqual(redeemedAt);
+});
 
-  it("cannot be inserted from a snapshot that is older than the lock", async () => {
-    const id = await issue();
-    for (const isolation of ["REPEATABLE READ", "SERIALIZABLE"]) {
-      await besideTransaction(servers.db, async (outside) => {
-        await outside.query(`SET TRANSACTION ISOLATION LEVEL ${isolation}`);
-        await expect(insert(outside, id, await now())).rejects.toThrow("READ COMMITTED");
-      });
-    }
-  });
+it("a redemption in the closed time cannot be inserted from a snapshot that is older than the lock", async () => {
+  const id = await issue();
+  for (const isolation of ["REPEATABLE READ", "SERIALIZABLE"]) {
+    await besideTransaction(servers.db, async (outside) => {
+      await outside.query(`SET TRANSACTION ISOLATION LEVEL ${isolation}`);
+      await expect(insert(outside, id, await now())).rejects.toThrow("READ COMMITTED");
+    });
+  }
 });
 
 it("redemptions of one time are listed in order of voucher, and a page may end between them", async () => {
@@ -198,7 +196,7 @@ it("redemptions of one time are listed in order of voucher, and a page may end b
 describe("the closed time", () => {
   const update = (sql: string) => servers.db.query(`UPDATE redemptions_closed SET closed_until = ${sql}`);
 
-  it("never moves back, never passes the clock, and cannot be removed", async () => {
+  it("the closed time never moves back, never passes the clock, and cannot be removed", async () => {
     await expect(update("timestamptz 'epoch'")).rejects.toThrow("moves forward");
     await expect(update("timestamptz 'epoch', clock_trusted_at = now()")).rejects.toThrow("moves forward");
     await expect(update("date_trunc('second', now()) + interval '1 min'")).rejects.toThrow("moves forward");
@@ -206,7 +204,7 @@ describe("the closed time", () => {
     await expect(servers.db.query("TRUNCATE redemptions_closed")).rejects.toThrow("permanent");
   });
 
-  it("does not follow a clock that jumped ahead while a process ran, and does when an operator trusts it", async () => {
+  it("the closed time does not follow a clock that jumped ahead while a process ran, and does when an operator trusts it", async () => {
     const deployment = { clock: new DatabaseClock(() => 0) };
     // As before a jump of an hour, of which the monotonic clock knows nothing.
     const before = later(await now(), -3_600_000);
@@ -219,7 +217,7 @@ describe("the closed time", () => {
     expect(await openCompleteUntil({ pool: worker.pool, deployment })()).not.toEqual(complete);
   });
 
-  it("comes back from the future only when an operator trusts the clock, with an audit entry", async () => {
+  it("the closed time comes back from the future only when an operator trusts the clock, with an audit entry", async () => {
     const ahead = later(await now(), 3_600_000);
     await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = $1", [ahead]);
     await closeRedemptions(worker.pool, FAR);
@@ -235,7 +233,7 @@ describe("the closed time", () => {
     expect(rows).toEqual([{ n: 1 }]);
   });
 
-  it("is the time of redemptions after the database's clock was set back, and they are listed when the clock has passed it", async () => {
+  it("the closed time is the time of redemptions after the database's clock was set back, and they are listed when the clock has passed it", async () => {
     // The same as a clock that was ahead by a few seconds.
     const closedUntil = later(await now(), 4_000);
     await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = $1", [closedUntil]);

@@ -297,7 +297,7 @@ async function endSoon(round: Round, inMs: number): Promise<Date> {
 }
 
 describe("the end of a reservation", () => {
-  it("is the moment until which only the holder, and from which only another key, can redeem", async () => {
+  it("the end of a reservation is the moment until which only the holder, and from which only another key, can redeem", async () => {
     const delays = fc.sample(fc.tuple(fc.nat(25), fc.nat(40), fc.nat(40)), { seed: SEED, numRuns: 60 });
     for (let wave = 0; wave < 6; wave++) {
       const rounds = await makeRounds(10, true);
@@ -330,7 +330,7 @@ describe("the end of a reservation", () => {
     }
   });
 
-  it("is the moment until which the holder can redeem, and from which another key can reserve", async () => {
+  it("the end of a reservation is the moment until which the holder can redeem, and from which another key can reserve", async () => {
     const delays = fc.sample(fc.tuple(fc.nat(25), fc.nat(40), fc.nat(40)), { seed: SEED + 1, numRuns: 60 });
     for (let wave = 0; wave < 6; wave++) {
       const rounds = await makeRounds(10, true);
@@ -411,7 +411,10 @@ describe("the end of a voucher's validity", () => {
   it.each([
     { title: "redeem", action: redeemBy(holder, "code"), role: "worker" as const },
     { title: "reserve", action: reserveBy(holder), role: "api" as const },
-  ])("refuses a $title that began to wait for the row before it", async ({ action, role }) => {
+  ])("the end of a voucher's validity refuses a $title that began to wait for the row before it", async ({
+    action,
+    role,
+  }) => {
     const [round] = (await makeRounds(1, false)) as [Round];
     const { refused } = await whileLocked(servers.db, [round.id], async () => {
       const refused = action(round, 0);

@@ -324,27 +324,25 @@ describe("while a redemption under one reference is written and not committed", 
   });
 });
 
-describe("a hot voucher", () => {
-  it("whose 40 callers are refused again and again does not delay redeems of other vouchers", async () => {
-    const hot = await issue();
-    await rival.reserve(hot.code);
-    const answers: string[] = [];
-    let stopped = false;
-    const callers = Array.from({ length: 40 }, async () => {
-      while (!stopped) answers.push(outcome(await till.redeem({ code: hot.code, externalRef: newRef() })));
-    });
-    try {
-      await until(() => answers.length > 100);
-      await redeemOthers();
-      await redeemOthers();
-      const answeredMeanwhile = answers.length;
-      await until(() => answers.length > answeredMeanwhile);
-    } finally {
-      stopped = true;
-    }
-    await Promise.all(callers);
-    expect(new Set(answers)).toEqual(new Set(["409 voucher_reserved"]));
-    expect((await readRecorded(servers.db, hot.id)).redemption).toBeNull();
-    expect(await countJobs(servers, "redeem")).toBe(0);
+it("a hot voucher whose 40 callers are refused again and again does not delay redeems of other vouchers", async () => {
+  const hot = await issue();
+  await rival.reserve(hot.code);
+  const answers: string[] = [];
+  let stopped = false;
+  const callers = Array.from({ length: 40 }, async () => {
+    while (!stopped) answers.push(outcome(await till.redeem({ code: hot.code, externalRef: newRef() })));
   });
+  try {
+    await until(() => answers.length > 100);
+    await redeemOthers();
+    await redeemOthers();
+    const answeredMeanwhile = answers.length;
+    await until(() => answers.length > answeredMeanwhile);
+  } finally {
+    stopped = true;
+  }
+  await Promise.all(callers);
+  expect(new Set(answers)).toEqual(new Set(["409 voucher_reserved"]));
+  expect((await readRecorded(servers.db, hot.id)).redemption).toBeNull();
+  expect(await countJobs(servers, "redeem")).toBe(0);
 });

@@ -47,12 +47,12 @@ function stored(chain: VectorChain): [voucherId: string, head: ChainHead, events
 }
 
 describe("the published chain vectors", () => {
-  it("are what generating them again yields, byte for byte", () => {
+  it("the published chain vectors are what generating them again yields, byte for byte", () => {
     expect(renderVectors()).toBe(PUBLISHED);
     expect(renderVectors()).toBe(renderVectors());
   });
 
-  it("are not written by importing their generator, and do not depend on time zone or language", () => {
+  it("the published chain vectors are not written by importing their generator, and do not depend on time zone or language", () => {
     const module = fileURLToPath(new URL("../support/write-vectors.ts", import.meta.url));
     const print = `const { renderVectors } = await import(${JSON.stringify(module)}); process.stdout.write(renderVectors());`;
     const env = { ...process.env, TZ: "Pacific/Chatham", LC_ALL: "tr_TR.UTF-8" };
@@ -61,7 +61,7 @@ describe("the published chain vectors", () => {
     expect(readFileSync(VECTORS_FILE, "utf8")).toBe(PUBLISHED);
   });
 
-  it("contain good chains and every kind of broken one, each under its own name", () => {
+  it("the published chain vectors contain good chains and every kind of broken one, each under its own name", () => {
     const names = [...chains, ...broken].map((chain) => chain.name);
     expect(new Set(names).size).toBe(names.length);
     expect(names).not.toContain("");
@@ -87,7 +87,7 @@ describe("the published chain vectors", () => {
     }
   });
 
-  it("tell beside each payload what the payload says", () => {
+  it("the published chain vectors tell beside each payload what the payload says", () => {
     for (const chain of chains) {
       for (const { payload, sealStatus, recordHash, ...beside } of chain.events) {
         if (sealStatus === "Pending") continue;

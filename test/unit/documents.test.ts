@@ -82,7 +82,7 @@ describe("connections to Postgres", () => {
     expect(readFileSync(file, "utf8")).toMatch(told);
   });
 
-  it("of an API are the sum of its row in the table", () => {
+  it("connections to Postgres of an API are the sum of its row in the table", () => {
     const purposes = /^\| API process \| \d+ \| ([^|]+) \|/m.exec(scaling)?.[1] ?? "";
     const counts = purposes.split(", ").map((purpose) => Number.parseInt(purpose, 10));
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(api);

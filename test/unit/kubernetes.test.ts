@@ -391,7 +391,7 @@ it("the guide's numbers of connections follow from the maximum numbers of pods",
 });
 
 describe.runIf(onPath("kubectl") !== null)("kubectl", () => {
-  it("builds the overlay with the secrets of the guide", () => {
+  it("kubectl builds the overlay with the secrets of the guide", () => {
     const { status, stdout, stderr } = spawnSync("kubectl", ["kustomize", join(directory, OVERLAY)], {
       encoding: "utf8",
     });

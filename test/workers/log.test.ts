@@ -62,89 +62,87 @@ async function verifyPublished() {
   return { size: checkpoint.size, root: encodeHex(checkpoint.root), cosignatures: cosignatures.length };
 }
 
-describe("the sequencer", () => {
-  it("puts every sealed event into the tree in the order of its chain, and serves the signed root", async () => {
-    const issued = await issueVouchers(servers.db, partner, 1_100, { validUntil: new Date(Date.now() - 1_000) });
-    await beginLog(servers.db, files);
-    const { run } = openSequencer(servers, files);
-    expect(await run()).toMatchObject({ placed: 1_100, size: 1_100, published: 1_100, refused: null });
-    const expired = await recordExpiries(provisioning(servers.db), performance.now() + 60_000);
-    expect(expired).toBe(issued.length);
-    expect(await run()).toMatchObject({ placed: 1_100, size: 2_200, published: 2_200 });
-    expect(await run()).toMatchObject({ placed: 0, size: 2_200, published: 2_200 });
-    expect(await verifyPublished()).toEqual({ size: 2_200, root: await naiveTreeRoot(servers.db), cosignatures: 0 });
-    expect(parseCheckpoint(readFileSync(files.anchor, "utf8"))?.size).toBe(2_200);
-  });
+it("the sequencer puts every sealed event into the tree in the order of its chain, and serves the signed root", async () => {
+  const issued = await issueVouchers(servers.db, partner, 1_100, { validUntil: new Date(Date.now() - 1_000) });
+  await beginLog(servers.db, files);
+  const { run } = openSequencer(servers, files);
+  expect(await run()).toMatchObject({ placed: 1_100, size: 1_100, published: 1_100, refused: null });
+  const expired = await recordExpiries(provisioning(servers.db), performance.now() + 60_000);
+  expect(expired).toBe(issued.length);
+  expect(await run()).toMatchObject({ placed: 1_100, size: 2_200, published: 2_200 });
+  expect(await run()).toMatchObject({ placed: 0, size: 2_200, published: 2_200 });
+  expect(await verifyPublished()).toEqual({ size: 2_200, root: await naiveTreeRoot(servers.db), cosignatures: 0 });
+  expect(parseCheckpoint(readFileSync(files.anchor, "utf8"))?.size).toBe(2_200);
+});
 
-  it("does nothing before the log has begun, and then places the events that waited", async () => {
-    await issueVouchers(servers.db, partner, 3);
-    const { run } = openSequencer(servers, files);
-    expect(await run()).toMatchObject({ placed: 0, size: 0, refused: null });
-    expect([await tree(), await published(), existsSync(files.anchor)]).toEqual([null, null, false]);
-    await beginLog(servers.db, files);
-    expect(await run()).toMatchObject({ placed: 3, published: 3 });
-  });
+it("the sequencer does nothing before the log has begun, and then places the events that waited", async () => {
+  await issueVouchers(servers.db, partner, 3);
+  const { run } = openSequencer(servers, files);
+  expect(await run()).toMatchObject({ placed: 0, size: 0, refused: null });
+  expect([await tree(), await published(), existsSync(files.anchor)]).toEqual([null, null, false]);
+  await beginLog(servers.db, files);
+  expect(await run()).toMatchObject({ placed: 3, published: 3 });
+});
 
-  it("does not change the tree while another process has locked it", async () => {
-    await beginLog(servers.db, files);
-    await issueVouchers(servers.db, partner, 3);
-    const other = await servers.db.connect();
-    await other.query("BEGIN");
-    await other.query("SELECT 1 FROM log_tree FOR NO KEY UPDATE");
-    const { run } = openSequencer(servers, files);
-    expect(await run()).toMatchObject({ placed: 0, size: 0 });
-    await other.query("ROLLBACK");
-    other.release();
-    expect(await run()).toMatchObject({ placed: 3 });
-  });
+it("the sequencer does not change the tree while another process has locked it", async () => {
+  await beginLog(servers.db, files);
+  await issueVouchers(servers.db, partner, 3);
+  const other = await servers.db.connect();
+  await other.query("BEGIN");
+  await other.query("SELECT 1 FROM log_tree FOR NO KEY UPDATE");
+  const { run } = openSequencer(servers, files);
+  expect(await run()).toMatchObject({ placed: 0, size: 0 });
+  await other.query("ROLLBACK");
+  other.release();
+  expect(await run()).toMatchObject({ placed: 3 });
+});
 
-  it("may die at any statement: no leaf is lost, doubled or out of order, and no two notes contradict each other", async () => {
-    await beginLog(servers.db, files);
-    await issueVouchers(servers.db, partner, 300);
-    const notes = new Map<number, string>();
-    let survived = 0;
-    for (let statement = 1; survived < 2; statement++) {
-      await issueVouchers(servers.db, partner, 7);
-      const sequencer = openSequencer(servers, files);
-      await sequencer.pool.query("SELECT 1");
-      let sent = 0;
-      // The pool sends its statements through the connections that it hands out.
-      const killed = await sequencer.pool.connect();
-      const query = killed.query.bind(killed);
-      const dying = Object.assign(killed, {
-        query: (...args: Parameters<typeof query>) => {
-          sent += 1;
-          // Ends the connection without a message, like a process that is killed.
-          if (sent === statement) killed.connection.stream.destroy();
-          return query(...args);
-        },
-      });
-      dying.release();
-      const report = await sequencer.run().catch(() => null);
-      if (report !== null && sent < statement) survived += 1;
-      await openSequencer(servers, files).run();
-      const { size, root } = await verifyPublished();
-      expect(notes.get(size) ?? root).toBe(root);
-      notes.set(size, root);
-      expect(root).toBe(await naiveTreeRoot(servers.db));
-      await servers.closeOpened();
-    }
-    expect(notes.size).toBeGreaterThan(10);
-  });
-
-  it("signs what was committed before a crash, with the same bytes each time", async () => {
-    await beginLog(servers.db, files);
-    await issueVouchers(servers.db, partner, 5);
-    const begun = (await tree()) as LogTree;
-    expect(await integrateBatches(servers.db, await settingsOf(files), [begun], begun.server)).toMatchObject({
-      placed: 5,
+it("the sequencer may die at any statement: no leaf is lost, doubled or out of order, and no two notes contradict each other", async () => {
+  await beginLog(servers.db, files);
+  await issueVouchers(servers.db, partner, 300);
+  const notes = new Map<number, string>();
+  let survived = 0;
+  for (let statement = 1; survived < 2; statement++) {
+    await issueVouchers(servers.db, partner, 7);
+    const sequencer = openSequencer(servers, files);
+    await sequencer.pool.query("SELECT 1");
+    let sent = 0;
+    // The pool sends its statements through the connections that it hands out.
+    const killed = await sequencer.pool.connect();
+    const query = killed.query.bind(killed);
+    const dying = Object.assign(killed, {
+      query: (...args: Parameters<typeof query>) => {
+        sent += 1;
+        // Ends the connection without a message, like a process that is killed.
+        if (sent === statement) killed.connection.stream.destroy();
+        return query(...args);
+      },
     });
-    expect([(await tree())?.size, await published()]).toEqual([5, null]);
+    dying.release();
+    const report = await sequencer.run().catch(() => null);
+    if (report !== null && sent < statement) survived += 1;
     await openSequencer(servers, files).run();
-    const anchor = readFileSync(files.anchor, "utf8");
-    expect((await published())?.note).toBe(anchor);
-    expect(anchor).toBe(await signCheckpoint(logKey, { size: 5, root: (await tree())?.root as Buffer }));
+    const { size, root } = await verifyPublished();
+    expect(notes.get(size) ?? root).toBe(root);
+    notes.set(size, root);
+    expect(root).toBe(await naiveTreeRoot(servers.db));
+    await servers.closeOpened();
+  }
+  expect(notes.size).toBeGreaterThan(10);
+});
+
+it("the sequencer signs what was committed before a crash, with the same bytes each time", async () => {
+  await beginLog(servers.db, files);
+  await issueVouchers(servers.db, partner, 5);
+  const begun = (await tree()) as LogTree;
+  expect(await integrateBatches(servers.db, await settingsOf(files), [begun], begun.server)).toMatchObject({
+    placed: 5,
   });
+  expect([(await tree())?.size, await published()]).toEqual([5, null]);
+  await openSequencer(servers, files).run();
+  const anchor = readFileSync(files.anchor, "utf8");
+  expect((await published())?.note).toBe(anchor);
+  expect(anchor).toBe(await signCheckpoint(logKey, { size: 5, root: (await tree())?.root as Buffer }));
 });
 
 describe("a tree that was changed in the database", () => {
@@ -174,7 +172,7 @@ describe("a tree that was changed in the database", () => {
   it.each([
     "owner",
     "pva_admin",
-  ])("by a size and a root of the %s is refused, until the row is repaired", async (role) => {
+  ])("a tree that was changed in the database by a size and a root of the %s is refused, until the row is repaired", async (role) => {
     const running = openSequencer(servers, files);
     await running.run();
     const before = await signed();
@@ -194,7 +192,7 @@ describe("a tree that was changed in the database", () => {
     expect(await running.run()).toMatchObject({ published: 6, cosigned: 1, refused: null });
   });
 
-  it("by a root alone, or by other leaves, is refused before any of it is signed", async () => {
+  it("a tree that was changed in the database by a root alone, or by other leaves, is refused before any of it is signed", async () => {
     const running = openSequencer(servers, files);
     await running.run();
     const before = await signed();
@@ -244,14 +242,14 @@ describe("a tree that was changed in the database", () => {
   it.each([
     ["before the pass locks it", "SELECT FROM log_tree FOR UPDATE; LOCK TABLE log_batches", forge(9)],
     ["before the pass reads the leaves", "LOCK TABLE log_batches", forge(5).replace(/UPDATE log_tree.*/, "")],
-  ])("that was changed %s is never signed", (_, lock, change) =>
+  ])("a tree that was changed in the database that was changed %s is never signed", (_, lock, change) =>
     changeDuring(async (outside, startPass) => {
       await outside.query(lock);
       await startPass();
       await outside.query(`${change}; COMMIT`);
     }));
 
-  it("that was changed after the pass commits and before it signs is never signed", () =>
+  it("a tree that was changed in the database that was changed after the pass commits and before it signs is never signed", () =>
     changeDuring((outside, startPass) =>
       besideTransaction(servers.db, async (first) => {
         await first.query("LOCK TABLE log_batches");
@@ -306,7 +304,7 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
     payload: "UPDATE voucher_events SET payload = '{}'",
   };
 
-  it("as the API can add a leaf, which an audit finds, and can change nothing of the log", async () => {
+  it("a person who connects to the database as the API can add a leaf, which an audit finds, and can change nothing of the log", async () => {
     const attempt = connect(servers.databaseUrl);
     const { payload, ...changes } = CHANGES;
     const restore = await backUp(servers.db);
@@ -320,7 +318,7 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
     await restore();
   });
 
-  it("as an administrator can also add a leaf to the tree or stop the log, and can change nothing that was published", async () => {
+  it("a person who connects to the database as an administrator can also add a leaf to the tree or stop the log, and can change nothing that was published", async () => {
     const attempt = connect(servers.adminUrl);
     for (const change of ["served", "policy", "lost", "event"] as const)
       expect(await attempt(CHANGES[change]), change).toBe(NOT_ALLOWED);
@@ -336,7 +334,7 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
     expect(await run()).toMatchObject({ refused: expect.stringMatching(/^The database states 7 leaves/) });
   });
 
-  it("as the owner can change every row, and the log refuses or repairs what it has published", async () => {
+  it("a person who connects to the database as the owner can change every row, and the log refuses or repairs what it has published", async () => {
     const attempt = connect(servers.ownerUrl);
     const change = async (statement: string) =>
       expect(await attempt(`SET LOCAL session_replication_role = replica; ${statement}`), statement).toBeNull();
@@ -377,7 +375,7 @@ describe("the anchor", () => {
     return sequencer;
   }
 
-  it("of a larger tree stops everything: the database has lost a part of the log", async () => {
+  it("the anchor of a larger tree stops everything: the database has lost a part of the log", async () => {
     const { run } = await begun(5);
     const before = await published();
     writeFileSync(files.anchor, await signCheckpoint(logKey, { size: 9, root: Buffer.alloc(32, 7) }));
@@ -386,13 +384,13 @@ describe("the anchor", () => {
     expect([(await tree())?.size, (await published())?.note]).toEqual([5, before?.note]);
   });
 
-  it("with another root stops everything, even when the database has a larger tree", async () => {
+  it("the anchor with another root stops everything, even when the database has a larger tree", async () => {
     const { run } = await begun(5);
     writeFileSync(files.anchor, await signCheckpoint(logKey, { size: 3, root: Buffer.alloc(32, 7) }));
     expect(await run()).toMatchObject({ refused: expect.stringMatching(/another root for 3 leaves/) });
   });
 
-  it("that another key has signed, or that is no checkpoint, stops everything", async () => {
+  it("the anchor that another key has signed, or that is no checkpoint, stops everything", async () => {
     await begun(5);
     const { run } = openSequencer(servers, files);
     const root = Buffer.alloc(32);
@@ -403,7 +401,7 @@ describe("the anchor", () => {
     }
   });
 
-  it("that was deleted stops a new process, until an operator accepts the loss", async () => {
+  it("the anchor that was deleted stops a new process, until an operator accepts the loss", async () => {
     await begun(5);
     rmSync(files.anchor);
     const { run } = openSequencer(servers, files);
@@ -417,7 +415,7 @@ describe("the anchor", () => {
     expect(await run()).toMatchObject({ refused: null, published: 5 });
   });
 
-  it("that cannot be written lets no checkpoint be served, and the pass says so", async () => {
+  it("the anchor that cannot be written lets no checkpoint be served, and the pass says so", async () => {
     const { run } = await begun(5);
     rmSync(files.directory, { recursive: true });
     await issueVouchers(servers.db, partner, 1);
@@ -429,7 +427,7 @@ describe("the anchor", () => {
     expect(await run()).toMatchObject({ published: 6, refused: null });
   });
 
-  it("of a second host follows the checkpoints that the first one serves", async () => {
+  it("the anchor of a second host follows the checkpoints that the first one serves", async () => {
     const { run } = await begun(5);
     const other = `${files.directory}/other`;
     writeFileSync(other, readFileSync(files.anchor));
@@ -440,7 +438,7 @@ describe("the anchor", () => {
     expect(readFileSync(other, "utf8")).toBe(readFileSync(files.anchor, "utf8"));
   });
 
-  it("of a log that the database does not have stops everything, and `log init` does not begin a second log", async () => {
+  it("the anchor of a log that the database does not have stops everything, and `log init` does not begin a second log", async () => {
     writeFileSync(files.anchor, await signCheckpoint(logKey, { size: 2, root: Buffer.alloc(32, 7) }));
     const { run } = openSequencer(servers, files);
     expect(await run()).toMatchObject({ refused: expect.stringMatching(/has no log, but an anchor has one/) });
@@ -448,7 +446,7 @@ describe("the anchor", () => {
     expect(await tree()).toBeNull();
   });
 
-  it("is not needed when a witness remembers the log, and is written again", async () => {
+  it("the anchor is not needed when a witness remembers the log, and is written again", async () => {
     const { url } = await startWitness(servers, files);
     files.setWitnesses([url]);
     await begun(5);
@@ -518,7 +516,7 @@ describe("witnesses", () => {
     }
   });
 
-  it("that are too few let no new checkpoint be served, while events still get their places", async () => {
+  it("witnesses that are too few let no new checkpoint be served, while events still get their places", async () => {
     const { url, close } = await startWitness(servers, files, 0);
     files.setWitnesses([url, await startFake((response) => response.writeHead(500).end())]);
     await beginLog(servers.db, files);
@@ -564,7 +562,7 @@ describe("witnesses", () => {
     expect(await openSequencer(servers, files).run()).toMatchObject({ size: 4, published: 4, cosigned: 1 });
   });
 
-  it("that contradict a tree keep it out of the anchor, and the log goes on once they agree", async () => {
+  it("witnesses that contradict a tree keep it out of the anchor, and the log goes on once they agree", async () => {
     const honest = await startWitness(servers, files);
     let refuses = false;
     const fakeUrl = await startFake(async (response, note, body) => {
@@ -591,7 +589,7 @@ describe("witnesses", () => {
     expect(parseCheckpoint(readFileSync(files.anchor, "utf8"))?.size).toBe(9);
   });
 
-  it("that have seen more than the database stop a new process before anything gets a place", async () => {
+  it("witnesses that have seen more than the database stop a new process before anything gets a place", async () => {
     const { url } = await startWitness(servers, files);
     files.setWitnesses([url]);
     await beginLog(servers.db, files);
@@ -617,7 +615,7 @@ describe("witnesses of a log whose anchor was deleted", () => {
   it.each([
     ["after its first checkpoint", 4],
     ["before its first checkpoint", 0],
-  ])("stop a database that was restored to a state %s, before anything gets a place or is signed", async (_, count) => {
+  ])("witnesses of a log whose anchor was deleted stop a database that was restored to a state %s, before anything gets a place or is signed", async (_, count) => {
     const { url, state, ...witness } = await startWitness(servers, files);
     files.setWitnesses([url]);
     await beginLog(servers.db, files);
@@ -642,7 +640,7 @@ describe("witnesses of a log whose anchor was deleted", () => {
     expect([(await tree())?.size, state()]).toEqual([count, seen]);
   });
 
-  it("are enough when those that do not answer are too few for a quorum", async () => {
+  it("witnesses of a log whose anchor was deleted are enough when those that do not answer are too few for a quorum", async () => {
     const witnesses = [await startWitness(servers, files, 0), await startWitness(servers, files, 1)];
     files.setWitnesses(witnesses.map(({ url }) => url));
     await beginLog(servers.db, files);
@@ -656,7 +654,7 @@ describe("witnesses of a log whose anchor was deleted", () => {
     });
   });
 
-  it("are sent only text that the log has signed, even if the database serves other text", async () => {
+  it("witnesses of a log whose anchor was deleted are sent only text that the log has signed, even if the database serves other text", async () => {
     const { url, state } = await startWitness(servers, files);
     files.setWitnesses([url]);
     await beginLog(servers.db, files);
@@ -677,7 +675,7 @@ describe("witnesses of a log whose anchor was deleted", () => {
     expect(state()).toEqual(seen);
   });
 
-  it("that do not cosign an empty tree let a new log begin", async () => {
+  it("witnesses of a log whose anchor was deleted that do not cosign an empty tree let a new log begin", async () => {
     const honest = await startWitness(servers, files);
     const { promise, resolve } = Promise.withResolvers<string>();
     const picky = createServer(async (request, response) => {
@@ -706,25 +704,23 @@ it("a database server that was not compared with the witnesses gives no places",
   expect((await tree())?.size).toBe(0);
 });
 
-describe("the settings", () => {
-  it("refuse a key file that others can read, one without a key, another origin and a policy without this log", async () => {
-    chmodSync(files.env.LOG_KEY_FILE, 0o640);
-    await expect(settingsOf(files)).rejects.toThrow(/Other users can read/);
-    chmodSync(files.env.LOG_KEY_FILE, 0o600);
-    expect((await settingsOf(files)).origin).toBe("vouchers.test/log");
-    files.env.LOG_POLICY = `${files.directory}/policy`;
-    await expect(settingsOf(files)).rejects.toThrow(/LOG_POLICY cannot be read/);
-    writeFileSync(files.env.LOG_POLICY, "quorum none\n");
-    await expect(settingsOf(files)).rejects.toThrow(/does not name this log's key/);
-    writeFileSync(files.env.LOG_POLICY, "quorum one\n");
-    await expect(settingsOf(files)).rejects.toThrow(/Line 1 of the policy/);
-    writeFileSync(files.env.LOG_KEY_FILE, "not a key\n");
-    await expect(settingsOf(files)).rejects.toThrow(/does not hold a key/);
-  });
+it("the settings refuse a key file that others can read, one without a key, another origin and a policy without this log", async () => {
+  chmodSync(files.env.LOG_KEY_FILE, 0o640);
+  await expect(settingsOf(files)).rejects.toThrow(/Other users can read/);
+  chmodSync(files.env.LOG_KEY_FILE, 0o600);
+  expect((await settingsOf(files)).origin).toBe("vouchers.test/log");
+  files.env.LOG_POLICY = `${files.directory}/policy`;
+  await expect(settingsOf(files)).rejects.toThrow(/LOG_POLICY cannot be read/);
+  writeFileSync(files.env.LOG_POLICY, "quorum none\n");
+  await expect(settingsOf(files)).rejects.toThrow(/does not name this log's key/);
+  writeFileSync(files.env.LOG_POLICY, "quorum one\n");
+  await expect(settingsOf(files)).rejects.toThrow(/Line 1 of the policy/);
+  writeFileSync(files.env.LOG_KEY_FILE, "not a key\n");
+  await expect(settingsOf(files)).rejects.toThrow(/does not hold a key/);
+});
 
-  it("refuse a key without an anchor", async () => {
-    await expect(settingsOf(files, [])).rejects.toThrow(
-      "LOG_KEY_FILE requires a memory of what was signed: set LOG_ANCHOR.",
-    );
-  });
+it("the settings refuse a key without an anchor", async () => {
+  await expect(settingsOf(files, [])).rejects.toThrow(
+    "LOG_KEY_FILE requires a memory of what was signed: set LOG_ANCHOR.",
+  );
 });

@@ -80,35 +80,33 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe("release", () => {
-  it("reports with a boolean whether a reservation ended", async () => {
-    const { code } = await issue();
-    const { ticket } = await client().reserve(code);
-    const released = await client().release(ticket);
-    // Compiles only if the type of `released` is a boolean.
-    expect(released.released === true ? "ended" : released.reason).toBe("ended");
-    const again = await client().release(ticket);
-    expect(again.released === false ? again.reason : "").toMatch(/no live reservation/);
-  });
+it("release reports with a boolean whether a reservation ended", async () => {
+  const { code } = await issue();
+  const { ticket } = await client().reserve(code);
+  const released = await client().release(ticket);
+  // Compiles only if the type of `released` is a boolean.
+  expect(released.released === true ? "ended" : released.reason).toBe("ended");
+  const again = await client().release(ticket);
+  expect(again.released === false ? again.reason : "").toMatch(/no live reservation/);
 });
 
 describe("the package", () => {
   const manifest = JSON.parse(readFileSync("packages/client/package.json", "utf8"));
 
-  it("has the types that the generator makes from the OpenAPI document; `npm run client` writes them", async () => {
+  it("the package has the types that the generator makes from the OpenAPI document; `npm run client` writes them", async () => {
     expect(await renderClientTypes()).toBe(readFileSync(TYPES_FILE, "utf8"));
   });
 
   it.each([
     "node_modules/typescript/bin/tsc",
     "packages/client/node_modules/typescript/bin/tsc",
-  ])("compiles under strict rules without Node's types, with %s", (compiler) => {
+  ])("the package compiles under strict rules without Node's types, with %s", (compiler) => {
     const settings = JSON.parse(readFileSync("packages/client/tsconfig.json", "utf8")).compilerOptions;
     expect(settings).toMatchObject({ strict: true, types: [] });
     execFileSync(process.execPath, [compiler, "-p", "packages/client", "--noEmit"], { stdio: "pipe" });
   });
 
-  it("depends on nothing, and has the version and license of the service", () => {
+  it("the package depends on nothing, and has the version and license of the service", () => {
     const { version, license } = JSON.parse(readFileSync("package.json", "utf8"));
     expect(manifest).toMatchObject({ version, license });
     expect(manifest.dependencies).toBeUndefined();
@@ -116,7 +114,7 @@ describe("the package", () => {
 });
 
 describe("redeemOnce", () => {
-  it("redeems once although responses get lost and the service is overloaded, and gives back that redemption", async () => {
+  it("redeemOnce redeems once although responses get lost and the service is overloaded, and gives back that redemption", async () => {
     withoutWaiting();
     const { id, code } = await issue();
     const line = unreliable(
@@ -134,7 +132,7 @@ describe("redeemOnce", () => {
     expect(await client().redeemOnce({ code, externalRef })).toEqual(redemption);
   });
 
-  it("redeems by a ticket, and needs no look-up when it knows the voucher's id", async () => {
+  it("redeemOnce redeems by a ticket, and needs no look-up when it knows the voucher's id", async () => {
     const { code } = await issue();
     const key = (await makeKey(service.servers.db, service.partner.organizationId, { scopes: ["voucher.redeem"] })).key;
     const till = client({ apiKey: key });
@@ -144,7 +142,7 @@ describe("redeemOnce", () => {
     expect(await till.redeemOnce({ ...order, voucherId: voucher })).toMatchObject({ voucherInstanceId: voucher });
   });
 
-  it("stops when the reference belongs to another voucher, and leaves the voucher as it is", async () => {
+  it("redeemOnce stops when the reference belongs to another voucher, and leaves the voucher as it is", async () => {
     const [first, second] = [await issue(), await issue()];
     const externalRef = newOrder();
     const earlier = await client().redeemOnce({ code: first.code, externalRef });
@@ -154,7 +152,7 @@ describe("redeemOnce", () => {
     expect(await statusOf(second.code)).toBe("Active");
   });
 
-  it("stops when the service says that the result is another voucher's, even if the ids are equal", async () => {
+  it("redeemOnce stops when the service says that the result is another voucher's, even if the ids are equal", async () => {
     const { id, code } = await issue();
     const redemption = await client().redeemOnce({ code, externalRef: newOrder() });
     const line = unreliable(Response.json({ ...redemption, otherVoucher: true }));
@@ -167,7 +165,7 @@ describe("redeemOnce", () => {
     ["an object that says nothing", () => Response.json({})],
     ["null", () => Response.json(null)],
     ["false", () => Response.json({ redeemed: false })],
-  ])("does not take a response for a redemption that is not one: %s", async (_what, answer) => {
+  ])("redeemOnce does not take a response for a redemption that is not one: %s", async (_what, answer) => {
     const { id, code } = await issue();
     const line = unreliable(answer());
     await expect(client({ fetch: line.fetch }).redeemOnce({ code, externalRef: newOrder() })).rejects.toBeInstanceOf(
@@ -176,7 +174,7 @@ describe("redeemOnce", () => {
     expect(await redemptionOf(id)).toBeNull();
   });
 
-  it("retries a page that a proxy sends instead of a response", async () => {
+  it("redeemOnce retries a page that a proxy sends instead of a response", async () => {
     withoutWaiting();
     const { code } = await issue();
     const line = unreliable(new Response("<h1>Sign in</h1>"), "delivered");
@@ -185,7 +183,7 @@ describe("redeemOnce", () => {
     });
   });
 
-  it("leaves the outcome unknown when its patience ends, and learns it when it is called again", async () => {
+  it("redeemOnce leaves the outcome unknown when its patience ends, and learns it when it is called again", async () => {
     const { id, code } = await issue();
     const externalRef = newOrder();
     const line = unreliable("lost");
@@ -195,7 +193,7 @@ describe("redeemOnce", () => {
     expect(await redemptionOf(id)).toMatchObject({ redeemCode });
   });
 
-  it("says that nothing was redeemed when every attempt until its patience ended was refused without effect", async () => {
+  it("redeemOnce says that nothing was redeemed when every attempt until its patience ended was refused without effect", async () => {
     const { code } = await issue();
     const line = unreliable(refusal(503, "redeem_timeout", { "retry-after": "2" }));
     await expect(
@@ -203,7 +201,7 @@ describe("redeemOnce", () => {
     ).rejects.toMatchObject({ name: "VoucherRefused", code: "redeem_timeout", requestId: "r-1" });
   });
 
-  it("throws a refusal at once, with the service's code and sentence", async () => {
+  it("redeemOnce throws a refusal at once, with the service's code and sentence", async () => {
     const { code } = await issue();
     await voidVoucher(provisioning(service.servers.db), service.partner.organizationId, code, null);
     const line = unreliable();
@@ -232,7 +230,7 @@ describe("redeemOnce", () => {
     ).rejects.toMatchObject({ name });
   });
 
-  it("does not follow a redirect, which would send the key to another address", async () => {
+  it("redeemOnce does not follow a redirect, which would send the key to another address", async () => {
     const { code } = await issue();
     const seen: (string | undefined)[] = [];
     const redirecting: typeof fetch = async (_url, options) => {
@@ -244,48 +242,45 @@ describe("redeemOnce", () => {
   });
 });
 
-describe("redemptions", () => {
-  it("yields each redemption of a time range once, over several pages, and none before the range is final", async () => {
-    const vouchers = await Promise.all(Array.from({ length: 5 }, issue));
-    const times: string[] = [];
-    for (const { code } of vouchers) {
-      times.push((await client().redeemOnce({ code, externalRef: newOrder() })).redeemedAt);
-    }
-    const [from = "", to = ""] = [times[0], new Date(Date.parse(times[4] ?? "") + 1).toISOString()];
-    let pages = 0;
-    const inPages: typeof fetch = (url, options) => {
-      pages += 1;
-      return fetch(String(url).replace("limit=1000", "limit=2"), options);
-    };
-    const settle = async () => {
-      const ids: string[] = [];
-      pages = 0;
-      for await (const one of client({ fetch: inPages }).redemptions(new Date(from), to))
-        ids.push(one.voucherInstanceId);
-      return ids;
-    };
-    const settled = await until(() =>
-      settle().catch((error) => {
-        expect(error).toBeInstanceOf(OutcomeUnknown);
-        return null;
-      }),
-    );
-    expect(settled).toEqual(vouchers.map(({ id }) => id));
-    expect(pages).toBeGreaterThanOrEqual(3);
-    const csv = await client().redemptionsCsv(from, new Date(to));
-    expect(csv.trimEnd().split("\r\n")).toHaveLength(6);
-    await expect(client().redemptionsCsv(from, new Date(Date.now() + 3_600_000))).rejects.toThrow(OutcomeUnknown);
-    const [last] = vouchers.slice(-1);
-    expect(await client().redemption(`client-${orders}`)).toMatchObject({ voucherInstanceId: last?.id });
-    await expect(client().receipt(`client-${orders}`)).rejects.toMatchObject({ code: "not_logged_yet" });
-    await expect(client().eventReceipt(last?.code ?? "", 1)).rejects.toMatchObject({ code: "not_logged_yet" });
-  });
+it("redemptions yields each redemption of a time range once, over several pages, and none before the range is final", async () => {
+  const vouchers = await Promise.all(Array.from({ length: 5 }, issue));
+  const times: string[] = [];
+  for (const { code } of vouchers) {
+    times.push((await client().redeemOnce({ code, externalRef: newOrder() })).redeemedAt);
+  }
+  const [from = "", to = ""] = [times[0], new Date(Date.parse(times[4] ?? "") + 1).toISOString()];
+  let pages = 0;
+  const inPages: typeof fetch = (url, options) => {
+    pages += 1;
+    return fetch(String(url).replace("limit=1000", "limit=2"), options);
+  };
+  const settle = async () => {
+    const ids: string[] = [];
+    pages = 0;
+    for await (const one of client({ fetch: inPages }).redemptions(new Date(from), to)) ids.push(one.voucherInstanceId);
+    return ids;
+  };
+  const settled = await until(() =>
+    settle().catch((error) => {
+      expect(error).toBeInstanceOf(OutcomeUnknown);
+      return null;
+    }),
+  );
+  expect(settled).toEqual(vouchers.map(({ id }) => id));
+  expect(pages).toBeGreaterThanOrEqual(3);
+  const csv = await client().redemptionsCsv(from, new Date(to));
+  expect(csv.trimEnd().split("\r\n")).toHaveLength(6);
+  await expect(client().redemptionsCsv(from, new Date(Date.now() + 3_600_000))).rejects.toThrow(OutcomeUnknown);
+  const [last] = vouchers.slice(-1);
+  expect(await client().redemption(`client-${orders}`)).toMatchObject({ voucherInstanceId: last?.id });
+  await expect(client().receipt(`client-${orders}`)).rejects.toMatchObject({ code: "not_logged_yet" });
+  await expect(client().eventReceipt(last?.code ?? "", 1)).rejects.toMatchObject({ code: "not_logged_yet" });
 });
 
 describe("verifyReceipt", () => {
   const { receipts, policy, broken } = JSON.parse(readFileSync("docs/log-vectors.json", "utf8"));
 
-  it("reads the event of a receipt that the policy accepts", async () => {
+  it("verifyReceipt reads the event of a receipt that the policy accepts", async () => {
     const { event, index, witnesses } = await verifyReceipt(receipts[2].receipt, policy);
     expect({ index, event }).toMatchObject({
       index: receipts[2].index,
@@ -294,57 +289,55 @@ describe("verifyReceipt", () => {
     expect(witnesses).toEqual([{ name: "witness.example.net/w1", time: expect.any(Number) }]);
   });
 
-  it("throws the reason why a receipt is not accepted", async () => {
+  it("verifyReceipt throws the reason why a receipt is not accepted", async () => {
     for (const { receipt, name } of broken) await expect(verifyReceipt(receipt, policy), name).rejects.toThrow(/\.$/);
   });
 });
 
-describe("webhooks", () => {
-  it("are managed, tested and verified, whatever the receiver's headers look like", async () => {
-    const { webhooks } = client();
-    const requests: { headers: IncomingHttpHeaders; body: string }[] = [];
-    const { port, close } = await startPartnerServer({
-      answer(response, request) {
-        requests.push(request);
-        response.writeHead(204).end();
-      },
-    });
-    const { id, secret } = await webhooks.create({ url: `http://127.0.0.1:${port}/` });
-    expect(await webhooks.test(id)).toMatchObject({ delivered: true });
-    const { body = "", headers = {} } = requests[0] ?? {};
-    expect(await verifyWebhook(body, headers, secret)).toMatchObject({ event: { type: "webhook.test" } });
-    expect(await verifyWebhook(body, new Headers(headers as Record<string, string>), secret)).toHaveProperty("id");
-    const { secret: next } = await webhooks.rotate(id);
-    const old = { ...headers, "webhook-timestamp": "1800000000" };
-    const unsigned = { ...headers, "webhook-signature": undefined };
-    for (const [text, given, key] of [
-      [`${body} `, headers, secret],
-      [body, headers, next],
-      [body, old, secret],
-      [body, unsigned, secret],
-    ] as const)
-      await expect(verifyWebhook(text, given, key)).rejects.toThrow(InvalidWebhook);
-    expect(await webhooks.replay(id, { from: new Date(Date.now() - 1_000), to: "2100-01-01T00:00:00Z" })).toEqual({
-      replayed: 0,
-    });
-    expect(await webhooks.change(id, { enabled: false })).toMatchObject({ id, disabledReason: "partner" });
-    expect(await webhooks.read(id)).toMatchObject({ enabled: false });
-    expect((await webhooks.list()).webhooks).toHaveLength(1);
-    for await (const delivery of webhooks.deliveries(id)) expect.fail(delivery.eventId);
-    expect(await webhooks.delete(id)).toEqual({ id, deleted: true });
-    await close();
+it("webhooks are managed, tested and verified, whatever the receiver's headers look like", async () => {
+  const { webhooks } = client();
+  const requests: { headers: IncomingHttpHeaders; body: string }[] = [];
+  const { port, close } = await startPartnerServer({
+    answer(response, request) {
+      requests.push(request);
+      response.writeHead(204).end();
+    },
   });
+  const { id, secret } = await webhooks.create({ url: `http://127.0.0.1:${port}/` });
+  expect(await webhooks.test(id)).toMatchObject({ delivered: true });
+  const { body = "", headers = {} } = requests[0] ?? {};
+  expect(await verifyWebhook(body, headers, secret)).toMatchObject({ event: { type: "webhook.test" } });
+  expect(await verifyWebhook(body, new Headers(headers as Record<string, string>), secret)).toHaveProperty("id");
+  const { secret: next } = await webhooks.rotate(id);
+  const old = { ...headers, "webhook-timestamp": "1800000000" };
+  const unsigned = { ...headers, "webhook-signature": undefined };
+  for (const [text, given, key] of [
+    [`${body} `, headers, secret],
+    [body, headers, next],
+    [body, old, secret],
+    [body, unsigned, secret],
+  ] as const)
+    await expect(verifyWebhook(text, given, key)).rejects.toThrow(InvalidWebhook);
+  expect(await webhooks.replay(id, { from: new Date(Date.now() - 1_000), to: "2100-01-01T00:00:00Z" })).toEqual({
+    replayed: 0,
+  });
+  expect(await webhooks.change(id, { enabled: false })).toMatchObject({ id, disabledReason: "partner" });
+  expect(await webhooks.read(id)).toMatchObject({ enabled: false });
+  expect((await webhooks.list()).webhooks).toHaveLength(1);
+  for await (const delivery of webhooks.deliveries(id)) expect.fail(delivery.eventId);
+  expect(await webhooks.delete(id)).toEqual({ id, deleted: true });
+  await close();
+});
 
-  it("are created once: an attempt without a response is not repeated", async () => {
-    let asked = 0;
-    const lost: typeof fetch = async () => {
-      asked += 1;
-      throw new TypeError("fetch failed");
-    };
-    const created = client({ fetch: lost }).webhooks.create({ url: "https://partner.example/" });
-    await expect(created).rejects.toThrow(OutcomeUnknown);
-    expect(asked).toBe(1);
-  });
+it("webhooks are created once: an attempt without a response is not repeated", async () => {
+  let asked = 0;
+  const lost: typeof fetch = async () => {
+    asked += 1;
+    throw new TypeError("fetch failed");
+  };
+  const created = client({ fetch: lost }).webhooks.create({ url: "https://partner.example/" });
+  await expect(created).rejects.toThrow(OutcomeUnknown);
+  expect(asked).toBe(1);
 });
 
 describe("the retry rule", () => {
@@ -368,13 +361,13 @@ describe("the retry rule", () => {
   }
   const failures = (count: number) => Array.from({ length: count }, () => refusal(500, "internal_error"));
 
-  it("waits for a random time between zero and a bound that doubles up to eight seconds", async () => {
+  it("the retry rule waits for a random time between zero and a bound that doubles up to eight seconds", async () => {
     expect(await waitsOf(failures(5), 0.5)).toEqual([500, 1_000, 2_000, 4_000, 4_000]);
     expect(await waitsOf(failures(5), 0.01)).toEqual([10, 20, 40, 80, 80]);
     expect(await waitsOf(failures(5), 0.999)).toEqual([999, 1_998, 3_996, 7_992, 7_992]);
   });
 
-  it("never retries before Retry-After, given in seconds or as a date", async () => {
+  it("the retry rule never retries before Retry-After, given in seconds or as a date", async () => {
     expect(await waitsOf([refusal(429, "rate_limited", { "retry-after": "7" })], 0.5)).toEqual([7_500]);
     const date = new Date(Date.now() + 20_000).toUTCString();
     const [waited = 0] = await waitsOf([refusal(503, "unavailable", { "retry-after": date })], 0);
@@ -385,25 +378,27 @@ describe("the retry rule", () => {
     }
   });
 
-  it("gives up instead of waiting longer than its patience", async () => {
+  it("the retry rule gives up instead of waiting longer than its patience", async () => {
     expect(await waitsOf([refusal(429, "too_many_misses", { "retry-after": "3600" })], 0)).toEqual([]);
   });
 
-  it.each([408, 429, 500, 502, 503, 504, 599])("retries after %i", async (status) => {
+  it.each([408, 429, 500, 502, 503, 504, 599])("the retry rule retries after %i", async (status) => {
     expect(await waitsOf([refusal(status, "x")], 0.5)).toEqual([500]);
   });
 
-  it("retries when there is no response", async () => {
+  it("the retry rule retries when there is no response", async () => {
     expect(await waitsOf([new TypeError("fetch failed"), new DOMException("late", "TimeoutError")], 0.5)).toEqual([
       500, 1_000,
     ]);
   });
 
-  it.each([301, 400, 401, 403, 404, 405, 409, 413, 415, 431])("does not retry after %i", async (status) => {
+  it.each([
+    301, 400, 401, 403, 404, 405, 409, 413, 415, 431,
+  ])("the retry rule does not retry after %i", async (status) => {
     expect(await waitsOf([refusal(status, "x")], 0)).toEqual([]);
   });
 
-  it("ends an attempt without a response after its time limit", async () => {
+  it("the retry rule ends an attempt without a response after its time limit", async () => {
     const silent: typeof fetch = (_url, options) =>
       new Promise((_resolve, reject) => {
         options?.signal?.addEventListener("abort", () => reject(options.signal?.reason));
@@ -420,7 +415,7 @@ describe("verifyHistory", () => {
     return voucher;
   }
 
-  it("accepts the history of a real voucher and counts what is not sealed yet", async () => {
+  it("verifyHistory accepts the history of a real voucher and counts what is not sealed yet", async () => {
     const { id, code } = await redeemed();
     await appendPending(service.servers.db, id, 1);
     const history = await client().history(code);
@@ -432,7 +427,7 @@ describe("verifyHistory", () => {
     });
   });
 
-  it("accepts a history that was read in pages", async () => {
+  it("verifyHistory accepts a history that was read in pages", async () => {
     const { code } = await redeemed();
     const pages: string[] = [];
     const oneByOne: typeof fetch = (url, options) => {
@@ -464,7 +459,7 @@ describe("verifyHistory", () => {
     ],
     ["a removed event", 1, (events) => events.shift()],
     ["a pending event before a sealed one", 2, ([event]) => Object.assign(event ?? {}, { sealStatus: "Pending" })],
-  ])("finds %s", async (_what, sequence, tamper) => {
+  ])("verifyHistory finds %s", async (_what, sequence, tamper) => {
     const history = await client().history((await redeemed()).code);
     tamper(history.events);
     expect(await verifyHistory(history)).toMatchObject({
@@ -474,7 +469,7 @@ describe("verifyHistory", () => {
     });
   });
 
-  it("finds a sealed event after a pending one, although it links to the last sealed one", async () => {
+  it("verifyHistory finds a sealed event after a pending one, although it links to the last sealed one", async () => {
     const history = await client().history((await redeemed()).code);
     const [first, second] = history.events;
     if (first === undefined || second === undefined) throw new Error("the history has two events");
@@ -485,7 +480,7 @@ describe("verifyHistory", () => {
     expect(await verifyHistory(history)).toMatchObject({ intact: false, sequence: 3 });
   });
 
-  it("finds that a history is another voucher's", async () => {
+  it("verifyHistory finds that a history is another voucher's", async () => {
     const [one, other] = [
       await client().history((await redeemed()).code),
       await client().history((await redeemed()).code),
@@ -493,7 +488,7 @@ describe("verifyHistory", () => {
     expect(await verifyHistory({ ...one, events: other.events })).toMatchObject({ intact: false, sequence: 1 });
   });
 
-  it("finds that a kept hash is gone, also when the rest is valid", async () => {
+  it("verifyHistory finds that a kept hash is gone, also when the rest is valid", async () => {
     const history = await client().history((await redeemed()).code);
     const kept = history.events[1]?.recordHash ?? "";
     expect(await verifyHistory(history, kept)).toMatchObject({ intact: true });
@@ -504,13 +499,15 @@ describe("verifyHistory", () => {
 
   const vectors = JSON.parse(readFileSync("docs/chain-vectors.json", "utf8"));
 
-  it.each<{ name: string }>(vectors.chains)("accepts the valid chain $name of the test vectors", async (chain) => {
+  it.each<{ name: string }>(
+    vectors.chains,
+  )("verifyHistory accepts the valid chain $name of the test vectors", async (chain) => {
     expect(await verifyHistory(chain as never)).toMatchObject({ intact: true });
   });
 
   it.each<{ name: string; expected: { sequence: number } }>(
     vectors.broken,
-  )("rejects the broken chain $name of the test vectors at the right event", async (chain) => {
+  )("verifyHistory rejects the broken chain $name of the test vectors at the right event", async (chain) => {
     expect(await verifyHistory(chain as never)).toMatchObject({ intact: false, sequence: chain.expected.sequence });
   });
 });

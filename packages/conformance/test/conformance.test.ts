@@ -78,7 +78,7 @@ function sampleWith(...changes: [from: string, to: string][]): string {
 }
 
 describe.concurrent("voucherctl sandbox check", () => {
-  it("passes the sample client in every check", async () => {
+  it("voucherctl sandbox check passes the sample client in every check", async () => {
     const { exitCode, passed, checks } = await checkClient(SAMPLE);
     expect(checks.map(({ name, result, sentences }) => ({ name, result, sentences }))).toEqual(
       CHECKS.map(({ name }) => ({ name, result: "right", sentences: [] })),
@@ -213,7 +213,7 @@ describe.concurrent("voucherctl sandbox check", () => {
       checks: ["redeem", "reserve and pay"],
       sentence: /^It returned the redeemCode \(none\), but the service's response has \S+\. The customer needs it\.$/,
     },
-  ])("fails a client and says why: $fault", async ({ client, checks, sentence }) => {
+  ])("voucherctl sandbox check fails a client and says why: $fault", async ({ client, checks, sentence }) => {
     const { exitCode, passed, wrong } = await checkClient(client());
     expect({ exitCode, passed }).toEqual({ exitCode: 1, passed: false });
     for (const name of checks)
@@ -223,7 +223,7 @@ describe.concurrent("voucherctl sandbox check", () => {
       ).toHaveLength(1);
   });
 
-  it("fails a client whose first step fails, prints no result or is unsupported, and runs no other check", async () => {
+  it("voucherctl sandbox check fails a client whose first step fails, prints no result or is unsupported, and runs no other check", async () => {
     for (const [content, message] of [
       ['throw new Error("no till");', /^The client ended with exit status 1: /],
       ['console.log("thank you");', /^The last line of the client's output is not a result/],
@@ -235,7 +235,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     }
   });
 
-  it("skips the steps that a client does not support, and passes the client", async () => {
+  it("voucherctl sandbox check skips the steps that a client does not support, and passes the client", async () => {
     const { exitCode, checks } = await checkClient(
       sampleWith([
         "const STEPS = { checkout: redeem, pay: redeem, reserve, cancel, basket: redeemAll };",
@@ -252,7 +252,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     ]);
   });
 
-  it("prints each check and its result as text", async () => {
+  it("voucherctl sandbox check prints each check and its result as text", async () => {
     const { exitCode, stdout } = await check(await makeSandbox(), "echo nothing");
     expect(exitCode).toBe(1);
     expect(stdout).toContain("wrong      redeem: An order is paid with a voucher.\n           The last line");
@@ -260,7 +260,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     expect(stdout).toMatch(/\nThe client failed 1 of 1 check\.\n$/);
   });
 
-  it("exits 2 with an error message, and does not run the client, when the key or the codes are wrong", async () => {
+  it("voucherctl sandbox check exits 2 with an error message, and does not run the client, when the key or the codes are wrong", async () => {
     const sandbox = await makeSandbox(VOUCHERS_NEEDED - 1);
     const live = await makeKey(servers.db, (await makePartner(servers.db)).organizationId);
     const reader = await makeKey(servers.db, (await makePartner(servers.db, { sandbox: true })).organizationId);
@@ -277,7 +277,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     expect(() => readFileSync(join(directory, "ran"))).toThrow("ENOENT");
   });
 
-  it("says that an earlier check has expired the codes", async () => {
+  it("voucherctl sandbox check says that an earlier check has expired the codes", async () => {
     const sandbox = await makeSandbox(VOUCHERS_NEEDED);
     const advanced = await fetch(`${api.url}/sandbox/advance`, {
       method: "POST",
@@ -292,7 +292,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     });
   });
 
-  it("exits 2 when the address serves something else", async () => {
+  it("voucherctl sandbox check exits 2 when the address serves something else", async () => {
     const website = createServer((_request, response) => response.end("<!doctype html>")).listen(0, "127.0.0.1");
     await once(website, "listening");
     const url = `http://127.0.0.1:${(website.address() as AddressInfo).port}`;
@@ -304,7 +304,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     });
   });
 
-  it("reads the file that batch issue --out writes", async () => {
+  it("voucherctl sandbox check reads the file that batch issue --out writes", async () => {
     const { key, codes } = await makeSandbox(1);
     const rows = codes.map((code, index) => `vch_${index},${code},${index + 1}`);
     const { stderr } = await check({ key, codes: ["id,code,serial", ...rows] }, "true");
@@ -312,22 +312,20 @@ describe.concurrent("voucherctl sandbox check", () => {
   });
 });
 
-describe("the package", () => {
-  it("runs from its tarball in an empty folder, and passes the sample client", async () => {
-    const folder = join(directory, "installed");
-    mkdirSync(folder);
-    const run = (command: string, ...args: string[]) => execFileSync(command, args, { encoding: "utf8" });
-    const [{ filename }] = JSON.parse(
-      run("npm", "pack", "-w", "partner-voucher-conformance", "--json", "--silent", "--pack-destination", folder),
-    );
-    run("tar", "-xzf", join(folder, filename), "-C", folder);
-    const { key, codes } = await makeSandbox();
-    const options = ["--key", key, "--url", api.url, "--codes", write(codes.join("\n"))];
-    const client = ["--client", `"${process.execPath}" docs/sandbox-client.mjs`];
-    const { exitCode, stdout } = await runNode([join(folder, "package/dist/main.js"), ...options, ...client], {});
-    expect(stdout).toMatch(/\nThe client passed all 15 checks\.\n$/);
-    expect(exitCode).toBe(0);
-    const wrong = await runNode([join(folder, "package/dist/main.js"), ...options], {});
-    expect(wrong).toMatchObject({ exitCode: 2, stderr: "--client is missing. --help lists the options.\n" });
-  });
+it("the package runs from its tarball in an empty folder, and passes the sample client", async () => {
+  const folder = join(directory, "installed");
+  mkdirSync(folder);
+  const run = (command: string, ...args: string[]) => execFileSync(command, args, { encoding: "utf8" });
+  const [{ filename }] = JSON.parse(
+    run("npm", "pack", "-w", "partner-voucher-conformance", "--json", "--silent", "--pack-destination", folder),
+  );
+  run("tar", "-xzf", join(folder, filename), "-C", folder);
+  const { key, codes } = await makeSandbox();
+  const options = ["--key", key, "--url", api.url, "--codes", write(codes.join("\n"))];
+  const client = ["--client", `"${process.execPath}" docs/sandbox-client.mjs`];
+  const { exitCode, stdout } = await runNode([join(folder, "package/dist/main.js"), ...options, ...client], {});
+  expect(stdout).toMatch(/\nThe client passed all 15 checks\.\n$/);
+  expect(exitCode).toBe(0);
+  const wrong = await runNode([join(folder, "package/dist/main.js"), ...options], {});
+  expect(wrong).toMatchObject({ exitCode: 2, stderr: "--client is missing. --help lists the options.\n" });
 });

@@ -53,31 +53,29 @@ describe("a note", () => {
   });
 });
 
-describe("a key", () => {
-  it("has one spelling, as a key file and as a vkey, for one use", async () => {
-    const secret = await formatSecretKey("log", "log.example", seed(1));
-    expect(secret).toMatch(/^PRIVATE\+KEY\+log\.example\+[0-9a-f]{8}\+AQEB/);
-    expect((await parseSecretKey("log", `${secret}\n`))?.text).toBe(log.text);
-    expect((await parseVerifierKey("log", log.text))?.text).toBe(log.text);
-    for (const wrong of [
-      secret.replace("log.example", "log.example.org"),
-      secret.slice(0, -1),
-      secret.slice(1),
-      log.text,
-    ]) {
-      expect(await parseSecretKey("log", wrong), wrong).toBeNull();
-    }
-    for (const wrong of [` ${log.text}`, `${log.text} `, log.text.replace("+", "++"), secret, "", "a+b+c"]) {
-      expect(await parseVerifierKey("log", wrong), wrong).toBeNull();
-    }
-    expect(await parseSecretKey("witness", secret)).toBeNull();
-    expect(await parseVerifierKey("witness", log.text)).toBeNull();
-    await expect(makeSigner("log", "a b", seed(1))).rejects.toThrow(/cannot be the name/);
-  });
+it("a key has one spelling, as a key file and as a vkey, for one use", async () => {
+  const secret = await formatSecretKey("log", "log.example", seed(1));
+  expect(secret).toMatch(/^PRIVATE\+KEY\+log\.example\+[0-9a-f]{8}\+AQEB/);
+  expect((await parseSecretKey("log", `${secret}\n`))?.text).toBe(log.text);
+  expect((await parseVerifierKey("log", log.text))?.text).toBe(log.text);
+  for (const wrong of [
+    secret.replace("log.example", "log.example.org"),
+    secret.slice(0, -1),
+    secret.slice(1),
+    log.text,
+  ]) {
+    expect(await parseSecretKey("log", wrong), wrong).toBeNull();
+  }
+  for (const wrong of [` ${log.text}`, `${log.text} `, log.text.replace("+", "++"), secret, "", "a+b+c"]) {
+    expect(await parseVerifierKey("log", wrong), wrong).toBeNull();
+  }
+  expect(await parseSecretKey("witness", secret)).toBeNull();
+  expect(await parseVerifierKey("witness", log.text)).toBeNull();
+  await expect(makeSigner("log", "a b", seed(1))).rejects.toThrow(/cannot be the name/);
 });
 
 describe("a checkpoint", () => {
-  it("is signed the same way each time, and read back", async () => {
+  it("a checkpoint is signed the same way each time, and read back", async () => {
     const note = await signCheckpoint(log, head);
     expect(await signCheckpoint(log, head)).toBe(note);
     expect(parseCheckpoint(note)).toMatchObject({ origin: "log.example", ...head });
@@ -89,7 +87,7 @@ describe("a checkpoint", () => {
     ["no origin", "\n3\n"],
     ["a short root", "log.example\n3\nAAAA\n"],
     ["an empty line after the root", `log.example\n3\n${encodeBase64(seed(9))}\n\nmore\n`],
-  ])("with %s does not parse", (_, text) => {
+  ])("a checkpoint with %s does not parse", (_, text) => {
     const full = text.split("\n").length === 3 ? `${text}${encodeBase64(seed(9))}\n` : text;
     expect(parseCheckpoint(`${full}\n— a AAAAAAAA\n`)).toBeNull();
     expect(parseCheckpoint(`log.example\n3\n${encodeBase64(seed(9))}\n\n— a AAAAAAAA\n`)).not.toBeNull();
@@ -109,7 +107,7 @@ describe("a policy", async () => {
   ];
   const policy = await parsePolicy(`${lines.join("\n")}\n`);
 
-  it("counts members of groups, and members of their groups", async () => {
+  it("a policy counts members of groups, and members of their groups", async () => {
     expect(meetsQuorum(policy, new Set(["a"]))).toBe(false);
     expect(meetsQuorum(policy, new Set(["a", "c"]))).toBe(true);
     const nested = await parsePolicy(`${lines.slice(2, 6).join("\n")}\ngroup x any a b\ngroup y all x c\nquorum y\n`);
@@ -119,7 +117,7 @@ describe("a policy", async () => {
     expect(meetsQuorum(await parsePolicy("quorum none\n"), new Set())).toBe(true);
   });
 
-  it("accepts a checkpoint only with its quorum, and counts one witness once", async () => {
+  it("a policy accepts a checkpoint only with its quorum, and counts one witness once", async () => {
     const note = await signCheckpoint(log, head);
     const text = `${note.slice(0, note.indexOf("\n\n"))}\n`;
     const verify = async (...cosigners: (typeof w1)[]) => {
@@ -150,7 +148,7 @@ describe("a policy", async () => {
     ["a quorum of two names", "quorum a b"],
     ["a URL that is none", `log ${(await makeSigner("log", "l2.example", seed(7))).text} nowhere`],
     ["a control character", "# bell \u0007"],
-  ])("with %s does not parse", async (_, line) => {
+  ])("a policy with %s does not parse", async (_, line) => {
     await expect(parsePolicy(`${lines.join("\n")}\n${line}\n`)).rejects.toThrow(/policy/);
   });
 
@@ -159,7 +157,7 @@ describe("a policy", async () => {
     await expect(parsePolicy("quorum none")).rejects.toThrow(/no end/);
   });
 
-  it("with a thousand lines parses, and with one line more does not", async () => {
+  it("a policy with a thousand lines parses, and with one line more does not", async () => {
     expect(await parsePolicy(`${"#\n".repeat(999)}quorum none\n`)).toMatchObject({ quorum: null });
     await expect(parsePolicy(`${"#\n".repeat(1_000)}quorum none\n`)).rejects.toThrow(/more than 1000 lines/);
   });

@@ -1,7 +1,7 @@
 import { createPublicKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { LOG_VECTORS_FILE, type LogVectors } from "../../../test/support/write-log-vectors.ts";
 import { parseVerifierKey } from "../src/note.ts";
 
@@ -32,27 +32,25 @@ function verify(receipt: string, leaf: string): void {
   verifyMerkleInclusion(entry, verifyCheckpoint(entry, [log]));
 }
 
-describe("@sigstore/verify", () => {
-  it.each(receipts)("accepts the checkpoint and the proof of $name", ({ index, receipt }) => {
-    verify(receipt, leaves[index] ?? "");
-  });
+it.each(receipts)("@sigstore/verify accepts the checkpoint and the proof of $name", ({ index, receipt }) => {
+  verify(receipt, leaves[index] ?? "");
+});
 
-  it("refuses them with another leaf, index, node, size, root or signature", () => {
-    const { index, receipt } = receipts[2] ?? { index: 0, receipt: "" };
-    const leaf = leaves[index] ?? "";
-    const lines = receipt.split("\n");
-    const last = lines.findIndex((line) => line.startsWith("— vouchers"));
-    // The index, the nodes, the origin, the size, the root and the log's signature.
-    for (const at of [2, 3, 4, 5, 6, last - 4, last - 3, last - 2, last]) {
-      const line = lines[at] ?? "";
-      const place = line.length - 4;
-      const digit = line[place] === "3" ? "4" : "3";
-      const changed = lines.with(
-        at,
-        line.length > 20 ? line.slice(0, place) + digit + line.slice(place + 1) : `${line}3`,
-      );
-      expect(() => verify(changed.join("\n"), leaf), line).toThrow();
-    }
-    expect(() => verify(receipt, leaves[index + 1] ?? "")).toThrow();
-  });
+it("@sigstore/verify refuses them with another leaf, index, node, size, root or signature", () => {
+  const { index, receipt } = receipts[2] ?? { index: 0, receipt: "" };
+  const leaf = leaves[index] ?? "";
+  const lines = receipt.split("\n");
+  const last = lines.findIndex((line) => line.startsWith("— vouchers"));
+  // The index, the nodes, the origin, the size, the root and the log's signature.
+  for (const at of [2, 3, 4, 5, 6, last - 4, last - 3, last - 2, last]) {
+    const line = lines[at] ?? "";
+    const place = line.length - 4;
+    const digit = line[place] === "3" ? "4" : "3";
+    const changed = lines.with(
+      at,
+      line.length > 20 ? line.slice(0, place) + digit + line.slice(place + 1) : `${line}3`,
+    );
+    expect(() => verify(changed.join("\n"), leaf), line).toThrow();
+  }
+  expect(() => verify(receipt, leaves[index + 1] ?? "")).toThrow();
 });

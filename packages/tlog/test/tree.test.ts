@@ -51,73 +51,71 @@ class Store {
   }
 }
 
-describe("the tree", () => {
-  it("has the root of RFC 6962's eight known leaves", async () => {
-    const data = ["", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f"];
-    const hashes = Buffer.concat(await Promise.all(data.map((leaf) => hashLeaf(Buffer.from(leaf, "hex")))));
-    expect(foldHashes(hashes).toString("hex")).toBe("5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328");
-    expect(rootOfRange({ start: 0, end: 0 }, () => Buffer.alloc(0)).toString("hex")).toBe(
-      "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-    );
-  });
+it("the tree has the root of RFC 6962's eight known leaves", async () => {
+  const data = ["", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f"];
+  const hashes = Buffer.concat(await Promise.all(data.map((leaf) => hashLeaf(Buffer.from(leaf, "hex")))));
+  expect(foldHashes(hashes).toString("hex")).toBe("5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328");
+  expect(rootOfRange({ start: 0, end: 0 }, () => Buffer.alloc(0)).toString("hex")).toBe(
+    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+  );
+});
 
-  it("grows to the same root in portions of any size, and gives the proofs of a second implementation", async () => {
-    const portions = fc.array(fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 200, max: 700 })), {
-      minLength: 1,
-      maxLength: 4,
-    });
-    await fc.assert(
-      fc.asyncProperty(portions, fc.nat(), fc.nat(), fc.integer({ min: 1, max: 300 }), async (counts, a, b, slice) => {
-        const store = new Store();
-        for (const count of counts) {
-          const root = store.append(count, slice).root();
-          expect(root).toEqual(naiveRoot(ALL.slice(0, store.size)));
-        }
-        const leaves = ALL.slice(0, store.size);
-        const index = a % store.size;
-        const oldSize = 1 + (b % store.size);
-        const roots = (ranges: ReturnType<typeof inclusionRanges>) =>
-          ranges.map((range) => rootOfRange(range, store.read));
-        expect(roots(inclusionRanges(index, store.size))).toEqual(naivePath(index, leaves));
-        const proof = roots(consistencyRanges(oldSize, store.size));
-        expect(proof).toEqual(naiveProof(oldSize, leaves));
-        const oldRoot = naiveRoot(leaves.slice(0, oldSize));
-        expect(await verifyConsistency(oldSize, oldRoot, store.size, naiveRoot(leaves), proof)).toBe(true);
-      }),
-      { numRuns: 15 },
-    );
+it("the tree grows to the same root in portions of any size, and gives the proofs of a second implementation", async () => {
+  const portions = fc.array(fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 200, max: 700 })), {
+    minLength: 1,
+    maxLength: 4,
   });
+  await fc.assert(
+    fc.asyncProperty(portions, fc.nat(), fc.nat(), fc.integer({ min: 1, max: 300 }), async (counts, a, b, slice) => {
+      const store = new Store();
+      for (const count of counts) {
+        const root = store.append(count, slice).root();
+        expect(root).toEqual(naiveRoot(ALL.slice(0, store.size)));
+      }
+      const leaves = ALL.slice(0, store.size);
+      const index = a % store.size;
+      const oldSize = 1 + (b % store.size);
+      const roots = (ranges: ReturnType<typeof inclusionRanges>) =>
+        ranges.map((range) => rootOfRange(range, store.read));
+      expect(roots(inclusionRanges(index, store.size))).toEqual(naivePath(index, leaves));
+      const proof = roots(consistencyRanges(oldSize, store.size));
+      expect(proof).toEqual(naiveProof(oldSize, leaves));
+      const oldRoot = naiveRoot(leaves.slice(0, oldSize));
+      expect(await verifyConsistency(oldSize, oldRoot, store.size, naiveRoot(leaves), proof)).toBe(true);
+    }),
+    { numRuns: 15 },
+  );
+});
 
-  it("has three levels of tiles at 70 000 leaves, and needs a handful of them for a proof", () => {
-    const store = new Store();
-    store.append(65_536, 2_048);
-    const tree = store.append(4_464, 2_048);
-    expect(edgeTiles(70_000).map((tile) => [tile.level, tile.index, tileWidth(tile, 70_000)])).toEqual([
-      [0, 273, 112],
-      [1, 1, 17],
-      [2, 0, 1],
-    ]);
-    expect(tree.root()).toEqual(naiveRoot(ALL));
-    const path = inclusionRanges(69_999, 70_000);
-    expect(path.map((range) => rootOfRange(range, store.read))).toEqual(naivePath(69_999, ALL));
-    expect(tilesOf(inclusionRanges(12_345, 70_000)).length).toBeLessThanOrEqual(6);
-  });
+it("the tree has three levels of tiles at 70 000 leaves, and needs a handful of them for a proof", () => {
+  const store = new Store();
+  store.append(65_536, 2_048);
+  const tree = store.append(4_464, 2_048);
+  expect(edgeTiles(70_000).map((tile) => [tile.level, tile.index, tileWidth(tile, 70_000)])).toEqual([
+    [0, 273, 112],
+    [1, 1, 17],
+    [2, 0, 1],
+  ]);
+  expect(tree.root()).toEqual(naiveRoot(ALL));
+  const path = inclusionRanges(69_999, 70_000);
+  expect(path.map((range) => rootOfRange(range, store.read))).toEqual(naivePath(69_999, ALL));
+  expect(tilesOf(inclusionRanges(12_345, 70_000)).length).toBeLessThanOrEqual(6);
+});
 
-  it("refuses to grow from an edge that is missing or too short", () => {
-    const edge = { level: 0, index: 0, hashes: Buffer.concat(ALL.slice(0, 9)) };
-    expect(() => new TreeAppender(10, [edge])).toThrow(/too short/);
-    expect(() => new TreeAppender(10, [])).toThrow(/missing/);
-    expect(new TreeAppender(9, [edge]).root()).toEqual(naiveRoot(ALL.slice(0, 9)));
-  });
+it("the tree refuses to grow from an edge that is missing or too short", () => {
+  const edge = { level: 0, index: 0, hashes: Buffer.concat(ALL.slice(0, 9)) };
+  expect(() => new TreeAppender(10, [edge])).toThrow(/too short/);
+  expect(() => new TreeAppender(10, [])).toThrow(/missing/);
+  expect(new TreeAppender(9, [edge]).root()).toEqual(naiveRoot(ALL.slice(0, 9)));
+});
 
-  it("splits trees at powers of two up to the largest sizes that a number can hold", () => {
-    for (const exponent of [31, 32, 33, 48, 52]) {
-      const size = 2 ** exponent;
-      expect(inclusionRanges(0, size - 1)).toHaveLength(exponent);
-      expect(inclusionRanges(size, size + 1)).toEqual([{ start: 0, end: size }]);
-      expect(inclusionRanges(0, size).at(-1)).toEqual({ start: size / 2, end: size });
-    }
-  });
+it("the tree splits trees at powers of two up to the largest sizes that a number can hold", () => {
+  for (const exponent of [31, 32, 33, 48, 52]) {
+    const size = 2 ** exponent;
+    expect(inclusionRanges(0, size - 1)).toHaveLength(exponent);
+    expect(inclusionRanges(size, size + 1)).toEqual([{ start: 0, end: size }]);
+    expect(inclusionRanges(0, size).at(-1)).toEqual({ start: size / 2, end: size });
+  }
 });
 
 describe("the paths of tiles", () => {
@@ -149,7 +147,7 @@ describe("the paths of tiles", () => {
     "tile/0/000/",
     "tile/0/000\n",
     "../tile/0/000",
-  ])("refuse %j", (path) => {
+  ])("the paths of tiles refuse %j", (path) => {
     expect(parseTilePath(path)).toBeNull();
   });
 });

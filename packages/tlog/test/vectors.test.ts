@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { naiveIncluded, naivePath, naiveProof, naiveRoot } from "../../../test/support/naive-merkle.ts";
 import { LOG_VECTORS_FILE, type LogVectors, renderLogVectors } from "../../../test/support/write-log-vectors.ts";
 import { encodeHex } from "../src/bytes.ts";
@@ -20,104 +20,100 @@ const bytes = (hashes: string) =>
     .map((node) => Buffer.from(node, "hex"));
 const rootOf = (size: number) => Buffer.from(roots.find((tree) => tree.size === size)?.root ?? "", "hex");
 
-describe("the published log vectors", () => {
-  it("are what generating them again yields, byte for byte", async () => {
-    expect(await renderLogVectors()).toBe(PUBLISHED);
-  });
-
-  it("have the keys, the leaf and the receipt that the design gives", async () => {
-    expect(keys.log.vkey).toBe("vouchers.example.com/log+412a5354+AVBhOSJS8YUZuac69DfFR5s+PPWy8XFhrhxffV8Q4pLe");
-    expect(keys.witness.vkey).toBe("witness.example.net/w1+dae6b252+BGPV4NqRhsKCW8ThKxsfxdDySxDeCb5NYgPAxKGDiPZD");
-    expect(leaves[2]).toMatch(/^58493e99.*307c98$/);
-    expect(encodeHex(await hashLeaf(data[2] as Buffer))).toMatch(/^bd6a0c4f.*ff8f12$/);
-    expect(receipts[2]?.receipt.length).toBe(1_466);
-    expect(receipts[2]?.receipt).toContain("\n9\nW/CWE38o7Tx6TALeVO+pxAve1xO4Gv5r0XwTS1u537U=\n");
-  });
-
-  it("have the roots and proofs that a second implementation computes", () => {
-    const numbers = Array.from({ length: 70_000 }, (_, index) => createHash("sha256").update(String(index)).digest());
-    for (const { leaves: kind, size, root } of roots) {
-      expect(naiveRoot((kind === "events" ? data : numbers).slice(0, size)).toString("hex"), `${size}`).toBe(root);
-    }
-    for (const { index, size, hashes } of inclusionProofs) {
-      expect(naivePath(index, data.slice(0, size)), `${index} in ${size}`).toEqual(bytes(hashes));
-      expect(naiveIncluded(index, size, data[index] as Buffer, bytes(hashes), rootOf(size))).toBe(true);
-    }
-    for (const { oldSize, size, hashes } of consistencyProofs.filter((proof) => proof.oldSize > 0)) {
-      expect(naiveProof(oldSize, data.slice(0, size)), `${oldSize} to ${size}`).toEqual(bytes(hashes));
-    }
-  });
-
-  it("have proofs that the service accepts, and no other ones", async () => {
-    for (const { index, size, hashes } of inclusionProofs) {
-      const proof = bytes(hashes);
-      const leaf = await hashLeaf(data[index] as Buffer);
-      expect(Buffer.from((await rootFromInclusion(index, size, leaf, proof)) ?? [])).toEqual(rootOf(size));
-      expect(await rootFromInclusion(index, size, leaf, [...proof, leaf])).toBeNull();
-      if (proof.length > 0) expect(await rootFromInclusion(index, size, leaf, proof.slice(1))).toBeNull();
-      for (let other = 0; other < size; other++) {
-        const found = await rootFromInclusion(other, size, leaf, proof);
-        expect(found !== null && rootOf(size).equals(found), `${index} as ${other} in ${size}`).toBe(other === index);
-      }
-    }
-    for (const { oldSize, size, hashes } of consistencyProofs) {
-      const proof = bytes(hashes);
-      const [oldRoot, root] = [rootOf(oldSize), rootOf(size)];
-      expect(await verifyConsistency(oldSize, oldRoot, size, root, proof), `${oldSize} to ${size}`).toBe(true);
-      expect(await verifyConsistency(oldSize, oldRoot, size, root, [...proof, root])).toBe(false);
-      const forged = Buffer.from(oldRoot).fill(7, 31);
-      if (oldSize > 0) expect(await verifyConsistency(oldSize, forged, size, root, proof)).toBe(false);
-      for (const at of proof.keys()) {
-        const changed = proof.with(at, Buffer.from(proof[at] as Buffer).fill(7, 0, 8));
-        expect(await verifyConsistency(oldSize, oldRoot, size, root, changed)).toBe(false);
-      }
-    }
-  });
-
-  it("have at least 24 broken receipts, each different from the others", () => {
-    expect(broken.length).toBeGreaterThanOrEqual(24);
-    const all = [...broken, ...receipts].map(({ receipt }) => receipt);
-    expect(new Set(all).size).toBe(all.length);
-  });
+it("the published log vectors are what generating them again yields, byte for byte", async () => {
+  expect(await renderLogVectors()).toBe(PUBLISHED);
 });
 
-describe("the service", () => {
-  it.each(receipts)("accepts the receipt of $name", async ({ index, recordHash, receipt }) => {
-    const proved = await verifyProof(receipt, policy);
-    expect(proved).toMatchObject({ index, size: 9, origin: "vouchers.example.com/log" });
-    expect(encodeHex(proved.recordHash)).toBe(recordHash);
-    expect(proved.cosignatures.map(({ key, time }) => [key.name, time])).toEqual([
-      ["witness.example.net/w1", 1_800_000_000],
-    ]);
-  });
+it("the published log vectors have the keys, the leaf and the receipt that the design gives", async () => {
+  expect(keys.log.vkey).toBe("vouchers.example.com/log+412a5354+AVBhOSJS8YUZuac69DfFR5s+PPWy8XFhrhxffV8Q4pLe");
+  expect(keys.witness.vkey).toBe("witness.example.net/w1+dae6b252+BGPV4NqRhsKCW8ThKxsfxdDySxDeCb5NYgPAxKGDiPZD");
+  expect(leaves[2]).toMatch(/^58493e99.*307c98$/);
+  expect(encodeHex(await hashLeaf(data[2] as Buffer))).toMatch(/^bd6a0c4f.*ff8f12$/);
+  expect(receipts[2]?.receipt.length).toBe(1_466);
+  expect(receipts[2]?.receipt).toContain("\n9\nW/CWE38o7Tx6TALeVO+pxAve1xO4Gv5r0XwTS1u537U=\n");
+});
 
-  it.each(broken)("refuses a receipt because $name", async ({ receipt }) => {
-    await expect(verifyProof(receipt, policy)).rejects.toThrow(NotAccepted);
-  });
+it("the published log vectors have the roots and proofs that a second implementation computes", () => {
+  const numbers = Array.from({ length: 70_000 }, (_, index) => createHash("sha256").update(String(index)).digest());
+  for (const { leaves: kind, size, root } of roots) {
+    expect(naiveRoot((kind === "events" ? data : numbers).slice(0, size)).toString("hex"), `${size}`).toBe(root);
+  }
+  for (const { index, size, hashes } of inclusionProofs) {
+    expect(naivePath(index, data.slice(0, size)), `${index} in ${size}`).toEqual(bytes(hashes));
+    expect(naiveIncluded(index, size, data[index] as Buffer, bytes(hashes), rootOf(size))).toBe(true);
+  }
+  for (const { oldSize, size, hashes } of consistencyProofs.filter((proof) => proof.oldSize > 0)) {
+    expect(naiveProof(oldSize, data.slice(0, size)), `${oldSize} to ${size}`).toEqual(bytes(hashes));
+  }
+});
 
-  it("accepts a proof without a payload for its recordHash, and for no other", async () => {
-    const [good] = receipts;
-    const proof = String(good?.receipt).replace(/^extra .*\n/m, "");
-    const recordHash = data[0] as Buffer;
-    expect((await verifyProof(proof, policy, recordHash)).index).toBe(0);
-    await expect(verifyProof(proof, policy)).rejects.toThrow(/no recordHash/);
-    await expect(verifyProof(proof, policy, data[1] as Buffer)).rejects.toThrow(/does not lead/);
-    await expect(verifyProof(String(good?.receipt), policy, data[1] as Buffer)).rejects.toThrow(/not that of this/);
-  });
-
-  it("refuses the receipt when a bit of any of its bytes is flipped", async () => {
-    const good = Buffer.from(String(receipts[1]?.receipt));
-    const accepted: number[] = [];
-    for (let bit = 0; bit < good.length * 8; bit += 9) {
-      const changed = Buffer.from(good);
-      changed.writeUInt8(changed.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
-      try {
-        await verifyProof(changed.toString(), policy);
-        accepted.push(bit);
-      } catch (error) {
-        expect(error).toBeInstanceOf(NotAccepted);
-      }
+it("the published log vectors have proofs that the service accepts, and no other ones", async () => {
+  for (const { index, size, hashes } of inclusionProofs) {
+    const proof = bytes(hashes);
+    const leaf = await hashLeaf(data[index] as Buffer);
+    expect(Buffer.from((await rootFromInclusion(index, size, leaf, proof)) ?? [])).toEqual(rootOf(size));
+    expect(await rootFromInclusion(index, size, leaf, [...proof, leaf])).toBeNull();
+    if (proof.length > 0) expect(await rootFromInclusion(index, size, leaf, proof.slice(1))).toBeNull();
+    for (let other = 0; other < size; other++) {
+      const found = await rootFromInclusion(other, size, leaf, proof);
+      expect(found !== null && rootOf(size).equals(found), `${index} as ${other} in ${size}`).toBe(other === index);
     }
-    expect(accepted).toEqual([]);
-  });
+  }
+  for (const { oldSize, size, hashes } of consistencyProofs) {
+    const proof = bytes(hashes);
+    const [oldRoot, root] = [rootOf(oldSize), rootOf(size)];
+    expect(await verifyConsistency(oldSize, oldRoot, size, root, proof), `${oldSize} to ${size}`).toBe(true);
+    expect(await verifyConsistency(oldSize, oldRoot, size, root, [...proof, root])).toBe(false);
+    const forged = Buffer.from(oldRoot).fill(7, 31);
+    if (oldSize > 0) expect(await verifyConsistency(oldSize, forged, size, root, proof)).toBe(false);
+    for (const at of proof.keys()) {
+      const changed = proof.with(at, Buffer.from(proof[at] as Buffer).fill(7, 0, 8));
+      expect(await verifyConsistency(oldSize, oldRoot, size, root, changed)).toBe(false);
+    }
+  }
+});
+
+it("the published log vectors have at least 24 broken receipts, each different from the others", () => {
+  expect(broken.length).toBeGreaterThanOrEqual(24);
+  const all = [...broken, ...receipts].map(({ receipt }) => receipt);
+  expect(new Set(all).size).toBe(all.length);
+});
+
+it.each(receipts)("the service accepts the receipt of $name", async ({ index, recordHash, receipt }) => {
+  const proved = await verifyProof(receipt, policy);
+  expect(proved).toMatchObject({ index, size: 9, origin: "vouchers.example.com/log" });
+  expect(encodeHex(proved.recordHash)).toBe(recordHash);
+  expect(proved.cosignatures.map(({ key, time }) => [key.name, time])).toEqual([
+    ["witness.example.net/w1", 1_800_000_000],
+  ]);
+});
+
+it.each(broken)("the service refuses a receipt because $name", async ({ receipt }) => {
+  await expect(verifyProof(receipt, policy)).rejects.toThrow(NotAccepted);
+});
+
+it("the service accepts a proof without a payload for its recordHash, and for no other", async () => {
+  const [good] = receipts;
+  const proof = String(good?.receipt).replace(/^extra .*\n/m, "");
+  const recordHash = data[0] as Buffer;
+  expect((await verifyProof(proof, policy, recordHash)).index).toBe(0);
+  await expect(verifyProof(proof, policy)).rejects.toThrow(/no recordHash/);
+  await expect(verifyProof(proof, policy, data[1] as Buffer)).rejects.toThrow(/does not lead/);
+  await expect(verifyProof(String(good?.receipt), policy, data[1] as Buffer)).rejects.toThrow(/not that of this/);
+});
+
+it("the service refuses the receipt when a bit of any of its bytes is flipped", async () => {
+  const good = Buffer.from(String(receipts[1]?.receipt));
+  const accepted: number[] = [];
+  for (let bit = 0; bit < good.length * 8; bit += 9) {
+    const changed = Buffer.from(good);
+    changed.writeUInt8(changed.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+    try {
+      await verifyProof(changed.toString(), policy);
+      accepted.push(bit);
+    } catch (error) {
+      expect(error).toBeInstanceOf(NotAccepted);
+    }
+  }
+  expect(accepted).toEqual([]);
 });

@@ -58,7 +58,7 @@ describe("a witness", () => {
     witness.close();
   });
 
-  it("does not open a state that another witness has open", async () => {
+  it("a witness does not open a state that another witness has open", async () => {
     const witness = await WitnessServer.open(key, [log], state);
     await expect(WitnessServer.open(key, [log], state)).rejects.toThrow(`Another process uses ${state}.`);
     await witness.addCheckpoint(await requestOf(0, 4), 1);
@@ -68,13 +68,13 @@ describe("a witness", () => {
     next.close();
   });
 
-  it("releases its state when the state is damaged, and leaves the damaged file as it is", async () => {
+  it("a witness releases its state when the state is damaged, and leaves the damaged file as it is", async () => {
     writeFileSync(state, '{"log.example":');
     for (const _ of [1, 2]) await expect(WitnessServer.open(key, [log], state)).rejects.toThrow(/is damaged/);
     expect(readFileSync(state, "utf8")).toBe('{"log.example":');
   });
 
-  it("reads a request without Content-Length, and rejects one that is too long", async () => {
+  it("a witness reads a request without Content-Length, and rejects one that is too long", async () => {
     const witness = await WitnessServer.open(key, [log], state);
     const { url, close } = await serveWitness(witness, { port: 0, host: "127.0.0.1" });
     const post = (...chunks: string[]) =>
@@ -96,19 +96,17 @@ describe("a witness", () => {
   });
 });
 
-describe("an anchor", () => {
-  it("never goes back when two processes write it, even if the smaller checkpoint is written last", async () => {
-    const anchor = join(directory, "anchor");
-    const unlock = await lockFile(anchor, 0);
-    const sizes = [3, 9, 4, 1, 8];
-    const writes = (await Promise.all(sizes.map((size) => checkpointOf(size)))).map((note) =>
-      writeAnchor(anchor, note, [log]),
-    );
-    expect(await readAnchor(anchor, [log])).toBeNull();
-    unlock();
-    await Promise.all(writes);
-    expect((await readAnchor(anchor, [log]))?.size).toBe(9);
-    expect(parseCheckpoint(readFileSync(anchor, "utf8"))?.size).toBe(9);
-    expect(readdirSync(directory).sort()).toEqual(["anchor", "anchor.lock"]);
-  });
+it("an anchor never goes back when two processes write it, even if the smaller checkpoint is written last", async () => {
+  const anchor = join(directory, "anchor");
+  const unlock = await lockFile(anchor, 0);
+  const sizes = [3, 9, 4, 1, 8];
+  const writes = (await Promise.all(sizes.map((size) => checkpointOf(size)))).map((note) =>
+    writeAnchor(anchor, note, [log]),
+  );
+  expect(await readAnchor(anchor, [log])).toBeNull();
+  unlock();
+  await Promise.all(writes);
+  expect((await readAnchor(anchor, [log]))?.size).toBe(9);
+  expect(parseCheckpoint(readFileSync(anchor, "utf8"))?.size).toBe(9);
+  expect(readdirSync(directory).sort()).toEqual(["anchor", "anchor.lock"]);
 });
