@@ -1,4 +1,8 @@
-import type { PublicChain, PublicEvent } from "../../contract/events.ts";
+import { eventsPageQuery, type PublicChain, type PublicEvent } from "../../contract/events.ts";
+import type { ApiContext } from "../../open-api.ts";
+import { readPublicChain } from "../../services/chain/read-chain.ts";
+import { findCheckpoint } from "../../services/log/read-log.ts";
+import { validate } from "../endpoint.ts";
 import { ASSETS } from "./assets.ts";
 import { describeEvent } from "./event-words.ts";
 import { type Html, html } from "./html.ts";
@@ -18,8 +22,22 @@ interface ChainExcerpt {
   checkpoint: { origin: string; size: number; policy: string } | null;
 }
 
-/** The public page of a voucher's chain: a table styled as a timeline, which a script checks in the browser. */
-export function renderChainPage(site: Site, excerpt: ChainExcerpt): Html {
+/** The public page of a voucher's chain, with the same content as the JSON: a timeline, which a script checks in the browser. */
+export async function renderChain(
+  ctx: ApiContext,
+  entityType: string,
+  entityId: string,
+  query: unknown,
+): Promise<Html> {
+  const { after, limit } = validate(eventsPageQuery, query);
+  // Also reads the event before the page, which the page's first event links to.
+  const overlap = Math.min(after, 1);
+  const chain = await readPublicChain(ctx, entityType, entityId, { after: after - overlap, limit: limit + overlap });
+  const before = chain.events[0]?.sequence === after ? (chain.events.shift() ?? null) : null;
+  return renderExcerpt(ctx.config, { chain, before, after, limit, checkpoint: await findCheckpoint(ctx) });
+}
+
+function renderExcerpt(site: Site, excerpt: ChainExcerpt): Html {
   const { chain, before, checkpoint } = excerpt;
   const path = `/integrity/events/${encodeURIComponent(chain.entityType)}/${encodeURIComponent(chain.entityId)}`;
   return layOut(site, {

@@ -1,11 +1,15 @@
+import { AppError } from "../../contract/errors.ts";
+import { ENTITY_TYPE } from "../../domain/chain.ts";
+import type { ApiContext } from "../../open-api.ts";
+import type { Route } from "../endpoint.ts";
+import { limitAddress } from "../middleware/rate-limit.ts";
 import { type Html, html } from "./html.ts";
-import { layOut, type Site } from "./layout.ts";
-
-/** The path, after the base path, of the page whose form opens a voucher's history. */
-export const CHECK_PATH = "/check";
+import { CHECK_PATH, layOut, type Site } from "./layout.ts";
+import { offerPage, sendPage, wantsPage } from "./offer-page.ts";
+import { pageHeaders } from "./page-headers.ts";
 
 /** Longest text that the form accepts: a verify link with a long base address. */
-export const CHECK_INPUT_MAX = 500;
+const CHECK_INPUT_MAX = 500;
 
 /** The form "Check a voucher". `problem` says why the text `entered` is not accepted. */
 export function renderCheckForm(site: Site, entered = "", problem: string | null = null): Html {
@@ -19,7 +23,7 @@ ${problem === null ? null : html`<p class="problem" id="voucher-problem" role="a
 }
 
 /** The page that contains only the form. */
-export function renderCheckPage(site: Site, entered: string, problem: string | null): Html {
+function renderCheckPage(site: Site, entered: string, problem: string | null): Html {
   return layOut(site, {
     title: "Check a voucher",
     main: html`<h1>Check a voucher</h1>
@@ -32,8 +36,35 @@ ${renderCheckForm(site, entered, problem)}`,
  * Reads the voucher's id from a verify link or an id that a person has entered. Returns null for anything else. Checks only the format: the
  * history's page says whether the voucher exists.
  */
-export function readVoucherId(entered: string): string | null {
+function readVoucherId(entered: string): string | null {
   const text = entered.trim();
   const id = /\/VoucherInstance\/([^/?#\s]+)/i.exec(text)?.[1] ?? text;
   return /^vch_[a-z0-9]+$/i.test(id) ? id.toLowerCase() : null;
+}
+
+const NOT_AN_ID =
+  "This is neither a verify link nor a voucher id. The id begins with vch_. A voucher's code cannot be checked here: ask the shop.";
+
+/** The page "Check a voucher". Redirects to the voucher's history when the request contains an id or a verify link. */
+export function checkVoucherRoute(ctx: Pick<ApiContext, "config" | "limits">): Route {
+  const { config } = ctx;
+  return {
+    path: CHECK_PATH,
+    methods: {
+      get: [
+        pageHeaders,
+        offerPage(config),
+        limitAddress(ctx),
+        (request, response) => {
+          const { voucher } = request.query;
+          const entered = typeof voucher === "string" ? voucher.slice(0, CHECK_INPUT_MAX) : "";
+          const id = readVoucherId(entered);
+          if (id !== null) return response.redirect(303, `${config.basePath}/integrity/events/${ENTITY_TYPE}/${id}`);
+          if (!wantsPage(response)) throw new AppError("invalid_request", "voucher must be a verify link or an id.");
+          const isEmpty = entered.trim() === "";
+          sendPage(response, isEmpty ? 200 : 400, renderCheckPage(config, entered, isEmpty ? null : NOT_AN_ID));
+        },
+      ],
+    },
+  };
 }

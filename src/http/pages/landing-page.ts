@@ -1,11 +1,43 @@
 import type { ApiContext } from "../../open-api.ts";
+import { type Route, sendJson } from "../endpoint.ts";
+import { limitAddress } from "../middleware/rate-limit.ts";
 import { renderCheckForm } from "./check-form.ts";
 import { type Html, html } from "./html.ts";
 import { GUIDE_PATH, layOut } from "./layout.ts";
+import { offerPage, sendPage, wantsPage } from "./offer-page.ts";
+import { pageHeaders } from "./page-headers.ts";
 import { PACKAGES_PATH } from "./serve-packages.ts";
 
+/** The start page, and its links as JSON for programs. */
+export function landingRoute(ctx: Pick<ApiContext, "config" | "limits">): Route {
+  const { config } = ctx;
+  const page = renderLandingPage(config);
+  const links = {
+    name: "Partner Voucher API",
+    docs: `${config.baseUrl}/docs`,
+    guide: `${config.baseUrl}${GUIDE_PATH}`,
+    openapi: `${config.baseUrl}/openapi.json`,
+    health: `${config.baseUrl}/healthz`,
+    readiness: `${config.baseUrl}/readyz`,
+  };
+  return {
+    path: "/",
+    methods: {
+      get: [
+        pageHeaders,
+        offerPage(config),
+        limitAddress(ctx),
+        (_request, response) => {
+          if (wantsPage(response)) sendPage(response, 200, page);
+          else sendJson(response, 200, links);
+        },
+      ],
+    },
+  };
+}
+
 /** The page at the root: what this service does and where to go next. */
-export function renderLandingPage(config: ApiContext["config"]): Html {
+function renderLandingPage(config: ApiContext["config"]): Html {
   const { basePath, baseUrl, ops } = config;
   return layOut(config, {
     title: "Redeem each voucher exactly once",

@@ -9,6 +9,9 @@ export type Site = Pick<ApiContext["config"], "basePath" | "baseUrl" | "storefro
 /** The path of the guide for partners, below the base path. */
 export const GUIDE_PATH = "/docs/guide";
 
+/** The path, below the base path, of the page whose form opens a voucher's history. */
+export const CHECK_PATH = "/check";
+
 /** One page of the site. */
 interface PageContent {
   /** Shown in the browser's tab, before the name of the service. */

@@ -1,29 +1,18 @@
-import type { RequestHandler } from "express";
-import { type ListingResponse, type ListingsResponse, listingsQuery } from "../../contract/listings.ts";
+import { type ListingResponse, listingsQuery } from "../../contract/listings.ts";
 import type { ApiContext } from "../../open-api.ts";
 import { viewListings } from "../../services/marketplace/view-listings.ts";
 import { validate } from "../endpoint.ts";
-import { consumeAddressLimit } from "../middleware/rate-limit.ts";
 import { type Html, html } from "./html.ts";
-import { layOut, type Site } from "./layout.ts";
+import { layOut } from "./layout.ts";
 import { renderMonths, USD } from "./link-page.ts";
-import { sendPage, wantsPage } from "./offer-page.ts";
 import { MINUTES, renderTime } from "./time.ts";
 
-/** `GET /marketplace/listings` as a page: what an anonymous user sees. A request that does not accept a page gets JSON. */
-export function showListingsPage(ctx: ApiContext): RequestHandler {
-  return async (request, response, next) => {
-    if (!wantsPage(response)) return next();
-    response.locals.route = "/marketplace/listings";
-    await consumeAddressLimit(ctx, request, response);
-    const { cursor, limit } = validate(listingsQuery, request.query);
-    sendPage(response, 200, renderListingsPage(ctx.config, await viewListings(ctx, null, cursor, limit), limit));
-  };
-}
-
-function renderListingsPage(site: Site, { listings, nextCursor }: ListingsResponse, limit: number): Html {
-  const next = `${site.basePath}/marketplace/listings?cursor=${encodeURIComponent(nextCursor ?? "")}&limit=${limit}`;
-  return layOut(site, {
+/** What an anonymous user sees in the marketplace. */
+export async function renderListings(ctx: ApiContext, query: unknown): Promise<Html> {
+  const { cursor, limit } = validate(listingsQuery, query);
+  const { listings, nextCursor } = await viewListings(ctx, null, cursor, limit);
+  const next = `${ctx.config.basePath}/marketplace/listings?cursor=${encodeURIComponent(nextCursor ?? "")}&limit=${limit}`;
+  return layOut(ctx.config, {
     title: "Marketplace",
     description: "Vouchers that can be bought.",
     main: html`<h1>Marketplace</h1>
