@@ -1,10 +1,7 @@
 import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { basename, extname } from "node:path";
-import { fileURLToPath } from "node:url";
-
-const { resolve } = createRequire(import.meta.url);
+import { extname } from "node:path";
 
 const CONTENT_TYPES: Record<string, string> = {
   ".css": "text/css; charset=utf-8",
@@ -20,59 +17,50 @@ export interface Asset {
   content: Buffer;
 }
 
-function readAsset(path: string, content = readFileSync(path)): Asset {
-  const extension = extname(path);
+/** A file with this name. Its content is these parts, by default the file with this name in `static/`. */
+function makeAsset(name: string, ...parts: Buffer[]): Asset {
+  const content = parts.length === 0 ? readStatic(name) : Buffer.concat(parts);
+  const extension = extname(name);
   const contentType = CONTENT_TYPES[extension];
-  if (contentType === undefined) throw new Error(`${path} has no content type`);
+  if (contentType === undefined) throw new Error(`${name} has no content type`);
   const fingerprint = hash("sha256", content).slice(0, 16);
-  return { fileName: `${basename(path, extension)}.${fingerprint}${extension}`, contentType, content };
+  return { fileName: `${name.slice(0, -extension.length)}.${fingerprint}${extension}`, contentType, content };
 }
 
-/** Reads a file of the folder `static/` beside this module. */
-function readStatic(name: string): Asset {
-  return readAsset(pathOf(`./static/${name}`));
+function readStatic(name: string): Buffer {
+  return readFileSync(new URL(`./static/${name}`, import.meta.url));
 }
 
-/** Reads the parts of one file. */
-function readFiles(...paths: string[]): Buffer<ArrayBuffer> {
-  return Buffer.concat(paths.map((path) => readFileSync(path)));
+const { resolve } = createRequire(import.meta.url);
+
+/** Reads a file of an installed package. */
+function readInstalled(path: string): Buffer {
+  return readFileSync(resolve(path));
 }
 
-function pathOf(file: string): string {
-  return fileURLToPath(new URL(file, import.meta.url));
+/** The script of docs/receipt-verifier.html, which a test renders from packages/tlog and static/check-receipt.js. */
+function readReceiptScript(): Buffer {
+  const file = readFileSync(new URL("../../../docs/receipt-verifier.html", import.meta.url), "utf8");
+  return Buffer.from(/<script type="module">\n(.*)<\/script>/s.exec(file)?.[1] ?? "");
 }
 
-/** The script of docs/receipt-verifier.html, which a test renders from packages/tlog and static/check-receipt.js. The page has the same. */
-function readReceiptScript(): Asset {
-  const file = readFileSync(pathOf("../../../docs/receipt-verifier.html"), "utf8");
-  const [, script = ""] = /<script type="module">\n(.*)<\/script>/s.exec(file) ?? [];
-  return readAsset("check-receipt.js", Buffer.from(script));
-}
+const chainParts = ["copy.js", "check-chain.js", "check-payload.js"].map(readStatic);
 
 /** Every file that pages load. */
 export const ASSETS = {
-  style: readStatic("pages.css"),
-  icon: readStatic("icon.svg"),
-  copyScript: readStatic("copy.js"),
-  chainScript: readAsset(
-    "check-chain.js",
-    readFiles(...["copy.js", "check-chain.js", "check-payload.js"].map((name) => pathOf(`./static/${name}`))),
-  ),
-  receiptScript: readReceiptScript(),
-  receiptStyle: readStatic("receipt-verifier.css"),
-  referenceStyle: readStatic("reference.css"),
-  referenceScript: readStatic("reference.js"),
-  overviewStyle: readAsset(
-    "overview.css",
-    readFiles(resolve("uplot/dist/uPlot.min.css"), pathOf("./static/overview.css")),
-  ),
-  overviewScript: readAsset(
-    "overview.js",
-    readFiles(resolve("uplot/dist/uPlot.iife.min.js"), pathOf("./static/overview.js")),
-  ),
-  boardStyle: readStatic("board.css"),
-  swaggerStyle: readAsset(resolve("swagger-ui-dist/swagger-ui.css")),
-  swaggerScript: readAsset(resolve("swagger-ui-dist/swagger-ui-bundle.js")),
+  style: makeAsset("pages.css"),
+  icon: makeAsset("icon.svg"),
+  copyScript: makeAsset("copy.js"),
+  chainScript: makeAsset("check-chain.js", readReceiptScript(), ...chainParts),
+  receiptScript: makeAsset("check-receipt.js", readReceiptScript()),
+  receiptStyle: makeAsset("receipt-verifier.css"),
+  referenceStyle: makeAsset("reference.css"),
+  referenceScript: makeAsset("reference.js"),
+  overviewStyle: makeAsset("overview.css", readInstalled("uplot/dist/uPlot.min.css"), readStatic("overview.css")),
+  overviewScript: makeAsset("overview.js", readInstalled("uplot/dist/uPlot.iife.min.js"), readStatic("overview.js")),
+  boardStyle: makeAsset("board.css"),
+  swaggerStyle: makeAsset("swagger-ui.css", readInstalled("swagger-ui-dist/swagger-ui.css")),
+  swaggerScript: makeAsset("swagger-ui-bundle.js", readInstalled("swagger-ui-dist/swagger-ui-bundle.js")),
 } as const satisfies Record<string, Asset>;
 
 /** The asset with this name, or null. */

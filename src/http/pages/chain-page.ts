@@ -42,7 +42,7 @@ function renderExcerpt(site: Site, excerpt: ChainExcerpt): Html {
   const path = `/integrity/events/${encodeURIComponent(chain.entityType)}/${encodeURIComponent(chain.entityId)}`;
   return layOut(site, {
     title: `${chain.sandbox ? "Sandbox: voucher" : "Voucher"} history ${chain.entityId}`,
-    scripts: [ASSETS.chainScript, ASSETS.receiptScript],
+    scripts: [ASSETS.chainScript],
     description: "What happened to a voucher, entry by entry, and whether its history is intact.",
     main: html`<h1>Voucher history</h1>
 ${chain.sandbox ? SANDBOX_NOTICE : null}

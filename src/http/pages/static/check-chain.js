@@ -1,33 +1,7 @@
-// The part after copy.js checks a voucher's chain in the reader's browser, from the text on the page. The check sends no request to the server.
-// The script reloads the page while an entry is not sealed or not in the log yet.
+// The part of a chain's script after check-receipt.js and copy.js: checks the chain in the reader's browser, from the text on the page,
+// without a request. Reloads the page while an entry is not sealed or not in the log yet.
 
 const FIRST_PREVIOUS_HASH = "0".repeat(64);
-
-/** Creates an element. Its children are text or elements, never markup. */
-function make(tag, className, ...children) {
-  const element = document.createElement(tag);
-  if (className !== "") element.className = className;
-  element.append(...children);
-  return element;
-}
-
-function textOf(parent, selector) {
-  return parent.querySelector(selector)?.textContent?.trim() ?? null;
-}
-
-/** The entries on the page, in order. The hashes of unsealed entries are null. */
-function readEntries() {
-  return [...document.querySelectorAll("table.chain tbody tr")].map((row) => ({
-    row,
-    sequence: Number(textOf(row, ".number")),
-    title: textOf(row, ".what strong"),
-    eventType: row.dataset.eventType,
-    occurredAt: row.querySelector("time").dateTime,
-    sealed: row.dataset.seal === "Sealed",
-    recordHash: textOf(row, ".record-hash"),
-    previousHash: textOf(row, ".previous-hash"),
-  }));
-}
 
 /** The number and hash of the entry before the page's first entry. On the first page: number 0 and a hash of zeros. */
 function readPreviousEntry() {

@@ -50,16 +50,29 @@ function readPayload(payload) {
   }
 }
 
-/** What a history's page shows of its voucher; null in the file that works from a disk. */
-function readHistory() {
-  const entity = document.querySelector("#entity-id");
-  if (entity === null) return null;
-  const entries = [...document.querySelectorAll("table.chain tbody tr")].map((row) => ({
-    sequence: Number(row.querySelector(".number").textContent),
-    recordHash: row.querySelector(".record-hash")?.textContent.trim() ?? null,
+function textOf(parent, selector) {
+  return parent.querySelector(selector)?.textContent?.trim() ?? null;
+}
+
+/** The entries on a history's page, in order. The hashes of unsealed entries and the leaves of entries outside the log are null. */
+function readEntries() {
+  return [...document.querySelectorAll("table.chain tbody tr")].map((row) => ({
+    row,
+    sequence: Number(textOf(row, ".number")),
+    title: textOf(row, ".what strong"),
+    eventType: row.dataset.eventType,
+    occurredAt: row.querySelector("time").dateTime,
+    sealed: row.dataset.seal === "Sealed",
+    recordHash: textOf(row, ".record-hash"),
+    previousHash: textOf(row, ".previous-hash"),
     leaf: row.dataset.leaf === undefined ? null : Number(row.dataset.leaf),
   }));
-  return { entityId: entity.textContent.trim(), entries };
+}
+
+/** What a history's page shows of its voucher; null in the file that works from a disk. */
+function readHistory() {
+  const entityId = textOf(document, "#entity-id");
+  return entityId === null ? null : { entityId, entries: readEntries() };
 }
 
 /** How a receipt's event relates to the history on the page: a result (null: neither good nor bad) and a sentence. */
@@ -112,7 +125,16 @@ function describeEvent({ eventType, occurredAt, entityId, sequence, data }) {
 
 const LOOK_AND_WORD = { true: ["good", "Yes: "], false: ["bad", "No: "], null: ["waiting", "Note: "] };
 
-function showProved(proved, history) {
+/** Checks as a list. Each one is a result and a sentence. */
+function listChecks(checks) {
+  const items = checks.map(([ok, sentence]) => {
+    const [look, word] = LOOK_AND_WORD[ok];
+    return make("li", look, make("span", "hidden", word), sentence);
+  });
+  return make("ul", "checks", ...items);
+}
+
+function showProved(proved, history, show) {
   const fields = proved.payload === null ? null : readPayload(proved.payload);
   const relation = history === null ? [] : [compareWithHistory(history, fields, proved.recordHash)];
   const checks = [...describeProof(proved), ...relation];
@@ -123,14 +145,6 @@ function showProved(proved, history) {
     : proved.canVerify
       ? `This receipt is valid under this policy${isOther ? ", but it is of another voucher" : ""}`
       : "This browser cannot verify signatures. The receipt is not verified";
-  const list = make(
-    "ul",
-    "checks",
-    ...checks.map(([ok, sentence]) => {
-      const [look, word] = LOOK_AND_WORD[ok];
-      return make("li", look, make("span", "hidden", word), sentence);
-    }),
-  );
   const advice = proved.canVerify
     ? []
     : [
@@ -146,29 +160,23 @@ function showProved(proved, history) {
       ? []
       : [make("details", "", make("summary", "", "The exact text"), make("pre", "", make("code", "", proved.payload)))];
   const look = contradicts ? "bad" : proved.canVerify && !isOther ? "good" : "waiting";
-  showResult(look, heading, list, ...advice, ...event, ...exact);
-}
-
-function showResult(look, heading, ...details) {
-  const result = document.querySelector("#receipt-result");
-  result.className = `verdict ${look}`;
-  result.replaceChildren(make("strong", "", heading), ...details);
+  show(look, heading, listChecks(checks), ...advice, ...event, ...exact);
 }
 
 /** Reads a text field. Pasted text often lacks its last newline, which both formats need. */
 const readPasted = (field) => (field.value.trim() === "" ? "" : `${field.value.trim()}\n`);
 
-async function checkPasted(form) {
+async function checkPasted(form, show) {
   const [receipt, policy] = [readPasted(form.elements.receipt), readPasted(form.elements.policy)];
-  if (receipt === "") return showResult("waiting", "There is nothing to verify. Paste a receipt first.");
+  if (receipt === "") return show("waiting", "There is nothing to verify. Paste a receipt first.");
   if (policy === "") {
-    return showResult("waiting", "Whom do you trust? Paste your copy of the policy, or the log's key.");
+    return show("waiting", "Whom do you trust? Paste your copy of the policy, or the log's key.");
   }
   if (!receipt.startsWith("c2sp.org/tlog-proof")) {
     const advice =
       explainDamage(receipt, "receipt") ??
       `A receipt begins with the line c2sp.org/tlog-proof@v1. Copy its whole text.`;
-    return showResult("waiting", "This is not a receipt", make("p", "", advice));
+    return show("waiting", "This is not a receipt", make("p", "", advice));
   }
   const history = readHistory();
   const findRecordHash = (index) => {
@@ -176,38 +184,48 @@ async function checkPasted(form) {
     return hash === null ? null : Uint8Array.from(hash.match(/../g), (byte) => Number.parseInt(byte, 16));
   };
   try {
-    showProved(await verifyReceipt(receipt, policy, findRecordHash), history);
+    showProved(await verifyReceipt(receipt, policy, findRecordHash), history, show);
   } catch (error) {
     if (!(error instanceof NotAccepted)) throw error;
     const reason = make("p", "", error.message);
     if (error instanceof PolicyNotRead)
-      showResult("waiting", "The policy cannot be read. The receipt is not verified", reason);
+      show("waiting", "The policy cannot be read. The receipt is not verified", reason);
     else if (error instanceof LogNotNamed)
-      showResult("bad", "This receipt is of a log that the policy does not name. Do not rely on it", reason);
-    else showResult("bad", "This receipt is not valid. Do not rely on it", reason);
+      show("bad", "This receipt is of a log that the policy does not name. Do not rely on it", reason);
+    else show("bad", "This receipt is not valid. Do not rely on it", reason);
   }
 }
 
-/** Shows the form, or why it cannot work here. */
-function offerReceiptCheck(form) {
-  document.querySelector("#receipt-check").hidden = false;
+/**
+ * Shows the section `NAME-check`, if the page has it, with the result of its form below it. On a connection that is not secure, shows why
+ * the form cannot work.
+ */
+function offerCheck(name, { heading, reason, check }) {
+  const [section, form, result] = ["check", "form", "result"].map((part) => document.querySelector(`#${name}-${part}`));
+  if (form === null) return;
+  section.hidden = false;
+  const show = (look, title, ...details) => {
+    result.className = `verdict ${look}`;
+    result.replaceChildren(make("strong", "", title), ...details);
+  };
   if (globalThis.crypto?.subtle === undefined) {
-    const reason =
-      "Browsers compute hashes and signatures on secure connections only. Open the https address of this page.";
-    showResult("waiting", "This browser cannot verify receipts here", make("p", "", reason));
+    show("waiting", heading, make("p", "", reason));
     for (const control of form.elements) control.disabled = true;
     return;
   }
   // Removes the result when the text changes, because it belongs to the previous text.
   form.addEventListener("input", () => {
-    document.querySelector("#receipt-result").className = "";
-    document.querySelector("#receipt-result").replaceChildren();
+    result.className = "";
+    result.replaceChildren();
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    checkPasted(form);
+    check(form, show);
   });
 }
 
-const receiptForm = document.querySelector("#receipt-form");
-if (receiptForm !== null) offerReceiptCheck(receiptForm);
+offerCheck("receipt", {
+  heading: "This browser cannot verify receipts here",
+  reason: "Browsers compute hashes and signatures on secure connections only. Open the https address of this page.",
+  check: checkPasted,
+});

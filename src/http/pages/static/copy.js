@@ -1,4 +1,4 @@
-// Copy buttons: the script of the documents, and the first part of the script of a chain's page.
+// Copy buttons: the script of the documents, and a part of the script of a chain's page.
 
 /** Creates a button that copies an element's text. */
 function makeCopyButton(element, label) {
