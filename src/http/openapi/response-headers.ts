@@ -1,53 +1,41 @@
 import { z } from "zod";
 
+/** Describes a header once, for all responses that have it. */
+function header<Schema extends z.ZodType>(id: string, schema: Schema, description: string, override = {}) {
+  return { [id]: schema.meta({ description, header: { id }, override }) };
+}
+
+const text = z.string();
+
 /** On every response. */
-export const REQUEST_ID = {
-  "X-Request-Id": z.string().meta({
-    description: "The request's id: the one you sent, if it is valid, or a new one. The service's log contains it.",
-    header: { id: "X-Request-Id" },
-  }),
-};
+export const REQUEST_ID = header(
+  "X-Request-Id",
+  text,
+  "The request's id: the one you sent, if it is valid, or a new one. The service's log contains it.",
+);
 
 /** On 429 and 503. */
-export const RETRY_AFTER = {
-  "Retry-After": z.string().meta({
-    description: "Seconds to wait before you try again.",
-    header: { id: "Retry-After" },
-    override: { type: "integer", minimum: 1 },
-  }),
-};
+export const RETRY_AFTER = header("Retry-After", text, "Seconds to wait before you try again.", {
+  type: "integer",
+  minimum: 1,
+});
 
 /** On responses to requests that a limit counts. */
 export const RATE_LIMIT = {
-  "RateLimit-Policy": z
-    .string()
-    .optional()
-    .meta({
-      description:
-        'The limit that counts this request: its name, the number of requests and the seconds, such as `"read";q=200;w=1`.',
-      header: { id: "RateLimit-Policy" },
-    }),
-  RateLimit: z
-    .string()
-    .optional()
-    .meta({
-      description: 'The requests that remain, and the seconds until the limit resets, such as `"read";r=187;t=1`.',
-      header: { id: "RateLimit" },
-    }),
+  ...header(
+    "RateLimit-Policy",
+    text.optional(),
+    'The limit that counts this request: its name, the number of requests and the seconds, such as `"read";q=200;w=1`.',
+  ),
+  ...header(
+    "RateLimit",
+    text.optional(),
+    'The requests that remain, and the seconds until the limit resets, such as `"read";r=187;t=1`.',
+  ),
 };
 
 /** On 405. */
-export const ALLOW = {
-  Allow: z
-    .string()
-    .optional()
-    .meta({ description: "With 405: the methods that the address accepts.", header: { id: "Allow" } }),
-};
+export const ALLOW = header("Allow", text.optional(), "With 405: the methods that the address accepts.");
 
 /** On a 401 of an endpoint for users. */
-export const WWW_AUTHENTICATE = {
-  "WWW-Authenticate": z.literal("Bearer").meta({
-    description: "The required authentication scheme.",
-    header: { id: "WWW-Authenticate" },
-  }),
-};
+export const WWW_AUTHENTICATE = header("WWW-Authenticate", z.literal("Bearer"), "The required authentication scheme.");
