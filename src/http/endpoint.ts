@@ -31,6 +31,12 @@ interface EndpointRequest<Caller, Parameter extends string, Query, Body> {
   body: Body;
 }
 
+/** A CSV file, with headers of its response. */
+interface CsvContent {
+  headers: Record<string, string>;
+  parts: AsyncIterable<string>;
+}
+
 /** The settings that the API reference states. */
 export type DescribedSettings = Pick<ApiContext["config"], "baseUrl" | "reservationSeconds">;
 
@@ -39,7 +45,7 @@ interface Definition<
   Caller,
   Query extends z.ZodObject,
   Body extends z.ZodObject,
-  Response extends z.ZodType,
+  Result extends z.ZodType,
 > {
   method: Method;
   path: Path;
@@ -56,23 +62,20 @@ interface Definition<
   query?: Query;
   /** Without it, the request body is not read. */
   body?: Body;
-  response: Response;
+  response: Result;
   /** The media type of the response; JSON by default. Text is sent unchanged. */
   contentType?: typeof TEXT;
   responseDescription: string;
   /** The response as CSV, for callers that prefer it to JSON. */
-  csv?: (
-    ctx: ApiContext,
-    request: { caller: Caller; query: z.output<Query> },
-  ) => Promise<{ headers: Record<string, string>; parts: AsyncIterable<string> }>;
+  csv?: (ctx: ApiContext, request: { caller: Caller; query: z.output<Query> }) => Promise<CsvContent>;
   /** Replaces the examples of the response schema. */
-  responseExamples?: Examples<z.input<Response>>;
+  responseExamples?: Examples<z.input<Result>>;
   /** The schema of its error responses, if they have fields that other endpoints' do not have. */
   errorDetails?: { schema: z.ZodObject; example: { error: string; [field: string]: string } };
   handler(
     ctx: ApiContext,
     request: EndpointRequest<Caller, ParameterOf<Path>, z.output<Query>, z.output<Body>>,
-  ): Promise<z.output<Response>>;
+  ): Promise<z.output<Result>>;
 }
 
 /** An endpoint as the route table and the API reference see it. */
@@ -98,8 +101,8 @@ export function endpoint<
   Caller,
   Query extends z.ZodObject,
   Body extends z.ZodObject,
-  Response extends z.ZodType,
->(definition: Definition<Path, Caller, Query, Body, Response>): Endpoint {
+  Result extends z.ZodType,
+>(definition: Definition<Path, Caller, Query, Body, Result>): Endpoint {
   const { access, handler, csv, ...described } = definition;
   const { query, body } = described;
   const errors = new Set<ErrorCode>([
@@ -108,6 +111,12 @@ export function endpoint<
     ...(body === undefined ? [] : BODY_ERRORS),
     ...ERRORS_OF[definition.operationId],
   ]);
+  const read = (request: Request, response: Response) => ({
+    caller: access.callerOf(response),
+    parameters: request.params as Record<ParameterOf<Path>, string>,
+    query: query === undefined ? ({} as z.output<Query>) : validate(query, request.query),
+    body: body === undefined ? ({} as z.output<Body>) : validate(body, request.body),
+  });
   return {
     ...described,
     security: access.security,
@@ -120,23 +129,9 @@ export function endpoint<
         [definition.method]: [
           ...access.guard(ctx),
           ...(body === undefined ? [] : jsonBody),
-          ...(csv === undefined
-            ? []
-            : [
-                respondCsv((request, response) =>
-                  csv(ctx, {
-                    caller: access.callerOf(response),
-                    query: query === undefined ? ({} as z.output<Query>) : validate(query, request.query),
-                  }),
-                ),
-              ]),
+          ...(csv === undefined ? [] : [respondCsv((request, response) => csv(ctx, read(request, response)))]),
           (definition.contentType === undefined ? respondJson : respondText)(async (request, response) => {
-            const result = await handler(ctx, {
-              caller: access.callerOf(response),
-              parameters: request.params as Record<ParameterOf<Path>, string>,
-              query: query === undefined ? ({} as z.output<Query>) : validate(query, request.query),
-              body: body === undefined ? ({} as z.output<Body>) : validate(body, request.body),
-            });
+            const result = await handler(ctx, read(request, response));
             return access.extraFieldsOf === undefined || definition.contentType !== undefined
               ? result
               : { ...(result as object), ...access.extraFieldsOf(response) };
@@ -173,6 +168,11 @@ export interface Route {
   methods: Partial<Record<Method, RequestHandler[]>>;
   /** Handlers that run before those of every method. They respond to CORS preflights and let pages of other origins read responses. */
   crossOrigin?: RequestHandler[];
+}
+
+/** A path that can only be read. */
+export function getRoute(path: string, ...get: RequestHandler[]): Route {
+  return { path, methods: { get } };
 }
 
 /** Merges the routes of each path into one. Their methods must differ. Paths keep the order of their first routes. */
@@ -212,12 +212,7 @@ export function respondText(handler: (request: Request, response: Response) => P
 }
 
 /** Sends the handler's parts as CSV if the caller prefers it. */
-function respondCsv(
-  handler: (
-    request: Request,
-    response: Response,
-  ) => Promise<{ headers: Record<string, string>; parts: AsyncIterable<string> }>,
-): RequestHandler {
+function respondCsv(handler: (request: Request, response: Response) => Promise<CsvContent>): RequestHandler {
   return async (request, response, next) => {
     response.vary("Accept");
     if (request.accepts(["json", "csv"]) !== "csv") return next();
@@ -226,10 +221,7 @@ function respondCsv(
 }
 
 /** Sends parts of CSV as they are read. The connection breaks when a part cannot be read. */
-export async function sendCsv(
-  response: Response,
-  { headers, parts }: { headers: Record<string, string>; parts: AsyncIterable<string> },
-): Promise<void> {
+export async function sendCsv(response: Response, { headers, parts }: CsvContent): Promise<void> {
   response.set({ ...headers, "Cache-Control": "no-store", "Content-Type": CSV });
   if (response.req.method === "HEAD") response.end();
   else await pipeline(Readable.from(parts), response).catch(() => response.destroy());

@@ -5,48 +5,45 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
 import { AppError, type ErrorCode, statusOf } from "../contract/errors.ts";
 
-/** Limits on slow clients and on their number. Durations are milliseconds. */
-export interface ConnectionLimits {
+/** The limits of the service on slow clients and on their number. Durations are milliseconds. */
+export const CONNECTION_LIMITS = {
   /** Longest time for a request's headers to arrive, from the connection or the end of the previous request. */
-  headersMs: number;
-  /** Longest time for a whole request to arrive. */
-  requestMs: number;
-  /** How long a connection stays open between requests. */
-  idleMs: number;
-  /** Longest time without a byte in either direction while a request is in progress. */
-  stalledMs: number;
-  /** Interval between checks for late headers and requests. */
-  checkEveryMs: number;
-  /** Concurrent connections. Beyond that, new ones are closed. */
-  connectionsMax: number;
-  /** Connections that may wait in the kernel until this process accepts them. The system's own limit may be lower. */
-  backlog: number;
-  /** Concurrent requests on one connection. Beyond that, the connection is closed. */
-  pipelinedMax: number;
-  /** How long an idle connection stays open after the server begins to close, because a request may be on its way. */
-  closingIdleMs: number;
-}
-
-/** The limits of the service. */
-export const CONNECTION_LIMITS: ConnectionLimits = {
   headersMs: 10_000,
-  // Bodies have at most 16 KiB.
+  /** Longest time for a whole request to arrive. Bodies have at most 16 KiB. */
   requestMs: 15_000,
-  // Longer than the 60 s of common load balancers.
+  /** How long a connection stays open between requests: longer than the 60 s of common load balancers. */
   idleMs: 65_000,
-  // Longer than the largest REDEEM_WAIT_MS, 60 s, and two reads of at most 12 s.
+  /**
+   * Longest time without a byte in either direction while a request is in progress: longer than the largest REDEEM_WAIT_MS, 60 s, and two
+   * reads of at most 12 s.
+   */
   stalledMs: 95_000,
+  /** Interval between checks for late headers and requests. */
   checkEveryMs: 1_000,
-  // A connection takes 12 KiB of memory when idle and 45 KiB with an unfinished request: at worst 450 MB.
+  /**
+   * Concurrent connections. Beyond that, new ones are closed. One takes 12 KiB of memory when idle and 45 KiB with an unfinished request:
+   * at worst 450 MB.
+   */
   connectionsMax: 10_000,
-  // For many clients that connect at once. With Node's default of 511, the others retry after a second. The system's limit is often 4 096.
+  /**
+   * Connections that may wait in the kernel until this process accepts them, for many clients that connect at once. With Node's default of
+   * 511, the others retry after a second. The system's own limit may be lower, often 4 096.
+   */
   backlog: 4_096,
-  // Few clients send a request before the last response. Node handles every request in a chunk of 64 KiB, which may hold a thousand, and
-  // keeps the responses in memory if the client does not read them.
+  /**
+   * Concurrent requests on one connection. Beyond that, the connection is closed. Few clients send a request before the last response. Node
+   * handles every request in a chunk of 64 KiB, which may hold a thousand, and keeps the responses in memory if the client does not read them.
+   */
   pipelinedMax: 32,
-  // Longer than a request takes around the world or a busy client pauses, and short compared with the 15 s in which a process must end.
+  /**
+   * How long an idle connection stays open after the server begins to close, because a request may be on its way: longer than a request
+   * takes around the world or a busy client pauses, and short compared with the 15 s in which a process must end.
+   */
   closingIdleMs: 2_000,
 };
+
+/** Limits that a caller chooses. */
+export type ConnectionLimits = typeof CONNECTION_LIMITS;
 
 /** How long a client may read the response to a malformed request before its connection is closed. Milliseconds. */
 const LINGER_MS = 1_000;
@@ -70,7 +67,7 @@ export async function listen(
   port: number,
   log: Logger,
   onRefusal: (code: ErrorCode) => void = () => undefined,
-  limits: ConnectionLimits = CONNECTION_LIMITS,
+  limits = CONNECTION_LIMITS,
 ): Promise<HttpServer> {
   const server = createServer({
     requestTimeout: limits.requestMs,

@@ -1,6 +1,6 @@
 import type { Router } from "express";
 import type { ApiContext } from "../../open-api.ts";
-import { type Endpoint, mount } from "../endpoint.ts";
+import { type Endpoint, getRoute, mount, type Route } from "../endpoint.ts";
 import { limitAddress } from "../middleware/rate-limit.ts";
 import { DOCUMENTS, renderDocument, type ServedDocument } from "../pages/documents.ts";
 import type { Html } from "../pages/html.ts";
@@ -15,48 +15,29 @@ import { renderReferencePage } from "./reference-page.ts";
 export function mountReference(router: Router, ctx: ApiContext, endpoints: readonly Endpoint[]): void {
   const { config } = ctx;
   let description: string | undefined;
-  mount(router, {
-    path: "/openapi.json",
-    methods: {
-      get: [
-        limitAddress(ctx),
-        compress,
-        (_request, response) => {
-          // Generated on the first request, so that it does not delay the start.
-          description ??= `${JSON.stringify(describeApi(endpoints, config))}\n`;
-          sendFile(response, "application/json; charset=utf-8", description);
-        },
-      ],
-    },
-  });
   const page = renderReferencePage(config);
-  mount(router, {
-    path: "/docs",
-    methods: { get: [referenceHeaders, limitAddress(ctx), (_request, response) => sendPage(response, 200, page)] },
-  });
-  for (const document of DOCUMENTS) mountDocument(router, ctx, document);
-  for (const route of packageRoutes(ctx)) mount(router, route);
+  const routes = [
+    getRoute("/openapi.json", limitAddress(ctx), compress, (_request, response) => {
+      // Generated on the first request, so that it does not delay the start.
+      description ??= `${JSON.stringify(describeApi(endpoints, config))}\n`;
+      sendFile(response, "application/json; charset=utf-8", description);
+    }),
+    getRoute("/docs", referenceHeaders, limitAddress(ctx), (_request, response) => sendPage(response, 200, page)),
+    ...DOCUMENTS.map((document) => documentRoute(ctx, document)),
+    ...packageRoutes(ctx),
+  ];
+  for (const route of routes) mount(router, route);
 }
 
-/** Mounts a document. Markdown becomes a page, rendered on the first request. Other files are sent unchanged. */
-function mountDocument(router: Router, ctx: ApiContext, document: ServedDocument): void {
+/** Serves a document. Markdown becomes a page, rendered on the first request. Other files are sent unchanged. */
+function documentRoute(ctx: ApiContext, document: ServedDocument): Route {
   let page: Html | undefined;
-  mount(router, {
-    path: document.path,
-    methods: {
-      get: [
-        pageHeaders,
-        limitAddress(ctx),
-        compress,
-        (_request, response) => {
-          // The receipt verifier is downloaded, not shown: the Content-Security-Policy of the pages forbids its inline script.
-          if (document.sentAs === ".html") response.attachment("receipt-verifier.html");
-          if (document.sentAs !== null) return sendFile(response, document.sentAs, document.text);
-          page ??= renderDocument(ctx.config, document);
-          sendPage(response, 200, page);
-        },
-      ],
-    },
+  return getRoute(document.path, pageHeaders, limitAddress(ctx), compress, (_request, response) => {
+    // The receipt verifier is downloaded, not shown: the Content-Security-Policy of the pages forbids its inline script.
+    if (document.sentAs === ".html") response.attachment("receipt-verifier.html");
+    if (document.sentAs !== null) return sendFile(response, document.sentAs, document.text);
+    page ??= renderDocument(ctx.config, document);
+    sendPage(response, 200, page);
   });
 }
 

@@ -1,5 +1,5 @@
 import type { ApiContext } from "../../open-api.ts";
-import { type Route, sendJson } from "../endpoint.ts";
+import { getRoute, type Route, sendJson } from "../endpoint.ts";
 import { limitAddress } from "../middleware/rate-limit.ts";
 import { renderCheckForm } from "./check-form.ts";
 import { type Html, html } from "./html.ts";
@@ -20,20 +20,10 @@ export function landingRoute(ctx: Pick<ApiContext, "config" | "limits">): Route 
     health: `${config.baseUrl}/healthz`,
     readiness: `${config.baseUrl}/readyz`,
   };
-  return {
-    path: "/",
-    methods: {
-      get: [
-        pageHeaders,
-        offerPage(config),
-        limitAddress(ctx),
-        (_request, response) => {
-          if (wantsPage(response)) sendPage(response, 200, page);
-          else sendJson(response, 200, links);
-        },
-      ],
-    },
-  };
+  return getRoute("/", pageHeaders, offerPage(config), limitAddress(ctx), (_request, response) => {
+    if (wantsPage(response)) sendPage(response, 200, page);
+    else sendJson(response, 200, links);
+  });
 }
 
 /** The page at the root: what this service does and where to go next. */

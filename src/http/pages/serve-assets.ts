@@ -3,7 +3,7 @@ import compression from "compression";
 import type { RequestHandler, Response } from "express";
 import { AppError } from "../../contract/errors.ts";
 import type { ApiContext } from "../../open-api.ts";
-import type { Route } from "../endpoint.ts";
+import { getRoute, type Route } from "../endpoint.ts";
 import { limitAddress } from "../middleware/rate-limit.ts";
 import { ASSETS, findAsset } from "./assets.ts";
 
@@ -22,19 +22,11 @@ export function sendFile(response: Response, contentType: string, content: strin
 const MAX_AGE_SECONDS = 31_536_000;
 
 /** Styles, scripts and images of the pages. */
-export const assetsRoute: Route = {
-  path: "/assets/:fileName",
-  methods: {
-    get: [
-      compress,
-      (request, response) => {
-        const asset = findAsset(String(request.params.fileName));
-        if (asset === null) throw new AppError("not_found");
-        sendFile(response, asset.contentType, asset.content, `public, max-age=${MAX_AGE_SECONDS}, immutable`);
-      },
-    ],
-  },
-};
+export const assetsRoute = getRoute("/assets/:fileName", compress, (request, response) => {
+  const asset = findAsset(String(request.params.fileName));
+  if (asset === null) throw new AppError("not_found");
+  sendFile(response, asset.contentType, asset.content, `public, max-age=${MAX_AGE_SECONDS}, immutable`);
+});
 
 /** How long a copy of security.txt is valid. Milliseconds. */
 const CONTACT_VALID_MS = 180 * 86_400_000;
@@ -43,10 +35,8 @@ const CONTACT_VALID_MS = 180 * 86_400_000;
 export function wellKnownRoutes(ctx: Pick<ApiContext, "config" | "limits">): Route[] {
   const { baseUrl, securityContact } = ctx.config;
   const text = "text/plain; charset=utf-8";
-  const file = (path: string, send: (response: Response) => void): Route => ({
-    path,
-    methods: { get: [limitAddress(ctx), (_request, response) => send(response)] },
-  });
+  const file = (path: string, send: (response: Response) => void) =>
+    getRoute(path, limitAddress(ctx), (_request, response) => send(response));
   return [
     file("/favicon.ico", (response) => sendFile(response, ASSETS.icon.contentType, ASSETS.icon.content)),
     // The pages of vouchers are for whoever has their address.

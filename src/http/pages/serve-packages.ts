@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { zipSync } from "fflate";
 import { AppError } from "../../contract/errors.ts";
 import type { ApiContext } from "../../open-api.ts";
-import type { Route } from "../endpoint.ts";
+import { getRoute, type Route } from "../endpoint.ts";
 import { limitAddress } from "../middleware/rate-limit.ts";
 import { html } from "./html.ts";
 import { layOut } from "./layout.ts";
@@ -33,9 +33,10 @@ const PACKAGES: Record<string, { what: string; use: (address: string) => string 
 
 const BRUNO = "bruno.zip";
 
-/** The built package, which `npm ci` makes, or null. */
-function readPackage(name: string): Buffer | null {
-  const [file] = globSync(`dist/${name}-*.tgz`, { cwd: ROOT });
+/** The built package that has this file name without its version, or null. `npm ci` builds the packages. */
+function readPackage(fileName: string): Buffer | null {
+  const name = Object.keys(PACKAGES).find((each) => fileName === `${each}.tgz`);
+  const [file] = name === undefined ? [] : globSync(`dist/${name}-*.tgz`, { cwd: ROOT });
   return file === undefined ? null : readFileSync(ROOT + file);
 }
 
@@ -53,10 +54,7 @@ export function packageRoutes(ctx: Pick<ApiContext, "config" | "limits">): Route
   const address = `${config.baseUrl}${PACKAGES_PATH}`;
   const files = new Map<string, Buffer>();
   const fileOf = (name: string): Buffer => {
-    const known = files.get(name);
-    if (known !== undefined) return known;
-    const isPackage = Object.keys(PACKAGES).some((each) => name === `${each}.tgz`);
-    const content = name === BRUNO ? zipBruno() : isPackage ? readPackage(name.slice(0, -".tgz".length)) : null;
+    const content = files.get(name) ?? (name === BRUNO ? zipBruno() : readPackage(name));
     if (content === null) throw new AppError("not_found");
     files.set(name, content);
     return content;
@@ -75,21 +73,10 @@ ${Object.entries(PACKAGES).map(
 </article>`,
   });
   return [
-    {
-      path: PACKAGES_PATH,
-      methods: { get: [pageHeaders, limitAddress(ctx), (_request, response) => sendPage(response, 200, page)] },
-    },
-    {
-      path: `${PACKAGES_PATH}/:fileName`,
-      methods: {
-        get: [
-          limitAddress(ctx),
-          ({ params }, response) => {
-            const name = String(params.fileName);
-            sendFile(response, name.endsWith(".zip") ? "application/zip" : "application/gzip", fileOf(name));
-          },
-        ],
-      },
-    },
+    getRoute(PACKAGES_PATH, pageHeaders, limitAddress(ctx), (_request, response) => sendPage(response, 200, page)),
+    getRoute(`${PACKAGES_PATH}/:fileName`, limitAddress(ctx), ({ params }, response) => {
+      const name = String(params.fileName);
+      sendFile(response, name.endsWith(".zip") ? "application/zip" : "application/gzip", fileOf(name));
+    }),
   ];
 }
