@@ -1,9 +1,8 @@
 import express, { type Express } from "express";
-import { ERRORS } from "./contract/errors.ts";
 import { type Endpoint, joinRoutes, mount } from "./http/endpoint.ts";
 import { ENDPOINTS } from "./http/endpoints.ts";
 import { errorHandler, unknownPath } from "./http/errors.ts";
-import { measureRequests, requestLog, traceRequests } from "./http/middleware/observe-requests.ts";
+import { observeRequests, traceRequests } from "./http/middleware/observe-requests.ts";
 import { limitAddress } from "./http/middleware/rate-limit.ts";
 import { dropForwardedPorts, ignoreConditions, requireHost } from "./http/middleware/request-headers.ts";
 import { mountReference } from "./http/openapi/mount-reference.ts";
@@ -23,13 +22,8 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint[] = ENDP
   app.disable("etag");
   app.set("trust proxy", ctx.config.trustProxy);
   app.set("case sensitive routing", true);
-  app.use(requestLog(ctx.log, ctx.report));
+  app.use(observeRequests(ctx.log, ctx.report, ctx.metrics));
   app.use(dropForwardedPorts);
-  if (ctx.metrics !== null) {
-    // Report every refusal counter as 0 at startup: Prometheus `rate()` misses the first increase of a series that starts at 1.
-    for (const code of Object.keys(ERRORS)) ctx.metrics.refusals.with(code).inc(0);
-    app.use(measureRequests(ctx.metrics));
-  }
   app.use(traceRequests(ctx.traces));
   app.use(requireHost);
   app.use(ignoreConditions);

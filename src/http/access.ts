@@ -19,15 +19,6 @@ export interface Access<Caller> {
   extraFieldsOf?(response: Response): Record<string, unknown>;
 }
 
-/** Any caller. Each address has a limit. */
-export const anyone: Access<null> = {
-  security: [],
-  errors: ["rate_limited"],
-  crossOrigin: true,
-  guard: (ctx) => [limitAddress(ctx)],
-  callerOf: () => null,
-};
-
 /** Health probes: no credentials and no limit. */
 export const probe: Access<null> = {
   security: [],
@@ -35,4 +26,12 @@ export const probe: Access<null> = {
   crossOrigin: false,
   guard: () => [],
   callerOf: () => null,
+};
+
+/** Any caller. Each address has a limit. */
+export const anyone: Access<null> = {
+  ...probe,
+  errors: ["rate_limited"],
+  crossOrigin: true,
+  guard: (ctx) => [limitAddress(ctx)],
 };

@@ -15,9 +15,8 @@ export const signedInUser: Access<string> = {
 
 /** Signed-in users, and anonymous callers as null. */
 export const anyUser: Access<string | null> = {
+  ...signedInUser,
   security: [{ userToken: [] }, {}],
-  errors: signedInUser.errors,
-  crossOrigin: true,
   guard: (ctx) => [authenticateUser(ctx, true)],
   callerOf: (response) => response.locals.userId ?? null,
 };

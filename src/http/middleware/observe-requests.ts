@@ -1,5 +1,6 @@
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
+import { ERRORS } from "../../contract/errors.ts";
 import type { ApiMetrics } from "../../metrics/metrics.ts";
 import type { ProcessReport } from "../../services/ops/process-report.ts";
 import type { Traces } from "../../traces/traces.ts";
@@ -30,8 +31,19 @@ declare global {
 /** Ids that a caller may set in X-Request-Id. A request with another one gets a new id. */
 const ACCEPTED_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** Gives every request an id, sends it as X-Request-Id, and counts and logs it when the response ends or the caller disconnects. */
-export function requestLog(log: Logger, report: Pick<ProcessReport, "observe">): RequestHandler {
+/** The label of requests that match no route. Their paths are not labels, because callers can send any path. */
+const NO_ROUTE = "none";
+/** Methods that have their own label. All others share one, because callers can send any method. */
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+/** Gives every request an id, sends it as X-Request-Id, and measures and logs it when the response ends or the caller disconnects. */
+export function observeRequests(
+  log: Logger,
+  report: Pick<ProcessReport, "observe">,
+  metrics: ApiMetrics | null,
+): RequestHandler {
+  // Every counter starts at 0: Prometheus `rate()` misses the first increase of a series that starts at 1.
+  for (const code of Object.keys(ERRORS)) metrics?.refusals.with(code).inc(0);
   return (request: Request, response: Response, next: NextFunction) => {
     const startedAt = performance.now();
     const given = request.get("x-request-id");
@@ -43,6 +55,9 @@ export function requestLog(log: Logger, report: Pick<ProcessReport, "observe">):
       const status = finalStatus(response);
       const durationMs = performance.now() - startedAt;
       report.observe(route, status, durationMs, organizationId);
+      const method = METHODS.includes(request.method) ? request.method : "other";
+      metrics?.requestDuration.with(route ?? NO_ROUTE, method, String(status)).observe(durationMs / 1_000);
+      if (errorCode !== undefined) metrics?.refusals.with(errorCode).inc();
       log[isExpected ? "info" : levelOf(status)](
         {
           requestId,
@@ -66,33 +81,13 @@ export function requestLog(log: Logger, report: Pick<ProcessReport, "observe">):
 }
 
 /** The status of a closed response: 499 when the caller disconnected first. */
-export function finalStatus(response: Response): number {
+function finalStatus(response: Response): number {
   return response.writableFinished ? response.statusCode : 499;
 }
 
 function levelOf(status: number): "info" | "warn" | "error" {
   if (status < 500) return "info";
   return status === 500 ? "error" : "warn";
-}
-
-/** The label of requests that match no route. Their paths are not labels, because callers can send any path. */
-const NO_ROUTE = "none";
-/** Methods that have their own label. All others share one, because callers can send any method. */
-const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
-
-/** Records every request when its response is finished or its caller has disconnected. */
-export function measureRequests({ requestDuration, refusals }: ApiMetrics): RequestHandler {
-  return (request, response, next) => {
-    const startedAt = performance.now();
-    response.once("close", () => {
-      const { route = NO_ROUTE, errorCode } = response.locals;
-      const method = METHODS.includes(request.method) ? request.method : "other";
-      const durationMs = performance.now() - startedAt;
-      requestDuration.with(route, method, String(finalStatus(response))).observe(durationMs / 1_000);
-      if (errorCode !== undefined) refusals.with(errorCode).inc();
-    });
-    next();
-  };
 }
 
 /** Runs each request in a span, if traces are on. The span ends when the response ends or the caller disconnects. */
