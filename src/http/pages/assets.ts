@@ -48,12 +48,12 @@ const chainParts = ["copy.js", "check-chain.js", "check-payload.js"].map(readSta
 
 /** Every file that pages load. */
 export const ASSETS = {
-  style: makeAsset("pages.css"),
+  style: makeAsset("pages.css", readStatic("verdict.css"), readStatic("pages.css")),
   icon: makeAsset("icon.svg"),
   copyScript: makeAsset("copy.js"),
   chainScript: makeAsset("check-chain.js", readReceiptScript(), ...chainParts),
   receiptScript: makeAsset("check-receipt.js", readReceiptScript()),
-  receiptStyle: makeAsset("receipt-verifier.css"),
+  receiptStyle: makeAsset("receipt-verifier.css", readStatic("verdict.css"), readStatic("receipt-verifier.css")),
   referenceStyle: makeAsset("reference.css"),
   referenceScript: makeAsset("reference.js"),
   overviewStyle: makeAsset("overview.css", readInstalled("uplot/dist/uPlot.min.css"), readStatic("overview.css")),
