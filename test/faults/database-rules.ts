@@ -21,15 +21,18 @@ const MUST_BE_EMPTY: Record<string, string> = {
      WHERE e.event_type = 'voucher.instance.redeemed' AND d.voucher_id IS NULL`,
   "an expired reservation ended at its expiresAt": `
     SELECT ticket FROM reservations WHERE state = 'Expired' AND ended_at <> expires_at`,
-  "a consumed or released reservation ended before its expiresAt": `
-    SELECT ticket FROM reservations WHERE state IN ('Consumed', 'Released') AND ended_at >= expires_at`,
   "a consumed reservation was consumed by a redemption": `
     SELECT r.ticket FROM reservations r LEFT JOIN redemptions d ON d.ticket = r.ticket
      WHERE r.state = 'Consumed' AND (d.ticket IS NULL OR d.redeemed_at <> r.ended_at)`,
 };
 
-/** Holds while the clock never steps back. Otherwise the constraint alone must hold that a voucher has one Live reservation. */
+/**
+ * Holds while the clock never steps back. Otherwise the constraint alone must hold that a voucher has one Live reservation, and a redemption at
+ * the closed time may consume a reservation whose end is earlier.
+ */
 const ON_A_STEADY_CLOCK: Record<string, string> = {
+  "a consumed or released reservation ended before its expiresAt": `
+    SELECT ticket FROM reservations WHERE state IN ('Consumed', 'Released') AND ended_at >= expires_at`,
   "a voucher has one reservation at a time": `
     SELECT one.ticket || ' ' || other.ticket
       FROM reservations one JOIN reservations other ON other.voucher_id = one.voucher_id AND other.ticket > one.ticket

@@ -19,7 +19,7 @@ export interface Scenario {
   reserve(api: ApiProcess, code: string, key?: string): Promise<Outcome>;
   redeem(api: ApiProcess, body: Record<string, string>, key?: string): Promise<Outcome>;
   ready(api: ApiProcess): Promise<Outcome>;
-  /** Heals the cluster and waits until each API process is ready and can redeem. */
+  /** Heals the cluster and waits until each API process is ready and can redeem, and each worker works. */
   makeWhole(): Promise<void>;
   /** Counts the redeem jobs that no worker has started. */
   countWaitingJobs(): Promise<number>;
@@ -89,6 +89,7 @@ async function supplyScenario(cluster: Cluster): Promise<Scenario> {
         const body = { code: scenario.nextVoucher().code, externalRef: scenario.newRef() };
         await untilStarted(async () => statusOf(await scenario.redeem(api, body)) === 200);
       }
+      for (const worker of cluster.workers) await untilStarted(() => worker.hasLogged("working"));
     },
     async countWaitingJobs() {
       const redis = new Redis(cluster.redis.url);

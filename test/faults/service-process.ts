@@ -31,6 +31,8 @@ export class ServiceProcess {
   #exited: Promise<number | null> = Promise.resolve(null);
   #endExpected = false;
   #restart: NodeJS.Timeout | undefined;
+  /** The length of the log at the last start. */
+  #logStart = 0;
 
   /** @param onAccident is called after an unexpected exit. */
   constructor(program: ServiceProgram, onAccident: (what: string) => void) {
@@ -44,11 +46,17 @@ export class ServiceProcess {
     return readFileSync(this.#program.logFile, "utf8");
   }
 
+  /** Whether the process has logged this message since its last start. */
+  hasLogged(message: string): boolean {
+    return this.readLog().slice(this.#logStart).includes(`"msg":"${message}"`);
+  }
+
   /** Starts the process; does nothing when it runs. It has its own process group, so that Ctrl-C does not reach it directly. */
   start(): void {
     if (this.#child !== null) return;
     const { name, script, env, logFile } = this.#program;
     const log = openSync(logFile, "a");
+    this.#logStart = this.readLog().length;
     const child = spawn(process.execPath, [script], {
       cwd: ROOT,
       env: { PATH: process.env.PATH ?? "", NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
