@@ -275,25 +275,45 @@ describe("the rules for claims and purchases", () => {
   });
 });
 
-it("the host's times of a stepped clock enclose every moment at which it may have shown a time", async () => {
+/** Runs `work` with a clock that was set to these distances at these times. */
+async function withSteppedClock(steps: [atMs: number, offsetMs: number][], work: (clock: SteppedClock) => void) {
   const directory = mkdtempSync(join(tmpdir(), "stepped-clock-"));
   try {
     const clock = new SteppedClock(join(directory, "offset"));
-    for (const [atMs, offsetMs] of [
-      [2_000, 5_000],
-      [3_000, -5_000],
-      [4_000, 0],
-    ] as const) {
+    for (const [atMs, offsetMs] of steps) {
       vi.useFakeTimers({ toFake: ["Date"], now: atMs });
       await clock.set(offsetMs);
     }
+    work(clock);
+  } finally {
+    vi.useRealTimers();
+    rmSync(directory, { recursive: true });
+  }
+}
+
+it("the host's times of a stepped clock enclose every moment at which it may have shown a time", async () => {
+  const steps: [number, number][] = [
+    [2_000, 5_000],
+    [3_000, -5_000],
+    [4_000, 0],
+  ];
+  await withSteppedClock(steps, (clock) => {
     // It showed 7 to 8 s after 2 s of the host, and -2 to -1 s after 3 s.
     expect([clock.first(1_500), clock.last(1_500)]).toEqual([1_500, 4_000]);
     expect([clock.first(7_500), clock.last(7_500)]).toEqual([2_500, 7_500]);
     expect([clock.first(9_000), clock.last(9_000)]).toEqual([9_000, 9_000]);
     expect(clock.latestShown(2_500, 3_500)).toBe(8_000);
-  } finally {
-    vi.useRealTimers();
-    rmSync(directory, { recursive: true });
-  }
+  });
+});
+
+it("the rules accept a redemption that got the closed time after a step back, although its deadline was earlier", async () => {
+  const steps: [number, number][] = [
+    [2_000, 8_000],
+    [3_000, -8_000],
+  ];
+  await withSteppedClock(steps, (clock) => {
+    const records = { ...recordsOf([{ ...redemption, redeemedAtMs: 9_000 }]), clock };
+    expect(checkRedeems(historyOf([redeem, 3_100, 3_200, "hung up"]), records, WAIT_MS)).toEqual([]);
+    expect(checkRedeems(historyOf([redeem, 17_100, 17_200, "hung up"]), records, WAIT_MS)).toHaveLength(1);
+  });
 });
