@@ -289,7 +289,7 @@ describe("a user's token", () => {
     );
   });
 
-  it("must have the issuer and the audience that are configured", async () => {
+  it("a user's token must have the issuer and the audience that are configured", async () => {
     const right = { iss: ISSUER, aud: AUDIENCE };
     await expectAccepted(strict, await signUser(key, "user", right));
     await expectAccepted(strict, await signUser(key, "user", { ...right, aud: ["other", AUDIENCE] }));

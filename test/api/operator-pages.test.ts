@@ -143,7 +143,7 @@ describe("the operator pages", () => {
     expect((await open("/audit?before=1.5")).status).toBe(400);
   });
 
-  it("list the vouchers of all organizations with the same reference, and say when no voucher is found", async () => {
+  it("the operator pages list the vouchers of all organizations with the same reference, and say when no voucher is found", async () => {
     const other = await makePartner(servers.db);
     const [voucher] = await issueVouchers(servers.db, other, 1);
     const otherTill = partnerClient(api.url, (await makeKey(servers.db, other.organizationId)).key);

@@ -95,7 +95,7 @@ describe("workers that are frozen with jobs in memory for longer than every dead
   ];
   it.each(
     steps.slice(0, HAS_CLOCK ? 3 : 1),
-  )("redeem nothing of what was answered redeem_timeout when they continue, while the database's clock %s", async (_how, toMs) => {
+  )("workers that are frozen with jobs in memory for longer than every deadline redeem nothing of what was answered redeem_timeout when they continue, while the database's clock %s", async (_how, toMs) => {
     const { cluster } = scenario;
     const wire = await openTcpProxy(postgres.url);
     await Promise.all(cluster.workers.map((worker) => worker.kill()));

@@ -240,30 +240,28 @@ describe("a broken request", () => {
   });
 });
 
-describe("many connections", () => {
-  it("beyond the limit are closed without affecting open ones, and are accepted again after others end", async () => {
-    const connectionsMax = 30;
-    const patient = { ...LIMITS, headersMs: 60_000, requestMs: 60_000, idleMs: 60_000, connectionsMax };
-    const full = await listen(createApp(api.ctx), 0, api.ctx.log, () => undefined, patient);
-    const ask = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
-    const crowd: Client[] = [];
-    for (let count = 0; count < connectionsMax; count++) crowd.push(await open(ask, full.port));
-    await until(() => crowd.every((client) => countAnswers(client.received()) === 1));
-    for (let count = 0; count < 5; count++) {
-      const rejected = await open("", full.port);
-      rejected.socket.on("error", () => undefined);
-      await rejected.ended;
-      expect(rejected.received()).toBe("");
-    }
-    for (const { socket } of crowd) socket.write(ask);
-    await until(() => crowd.every((client) => countAnswers(client.received()) === 2));
-    crowd.pop()?.socket.destroy();
-    await until(
-      async () => (await send("GET", `http://127.0.0.1:${full.port}/healthz`).catch(() => null))?.status === 200,
-    );
-    for (const { socket } of crowd) socket.destroy();
-    await full.close();
-  });
+it("many connections beyond the limit are closed without affecting open ones, and are accepted again after others end", async () => {
+  const connectionsMax = 30;
+  const patient = { ...LIMITS, headersMs: 60_000, requestMs: 60_000, idleMs: 60_000, connectionsMax };
+  const full = await listen(createApp(api.ctx), 0, api.ctx.log, () => undefined, patient);
+  const ask = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+  const crowd: Client[] = [];
+  for (let count = 0; count < connectionsMax; count++) crowd.push(await open(ask, full.port));
+  await until(() => crowd.every((client) => countAnswers(client.received()) === 1));
+  for (let count = 0; count < 5; count++) {
+    const rejected = await open("", full.port);
+    rejected.socket.on("error", () => undefined);
+    await rejected.ended;
+    expect(rejected.received()).toBe("");
+  }
+  for (const { socket } of crowd) socket.write(ask);
+  await until(() => crowd.every((client) => countAnswers(client.received()) === 2));
+  crowd.pop()?.socket.destroy();
+  await until(
+    async () => (await send("GET", `http://127.0.0.1:${full.port}/healthz`).catch(() => null))?.status === 200,
+  );
+  for (const { socket } of crowd) socket.destroy();
+  await full.close();
 });
 
 describe("pipelined requests", () => {
@@ -286,7 +284,7 @@ describe("pipelined requests", () => {
     await patient.close();
   });
 
-  it("beyond the limit close the connection", async () => {
+  it("pipelined requests beyond the limit close the connection", async () => {
     const client = await open(ask.repeat(1_000));
     client.socket.on("error", () => undefined);
     await client.ended;

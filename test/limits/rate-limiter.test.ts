@@ -83,7 +83,7 @@ describe("rate limiters of several processes", () => {
     expect(allowed).toBeGreaterThanOrEqual(LIMIT - 2 * SLACK);
   });
 
-  it("permit at most their credit once another process has used the limit up", async () => {
+  it("rate limiters of several processes permit at most their credit once another process has used the limit up", async () => {
     const name = counting.newName();
     const [first, second] = [await openLimiter(name), await openLimiter(name)];
     expect(countAllowed(await burst(first, LIMIT))).toBe(LIMIT);

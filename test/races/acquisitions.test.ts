@@ -382,7 +382,7 @@ describe("requests that are ready together", () => {
     await recordClaim(taken, all[7] ?? "");
   });
 
-  it("get repeats and sold_out from a read alone, while no voucher can be locked", async () => {
+  it("requests that are ready together get repeats and sold_out from a read alone, while no voucher can be locked", async () => {
     const offer = await makeOffer(servers.db, 10);
     const owners = users(10);
     await Promise.all(submit(claims(offer, owners)));
@@ -396,7 +396,7 @@ describe("requests that are ready together", () => {
     expect(outcomes.slice(10)).toEqual(owners.map(() => ({ kind: "refused", code: "sold_out" })));
   });
 
-  it("keep every rule with 200 users on four batches, beside reserves and voids of the same vouchers", async () => {
+  it("requests that are ready together keep every rule with 200 users on four batches, beside reserves and voids of the same vouchers", async () => {
     const partner = await makePartner(servers.db);
     const batches = await Promise.all(
       [3_600, 7_200, 10_800, 14_400].map((seconds, n) =>

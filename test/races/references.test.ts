@@ -143,7 +143,7 @@ describe("two workers that redeem under the same references", () => {
     expect([...(await redeemedBy(refs)).values()].map((redeemed) => redeemed.length)).toEqual([1, 1, 1]);
   });
 
-  it("redeem each of 60 shared references once when each worker has its own voucher for it", async () => {
+  it("two workers that redeem under the same references redeem each of 60 shared references once when each worker has its own voucher for it", async () => {
     const refs = Array.from({ length: 60 }, (_, n) => `shared-${n}`);
     const vouchers = (await issueVouchers(servers.db, partner, 120)).map(({ id }) => id);
     const deadlocks = await countDeadlocks(async (one, other) => {
@@ -198,7 +198,7 @@ describe("two workers that redeem under the same references", () => {
     ]);
   });
 
-  it("redeem the second voucher when the first redemption is rolled back", async () => {
+  it("two workers that redeem under the same references redeem the second voucher when the first redemption is rolled back", async () => {
     const [first, second] = (await issueVouchers(servers.db, partner, 2)).map(({ id }) => id) as [string, string];
     await countDeadlocks(async (one) => {
       const { redeeming } = await besideTransaction(servers.db, async (outside) => {
