@@ -58,6 +58,7 @@ export const ASSETS = {
   referenceScript: makeAsset("reference.js"),
   overviewStyle: makeAsset("overview.css", readInstalled("uplot/dist/uPlot.min.css"), readStatic("overview.css")),
   overviewScript: makeAsset("overview.js", readInstalled("uplot/dist/uPlot.iife.min.js"), readStatic("overview.js")),
+  sheetStyle: makeAsset("sheet.css"),
   boardStyle: makeAsset("board.css"),
   swaggerStyle: makeAsset("swagger-ui.css", readInstalled("swagger-ui-dist/swagger-ui.css")),
   swaggerScript: makeAsset("swagger-ui-bundle.js", readInstalled("swagger-ui-dist/swagger-ui-bundle.js")),

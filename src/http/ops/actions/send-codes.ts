@@ -6,6 +6,7 @@ import type { Place } from "../../../db/catalog.ts";
 import type { ApiContext } from "../../../open-api.ts";
 import { CODES_HEAD, codesLine, type Serials, sendCodes } from "../../../services/admin/export-batch.ts";
 import { CSV } from "../../endpoint.ts";
+import { ASSETS } from "../../pages/assets.ts";
 import { type Html, html } from "../../pages/html.ts";
 import { sendPage } from "../../pages/offer-page.ts";
 import { qrCode } from "../../pages/qr-code.ts";
@@ -77,6 +78,8 @@ function renderPrintPage({ config }: ApiContext, place: Place, { from, to }: Ser
 <button type="submit">Show these</button></form>
 ${to < size ? html`<p><a rel="next" href="?from=${to + 1}">Next serials</a></p>` : null}</div>
 ${sheets.map((sheet) => html`<section class="sheet" aria-label="Sheet">${CUT_MARKS}${sheet}</section>\n`)}`,
+    "",
+    { styles: [ASSETS.sheetStyle] },
   );
 }
 
