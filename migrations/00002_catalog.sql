@@ -28,8 +28,7 @@ CREATE TABLE products (
   type text NOT NULL CHECK (type IN ('Subscription', 'Product', 'Service', 'Discount')),
   retail_price_usd numeric(12, 2) NOT NULL CHECK (retail_price_usd >= 0),
   price_usd numeric(12, 2) NOT NULL CHECK (price_usd >= 0),
-  -- 0: the product states no duration.
-  benefit_months integer NOT NULL DEFAULT 0 CHECK (benefit_months >= 0),
+  benefit_months integer NOT NULL DEFAULT 0 CHECK (benefit_months >= 0), -- 0: the product states no duration.
   usage_unit_label text,
   created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   UNIQUE (brand_id, key),

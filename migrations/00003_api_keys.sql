@@ -6,8 +6,7 @@ CREATE TABLE api_keys (
   organization_id text COLLATE "C" REFERENCES organizations,
   label text,
   scopes text[] NOT NULL CHECK (scopes <@ ARRAY['voucher.read', 'voucher.redeem', 'voucher.webhook'] AND cardinality(scopes) > 0),
-  -- Empty: any address.
-  allow_ips cidr[] NOT NULL DEFAULT '{}',
+  allow_ips cidr[] NOT NULL DEFAULT '{}', -- Empty: any address.
   created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   expires_at timestamptz,
   revoked_at timestamptz

@@ -35,14 +35,12 @@ CREATE TABLE vouchers (
   serial integer NOT NULL CHECK (serial > 0),
   -- Number of the newest event of this voucher's chain, Sealed or Pending. Allocated under this row's lock.
   last_sequence integer NOT NULL,
-  -- Number and hash of the newest sealed event, so that appending reads no event.
-  sealed_sequence integer NOT NULL,
+  sealed_sequence integer NOT NULL, -- Number and hash of the newest sealed event, so that appending reads no event.
   id text COLLATE "C" NOT NULL PRIMARY KEY,
   organization_id text COLLATE "C" NOT NULL,
   batch_id text COLLATE "C" NOT NULL REFERENCES batches,
   status text COLLATE "C" NOT NULL DEFAULT 'Active' CHECK (status IN ('Active', 'Redeemed', 'Voided')),
-  -- The code as printed.
-  code text COLLATE "C" NOT NULL,
+  code text COLLATE "C" NOT NULL, -- The code as printed.
   -- The code as compared: upper case, without spaces and hyphens, O read as 0, I and L as 1.
   code_key text COLLATE "C" NOT NULL,
   sealed_hash bytea CHECK (octet_length(sealed_hash) = 32),

@@ -8,8 +8,7 @@ CREATE TABLE reservations (
   ticket text COLLATE "C" NOT NULL PRIMARY KEY,
   voucher_id text COLLATE "C" NOT NULL REFERENCES vouchers,
   organization_id text COLLATE "C" NOT NULL,
-  -- The API key that made the reservation.
-  key_id text COLLATE "C" NOT NULL,
+  key_id text COLLATE "C" NOT NULL, -- The API key that made the reservation.
   state text COLLATE "C" NOT NULL CHECK (state IN ('Live', 'Consumed', 'Released', 'Expired')),
   -- Which of the configured secrets signed the token: the first 8 hex digits of the secret's SHA-256.
   token_secret_id text COLLATE "C" NOT NULL,

@@ -3,14 +3,12 @@
 CREATE TABLE redemptions (
   -- In milliseconds, like the cursor of the list of redemptions.
   redeemed_at timestamptz NOT NULL CONSTRAINT redemptions_in_milliseconds CHECK (redeemed_at = date_trunc('milliseconds', redeemed_at)),
-  -- One redemption per voucher.
-  voucher_id text COLLATE "C" NOT NULL PRIMARY KEY REFERENCES vouchers,
+  voucher_id text COLLATE "C" NOT NULL PRIMARY KEY REFERENCES vouchers, -- One redemption per voucher.
   organization_id text COLLATE "C" NOT NULL,
   key_id text COLLATE "C" NOT NULL,
   -- The queue job that redeemed the voucher, so that a job that is delivered twice recognizes its own work.
   attempt_id text COLLATE "C" NOT NULL,
-  -- The reservation that the redemption consumed, if there was one.
-  ticket text COLLATE "C" REFERENCES reservations,
+  ticket text COLLATE "C" REFERENCES reservations, -- The reservation that the redemption consumed, if there was one.
   redeem_code text COLLATE "C" NOT NULL,
   external_ref text COLLATE "C" NOT NULL CHECK (length(external_ref) BETWEEN 1 AND 128),
   -- A partner's order reference redeems one voucher, once.

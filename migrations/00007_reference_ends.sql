@@ -13,10 +13,8 @@ INSERT INTO reference_generation DEFAULT VALUES;
 
 -- The last end of each reference.
 CREATE TABLE reference_ends (
-  -- Drawn for each end, so never used twice.
-  version bigint GENERATED ALWAYS AS IDENTITY,
-  -- The one when the end was committed.
-  generation bigint NOT NULL,
+  version bigint GENERATED ALWAYS AS IDENTITY, -- Drawn for each end, so never used twice.
+  generation bigint NOT NULL, -- The one when the end was committed.
   organization_id text COLLATE "C" NOT NULL,
   external_ref text COLLATE "C" NOT NULL,
   PRIMARY KEY (organization_id, external_ref)

@@ -12,10 +12,8 @@ CREATE TABLE voucher_events (
   actor_connected_id text COLLATE "C",
   previous_hash bytea CHECK (octet_length(previous_hash) = 32),
   record_hash bytea,
-  -- The content of a Pending event, from which its payload is made. NULL for events that were inserted as Sealed.
-  data json,
-  -- The exact characters that were hashed. text, not jsonb: jsonb would reorder the keys.
-  payload text,
+  data json, -- The content of a Pending event, from which its payload is made. NULL for events that were inserted as Sealed.
+  payload text, -- The exact characters that were hashed. text, not jsonb: jsonb would reorder the keys.
   PRIMARY KEY (voucher_id, sequence),
   -- A record has at most one successor, so a chain cannot fork.
   CONSTRAINT voucher_events_no_fork UNIQUE (voucher_id, previous_hash),

@@ -3,8 +3,7 @@
 -- Members of an organization. Owners can always acquire their own supply.
 CREATE TABLE members (
   organization_id text COLLATE "C" NOT NULL REFERENCES organizations,
-  -- The subject of the user's token.
-  user_id text COLLATE "C" NOT NULL CHECK (length(user_id) BETWEEN 1 AND 255),
+  user_id text COLLATE "C" NOT NULL CHECK (length(user_id) BETWEEN 1 AND 255), -- The subject of the user's token.
   role text NOT NULL CHECK (role IN ('owner', 'employee')),
   created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (organization_id, user_id)
@@ -15,8 +14,7 @@ CREATE TABLE referrer_contracts (
   brand_id text COLLATE "C" NOT NULL REFERENCES brands,
   user_id text COLLATE "C" NOT NULL CHECK (length(user_id) BETWEEN 1 AND 255),
   status text NOT NULL DEFAULT 'Offered' CHECK (status IN ('Offered', 'Active', 'Ended', 'Declined')),
-  -- From this moment on the contract gives no access, whether or not the sweeper has recorded its end.
-  ends_at timestamptz,
+  ends_at timestamptz, -- From this moment on the contract gives no access, whether or not the sweeper has recorded its end.
   offered_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   CONSTRAINT referrer_contracts_with_brand UNIQUE (id, brand_id)
@@ -89,11 +87,9 @@ CREATE TABLE claims (
 -- Unique per organization: storefronts of two organizations may use the same payment reference for the same user.
 CREATE TABLE purchases (
   bought_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- The organization of the voucher. No foreign key, as in vouchers.
-  organization_id text COLLATE "C" NOT NULL,
+  organization_id text COLLATE "C" NOT NULL, -- The organization of the voucher. No foreign key, as in vouchers.
   user_id text COLLATE "C" NOT NULL,
-  -- The storefront's captured payment.
-  payment_ref text COLLATE "C" NOT NULL,
+  payment_ref text COLLATE "C" NOT NULL, -- The storefront's captured payment.
   voucher_id text COLLATE "C" NOT NULL UNIQUE REFERENCES vouchers,
   PRIMARY KEY (organization_id, user_id, payment_ref)
 );

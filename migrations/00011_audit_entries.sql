@@ -2,14 +2,11 @@
 
 CREATE TABLE audit_entries (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- The database's clock and the connected role. A trigger sets both, whatever the INSERT says.
-  at timestamptz NOT NULL,
+  at timestamptz NOT NULL, -- The database's clock and the connected role. A trigger sets both, whatever the INSERT says.
   database_role text NOT NULL,
-  -- The operating-system user and machine, as the client reports them.
-  os_user text NOT NULL CHECK (os_user <> ''),
+  os_user text NOT NULL CHECK (os_user <> ''), -- The operating-system user and machine, as the client reports them.
   host text NOT NULL CHECK (host <> ''),
-  -- Noun and verb of voucherctl, and its arguments without secrets.
-  command text NOT NULL CHECK (command <> ''),
+  command text NOT NULL CHECK (command <> ''), -- Noun and verb of voucherctl, and its arguments without secrets.
   arguments jsonb NOT NULL,
   entity_type text NOT NULL CHECK (entity_type <> ''),
   entity_id text COLLATE "C" NOT NULL CHECK (entity_id <> ''),

@@ -10,8 +10,7 @@ CREATE TABLE sweep_positions (
 -- One row per voucher whose chain was found broken: when the latest break was found and, if the chain has verified since, when.
 CREATE TABLE broken_chains (
   found_at timestamptz NOT NULL,
-  -- NULL: the chain is still broken.
-  whole_at timestamptz,
+  whole_at timestamptz, -- NULL: the chain is still broken.
   voucher_id text COLLATE "C" PRIMARY KEY REFERENCES vouchers
 );
 

@@ -7,11 +7,9 @@ CREATE SEQUENCE log_batch_ids CACHE 1;
 -- The leaves of one transaction, at most 4096. They have no place in the tree until the sequencer gives them one.
 CREATE TABLE log_batches (
   id bigint PRIMARY KEY,
-  -- The place of the first leaf in the tree. NULL: waits for its place.
-  first_index bigint UNIQUE CHECK (first_index >= 0),
+  first_index bigint UNIQUE CHECK (first_index >= 0), -- The place of the first leaf in the tree. NULL: waits for its place.
   leaves integer NOT NULL CHECK (leaves BETWEEN 1 AND 4096),
-  -- The data of the leaves, 32 bytes each, which do not compress. NULL once they are in log_bundles.
-  hashes bytea,
+  hashes bytea, -- The data of the leaves, 32 bytes each, which do not compress. NULL once they are in log_bundles.
   -- NULL: the leaves follow each other from first_index on. Only a log that was recovered
   -- from a copy has them, because leaves keep the places that they have in the copy.
   places bigint[],
@@ -46,8 +44,7 @@ CREATE TABLE log_tiles (
 -- The tree as it is stored. Without a row, there is no log yet and batches wait.
 CREATE TABLE log_tree (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
-  -- The log's name, which its key has too.
-  origin text NOT NULL,
+  origin text NOT NULL, -- The log's name, which its key has too.
   size bigint NOT NULL CHECK (size >= 0),
   root bytea NOT NULL CHECK (octet_length(root) = 32)
 );
@@ -58,8 +55,7 @@ CREATE TABLE log_published (
   size bigint NOT NULL CHECK (size >= 0),
   root bytea NOT NULL CHECK (octet_length(root) = 32),
   note text NOT NULL,
-  -- The tlog-policy that the note met: the keys of the log and of its witnesses, and the quorum.
-  policy text NOT NULL,
+  policy text NOT NULL, -- The tlog-policy that the note met: the keys of the log and of its witnesses, and the quorum.
   published_at timestamptz NOT NULL
 );
 
@@ -82,16 +78,13 @@ ALTER TABLE log_tiles ALTER COLUMN hashes SET STORAGE EXTERNAL;
 
 -- Logs that were retired. The next log takes over the tree under another name, with another key.
 CREATE TABLE log_retirements (
-  -- The name of the retired log, and of the one that goes on.
-  origin text COLLATE "C" PRIMARY KEY,
+  origin text COLLATE "C" PRIMARY KEY, -- The name of the retired log, and of the one that goes on.
   next_origin text COLLATE "C" NOT NULL CHECK (next_origin <> origin),
-  -- The tree at the end. The next log begins with its leaves.
-  size bigint NOT NULL CHECK (size >= 0),
+  size bigint NOT NULL CHECK (size >= 0), -- The tree at the end. The next log begins with its leaves.
   root bytea NOT NULL CHECK (octet_length(root) = 32),
   -- The last checkpoint that the retired log is known to have signed, countersigned by the next log. Its SHA-256 is leaf `size` of the next log.
   last_note text NOT NULL,
-  -- The checkpoint that was served at the end, and its policy.
-  served_note text NOT NULL,
+  served_note text NOT NULL, -- The checkpoint that was served at the end, and its policy.
   policy text NOT NULL,
   reason text NOT NULL CHECK (reason <> ''),
   retired_at timestamptz NOT NULL

@@ -19,13 +19,11 @@ CREATE TABLE webhook_endpoints (
   secret_version integer NOT NULL DEFAULT 1 CHECK (secret_version > 0),
   -- Until when deliveries are also signed with the secrets of earlier versions, the latest first.
   previous_secrets_until timestamptz[] NOT NULL DEFAULT '{}' CHECK (cardinality(previous_secrets_until) <= 10),
-  -- The first failure since the last success.
-  failing_since timestamptz,
+  failing_since timestamptz, -- The first failure since the last success.
   -- Failed attempts since the last delivery that succeeded, counted up to three.
   failures smallint NOT NULL DEFAULT 0 CHECK (failures BETWEEN 0 AND 3),
   created_at timestamptz NOT NULL DEFAULT date_trunc('milliseconds', clock_timestamp()),
-  -- No caller sees it after this time. The sweeper deletes its deliveries in portions, then the row.
-  deleted_at timestamptz,
+  deleted_at timestamptz, -- No caller sees it after this time. The sweeper deletes its deliveries in portions, then the row.
   CONSTRAINT webhook_endpoints_enabled CHECK (enabled = (disabled_reason IS NULL) AND enabled = (disabled_at IS NULL)),
   CONSTRAINT webhook_endpoints_deleted CHECK ((deleted_at IS NULL) = (place IS NOT NULL) AND NOT (enabled AND deleted_at IS NOT NULL)),
   CONSTRAINT webhook_endpoints_place UNIQUE (organization_id, place)
@@ -53,39 +51,30 @@ CREATE TABLE webhook_outbox (
   created_at timestamptz NOT NULL DEFAULT date_trunc('milliseconds', clock_timestamp()),
   organization_id text COLLATE "C" NOT NULL,
   voucher_ids text[] NOT NULL CHECK (cardinality(voucher_ids) BETWEEN 1 AND 4096),
-  -- Of sealed events.
-  sequences integer[],
-  -- Of reservations that have expired, which are no sealed events.
-  tickets text[],
+  sequences integer[], -- Of sealed events.
+  tickets text[], -- Of reservations that have expired, which are no sealed events.
   CONSTRAINT webhook_outbox_one_kind CHECK (num_nonnulls(sequences, tickets) = 1),
   CONSTRAINT webhook_outbox_lengths CHECK (cardinality(voucher_ids) = coalesce(cardinality(sequences), cardinality(tickets)))
 );
 
 -- No foreign key: the fan-out holds the endpoint's row, and the sweeper deletes an endpoint after its deliveries.
 CREATE TABLE webhook_deliveries (
-  -- The outbox row × 4096 + the place in it: the order of a voucher's events.
-  position bigint NOT NULL,
-  -- When the event was written to the outbox.
-  created_at timestamptz NOT NULL,
+  position bigint NOT NULL, -- The outbox row × 4096 + the place in it: the order of a voucher's events.
+  created_at timestamptz NOT NULL, -- When the event was written to the outbox.
   -- When the next attempt is due. NULL: finished, or waits for the end of an earlier delivery of the same voucher.
   next_attempt_at timestamptz,
   finished_at timestamptz,
-  -- When a partner or an operator last asked to send a finished delivery again.
-  replayed_at timestamptz,
-  -- NULL: a reservation has expired.
-  sequence integer,
+  replayed_at timestamptz, -- When a partner or an operator last asked to send a finished delivery again.
+  sequence integer, -- NULL: a reservation has expired.
   attempts integer NOT NULL DEFAULT 0 CHECK (attempts >= 0),
   last_status integer,
   endpoint_id text COLLATE "C" NOT NULL,
-  -- The webhook-id of every attempt.
-  event_id text COLLATE "C" NOT NULL,
+  event_id text COLLATE "C" NOT NULL, -- The webhook-id of every attempt.
   voucher_id text COLLATE "C" NOT NULL,
-  -- The reservation that has expired.
-  ticket text COLLATE "C",
+  ticket text COLLATE "C", -- The reservation that has expired.
   event_type text NOT NULL,
   state text COLLATE "C" NOT NULL DEFAULT 'Pending' CHECK (state IN ('Pending', 'Delivered', 'Failed')),
-  -- A fixed word, never text from the partner's server.
-  last_failure text CHECK (last_failure ~ '^[a-z_]{1,32}$'),
+  last_failure text CHECK (last_failure ~ '^[a-z_]{1,32}$'), -- A fixed word, never text from the partner's server.
   PRIMARY KEY (endpoint_id, event_id),
   CONSTRAINT webhook_deliveries_finished CHECK ((state = 'Pending') = (finished_at IS NULL)),
   CONSTRAINT webhook_deliveries_next CHECK (state = 'Pending' OR next_attempt_at IS NULL),
