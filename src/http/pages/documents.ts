@@ -17,7 +17,8 @@ import { renderSequence } from "./sequence-diagram.ts";
 /** The files of `docs/` that partners need, in the order of the list on every page. */
 const NAMES =
   `integration.md clients.md orders.md settlement.md history.md going-live.md webhooks.md webhook-receivers.md sandbox.md portal.md errors.md
-  versioning.md proof.md voucher-client.mjs voucher_client.py voucher-client.php sandbox-client.mjs verify-receipt.mjs verify-receipt.py
+  versioning.md proof.md voucher-client.mjs voucher_client.py voucher-client.php webhook-receiver.mjs
+  webhook_receiver.py webhook-receiver.php verify-webhook.sh sandbox-client.mjs verify-receipt.mjs verify-receipt.py
   receipt-verifier.html chain-vectors.json log-vectors.json`.split(/\s+/);
 
 /** Where the service serves a file of `docs/`. */
