@@ -25,8 +25,8 @@ ON CONFLICT (key_id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at
  WHERE EXCLUDED.last_used_at - u.last_used_at > interval '1 minute';
 
 -- name: find_any_key
--- One key, if there is any.
-SELECT k.id FROM api_keys AS k LIMIT 1;
+-- One row if there is a key, also a revoked or expired one.
+SELECT FROM api_keys AS k LIMIT 1;
 
 -- name: insert_key
 -- $1 id text, $2 organization_id text or null, $3 label text or null, $4 scopes text[], $5 allow_ips text[], $6 expires_at timestamptz or null
@@ -34,10 +34,9 @@ INSERT INTO api_keys (id, organization_id, label, scopes, allow_ips, expires_at)
 VALUES ($1::text, $2::text, $3::text, $4::text[], $5::text[]::cidr[], $6::timestamptz);
 
 -- name: find_key_sandbox
--- Whether the organization of a key is a sandbox; false for a key without one. No row when there is no such key.
+-- One row if the organization of a key is a sandbox.
 -- $1 key_id text
-SELECT coalesce(o.sandbox, false) AS sandbox
-  FROM api_keys AS k LEFT JOIN organizations AS o ON o.id = ANY (ARRAY[k.organization_id]) WHERE k.id = $1::text;
+SELECT FROM api_keys AS k JOIN organizations AS o ON o.id = ANY (ARRAY[k.organization_id]) WHERE k.id = $1::text AND o.sandbox;
 
 -- name: insert_secret
 -- Adds a key's current secret. The previous secret must already have an expiry time.

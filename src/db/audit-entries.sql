@@ -128,18 +128,11 @@ INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entit
 VALUES ($1::text, $2::text, $3::text, $4::jsonb, $5::text, $6::text);
 
 -- name: select_audit_entries
--- The newest audit entries, newest first.
--- $1 limit int
+-- The newest audit entries of one entity or of all, newest first.
+-- $1 entity_id text or null, $2 limit int
 SELECT a.id, a.at, a.database_role AS "databaseRole", a.os_user AS "osUser", a.host, a.command, a.arguments,
        a.entity_type AS "entityType", a.entity_id AS "entityId", a.before, a.after
-  FROM audit_entries AS a ORDER BY a.id DESC LIMIT $1::int;
-
--- name: select_audit_entries_on_entity
--- The newest audit entries of one entity, newest first.
--- $1 entity_id text, $2 limit int
-SELECT a.id, a.at, a.database_role AS "databaseRole", a.os_user AS "osUser", a.host, a.command, a.arguments,
-       a.entity_type AS "entityType", a.entity_id AS "entityId", a.before, a.after
-  FROM audit_entries AS a WHERE a.entity_id = $1::text ORDER BY a.id DESC LIMIT $2::int;
+  FROM audit_entries AS a WHERE $1::text IS NULL OR a.entity_id = $1::text ORDER BY a.id DESC LIMIT $2::int;
 
 -- name: select_changes
 -- Changes before an entry, newest first, without states and without views of pages.

@@ -1,12 +1,12 @@
 import { integer } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
-import { execute, loadStatements, type PreparedStatements, prepare, readRequiredRow } from "./statements.ts";
+import { Statements } from "./statements.ts";
 
-export const sql = loadStatements(new URL("./broken-chains.sql", import.meta.url), {
-  mark_broken_chains: {},
-  mark_whole_chains: {},
-  count_broken_chains: { broken: integer },
-});
+export const sql = new Statements(new URL("./broken-chains.sql", import.meta.url));
+
+export const countBrokenChains = sql.requiredValue("count_broken_chains", { broken: integer })<[max: number]>;
+export const markBrokenChains = sql.prepare("mark_broken_chains")<[voucherIds: readonly string[]]>;
+const markWholeChains = sql.execute("mark_whole_chains");
 
 /** Records a check of the chains of the vouchers after `afterId` up to `lastId`. Those in `broken` are broken; all others are intact. */
 export async function recordChainCheck(
@@ -14,16 +14,6 @@ export async function recordChainCheck(
   range: { afterId: string; lastId: string },
   broken: readonly string[],
 ): Promise<void> {
-  if (broken.length > 0) await execute(db, sql.mark_broken_chains, [broken]);
-  await execute(db, sql.mark_whole_chains, [range.afterId, range.lastId, broken]);
-}
-
-/** A statement that records that chains are broken. */
-export function markBrokenChains(voucherIds: readonly string[]): PreparedStatements[number] {
-  return prepare(sql.mark_broken_chains, [voucherIds]);
-}
-
-/** How many chains were broken at their last check, counted up to `max`. */
-export async function countBrokenChains(db: Queryable, max: number): Promise<number> {
-  return (await readRequiredRow(db, sql.count_broken_chains, [max])).broken;
+  if (broken.length > 0) await db.query(markBrokenChains(broken));
+  await markWholeChains(db, range.afterId, range.lastId, broken);
 }

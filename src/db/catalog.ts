@@ -4,12 +4,11 @@ import type { Window, WindowKind } from "../domain/offer.ts";
 import type { Audience, VoucherType } from "../domain/voucher.ts";
 import { bigint, boolean, integer, numeric, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
-import { execute, loadStatements, readRequiredRow, readRow, readRows } from "./statements.ts";
+import { Statements } from "./statements.ts";
 
 /** What the vouchers of a new batch have in common. Prices are US dollars. */
 const BATCH_TERMS = {
   organizationId: text,
-  /** Whether the organization is a sandbox. */
   sandbox: boolean,
   productKey: text,
   retailPriceUsd: numeric,
@@ -17,6 +16,7 @@ const BATCH_TERMS = {
   /** The time by the database's clock. */
   issuedAt: timestamptz,
 };
+export type BatchTerms = Row<typeof BATCH_TERMS>;
 
 const BATCH = {
   id: text,
@@ -53,8 +53,10 @@ export type NewProduct = Row<typeof PRODUCT>;
 
 /** `sandbox`: whether its organization is a sandbox. */
 const BRAND = { id: text, name: text, organizationId: text, sandbox: boolean };
+export type Brand = Row<typeof BRAND>;
 
 const ORGANIZATION_NAME = { id: text, name: text, sandbox: boolean };
+export type OrganizationName = Row<typeof ORGANIZATION_NAME>;
 
 const BATCH_OF_ORGANIZATION = {
   id: text,
@@ -66,6 +68,7 @@ const BATCH_OF_ORGANIZATION = {
   /** Vouchers that can still be acquired through the windows, counted up to 1 001. */
   left: integer,
 };
+export type BatchOfOrganization = Row<typeof BATCH_OF_ORGANIZATION>;
 
 /** An entity of the catalog with those that it belongs to. What does not apply is null. */
 const PLACE = {
@@ -90,58 +93,35 @@ const PLACE = {
   webhookId: orNull(text),
   url: orNull(text),
 };
+export type Place = Row<typeof PLACE>;
 
-export const sql = loadStatements(new URL("./catalog.sql", import.meta.url), {
-  insert_organization: {},
-  find_organization: { name: text, sandbox: boolean },
-  find_namesake: { id: text },
-  insert_brand: {},
-  insert_product: {},
-  insert_batch: BATCH_TERMS,
-  count_issued_vouchers: { count: bigint },
-  find_batch_size: { count: integer },
-  select_windows: { kind: textOf<WindowKind>(), opensAt: orNull(timestamptz), closesAt: orNull(timestamptz) },
-  find_batch: { ...BATCH, left: bigint, sandbox: boolean },
-  find_place: PLACE,
-  select_organization_names: ORGANIZATION_NAME,
-  select_brands_of_organization: BRAND,
-  select_batches_of_organization: BATCH_OF_ORGANIZATION,
+export const sql = new Statements(new URL("./catalog.sql", import.meta.url));
+
+/** An organization can never change between live and sandbox. */
+export const insertOrganization = sql.execute("insert_organization")<[id: string, name: string, sandbox: boolean]>;
+export const findOrganization = sql.row("find_organization", { name: text, sandbox: boolean })<[id: string]>;
+export const findNamesake = sql.value("find_namesake", { id: text })<[parentId: string | null, name: string]>;
+export const insertBrand = sql.execute("insert_brand")<[id: string, organizationId: string, name: string]>;
+export const countIssuedVouchers = sql.requiredValue("count_issued_vouchers", { count: bigint })<[]>;
+export const findBatchSize = sql.value("find_batch_size", { count: integer })<[id: string]>;
+export const selectOrganizationNames = sql.rows("select_organization_names", ORGANIZATION_NAME)<[limit: number]>;
+export const selectBrandsOfOrganization = sql.rows("select_brands_of_organization", BRAND)<[organizationId: string]>;
+export const selectBatchesOfOrganization = sql.rows("select_batches_of_organization", BATCH_OF_ORGANIZATION)<
+  [organizationId: string, before: string | null, limit: number]
+>;
+export const findPlace = sql.row("find_place", PLACE)<[id: string]>;
+const insertProductRow = sql.execute("insert_product");
+const insertBatchRow = sql.row("insert_batch", BATCH_TERMS);
+const findBatchRow = sql.row("find_batch", { ...BATCH, left: bigint, sandbox: boolean });
+const selectWindowRows = sql.rows("select_windows", {
+  kind: textOf<WindowKind>(),
+  opensAt: orNull(timestamptz),
+  closesAt: orNull(timestamptz),
 });
 
-/** Inserts an organization. It can never change between live and sandbox. */
-export async function insertOrganization(db: Queryable, id: string, name: string, sandbox: boolean): Promise<void> {
-  await execute(db, sql.insert_organization, [id, name, sandbox]);
-}
-
-/** An organization, or null. */
-export function findOrganization(db: Queryable, id: string): Promise<{ name: string; sandbox: boolean } | null> {
-  return readRow(db, sql.find_organization, [id]);
-}
-
-/**
- * Returns the id of the oldest entity with a name, ignoring case, or null: an organization if `parentId` is null, else a brand of that
- * organization or a product of that brand.
- */
-export async function findNamesake(db: Queryable, parentId: string | null, name: string): Promise<string | null> {
-  return (await readRow(db, sql.find_namesake, [parentId, name]))?.id ?? null;
-}
-
-export async function insertBrand(db: Queryable, id: string, organizationId: string, name: string): Promise<void> {
-  await execute(db, sql.insert_brand, [id, organizationId, name]);
-}
-
 export async function insertProduct(db: Queryable, product: NewProduct): Promise<void> {
-  await execute(db, sql.insert_product, [
-    product.id,
-    product.brandId,
-    product.key,
-    product.name,
-    product.type,
-    product.retailPriceUsd,
-    product.priceUsd,
-    product.benefitMonths,
-    product.usageUnitLabel,
-  ]);
+  const { id, brandId, key, name, type, retailPriceUsd, priceUsd, benefitMonths, usageUnitLabel } = product;
+  await insertProductRow(db, id, brandId, key, name, type, retailPriceUsd, priceUsd, benefitMonths, usageUnitLabel);
 }
 
 /** A batch to insert. Its terms are copied from the product. */
@@ -153,31 +133,16 @@ interface NewBatch {
   validUntil: Date;
 }
 
-export type BatchTerms = Row<typeof BATCH_TERMS>;
-
 /** Inserts a batch and returns its terms, or null when there is no such product. */
 export function insertBatch(db: Queryable, batch: NewBatch): Promise<BatchTerms | null> {
-  return readRow(db, sql.insert_batch, [batch.id, batch.productId, batch.audience, batch.count, batch.validUntil]);
-}
-
-/** How many vouchers there are. */
-export async function countIssuedVouchers(db: Queryable): Promise<number> {
-  return (await readRequiredRow(db, sql.count_issued_vouchers, [])).count;
-}
-
-/** How many vouchers a batch has, or null when there is no such batch. */
-export async function findBatchSize(db: Queryable, id: string): Promise<number | null> {
-  return (await readRow(db, sql.find_batch_size, [id]))?.count ?? null;
+  return insertBatchRow(db, batch.id, batch.productId, batch.audience, batch.count, batch.validUntil);
 }
 
 /** A batch's window of each kind; null for a kind that it does not have. */
 export async function selectWindows(db: Queryable, batchId: string): Promise<Record<WindowKind, Window | null>> {
-  const rows = await readRows(db, sql.select_windows, [batchId]);
-  const windowOf = (kind: WindowKind): Window | null => {
-    const row = rows.find((window) => window.kind === kind);
-    return row === undefined ? null : { opensAt: row.opensAt, closesAt: row.closesAt };
-  };
-  return { claim: windowOf("claim"), buy: windowOf("buy") };
+  const rows = await selectWindowRows(db, batchId);
+  const windows = new Map<WindowKind, Window>(rows.map(({ kind, ...window }) => [kind, window]));
+  return { claim: windows.get("claim") ?? null, buy: windows.get("buy") ?? null };
 }
 
 /** A batch as an operator sees it, with the number of its vouchers in each status. */
@@ -191,51 +156,11 @@ export interface BatchSummary extends Row<typeof BATCH> {
 
 /** A batch with the number of its vouchers in each status, or null. Takes seconds for a million vouchers. */
 export async function findBatch(db: Queryable, id: string): Promise<BatchSummary | null> {
-  const row = await readRow(db, sql.find_batch, [id]);
+  const row = await findBatchRow(db, id);
   if (row === null) return null;
   const { left, sandbox, ...batch } = row;
   // A second statement finds the same windows, because a batch gets them when it is issued.
   const windows = await selectWindows(db, id);
-  return {
-    ...batch,
-    ...markSandbox(sandbox),
-    windows,
-    left: windows.claim === null && windows.buy === null ? null : left,
-  };
-}
-
-/** A brand with its organization. */
-export type Brand = Row<typeof BRAND>;
-
-/** An organization as a list of choices shows it. */
-export type OrganizationName = Row<typeof ORGANIZATION_NAME>;
-
-/** The newest `limit` organizations. */
-export function selectOrganizationNames(db: Queryable, limit: number): Promise<OrganizationName[]> {
-  return readRows(db, sql.select_organization_names, [limit]);
-}
-
-/** An organization's brands, oldest first. */
-export function selectBrandsOfOrganization(db: Queryable, organizationId: string): Promise<Brand[]> {
-  return readRows(db, sql.select_brands_of_organization, [organizationId]);
-}
-
-/** A batch in an organization's list. */
-export type BatchOfOrganization = Row<typeof BATCH_OF_ORGANIZATION>;
-
-/** At most `limit` batches of an organization, newest first: those older than the batch `before`, or the newest ones if it is null. */
-export function selectBatchesOfOrganization(
-  db: Queryable,
-  organizationId: string,
-  before: string | null,
-  limit: number,
-): Promise<BatchOfOrganization[]> {
-  return readRows(db, sql.select_batches_of_organization, [organizationId, before, limit]);
-}
-
-export type Place = Row<typeof PLACE>;
-
-/** The entity with an id, of any kind that {@link PLACE} names, or null. */
-export function findPlace(db: Queryable, id: string): Promise<Place | null> {
-  return readRow(db, sql.find_place, [id]);
+  const hasWindow = windows.claim !== null || windows.buy !== null;
+  return { ...batch, ...markSandbox(sandbox), windows, left: hasWindow ? left : null };
 }

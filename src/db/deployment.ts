@@ -6,23 +6,29 @@ import { bigint, boolean, orNull, text, timestamptz } from "./columns.ts";
 import { DatabaseClock } from "./database-clock.ts";
 import type { Queryable } from "./pool.ts";
 import { assertMigrated, rejectAsOutdated, UnusableDatabase } from "./schema.ts";
-import { loadStatements, readRequiredRow } from "./statements.ts";
+import { Statements } from "./statements.ts";
 
-export const sql = loadStatements(new URL("./deployment.sql", import.meta.url), {
-  identify_database: {
-    deploymentId: text,
-    readOnly: boolean,
-    isCopy: boolean,
-    database: text,
-    timeline: text,
-    started: text,
-    walEnd: bigint,
-    trustedAt: orNull(timestamptz),
-    now: timestamptz,
-  },
-  observe_server: { walEnd: bigint, trustedAt: orNull(timestamptz), now: timestamptz },
-  read_deployment_id: { id: text },
-  adopt_database: { id: text },
+export const sql = new Statements(new URL("./deployment.sql", import.meta.url));
+
+/** The id of the deployment that this database belongs to. */
+export const readDeploymentId = sql.requiredValue("read_deployment_id", { id: text })<[]>;
+/** Makes the connected database a deployment of its own and returns the new id. Every process that uses it must be restarted. */
+export const adoptDatabase = sql.requiredValue("adopt_database", { id: text })<[]>;
+const identifyDatabase = sql.requiredRow("identify_database", {
+  deploymentId: text,
+  readOnly: boolean,
+  isCopy: boolean,
+  database: text,
+  timeline: text,
+  started: text,
+  walEnd: bigint,
+  trustedAt: orNull(timestamptz),
+  now: timestamptz,
+});
+const observeServer = sql.requiredRow("observe_server", {
+  walEnd: bigint,
+  trustedAt: orNull(timestamptz),
+  now: timestamptz,
 });
 
 /** Pause between attempts to reach the database for the first time. Milliseconds. */
@@ -110,7 +116,7 @@ export class Deployment implements DeploymentIdentity {
       await sleep(OBSERVE_EVERY_MS, undefined, { ref: false });
       const known = this.#identity;
       const askedAtMs = this.clock.monotonicMs();
-      const seen = await readRequiredRow(db, sql.observe_server, []).catch(() => null);
+      const seen = await observeServer(db).catch(() => null);
       if (seen === null || known === null || known.origin !== this.#identity?.origin) continue;
       this.#identity.walEnd = Math.max(this.#identity.walEnd, seen.walEnd);
       const { aheadMs } = this.clock;
@@ -130,7 +136,7 @@ export class Deployment implements DeploymentIdentity {
     // Connections are admitted at once, and their answers overtake each other: only what was known before counts for the position.
     const before = this.#identity;
     const askedAtMs = this.clock.monotonicMs();
-    const found = await readRequiredRow(client, sql.identify_database, []).catch(rejectAsOutdated);
+    const found = await identifyDatabase(client).catch(rejectAsOutdated);
     if (found.readOnly) {
       throw new UnusableDatabase(
         "unavailable",
@@ -174,14 +180,4 @@ export class Deployment implements DeploymentIdentity {
     for (const client of this.#connections.keys()) (client as pg.Client).connection.stream.destroy();
     this.#connections.clear();
   }
-}
-
-/** The id of the deployment that this database belongs to. */
-export async function readDeploymentId(db: Queryable): Promise<string> {
-  return (await readRequiredRow(db, sql.read_deployment_id, [])).id;
-}
-
-/** Makes the connected database a deployment of its own and returns the new id. Every process that uses it must be restarted. */
-export async function adoptDatabase(db: Queryable): Promise<string> {
-  return (await readRequiredRow(db, sql.adopt_database, [])).id;
 }

@@ -35,9 +35,9 @@ SELECT e.voucher_id AS "voucherId" FROM voucher_events AS e
  ORDER BY e.occurred_at LIMIT $2::int;
 
 -- name: find_oldest_pending_age
--- Age of the oldest Pending event in milliseconds. No row when there is none.
-SELECT (extract(epoch FROM clock_timestamp() - e.occurred_at) * 1000)::bigint AS "ageMs"
-  FROM voucher_events AS e WHERE e.seal_status = 'Pending' ORDER BY e.occurred_at LIMIT 1;
+-- Age of the oldest Pending event in milliseconds; 0 when there is none.
+SELECT coalesce((SELECT (extract(epoch FROM clock_timestamp() - e.occurred_at) * 1000)::bigint
+                   FROM voucher_events AS e WHERE e.seal_status = 'Pending' ORDER BY e.occurred_at LIMIT 1), 0) AS "ageMs";
 
 -- name: seal_events
 -- Seals Pending events of locked vouchers. Raises VS001 when one is already sealed.

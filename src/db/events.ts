@@ -1,15 +1,7 @@
 import type { EventContent, EventType, Seal, StoredEvent } from "../domain/chain.ts";
 import { bigint, boolean, bytea, integer, json, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
-import {
-  columnsOf,
-  loadStatements,
-  type PreparedStatements,
-  prepare,
-  readRequiredRow,
-  readRow,
-  readRows,
-} from "./statements.ts";
+import { columnsOf, type PreparedStatements, Statements } from "./statements.ts";
 
 const STORED_EVENT = {
   voucherId: text,
@@ -24,6 +16,7 @@ const STORED_EVENT = {
   payload: orNull(text),
 };
 
+/** The hash and the leaf of a sealed event. */
 const LOGGED_HASH = {
   voucherId: text,
   sequence: integer,
@@ -34,43 +27,56 @@ const LOGGED_HASH = {
   /** The hash in the event's slot of a waiting batch. Null unless the batch waits; empty if the slot is past the batch's end. */
   waitingHash: orNull(bytea),
 };
+export type LoggedHash = Row<typeof LOGGED_HASH>;
 
-/** A sealed event that belongs to no batch of leaves yet. */
-const UNLOGGED_EVENT = {
+/** A sealed event that belongs to no batch of leaves yet. The hash is in hex. */
+const UNLOGGED_EVENT = { voucherId: text, sequence: integer, recordHash: text };
+export type UnloggedEvent = Row<typeof UNLOGGED_EVENT>;
+
+/** An event and its leaf in the log. */
+const LOGGED_EVENT = { payload: orNull(text), recordHash: orNull(bytea), logIndex: orNull(bigint) };
+export type LoggedEvent = Row<typeof LOGGED_EVENT>;
+
+export const sql = new Statements(new URL("./events.sql", import.meta.url));
+
+export const selectPendingEvents = sql.rows("select_pending_events", {
   voucherId: text,
   sequence: integer,
-  /** In hex. */
-  recordHash: text,
-};
-
-const LOGGED_EVENT = { payload: orNull(text), recordHash: orNull(bytea), logIndex: orNull(bigint) };
-
-export const sql = loadStatements(new URL("./events.sql", import.meta.url), {
-  insert_sealed_events: {},
-  insert_pending_events: {},
-  select_pending_events: {
-    voucherId: text,
-    sequence: integer,
-    eventType: textOf<EventType>(),
-    occurredAt: timestamptz,
-    actorConnectedId: orNull(text),
-    actorIsEmployee: orNull(boolean),
-    data: json<EventContent["data"]>(),
-  },
-  select_overdue_seals: { voucherId: text },
-  find_oldest_pending_age: { ageMs: bigint },
-  seal_events: {},
-  select_events_page: { ...STORED_EVENT, logIndex: orNull(bigint) },
-  find_logged_event: LOGGED_EVENT,
-  find_logged_redemption: LOGGED_EVENT,
-  select_events_of_range: STORED_EVENT,
-  select_logged_in_order: LOGGED_HASH,
-  select_unlogged_events: UNLOGGED_EVENT,
-  write_log_slots: {},
-  next_log_batch: { id: bigint },
-  insert_log_batch: {},
-  select_canon_preserved_since: { canonPreservedSince: timestamptz },
-});
+  eventType: textOf<EventType>(),
+  occurredAt: timestamptz,
+  actorConnectedId: orNull(text),
+  actorIsEmployee: orNull(boolean),
+  data: json<EventContent["data"]>(),
+})<[voucherIds: readonly string[]]>;
+/** Milliseconds; 0 when there is none. */
+export const findOldestPendingAge = sql.requiredValue("find_oldest_pending_age", { ageMs: bigint })<[]>;
+export const findLoggedEvent = sql.row("find_logged_event", LOGGED_EVENT)<[voucherId: string, sequence: number]>;
+export const findLoggedRedemption = sql.row("find_logged_redemption", LOGGED_EVENT)<
+  [organizationId: string, externalRef: string]
+>;
+export const selectEventsPage = sql.rows("select_events_page", { ...STORED_EVENT, logIndex: orNull(bigint) })<
+  [voucherId: string, after: number, limit: number]
+>;
+export const selectEventsOfRange = sql.rows("select_events_of_range", STORED_EVENT)<[afterId: string, lastId: string]>;
+export const selectCanonPreservedSince = sql.requiredValue("select_canon_preserved_since", {
+  canonPreservedSince: timestamptz,
+})<[]>;
+const selectOverdueEvents = sql.values("select_overdue_seals", { voucherId: text });
+const selectUnlogged = sql.rows("select_unlogged_events", UNLOGGED_EVENT);
+const selectLoggedInOrder = sql.prepare("select_logged_in_order", LOGGED_HASH);
+const nextLogBatch = sql.requiredValue("next_log_batch", { id: bigint });
+const insertLogBatch = sql.prepare("insert_log_batch");
+const insertSealed = sql.prepare("insert_sealed_events");
+const insertPending = sql.prepare("insert_pending_events");
+const sealEvents = sql.prepareAll(
+  "seal_events",
+  "voucherId",
+  "sequence",
+  "previousHash",
+  "recordHash",
+  "payload",
+  "logSlot",
+);
 
 /** An event together with its seal, and its slot in the log. */
 export interface SealedEvent {
@@ -79,89 +85,38 @@ export interface SealedEvent {
   logSlot: number;
 }
 
+function contentColumns(events: readonly EventContent[]) {
+  return columnsOf(events, "voucherId", "sequence", "eventType", "occurredAt", "actorConnectedId", "actorIsEmployee");
+}
+
 /** Statements that append sealed events to the chains of locked vouchers. */
 export function insertSealedEvents(sealed: readonly SealedEvent[]): PreparedStatements {
   if (sealed.length === 0) return [];
-  const events = sealed.map(({ event }) => event);
-  const seals = sealed.map(({ seal }) => seal);
+  const seals = sealed.map(({ seal, logSlot }) => ({ ...seal, logSlot }));
   return [
-    prepare(sql.insert_sealed_events, [
-      ...columnsOf(events, "voucherId", "sequence", "eventType", "occurredAt", "actorConnectedId", "actorIsEmployee"),
-      ...columnsOf(seals, "previousHash", "recordHash", "payload"),
-      sealed.map(({ logSlot }) => logSlot),
-    ]),
+    insertSealed(
+      ...contentColumns(sealed.map(({ event }) => event)),
+      ...columnsOf(seals, "previousHash", "recordHash", "payload", "logSlot"),
+    ),
   ];
 }
 
 /** Statements that append Pending events to the chains of locked vouchers. */
 export function insertPendingEvents(events: readonly EventContent[]): PreparedStatements {
   if (events.length === 0) return [];
-  return [
-    prepare(sql.insert_pending_events, [
-      ...columnsOf(events, "voucherId", "sequence", "eventType", "occurredAt", "actorConnectedId", "actorIsEmployee"),
-      events.map((event) => JSON.stringify(event.data)),
-    ]),
-  ];
-}
-
-/** The Pending events of locked vouchers, in order of voucher and sequence. */
-export function selectPendingEvents(tx: Transaction, voucherIds: readonly string[]): Promise<EventContent[]> {
-  return readRows(tx, sql.select_pending_events, [voucherIds]);
+  const data = events.map((event) => JSON.stringify(event.data));
+  return [insertPending(...contentColumns(events), data)];
 }
 
 /** Vouchers with an event that has been Pending for longer than `ageMs`. Reads at most `limit` events, oldest first. */
 export async function selectOverdueSeals(db: Queryable, ageMs: number, limit: number): Promise<string[]> {
-  const rows = await readRows(db, sql.select_overdue_seals, [ageMs, limit]);
-  return [...new Set(rows.map((row) => row.voucherId))];
-}
-
-/** Age of the oldest Pending event, in milliseconds; 0 when there is none. */
-export async function findOldestPendingAge(db: Queryable): Promise<number> {
-  return (await readRow(db, sql.find_oldest_pending_age, []))?.ageMs ?? 0;
+  return [...new Set(await selectOverdueEvents(db, ageMs, limit))];
 }
 
 /** Statements that seal Pending events of locked vouchers. */
 export function writeSeals(sealed: readonly SealedEvent[]): PreparedStatements {
-  if (sealed.length === 0) return [];
-  const rows = sealed.map(({ event, seal, logSlot }) => ({ ...event, ...seal, logSlot }));
-  const columns = columnsOf(rows, "voucherId", "sequence", "previousHash", "recordHash", "payload", "logSlot");
-  return [prepare(sql.seal_events, columns)];
+  return sealEvents(sealed.map(({ event, seal, logSlot }) => ({ ...event, ...seal, logSlot })));
 }
-
-/** An event and its leaf in the log. */
-export type LoggedEvent = Row<typeof LOGGED_EVENT>;
-
-/** One event of a voucher, or null. */
-export function findLoggedEvent(db: Queryable, voucherId: string, sequence: number): Promise<LoggedEvent | null> {
-  return readRow(db, sql.find_logged_event, [voucherId, sequence]);
-}
-
-/** The event of an organization's redemption under a reference, or null. */
-export function findLoggedRedemption(
-  db: Queryable,
-  organizationId: string,
-  externalRef: string,
-): Promise<LoggedEvent | null> {
-  return readRow(db, sql.find_logged_redemption, [organizationId, externalRef]);
-}
-
-/** At most `limit` events of one voucher with a sequence greater than `after`, in order. */
-export function selectEventsPage(
-  db: Queryable,
-  voucherId: string,
-  after: number,
-  limit: number,
-): Promise<(StoredEvent & { logIndex: number | null })[]> {
-  return readRows(db, sql.select_events_page, [voucherId, after, limit]);
-}
-
-/** All events of the vouchers with ids after `afterId` and up to `lastId`, in chain order. */
-export function selectEventsOfRange(db: Queryable, afterId: string, lastId: string): Promise<StoredEvent[]> {
-  return readRows(db, sql.select_events_of_range, [afterId, lastId]);
-}
-
-/** The hash and the leaf of a sealed event. */
-export type LoggedHash = Row<typeof LOGGED_HASH>;
 
 /** Rows that one FETCH reads from a cursor: a few megabytes. */
 const FETCH_ROWS = 10_000;
@@ -170,7 +125,7 @@ const FETCH_ROWS = 10_000;
 export async function* readLoggedInOrder(tx: Queryable): AsyncGenerator<LoggedHash[]> {
   // With less memory, the server's sort writes and merges many small files.
   await tx.query("SET LOCAL work_mem = '64MB'");
-  await tx.query(`DECLARE logged_in_order NO SCROLL CURSOR FOR ${sql.select_logged_in_order.text}`);
+  await tx.query(`DECLARE logged_in_order NO SCROLL CURSOR FOR ${selectLoggedInOrder().text}`);
   for (let rows = FETCH_ROWS; rows === FETCH_ROWS; ) {
     const page = await tx.query<LoggedHash>(`FETCH ${FETCH_ROWS} FROM logged_in_order`);
     rows = page.rows.length;
@@ -179,25 +134,19 @@ export async function* readLoggedInOrder(tx: Queryable): AsyncGenerator<LoggedHa
   await tx.query("CLOSE logged_in_order");
 }
 
-export type UnloggedEvent = Row<typeof UNLOGGED_EVENT>;
-
 /** Sealed events that belong to no batch of leaves, after this voucher and sequence: at most as many as a batch has leaves. */
 export function selectUnloggedEvents(
   tx: Transaction,
   { voucherId, sequence }: Pick<UnloggedEvent, "voucherId" | "sequence">,
 ): Promise<UnloggedEvent[]> {
-  return readRows(tx, sql.select_unlogged_events, [voucherId, sequence, BATCH_LEAVES_MAX]);
+  return selectUnlogged(tx, voucherId, sequence, BATCH_LEAVES_MAX);
 }
 
 /** Statements that give sealed events their slots in a batch of leaves. */
-export function writeLogSlots(events: readonly UnloggedEvent[], slots: readonly number[]): PreparedStatements {
-  return [prepare(sql.write_log_slots, [...columnsOf(events, "voucherId", "sequence"), slots])];
-}
-
-/** The time since which this deployment stores the exact event payloads. */
-export async function selectCanonPreservedSince(db: Queryable): Promise<Date> {
-  return (await readRequiredRow(db, sql.select_canon_preserved_since, [])).canonPreservedSince;
-}
+export const writeLogSlots = sql.prepareAll("write_log_slots", "voucherId", "sequence")<
+  UnloggedEvent,
+  [slots: readonly number[]]
+>;
 
 /** Most leaves of a batch: the lowest twelve bits of a slot are the leaf's position in its batch. */
 const BATCH_LEAVES_MAX = 4_096;
@@ -211,7 +160,7 @@ export interface LeafBatch {
 
 /** Opens the batch of a transaction. Must be sent after the statement that locks its vouchers. */
 export async function openLeafBatch(tx: Transaction): Promise<LeafBatch> {
-  return { id: (await readRequiredRow(tx, sql.next_log_batch, [])).id, hashes: [] };
+  return { id: await nextLogBatch(tx), hashes: [] };
 }
 
 /** Adds an event to a batch. Returns its slot: the batch and the leaf's position in it, as one number. */
@@ -223,5 +172,5 @@ export function addLeaf({ id, hashes }: LeafBatch, recordHash: string): number {
 /** Statements that add a batch of leaves to the log. */
 export function appendLeaves({ id, hashes }: LeafBatch): PreparedStatements {
   if (hashes.length === 0) return [];
-  return [prepare(sql.insert_log_batch, [id, hashes.length, Buffer.from(hashes.join(""), "hex")])];
+  return [insertLogBatch(id, hashes.length, Buffer.from(hashes.join(""), "hex"))];
 }

@@ -1,9 +1,9 @@
 import type { TreeHead } from "../../packages/tlog/src/checkpoint.ts";
 import { bigint, type Row, text, timestamptz } from "./columns.ts";
-import { type LogTree, TREE } from "./log-tree.ts";
-import type { Queryable, Transaction } from "./pool.ts";
-import { loadStatements, type PreparedStatements, prepare, readRow, readRows } from "./statements.ts";
+import { TREE } from "./log-tree.ts";
+import { type PreparedStatements, Statements } from "./statements.ts";
 
+/** A retired log. The next log begins with its `size` leaves, followed by the SHA-256 of `lastNote` as a leaf. */
 const RETIREMENT = {
   origin: text,
   nextOrigin: text,
@@ -14,28 +14,16 @@ const RETIREMENT = {
   reason: text,
   retiredAt: timestamptz,
 };
-
-export const sql = loadStatements(new URL("./log-retirements.sql", import.meta.url), {
-  select_log_retirements: RETIREMENT,
-  lock_log_to_retire: TREE,
-  insert_log_retirement: {},
-  rename_log_tree: {},
-  delete_published_of_retired: {},
-  delete_witness_sizes: {},
-});
-
-/** A retired log. The next log begins with its `size` leaves, followed by the SHA-256 of `lastNote` as a leaf. */
 export type LogRetirement = Row<typeof RETIREMENT>;
 
-/** The logs that were retired, the oldest first. */
-export function selectLogRetirements(db: Queryable): Promise<LogRetirement[]> {
-  return readRows(db, sql.select_log_retirements, []);
-}
+export const sql = new Statements(new URL("./log-retirements.sql", import.meta.url));
 
-/** Locks the tree against every other use; null when it is in use, or when there is no log. */
-export function lockLogToRetire(tx: Transaction): Promise<LogTree | null> {
-  return readRow(tx, sql.lock_log_to_retire, []);
-}
+export const selectLogRetirements = sql.rows("select_log_retirements", RETIREMENT)<[]>;
+export const lockLogToRetire = sql.row("lock_log_to_retire", TREE)<[]>;
+const insertLogRetirement = sql.prepare("insert_log_retirement");
+const renameLogTree = sql.prepare("rename_log_tree");
+const deletePublishedOfRetired = sql.prepare("delete_published_of_retired");
+const deleteWitnessSizes = sql.prepare("delete_witness_sizes");
 
 /** Statements that record the end of the locked log and give its tree, unchanged, to the next log. */
 export function writeRetirement(
@@ -44,9 +32,9 @@ export function writeRetirement(
 ): PreparedStatements {
   const { origin, nextOrigin, lastNote, servedNote, policy, reason } = retirement;
   return [
-    prepare(sql.insert_log_retirement, [origin, nextOrigin, size, root, lastNote, servedNote, policy, reason]),
-    prepare(sql.rename_log_tree, [origin, nextOrigin]),
-    prepare(sql.delete_published_of_retired, []),
-    prepare(sql.delete_witness_sizes, []),
+    insertLogRetirement(origin, nextOrigin, size, root, lastNote, servedNote, policy, reason),
+    renameLogTree(origin, nextOrigin),
+    deletePublishedOfRetired(),
+    deleteWitnessSizes(),
   ];
 }

@@ -2,16 +2,7 @@ import type pg from "pg";
 import type { Confirmation } from "../domain/redeem.ts";
 import { bigint, boolean, integer, numeric, orNull, outerJoined, type Row, text, timestamptz } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
-import {
-  columnsOf,
-  execute,
-  loadStatements,
-  type PreparedStatements,
-  prepare,
-  readRequiredRow,
-  readRow,
-  readRows,
-} from "./statements.ts";
+import { columnsOf, type PreparedStatements, Statements } from "./statements.ts";
 
 /** A redemption as responses to partners show it. */
 const RESULT = {
@@ -27,28 +18,13 @@ const RESULT = {
 
 /** Also has the id of the queue job that redeemed the voucher. */
 const REDEMPTION = { ...RESULT, attemptId: text };
+export type Redemption = Row<typeof REDEMPTION>;
 
 /** Also has the voucher's normalized code, to compare with that of a request. */
 const CODED_REDEMPTION = { ...REDEMPTION, codeKey: text };
 
-const LISTED_REDEMPTION = {
-  ...RESULT,
-  externalRef: text,
-  ticket: orNull(text),
-  keyId: text,
-  keyLabel: orNull(text),
-};
-
-/** A voucher's redemption as operators see it. */
-const REDEMPTION_OF_VOUCHER = {
-  externalRef: text,
-  redeemCode: text,
-  redeemedAt: timestamptz,
-  keyId: text,
-  keyLabel: orNull(text),
-  ticket: orNull(text),
-  attemptId: text,
-};
+const LISTED_REDEMPTION = { ...RESULT, externalRef: text, ticket: orNull(text), keyId: text, keyLabel: orNull(text) };
+export type ListedRedemption = Row<typeof LISTED_REDEMPTION>;
 
 const LAST_REDEMPTION = {
   voucherId: text,
@@ -57,7 +33,9 @@ const LAST_REDEMPTION = {
   productName: text,
   priceUsd: numeric,
 };
+export type LastRedemption = Row<typeof LAST_REDEMPTION>;
 
+/** How many redemptions of a day (`YYYY-MM-DD`, UTC), a product and a key there are, and their value in cents. */
 const REDEMPTION_SUM = {
   day: text,
   productId: text,
@@ -67,32 +45,47 @@ const REDEMPTION_SUM = {
   redemptions: bigint,
   cents: bigint,
 };
+export type RedemptionSum = Row<typeof REDEMPTION_SUM>;
 
-const CLOSED = { closedUntil: timestamptz, trustedAt: orNull(timestamptz) };
+export const sql = new Statements(new URL("./redemptions.sql", import.meta.url));
 
-export const sql = loadStatements(new URL("./redemptions.sql", import.meta.url), {
-  read_redemptions: { n: integer, now: timestamptz, redemption: outerJoined(CODED_REDEMPTION) },
-  close_redemptions: {},
-  trust_clock: {},
-  find_closed_until: CLOSED,
-  find_complete_until: { completeUntil: timestamptz },
-  select_redemptions: LISTED_REDEMPTION,
-  insert_redemptions: {},
-  select_last_redemptions: LAST_REDEMPTION,
-  sum_redemptions: REDEMPTION_SUM,
-  find_redemption_of_voucher: REDEMPTION_OF_VOUCHER,
-  lock_references: { n: integer },
-  find_references: {
-    n: integer,
-    isEnded: boolean,
-    confirmation: outerJoined({ attemptId: text, redeemCode: text, redeemedAt: timestamptz }),
-  },
-  keep_generation: {},
-  lock_references_to_end: { n: integer },
-  end_references: {},
-  begin_generation: {},
-  delete_old_ends: {},
+export const findCompleteUntil = sql.requiredValue("find_complete_until", { completeUntil: timestamptz })<[]>;
+export const findClosedUntil = sql.requiredRow("find_closed_until", {
+  closedUntil: timestamptz,
+  trustedAt: orNull(timestamptz),
+})<[]>;
+export const trustClock = sql.execute("trust_clock")<[]>;
+export const findRedemptionOfVoucher = sql.row("find_redemption_of_voucher", {
+  externalRef: text,
+  redeemCode: text,
+  redeemedAt: timestamptz,
+  keyId: text,
+  keyLabel: orNull(text),
+  ticket: orNull(text),
+  attemptId: text,
+})<[voucherId: string]>;
+export const sumRedemptions = sql.rows("sum_redemptions", REDEMPTION_SUM)<
+  [organizationId: string, from: Date, to: Date]
+>;
+const selectByReference = sql.rows("read_redemptions", {
+  n: integer,
+  now: timestamptz,
+  redemption: outerJoined(CODED_REDEMPTION),
 });
+const moveClosedUntil = sql.execute("close_redemptions");
+const selectPage = sql.rows("select_redemptions", LISTED_REDEMPTION);
+const selectLastPage = sql.rows("select_last_redemptions", LAST_REDEMPTION);
+const insertRows = sql.prepare("insert_redemptions");
+const tryLockShared = sql.values("lock_references", { n: integer });
+const findReferences = sql.rows("find_references", {
+  n: integer,
+  isEnded: boolean,
+  confirmation: outerJoined({ attemptId: text, redeemCode: text, redeemedAt: timestamptz }),
+});
+const keepGeneration = sql.execute("keep_generation");
+const tryLockToEnd = sql.values("lock_references_to_end", { n: integer });
+const beginGeneration = sql.execute("begin_generation");
+const deleteEnds = sql.execute("delete_old_ends");
 
 /** A partner's order reference within its organization. */
 export interface ExternalRef {
@@ -105,51 +98,29 @@ export function refKey(ref: ExternalRef): string {
   return `${ref.organizationId}\0${ref.externalRef}`;
 }
 
-/** Everything that the redeem response says about a redemption. */
-export type Redemption = Row<typeof REDEMPTION>;
-
-/** The redemption of one reference, or null, and the time of the read. */
+/** The redemption of one reference, or null, and the time of the read by the database's clock. */
 export interface ReadRedemption {
-  /** The database's clock. */
   now: Date;
   redemption: Row<typeof CODED_REDEMPTION> | null;
 }
 
 /** Reads the redemptions of many references in one statement; results are in the order of `refs`. */
 export async function readRedemptions(db: Queryable, refs: readonly ExternalRef[]): Promise<ReadRedemption[]> {
-  const rows = await readRows(db, sql.read_redemptions, columnsOf(refs, "organizationId", "externalRef"));
   const results: ReadRedemption[] = new Array(refs.length);
-  for (const { n, now, redemption } of rows) results[n] = { now, redemption };
+  for (const { n, ...read } of await selectByReference(db, ...columnsOf(refs, "organizationId", "externalRef")))
+    results[n] = read;
   return results;
 }
 
 /**
- * Refuses further redemptions with a time more than two seconds ago, and at most until `latest`. Returns the time before which the redemptions are complete: later
- * statements see all of them, and none is ever added. Each of the two statements is a transaction of its own, because the second must see the
- * first one committed.
+ * Refuses further redemptions with a time more than two seconds ago, and at most until `latest`. Returns the time before which the
+ * redemptions are complete: later statements see all of them, and none is ever added. Each of the two statements is a transaction of its
+ * own, because the second must see the first one committed.
  */
 export async function closeRedemptions(pool: pg.Pool, latest: Date): Promise<Date> {
-  await execute(pool, sql.close_redemptions, [latest]);
+  await moveClosedUntil(pool, latest);
   return findCompleteUntil(pool);
 }
-
-/** The time before which redemptions are complete, without moving it. */
-export async function findCompleteUntil(db: Queryable): Promise<Date> {
-  return (await readRequiredRow(db, sql.find_complete_until, [])).completeUntil;
-}
-
-/** The time before which the database refuses redemptions, and when an operator last said that its clock is right. */
-export function findClosedUntil(db: Queryable): Promise<Row<typeof CLOSED>> {
-  return readRequiredRow(db, sql.find_closed_until, []);
-}
-
-/** Says that the database's clock is right: redemptions are refused until two seconds ago, and no longer until a time that has not come yet. */
-export async function trustClock(db: Queryable): Promise<void> {
-  await execute(db, sql.trust_clock, []);
-}
-
-/** A redemption as the list of an organization shows it. */
-export type ListedRedemption = Row<typeof LISTED_REDEMPTION>;
 
 /** A redemption's position in the list of an organization. With an empty id, it is before all redemptions of that time. */
 interface ListPosition {
@@ -165,7 +136,7 @@ export function selectRedemptions(
   before: Date,
   limit: number,
 ): Promise<ListedRedemption[]> {
-  return readRows(db, sql.select_redemptions, [organizationId, after.redeemedAt, after.voucherId, before, limit]);
+  return selectPage(db, organizationId, after.redeemedAt, after.voucherId, before, limit);
 }
 
 export interface NewRedemption extends ExternalRef {
@@ -179,33 +150,9 @@ export interface NewRedemption extends ExternalRef {
 /** Statements that insert redemptions. They raise when another transaction has confirmed one of the references or closed the time. */
 export function insertRedemptions(redemptions: readonly NewRedemption[], redeemedAt: Date): PreparedStatements {
   if (redemptions.length === 0) return [];
-  return [
-    prepare(sql.insert_redemptions, [
-      redeemedAt,
-      ...columnsOf(
-        redemptions,
-        "voucherId",
-        "organizationId",
-        "keyId",
-        "attemptId",
-        "ticket",
-        "redeemCode",
-        "externalRef",
-      ),
-    ]),
-  ];
+  const columns = ["voucherId", "organizationId", "keyId", "attemptId", "ticket", "redeemCode", "externalRef"] as const;
+  return [insertRows(redeemedAt, ...columnsOf(redemptions, ...columns))];
 }
-
-/** A voucher's redemption, or null. */
-export function findRedemptionOfVoucher(
-  db: Queryable,
-  voucherId: string,
-): Promise<Row<typeof REDEMPTION_OF_VOUCHER> | null> {
-  return readRow(db, sql.find_redemption_of_voucher, [voucherId]);
-}
-
-/** A redemption in the list that operators see for an organization. */
-export type LastRedemption = Row<typeof LAST_REDEMPTION>;
 
 /** For operators: at most `limit` redemptions of an organization, newest first; if `before` is given, only older ones than it. */
 export function selectLastRedemptions(
@@ -214,16 +161,7 @@ export function selectLastRedemptions(
   before: ListPosition | null,
   limit: number,
 ): Promise<LastRedemption[]> {
-  const values = [organizationId, before?.redeemedAt ?? null, before?.voucherId ?? "", limit];
-  return readRows(db, sql.select_last_redemptions, values);
-}
-
-/** How many redemptions of a day (`YYYY-MM-DD`, UTC), a product and a key there are, and their value in cents. */
-export type RedemptionSum = Row<typeof REDEMPTION_SUM>;
-
-/** The sums of an organization's redemptions at or after `from` and before `to`, in order of days. */
-export function sumRedemptions(db: Queryable, organizationId: string, from: Date, to: Date): Promise<RedemptionSum[]> {
-  return readRows(db, sql.sum_redemptions, [organizationId, from, to]);
+  return selectLastPage(db, organizationId, before?.redeemedAt ?? null, before?.voucherId ?? "", limit);
 }
 
 /** What the first read of an attempt has seen of the ends of its reference. */
@@ -242,10 +180,10 @@ export async function lockReferences(
   attempts: readonly SeenReference[],
 ): Promise<{ n: number; isEnded: boolean; confirmation: Confirmation | null }[]> {
   const [held, known] = await Promise.all([
-    readRows(tx, sql.lock_references, columnsOf(attempts, "organizationId", "externalRef")),
-    readRows(tx, sql.find_references, columnsOf(attempts, "organizationId", "externalRef", "seenEnd", "generation")),
+    tryLockShared(tx, ...columnsOf(attempts, "organizationId", "externalRef")),
+    findReferences(tx, ...columnsOf(attempts, "organizationId", "externalRef", "seenEnd", "generation")),
   ]);
-  return [...known, ...held.map(({ n }) => ({ n, isEnded: true, confirmation: null }))];
+  return [...known, ...held.map((n) => ({ n, isEnded: true, confirmation: null }))];
 }
 
 /**
@@ -254,19 +192,17 @@ export async function lockReferences(
  */
 export async function lockReferencesToEnd(tx: Transaction, refs: readonly ExternalRef[]): Promise<Set<number>> {
   const [held] = await Promise.all([
-    readRows(tx, sql.lock_references_to_end, columnsOf(refs, "organizationId", "externalRef")),
-    execute(tx, sql.keep_generation, []),
+    tryLockToEnd(tx, ...columnsOf(refs, "organizationId", "externalRef")),
+    keepGeneration(tx),
   ]);
-  return new Set(held.map(({ n }) => n));
+  return new Set(held);
 }
 
 /** Statements that end the attempts of references that {@link lockReferencesToEnd} has locked and that no later statement found redeemed. */
-export function endReferences(refs: readonly ExternalRef[]): PreparedStatements {
-  return refs.length === 0 ? [] : [prepare(sql.end_references, columnsOf(refs, "organizationId", "externalRef"))];
-}
+export const endReferences = sql.prepareAll("end_references", "organizationId", "externalRef")<ExternalRef>;
 
 /** Begins a generation of ends if the present one is an hour old, and deletes at most `limit` ends that no attempt needs; returns how many. */
 export async function deleteOldEnds(pool: pg.Pool, limit: number): Promise<number> {
-  await execute(pool, sql.begin_generation, []);
-  return execute(pool, sql.delete_old_ends, [limit]);
+  await beginGeneration(pool);
+  return deleteEnds(pool, limit);
 }

@@ -1,31 +1,16 @@
 import type { Reservation } from "../domain/reservation.ts";
-import { bigint, integer, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
+import { bigint, integer, orNull, text, textOf, timestamptz } from "./columns.ts";
 import { announceExpiredReservations } from "./outbox.ts";
 import type { Queryable } from "./pool.ts";
-import {
-  columnsOf,
-  loadStatements,
-  type PreparedStatements,
-  prepare,
-  readRequiredRow,
-  readRows,
-} from "./statements.ts";
-
-/** A live reservation. Durations are milliseconds by the database's clock. */
-const LIVE_RESERVATION = {
-  ticket: text,
-  voucherId: text,
-  keyId: text,
-  expiresAt: timestamptz,
-  ageMs: bigint,
-  leftMs: bigint,
-};
+import { type PreparedStatements, Statements } from "./statements.ts";
 
 /** The state of a reservation's row. All but Live are final. */
 type ReservationState = "Live" | "Consumed" | "Released" | "Expired";
 
-/** A reservation in any state, as operators see it. */
-const RESERVATION_RECORD = {
+export const sql = new Statements(new URL("./reservations.sql", import.meta.url));
+
+export const countLiveReservations = sql.requiredValue("count_live_reservations", { live: integer })<[max: number]>;
+export const selectReservationsOfVoucher = sql.rows("select_reservations_of_voucher", {
   ticket: text,
   state: textOf<ReservationState>(),
   keyId: text,
@@ -34,22 +19,39 @@ const RESERVATION_RECORD = {
   expiresAt: timestamptz,
   endedAt: orNull(timestamptz),
   endReason: orNull(text),
-};
-
-export const sql = loadStatements(new URL("./reservations.sql", import.meta.url), {
-  open_reservations: {},
-  end_reservations: {},
-  select_overdue_reservations: { ticket: text, voucherId: text, expiresAt: timestamptz },
-  select_live_reservations: LIVE_RESERVATION,
-  select_live_tickets: { ticket: text },
-  count_live_reservations: { live: integer },
-  select_reservations_of_voucher: RESERVATION_RECORD,
+})<[voucherId: string, limit: number]>;
+const selectOverdue = sql.rows("select_overdue_reservations", {
+  ticket: text,
+  voucherId: text,
+  expiresAt: timestamptz,
 });
+const selectLive = sql.rows("select_live_reservations", {
+  ticket: text,
+  voucherId: text,
+  keyId: text,
+  expiresAt: timestamptz,
+  ageMs: bigint,
+  leftMs: bigint,
+});
+const selectLiveOf = sql.values("select_live_tickets", { ticket: text });
+const endRows = sql.prepareAll("end_reservations", "ticket", "state", "reason");
 
 export interface NewReservation extends Reservation {
   voucherId: string;
   organizationId: string;
 }
+
+/** Statements that open reservations of locked vouchers. */
+export const openReservations = sql.prepareAll(
+  "open_reservations",
+  "ticket",
+  "voucherId",
+  "organizationId",
+  "keyId",
+  "startedAt",
+  "expiresAt",
+  "tokenSecretId",
+)<NewReservation>;
 
 /** The end of a reservation. */
 export interface EndedReservation {
@@ -58,37 +60,11 @@ export interface EndedReservation {
   reason?: string | null;
 }
 
-/** Statements that open reservations of locked vouchers. */
-export function openReservations(reservations: readonly NewReservation[]): PreparedStatements {
-  if (reservations.length === 0) return [];
-  return [
-    prepare(
-      sql.open_reservations,
-      columnsOf(
-        reservations,
-        "ticket",
-        "voucherId",
-        "organizationId",
-        "keyId",
-        "startedAt",
-        "expiresAt",
-        "tokenSecretId",
-      ),
-    ),
-  ];
-}
-
 /** Statements that end Live reservations of locked vouchers, and announce the expired ones. */
 export function endReservations(reservations: readonly EndedReservation[], endedAt: Date): PreparedStatements {
-  if (reservations.length === 0) return [];
-  return [
-    prepare(sql.end_reservations, [
-      ...columnsOf(reservations, "ticket", "state"),
-      reservations.map((reservation) => reservation.reason ?? null),
-      endedAt,
-    ]),
-    ...announceExpiredReservations(reservations.filter(({ state }) => state === "Expired").map(({ ticket }) => ticket)),
-  ];
+  const expired = reservations.filter(({ state }) => state === "Expired").map(({ ticket }) => ticket);
+  const ended = reservations.map(({ ticket, state, reason = null }) => ({ ticket, state, reason }));
+  return [...endRows(ended, endedAt), ...announceExpiredReservations(expired)];
 }
 
 /** A position in the order of `expiresAt` and ticket. */
@@ -101,41 +77,16 @@ export interface ReservationPosition {
 export const FIRST_RESERVATION: ReservationPosition = { expiresAt: new Date(0), ticket: "" };
 
 /** At most `limit` rows after `after` that are past `expiresAt` but still in state Live, in the order of `expiresAt`. */
-export function selectOverdueReservations(
-  db: Queryable,
-  after: ReservationPosition,
-  limit: number,
-): Promise<(ReservationPosition & { voucherId: string })[]> {
-  return readRows(db, sql.select_overdue_reservations, [after.expiresAt, after.ticket, limit]);
+export function selectOverdueReservations(db: Queryable, after: ReservationPosition, limit: number) {
+  return selectOverdue(db, after.expiresAt, after.ticket, limit);
 }
 
-export type LiveReservation = Row<typeof LIVE_RESERVATION>;
-
 /** At most `limit` live reservations after `after`, in the order of `expiresAt`. */
-export function selectLiveReservations(
-  db: Queryable,
-  after: ReservationPosition,
-  limit: number,
-): Promise<LiveReservation[]> {
-  return readRows(db, sql.select_live_reservations, [after.expiresAt, after.ticket, limit]);
+export function selectLiveReservations(db: Queryable, after: ReservationPosition, limit: number) {
+  return selectLive(db, after.expiresAt, after.ticket, limit);
 }
 
 /** Returns those of the tickets whose reservation is live. */
 export async function selectLiveTickets(db: Queryable, tickets: readonly string[]): Promise<Set<string>> {
-  const rows = await readRows(db, sql.select_live_tickets, [tickets]);
-  return new Set(rows.map((row) => row.ticket));
-}
-
-/** How many reservations are live, counted up to `max`. */
-export async function countLiveReservations(db: Queryable, max: number): Promise<number> {
-  return (await readRequiredRow(db, sql.count_live_reservations, [max])).live;
-}
-
-/** The newest `limit` reservations of a voucher, newest first. */
-export function selectReservationsOfVoucher(
-  db: Queryable,
-  voucherId: string,
-  limit: number,
-): Promise<Row<typeof RESERVATION_RECORD>[]> {
-  return readRows(db, sql.select_reservations_of_voucher, [voucherId, limit]);
+  return new Set(await selectLiveOf(db, tickets));
 }

@@ -3,11 +3,11 @@ import pg from "pg";
 import { loadMigrationFiles } from "postgres-migrations";
 import { text } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
-import { loadStatements, readRows } from "./statements.ts";
+import { Statements } from "./statements.ts";
 
-export const sql = loadStatements(new URL("./schema.sql", import.meta.url), {
-  select_applied_migrations: { name: text, hash: text },
-});
+export const sql = new Statements(new URL("./schema.sql", import.meta.url));
+
+const selectAppliedMigrations = sql.rows("select_applied_migrations", { name: text, hash: text });
 
 /** The folder of this release's migrations. */
 export const MIGRATIONS = fileURLToPath(new URL("../../migrations", import.meta.url));
@@ -38,7 +38,7 @@ export async function assertMigrated(db: Queryable): Promise<void> {
     throw error;
   });
   const wanted = await migrations;
-  const rows = await readRows(db, sql.select_applied_migrations, []).catch(rejectAsOutdated);
+  const rows = await selectAppliedMigrations(db).catch(rejectAsOutdated);
   const applied = new Map(rows.map(({ name, hash }) => [name, hash]));
   const missing = wanted.filter(({ name, hash }) => applied.get(name) !== hash).map(({ fileName }) => fileName);
   if (missing.length > 0) throw outdated(new Error(`the database lacks ${missing.join(", ")}`));

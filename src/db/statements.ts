@@ -1,39 +1,12 @@
 import { readFileSync } from "node:fs";
 import type { FieldDef, QueryConfig } from "pg";
-import type { Columns, Row } from "./columns.ts";
+import type { Column, Columns, Row } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
 
 /** A named statement. Postgres prepares it once per connection, under its name. */
 export interface Statement {
   name: string;
   text: string;
-}
-
-/** A statement with the columns of its result; none if its rows are not read. */
-export interface TypedStatement<C extends Columns> extends Statement {
-  columns: C;
-  /** Converts a row of values into a `Row`. Null until the first result, which shows the order of the columns. */
-  rowReader: ((values: readonly unknown[]) => Row<C>) | null;
-}
-
-/**
- * Loads a module's `.sql` file and declares the result columns, which `test/db/statements.test.ts` compares with Postgres.
- * @throws Error unless `columns` names exactly the statements of the file.
- */
-export function loadStatements<const All extends Record<string, Columns>>(
-  file: URL,
-  columns: All,
-): { [Name in keyof All]: TypedStatement<All[Name]> } {
-  const statements = readStatements(file);
-  const found = Object.keys(statements).sort().join(", ");
-  const declared = Object.keys(columns).sort().join(", ");
-  if (found !== declared) throw new Error(`${file.pathname} has the statements ${found}, not ${declared}`);
-  return Object.fromEntries(
-    Object.entries(columns).map(([name, resultColumns]) => [
-      name,
-      { ...statements[name], columns: resultColumns, rowReader: null },
-    ]),
-  ) as { [Name in keyof All]: TypedStatement<All[Name]> };
 }
 
 /** Reads every statement of a `.sql` file, by name. Each statement comes after a line `-- name: <statement>` and comments. */
@@ -91,12 +64,7 @@ export type PreparedStatements = QueryConfig[];
 type Scalar = string | number | boolean | Date | Uint8Array | null;
 
 /** Parameters that `pg` can always send. With another one, only its statement fails, and a COMMIT sent after it still takes effect. */
-export type Values = (Scalar | readonly Scalar[])[];
-
-/** A statement with its parameters, ready for `query`. */
-export function prepare(statement: Statement, values: Values): QueryConfig {
-  return { name: statement.name, text: statement.text, values };
-}
+type Values = (Scalar | readonly Scalar[])[];
 
 /** One array per field, for a statement that writes or reads many rows and joins the arrays again with `unnest`. */
 export function columnsOf<Field extends string>(
@@ -106,40 +74,105 @@ export function columnsOf<Field extends string>(
   return fields.map((field) => rows.map((row) => row[field]));
 }
 
-/** Runs a statement and returns its rows. `pg` returns the values as arrays, because it takes ten times as long to make objects. */
-export async function readRows<C extends Columns>(
-  db: Queryable,
-  statement: TypedStatement<C>,
-  values: Values,
-): Promise<Row<C>[]> {
-  const { rows, fields } = await db.query<unknown[]>({ ...prepare(statement, values), rowMode: "array" });
-  if (rows.length === 0) return [];
-  statement.rowReader ??= makeRowReader(statement.columns, fields);
-  return rows.map(statement.rowReader);
-}
+/** Runs a statement with its parameters. A module names their types: `sql.rows(…)<[id: string, limit: number]>`. */
+type Run<Result> = <Parameters extends Values>(db: Queryable, ...values: Parameters) => Promise<Result>;
 
-/** Runs a statement and returns its first row, or null. */
-export async function readRow<C extends Columns>(
-  db: Queryable,
-  statement: TypedStatement<C>,
-  values: Values,
-): Promise<Row<C> | null> {
-  return (await readRows(db, statement, values))[0] ?? null;
-}
+/** The only column of a result. */
+type OneColumn<T> = Record<string, Column<T>>;
 
-/** Runs a statement that must return a row, and returns the first one. @throws Error when there is none. */
-export async function readRequiredRow<C extends Columns>(
-  db: Queryable,
-  statement: TypedStatement<C>,
-  values: Values,
-): Promise<Row<C>> {
-  const row = await readRow(db, statement, values);
-  if (row === null) throw new Error(`the statement ${statement.name} returned no row`);
-  return row;
-}
+/**
+ * The statements of the `.sql` file of a module, as functions. The file says what each statement does and names its parameters;
+ * `test/db/statements.test.ts` compares the result columns that the module declares with Postgres.
+ */
+export class Statements {
+  readonly #statements: Record<string, Statement>;
+  /** The result columns of each statement that the module uses. */
+  readonly columns: Record<string, Columns> = {};
 
-/** Runs a statement and returns how many rows it wrote or returned. */
-export async function execute(db: Queryable, statement: Statement, values: Values): Promise<number> {
-  const { rowCount } = await db.query(prepare(statement, values));
-  return rowCount ?? 0;
+  constructor(file: URL) {
+    this.#statements = readStatements(file);
+  }
+
+  /** All rows. `pg` returns the values as arrays, because it takes ten times as long to make objects. */
+  rows<C extends Columns>(name: string, columns: C): Run<Row<C>[]> {
+    const statement = this.#declare(name, columns);
+    // The first result shows the order of the columns.
+    let toRow: ((values: readonly unknown[]) => Row<C>) | undefined;
+    return async (db, ...values) => {
+      const { rows, fields } = await db.query<unknown[]>({ ...statement, values, rowMode: "array" });
+      if (rows.length === 0) return [];
+      toRow ??= makeRowReader(columns, fields);
+      return rows.map(toRow);
+    };
+  }
+
+  /** The first row, or null. */
+  row<C extends Columns>(name: string, columns: C): Run<Row<C> | null> {
+    const read = this.rows(name, columns);
+    return async (db, ...values) => (await read(db, ...values))[0] ?? null;
+  }
+
+  /** The first row. @throws Error when there is none. */
+  requiredRow<C extends Columns>(name: string, columns: C): Run<Row<C>> {
+    const read = this.rows(name, columns);
+    return async (db, ...values) => {
+      const [row] = await read(db, ...values);
+      if (row === undefined) throw new Error(`the statement ${name} returned no row`);
+      return row;
+    };
+  }
+
+  /** The values of the only column. */
+  values<T>(name: string, column: OneColumn<T>): Run<T[]> {
+    const read = this.rows(name, column);
+    const [key = ""] = Object.keys(column);
+    return async (db, ...values) => (await read(db, ...values)).map((row) => row[key] as T);
+  }
+
+  /** The first value of the only column, or null. */
+  value<T>(name: string, column: OneColumn<T>): Run<T | null> {
+    const read = this.values(name, column);
+    return async (db, ...values) => (await read(db, ...values))[0] ?? null;
+  }
+
+  /** The first value of the only column. @throws Error when there is no row. */
+  requiredValue<T>(name: string, column: OneColumn<T>): Run<T> {
+    const read = this.requiredRow(name, column);
+    const [key = ""] = Object.keys(column);
+    return async (db, ...values) => (await read(db, ...values))[key] as T;
+  }
+
+  /** How many rows it wrote or returned. */
+  execute(name: string): Run<number> {
+    const prepare = this.prepare(name);
+    return async (db, ...values) => (await db.query(prepare(...values))).rowCount ?? 0;
+  }
+
+  /** Whether it wrote or returned one row. */
+  executeOne(name: string): Run<boolean> {
+    const execute = this.execute(name);
+    return async (db, ...values) => (await execute(db, ...values)) === 1;
+  }
+
+  /** The statement with its parameters, to run later. */
+  prepare(name: string, columns: Columns = {}): <Parameters extends Values>(...values: Parameters) => QueryConfig {
+    const statement = this.#declare(name, columns);
+    return (...values) => ({ ...statement, values });
+  }
+
+  /** The statement with one array per field of the rows and then its other parameters, to run later. None if there are no rows. */
+  prepareAll<Field extends string>(name: string, ...fields: readonly Field[]) {
+    const prepare = this.prepare(name);
+    return <R extends Readonly<Record<Field, Scalar>>, Parameters extends Values = []>(
+      rows: readonly R[],
+      ...values: Parameters
+    ): PreparedStatements => (rows.length === 0 ? [] : [prepare(...columnsOf(rows, ...fields), ...values)]);
+  }
+
+  #declare(name: string, columns: Columns): Statement {
+    const statement = this.#statements[name];
+    if (statement === undefined) throw new Error(`there is no statement ${name}`);
+    this.columns[name] = columns;
+    return statement;
+  }
 }

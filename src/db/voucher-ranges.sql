@@ -64,10 +64,10 @@ SELECT v.id AS "voucherId", v.last_sequence AS "lastSequence", v.sealed_sequence
 -- name: lock_expired_batch
 -- Of the batches with expiries to record, locks the one that expired first. Skips batches that another transaction has locked. Only sweepers
 -- and advance_sandbox lock batches, always before vouchers, so no transaction waits for a batch while it has a voucher locked.
--- $1 batch_id text[] to leave out, $2 batch_id text[] to choose from or null for all
+-- $1 batch_id text[] to choose from or null for all, $2 batch_id text[] to leave out
 SELECT b.id AS "batchId", b.expiry_recorded_to AS "recordedTo", b.voucher_count AS "voucherCount" FROM batches AS b
- WHERE b.expiry_recorded_to < b.voucher_count AND b.valid_until <= (SELECT clock_timestamp()) AND b.id <> ALL ($1::text[])
-   AND ($2::text[] IS NULL OR b.id IN (SELECT unnest($2::text[])))
+ WHERE b.expiry_recorded_to < b.voucher_count AND b.valid_until <= (SELECT clock_timestamp()) AND b.id <> ALL ($2::text[])
+   AND ($1::text[] IS NULL OR b.id IN (SELECT unnest($1::text[])))
  ORDER BY b.valid_until, b.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: lock_unrecorded_expiries
@@ -97,5 +97,5 @@ UPDATE batches AS b
 RETURNING b.expiry_recorded_to AS "recordedTo";
 
 -- name: estimate_voucher_count
--- An estimate of the number of vouchers, from the last ANALYZE; -1 before the first ANALYZE.
-SELECT c.reltuples AS estimate FROM pg_class AS c WHERE c.oid = 'vouchers'::regclass;
+-- An estimate of the number of vouchers, from the last ANALYZE; 0 before the first ANALYZE.
+SELECT greatest(c.reltuples, 0) AS estimate FROM pg_class AS c WHERE c.oid = 'vouchers'::regclass;

@@ -1,14 +1,42 @@
-import type { ChainHead } from "../domain/chain.ts";
 import type { StoredStatus } from "../domain/voucher.ts";
-import { boolean, integer, orNull, type Row, real, text, textOf, timestamptz } from "./columns.ts";
-import type { Queryable, Transaction } from "./pool.ts";
-import { loadStatements, readRequiredRow, readRow, readRows } from "./statements.ts";
+import { boolean, integer, orNull, real, text, textOf, timestamptz } from "./columns.ts";
+import type { Queryable } from "./pool.ts";
+import { Statements } from "./statements.ts";
 import { CHAIN_HEAD } from "./vouchers.ts";
 
-const VOUCHER_OF_BATCH = { id: text, code: text, serial: integer, status: textOf<StoredStatus>() };
+export const sql = new Statements(new URL("./voucher-ranges.sql", import.meta.url));
 
-/** A voucher as operators find it, with its redemption. */
-const FOUND_VOUCHER = {
+export const selectVouchersOfBatch = sql.rows("select_vouchers_of_batch", {
+  id: text,
+  code: text,
+  serial: integer,
+  status: textOf<StoredStatus>(),
+})<[batchId: string, afterSerial: number, limit: number]>;
+export const findVoucherInOrganization = sql.value("find_voucher_in_organization", { id: text })<
+  [organizationId: string, codeKey: string | null]
+>;
+export const findRangeEnd = sql.requiredValue("find_range_end", { lastId: orNull(text) })<
+  [afterId: string, limit: number]
+>;
+export const selectChainHeadsOfRange = sql.rows("select_chain_heads_of_range", { voucherId: text, ...CHAIN_HEAD })<
+  [afterId: string, lastId: string]
+>;
+/** Null when every such batch is locked or there is none. Every expiry up to the serial `recordedTo` is recorded. */
+export const lockExpiredBatch = sql.row("lock_expired_batch", {
+  batchId: text,
+  recordedTo: integer,
+  voucherCount: integer,
+})<[only: readonly string[] | null, except: readonly string[]]>;
+export const lockUnrecordedExpiries = sql.values("lock_unrecorded_expiries", { id: text })<
+  [batchId: string, afterSerial: number, lastSerial: number]
+>;
+export const advanceExpiry = sql.requiredValue("advance_expiry", { recordedTo: integer })<
+  [batchId: string, afterSerial: number, lastSerial: number]
+>;
+export const estimateVoucherCount = sql.requiredValue("estimate_voucher_count", { estimate: real })<[]>;
+const findVouchers = sql.rows("find_vouchers", {
+  now: timestamptz,
+  sandbox: boolean,
   id: text,
   code: text,
   serial: integer,
@@ -22,45 +50,7 @@ const FOUND_VOUCHER = {
   brand: text,
   externalRef: orNull(text),
   redeemCode: orNull(text),
-};
-
-const EXPIRED_BATCH = {
-  batchId: text,
-  /** Serial up to which every expiry is recorded. */
-  recordedTo: integer,
-  voucherCount: integer,
-};
-
-export const sql = loadStatements(new URL("./voucher-ranges.sql", import.meta.url), {
-  select_vouchers_of_batch: VOUCHER_OF_BATCH,
-  find_voucher_in_organization: { id: text },
-  find_vouchers: { now: timestamptz, sandbox: boolean, ...FOUND_VOUCHER },
-  find_range_end: { lastId: orNull(text) },
-  select_chain_heads_of_range: { voucherId: text, ...CHAIN_HEAD },
-  lock_expired_batch: EXPIRED_BATCH,
-  lock_unrecorded_expiries: { id: text },
-  advance_expiry: { recordedTo: integer },
-  estimate_voucher_count: { estimate: real },
 });
-
-/** At most `limit` vouchers of a batch after a serial, in order of serials. */
-export function selectVouchersOfBatch(
-  db: Queryable,
-  batchId: string,
-  afterSerial: number,
-  limit: number,
-): Promise<Row<typeof VOUCHER_OF_BATCH>[]> {
-  return readRows(db, sql.select_vouchers_of_batch, [batchId, afterSerial, limit]);
-}
-
-/** A voucher's id by its normalized code, or null. */
-export async function findVoucherInOrganization(
-  db: Queryable,
-  organizationId: string,
-  codeKey: string | null,
-): Promise<string | null> {
-  return (await readRow(db, sql.find_voucher_in_organization, [organizationId, codeKey]))?.id ?? null;
-}
 
 /** What an operator searches a voucher by. One field is not null, or the two fields `batchId` and `serial`. */
 export interface VoucherCriteria {
@@ -74,77 +64,8 @@ export interface VoucherCriteria {
 }
 
 /** At most `limit` vouchers that meet the criteria, in one organization or (null) in all, with the database's time. For operators only. */
-export function selectVouchersBy(
-  db: Queryable,
-  organizationId: string | null,
-  criteria: VoucherCriteria,
-  limit: number,
-): Promise<Row<typeof sql.find_vouchers.columns>[]> {
-  const { codeKey, ticket, voucherId, externalRef, redeemCode, batchId, serial } = criteria;
-  return readRows(db, sql.find_vouchers, [
-    organizationId,
-    codeKey,
-    ticket,
-    voucherId,
-    externalRef,
-    redeemCode,
-    batchId,
-    serial,
-    limit,
-  ]);
-}
-
-/** The last of the next `limit` vouchers in id order after `afterId`, or null when there is none. */
-export async function findRangeEnd(db: Queryable, afterId: string, limit: number): Promise<string | null> {
-  return (await readRequiredRow(db, sql.find_range_end, [afterId, limit])).lastId;
-}
-
-/** The chain heads of the vouchers with ids after `afterId` and up to `lastId`, in id order. */
-export function selectChainHeadsOfRange(
-  db: Queryable,
-  afterId: string,
-  lastId: string,
-): Promise<(ChainHead & { voucherId: string })[]> {
-  return readRows(db, sql.select_chain_heads_of_range, [afterId, lastId]);
-}
-
-/** A batch past its `validUntil`, locked by this transaction. */
-type ExpiredBatch = Row<typeof EXPIRED_BATCH>;
-
-/**
- * Locks the next batch with expiries to record, one of `only` (null: any) and none of `except`; null when every such batch is locked or
- * there is none.
- */
-export function lockExpiredBatch(
-  tx: Transaction,
-  only: readonly string[] | null,
-  except: readonly string[],
-): Promise<ExpiredBatch | null> {
-  return readRow(tx, sql.lock_expired_batch, [except, only]);
-}
-
-/** Locks the Active vouchers of a serial range whose expiry is not recorded, without waiting for locked ones; returns their ids. */
-export async function lockUnrecordedExpiries(
-  tx: Transaction,
-  batchId: string,
-  afterSerial: number,
-  lastSerial: number,
-): Promise<string[]> {
-  const rows = await readRows(tx, sql.lock_unrecorded_expiries, [batchId, afterSerial, lastSerial]);
-  return rows.map((row) => row.id);
-}
-
-/** Advances a locked batch's `recordedTo` to the last serial before the first unrecorded expiry in the range; returns it. */
-export async function advanceExpiry(
-  tx: Transaction,
-  batchId: string,
-  afterSerial: number,
-  lastSerial: number,
-): Promise<number> {
-  return (await readRequiredRow(tx, sql.advance_expiry, [batchId, afterSerial, lastSerial])).recordedTo;
-}
-
-/** About how many vouchers there were at the last ANALYZE; 0 before the first one. */
-export async function estimateVoucherCount(db: Queryable): Promise<number> {
-  return Math.max(0, (await readRequiredRow(db, sql.estimate_voucher_count, [])).estimate);
+export function selectVouchersBy(db: Queryable, organizationId: string | null, by: VoucherCriteria, limit: number) {
+  const { codeKey, ticket, voucherId, externalRef, redeemCode, batchId, serial } = by;
+  const values = [codeKey, ticket, voucherId, externalRef, redeemCode, batchId, serial];
+  return findVouchers(db, organizationId, ...values, limit);
 }

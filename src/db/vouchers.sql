@@ -40,7 +40,7 @@ SELECT v.id FROM vouchers AS v WHERE v.id = ANY ($1::text[]) ORDER BY v.id FOR N
 -- name: lock_voucher
 -- Locks one voucher, waiting up to the transaction's lock_timeout.
 -- $1 voucher_id text
-SELECT v.id FROM vouchers AS v WHERE v.id = $1::text FOR NO KEY UPDATE;
+SELECT FROM vouchers AS v WHERE v.id = $1::text FOR NO KEY UPDATE;
 
 -- name: read_locked_vouchers
 -- The state of locked vouchers on which changes are decided, and the one time that the whole transaction uses. Includes the reservation in

@@ -14,15 +14,7 @@ import {
   timestamptz,
 } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
-import {
-  columnsOf,
-  execute,
-  loadStatements,
-  type PreparedStatements,
-  prepare,
-  readRows,
-  type Values,
-} from "./statements.ts";
+import { columnsOf, type PreparedStatements, Statements } from "./statements.ts";
 
 /** A voucher with its terms, as partners see it. Prices are US dollars. */
 const VOUCHER = {
@@ -41,6 +33,7 @@ const VOUCHER = {
   type: textOf<VoucherType>(),
   brand: text,
 };
+export type Voucher = Row<typeof VOUCHER>;
 
 const RESERVATION = outerJoined({
   ticket: text,
@@ -52,6 +45,7 @@ const RESERVATION = outerJoined({
 
 export const CHAIN_HEAD = { lastSequence: integer, sealedSequence: integer, sealedHash: orNull(text) };
 
+/** A voucher whose row this transaction has locked. */
 const LOCKED_VOUCHER = {
   id: text,
   organizationId: text,
@@ -66,25 +60,32 @@ const LOCKED_VOUCHER = {
   /** The reservation row in state Live, even past its end. */
   reservation: RESERVATION,
 };
+export type LockedVoucher = Row<typeof LOCKED_VOUCHER>;
 
-export const sql = loadStatements(new URL("./vouchers.sql", import.meta.url), {
-  resolve_vouchers: {
-    n: integer,
-    now: timestamptz,
-    generation: bigint,
-    seenEnd: bigint,
-    voucher: outerJoined(VOUCHER),
-    reservation: RESERVATION,
-    redeemed: outerJoined({ voucherId: text, attemptId: text, redeemCode: text, redeemedAt: timestamptz }),
-  },
-  lock_free_vouchers: { id: text },
-  lock_voucher: { id: text },
-  read_locked_vouchers: { now: timestamptz, closedUntil: timestamptz, ...LOCKED_VOUCHER },
-  advance_chains: {},
-  redeem_vouchers: {},
-  void_vouchers: {},
-  read_chain_heads: { id: text, ...CHAIN_HEAD },
+export const sql = new Statements(new URL("./vouchers.sql", import.meta.url));
+
+/** Returns whether the voucher exists. @throws DatabaseError 55P03 when it waits longer than `lock_timeout`. */
+export const lockVoucher = sql.executeOne("lock_voucher")<[voucherId: string]>;
+/** In no order. Leaves out ids without a voucher. */
+export const readChainHeads = sql.rows("read_chain_heads", { id: text, ...CHAIN_HEAD })<[ids: readonly string[]]>;
+const selectResolved = sql.rows("resolve_vouchers", {
+  n: integer,
+  now: timestamptz,
+  generation: bigint,
+  seenEnd: bigint,
+  voucher: outerJoined(VOUCHER),
+  reservation: RESERVATION,
+  redeemed: outerJoined({ voucherId: text, attemptId: text, redeemCode: text, redeemedAt: timestamptz }),
 });
+const lockFree = sql.values("lock_free_vouchers", { id: text });
+const selectLocked = sql.rows("read_locked_vouchers", {
+  now: timestamptz,
+  closedUntil: timestamptz,
+  ...LOCKED_VOUCHER,
+});
+const advanceRows = sql.prepare("advance_chains");
+const redeemRows = sql.prepare("redeem_vouchers");
+const voidRows = sql.prepare("void_vouchers");
 
 /** A voucher named by its normalized code or by a ticket; the other one is null. If both are null, nothing matches. */
 export interface WantedVoucher {
@@ -94,8 +95,6 @@ export interface WantedVoucher {
   /** A reference whose redemption is read from the same snapshot, or null. */
   externalRef: string | null;
 }
-
-export type Voucher = Row<typeof VOUCHER>;
 
 /** One wanted voucher as of one snapshot. */
 export interface ResolvedVoucher {
@@ -114,7 +113,7 @@ export interface ResolvedVoucher {
 /** Resolves many wanted vouchers in one statement; results are in the order of `wanted`. */
 export async function resolveVouchers(db: Queryable, wanted: readonly WantedVoucher[]): Promise<ResolvedVoucher[]> {
   const columns = columnsOf(wanted, "organizationId", "codeKey", "ticket", "externalRef");
-  const rows = await readRows(db, sql.resolve_vouchers, columns);
+  const rows = await selectResolved(db, ...columns);
   if (rows.length !== wanted.length) throw new Error(`expected ${wanted.length} rows, got ${rows.length}`);
   const resolved: ResolvedVoucher[] = new Array(wanted.length);
   for (const row of rows) resolved[row.n] = row;
@@ -123,17 +122,8 @@ export async function resolveVouchers(db: Queryable, wanted: readonly WantedVouc
 
 /** Locks the vouchers that no other transaction has locked, in id order and without waiting; returns their ids. */
 export async function lockFreeVouchers(tx: Transaction, voucherIds: readonly string[]): Promise<Set<string>> {
-  const rows = await readRows(tx, sql.lock_free_vouchers, [voucherIds]);
-  return new Set(rows.map((row) => row.id));
+  return new Set(await lockFree(tx, voucherIds));
 }
-
-/** Locks a voucher, waiting up to `lock_timeout`; returns whether it exists. @throws DatabaseError 55P03 when it waits longer. */
-export async function lockVoucher(tx: Transaction, voucherId: string): Promise<boolean> {
-  return (await execute(tx, sql.lock_voucher, [voucherId])) === 1;
-}
-
-/** A voucher whose row this transaction has locked. */
-export type LockedVoucher = Row<typeof LOCKED_VOUCHER>;
 
 /** Vouchers by id, and the one time that the transaction uses for all its decisions and rows. */
 export interface LockedVouchers {
@@ -148,7 +138,7 @@ export interface LockedVouchers {
  * @throws Error when no id has a voucher.
  */
 export async function readLockedVouchers(tx: Transaction, voucherIds: readonly string[]): Promise<LockedVouchers> {
-  const rows = await readRows(tx, sql.read_locked_vouchers, [voucherIds]);
+  const rows = await selectLocked(tx, voucherIds);
   const first = rows[0];
   if (first === undefined) throw new Error("there is no such voucher");
   const { now, closedUntil } = first;
@@ -162,42 +152,33 @@ export interface ChainAdvance {
   after: ChainHead;
 }
 
-function headsAfter(advances: readonly ChainAdvance[]): ChainHead[] {
-  return advances.map((advance) => advance.after);
+/** The columns of the vouchers as they were read, and those of some fields of their new chain heads. */
+function advanceColumns(advances: readonly ChainAdvance[], ...fields: readonly (keyof ChainHead)[]) {
+  return [
+    ...columnsOf(advances, "voucherId", "lastSequenceBefore"),
+    ...columnsOf(
+      advances.map(({ after }) => after),
+      ...fields,
+    ),
+  ];
 }
 
 /** Statements that write the new chain heads of locked vouchers. */
 export function advanceChains(advances: readonly ChainAdvance[]): PreparedStatements {
-  return advances.length === 0 ? [] : [prepare(sql.advance_chains, chainColumns(advances))];
-}
-
-function chainColumns(advances: readonly ChainAdvance[]): Values {
-  return [
-    ...columnsOf(advances, "voucherId", "lastSequenceBefore"),
-    ...columnsOf(headsAfter(advances), "lastSequence", "sealedSequence", "sealedHash"),
-  ];
+  if (advances.length === 0) return [];
+  return [advanceRows(...advanceColumns(advances, "lastSequence", "sealedSequence", "sealedHash"))];
 }
 
 /** Statements that set locked, Active vouchers to Redeemed. Their chains are sealed up to the new head. */
 export function redeemVouchers(advances: readonly ChainAdvance[], redeemedAt: Date): PreparedStatements {
   if (advances.length === 0) return [];
-  return [
-    prepare(sql.redeem_vouchers, [
-      ...columnsOf(advances, "voucherId", "lastSequenceBefore"),
-      ...columnsOf(headsAfter(advances), "lastSequence", "sealedHash"),
-      redeemedAt,
-    ]),
-  ];
+  return [redeemRows(...advanceColumns(advances, "lastSequence", "sealedHash"), redeemedAt)];
 }
 
 /** Statements that set locked, Active vouchers to Voided. The caller inserts the events up to the new heads. */
 export function voidVouchers(advances: readonly ChainAdvance[]): PreparedStatements {
-  return advances.length === 0 ? [] : [prepare(sql.void_vouchers, chainColumns(advances))];
-}
-
-/** The chain heads of these vouchers, in no order. Leaves out ids without a voucher. */
-export function readChainHeads(db: Queryable, voucherIds: readonly string[]): Promise<(ChainHead & { id: string })[]> {
-  return readRows(db, sql.read_chain_heads, [voucherIds]);
+  if (advances.length === 0) return [];
+  return [voidRows(...advanceColumns(advances, "lastSequence", "sealedSequence", "sealedHash"))];
 }
 
 /** A voucher's chain head, or null when there is no such voucher. */

@@ -73,7 +73,7 @@ SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId", d.sequence, d.event
 -- name: lock_endpoints
 -- Locks endpoints, in id order.
 -- $1 endpoint_id text[]
-SELECT e.id FROM webhook_endpoints AS e WHERE e.id = ANY ($1::text[]) ORDER BY e.id FOR NO KEY UPDATE;
+SELECT FROM webhook_endpoints AS e WHERE e.id = ANY ($1::text[]) ORDER BY e.id FOR NO KEY UPDATE;
 
 -- name: read_endpoints
 -- The state of endpoints, and the current time. A transaction that changes endpoints locks them first.

@@ -2,17 +2,12 @@ import type { DeliveryFailure, DeliveryState } from "../contract/webhook-deliver
 import type { WebhookEventType } from "../contract/webhooks.ts";
 import { arrayOf, bigint, boolean, integer, orNull, type Row, smallint, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
-import {
-  columnsOf,
-  execute,
-  loadStatements,
-  type PreparedStatements,
-  prepare,
-  readRequiredRow,
-  readRow,
-  readRows,
-} from "./statements.ts";
+import { columnsOf, type PreparedStatements, Statements } from "./statements.ts";
 
+const OUTBOX_ROW = { id: bigint, organizationId: text, events: integer };
+export type OutboxRow = Row<typeof OUTBOX_ROW>;
+
+/** An endpoint's URL, and what signs its requests. */
 const TARGET = {
   id: text,
   organizationId: text,
@@ -24,6 +19,7 @@ const TARGET = {
   now: timestamptz,
   sandbox: boolean,
 };
+export type WebhookTarget = Row<typeof TARGET>;
 
 const DUE_DELIVERY = {
   eventId: text,
@@ -43,16 +39,7 @@ const DUE_DELIVERY = {
   startedAt: orNull(timestamptz),
   expiresAt: orNull(timestamptz),
 };
-
-const ENDPOINT_STATE = {
-  id: text,
-  organizationId: text,
-  enabled: boolean,
-  failingSince: orNull(timestamptz),
-  /** Failed attempts in a row, counted up to three. */
-  failures: smallint,
-  now: timestamptz,
-};
+export type DueDelivery = Row<typeof DUE_DELIVERY>;
 
 const LISTED_DELIVERY = {
   eventId: text,
@@ -67,87 +54,63 @@ const LISTED_DELIVERY = {
   createdAt: timestamptz,
   finishedAt: orNull(timestamptz),
 };
+export type ListedDelivery = Row<typeof LISTED_DELIVERY>;
 
 const REPLAYABLE = { eventId: text, voucherId: text };
-const BACKLOG = { pending: integer, outbox: integer, oldestDueMs: bigint };
 
-export const sql = loadStatements(new URL("./webhook-deliveries.sql", import.meta.url), {
-  try_fan_out: { locked: boolean },
-  select_outbox: { id: bigint, organizationId: text, events: integer },
-  lock_endpoints_of: { id: text },
-  insert_deliveries: { endpointId: text },
-  delete_outbox: {},
-  find_target: TARGET,
-  select_due_deliveries: DUE_DELIVERY,
-  lock_endpoints: { id: text },
-  read_endpoints: ENDPOINT_STATE,
-  record_attempts: {},
-  release_next: {},
-  record_health: {},
-  select_endpoints_with_due: { endpointId: text },
-  lock_disabled_endpoint: { id: text },
-  end_pending_deliveries: {},
-  delete_old_deliveries: {},
-  delete_deleted_endpoints: {},
-  select_deliveries: LISTED_DELIVERY,
-  select_replayable_by_time: REPLAYABLE,
-  select_replayable_by_id: REPLAYABLE,
-  replay_deliveries: {},
-  wait_for_earlier: {},
-  measure_webhooks: BACKLOG,
+export const sql = new Statements(new URL("./webhook-deliveries.sql", import.meta.url));
+
+export const tryFanOut = sql.requiredValue("try_fan_out", { locked: boolean })<[]>;
+export const selectOutbox = sql.rows("select_outbox", OUTBOX_ROW)<[limit: number]>;
+export const findTarget = sql.row("find_target", TARGET)<[endpointId: string]>;
+export const selectDueDeliveries = sql.rows("select_due_deliveries", DUE_DELIVERY)<
+  [endpointId: string, except: readonly string[], limit: number]
+>;
+export const selectEndpointsWithDue = sql.values("select_endpoints_with_due", { endpointId: text })<[limit: number]>;
+export const deleteOldDeliveries = sql.execute("delete_old_deliveries")<[days: number, limit: number]>;
+export const deleteDeletedEndpoints = sql.execute("delete_deleted_endpoints")<[]>;
+export const measureWebhooks = sql.requiredRow("measure_webhooks", {
+  pending: integer,
+  outbox: integer,
+  oldestDueMs: bigint,
+})<[limit: number]>;
+const lockEndpointsOf = sql.values("lock_endpoints_of", { id: text });
+const insertDeliveries = sql.values("insert_deliveries", { endpointId: text });
+const deleteOutbox = sql.execute("delete_outbox");
+const lockRows = sql.execute("lock_endpoints");
+const readEndpoints = sql.rows("read_endpoints", {
+  id: text,
+  organizationId: text,
+  enabled: boolean,
+  failingSince: orNull(timestamptz),
+  /** Failed attempts in a row, counted up to three. */
+  failures: smallint,
+  now: timestamptz,
 });
-
-/** Locks the fan-out until the end of the transaction. False: another process has it. */
-export async function tryFanOut(tx: Transaction): Promise<boolean> {
-  return (await readRequiredRow(tx, sql.try_fan_out, [])).locked;
-}
-
-export type OutboxRow = Row<typeof sql.select_outbox.columns>;
-
-/** The oldest `limit` rows of the outbox. */
-export function selectOutbox(tx: Transaction, limit: number): Promise<OutboxRow[]> {
-  return readRows(tx, sql.select_outbox, [limit]);
-}
+const updateAttempted = sql.prepare("record_attempts");
+const releaseNext = sql.prepare("release_next");
+const recordHealth = sql.prepare("record_health");
+const lockDisabledEndpoint = sql.value("lock_disabled_endpoint", { id: text });
+const endPending = sql.execute("end_pending_deliveries");
+const selectPage = sql.rows("select_deliveries", LISTED_DELIVERY);
+const selectReplayableByTime = sql.rows("select_replayable_by_time", REPLAYABLE);
+const selectReplayableById = sql.rows("select_replayable_by_id", REPLAYABLE);
+const replayDeliveries = sql.execute("replay_deliveries");
+const waitForEarlier = sql.execute("wait_for_earlier");
 
 /** Makes the deliveries of outbox rows and deletes the rows. Returns the endpoints with due deliveries. */
 export async function fanOutRows(tx: Transaction, rows: readonly OutboxRow[]): Promise<string[]> {
   const ids = rows.map(({ id }) => id);
-  const organizations = [...new Set(rows.map(({ organizationId }) => organizationId))];
   // Lock in an earlier statement, so that the next one sees every delivery that a lock's last holder has finished.
-  const endpoints = await readRows(tx, sql.lock_endpoints_of, [organizations]);
-  const due = await readRows(tx, sql.insert_deliveries, [ids, endpoints.map(({ id }) => id)]);
-  await execute(tx, sql.delete_outbox, [ids]);
-  return due.map(({ endpointId }) => endpointId);
+  const endpoints = await lockEndpointsOf(tx, [...new Set(rows.map(({ organizationId }) => organizationId))]);
+  const due = await insertDeliveries(tx, ids, endpoints);
+  await deleteOutbox(tx, ids);
+  return due;
 }
-
-/** An endpoint's URL, and what signs its requests. */
-export type WebhookTarget = Row<typeof TARGET>;
-
-/** An enabled endpoint, or null. */
-export function findTarget(db: Queryable, endpointId: string): Promise<WebhookTarget | null> {
-  return readRow(db, sql.find_target, [endpointId]);
-}
-
-export type DueDelivery = Row<typeof DUE_DELIVERY>;
-
-/** At most `limit` due deliveries of an endpoint, the longest due first, without those in `except`. */
-export function selectDueDeliveries(
-  db: Queryable,
-  endpointId: string,
-  except: readonly string[],
-  limit: number,
-): Promise<DueDelivery[]> {
-  return readRows(db, sql.select_due_deliveries, [endpointId, except, limit]);
-}
-
-type EndpointState = Row<typeof ENDPOINT_STATE>;
 
 /** Locks endpoints, then reads them in a second statement, which sees all changes from before the lock. */
-export async function lockEndpoints(tx: Transaction, endpointIds: readonly string[]): Promise<EndpointState[]> {
-  const [, endpoints] = await Promise.all([
-    readRows(tx, sql.lock_endpoints, [endpointIds]),
-    readRows(tx, sql.read_endpoints, [endpointIds]),
-  ]);
+export async function lockEndpoints(tx: Transaction, endpointIds: readonly string[]) {
+  const [, endpoints] = await Promise.all([lockRows(tx, endpointIds), readEndpoints(tx, endpointIds)]);
   return endpoints;
 }
 
@@ -182,40 +145,17 @@ export function recordAttempts(
   const columns = columnsOf(attempts, "endpointId", "eventId", "attempts", "state", "status", "failure");
   const next = attempts.map(({ delayMs }) => (delayMs === null ? null : new Date(now.getTime() + delayMs)));
   const finished = attempts.filter(({ state }) => state !== "Pending");
-  const writes = [prepare(sql.record_attempts, [now, ...columns, next])];
-  if (finished.length > 0) {
-    writes.push(prepare(sql.release_next, [now, ...columnsOf(finished, "endpointId", "voucherId")]));
-  }
-  if (health.length > 0) {
-    writes.push(
-      prepare(sql.record_health, [
-        now,
-        ...columnsOf(health, "endpointId", "failingSince", "disabledReason", "failures"),
-      ]),
-    );
-  }
+  const writes = [updateAttempted(now, ...columns, next)];
+  if (finished.length > 0) writes.push(releaseNext(now, ...columnsOf(finished, "endpointId", "voucherId")));
+  const healthColumns = columnsOf(health, "endpointId", "failingSince", "disabledReason", "failures");
+  if (health.length > 0) writes.push(recordHealth(now, ...healthColumns));
   return writes;
-}
-
-/** At most `limit` enabled endpoints with deliveries that are due. */
-export async function selectEndpointsWithDue(db: Queryable, limit: number): Promise<string[]> {
-  return (await readRows(db, sql.select_endpoints_with_due, [limit])).map(({ endpointId }) => endpointId);
 }
 
 /** Ends at most `limit` Pending deliveries of one disabled endpoint; returns how many. */
 export async function endPendingDeliveries(tx: Transaction, limit: number): Promise<number> {
-  const endpoint = await readRow(tx, sql.lock_disabled_endpoint, []);
-  return endpoint === null ? 0 : execute(tx, sql.end_pending_deliveries, [endpoint.id, limit]);
-}
-
-/** Deletes at most `limit` finished deliveries that are older than `days` or whose endpoint is deleted; returns how many. */
-export function deleteOldDeliveries(db: Queryable, days: number, limit: number): Promise<number> {
-  return execute(db, sql.delete_old_deliveries, [days, limit]);
-}
-
-/** Deletes the rows of deleted endpoints that have no delivery left. */
-export function deleteDeletedEndpoints(db: Queryable): Promise<number> {
-  return execute(db, sql.delete_deleted_endpoints, []);
+  const endpointId = await lockDisabledEndpoint(tx);
+  return endpointId === null ? 0 : endPending(tx, endpointId, limit);
 }
 
 /** A position in the list of deliveries, which runs from the newest to the oldest. */
@@ -223,8 +163,6 @@ export interface DeliveryPosition {
   createdAt: Date;
   eventId: string;
 }
-
-export type ListedDelivery = Row<typeof LISTED_DELIVERY>;
 
 /** At most `limit` deliveries of an endpoint in these states that come after a position, newest first. */
 export function selectDeliveries(
@@ -234,7 +172,7 @@ export function selectDeliveries(
   after: DeliveryPosition,
   limit: number,
 ): Promise<ListedDelivery[]> {
-  return readRows(db, sql.select_deliveries, [endpointId, states, after.createdAt, after.eventId, limit]);
+  return selectPage(db, endpointId, states, after.createdAt, after.eventId, limit);
 }
 
 /** Which deliveries to send again: those of events in a period, or those with these ids. */
@@ -250,20 +188,13 @@ export async function replayFinished(
 ): Promise<number> {
   const chosen =
     "eventIds" in choice
-      ? await readRows(tx, sql.select_replayable_by_id, [endpointId, choice.eventIds.slice(0, limit)])
-      : await readRows(tx, sql.select_replayable_by_time, [endpointId, choice.from, choice.to, limit]);
+      ? await selectReplayableById(tx, endpointId, choice.eventIds.slice(0, limit))
+      : await selectReplayableByTime(tx, endpointId, choice.from, choice.to, limit);
   if (chosen.length === 0) return 0;
+  const eventIds = chosen.map(({ eventId }) => eventId);
   const vouchers = [...new Set(chosen.map(({ voucherId }) => voucherId))];
-  await execute(tx, sql.replay_deliveries, [now, endpointId, chosen.map(({ eventId }) => eventId)]);
-  await execute(tx, sql.wait_for_earlier, [endpointId, vouchers]);
-  await execute(tx, sql.release_next, [now, vouchers.map(() => endpointId), vouchers]);
+  await replayDeliveries(tx, now, endpointId, eventIds);
+  await waitForEarlier(tx, endpointId, vouchers);
+  await tx.query(releaseNext(now, Array(vouchers.length).fill(endpointId), vouchers));
   return chosen.length;
-}
-
-/** Unfinished deliveries and outbox rows. */
-type WebhookBacklog = Row<typeof BACKLOG>;
-
-/** Measures the backlog; each count stops at `limit`. */
-export function measureWebhooks(db: Queryable, limit: number): Promise<WebhookBacklog> {
-  return readRequiredRow(db, sql.measure_webhooks, [limit]);
 }

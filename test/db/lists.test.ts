@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LISTS, type ListName } from "../../src/db/lists.ts";
+import { readStatements } from "../../src/db/statements.ts";
 import { newId } from "../../src/domain/ids.ts";
 import { listCatalog } from "../../src/services/admin/list-catalog.ts";
 import { createListing, createOrganization } from "../../src/services/admin/manage-catalog.ts";
@@ -7,6 +8,7 @@ import { changeContract, makeLink, offerContract } from "../../src/services/admi
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { issueVouchers, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 
+const STATEMENTS = readStatements(new URL("../../src/db/lists.sql", import.meta.url));
 const NAMES = Object.keys(LISTS) as ListName[];
 /** Rows of each table. */
 const COUNT = 7;
@@ -69,14 +71,14 @@ describe.each(NAMES)("the list of %s", (name) => {
   });
 
   it("reads no voucher, reservation, redemption or event, and no table in another order than its key's", async () => {
-    const { statement, filters, key } = LISTS[name];
+    const { filters, key } = LISTS[name];
     const client = await servers.db.connect();
     try {
       // Leaves the order of an index, where one gives the order of the list.
       for (const way of ["seqscan", "bitmapscan", "hashjoin", "mergejoin", "sort"]) {
         await client.query(`SET enable_${way} = off`);
       }
-      await client.query(`PREPARE listed AS ${statement.text}`);
+      await client.query(`PREPARE listed AS ${STATEMENTS[`list_${name}`]?.text}`);
       const values = [...filters.map(() => "NULL"), "''", "10"].join(", ");
       const { rows } = await client.query(`EXPLAIN (FORMAT JSON) EXECUTE listed(${values})`);
       const plan = JSON.stringify(rows[0]["QUERY PLAN"]);

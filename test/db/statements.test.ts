@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import pg from "pg";
 import { describe, expect, it } from "vitest";
 import type { Columns } from "../../src/db/columns.ts";
-import type { TypedStatement } from "../../src/db/statements.ts";
+import type { Statements } from "../../src/db/statements.ts";
 import { useDatabase } from "../support/use-service.ts";
 
 const DIRECTORY = new URL("../../src/db/", import.meta.url);
@@ -21,9 +21,10 @@ const BLOCKS = (await Promise.all(FILES.map(readBlocks))).flat();
 /** The statements of a file with the columns that the module beside it declares. */
 async function readBlocks(file: string): Promise<Block[]> {
   const module = await import(new URL(file.replace(/\.sql$/, ".ts"), DIRECTORY).href);
-  const declared: Record<string, TypedStatement<Columns>> = module.sql;
+  const { columns: declared }: Statements = module.sql;
   const [preamble = "", ...blocks] = readFileSync(new URL(file, DIRECTORY), "utf8").split(/^-- name: /m);
   expect(preamble, `${file} starts with a block`).toBe("");
+  expect(Object.keys(declared).sort(), file).toEqual(blocks.map((block) => block.split("\n")[0]).sort());
   return blocks.map((block) => {
     const [name = "", ...lines] = block.trim().split("\n");
     const isComment = (line: string) => line.startsWith("--");
@@ -35,7 +36,7 @@ async function readBlocks(file: string): Promise<Block[]> {
         .filter((line) => !isComment(line))
         .join("\n")
         .trim(),
-      columns: declared[name]?.columns ?? {},
+      columns: declared[name] ?? {},
     };
   });
 }

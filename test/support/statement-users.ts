@@ -81,7 +81,7 @@ function statementsBehind(file: string, names: readonly string[]): Set<string> {
     const piece = byName.get(name);
     if (piece === undefined || seen.has(name)) return;
     seen.add(name);
-    for (const [, statement = ""] of piece.matchAll(/\bsql\.(\w+)/g)) found.add(statement);
+    for (const [, statement = ""] of piece.matchAll(/\bsql\.\w+\(\s*"(\w+)"/g)) found.add(statement);
     for (const { names: candidates, target } of imported) {
       const used = candidates.filter((candidate) => new RegExp(`\\b${candidate}\\b`).test(piece));
       if (used.length > 0) for (const statement of statementsBehind(target, used)) found.add(statement);

@@ -83,7 +83,7 @@ async function endInOneTransaction(
       const ended = refs.filter((_ref, n) => known[n]?.kind === "ended");
       return {
         result: new Map(refs.map((ref, n) => [refKey(ref), known[n]])),
-        writes: [...endReferences(ended), ...awaitStandbys()],
+        writes: [...endReferences(ended), awaitStandbys()],
       };
     },
   );

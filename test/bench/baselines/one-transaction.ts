@@ -9,7 +9,7 @@ import { Deployment } from "../../../src/db/deployment.ts";
 import { openPool, type Transaction } from "../../../src/db/pool.ts";
 import { type Redemption, readRedemptions } from "../../../src/db/redemptions.ts";
 import { endReservations, openReservations } from "../../../src/db/reservations.ts";
-import { loadStatements, prepare } from "../../../src/db/statements.ts";
+import { Statements } from "../../../src/db/statements.ts";
 import { isLockTimeout, readThenWrite, violates, write } from "../../../src/db/transaction.ts";
 import type { Voucher } from "../../../src/db/vouchers.ts";
 import { type ChainHead, GENESIS_HASH, makeNonce, sealEvent } from "../../../src/domain/chain.ts";
@@ -38,12 +38,11 @@ export function openTransactionPool(config: Config, max: number, log: Logger): p
   });
 }
 
-const sql = loadStatements(new URL("./one-transaction.sql", import.meta.url), {
-  lock_named: {},
-  read_named: {},
-  write_redemption: {},
-  look_up: {},
-});
+const sql = new Statements(new URL("./one-transaction.sql", import.meta.url));
+const lockNamed = sql.prepare("lock_named");
+const readNamed = sql.prepare("read_named");
+const writeRedemption = sql.prepare("write_redemption");
+const lookUp = sql.prepare("look_up");
 
 /** The body of a redeem, validated by the service's schema. */
 export interface RedeemBody {
@@ -183,7 +182,7 @@ async function redeem(
     seal.payload,
   ];
   const [{ rowCount }] = await Promise.all([
-    tx.query(prepare(sql.write_redemption, values)),
+    tx.query(writeRedemption(...values)),
     write(tx, endReservations(ended, row.now)),
   ]);
   if (rowCount !== 1) throw new Error("a voucher to redeem was not Active");
@@ -241,7 +240,7 @@ export async function lookUpInOneQuery(
   code: string,
 ): Promise<LookUpResponse> {
   const { rows } = await ctx.pool.query<Voucher & ReservationColumns & { now: Date }>(
-    prepare(sql.look_up, [caller.organizationId, normaliseCode(code)]),
+    lookUp(caller.organizationId, normaliseCode(code)),
   );
   const row = rows[0];
   if (row === undefined) throw voucherNotFound();
@@ -281,8 +280,8 @@ async function lockAndRead(
   const named = isTicket(codeOrTicket) ? [null, codeOrTicket] : [normaliseCode(codeOrTicket), null];
   const wanted = [caller.organizationId, ...named];
   const [, { rows }] = await Promise.all([
-    tx.query(prepare(sql.lock_named, wanted)),
-    tx.query<LockedRow>(prepare(sql.read_named, [...wanted, externalRef])),
+    tx.query(lockNamed(...wanted)),
+    tx.query<LockedRow>(readNamed(...wanted, externalRef)),
   ]);
   return rows[0] ?? null;
 }
