@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { join, resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { lockFile } from "../../packages/tlog/src/durable-file.ts";
 import { readSaved, type SavedServers, save } from "./directory.ts";
 import { findEmbeddedPostgres, type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "./postgres.ts";
 import { type LocalRedis, redisUrl, startRedis, stopRedis } from "./redis.ts";
@@ -118,60 +118,8 @@ function isAlive(pid: number): boolean {
 
 /** Runs `work` while no other process of this checkout starts or stops the servers. */
 async function locked<T>(root: string, work: () => Promise<T>): Promise<T> {
-  const file = join(root, "lock");
-  const own = `${file}.${process.pid}`;
-  const giveUpAt = Date.now() + LOCK_TIMEOUT_MS;
-  writeFileSync(own, String(process.pid));
-  try {
-    // Creates the lock with the holder's process id in it, or fails if the lock exists.
-    while (!tryLink(own, file)) {
-      const holder = holderOf(file);
-      if (holder === null) continue;
-      if (!isAlive(holder)) removeDeadLock(file, holder);
-      else if (Date.now() > giveUpAt) throw new Error(`${file} is held by process ${holder}`);
-      else await sleep(100);
-    }
-  } finally {
-    rmSync(own, { force: true });
-  }
-  try {
-    return await work();
-  } finally {
-    rmSync(file, { force: true });
-  }
-}
-
-function tryLink(existing: string, file: string): boolean {
-  try {
-    linkSync(existing, file);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
-    throw error;
-  }
-}
-
-/** The id of the process that holds a lock, or null if there is no lock. */
-function holderOf(file: string): number | null {
-  try {
-    return Number(readFileSync(file, "utf8"));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw error;
-  }
-}
-
-/** Removes a dead holder's lock. If another process has replaced it in the meantime, puts that lock back. */
-function removeDeadLock(file: string, holder: number): void {
-  const moved = `${file}.dead.${process.pid}`;
-  try {
-    renameSync(file, moved);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
-    throw error;
-  }
-  if (holderOf(moved) !== holder) tryLink(moved, file);
-  rmSync(moved, { force: true });
+  const unlock = await lockFile(join(root, "servers"), LOCK_TIMEOUT_MS);
+  return work().finally(unlock);
 }
 
 /** A TCP port on loopback that is free at the moment. */
