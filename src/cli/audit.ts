@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { type AuditEntry, selectAuditEntries } from "../db/audit-entries.ts";
-import { action, type Noun } from "./command.ts";
-import { formatDuration, formatUtc } from "./format.ts";
-import { formatTable, type TableRow } from "./layout.ts";
-import { integer } from "./option-parsers.ts";
+import { type Noun, verb } from "./command.ts";
+import { formatDuration, formatTable, formatUtc, type TableRow } from "./format.ts";
+import { integer, option } from "./options.ts";
 
 /** Maximum number of entries in one list. */
 const LIMIT_MAX = 10_000;
@@ -12,23 +11,21 @@ const LIMIT_DEFAULT = 20;
 export const audit: Noun = {
   name: "audit",
   description: "what was changed with these commands, by whom and when",
-  addVerbs(noun) {
-    action<{ limit: number; entity?: string }>(
-      noun
-        .command("list")
-        .description("list audit entries, newest first")
-        .option("--limit <n>", "number of entries", integer(1, LIMIT_MAX), LIMIT_DEFAULT)
-        .option("--entity <id>", "only changes of this organization, key, batch, …"),
-      ["audit list", "audit list --entity key_…", "audit list --limit 1000 --json"],
-      async (ctx, options) => {
-        const acts = await selectAuditEntries(ctx.pool, options.entity ?? null, options.limit);
-        ctx.print({ acts }, () =>
-          acts.length === 0
-            ? "There are no audit entries."
-            : formatTable(["TIME (UTC)", "COMMAND", "ENTITY"], acts.map(toRow)),
-        );
+  verbs: {
+    list: verb({
+      description: "list audit entries, newest first",
+      options: {
+        limit: option("<n>", "number of entries", integer(1, LIMIT_MAX), LIMIT_DEFAULT),
+        entity: option("<id>", "only changes of this organization, key, batch, …"),
       },
-    );
+      examples: ["", "--entity key_…", "--limit 1000 --json"],
+      async run(ctx, { entity, limit }) {
+        const acts = await selectAuditEntries(ctx.pool, entity ?? null, limit);
+        const headings = ["TIME (UTC)", "COMMAND", "ENTITY"];
+        const empty = "There are no audit entries.";
+        ctx.print({ acts }, () => (acts.length === 0 ? empty : formatTable(headings, acts.map(toRow))));
+      },
+    }),
   },
 };
 

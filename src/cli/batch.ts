@@ -1,6 +1,5 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
-import { Option } from "commander";
 import type { BatchSummary } from "../db/catalog.ts";
 import { isDatabaseUnavailable } from "../db/transaction.ts";
 import type { Window } from "../domain/offer.ts";
@@ -10,103 +9,80 @@ import { COUNT_MAX, type IssueInput, issueBatch } from "../services/admin/issue-
 import { readBatch } from "../services/admin/read-batch.ts";
 import { type BatchVoidResult, readBatchSize, voidBatch } from "../services/admin/void-batch.ts";
 import { openCodesFile } from "./codes-file.ts";
-import { action, type CommandContext, type Noun } from "./command.ts";
-import { confirmLoss, withYes } from "./confirm.ts";
+import { type CommandContext, confirmLoss, type Noun, verb } from "./command.ts";
 import { Interrupted, UsageError } from "./exit-code.ts";
-import { formatCount, formatUsd, formatUtc, formatUtcWithZone, pluralize } from "./format.ts";
-import { formatFields } from "./layout.ts";
-import { addList } from "./list.ts";
-import { integer, isoDate, name } from "./option-parsers.ts";
-import { paint } from "./paint.ts";
+import { formatCount, formatFields, formatUsd, formatUtc, formatUtcWithZone, paint, pluralize } from "./format.ts";
+import { listVerb } from "./list.ts";
+import { flag, integer, isoDate, name, option, required, type Values, YES } from "./options.ts";
 import type { Progress } from "./progress.ts";
 
-interface IssueOptions {
-  product: string;
-  count: number;
-  validUntil: Date;
-  audience: Audience;
-  claim?: boolean;
-  buy?: boolean;
-  opensAt?: Date;
-  closesAt?: Date;
-  codes?: string;
-  out?: string;
-  force?: boolean;
-}
+const OUT_HELP = "write a CSV file with id, code and serial; an existing file is kept under a new name";
+const VALID_UNTIL_HELP =
+  "expiry time, e.g. 2027-12-31T23:59:59Z; a date alone means 00:00 UTC at the start of that day";
+
+const ISSUE_OPTIONS = {
+  product: required("<id>", "the product"),
+  count: required("<n>", "number of vouchers", integer(1, COUNT_MAX)),
+  validUntil: required("<time>", VALID_UNTIL_HELP, isoDate),
+  audience: option<Audience>(
+    "<audience>",
+    "who may claim or buy the vouchers; cannot be changed later",
+    AUDIENCES,
+    "OpenToAll",
+  ),
+  claim: flag("let users claim the vouchers, through a window"),
+  buy: flag("let users buy the vouchers, through a window"),
+  opensAt: option("<time>", "when the windows open (default: immediately)", isoDate),
+  closesAt: option("<time>", "when the windows close (default: when the vouchers expire)", isoDate),
+  codes: option("<file>", "use printed codes, one per line, instead of new ones"),
+  out: option("<file.csv>", OUT_HELP),
+  force: flag("issue them even if --valid-until is in the past"),
+};
+type IssueOptions = Values<typeof ISSUE_OPTIONS>;
 
 export const batch: Noun = {
   name: "batch",
   description: "batches of vouchers",
-  addVerbs(noun) {
-    action<IssueOptions>(
-      noun
-        .command("issue")
-        .description("issue vouchers for a product; if it fails, none are issued")
-        .requiredOption("--product <id>", "the product")
-        .requiredOption("--count <n>", "number of vouchers", integer(1, COUNT_MAX))
-        .requiredOption(
-          "--valid-until <time>",
-          "expiry time, e.g. 2027-12-31T23:59:59Z; a date alone means 00:00 UTC at the start of that day",
-          isoDate,
-        )
-        .addOption(
-          new Option("--audience <audience>", "who may claim or buy the vouchers; cannot be changed later")
-            .choices(AUDIENCES)
-            .default("OpenToAll"),
-        )
-        .option("--claim", "let users claim the vouchers, through a window")
-        .option("--buy", "let users buy the vouchers, through a window")
-        .option("--opens-at <time>", "when the windows open (default: immediately)", isoDate)
-        .option("--closes-at <time>", "when the windows close (default: when the vouchers expire)", isoDate)
-        .option("--codes <file>", "use printed codes, one per line, instead of new ones")
-        .option(
-          "--out <file.csv>",
-          "write a CSV file with id, code and serial; an existing file is kept under a new name",
-        )
-        .option("--force", "issue them even if --valid-until is in the past"),
-      [
-        "batch issue --product prd_… --count 100000 --valid-until 2027-12-31 --out codes.csv",
-        "batch issue --product prd_… --count 500 --valid-until 2027-12-31 --codes printed.txt",
-        "batch issue --product prd_… --count 500 --valid-until 2027-12-31 --buy --audience ReferrerOnly",
+  verbs: {
+    issue: verb({
+      description: "issue vouchers for a product; if it fails, none are issued",
+      options: ISSUE_OPTIONS,
+      examples: [
+        "--product prd_… --count 100000 --valid-until 2027-12-31 --out codes.csv",
+        "--product prd_… --count 500 --valid-until 2027-12-31 --codes printed.txt",
+        "--product prd_… --count 500 --valid-until 2027-12-31 --buy --audience ReferrerOnly",
       ],
-      issue,
-    );
-    action(
-      noun.command("show <id>").description("show a batch and count its vouchers by status"),
-      ["batch show bat_…"],
-      async (ctx, _options, id = "") => {
+      run: issue,
+    }),
+    "show <id>": verb({
+      description: "show a batch and count its vouchers by status",
+      examples: ["bat_…"],
+      async run(ctx, _options, id) {
         const found = await readBatch(ctx, id);
         ctx.print(found, () => describeBatch(found));
       },
-    );
-    action<{ out: string }>(
-      noun
-        .command("export <id>")
-        .description("write the codes of a batch to a file again; recorded in the audit log")
-        .requiredOption(
-          "--out <file.csv>",
-          "the CSV file with id, code and serial; an existing file is kept under a new name",
-        ),
-      ["batch export bat_… --out codes.csv"],
-      exportCodes,
-    );
-    action<{ reason?: string; yes?: true }>(
-      withYes(noun.command("void <id>"))
-        .description("void all active vouchers of a batch; a second run continues an interrupted one")
-        .option("--reason <reason>", "why; kept in the vouchers' sealed histories", name),
-      ['batch void bat_… --reason "printed twice"'],
-      voidAll,
-    );
-    addList(noun, {
-      list: "batches",
+    }),
+    "export <id>": verb({
+      description: "write the codes of a batch to a file again; recorded in the audit log",
+      options: { out: required("<file.csv>", OUT_HELP.replace("write a", "the")) },
+      examples: ["bat_… --out codes.csv"],
+      run: exportCodes,
+    }),
+    "void <id>": verb({
+      description: "void all active vouchers of a batch; a second run continues an interrupted one",
+      options: { yes: YES, reason: option("<reason>", "why; kept in the vouchers' sealed histories", name) },
+      examples: ['bat_… --reason "printed twice"'],
+      run: voidAll,
+    }),
+    list: listVerb("batches", {
       cursor: /^bat_/,
       headings: ["ID", "VOUCHERS", "VALID UNTIL (UTC)", "PRODUCT"],
       toRow: ({ id, count, validUntil, audience, windows, productName, productId }) => ({
         cells: [id, formatCount(count), formatUtc(validUntil), productName],
         note: `${productId}, ${audience}, ${windows.length === 0 ? "no window" : `window: ${windows.join(" and ")}`}`,
       }),
-      examples: ["batch list --product prd_…", "batch list --org org_… --limit 20 --json"],
-    });
+      examples: ["--product prd_…", "--org org_… --limit 20 --json"],
+    }),
   },
 };
 
@@ -151,7 +127,7 @@ async function issue(ctx: CommandContext, options: IssueOptions): Promise<void> 
   ctx.next(options.buy ? `voucherctl listing create --batch ${result.id}` : `voucherctl batch show ${result.id}`);
 }
 
-async function exportCodes(ctx: CommandContext, { out: file }: { out: string }, id = ""): Promise<void> {
+async function exportCodes(ctx: CommandContext, { out: file }: { out: string }, id: string): Promise<void> {
   const size = await readBatchSize(ctx, id);
   const out = await openCodesFile(file, size, "issued");
   const progress = ctx.progress("Exporting", "vouchers", size);
@@ -169,13 +145,17 @@ async function exportCodes(ctx: CommandContext, { out: file }: { out: string }, 
   ctx.print({ id, count }, () => `Batch ${id}: ${pluralize(count, "voucher")}.\n${describeFile(kept)}`);
 }
 
-async function voidAll(ctx: CommandContext, options: { reason?: string; yes?: true }, id = ""): Promise<void> {
+async function voidAll(
+  ctx: CommandContext,
+  { yes, reason }: { yes: true | undefined; reason: string | undefined },
+  id: string,
+): Promise<void> {
   const size = await readBatchSize(ctx, id);
   const total = `${formatCount(size)} in total`;
-  await confirmLoss(ctx, options, `This permanently voids all active vouchers of batch ${id} (${total}).`);
+  await confirmLoss(ctx, yes, `This permanently voids all active vouchers of batch ${id} (${total}).`);
   const progress = ctx.progress("Voiding", "vouchers", size);
   let soFar: BatchVoidResult = { voided: 0, alreadyFinal: 0 };
-  const result = await voidBatch(ctx, id, options.reason ?? null, (counts) => {
+  const result = await voidBatch(ctx, id, reason ?? null, (counts) => {
     soFar = counts;
     progress.advance(counts.voided + counts.alreadyFinal);
     ctx.signal.throwIfAborted();
@@ -212,6 +192,9 @@ function describeFile({ file, older }: KeptFile): string {
 
 function describeBatch(batch: BatchSummary): string {
   const { active, expired, redeemed, voided, count } = batch;
+  const byStatus = Object.entries({ active, expired, redeemed, voided }).map(
+    ([name, n]) => `${formatCount(n)} ${name}`,
+  );
   return formatFields(`Batch ${paint("bold", batch.id)}`, {
     Sandbox: batch.sandbox ? "for tests, has no value" : null,
     Product: `${batch.productName} (${batch.productId})`,
@@ -221,12 +204,7 @@ function describeBatch(batch: BatchSummary): string {
     Audience: batch.audience === "OpenToAll" ? "open to all" : "referrers only",
     Issued: formatUtcWithZone(batch.createdAt),
     "Valid until": formatUtcWithZone(batch.validUntil),
-    Vouchers: `${formatCount(count)}: ${[
-      `${formatCount(active)} active`,
-      `${formatCount(expired)} expired`,
-      `${formatCount(redeemed)} redeemed`,
-      `${formatCount(voided)} voided`,
-    ].join(", ")}`,
+    Vouchers: `${formatCount(count)}: ${byStatus.join(", ")}`,
     "Claim window": describeWindow(batch.windows.claim, batch.validUntil),
     "Buy window": describeWindow(batch.windows.buy, batch.validUntil),
     Available: batch.left === null ? null : pluralize(batch.left, "voucher"),

@@ -1,28 +1,24 @@
-import { Option } from "commander";
 import { countIssuedVouchers } from "../db/catalog.ts";
 import { type VerifyResult, verifyAllChains, verifyOneChain } from "../services/chain/verify-chains.ts";
-import { action, type CommandContext, type Noun } from "./command.ts";
+import { type CommandContext, type Noun, verb } from "./command.ts";
 import { EXIT } from "./exit-code.ts";
-import { pluralize } from "./format.ts";
-import { paint } from "./paint.ts";
+import { paint, pluralize } from "./format.ts";
+import { flag, option } from "./options.ts";
 
 export const chain: Noun = {
   name: "chain",
   description: "the sealed event chains of vouchers",
-  addVerbs(noun) {
-    action<{ voucher?: string; all?: boolean }>(
-      noun
-        .command("verify")
-        .description("recompute hashes and links; exit status 1 when a chain is broken")
-        .option("--voucher <id>", "one voucher's chain")
-        .addOption(new Option("--all", "every chain; the default").conflicts("voucher")),
-      ["chain verify --all", "chain verify --voucher vch_… --json"],
-      async (ctx, { voucher }) => {
+  verbs: {
+    verify: verb({
+      description: "recompute hashes and links; exit status 1 when a chain is broken",
+      options: { voucher: option("<id>", "one voucher's chain"), all: flag("every chain; the default", ["voucher"]) },
+      examples: ["--all", "--voucher vch_… --json"],
+      async run(ctx, { voucher }) {
         const result = voucher === undefined ? await verifyAll(ctx) : await verifyOneChain(ctx, voucher);
         ctx.print(result, () => describeResult(result));
         if (result.broken.length > 0) process.exitCode = EXIT.refused;
       },
-    );
+    }),
   },
 };
 

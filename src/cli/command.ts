@@ -2,21 +2,39 @@ import { once } from "node:events";
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import { type Config, readGivenServers, readQueueShards, readWebhookConfig } from "../config.ts";
+import { AppError } from "../contract/errors.ts";
 import { isDatabaseUnavailable } from "../db/transaction.ts";
 import { openLog } from "../log.ts";
 import { type AdminContext, openAdminContext } from "../open-command.ts";
 import { replaceNames } from "../services/admin/list-catalog.ts";
 import { type AuditedCommand, auditedCommand } from "../services/audit/with-audit-entry.ts";
 import { EXIT, Interrupted, OutcomeUnknown, ServersUnavailable } from "./exit-code.ts";
-import { paintError, paintHelp } from "./paint.ts";
+import { paintError, paintHelp } from "./format.ts";
+import { flag, type OptionOf, type Values } from "./options.ts";
 import { NO_PROGRESS, openProgress, type Progress } from "./progress.ts";
 
 /** One noun of `voucherctl`, such as `key`. */
 export interface Noun {
   name: string;
   description: string;
-  /** Adds the verbs, such as `create`, to the noun's command. */
-  addVerbs(noun: Command): void;
+  /** Its verbs with their arguments, such as `revoke <id>`. */
+  verbs: Record<string, Verb>;
+}
+
+/** Gives a command its options, help and action. */
+export type Verb = (command: Command) => void;
+
+interface VerbOf<Context, Options> {
+  description: string;
+  /** An argument with a description. Others stand next to the verb's name. */
+  argument?: [name: string, description: string, read?: (text: string) => unknown];
+  /** By their names in camel case. Their order is that of `--help`. */
+  options?: Options;
+  /** More text for `--help`. */
+  help?: string;
+  /** What may follow the noun and the verb. */
+  examples: readonly string[];
+  run(ctx: Context, options: Values<Options>, ...args: string[]): Promise<void>;
 }
 
 /** How a command communicates with its caller. */
@@ -48,73 +66,74 @@ export interface CommandContext extends AdminContext, Interaction {
   readWebhookConfig(): Config["webhooks"];
 }
 
-/** Gives a command its action, `--json` and examples. `--org`, `--brand` and `--product` may be names. */
-export function action<Options>(
-  command: Command,
-  examples: readonly string[],
-  run: (ctx: CommandContext, options: Options, ...args: string[]) => Promise<void>,
-): void {
-  actionWithoutServers<Options>(command, examples, (interaction, options, ...args) =>
-    withServers(interaction, async (ctx) =>
-      run(ctx, await replaceNames(ctx.pool, options as Options & object), ...args),
-    ),
-  );
+type Options = Record<string, OptionOf<unknown>>;
+
+/** A verb that uses the servers. `--org`, `--brand` and `--product` may be names. */
+export function verb<Given extends Options>(spec: VerbOf<CommandContext, Given>): Verb {
+  return verbWithoutServers<Given>({
+    ...spec,
+    run: (interaction, options, ...args) =>
+      withServers(interaction, async (ctx) => spec.run(ctx, await replaceNames(ctx.pool, options), ...args)),
+  });
 }
 
-/** As {@link action}, for a command that needs no server. */
-export function actionWithoutServers<Options>(
-  command: Command,
-  examples: readonly string[],
-  run: (interaction: Interaction, options: Options, ...args: string[]) => Promise<void>,
-): void {
-  command
-    .option("--json", "print one JSON object and nothing else")
-    .addHelpText("after", `\n${paintHelp("bold", "Examples:")}\n${examples.map(formatExample).join("\n")}`)
-    .action(async (...given: unknown[]) => {
-      const args = given.slice(0, -2) as string[];
-      const options = given.at(-2) as Options & { json?: boolean };
-      const json = options.json === true;
-      let progress = NO_PROGRESS;
-      const audited = auditedCommand(`${command.parent?.name()} ${command.name()}`, argumentsOf(command), {
-        // A container does not know who has started it, or where.
-        user: process.env.VOUCHERCTL_USER,
-        host: process.env.VOUCHERCTL_HOST,
-      });
-      const signal = abortOnSignal(audited);
+/** A verb that needs no server. */
+export function verbWithoutServers<Given extends Options>(spec: VerbOf<Interaction, Given>): Verb {
+  return (command) => {
+    const { description, argument, options = {}, help, examples, run } = spec;
+    command.description(description);
+    if (argument !== undefined) command.argument(argument[0], argument[1], argument[2] ?? String);
+    for (const [key, { build }] of Object.entries({ ...options, json: JSON_ONLY })) {
+      command.addOption(build(`--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`));
+    }
+    if (help !== undefined) command.addHelpText("after", `\n${help}`);
+    const lines = examples.map((example) => formatExample(`${nameOf(command)} ${example}`.trimEnd()));
+    command.addHelpText("after", `\n${paintHelp("bold", "Examples:")}\n${lines.join("\n")}`);
+    command.action(async (...given: unknown[]) => {
+      // A container does not know who has started it, or where.
+      const by = { user: process.env.VOUCHERCTL_USER, host: process.env.VOUCHERCTL_HOST };
+      const name = `${command.parent?.name()} ${command.name()}`;
+      const audited = auditedCommand(name, argumentsOf(command), by);
+      const [values, args] = [given.at(-2) as Values<Given> & { json?: true }, given.slice(0, -2) as string[]];
+      const { end, ...interaction } = interact(audited, values.json === true);
       try {
-        await run(
-          {
-            audited,
-            signal,
-            print(result, text) {
-              progress.end();
-              console.log(json ? JSON.stringify(result) : text());
-            },
-            next(command) {
-              if (!json) process.stderr.write(`${paintError("dim", `Next: ${command}`)}\n`);
-            },
-            warn(sentence) {
-              if (!json) process.stderr.write(`Warning: ${sentence}\n`);
-            },
-            async confirm(question) {
-              return json ? null : askOnTerminal(question, signal);
-            },
-            progress(...work) {
-              if (!json && process.stderr.isTTY) progress = openProgress(process.stderr, ...work);
-              return progress;
-            },
-          },
-          options,
-          ...args,
-        );
+        await run(interaction, values, ...args);
       } catch (error) {
         throw audited.mayHaveWritten && isDatabaseUnavailable(error)
           ? new OutcomeUnknown(CHECK_OUTCOME, { cause: error })
           : error;
       } finally {
-        progress.end();
+        end();
       }
     });
+  };
+}
+
+const JSON_ONLY = flag("print one JSON object and nothing else");
+
+function interact(audited: AuditedCommand, json: boolean): Interaction & { end(): void } {
+  const signal = abortOnSignal(audited);
+  let progress = NO_PROGRESS;
+  return {
+    audited,
+    signal,
+    print(result, text) {
+      progress.end();
+      console.log(json ? JSON.stringify(result) : text());
+    },
+    next(step) {
+      if (!json) process.stderr.write(`${paintError("dim", `Next: ${step}`)}\n`);
+    },
+    warn(sentence) {
+      if (!json) process.stderr.write(`Warning: ${sentence}\n`);
+    },
+    confirm: async (question) => (json ? null : askOnTerminal(question, signal)),
+    progress(...work) {
+      if (!json && process.stderr.isTTY) progress = openProgress(process.stderr, ...work);
+      return progress;
+    },
+    end: () => progress.end(),
+  };
 }
 
 /** Asks for y or n. Any other input, or its end, means no. Null when standard input or standard error is not a terminal. */
@@ -134,13 +153,23 @@ async function askOnTerminal(question: string, signal: AbortSignal): Promise<boo
   }
 }
 
+/**
+ * Asks before something is destroyed. Without a terminal and with `--yes` or `--json` does not ask.
+ * @throws AppError `invalid_request` when the answer is no.
+ */
+export async function confirmLoss(ctx: Interaction, yes: true | undefined, loss: string): Promise<void> {
+  if (!yes && (await ctx.confirm(`${loss} Continue?`)) === false) {
+    throw new AppError("invalid_request", "Nothing was changed.");
+  }
+}
+
 /** Columns that examples must fit in. */
 const EXAMPLE_COLUMNS = 80;
 
 /** An example that can be pasted into a shell, broken before options where it would be too wide. */
 function formatExample(example: string): string {
   const lines: string[] = [];
-  for (const part of `voucherctl ${example}`.split(/ (?=--)/)) {
+  for (const part of example.split(/ (?=--)/)) {
     const last = lines.at(-1);
     if (last === undefined) lines.push(`  ${part}`);
     else if (last.length + part.length + " ".length + " \\".length > EXAMPLE_COLUMNS) lines.push(`    ${part}`);
@@ -154,22 +183,22 @@ export async function withServers(
   interaction: Interaction,
   run: (ctx: CommandContext) => Promise<void>,
 ): Promise<void> {
-  const servers = await useServers();
-  const admin = openAdminContext(servers.databaseUrl, openLog("fatal", "voucherctl"));
+  const { databaseUrl, redisUrl, env, release } = await useServers();
+  const admin = openAdminContext(databaseUrl, openLog("fatal", "voucherctl"));
   try {
     interaction.signal.throwIfAborted();
-    await run({
-      ...admin,
-      ...interaction,
-      databaseUrl: servers.databaseUrl,
-      redisUrl: servers.redisUrl,
-      queueShards: readQueueShards(process.env),
-      readWebhookConfig: () => readWebhookConfig({ ...servers.webhookEnv, ...process.env }),
-    });
+    const queueShards = readQueueShards(process.env);
+    const readWebhooks = () => readWebhookConfig({ ...env, ...process.env });
+    await run({ ...admin, ...interaction, databaseUrl, redisUrl, queueShards, readWebhookConfig: readWebhooks });
   } finally {
     await admin.close();
-    await servers.release();
+    await release();
   }
+}
+
+/** A command as users type it: `voucherctl key create`. */
+export function nameOf(command: Command): string {
+  return command.parent === null ? command.name() : `${nameOf(command.parent)} ${command.name()}`;
 }
 
 /** A command's arguments for its audit entry, without voucher codes and without `--json`. */
@@ -179,17 +208,10 @@ function argumentsOf(command: Command): Record<string, unknown> {
   return { ...Object.fromEntries(named.filter(([name]) => name !== "code")), ...options };
 }
 
-interface Servers {
-  databaseUrl: string;
-  redisUrl: string | null;
-  /** The settings of webhooks that `npm start` uses for the embedded servers. */
-  webhookEnv: Record<string, string>;
-  release(): Promise<void>;
-}
-
-async function useServers(): Promise<Servers> {
+/** The configured servers, or the embedded ones. `env` has the variables of webhooks that `npm start` uses for the embedded servers. */
+async function useServers() {
   const { databaseUrl, redisUrl } = readGivenServers(process.env);
-  if (databaseUrl !== null) return { databaseUrl, redisUrl, webhookEnv: {}, release: async () => undefined };
+  if (databaseUrl !== null) return { databaseUrl, redisUrl, env: {}, release: async () => undefined };
   const { chooseServers, webhookEnvOf } = await import("../local/choose-servers.ts");
   const servers = await chooseServers({ databaseUrl, redisUrl }, (line) => console.error(line)).catch(
     (error: Error) => {
@@ -198,7 +220,7 @@ async function useServers(): Promise<Servers> {
   );
   const { migrateDatabase } = await import("../db/migrate.ts");
   await migrateDatabase(servers.databaseUrl, { onWait: (message) => console.error(message) });
-  return { ...servers, webhookEnv: webhookEnvOf(servers) };
+  return { ...servers, env: webhookEnvOf(servers) };
 }
 
 /** What to do when a command that writes ended in its middle. */

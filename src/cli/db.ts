@@ -5,101 +5,75 @@ import { applyRoleGrants } from "../services/servers/apply-roles.ts";
 import { type ClusterRisk, findClusterRisks } from "../services/servers/find-cluster-risks.ts";
 import { type DurabilityRisk, findDurabilityRisks } from "../services/servers/find-durability-risks.ts";
 import { trustDatabaseClock } from "../services/servers/trust-clock.ts";
-import { action, type CommandContext, type Noun } from "./command.ts";
-import { confirmLoss, withYes } from "./confirm.ts";
+import { type CommandContext, confirmLoss, type Noun, verb } from "./command.ts";
 import { EXIT } from "./exit-code.ts";
+import { YES } from "./options.ts";
 import { withRedis } from "./with-redis.ts";
 
 export const db: Noun = {
   name: "db",
   description: "roles, identity and durability of the database",
-  addVerbs(noun) {
-    action(
-      noun
-        .command("roles")
-        .description("create the roles pva_api, pva_log and pva_admin, or update their grants after a migration")
-        .addHelpText(
-          "after",
-          "\nConnect as the owner of the database. The owner needs the CREATEROLE attribute.\n" +
-            "Set PVA_API_PASSWORD, PVA_LOG_PASSWORD or PVA_ADMIN_PASSWORD (16 or more visible\n" +
-            "ASCII characters) to let that role log in. Otherwise grant the role to a login\n" +
-            "of your own.",
-        ),
-      ["db roles"],
-      async (ctx) => {
+  verbs: {
+    roles: verb({
+      description: "create the roles pva_api, pva_log and pva_admin, or update their grants after a migration",
+      help: `Connect as the owner of the database. The owner needs the CREATEROLE attribute.
+Set PVA_API_PASSWORD, PVA_LOG_PASSWORD or PVA_ADMIN_PASSWORD (16 or more visible
+ASCII characters) to let that role log in. Otherwise grant the role to a login
+of your own.`,
+      examples: [""],
+      async run(ctx) {
         const { roles, takenFromPublic } = await applyRoleGrants(ctx, readRolePasswords(process.env));
         const revoked = takenFromPublic.map((grant) => `Revoked from PUBLIC: ${grant}.`);
         ctx.print({ roles, takenFromPublic }, () => [...roles.map(describeRole), ...revoked].join("\n"));
       },
-    );
-    action<{ yes?: true }>(
-      withYes(noun.command("adopt"))
-        .description("give a restored or copied database its own deployment id")
-        .addHelpText(
-          "after",
-          "\nProcesses refuse a database that was copied or restored elsewhere, because the\n" +
-            "jobs in Redis may belong to the original. Stop every process that uses the\n" +
-            "original, run this command on the copy, and start the processes on the copy.",
-        ),
-      ["db adopt"],
-      async (ctx, options) => {
-        await confirmLoss(ctx, options, "Processes that use this database stop, and its jobs in Redis are refused.");
+    }),
+    adopt: verb({
+      description: "give a restored or copied database its own deployment id",
+      options: { yes: YES },
+      help: `Processes refuse a database that was copied or restored elsewhere, because the
+jobs in Redis may belong to the original. Stop every process that uses the
+original, run this command on the copy, and start the processes on the copy.`,
+      examples: [""],
+      async run(ctx, { yes }) {
+        await confirmLoss(ctx, yes, "Processes that use this database stop, and its jobs in Redis are refused.");
         const { id, before } = await adopt(ctx);
-        ctx.print(
-          { id, before },
-          () =>
-            `Adopted. The deployment's id is now ${id}; it was ${before}. Restart every process that uses this database.`,
-        );
+        const adopted = `Adopted. The deployment's id is now ${id}; it was ${before}.`;
+        ctx.print({ id, before }, () => `${adopted} Restart every process that uses this database.`);
       },
-    );
-    action(
-      noun
-        .command("trust-clock")
-        .description("say that the database's clock is right, after it jumped")
-        .addHelpText(
-          "after",
-          "\nAfter a jump ahead, lists of redemptions stay behind the clock. If the clock was\n" +
-            "wrong, set it right: the processes notice. Run this command if it is right now,\n" +
-            "or if redemptions are dated later than the clock.",
-        ),
-      ["db trust-clock"],
-      async (ctx) => {
+    }),
+    "trust-clock": verb({
+      description: "say that the database's clock is right, after it jumped",
+      help: `After a jump ahead, lists of redemptions stay behind the clock. If the clock was
+wrong, set it right: the processes notice. Run this command if it is right now,
+or if redemptions are dated later than the clock.`,
+      examples: [""],
+      async run(ctx) {
         const { before, after } = await trustDatabaseClock(ctx);
-        const wasAhead = before > after;
-        ctx.print({ before: before.toISOString(), after: after.toISOString() }, () =>
-          [
-            `Redemptions are listed up to ${after.toISOString()}; before, it was ${before.toISOString()}.`,
-            ...(wasAhead ? [`Partners must list again what follows ${after.toISOString()}.`] : []),
-          ].join("\n"),
+        const [was, is] = [before.toISOString(), after.toISOString()];
+        const again = before > after ? `\nPartners must list again what follows ${is}.` : "";
+        ctx.print(
+          { before: was, after: is },
+          () => `Redemptions are listed up to ${is}; before, it was ${was}.${again}`,
         );
       },
-    );
-    action(
-      noun
-        .command("check")
-        .description("name each way in which acknowledged redemptions, jobs or leases could be lost")
-        .addHelpText(
-          "after",
-          "\nReads the settings of Postgres, and of Redis if REDIS_URL is set. Run it with\n" +
-            "the addresses and the QUEUE_SHARDS that the service uses. Exits with 1 if it\n" +
-            "finds a risk.",
-        ),
-      ["db check"],
-      async (ctx) => {
+    }),
+    check: verb({
+      description: "name each way in which acknowledged redemptions, jobs or leases could be lost",
+      help: `Reads the settings of Postgres, and of Redis if REDIS_URL is set. Run it with
+the addresses and the QUEUE_SHARDS that the service uses. Exits with 1 if it
+finds a risk.`,
+      examples: [""],
+      async run(ctx) {
         const risks = await findRisks(ctx);
         ctx.print({ risks }, () => risks.map(({ message }) => message).join("\n") || "No risk found.");
         if (risks.length > 0) process.exitCode = EXIT.refused;
       },
-    );
+    }),
   },
 };
 
-async function findRisks({
-  pool,
-  redisUrl,
-  queueShards,
-  log,
-}: CommandContext): Promise<(DurabilityRisk | ClusterRisk)[]> {
+async function findRisks(ctx: CommandContext): Promise<(DurabilityRisk | ClusterRisk)[]> {
+  const { pool, redisUrl, queueShards, log } = ctx;
   const clusterRisks = redisUrl === null ? [] : await findClusterRisks(redisUrl, queueShards[0]);
   // With another risk, Redis may not answer.
   const isRedisUsable = clusterRisks.every(({ code }) => code === "redis_shards");

@@ -9,8 +9,7 @@ import { askOutside, auditLog } from "../services/log/audit-log.ts";
 import { auditServedLog } from "../services/log/audit-served-log.ts";
 import type { CommandContext, Interaction } from "./command.ts";
 import { EXIT } from "./exit-code.ts";
-import { formatCount, pluralize } from "./format.ts";
-import { paint } from "./paint.ts";
+import { formatCount, paint, pluralize } from "./format.ts";
 import { readPolicy } from "./receipt.ts";
 
 export async function auditDatabase(ctx: CommandContext): Promise<void> {

@@ -16,110 +16,91 @@ import { initLog } from "../services/log/init-log.ts";
 import { type LogSettings, LogSettingsError, readLogSettings } from "../services/log/log-settings.ts";
 import { recoverLog } from "../services/log/recover-log.ts";
 import { retireLog } from "../services/log/retire-log.ts";
-import { action, actionWithoutServers, type CommandContext, type Noun, withServers } from "./command.ts";
-import { confirmLoss, withYes } from "./confirm.ts";
+import { type CommandContext, confirmLoss, type Noun, verb, verbWithoutServers, withServers } from "./command.ts";
 import { UsageError } from "./exit-code.ts";
 import { formatCount, pluralize } from "./format.ts";
 import { auditDatabase, auditUrl } from "./log-audit.ts";
-import { collect, integer } from "./option-parsers.ts";
+import { collect, flag, integer, option, required, YES } from "./options.ts";
 import { readPolicy, readText } from "./receipt.ts";
 import { withRedis } from "./with-redis.ts";
 
 const MAX_AGE_HELP = "refuse a checkpoint whose newest cosignature is older";
+const SECONDS = integer(0, Number.MAX_SAFE_INTEGER);
+const leavesOf = (count: number) => pluralize(count, "leaf", "leaves");
 
 export const log: Noun = {
   name: "log",
   description: "the transparency log over all sealed events",
-  addVerbs(noun) {
-    actionWithoutServers<{ origin: string; out: string }>(
-      noun
-        .command("keygen")
-        .description("make the key that signs the log, and print its vkey, which partners pin")
-        .requiredOption("--origin <name>", "the log's name, such as vouchers.example.com/log")
-        .requiredOption("--out <file>", "the key file; never overwritten"),
-      ["log keygen --origin vouchers.example.com/log --out log.key"],
-      async (ctx, { origin, out }) => {
+  verbs: {
+    keygen: verbWithoutServers({
+      description: "make the key that signs the log, and print its vkey, which partners pin",
+      options: {
+        origin: required("<name>", "the log's name, such as vouchers.example.com/log"),
+        out: required("<file>", "the key file; never overwritten"),
+      },
+      examples: ["--origin vouchers.example.com/log --out log.key"],
+      async run(ctx, { origin, out }) {
         const vkey = await writeKeyFile("log", origin, out);
         ctx.print({ vkey }, () => vkey);
       },
-    );
-    action<{ acceptAnchor?: boolean }>(
-      noun
-        .command("init")
-        .description("begin the log of this database, and write its first anchors")
-        .option("--accept-anchor", "write missing anchors; give it only if no other tree was ever signed")
-        .addHelpText("after", "\nReads LOG_KEY_FILE, LOG_ORIGIN, LOG_ANCHOR and LOG_POLICY."),
-      ["log init"],
-      async (ctx, { acceptAnchor = false }) => {
+    }),
+    init: verb({
+      description: "begin the log of this database, and write its first anchors",
+      options: { acceptAnchor: flag("write missing anchors; give it only if no other tree was ever signed") },
+      help: "Reads LOG_KEY_FILE, LOG_ORIGIN, LOG_ANCHOR and LOG_POLICY.",
+      examples: [""],
+      async run(ctx, { acceptAnchor = false }) {
         const result = await initLog(ctx, await readSettings(), acceptAnchor);
         const { origin, size, begun, anchorsWritten } = result;
-        ctx.print(result, () =>
-          [
-            begun ? `The log ${origin} begins.` : `The log ${origin} has ${pluralize(size, "leaf", "leaves")}.`,
-            ...anchorsWritten.map((file) => `Wrote the anchor ${file}.`),
-          ].join("\n"),
-        );
+        const state = begun ? "begins" : `has ${leavesOf(size)}`;
+        ctx.print(result, () => [`The log ${origin} ${state}.`, ...anchorsWritten.map(describeAnchor)].join("\n"));
       },
-    );
-    action(
-      noun.command("checkpoint").description("show the size of the log and the served checkpoint"),
-      ["log checkpoint", "log checkpoint --json"],
-      async (ctx) => {
+    }),
+    checkpoint: verb({
+      description: "show the size of the log and the served checkpoint",
+      examples: ["", "--json"],
+      async run(ctx) {
         const [tree, published] = [await findLogTree(ctx.pool), await findPublished(ctx.pool)];
         if (tree === null)
           throw new AppError("not_found", "This database has no log. Begin it with: voucherctl log init");
+        const { origin, size } = tree;
         const signatures = published === null ? [] : (parseCheckpoint(published.note)?.note.signatures ?? []);
-        const result = {
-          origin: tree.origin,
-          size: tree.size,
-          publishedSize: published?.size ?? 0,
-          publishedAgeMs: published?.ageMs ?? null,
-          signers: signatures.map(({ name }) => name),
-        };
+        const { size: publishedSize = 0, ageMs: publishedAgeMs = null } = published ?? {};
+        const result = { origin, size, publishedSize, publishedAgeMs, signers: signatures.map(({ name }) => name) };
         ctx.print(result, () =>
           published === null
-            ? `The log ${tree.origin} has ${pluralize(tree.size, "leaf", "leaves")}. No checkpoint is served yet.`
-            : `${published.note}\nServed for ${Math.round(published.ageMs / 1_000)} s. The tree has ${pluralize(tree.size, "leaf", "leaves")}.`,
+            ? `The log ${origin} has ${leavesOf(size)}. No checkpoint is served yet.`
+            : `${published.note}\nServed for ${Math.round(published.ageMs / 1_000)} s. The tree has ${leavesOf(size)}.`,
         );
       },
-    );
-    const audit = noun
-      .command("audit")
-      .description("recompute the log, and compare it with every sealed event; exit status 1 when they differ")
-      .option("--url <address>", "audit a served log instead, as anyone can, without a database")
-      .option("--policy <file>", "with --url: your own copy of the policy")
-      .option("--voucher <id>", "with --url: compare the public events of this voucher; repeatable", collect)
-      .option(
-        "--max-age <seconds>",
-        `with --url: ${MAX_AGE_HELP}`,
-        integer(0, Number.MAX_SAFE_INTEGER),
-        COSIGNATURE_MAX_AGE,
-      )
-      .addHelpText(
-        "after",
-        `
-With a database, needs about 100 bytes of temporary disk space per event on the
+    }),
+    audit: verbWithoutServers({
+      description: "recompute the log, and compare it with every sealed event; exit status 1 when they differ",
+      options: {
+        url: option("<address>", "audit a served log instead, as anyone can, without a database"),
+        policy: option("<file>", "with --url: your own copy of the policy"),
+        voucher: option("<id>", "with --url: compare the public events of this voucher; repeatable", collect),
+        maxAge: option("<seconds>", `with --url: ${MAX_AGE_HELP}`, SECONDS, COSIGNATURE_MAX_AGE),
+      },
+      help: `With a database, needs about 100 bytes of temporary disk space per event on the
 database server. Compares the database with the anchors in LOG_ANCHOR and with
 the witnesses of LOG_POLICY or, without it, of the served policy.
 With --url, fetches every leaf and tile, and verifies the checkpoint. It cannot
 tell whether the leaves are events of vouchers that were not named.`,
-      );
-    actionWithoutServers<{ url?: string; policy?: string; voucher?: string[]; maxAge: number }>(
-      audit,
-      ["log audit", "log audit --url https://vouchers.example.com --policy policy --voucher vch_…"],
-      async (interaction, { url, policy, voucher = [], maxAge }) => {
+      examples: ["", "--url https://vouchers.example.com --policy policy --voucher vch_…"],
+      async run(interaction, { url, policy, voucher: vouchers = [], maxAge }) {
         if (url !== undefined && policy !== undefined)
-          return auditUrl(interaction, url, { policy: await readPolicy(policy), vouchers: voucher, maxAge });
+          return auditUrl(interaction, url, { policy: await readPolicy(policy), vouchers, maxAge });
         if (url !== undefined)
           throw new UsageError("--url needs --policy: a policy of the audited service proves nothing.");
-        if (policy !== undefined || voucher.length > 0) throw new UsageError("--policy and --voucher need --url.");
+        if (policy !== undefined || vouchers.length > 0) throw new UsageError("--policy and --voucher need --url.");
         await withServers(interaction, auditDatabase);
       },
-    );
-    action(
-      noun.command("backfill").description("add the events that were sealed before the log began"),
-      ["log backfill"],
-      async (ctx) => {
+    }),
+    backfill: verb({
+      description: "add the events that were sealed before the log began",
+      examples: [""],
+      async run(ctx) {
         const progress = ctx.progress("Added", "events", await countIssuedVouchers(ctx.pool));
         const events = await backfillLog(ctx, (soFar) => {
           ctx.signal.throwIfAborted();
@@ -127,119 +108,100 @@ tell whether the leaves are events of vouchers that were not named.`,
         });
         ctx.print({ events }, () => `Added ${pluralize(events, "event")} to the log.`);
       },
-    );
-    action<{ to: string }>(
-      noun
-        .command("export")
-        .description("write the served log as files that any web server can serve")
-        .requiredOption("--to <directory>", "where to"),
-      ["log export --to /var/www/log"],
-      async (ctx, { to }) => {
+    }),
+    export: verb({
+      description: "write the served log as files that any web server can serve",
+      options: { to: required("<directory>", "where to") },
+      examples: ["--to /var/www/log"],
+      async run(ctx, { to }) {
         const size = await exportLog(ctx.pool, to);
-        ctx.print({ size }, () => `Wrote ${pluralize(size, "leaf", "leaves")} to ${to}.`);
+        ctx.print({ size }, () => `Wrote ${leavesOf(size)} to ${to}.`);
       },
-    );
-    action<{ from: string }>(
-      noun
-        .command("recover")
-        .description("restore the part of the log that a restored database lacks, from a copy")
-        .requiredOption("--from <copy>", "a monitor's or an export's directory, or the address of a cache")
-        .addHelpText(
-          "after",
-          "\nReads LOG_KEY_FILE and LOG_ANCHOR. Events that this database still has keep\ntheir leaves. The leaves of the others are recorded as lost.",
-        ),
-      ["log recover --from /srv/mirror", "log recover --from https://mirror.example.net/log"],
-      async (ctx, { from }) => {
-        const source = openLogSource(from);
-        const recovered = await recoverLog(ctx, await readSettings(), source);
+    }),
+    recover: verb({
+      description: "restore the part of the log that a restored database lacks, from a copy",
+      options: { from: required("<copy>", "a monitor's or an export's directory, or the address of a cache") },
+      help: `Reads LOG_KEY_FILE and LOG_ANCHOR. Events that this database still has keep
+their leaves. The leaves of the others are recorded as lost.`,
+      examples: ["--from /srv/mirror", "--from https://mirror.example.net/log"],
+      async run(ctx, { from }) {
+        const recovered = await recoverLog(ctx, await readSettings(), openLogSource(from));
         const { firstIndex, leaves, lost, added, missing } = recovered;
         const lostLeaves = lost.reduce((sum, run) => sum + run.leaves, 0);
         ctx.print(recovered, () =>
           [
-            `Recovered ${pluralize(leaves, "leaf", "leaves")} from ${formatCount(firstIndex)} on, and added ${formatCount(added)} that only this database had.`,
-            ...(lost.length > 0
-              ? [`This database has lost the events of ${pluralize(lostLeaves, "leaf", "leaves")}:`]
-              : []),
+            `Recovered ${leavesOf(leaves)} from ${formatCount(firstIndex)} on, and added ${formatCount(added)} that only this database had.`,
+            lost.length > 0 && `This database has lost the events of ${leavesOf(lostLeaves)}:`,
             ...lost.map((run) => `  ${run.firstIndex} to ${run.firstIndex + run.leaves - 1}`),
-            ...(missing > 0
-              ? [
-                  `An anchor has ${pluralize(missing, "more leaf", "more leaves")}. Recover them from another copy. If there is none: voucherctl log retire --accept-loss`,
-                ]
-              : []),
-          ].join("\n"),
+            missing > 0 &&
+              `An anchor has ${pluralize(missing, "more leaf", "more leaves")}. Recover them from another copy. If there is none: voucherctl log retire --accept-loss`,
+          ]
+            .filter(Boolean)
+            .join("\n"),
         );
       },
-    );
-    const retire = withYes(noun.command("retire"))
-      .description("end a log, and go on with its tree under a new name and key")
-      .argument("<origin>", "the name of the log that ends")
-      .requiredOption("--reason <text>", "why, for the record")
-      .requiredOption("--to <directory>", "a new directory for the export of the log")
-      .option("--checkpoint <file>", "an anchor or another checkpoint of the log; repeatable", collect)
-      .option("--accept-loss", "retire the log even if this database lacks leaves that it has signed")
-      .addHelpText(
-        "after",
-        `
-Use it when the key leaked or was lost, when the log needs a new name, or when
+    }),
+    retire: verb({
+      description: "end a log, and go on with its tree under a new name and key",
+      argument: ["<origin>", "the name of the log that ends"],
+      options: {
+        yes: YES,
+        reason: required("<text>", "why, for the record"),
+        to: required("<directory>", "a new directory for the export of the log"),
+        checkpoint: option("<file>", "an anchor or another checkpoint of the log; repeatable", collect),
+        acceptLoss: flag("retire the log even if this database lacks leaves that it has signed"),
+      },
+      help: `Use it when the key leaked or was lost, when the log needs a new name, or when
 no copy has some of its leaves. Stop the workers of the log first, and connect
 as the owner of the database. LOG_KEY_FILE is a new key with a new name,
 LOG_ANCHOR a new file, and LOG_POLICY names the new key. All events keep their
 leaves. Run it again if it was interrupted.`,
-      );
-    action<{ reason: string; to: string; checkpoint?: string[]; acceptLoss?: boolean; yes?: true }>(
-      retire,
-      ['log retire vouchers.example.com/log --reason "key leaked" --checkpoint log.anchor --to log-1'],
-      async (ctx, { reason, to, checkpoint = [], acceptLoss = false, yes }, origin = "") => {
+      examples: ['vouchers.example.com/log --reason "key leaked" --checkpoint log.anchor --to log-1'],
+      async run(ctx, { reason, to, checkpoint = [], acceptLoss = false, yes }, origin) {
         const settings = await readSettings();
-        await confirmLoss(ctx, { yes }, `This permanently ends the log ${origin}.`);
+        await confirmLoss(ctx, yes, `This permanently ends the log ${origin}.`);
         await assertNoLogWorker(ctx);
         const checkpoints = checkpoint.map((file) => ({ file, text: readText(file) }));
         const retired = await retireLog(ctx, settings, { origin, reason, directory: to, checkpoints, acceptLoss });
         const { nextOrigin, size, exported, lastSize, anchorsWritten } = retired;
         ctx.print(retired, () =>
           [
-            `${origin} is retired. ${nextOrigin} goes on with its ${pluralize(size, "leaf", "leaves")}.`,
-            `Leaf ${formatCount(size)} is the hash of the last checkpoint, which has ${pluralize(lastSize, "leaf", "leaves")}: ${to}/last-checkpoint.`,
-            `Exported ${pluralize(exported, "leaf", "leaves")} to ${to}.`,
-            ...anchorsWritten.map((file) => `Wrote the anchor ${file}.`),
+            `${origin} is retired. ${nextOrigin} goes on with its ${leavesOf(size)}.`,
+            `Leaf ${formatCount(size)} is the hash of the last checkpoint, which has ${leavesOf(lastSize)}: ${to}/last-checkpoint.`,
+            `Exported ${leavesOf(exported)} to ${to}.`,
+            ...anchorsWritten.map(describeAnchor),
           ].join("\n"),
         );
         ctx.next("start the workers of the log with the new key, and give partners the new policy");
       },
-    );
-    actionWithoutServers<{
-      policy: string;
-      state: string;
-      keep?: boolean;
-      receipt?: string[];
-      retired?: string;
-      maxAge: number;
-    }>(
-      noun
-        .command("monitor")
-        .description("check that a log continues what was seen before; exit status 1 when it contradicts that")
-        .argument("<url>", "the log's address, such as https://vouchers.example.com/log")
-        .requiredOption("--policy <file>", "your own copy of the policy")
-        .requiredOption("--state <directory>", "remembers the last checkpoint")
-        .option("--keep", "also keep every leaf: a copy to recover the log from")
-        .option("--receipt <file>", "a receipt that must be in the log; repeatable", collect)
-        .option("--retired <origin>", "the log seen before, when it was retired and this one goes on")
-        .option("--max-age <seconds>", MAX_AGE_HELP, integer(0, Number.MAX_SAFE_INTEGER), COSIGNATURE_MAX_AGE)
-        .addHelpText("after", "\nNeeds no database. Run it regularly, for example by cron."),
-      ["log monitor https://vouchers.example.com/log --policy policy --state seen --keep"],
-      async (ctx, { policy, state, keep = false, receipt = [], retired, maxAge }, url = "") => {
-        const options = { source: openLogSource(url), state, keep, retired, policy: await readPolicy(policy), maxAge };
-        const monitored = await monitorLog({ ...options, receipts: receipt.map(readText) });
-        const { origin, size, before, receipts, cosignedAge } = monitored;
-        ctx.print(
-          monitored,
-          () =>
-            `${origin} has ${pluralize(size, "leaf", "leaves")} and continues the ${formatCount(before)} seen before. ${pluralize(receipts, "receipt")} checked. ${describeAge(cosignedAge)}`,
-        );
+    }),
+    monitor: verbWithoutServers({
+      description: "check that a log continues what was seen before; exit status 1 when it contradicts that",
+      argument: ["<url>", "the log's address, such as https://vouchers.example.com/log"],
+      options: {
+        policy: required("<file>", "your own copy of the policy"),
+        state: required("<directory>", "remembers the last checkpoint"),
+        keep: flag("also keep every leaf: a copy to recover the log from"),
+        receipt: option("<file>", "a receipt that must be in the log; repeatable", collect),
+        retired: option("<origin>", "the log seen before, when it was retired and this one goes on"),
+        maxAge: option("<seconds>", MAX_AGE_HELP, SECONDS, COSIGNATURE_MAX_AGE),
       },
-    );
+      help: "Needs no database. Run it regularly, for example by cron.",
+      examples: ["https://vouchers.example.com/log --policy policy --state seen --keep"],
+      async run(ctx, { policy, keep = false, receipt = [], ...options }, url) {
+        const source = openLogSource(url);
+        const given = { ...options, source, keep, policy: await readPolicy(policy) };
+        const monitored = await monitorLog({ ...given, receipts: receipt.map(readText) });
+        const { origin, size, before, receipts, cosignedAge } = monitored;
+        const seen = `${origin} has ${leavesOf(size)} and continues the ${formatCount(before)} seen before.`;
+        const checked = `${pluralize(receipts, "receipt")} checked.`;
+        ctx.print(monitored, () => `${seen} ${checked} ${describeAge(cosignedAge)}`);
+      },
+    }),
   },
 };
+
+const describeAnchor = (file: string) => `Wrote the anchor ${file}.`;
 
 /**
  * Refuses while a worker of the queue `log` runs. Without REDIS_URL, checks nothing. A worker that still runs may then sign one more

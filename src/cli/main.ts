@@ -1,7 +1,7 @@
 import { CommanderError } from "commander";
 import { EXIT, Interrupted } from "./exit-code.ts";
 import { explain } from "./explain.ts";
-import { paintError } from "./paint.ts";
+import { paintError } from "./format.ts";
 import { buildProgram } from "./program.ts";
 
 // The reader of a pipe may stop early: `voucherctl audit list | head`.

@@ -2,21 +2,15 @@ import { Command } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
 import { audit } from "./audit.ts";
 import { batch } from "./batch.ts";
-import { brand } from "./brand.ts";
+import { brand, listing, org, product } from "./catalog.ts";
 import { chain } from "./chain.ts";
-import { actionWithoutServers, type Noun } from "./command.ts";
-import { writeCompletion } from "./completion.ts";
-import { contract } from "./contract.ts";
+import { type Noun, nameOf, verbWithoutServers } from "./command.ts";
+import { contract, link, member } from "./contract.ts";
 import { db } from "./db.ts";
 import { EXIT_HELP } from "./exit-code.ts";
+import { paintError, paintHelp } from "./format.ts";
 import { key } from "./key.ts";
-import { link } from "./link.ts";
-import { listing } from "./listing.ts";
 import { log } from "./log.ts";
-import { member } from "./member.ts";
-import { org } from "./org.ts";
-import { paintError, paintHelp } from "./paint.ts";
-import { product } from "./product.ts";
 import { queue } from "./queue.ts";
 import { receipt } from "./receipt.ts";
 import { redemption } from "./redemption.ts";
@@ -59,28 +53,24 @@ export function buildProgram(): Command {
     .configureOutput({ outputError: (text, write) => write(paintError("red", asSentence(text))) });
   for (const [heading, nouns] of Object.entries(NOUNS)) {
     program.commandsGroup(heading);
-    for (const { name, description, addVerbs } of nouns) {
-      addVerbs(program.command(name).description(description).usage("<verb> [options]"));
+    for (const { name, description, verbs } of nouns) {
+      const noun = program.command(name).description(description).usage("<verb> [options]");
+      for (const [verb, define] of Object.entries(verbs)) define(noun.command(verb));
     }
   }
-  program.commandsGroup("Shell:");
-  actionWithoutServers(
-    program.command("completion").description("print a script for bash and zsh: source <(voucherctl completion)"),
-    ["completion"],
-    async (ctx) => {
+  const defineCompletion = verbWithoutServers({
+    description: "print a script for bash and zsh: source <(voucherctl completion)",
+    examples: [""],
+    async run(ctx) {
       const script = writeCompletion(program);
       ctx.print({ script }, () => script);
     },
-  );
+  });
+  defineCompletion(program.commandsGroup("Shell:").command("completion"));
   for (const command of [program, ...program.commands.flatMap((noun) => [noun, ...noun.commands])]) {
     command.helpCommand(false).showHelpAfterError(`See ${nameOf(command)} --help`);
   }
   return program;
-}
-
-/** A command as users type it: `voucherctl key create`. */
-export function nameOf(command: Command): string {
-  return command.parent === null ? command.name() : `${nameOf(command.parent)} ${command.name()}`;
 }
 
 /** Turns commander's `error: unknown option '--x'` into a sentence. */
@@ -91,4 +81,32 @@ function asSentence(text: string): string {
     .split("\n");
   const sentence = `${first.charAt(0).toUpperCase()}${first.slice(1)}`;
   return `${[/[.?!]$/.test(sentence) ? sentence : `${sentence}.`, ...rest].join("\n")}\n`;
+}
+
+/** A script for bash and zsh that completes nouns, verbs, options and their values. */
+export function writeCompletion(program: Command): string {
+  const namesOf = (commands: readonly Command[]) => commands.map((command) => command.name()).join(" ");
+  const lines = program.commands.flatMap((noun) => [
+    ...noun.commands.flatMap((verb) => {
+      const at = `${noun.name()} ${verb.name()}`;
+      const choices = verb.options.flatMap(({ long, argChoices = [] }) =>
+        argChoices.length === 0 ? [] : [`    "${at} ${long}") found="${argChoices.join(" ")}" ;;`],
+      );
+      return [...choices, `    "${at} "*) found="${verb.options.map(({ long }) => long).join(" ")} --help" ;;`];
+    }),
+    `    "${noun.name()} "*) found="${namesOf(noun.commands)} --help" ;;`,
+  ]);
+  return `# source <(voucherctl completion)
+[ -z "$ZSH_VERSION" ] || { autoload -U +X compinit bashcompinit && compinit && bashcompinit; }
+_voucherctl() {
+  local found place="\${COMP_WORDS[1]} \${COMP_WORDS[2]} "
+  [ "$COMP_CWORD" -gt 2 ] && place="$place\${COMP_WORDS[COMP_CWORD-1]}" || place="\${COMP_WORDS[1]} "
+  [ "$COMP_CWORD" -gt 1 ] || place=""
+  case "$place" in
+${lines.join("\n")}
+    *) found="${namesOf(program.commands)} --help --version" ;;
+  esac
+  COMPREPLY=($(compgen -W "$found" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _voucherctl voucherctl`;
 }

@@ -2,43 +2,35 @@ import { AppError } from "../contract/errors.ts";
 import { readDeploymentId } from "../db/deployment.ts";
 import type { Division } from "../queues/read-shards.ts";
 import { SHARDS_MAX } from "../queues/shards.ts";
+import type { RedisClient } from "../redis/connections.ts";
 import { withAuditEntry } from "../services/audit/with-audit-entry.ts";
-import { action, type CommandContext, type Noun } from "./command.ts";
+import { type CommandContext, type Noun, verb } from "./command.ts";
 import { UsageError } from "./exit-code.ts";
-import { pluralize } from "./format.ts";
-import { formatTable } from "./layout.ts";
-import { integer } from "./option-parsers.ts";
+import { formatTable, pluralize } from "./format.ts";
+import { integer } from "./options.ts";
 import { withRedis } from "./with-redis.ts";
 
 export const queue: Noun = {
   name: "queue",
   description: "the shards of the queues in Redis",
-  addVerbs(noun) {
-    action(
-      noun
-        .command("shards")
-        .description("show which numbers of shards API processes and workers use")
-        .addHelpText(
-          "after",
-          "\nShows the progress of a change of QUEUE_SHARDS: whether workers serve the\n" +
-            "new shards, where API processes add jobs, and how many the old ones have left.",
-        ),
-      ["queue shards", "queue shards --json"],
-      async (ctx) => {
+  verbs: {
+    shards: verb({
+      description: "show which numbers of shards API processes and workers use",
+      help: `Shows the progress of a change of QUEUE_SHARDS: whether workers serve the
+new shards, where API processes add jobs, and how many the old ones have left.`,
+      examples: ["", "--json"],
+      async run(ctx) {
         const divisions = await withQueues(ctx, ({ read }) => read());
-        ctx.print({ divisions: divisions.map((division) => ({ ...division, state: stateOf(division) })) }, () =>
-          describeDivisions(divisions),
-        );
+        const stated = divisions.map((division) => ({ ...division, state: stateOf(division) }));
+        ctx.print({ divisions: stated }, () => describeDivisions(divisions));
       },
-    );
-    action(
-      noun
-        .command("drop-shards")
-        .description("delete the Redis keys of a number of shards that no process uses")
-        .argument("<count>", "the number of shards, such as 4", integer(1, SHARDS_MAX))
-        .addHelpText("after", "\nRefuses a number of shards that a process uses, or that has jobs."),
-      ["queue drop-shards 4"],
-      async (ctx, _options, argument) => {
+    }),
+    "drop-shards": verb({
+      description: "delete the Redis keys of a number of shards that no process uses",
+      argument: ["<count>", "the number of shards, such as 4", integer(1, SHARDS_MAX)],
+      help: "Refuses a number of shards that a process uses, or that has jobs.",
+      examples: ["4"],
+      async run(ctx, _options, argument) {
         const shards = Number(argument);
         const keys = await withQueues(ctx, async ({ read, drop, deploymentId }) => {
           const division = (await read()).find((each) => each.shards === shards);
@@ -54,34 +46,29 @@ export const queue: Noun = {
         });
         ctx.print({ shards, keys }, () => `Deleted ${pluralize(keys, "key")}.`);
       },
-    );
+    }),
   },
 };
 
-interface Queues {
-  deploymentId: string;
-  read(): Promise<Division[]>;
-  drop(shards: number): Promise<number>;
+// Loads BullMQ on demand, because few commands need it.
+async function openQueues({ pool }: CommandContext, redis: RedisClient) {
+  const { readDivisions } = await import("../queues/read-shards.ts");
+  const { dropShards } = await import("../queues/drop-shards.ts");
+  const deploymentId = await readDeploymentId(pool);
+  return {
+    deploymentId,
+    read: () => readDivisions(redis, deploymentId),
+    drop: (shards: number) => dropShards(redis, deploymentId, shards),
+  };
 }
 
-// Loads BullMQ on demand, because few commands need it.
 async function withQueues<T>(
-  { pool, redisUrl, log }: CommandContext,
-  work: (queues: Queues) => Promise<T>,
+  ctx: CommandContext,
+  work: (queues: Awaited<ReturnType<typeof openQueues>>) => Promise<T>,
 ): Promise<T> {
+  const { redisUrl, log } = ctx;
   if (redisUrl === null) throw new UsageError("REDIS_URL is not set.");
-  const [{ readDivisions }, { dropShards }] = await Promise.all([
-    import("../queues/read-shards.ts"),
-    import("../queues/drop-shards.ts"),
-  ]);
-  return withRedis({ redisUrl, log }, async (redis) => {
-    const deploymentId = await readDeploymentId(pool);
-    return work({
-      deploymentId,
-      read: () => readDivisions(redis, deploymentId),
-      drop: (shards) => dropShards(redis, deploymentId, shards),
-    });
-  });
+  return withRedis({ redisUrl, log }, async (redis) => work(await openQueues(ctx, redis)));
 }
 
 type State = "unserved" | "in_use" | "ready" | "emptying" | "unreachable" | "unused";

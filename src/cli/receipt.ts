@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs";
 import { type Policy, PolicyNotRead, parsePolicy } from "../../packages/tlog/src/policy.ts";
 import { reportReceipt } from "../../packages/tlog/src/report.ts";
 import { receiptOfRedemption } from "../services/log/read-receipt.ts";
-import { action, actionWithoutServers, type Noun } from "./command.ts";
+import { type Noun, verb, verbWithoutServers } from "./command.ts";
 import { UsageError } from "./exit-code.ts";
+import { ORG, required } from "./options.ts";
 
 /** Longest receipt, policy or checkpoint. Bytes. */
 const FILE_MAX = 1_000_000;
@@ -11,39 +12,38 @@ const FILE_MAX = 1_000_000;
 export const receipt: Noun = {
   name: "receipt",
   description: "receipts of redemptions in the log",
-  addVerbs(noun) {
-    action<{ org: string }>(
-      noun
-        .command("get")
-        .description("print the receipt of a redemption")
-        .argument("<ref>", "the partner's externalRef")
-        .requiredOption("--org <id>", "the organization"),
-      ["receipt get order-4711 --org org_…"],
-      async (ctx, { org }, ref) => {
-        const text = await receiptOfRedemption(ctx.pool, org, ref ?? "");
+  verbs: {
+    get: verb({
+      description: "print the receipt of a redemption",
+      argument: ["<ref>", "the partner's externalRef"],
+      options: { org: ORG },
+      examples: ["order-4711 --org org_…"],
+      async run(ctx, { org }, ref) {
+        const text = await receiptOfRedemption(ctx.pool, org, ref);
         ctx.print({ receipt: text }, () => text.trimEnd());
       },
-    );
-    actionWithoutServers<{ policy: string }>(
-      noun
-        .command("verify")
-        .description("verify a receipt offline, and print what it proves; exit status 1 when it is invalid")
-        .argument("<file>", "the receipt")
-        .requiredOption("--policy <file>", "your own copy of the policy: the log's key and its witnesses"),
-      ["receipt verify order-4711.tlog-proof --policy policy"],
-      async (ctx, { policy }, file = "") => {
-        const [fields, text] = await reportReceipt(readText(file), readText(policy)).catch((error) => {
-          throw error instanceof PolicyNotRead ? new UsageError(`${policy}: ${error.message}`) : error;
-        });
+    }),
+    verify: verbWithoutServers({
+      description: "verify a receipt offline, and print what it proves; exit status 1 when it is invalid",
+      argument: ["<file>", "the receipt"],
+      options: { policy: required("<file>", "your own copy of the policy: the log's key and its witnesses") },
+      examples: ["order-4711.tlog-proof --policy policy"],
+      async run(ctx, { policy }, file) {
+        const reported = reportReceipt(readText(file), readText(policy));
+        const [fields, text] = await withPolicy(policy, reported);
         ctx.print(fields, () => text);
       },
-    );
+    }),
   },
 };
 
 /** Reads a policy file. @throws UsageError when it cannot be read or is invalid. */
 export function readPolicy(file: string): Promise<Policy> {
-  return parsePolicy(readText(file)).catch((error) => {
+  return withPolicy(file, parsePolicy(readText(file)));
+}
+
+function withPolicy<T>(file: string, read: Promise<T>): Promise<T> {
+  return read.catch((error) => {
     throw error instanceof PolicyNotRead ? new UsageError(`${file}: ${error.message}`) : error;
   });
 }

@@ -6,111 +6,101 @@ import { findVouchers, type VoucherQuery } from "../services/admin/find-vouchers
 import { readVoucher } from "../services/admin/read-voucher.ts";
 import { readVoucherHistory } from "../services/admin/read-voucher-history.ts";
 import { voidVoucher } from "../services/admin/void-voucher.ts";
-import { action, type Noun } from "./command.ts";
-import { confirmLoss, withYes } from "./confirm.ts";
+import { confirmLoss, type Noun, verb } from "./command.ts";
 import { UsageError } from "./exit-code.ts";
-import { formatUsd, formatUtc, formatUtcWithZone, pluralize } from "./format.ts";
-import { formatFields, formatTable, type TableRow } from "./layout.ts";
-import { integer, name } from "./option-parsers.ts";
-import { paint } from "./paint.ts";
+import {
+  formatFields,
+  formatTable,
+  formatUsd,
+  formatUtc,
+  formatUtcWithZone,
+  paint,
+  pluralize,
+  type TableRow,
+} from "./format.ts";
+import { integer, name, option, required, YES } from "./options.ts";
+
+const OWNER = required("<id>", "the organization that owns it");
+const REF = option("<reference>", "the partner's reference of its redemption");
 
 export const voucher: Noun = {
   name: "voucher",
   description: "single vouchers",
-  addVerbs(noun) {
-    action<{ org: string }>(
-      noun
-        .command("show <code>")
-        .description("show a voucher")
-        .requiredOption("--org <id>", "the organization that owns it"),
-      ["voucher show 7Q4K-9MZX-2HTB-W8RC --org org_…"],
-      async (ctx, options, code = "") => {
-        const found = await readVoucher(ctx, options.org, code);
+  verbs: {
+    "show <code>": verb({
+      description: "show a voucher",
+      options: { org: OWNER },
+      examples: ["7Q4K-9MZX-2HTB-W8RC --org org_…"],
+      async run(ctx, { org }, code) {
+        const found = await readVoucher(ctx, org, code);
         ctx.print(found, () => describeVoucher(found));
       },
-    );
-    action<FindOptions>(
-      noun
-        .command("find")
-        .description("find vouchers in all organizations by code, ticket, id or reference")
-        .option("--code <code>", "the code, in any spelling")
-        .option("--ticket <ticket>", "the ticket of a reservation")
-        .option("--id <id>", "the voucher's id")
-        .option("--ref <reference>", "the partner's reference of its redemption")
-        .option("--redeem-code <code>", "the redeem code that the customer got")
-        .option("--batch <id>", "its batch, together with --serial")
-        .option("--serial <n>", "its serial within --batch", integer(1, INTEGER_MAX))
-        .option("--org <id>", "search one organization only"),
-      ["voucher find --ref order-20261121-0007", "voucher find --batch bat_… --serial 1042"],
-      async (ctx, options) => {
-        const found = await findVouchers(ctx, queryOf(options), options.org ?? null);
+    }),
+    find: verb({
+      description: "find vouchers in all organizations by code, ticket, id or reference",
+      options: {
+        code: option("<code>", "the code, in any spelling"),
+        ticket: option("<ticket>", "the ticket of a reservation"),
+        id: option("<id>", "the voucher's id"),
+        ref: REF,
+        redeemCode: option("<code>", "the redeem code that the customer got"),
+        batch: option("<id>", "its batch, together with --serial"),
+        serial: option("<n>", "its serial within --batch", integer(1, INTEGER_MAX)),
+        org: option("<id>", "search one organization only"),
+      },
+      examples: ["--ref order-20261121-0007", "--batch bat_… --serial 1042"],
+      async run(ctx, { org, batch, serial, ref: externalRef, code, ticket, id, redeemCode }) {
+        const query = queryOf({ code, ticket, id, externalRef, redeemCode }, batch, serial);
+        const found = await findVouchers(ctx, query, org ?? null);
         ctx.print(found, () => describeFound(found));
       },
-    );
-    action<{ org?: string; ref?: string }>(
-      noun
-        .command("history [code]")
-        .description("show a voucher's complete history, by its id, its code, a ticket or --ref")
-        .option("--ref <reference>", "the partner's reference of its redemption")
-        .option("--org <id>", "the organization that owns it, if several have this code or reference"),
-      ["voucher history vch_…", "voucher history --ref order-20261121-0007 --json"],
-      async (ctx, { ref, org }, code) => {
+    }),
+    "history [code]": verb({
+      description: "show a voucher's complete history, by its id, its code, a ticket or --ref",
+      options: {
+        ref: REF,
+        org: option("<id>", "the organization that owns it, if several have this code or reference"),
+      },
+      examples: ["vch_…", "--ref order-20261121-0007 --json"],
+      async run(ctx, { ref, org }, code?: string) {
         if ((code === undefined) === (ref === undefined)) throw new UsageError("Give an id, code or ticket, or --ref.");
         const query = ref === undefined ? (code ?? "") : { by: "externalRef" as const, value: ref };
         const config = readAddress(withLastStart(process.env));
         const history = await readVoucherHistory({ ...ctx, config }, query, org ?? null);
         ctx.print(history, () => describeHistory(history));
       },
-    );
-    action<{ org: string; reason?: string; yes?: true }>(
-      withYes(noun.command("void <code>"))
-        .description("void an active voucher permanently and end its reservation")
-        .requiredOption("--org <id>", "the organization that owns it")
-        .option("--reason <reason>", "why; kept in the voucher's sealed history", name),
-      ['voucher void 7Q4K-9MZX-2HTB-W8RC --org org_… --reason "printed twice"'],
-      async (ctx, options, code = "") => {
-        await confirmLoss(ctx, options, `This permanently voids the voucher ${code}.`);
-        const voided = await voidVoucher(ctx, options.org, code, options.reason ?? null);
+    }),
+    "void <code>": verb({
+      description: "void an active voucher permanently and end its reservation",
+      options: { yes: YES, org: OWNER, reason: option("<reason>", "why; kept in the voucher's sealed history", name) },
+      examples: ['7Q4K-9MZX-2HTB-W8RC --org org_… --reason "printed twice"'],
+      async run(ctx, { yes, org, reason = null }, code) {
+        await confirmLoss(ctx, yes, `This permanently voids the voucher ${code}.`);
+        const voided = await voidVoucher(ctx, org, code, reason);
         // Loaded on demand, because loading BullMQ is slow.
         const { announceVoid } = await import("./announce-void.ts");
         const announced = await announceVoid(ctx, voided);
         const late = announced ? "" : "\nThe workers will seal the event in its history later.";
         ctx.print({ id: voided.voucherId, status: "Voided" }, () => `Voucher ${voided.voucherId} is voided.${late}`);
       },
-    );
+    }),
   },
 };
 
 const STATUS_STYLE = { Active: "green", Redeemed: "cyan", Voided: "red", Expired: "yellow" } as const;
 
-interface FindOptions {
-  code?: string;
-  ticket?: string;
-  id?: string;
-  ref?: string;
-  redeemCode?: string;
-  batch?: string;
-  serial?: number;
-  org?: string;
-}
+type SearchField = Exclude<VoucherQuery["by"], "serial">;
 
-/** What each option searches by. */
-const SEARCH_FIELDS = {
-  code: "code",
-  ticket: "ticket",
-  id: "id",
-  ref: "externalRef",
-  redeemCode: "redeemCode",
-} as const;
-
-function queryOf(options: FindOptions): VoucherQuery {
-  const { batch, serial } = options;
-  const given = (Object.keys(SEARCH_FIELDS) as (keyof typeof SEARCH_FIELDS)[]).flatMap((option): VoucherQuery[] => {
-    const value = options[option];
-    return value === undefined ? [] : [{ by: SEARCH_FIELDS[option], value }];
-  });
-  if (batch !== undefined && serial !== undefined) given.push({ by: "serial", batchId: batch, serial });
-  else if (batch !== undefined || serial !== undefined) throw new UsageError("--batch and --serial go together.");
+function queryOf(
+  fields: Record<SearchField, string | undefined>,
+  batchId: string | undefined,
+  serial: number | undefined,
+): VoucherQuery {
+  const given = Object.entries(fields).flatMap(([by, value]): VoucherQuery[] =>
+    value === undefined ? [] : [{ by: by as SearchField, value }],
+  );
+  if ((batchId === undefined) !== (serial === undefined)) throw new UsageError("--batch and --serial go together.");
+  if (batchId !== undefined && serial !== undefined) given.push({ by: "serial", batchId, serial });
   const [query] = given;
   if (query === undefined || given.length > 1) {
     throw new UsageError("Give one of --code, --ticket, --id, --ref, --redeem-code, or --batch with --serial.");

@@ -4,38 +4,38 @@ import { writeKeyFile } from "../../packages/tlog/src/key-file.ts";
 import { parseSecretKey, parseVerifierKey } from "../../packages/tlog/src/note.ts";
 import { serveWitness, WitnessServer } from "../../packages/tlog/src/witness-server.ts";
 import { LogSettingsError } from "../services/log/log-settings.ts";
-import { actionWithoutServers, type Noun } from "./command.ts";
+import { type Noun, verbWithoutServers } from "./command.ts";
 import { UsageError } from "./exit-code.ts";
-import { integer } from "./option-parsers.ts";
+import { integer, option, required } from "./options.ts";
 
 export const witness: Noun = {
   name: "witness",
   description: "a witness, which cosigns a checkpoint only if it extends the last one it saw",
-  addVerbs(noun) {
-    actionWithoutServers<{ name: string; out: string }>(
-      noun
-        .command("keygen")
-        .description("make a witness's key, and print its vkey for the policy")
-        .requiredOption("--name <name>", "the witness's name, such as witness.example.net/w1")
-        .requiredOption("--out <file>", "the key file; never overwritten"),
-      ["witness keygen --name witness.example.net/w1 --out witness.key"],
-      async (ctx, { name, out }) => {
+  verbs: {
+    keygen: verbWithoutServers({
+      description: "make a witness's key, and print its vkey for the policy",
+      options: {
+        name: required("<name>", "the witness's name, such as witness.example.net/w1"),
+        out: required("<file>", "the key file; never overwritten"),
+      },
+      examples: ["--name witness.example.net/w1 --out witness.key"],
+      async run(ctx, { name, out }) {
         const vkey = await writeKeyFile("witness", name, out);
         ctx.print({ vkey }, () => vkey);
       },
-    );
-    actionWithoutServers<{ key: string; state: string; log: string; port: number; host: string }>(
-      noun
-        .command("serve")
-        .description("answer requests to cosign checkpoints, until a signal")
-        .requiredOption("--key <file>", "the witness's key file")
-        .requiredOption("--state <file>", "remembers the last checkpoint; keep it as safe as the key")
-        .requiredOption("--log <vkey>", "the log's vkey")
-        .requiredOption("--port <port>", "the port", integer(0, 65_535))
-        .option("--host <address>", "the address to listen on", "127.0.0.1")
-        .addHelpText("after", "\nNeeds no database. Put a reverse proxy with TLS in front of it."),
-      ["witness serve --key witness.key --state seen.json --log vouchers.example.com/log+… --port 8080"],
-      async (ctx, options) => {
+    }),
+    serve: verbWithoutServers({
+      description: "answer requests to cosign checkpoints, until a signal",
+      options: {
+        key: required("<file>", "the witness's key file"),
+        state: required("<file>", "remembers the last checkpoint; keep it as safe as the key"),
+        log: required("<vkey>", "the log's vkey"),
+        port: required("<port>", "the port", integer(0, 65_535)),
+        host: option("<address>", "the address to listen on", String, "127.0.0.1"),
+      },
+      help: "Needs no database. Put a reverse proxy with TLS in front of it.",
+      examples: ["--key witness.key --state seen.json --log vouchers.example.com/log+… --port 8080"],
+      async run(ctx, options) {
         const key = await parseSecretKey("witness", readFileSync(options.key, "utf8"));
         if (key === null) throw new LogSettingsError(`${options.key} does not hold the key of a witness.`);
         const logKey = await parseVerifierKey("log", options.log);
@@ -47,6 +47,6 @@ export const witness: Noun = {
         await close();
         witness.close();
       },
-    );
+    }),
   },
 };

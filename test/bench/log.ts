@@ -6,7 +6,7 @@ import { Command } from "commander";
 import pg from "pg";
 import type { TreeHead } from "../../packages/tlog/src/checkpoint.ts";
 import { writeKeyFile } from "../../packages/tlog/src/key-file.ts";
-import { integer } from "../../src/cli/option-parsers.ts";
+import { integer } from "../../src/cli/options.ts";
 import { findLogTree } from "../../src/db/log-tree.ts";
 import { onSnapshot } from "../../src/db/transaction.ts";
 import { auditedCommand } from "../../src/services/audit/with-audit-entry.ts";

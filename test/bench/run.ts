@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
 import { Command, InvalidArgumentError } from "commander";
-import { integer } from "../../src/cli/option-parsers.ts";
+import { integer } from "../../src/cli/options.ts";
 import { CASES, type Case, type CaseId } from "./cases.ts";
 import { CONTENDERS, type ContenderId, startContender } from "./contenders.ts";
 import { DROP_COLUMNS, DROPS, type Drop, type DropRound, playDrop } from "./drop.ts";

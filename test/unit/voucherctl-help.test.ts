@@ -5,9 +5,10 @@ import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
-import { writeCompletion } from "../../src/cli/completion.ts";
+
+import { nameOf } from "../../src/cli/command.ts";
 import { EXIT, EXIT_HELP } from "../../src/cli/exit-code.ts";
-import { buildProgram, nameOf } from "../../src/cli/program.ts";
+import { buildProgram, writeCompletion } from "../../src/cli/program.ts";
 
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
 const MANUAL = read("docs/voucherctl.md");

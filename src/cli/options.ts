@@ -1,8 +1,58 @@
-import { InvalidArgumentError } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 import { z } from "zod";
 
-/** Describes `--force` of commands that create something with a name. */
-export const FORCE_NAME = "do not ask when the name is already in use";
+/** Reads the text of an option, or names every text that it may have. */
+type Reader<Value> = ((text: string, previous: Value) => Value) | readonly Value[];
+
+/** An option of a command, and the type of its value. The command names it. */
+export interface OptionOf<Value> {
+  build(name: string): Option;
+  readonly type?: Value;
+}
+
+/** The values of a command's options. */
+export type Values<Options> = { [Name in keyof Options]: Options[Name] extends OptionOf<infer Value> ? Value : never };
+
+/** An option with a value, such as `<id>`, which has a default if one is given. `shown` describes the default in `--help`. */
+export function option(value: string, description: string): OptionOf<string | undefined>;
+export function option<Value>(value: string, description: string, read: Reader<Value>): OptionOf<Value | undefined>;
+export function option<Value>(
+  value: string,
+  description: string,
+  read: Reader<Value>,
+  byDefault: Value,
+  shown?: string,
+): OptionOf<Value>;
+export function option(
+  value: string,
+  description: string,
+  read: Reader<unknown> = String,
+  byDefault?: unknown,
+  shown?: string,
+): OptionOf<unknown> {
+  return {
+    build(name) {
+      const built = new Option(`${name} ${value}`, description).default(byDefault, shown);
+      return typeof read === "function" ? built.argParser(read) : built.choices(read as readonly string[]);
+    },
+  };
+}
+
+/** An option with a value, without which the command is refused. */
+export function required(value: string, description: string): OptionOf<string>;
+export function required<Value>(value: string, description: string, read: Reader<Value>): OptionOf<Value>;
+export function required(value: string, description: string, read: Reader<unknown> = String): OptionOf<unknown> {
+  return { build: (name) => option(value, description, read).build(name).makeOptionMandatory() };
+}
+
+/** An option without a value. */
+export function flag(description: string, conflictsWith: string[] = []): OptionOf<true | undefined> {
+  return { build: (name) => new Option(name, description).conflicts(conflictsWith) };
+}
+
+/** The organization of most commands. */
+export const ORG = required("<id>", "the organization");
+export const YES = flag("do not ask on a terminal");
 
 /** Option parser: a time in ISO 8601. A date alone means 00:00 UTC at the start of that day. */
 export function isoDate(text: string): Date {
