@@ -1,8 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { BatchObserver } from "../batching/batcher.ts";
 import type { Traces } from "../traces/traces.ts";
+import type { MetricDefinition } from "./catalog.ts";
 import { METRICS } from "./catalog.ts";
-import type { MetricDefinition } from "./definition.ts";
 
 const CLASSES = { counter: Counter, gauge: Gauge, histogram: Histogram };
 

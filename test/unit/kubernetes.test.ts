@@ -20,8 +20,7 @@ import {
 import { environment, rolePasswords } from "../../src/environment.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { onPath } from "../../src/local/debian-packages.ts";
-import { METRICS } from "../../src/metrics/catalog.ts";
-import type { MetricDefinition } from "../../src/metrics/definition.ts";
+import { METRICS, type MetricDefinition } from "../../src/metrics/catalog.ts";
 import { API_CONNECTIONS_MAX } from "../../src/open-api.ts";
 import { WORKER_CONNECTIONS_MAX } from "../../src/open-worker-service.ts";
 import { DRAIN_MAX_MS } from "../../src/process.ts";
