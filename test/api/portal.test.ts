@@ -173,7 +173,7 @@ describe("the numbers of the portal", () => {
       expect(text.length).toBeLessThan(75_000);
       expect(text).toContain("<strong>301 redemptions, $5,997.10</strong> on this day in UTC.");
       refs.push(...[...text.matchAll(/portal\/orders\/([^"]+)"/g)].map(([, ref]) => decodeURIComponent(ref ?? "")));
-      next = /href="\/portal(\/redemptions\?day=[^"]*&(?:#38;)?cursor=[^"]+)"/.exec(text)?.[1] ?? "";
+      next = (/rel="next" href="\/portal([^"]+)"/.exec(text)?.[1] ?? "").replaceAll("&#38;", "&");
     }
     const range = { from: `${daysAgo(1)}T00:00:00Z`, to: `${daysAgo(0)}T00:00:00Z`, limit: "1000" };
     const { body } = await partnerClient(api.url, redeeming).redemptions(range);

@@ -22,14 +22,18 @@ export function authenticateOperator(ctx: ApiContext, token: string): RequestHan
   const tokenDigest = digest(token);
   const wrongPasswords = new RateLimiterMemory({ points: WRONG_PASSWORDS_MAX, duration: WRONG_PASSWORDS_SECONDS });
   return async (request, response, next) => {
-    const password = passwordOf(request);
+    const password = parse(request.get("authorization") ?? "")?.pass;
     const address = networkOf(request.ip);
     const isRight = password !== undefined && timingSafeEqual(digest(password), tokenDigest);
     if (password !== undefined) {
       // Count the attempt before checking the limit, so that concurrent attempts cannot exceed it.
       const attempts = isRight ? await wrongPasswords.get(address) : await wrongPasswords.penalty(address);
       const earlierCount = (attempts?.consumedPoints ?? 0) - (isRight ? 0 : 1);
-      if (attempts !== null && earlierCount >= WRONG_PASSWORDS_MAX) throw tooManyAttempts(attempts.msBeforeNext);
+      if (attempts !== null && earlierCount >= WRONG_PASSWORDS_MAX) {
+        const retryAfterSeconds = Math.ceil(attempts.msBeforeNext / 1_000);
+        const message = "Too many wrong passwords from your address. Try again later.";
+        throw new AppError("rate_limited", message, { retryAfterSeconds });
+      }
     }
     if (isRight) return next();
     await consumeRefusalLimit(ctx, request, response);
@@ -47,28 +51,32 @@ export function refuseWrites({ config }: ApiContext, sentence: string): RequestH
   };
 }
 
-function passwordOf(request: Request): string | undefined {
-  return parse(request.get("authorization") ?? "")?.pass;
-}
-
 /** The user name that the browser sent with the password, without control characters; `operator` if there is none. */
 export function nameOf(request: Request): string {
   const name = parse(request.get("authorization") ?? "")?.name ?? "";
-  return (
-    name
-      .replaceAll(/\p{Cc}/gu, "")
-      .trim()
-      .slice(0, NAME_MAX) || "operator"
-  );
-}
-
-function tooManyAttempts(waitMs: number): AppError {
-  return new AppError("rate_limited", "Too many wrong passwords from your address. Try again later.", {
-    retryAfterSeconds: Math.ceil(waitMs / 1_000),
-  });
+  const printable = name.replaceAll(/\p{Cc}/gu, "").trim();
+  return printable.slice(0, NAME_MAX) || "operator";
 }
 
 /** Digests have equal length, so that comparing them takes the same time for every password. */
 function digest(text: string): Buffer {
   return hash("sha256", text, "buffer");
+}
+
+/**
+ * Refuses changes that a page of another site makes a browser send, as Go's `http.CrossOriginProtection` does: by `Sec-Fetch-Site`, or by
+ * `Origin` in older browsers. A request with neither does not come from a browser.
+ * @throws AppError `cross_site`.
+ */
+export const refuseCrossSite: RequestHandler = (request, _response, next) => {
+  if (!["GET", "HEAD", "OPTIONS"].includes(request.method) && !isFromThisSite(request))
+    throw new AppError("cross_site");
+  next();
+};
+
+function isFromThisSite(request: Request): boolean {
+  const site = request.get("sec-fetch-site");
+  if (site !== undefined) return site === "same-origin" || site === "none";
+  const origin = request.get("origin");
+  return origin === undefined || (URL.canParse(origin) && new URL(origin).host === request.host);
 }

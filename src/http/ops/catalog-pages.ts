@@ -1,33 +1,40 @@
-import type { Request } from "express";
 import type { Place } from "../../db/catalog.ts";
 import type { ListFilter, ListItem, ListName } from "../../db/lists.ts";
-import type { ApiContext } from "../../open-api.ts";
 import { listCatalog } from "../../services/admin/list-catalog.ts";
 import { readPlace } from "../../services/admin/read-place.ts";
-import { type Operator, recordLook } from "../../services/audit/record-look.ts";
-import { pathId } from "../endpoint.ts";
 import { type Html, html } from "../pages/html.ts";
+import type { Site } from "../pages/layout.ts";
 import { qrCode } from "../pages/qr-code.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
-import { linkActions } from "./action-links.ts";
-import { COUNT, layOutForOperators, linkBatch, opsPath, renderStatus, renderTable, USD } from "./operator-frame.ts";
-import { renderTrail } from "./render-trail.ts";
+import {
+  COUNT,
+  layOutForOperators,
+  linkActions,
+  linkNext,
+  linkTo,
+  renderSection,
+  renderStatus,
+  renderTable,
+  renderTrail,
+  USD,
+} from "./operator-frame.ts";
+import type { Page, Visit } from "./visit.ts";
 
 /** The page of an entity: what it belongs to, and lists of what belongs to it. */
 function pageOf(
   collection: string,
   entityType: "Brand" | "Product" | "ReferrerContract",
   title: (place: Place) => Html,
-  ...lists: ((ctx: ApiContext, request: Request, id: string, place: Place) => Promise<Html>)[]
-) {
-  return async (ctx: ApiContext, request: Request, operator: Operator): Promise<Html> => {
-    const id = pathId(request.params.id);
+  ...lists: ((visit: Visit, collection: string, place: Place) => Promise<Html>)[]
+): Page {
+  return async (visit) => {
+    const { ctx, site, id, look } = visit;
     const place = await readPlace(ctx, collection, id);
-    await recordLook(ctx, operator, `page ${entityType}`, { type: entityType, id });
+    await look(`page ${entityType}`, { type: entityType, id });
     const sections: Html[] = [];
-    for (const list of lists) sections.push(await list(ctx, request, id, place));
-    const main = html`${renderTrail(ctx.config, place)}<h1>${title(place)}</h1>\n${sections}`;
-    return layOutForOperators(ctx.config, `${entityType} ${id}`, main);
+    for (const list of lists) sections.push(await list(visit, collection, place));
+    const main = html`${renderTrail(site, place)}<h1>${title(place)}</h1>\n${sections}`;
+    return layOutForOperators(site, `${entityType} ${id}`, main);
   };
 }
 
@@ -39,27 +46,24 @@ interface ListSection<Name extends ListName> {
   /** Actions on the page's entity. */
   actions: (place: Place) => readonly (readonly [path: string, label: string])[];
   columns: readonly string[];
-  toRow: (item: ListItem<Name>, ctx: ApiContext) => readonly (Html | string)[];
+  toRow: (item: ListItem<Name>, site: Site) => readonly (Html | string)[];
   /** Items on one page. */
   limit?: number;
 }
 
 /** A list on an entity's page. The query names the item after which it begins. */
 function listOf<Name extends ListName>({ list, title, of, actions, columns, toRow, limit = 100 }: ListSection<Name>) {
-  return async (ctx: ApiContext, { query, path }: Request, id: string, place: Place): Promise<Html> => {
-    const given = query[list];
-    const after = typeof given === "string" && !given.includes("\0") ? given : "";
+  return async ({ ctx, site, id, query }: Visit, collection: string, place: Place): Promise<Html> => {
     const filters = { [of]: id } as Partial<Record<ListFilter<Name>, string>>;
-    const { items, nextCursor } = await listCatalog(ctx, list, filters, { after, limit });
-    const [, collection = ""] = path.split("/");
-    return html`<section aria-labelledby="${list}"><h2 id="${list}">${title}</h2>
-${linkActions(ctx.config, [collection, id], ...actions(place))}
-${renderTable(
-  title,
-  columns,
-  items.map((item) => toRow(item, ctx)),
-)}
-${nextCursor === null ? null : html`<p><a rel="next" href="?${list}=${encodeURIComponent(nextCursor)}#${list}">More</a></p>`}</section>`;
+    const { items, nextCursor } = await listCatalog(ctx, list, filters, { after: query(list), limit });
+    const rows = items.map((item) => toRow(item, site));
+    return renderSection(
+      list,
+      title,
+      linkActions(site, [collection, id], ...actions(place)),
+      renderTable(title, columns, rows),
+      linkNext(nextCursor && `?${list}=${encodeURIComponent(nextCursor)}#${list}`),
+    );
   };
 }
 
@@ -69,8 +73,8 @@ const PRODUCTS = listOf({
   of: "brand",
   actions: () => [["products/new", "Create a product"]],
   columns: ["Product", "Key", "Type", "Price"],
-  toRow: ({ id, name, key, type, priceUsd }, { config }) => [
-    html`<a href="${opsPath(config, "products", id)}"><bdi>${name}</bdi></a>`,
+  toRow: ({ id, name, key, type, priceUsd }, site) => [
+    linkTo(site, "products", id, name),
     ...[key, type, USD.format(priceUsd)],
   ],
 });
@@ -81,8 +85,8 @@ const CONTRACTS = listOf({
   of: "brand",
   actions: () => [["contracts/new", "Offer a contract"]],
   columns: ["Referrer", "Status", "Offered", "Ends"],
-  toRow: ({ id, userId, status, offeredAt, endsAt }, { config }) => [
-    html`<a href="${opsPath(config, "contracts", id)}"><bdi>${userId}</bdi></a>`,
+  toRow: ({ id, userId, status, offeredAt, endsAt }, site) => [
+    linkTo(site, "contracts", id, userId),
     ...[renderStatus(status), renderTime(offeredAt, MINUTES), endsAt === null ? "" : renderTime(endsAt, MINUTES)],
   ],
 });
@@ -93,8 +97,14 @@ const BATCHES = listOf({
   of: "product",
   actions: () => [["batches/new", "Issue a batch"]],
   columns: ["Batch", "Vouchers", "Open to users", "Audience", "Valid until"],
-  toRow: ({ id, count, windows, audience, validUntil }, { config }) => [
-    ...[linkBatch(config, id), COUNT.format(count), windows.join(", "), audience, renderTime(validUntil, MINUTES)],
+  toRow: ({ id, count, windows, audience, validUntil }, site) => [
+    ...[
+      linkTo(site, "batches", id),
+      COUNT.format(count),
+      windows.join(", "),
+      audience,
+      renderTime(validUntil, MINUTES),
+    ],
   ],
 });
 
@@ -115,10 +125,10 @@ const LINKS = listOf({
   of: "contract",
   actions: ({ contractStatus }) => MOVES[String(contractStatus)] ?? [],
   columns: ["Link", "QR code", "Product"],
-  toRow: ({ code, productId, productName }, { config }) => [
-    html`<a href="${config.baseUrl}/r/${code}">${config.baseUrl}/r/${code}</a>`,
-    qrCode(`${config.baseUrl}/r/${code}`),
-    html`<a href="${opsPath(config, "products", productId)}"><bdi>${productName}</bdi></a>`,
+  toRow: ({ code, productId, productName }, site) => [
+    html`<a href="${site.baseUrl}/r/${code}">${site.baseUrl}/r/${code}</a>`,
+    qrCode(`${site.baseUrl}/r/${code}`),
+    linkTo(site, "products", productId, productName),
   ],
   // Keeps a page with QR codes below 100 kB.
   limit: 20,

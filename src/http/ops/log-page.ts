@@ -1,18 +1,20 @@
 import type { LogRetirement } from "../../db/log-retirements.ts";
-import type { LogStatus, WitnessStatus } from "../../services/log/read-log-status.ts";
+import { type LogStatus, readLogStatus, type WitnessStatus } from "../../services/log/read-log-status.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import { renderTime } from "../pages/time.ts";
 import { COUNT, layOutForOperators, opsPath, renderFacts, renderTable } from "./operator-frame.ts";
+import type { Page } from "./visit.ts";
 
 /** The page of the log: its tree, the served checkpoint, the witnesses, the anchors and the retired logs. */
-export function renderLogPage(site: Site, status: LogStatus | null): Html {
+export const logPage: Page = async ({ ctx, site }) => {
+  const status = await readLogStatus(ctx);
   const main =
     status === null
       ? html`<p class="notice">This deployment has no log. <code>voucherctl log init</code> begins it.</p>`
       : renderStatus(site, status);
   return layOutForOperators(site, "Log", html`<h1>Transparency log</h1>\n${main}`);
-}
+};
 
 function renderStatus(site: Site, { origin, size, published, quorum, witnesses, pass, retirements }: LogStatus): Html {
   const refused = pass?.report.refused ?? null;

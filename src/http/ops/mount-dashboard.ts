@@ -6,9 +6,8 @@ import { ASSETS } from "../pages/assets.ts";
 import { assetPath } from "../pages/layout.ts";
 import { offerPage } from "../pages/offer-page.ts";
 import { headersOf } from "../pages/page-headers.ts";
-import { authenticateOperator, refuseWrites } from "./authenticate-operator.ts";
+import { authenticateOperator, refuseCrossSite, refuseWrites } from "./authenticate-operator.ts";
 import { opsPath } from "./operator-frame.ts";
-import { refuseCrossSite } from "./refuse-cross-site.ts";
 
 /** The path of the dashboard, after the base path. */
 const DASHBOARD_PATH = "/ops/queues";

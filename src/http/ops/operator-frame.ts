@@ -1,3 +1,5 @@
+import type { Place } from "../../db/catalog.ts";
+import type { ApiContext } from "../../open-api.ts";
 import type { Asset } from "../pages/assets.ts";
 import { type Html, html } from "../pages/html.ts";
 import { layOut, type Site } from "../pages/layout.ts";
@@ -13,19 +15,53 @@ export function opsPath(site: Site, ...segments: string[]): string {
   return [site.basePath + OPS_PATH, ...segments.map(encodeURIComponent)].join("/");
 }
 
-/** A link to a voucher's operator page. */
-export function linkVoucher(site: Site, id: string): Html {
-  return html`<a href="${opsPath(site, "vouchers", id)}"><code>${id}</code></a>`;
+/** A link to an entity's operator page: its name, or else its id. */
+export function linkTo(site: Site, collection: string, id: string, name?: string): Html {
+  const shown = name === undefined ? html`<code>${id}</code>` : html`<bdi>${name}</bdi>`;
+  return html`<a href="${opsPath(site, collection, id)}">${shown}</a>`;
 }
 
-/** A link to an organization's operator page. */
-export function linkOrganization(site: Site, id: string, name: Html | string = html`<code>${id}</code>`): Html {
-  return html`<a href="${opsPath(site, "organizations", id)}">${name}</a>`;
+/** What a page needs to link to actions: whether there are any. */
+export type OperatedSite = Site & Pick<ApiContext["config"], "ops">;
+
+/** Links to the actions on an entity: each with its path after the entity's and its label. Nothing without OPS_WRITABLE. */
+export function linkActions(
+  site: OperatedSite,
+  entity: readonly string[],
+  ...actions: readonly (readonly [path: string, label: string])[]
+): Html | null {
+  if (!site.ops.writable || actions.length === 0) return null;
+  const links = actions.map(([path, label]) => html`<a href="${opsPath(site, ...entity)}/${path}">${label}</a> `);
+  return html`<p class="actions">${links}</p>`;
 }
 
-/** A link to a batch's operator page. */
-export function linkBatch(site: Site, id: string): Html {
-  return html`<a href="${opsPath(site, "batches", id)}"><code>${id}</code></a>`;
+/** The pages of what an entity belongs to, from the organization down, with its own if it has one. */
+function stepsTo(site: Site, place: Place): { path: string; label: string }[] {
+  const steps = [
+    ["organizations", place.organizationId, place.organizationName],
+    ["brands", place.brandId, place.brandName],
+    ["products", place.productId, place.productName],
+    ["batches", place.batchId, "Batch"],
+    ["contracts", place.contractId, `Contract with ${place.userId}`],
+    ["webhooks", place.webhookId, place.url],
+    ["vouchers", place.voucherId, "Voucher"],
+  ] as const;
+  return steps.flatMap(([collection, id, label]) =>
+    id === null ? [] : [{ path: opsPath(site, collection, id), label: String(label) }],
+  );
+}
+
+/** The page of an entity; of a key, which has none, that of its organization. */
+export function pathOf(site: Site, place: Place): string {
+  return String(stepsTo(site, place).at(-1)?.path);
+}
+
+/** Links to what an entity belongs to. */
+export function renderTrail(site: Site, place: Place): Html {
+  const links = stepsTo(site, place).map(
+    ({ path, label }) => html`<li><a href="${path}"><bdi>${label}</bdi></a></li> `,
+  );
+  return html`<nav class="trail" aria-label="Where"><ol>${links}</ol>${renderSandbox(place.sandbox)}</nav>`;
 }
 
 const SECTIONS = ["Organizations", "Queues", "Log", "Webhooks", "Audit", "Runbook"];
@@ -67,6 +103,18 @@ export function renderTable(
 <tbody>
 ${rows.map((cells) => html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>\n`)}</tbody>
 </table></div>`;
+}
+
+/** A part of a page, under a heading that is its anchor. */
+export function renderSection(id: string, title: string, ...content: (Html | null)[]): Html {
+  return html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2>
+${content.filter((part) => part !== null)}</section>
+`;
+}
+
+/** The link to the page of a list that follows; nothing when there is none. */
+export function linkNext(href: string | null, label = "More"): Html | null {
+  return href === null ? null : html`<p><a rel="next" href="${href}">${label}</a></p>`;
 }
 
 /** A list of facts, each with a name and a value. Facts with null values are left out. */

@@ -6,7 +6,7 @@ import { ASSETS } from "../pages/assets.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
-import { COUNT, layOutForOperators, linkOrganization, opsPath, renderFacts, renderTable } from "./operator-frame.ts";
+import { COUNT, layOutForOperators, linkTo, opsPath, renderFacts, renderTable } from "./operator-frame.ts";
 
 /** The start page of operators. Parts with `data-live` are replaced every five seconds; the script draws the plots from the tables. */
 export function renderOverviewPage(site: Site, overview: Overview): Html {
@@ -47,7 +47,7 @@ ${live(
     "Stock in open windows",
     ["Product", "Left", "Runs out at the pace of the last day", "Ends"],
     stock.map((batch) => [
-      html`<a href="${opsPath(site, "batches", batch.batchId)}">${batch.product}</a><br>${linkOrganization(site, batch.organizationId, batch.brand)}`,
+      html`${linkTo(site, "batches", batch.batchId, batch.product)}<br>${linkTo(site, "organizations", batch.organizationId, batch.brand)}`,
       batch.left > STOCK.leftMax ? `more than ${COUNT.format(STOCK.leftMax)}` : COUNT.format(batch.left),
       batch.left === 0 ? "sold out" : batch.runsOutAt === null ? "–" : renderTime(batch.runsOutAt, MINUTES),
       renderTime(batch.endsAt, MINUTES),

@@ -1,34 +1,20 @@
 import { readFileSync } from "node:fs";
 import { type Html, html } from "../pages/html.ts";
-import type { Site } from "../pages/layout.ts";
-import { layOutForOperators } from "./operator-frame.ts";
+import { layOutForOperators, renderSection } from "./operator-frame.ts";
+import type { Page } from "./visit.ts";
 
 /** The document with the runbook. The container image includes it. */
 const DOCUMENT = new URL("../../../docs/operations.md", import.meta.url);
 
 /** Renders the runbook of `docs/operations.md`, so that an operator needs no other site. The anchor of each entry is the alert's name. */
-export function renderRunbookPage(site: Site): Html {
-  return layOutForOperators(site, "Runbook", html`<h1>Runbook</h1>\n${readEntries().map(renderEntry)}`);
-}
-
-interface Entry {
-  alert: string;
-  text: string;
-}
-
-function readEntries(): Entry[] {
+export const runbookPage: Page = async ({ site }) => {
   const alerts = /^## Alerts$([\s\S]*?)^## /m.exec(readFileSync(DOCUMENT, "utf8"))?.[1] ?? "";
-  return Array.from(alerts.matchAll(/^### (\w+)\n([\s\S]*?)(?=^### |$(?![\s\S]))/gm), ([, alert = "", text = ""]) => ({
-    alert,
-    text,
-  }));
-}
-
-function renderEntry({ alert, text }: Entry): Html {
-  return html`<section aria-labelledby="${alert}"><h2 id="${alert}">${alert}</h2>
-${text.split(/^(```[\s\S]*?^```)$/m).map(renderBlock)}</section>
-`;
-}
+  const entries = Array.from(
+    alerts.matchAll(/^### (\w+)\n([\s\S]*?)(?=^### |$(?![\s\S]))/gm),
+    ([, alert = "", text = ""]) => renderSection(alert, alert, ...text.split(/^(```[\s\S]*?^```)$/m).map(renderBlock)),
+  );
+  return layOutForOperators(site, "Runbook", html`<h1>Runbook</h1>\n${entries}`);
+};
 
 /** Renders a block of code, or paragraphs and lists. */
 function renderBlock(block: string): Html {

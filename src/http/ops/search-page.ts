@@ -1,59 +1,94 @@
-import type { FoundVoucher } from "../../contract/voucher-history.ts";
+import { AppError } from "../../contract/errors.ts";
+import { findKeyPlace } from "../../db/api-keys.ts";
+import { listCatalog } from "../../services/admin/list-catalog.ts";
+import { searchVouchers } from "../../services/admin/search-vouchers.ts";
 import { type Html, html } from "../pages/html.ts";
-import type { Site } from "../pages/layout.ts";
 import {
   layOutForOperators,
-  linkOrganization,
-  linkVoucher,
+  linkTo,
   opsPath,
   renderSandbox,
   renderStatus,
   renderTable,
+  SEARCH_MAX,
 } from "./operator-frame.ts";
+import { PAGE_SIZE } from "./organization-page.ts";
+import type { Page, Visit } from "./visit.ts";
 
-/** Something with a page of its own whose name was searched for. */
-export interface Named {
-  collection: "organizations" | "brands" | "products";
-  id: string;
-  name: string;
+/** The page of what the words name, or a list of the vouchers that they name, or else of what has them in its name. */
+export const searchPage: Page = async (visit) => {
+  const { ctx, site, query, look } = visit;
+  const words = query("words").slice(0, SEARCH_MAX);
+  const found = await searchVouchers(ctx, words);
+  const [only, ...others] = found;
+  // The voucher's page records the view.
+  if (only !== undefined && others.length === 0) return opsPath(site, "vouchers", only.id);
+  const record = () => look("page search", { type: "Search", id: "vouchers" }, { found: found.length });
+  if (only === undefined) {
+    const page = await findPage(visit, words.trim()).catch(async (error) => {
+      await record();
+      throw error;
+    });
+    if (page !== null) return page;
+  }
+  await record();
+  const named = only === undefined ? await findNamed(visit, words.trim()) : [];
+  const [title, table] =
+    only === undefined
+      ? [
+          named.length > 0 ? "Found by name" : "Nothing found",
+          renderTable(
+            "Found by name",
+            ["Name", "What it is"],
+            named,
+            html`No voucher of any organization has this code, id, ticket, reference or redeem code, and no organization, brand or product this name.`,
+          ),
+        ]
+      : [
+          `${found.length} vouchers`,
+          renderTable(
+            "Vouchers found",
+            ["Voucher", "Status", "Product", "Organization", "Reference"],
+            found.map((voucher) => [
+              linkTo(site, "vouchers", voucher.id),
+              html`${renderStatus(voucher.status)}${renderSandbox(voucher.sandbox)}`,
+              `${voucher.productName}, ${voucher.brand}`,
+              linkTo(site, "organizations", voucher.organizationId),
+              voucher.externalRef ?? "",
+            ]),
+          ),
+        ];
+  return layOutForOperators(site, "Find a voucher", html`<h1>${title}</h1>\n${table}`, words);
+};
+
+/**
+ * The URL of the page for the id of an organization, a batch, a webhook endpoint or a key; null for another text.
+ * @throws AppError `not_found` for a key that does not exist or has no organization.
+ */
+async function findPage({ ctx, site }: Visit, words: string): Promise<string | null> {
+  const [, prefix] = /^(org|bat|whk|key)_[0-9a-z]{26}$/.exec(words) ?? [];
+  if (prefix === undefined) return null;
+  if (prefix !== "key") {
+    return opsPath(site, prefix === "org" ? "organizations" : prefix === "bat" ? "batches" : "webhooks", words);
+  }
+  const key = await findKeyPlace(ctx.pool, words, PAGE_SIZE);
+  if (key === null) throw new AppError("not_found", `There is no key ${words}.`);
+  const { organizationId, before } = key;
+  if (organizationId === null) {
+    throw new AppError("not_found", `Key ${words} has no organization, so every request with it is refused.`);
+  }
+  return `${opsPath(site, "organizations", organizationId)}${before === null ? "" : `?keysBefore=${before}`}#${words}`;
 }
 
-const KINDS = { organizations: "Organization", brands: "Brand", products: "Product" };
+const KINDS = { organizations: "Organization", brands: "Brand", products: "Product" } as const;
 
-/** The page of a search: the vouchers that it found, or else what has the words in its name. */
-export function renderSearchPage(
-  site: Site,
-  words: string,
-  found: readonly FoundVoucher[],
-  named: readonly Named[],
-): Html {
-  return layOutForOperators(
-    site,
-    "Find a voucher",
-    html`<h1>${found.length > 0 ? `${found.length} vouchers` : named.length > 0 ? "Found by name" : "Nothing found"}</h1>
-${
-  found.length === 0
-    ? renderTable(
-        "Found by name",
-        ["Name", "What it is"],
-        named.map(({ collection, id, name }) => [
-          html`<a href="${opsPath(site, collection, id)}"><bdi>${name}</bdi></a>`,
-          KINDS[collection],
-        ]),
-        html`No voucher of any organization has this code, id, ticket, reference or redeem code, and no organization, brand or product this name.`,
-      )
-    : renderTable(
-        "Vouchers found",
-        ["Voucher", "Status", "Product", "Organization", "Reference"],
-        found.map((voucher) => [
-          linkVoucher(site, voucher.id),
-          html`${renderStatus(voucher.status)}${renderSandbox(voucher.sandbox)}`,
-          `${voucher.productName}, ${voucher.brand}`,
-          linkOrganization(site, voucher.organizationId),
-          voucher.externalRef ?? "",
-        ]),
-      )
-}`,
-    words,
-  );
+/** At most ten organizations, ten brands and ten products with the words in their name, as rows of a table. */
+async function findNamed({ ctx, site }: Visit, name: string): Promise<(Html | string)[][]> {
+  if (name === "" || name.includes("\0")) return [];
+  const rows: (Html | string)[][] = [];
+  for (const collection of ["organizations", "brands", "products"] as const) {
+    const { items } = await listCatalog(ctx, collection, { name }, { after: "", limit: 10 });
+    rows.push(...items.map((item) => [linkTo(site, collection, item.id, item.name), KINDS[collection]]));
+  }
+  return rows;
 }

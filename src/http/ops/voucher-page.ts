@@ -1,25 +1,33 @@
+import { AppError } from "../../contract/errors.ts";
 import type { PartnerEvent } from "../../contract/events.ts";
 import type { PastReservation, VoucherHistory } from "../../contract/voucher-history.ts";
+import { readVoucherHistory } from "../../services/admin/read-voucher-history.ts";
+import { releaseReservation } from "../../services/partner/release-reservation.ts";
 import { describeEvent } from "../pages/event-words.ts";
 import { type Html, html } from "../pages/html.ts";
 import { SANDBOX_NOTICE } from "../pages/layout.ts";
 import { renderTime } from "../pages/time.ts";
-import { linkActions, type OperatedSite } from "./action-links.ts";
 import {
   layOutForOperators,
-  linkBatch,
-  linkOrganization,
+  linkActions,
+  linkTo,
+  type OperatedSite,
   opsPath,
   renderFacts,
+  renderSection,
   renderStatus,
 } from "./operator-frame.ts";
+import type { Page, Visit } from "./visit.ts";
 
 /**
  * The page of a voucher: its fields, and its events and reservations in order of time. For an Active voucher, it shows only the end of the
  * code and no payloads.
  */
-export function renderVoucherPage(site: OperatedSite, history: VoucherHistory): Html {
-  const { voucher, events, reservations, redemption } = history;
+export const voucherPage: Page = async ({ ctx, site, id, look }) => {
+  // Accepts ids only, because a code must not become part of a URL.
+  if (!id.startsWith("vch_")) throw new AppError("voucher_not_found", "No voucher has this id.");
+  const { voucher, events, reservations, redemption } = await readVoucherHistory(ctx, id, null);
+  await look("page voucher", { type: "VoucherInstance", id: voucher.id });
   // The code of an Active voucher is worth money, so it is hidden. The payloads contain it, so they are hidden too.
   const isUsable = voucher.status === "Active";
   const entries = [
@@ -39,20 +47,32 @@ ${renderFacts([
   ["Code", html`<code>${isUsable ? `…${voucher.code.slice(-4)}` : voucher.code}</code>`],
   ["Id", html`<code>${voucher.id}</code>`],
   ["Product", `${voucher.productName} (${voucher.productKey}), ${voucher.brand}`],
-  ["Organization", linkOrganization(site, voucher.organizationId)],
-  ["Batch", html`${linkBatch(site, voucher.batchId)}, serial ${voucher.serial}`],
+  ["Organization", linkTo(site, "organizations", voucher.organizationId)],
+  ["Batch", html`${linkTo(site, "batches", voucher.batchId)}, serial ${voucher.serial}`],
   ["Valid until", renderTime(voucher.validUntil)],
   ["Reference", voucher.externalRef],
   ["Redeem code", voucher.redeemCode === null ? null : html`<code>${voucher.redeemCode}</code>`],
   ["Public history", html`<a href="${voucher.verifyUrl}">${voucher.verifyUrl}</a>`],
 ])}
 ${linkActions(site, ["vouchers", voucher.id], ...(isUsable ? [["void", "Void this voucher"] as const] : []))}
-<section aria-labelledby="life">
-<h2 id="life">What happened</h2>
-<ol class="life">
-${entries.map(({ entry }) => entry)}</ol>
-</section>`,
+${renderLife(entries.map(({ entry }) => entry))}`,
   );
+};
+
+/** A voucher's history: its entries, in order of time. */
+export function renderLife(entries: readonly Html[]): Html {
+  return renderSection("life", "What happened", html`<ol class="life">\n${entries}</ol>\n`);
+}
+
+/** Releases a voucher's live reservation, and returns the URL of the voucher's page. @throws AppError `reservation_ended`. */
+export async function releaseReservationOf({ ctx, site, id, look }: Visit, ticket: unknown): Promise<string> {
+  const { voucher, reservations } = await ctx.publicReads(() => readVoucherHistory(ctx, id, null));
+  const live = reservations.find((reservation) => reservation.state === "Live" && reservation.ticket === ticket);
+  if (live === undefined) throw new AppError("reservation_ended", "This reservation has ended.");
+  await look("page release", { type: "VoucherInstance", id: voucher.id });
+  const caller = { organizationId: voucher.organizationId, keyId: live.keyId, sandbox: voucher.sandbox === true };
+  await releaseReservation(ctx, caller, live.ticket, "released by an operator");
+  return opsPath(site, "vouchers", voucher.id);
 }
 
 /** An entry of a history. */

@@ -1,21 +1,24 @@
+import { AppError } from "../../contract/errors.ts";
 import { DELIVERIES_KEPT_DAYS, DELIVERY_STATES, type WebhookDeliveryView } from "../../contract/webhook-deliveries.ts";
 import type { WebhookDisabledReason } from "../../contract/webhooks.ts";
 import type { WebhookRow } from "../../db/webhook-endpoints.ts";
-import type { WebhookPage, WebhookSummary } from "../../services/webhooks/read-webhook.ts";
+import { readWebhook } from "../../services/webhooks/read-webhook.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import { renderTime } from "../pages/time.ts";
-import { linkActions, type OperatedSite } from "./action-links.ts";
 import {
   COUNT,
   layOutForOperators,
-  linkOrganization,
-  linkVoucher,
+  linkActions,
+  linkNext,
+  linkTo,
   opsPath,
   renderFacts,
+  renderSection,
   renderStatus,
   renderTable,
 } from "./operator-frame.ts";
+import type { Page } from "./visit.ts";
 
 /** Why an endpoint is disabled, as a sentence. */
 export const REASONS: Record<WebhookDisabledReason, string> = {
@@ -26,17 +29,26 @@ export const REASONS: Record<WebhookDisabledReason, string> = {
 };
 
 /** The page of an endpoint: its state, the number of waiting deliveries, and a list of deliveries. The secret is not stored. */
-export function renderWebhookPage(site: OperatedSite, summary: WebhookSummary, page: WebhookPage): Html {
-  const { endpoint, deliveries, nextCursor, pending, morePending } = summary;
-  const path = opsPath(site, "webhooks", endpoint.id);
-  const filter = page.state === undefined ? "" : `state=${page.state}&`;
+export const webhookPage: Page = async ({ ctx, site, id, query, look }) => {
+  const state = DELIVERY_STATES.find((one) => one === query("state"));
+  if (query("state") !== "" && state === undefined) {
+    throw new AppError("invalid_request", "state must be a state of deliveries.");
+  }
+  const cursor = query("cursor") || undefined;
+  const { endpoint, deliveries, nextCursor, pending, morePending } = await readWebhook(ctx, id, { state, cursor });
+  await look("page webhook", { type: "WebhookEndpoint", id });
+  const path = opsPath(site, "webhooks", id);
+  const filter = state === undefined ? "" : `state=${state}&`;
+  const filters = DELIVERY_STATES.map((each) =>
+    each === state ? html`, <strong>${each}</strong>` : html`, <a href="${path}?state=${each}">${each}</a>`,
+  );
   return layOutForOperators(
     site,
     `Webhook endpoint ${endpoint.id}`,
     html`<h1>Webhook endpoint</h1>
 ${renderFacts([
   ["Id", html`<code>${endpoint.id}</code>`],
-  ["Organization", linkOrganization(site, endpoint.organizationId)],
+  ["Organization", linkTo(site, "organizations", endpoint.organizationId)],
   ["URL", html`<code>${endpoint.url}</code>`],
   ["Description", endpoint.description || null],
   ["Events", endpoint.eventTypes.length === 0 ? "all" : endpoint.eventTypes.join(", ")],
@@ -58,34 +70,30 @@ ${renderFacts([
 ])}
 ${linkActions(
   site,
-  ["webhooks", endpoint.id],
+  ["webhooks", id],
   ["test", "Test"],
   endpoint.disabledReason === null ? ["disable", "Disable"] : ["enable", "Enable"],
   ["replay", "Send deliveries again"],
 )}
-<section aria-labelledby="deliveries">
-<h2 id="deliveries">${page.cursor === undefined ? "Last deliveries" : "Earlier deliveries"}</h2>
-<p>Deliveries of the last ${DELIVERIES_KEPT_DAYS} days: ${page.state === undefined ? html`<strong>all</strong>` : html`<a href="${path}">all</a>`}${DELIVERY_STATES.map(
-      (state) =>
-        state === page.state
-          ? html`, <strong>${state}</strong>`
-          : html`, <a href="${path}?state=${state}">${state}</a>`,
-    )}.</p>
-${renderTable(
-  "Deliveries",
-  ["Event", "Happened", "State", "Attempts", "Last attempt"],
-  deliveries.map((delivery) => [
-    html`${delivery.eventType}${delivery.sequence === null ? "" : ` ${delivery.sequence}`}<br>${linkVoucher(site, delivery.voucherId)}`,
-    renderTime(delivery.createdAt),
-    html`${renderStatus(delivery.state)}${renderNext(delivery)}`,
-    String(delivery.attempts),
-    describeAttempt(delivery),
-  ]),
-)}
-${nextCursor === null ? null : html`<p><a rel="next" href="${path}?${filter}cursor=${nextCursor}">Earlier deliveries</a></p>`}
-</section>`,
+${renderSection(
+  "deliveries",
+  cursor === undefined ? "Last deliveries" : "Earlier deliveries",
+  html`<p>Deliveries of the last ${DELIVERIES_KEPT_DAYS} days: ${state === undefined ? html`<strong>all</strong>` : html`<a href="${path}">all</a>`}${filters}.</p>\n`,
+  renderTable(
+    "Deliveries",
+    ["Event", "Happened", "State", "Attempts", "Last attempt"],
+    deliveries.map((delivery) => [
+      html`${delivery.eventType}${delivery.sequence === null ? "" : ` ${delivery.sequence}`}<br>${linkTo(site, "vouchers", delivery.voucherId)}`,
+      renderTime(delivery.createdAt),
+      html`${renderStatus(delivery.state)}${renderNext(delivery)}`,
+      String(delivery.attempts),
+      describeAttempt(delivery),
+    ]),
+  ),
+  linkNext(nextCursor && `${path}?${filter}cursor=${nextCursor}`, "Earlier deliveries"),
+)}`,
   );
-}
+};
 
 /** The table of endpoints on an organization's page. */
 export function renderWebhooks(site: Site, endpoints: readonly WebhookRow[]): Html {
@@ -93,7 +101,7 @@ export function renderWebhooks(site: Site, endpoints: readonly WebhookRow[]): Ht
     "Webhook endpoints",
     ["Endpoint", "URL", "Description", "State"],
     endpoints.map((endpoint) => [
-      html`<a href="${opsPath(site, "webhooks", endpoint.id)}"><code>${endpoint.id}</code></a>`,
+      linkTo(site, "webhooks", endpoint.id),
       endpoint.url,
       endpoint.description,
       renderEndpointState(endpoint),
@@ -101,14 +109,10 @@ export function renderWebhooks(site: Site, endpoints: readonly WebhookRow[]): Ht
   );
 }
 
-export function renderEndpointState({
-  disabledReason,
-  failingSince,
-}: Pick<WebhookRow, "disabledReason" | "failingSince">): Html {
-  if (disabledReason !== null) return html`<span class="badge bad">Disabled</span>`;
-  return failingSince === null
-    ? html`<span class="badge good">Enabled</span>`
-    : html`<span class="badge waiting">Enabled, failing</span>`;
+export function renderEndpointState(endpoint: Pick<WebhookRow, "disabledReason" | "failingSince">): Html {
+  if (endpoint.disabledReason !== null) return html`<span class="badge bad">Disabled</span>`;
+  if (endpoint.failingSince === null) return html`<span class="badge good">Enabled</span>`;
+  return html`<span class="badge waiting">Enabled, failing</span>`;
 }
 
 /** The result of the last attempt: its status, the reason of its failure, or both. Empty before the first attempt. */

@@ -1,8 +1,8 @@
 import type { FoundVoucher, VoucherHistory } from "../../contract/voucher-history.ts";
 import type { DeliveriesResponse } from "../../contract/webhook-deliveries.ts";
 import type { WebhookView } from "../../contract/webhooks.ts";
-import { renderFacts, renderStatus, renderTable, USD } from "../ops/operator-frame.ts";
-import { renderEvent } from "../ops/voucher-page.ts";
+import { renderFacts, renderSection, renderStatus, renderTable, USD } from "../ops/operator-frame.ts";
+import { renderEvent, renderLife } from "../ops/voucher-page.ts";
 import { REASONS } from "../ops/webhook-page.ts";
 import { ASSETS } from "../pages/assets.ts";
 import { type Html, html } from "../pages/html.ts";
@@ -34,13 +34,8 @@ ${renderFacts([
   ["Key", renderKey(redemption)],
   ["Public history", html`<a href="${voucher.verifyUrl}">${voucher.verifyUrl}</a>`],
 ])}
-<section aria-labelledby="life"><h2 id="life">What happened</h2>
-<ol class="life">
-${events.map((event) => renderEvent(event, null, true))}</ol>
-</section>
-<section aria-labelledby="proof"><h2 id="proof">Receipt</h2>
-${renderReceipt(site, order)}
-</section>`;
+${renderLife(events.map((event) => renderEvent(event, null, true)))}
+${renderSection("proof", "Receipt", renderReceipt(site, order))}`;
   return layOutForPortal(site, caller, `Order ${redemption.externalRef}`, main);
 }
 

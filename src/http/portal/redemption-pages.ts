@@ -1,6 +1,6 @@
 import type { RedemptionsResponse } from "../../contract/redemptions.ts";
 import type { RedemptionSum } from "../../db/redemptions.ts";
-import { COUNT, renderTable, USD } from "../ops/operator-frame.ts";
+import { COUNT, linkNext, renderSection, renderTable, USD } from "../ops/operator-frame.ts";
 import { renderBars } from "../pages/bar-chart.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
@@ -61,16 +61,17 @@ ${renderPeriod(
   `This month, ${today.slice(0, 7)}`,
   sums.filter(({ day }) => day.slice(0, 7) === today.slice(0, 7)),
 )}
-<section aria-labelledby="days">
-<h2 id="days">${PLOT_DAYS} days</h2>
-${renderBars("Redemptions per day, with the numbers of the table", bars)}
-<p class="fine">Redemptions per day until ${today}. The highest bar is ${COUNT.format(Math.max(...bars.map(({ count }) => count)))}.</p>
-${renderTable(
-  "Redemptions per day",
-  ["Day", "Redemptions", "Sum"],
-  days.map((day) => [linkDay(day, day), ...total(sumsOf.get(day) ?? [])]),
-)}
-</section>`;
+${renderSection(
+  "days",
+  `${PLOT_DAYS} days`,
+  renderBars("Redemptions per day, with the numbers of the table", bars),
+  html`<p class="fine">Redemptions per day until ${today}. The highest bar is ${COUNT.format(Math.max(...bars.map(({ count }) => count)))}.</p>`,
+  renderTable(
+    "Redemptions per day",
+    ["Day", "Redemptions", "Sum"],
+    days.map((day) => [linkDay(day, day), ...total(sumsOf.get(day) ?? [])]),
+  ),
+)}`;
   return layOutForPortal(site, caller, "Overview", main);
 }
 
@@ -80,10 +81,7 @@ function renderPeriod(id: string, title: string, sums: readonly RedemptionSum[],
     renderSums(title, "Product", sums, "productId", ({ productName }) => html`<bdi>${productName}</bdi>`),
     renderSums(title, "Key", sums, "keyId", renderKey),
   ];
-  return html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2>
-<p>${renderTotal(sums)} ${link}</p>
-${sums.length === 0 ? null : tables}</section>
-`;
+  return renderSection(id, title, html`<p>${renderTotal(sums)} ${link}</p>\n`, ...(sums.length === 0 ? [] : tables));
 }
 
 /** A table with a row for each product or key, the largest values first. */
@@ -130,6 +128,6 @@ ${renderTable(
     renderKey(redemption),
   ]),
 )}
-${hasNext ? html`<p><a rel="next" href="${path}?day=${day}&cursor=${encodeURIComponent(page.nextCursor ?? "")}">Later redemptions of this day</a></p>` : null}`;
+${linkNext(hasNext ? `${path}?day=${day}&cursor=${encodeURIComponent(page.nextCursor ?? "")}` : null, "Later redemptions of this day")}`;
   return layOutForPortal(site, caller, `Redemptions of ${day}`, main);
 }

@@ -1,9 +1,9 @@
 import { AppError } from "../../../contract/errors.ts";
+import { insertLook } from "../../../db/audit-entries.ts";
 import { SCOPES } from "../../../domain/api-keys.ts";
 import { listCatalog } from "../../../services/admin/list-catalog.ts";
 import { changeContract, makeLink, offerContract } from "../../../services/admin/manage-contracts.ts";
 import { createKey, endKey, rotateKey } from "../../../services/admin/manage-keys.ts";
-import { recordLook } from "../../../services/audit/record-look.ts";
 import { disableEndpoint, enableEndpoint, replayEndpoint } from "../../../services/webhooks/manage-webhooks.ts";
 import { testWebhook } from "../../../services/webhooks/test-webhook.ts";
 import { type Html, html } from "../../pages/html.ts";
@@ -72,8 +72,8 @@ export const PARTNER_ACTIONS = [
     about: () => "Sends one signed test event, and shows the response within 15 seconds.",
     run: async ({ api, audited }, id, _values, { organizationId }): Promise<Html> => {
       if (!api.webhookTests.hasRoom(organizationId)) throw new AppError("overloaded");
-      const operator = { name: audited.osUser, address: audited.host };
-      await recordLook(api, operator, "page webhook test", { type: "WebhookEndpoint", id });
+      const by = { osUser: audited.osUser, host: audited.host, arguments: {} };
+      await insertLook(api.pool, { ...by, command: "page webhook test", entity: { type: "WebhookEndpoint", id } });
       const test = () => testWebhook(api, api.pool, null, id);
       const { delivered, status, failure, durationMs } = await api.webhookTests.run(organizationId, test);
       const response = status === null ? String(failure).replaceAll("_", " ") : `status ${status}`;

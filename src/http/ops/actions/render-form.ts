@@ -2,8 +2,7 @@ import type { Place } from "../../../db/catalog.ts";
 import type { ApiContext } from "../../../open-api.ts";
 import { type Html, html } from "../../pages/html.ts";
 import type { Site } from "../../pages/layout.ts";
-import { layOutForOperators } from "../operator-frame.ts";
-import { renderTrail } from "../render-trail.ts";
+import { layOutForOperators, renderTrail } from "../operator-frame.ts";
 import type { Action, Choice, Field } from "./action.ts";
 
 /** What was entered, by field: the values as the form sent them. */

@@ -11,8 +11,7 @@ import { type Html, html } from "../../pages/html.ts";
 import { sendPage } from "../../pages/offer-page.ts";
 import { qrCode } from "../../pages/qr-code.ts";
 import { MINUTES, renderTime } from "../../pages/time.ts";
-import { layOutForOperators } from "../operator-frame.ts";
-import { renderTrail } from "../render-trail.ts";
+import { layOutForOperators, renderTrail } from "../operator-frame.ts";
 import { actingAs, type Console, openPlace } from "./serve-action.ts";
 
 /** Labels on one sheet of A4: three columns of eight. A page shows one sheet, unless the operator chooses serials. */
