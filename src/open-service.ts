@@ -7,7 +7,7 @@ import { Leases } from "./holds/lease.ts";
 import { openLog } from "./log.ts";
 import { pooledRandomBytes } from "./random.ts";
 import { isCluster, openFailFast } from "./redis/connections.ts";
-import { ProcessReport } from "./services/ops/process-report.ts";
+import { openReport } from "./services/ops/process-report.ts";
 import { findClusterRisks } from "./services/servers/find-cluster-risks.ts";
 import { findDurabilityRisks, warnOfRisks } from "./services/servers/find-durability-risks.ts";
 import type { Traces } from "./traces/traces.ts";
@@ -34,7 +34,7 @@ export function openService(
   closers.add(async () => deployment.close());
   const redis = openFailFast(config.redisUrl, redisName, log);
   closers.add(async () => redis.disconnect());
-  const report = new ProcessReport({ redis, deployment, log }, role, role === "worker" ? config.workerQueues : []);
+  const report = openReport({ redis, deployment, log }, role, role === "worker" ? config.workerQueues : []);
   closers.add(() => report.close());
   if (config.production) void deployment.ready().then(() => warnOfRisks(log, findDurabilityRisks({ pool, redis })));
   if (isCluster(redis)) void warnOfRisks(log, findClusterRisks(config.redisUrl, config.queueShards[0]));

@@ -1,86 +1,53 @@
 import type { OrganizationName } from "../../db/catalog.ts";
 import { type Attention, STOCK } from "../../services/ops/find-attention.ts";
-import type { ReportedProcess } from "../../services/ops/process-report.ts";
 import type { Counts, Overview } from "../../services/ops/read-overview.ts";
 import { ASSETS } from "../pages/assets.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
-import { COUNT, layOutForOperators, linkTo, opsPath, renderFacts, renderTable } from "./operator-frame.ts";
+import {
+  COUNT,
+  layOutForOperators,
+  linkTo,
+  opsPath,
+  renderFacts,
+  renderSection,
+  renderTable,
+} from "./operator-frame.ts";
 
 /** The start page of operators. Parts with `data-live` are replaced every five seconds; the script draws the plots from the tables. */
 export function renderOverviewPage(site: Site, overview: Overview): Html {
-  const { look, stock, processes } = overview;
-  return layOutForOperators(
-    site,
-    "Overview",
-    html`<h1>Overview</h1>
-<section aria-labelledby="attention">
-<h2 id="attention">Needs attention</h2>
-${live("faults", renderAttention(site, look.attention, look.at))}
-</section>
-<section aria-labelledby="activity">
-<h2 id="activity">Activity</h2>
-${renderChoice(site, overview)}
-${live(
-  "sums",
-  html`<p class="fine">Redemptions and claims are exact up to ${renderTime(overview.completeUntil)}. Refusals and latencies are approximate: sums of what processes report.</p>
+  const { look, minutes, hours, latencyMs, completeUntil } = overview;
+  const sums = html`<p class="fine">Redemptions and claims are exact up to ${renderTime(completeUntil)}. Refusals and latencies are approximate: sums of what processes report.</p>
 ${renderFacts([
-  ["Last hour", renderSum(overview.minutes)],
-  ["Last two days", renderSum(overview.hours)],
-  [
-    "Redeem latency",
-    html`p50 ${ms(overview.latencyMs.p50)}, p99 ${ms(overview.latencyMs.p99)} in the last five minutes`,
-  ],
+  ["Last hour", renderSum(minutes)],
+  ["Last two days", renderSum(hours)],
+  ["Redeem latency", `p50 ${ms(latencyMs.p50)}, p99 ${ms(latencyMs.p99)} in the last five minutes`],
   ["Reservations", `${COUNT.format(overview.liveReservations)} live`],
-])}`,
-)}
-${renderPlot("Last hour, per minute", "minutes", "counts", renderCounts(overview.minutes, overview.completeUntil))}
-${renderPlot("Redeem latency of the last hour, in milliseconds", "latencies", "latencies", renderLatencies(overview.minutes))}
-${renderPlot("Last two days, per hour", "hours", "counts", renderCounts(overview.hours, overview.completeUntil))}
-</section>
-<section aria-labelledby="stock">
-<h2 id="stock">Stock in open windows</h2>
-${live(
-  "batches",
-  renderTable(
-    "Stock in open windows",
-    ["Product", "Left", "Runs out at the pace of the last day", "Ends"],
-    stock.map((batch) => [
-      html`${linkTo(site, "batches", batch.batchId, batch.product)}<br>${linkTo(site, "organizations", batch.organizationId, batch.brand)}`,
-      batch.left > STOCK.leftMax ? `more than ${COUNT.format(STOCK.leftMax)}` : COUNT.format(batch.left),
-      batch.left === 0 ? "sold out" : batch.runsOutAt === null ? "–" : renderTime(batch.runsOutAt, MINUTES),
-      renderTime(batch.endsAt, MINUTES),
-    ]),
-    html`No batch has an open window.`,
-  ),
-)}
-</section>
-<section aria-labelledby="queues">
-<h2 id="queues">Queues</h2>
-${live(
-  "jobs",
-  renderTable(
-    "Queues",
-    ["Queue", "Waiting", "Active", "Failed"],
-    overview.queues.map(({ name, waiting, active, failed }) => [
-      name,
-      ...[waiting, active, failed].map((count) => (count === null ? "unknown" : COUNT.format(count))),
-    ]),
-  ),
-)}
-</section>
-<section aria-labelledby="processes">
-<h2 id="processes">Processes</h2>
-${live("reports", renderProcesses(processes))}
-</section>
-<section aria-labelledby="servers">
-<h2 id="servers">Servers</h2>
-${live("health", renderServers(overview))}
-</section>`,
-    "",
-    { scripts: [ASSETS.overviewScript], styles: [ASSETS.overviewStyle] },
-  );
+])}`;
+  const sections = [
+    renderSection("attention", "Needs attention", live("faults", renderAttention(site, look.attention, look.at))),
+    renderSection(
+      "activity",
+      "Activity",
+      renderChoice(site, overview),
+      live("sums", sums),
+      renderPlot("Last hour, per minute", "minutes", "counts", renderCounts(minutes, completeUntil)),
+      renderPlot(
+        "Redeem latency of the last hour, in milliseconds",
+        "latencies",
+        "latencies",
+        renderLatencies(minutes),
+      ),
+      renderPlot("Last two days, per hour", "hours", "counts", renderCounts(hours, completeUntil)),
+    ),
+    renderSection("stock", "Stock in open windows", live("batches", renderStock(site, overview))),
+    renderSection("queues", "Queues", live("jobs", renderQueues(overview))),
+    renderSection("processes", "Processes", live("reports", renderProcesses(overview))),
+    renderSection("servers", "Servers", live("health", renderServers(overview))),
+  ];
+  const assets = { scripts: [ASSETS.overviewScript], styles: [ASSETS.overviewStyle] };
+  return layOutForOperators(site, "Overview", html`<h1>Overview</h1>\n${sections}`, "", assets);
 }
 
 const live = (id: string, content: Html) => html`<div id="${id}" data-live>${content}</div>`;
@@ -145,20 +112,32 @@ function renderCounts(counts: readonly Counts[], completeUntil: Date): Html {
 }
 
 function renderLatencies(counts: readonly Counts[]): Html {
+  const show = (value: number | null) => String(value ?? "–");
+  const rows = counts.map(({ at, latencyMs }) => [renderTime(at, MINUTES), show(latencyMs.p50), show(latencyMs.p99)]);
+  return renderTable("Latencies", ["From", "p50", "p99"], rows.toReversed());
+}
+
+function renderStock(site: Site, { stock }: Overview): Html {
   return renderTable(
-    "Latencies",
-    ["From", "p50", "p99"],
-    counts
-      .toReversed()
-      .map(({ at, latencyMs }) => [
-        renderTime(at, MINUTES),
-        String(latencyMs.p50 ?? "–"),
-        String(latencyMs.p99 ?? "–"),
-      ]),
+    "Stock in open windows",
+    ["Product", "Left", "Runs out at the pace of the last day", "Ends"],
+    stock.map(({ batchId, product, organizationId, brand, left, runsOutAt, endsAt }) => [
+      html`${linkTo(site, "batches", batchId, product)}<br>${linkTo(site, "organizations", organizationId, brand)}`,
+      left > STOCK.leftMax ? `more than ${COUNT.format(STOCK.leftMax)}` : COUNT.format(left),
+      left === 0 ? "sold out" : runsOutAt === null ? "–" : renderTime(runsOutAt, MINUTES),
+      renderTime(endsAt, MINUTES),
+    ]),
+    html`No batch has an open window.`,
   );
 }
 
-function renderProcesses(processes: readonly ReportedProcess[]): Html {
+function renderQueues({ queues }: Overview): Html {
+  const show = (count: number | null) => (count === null ? "unknown" : COUNT.format(count));
+  const rows = queues.map(({ name, waiting, active, failed }) => [name, ...[waiting, active, failed].map(show)]);
+  return renderTable("Queues", ["Queue", "Waiting", "Active", "Failed"], rows);
+}
+
+function renderProcesses({ processes }: Overview): Html {
   return renderTable(
     "Processes",
     ["Process", "State", "Queues", "Version", "CPU", "Memory", "Since"],

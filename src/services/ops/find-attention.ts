@@ -7,6 +7,7 @@ import {
   readActivity,
   readPostgres,
   readStock,
+  type Stock,
   selectBrokenChains,
   selectFailingEndpoints,
 } from "../../db/activity.ts";
@@ -53,9 +54,6 @@ const FAULTS_MAX = 20;
 /** Batches whose stock is read, the newest, and vouchers that are counted of each: two million index entries at most, some 100 ms. */
 export const STOCK = { batchesMax: 100, leftMax: 20_000 };
 const DAY_MS = 86_400_000;
-/** The stock of a batch that ends or runs out within these times needs attention. Milliseconds. */
-const ENDS_WITHIN_MS = 7 * DAY_MS;
-const RUNS_OUT_WITHIN_MS = DAY_MS;
 /** As the alerts have it. Milliseconds. */
 const LOG_LAG_MAX_MS = 60_000;
 /** The sweeper runs every five seconds by default. Milliseconds. */
@@ -89,11 +87,10 @@ const nameOf = ({ runbook, subject, page }: Omit<Attention, "since">) => JSON.st
 async function findInPostgres({ pool, deployment }: OverviewDeps, now: Date): Promise<Found[]> {
   const found: Found[] = [];
   for (const { voucherId, since } of await selectBrokenChains(pool, FAULTS_MAX)) {
-    const what = "The history of a voucher does not verify";
-    found.push({ what, since, subject: voucherId, runbook: "VouchersChainBroken", page: ["vouchers", voucherId] });
+    const page = ["vouchers", voucherId];
+    found.push(fault("The history of a voucher does not verify", voucherId, "VouchersChainBroken", page, since));
   }
-  const postgres = await readPostgres(pool);
-  const missing = countMissingStandbys(postgres);
+  const missing = countMissingStandbys(await readPostgres(pool));
   if (missing > 0) found.push(fault("A synchronous standby is away", `${missing} missing`, "StandbyAway"));
   const { aheadMs } = deployment.clock;
   if (aheadMs > 0) {
@@ -103,39 +100,28 @@ async function findInPostgres({ pool, deployment }: OverviewDeps, now: Date): Pr
   const { now: databaseNow, completeUntil } = await readActivity(pool, null);
   if (databaseNow.getTime() - completeUntil.getTime() > SWEEPER_SILENT_MAX_MS) {
     const since = completeUntil.getTime() === 0 ? null : completeUntil;
-    const what = "The sweeper does not run";
-    found.push({ what, since, subject: "All organizations", runbook: "VouchersSweeperStopped", page: null });
+    found.push(fault("The sweeper does not run", "All organizations", "VouchersSweeperStopped", null, since));
   }
   for (const { id, url, organization, since, enabled } of await selectFailingEndpoints(pool, FAULTS_MAX)) {
-    found.push({
-      what: enabled ? "A webhook endpoint fails" : "A webhook endpoint was disabled",
-      since,
-      subject: `${organization}: ${new URL(url).host}`,
-      runbook: enabled ? "VouchersWebhooksFail" : "VouchersWebhookEndpointDisabled",
-      page: ["webhooks", id],
-    });
+    const [what, runbook] = enabled
+      ? (["A webhook endpoint fails", "VouchersWebhooksFail"] as const)
+      : (["A webhook endpoint was disabled", "VouchersWebhookEndpointDisabled"] as const);
+    found.push(fault(what, `${organization}: ${new URL(url).host}`, runbook, ["webhooks", id], since));
   }
   for (const batch of await readStock(pool, null, STOCK.batchesMax, STOCK.leftMax)) {
-    const { batchId, brand, product, left, endsAt, runsOutAt } = batch;
-    const within = (at: Date | null, ms: number) => at !== null && at.getTime() - now.getTime() <= ms;
-    const what =
-      left === 0
-        ? "A batch is sold out"
-        : within(runsOutAt, RUNS_OUT_WITHIN_MS)
-          ? "A batch runs out within a day"
-          : within(endsAt, ENDS_WITHIN_MS)
-            ? "A batch ends within a week, with stock left"
-            : null;
-    if (what === null) continue;
-    found.push({
-      what,
-      since: null,
-      subject: `${brand}: ${product}`,
-      runbook: "BatchEnds",
-      page: ["batches", batchId],
-    });
+    const what = describeStock(batch, now);
+    const subject = `${batch.brand}: ${batch.product}`;
+    if (what !== null) found.push(fault(what, subject, "BatchEnds", ["batches", batch.batchId]));
   }
   return found;
+}
+
+/** Why a batch's stock needs attention, or null. */
+function describeStock({ left, endsAt, runsOutAt }: Stock, now: Date): string | null {
+  if (left === 0) return "A batch is sold out";
+  if (runsOutAt !== null && runsOutAt.getTime() - now.getTime() <= DAY_MS) return "A batch runs out within a day";
+  if (endsAt.getTime() - now.getTime() <= 7 * DAY_MS) return "A batch ends within a week, with stock left";
+  return null;
 }
 
 /** How many standbys Postgres waits for in vain: synchronous_standby_names has their number, or names one of them. */
@@ -149,28 +135,20 @@ async function findInRedis({ redis, deployment, config }: OverviewDeps): Promise
   const find = async (): Promise<Found[]> => {
     await redis.exists(reportPrefix(deployment));
     const shards = await measureQueues(redis, deployment.id, config.queueShards);
-    const silent = shards.filter(({ queues }) => queues === null).map(({ shard }) => shard.name);
-    const failed = Map.groupBy(
-      shards.flatMap(({ queues }) => queues ?? []),
-      ({ queue }) => queue,
-    );
-    const [current] = (await readDivisions(redis, deployment.id)).filter(
-      ({ shards }) => shards === config.queueShards[0],
-    );
-    return [
-      ...silent.map((subject) => fault("A Redis server does not answer", subject, "VouchersShardAway")),
-      ...Array.from(
-        failed,
-        ([queue, backlogs]) => [queue, backlogs.reduce((sum, { failed }) => sum + failed, 0)] as const,
-      )
-        .filter(([, count]) => count > 0)
-        .map(([queue, count]) =>
-          fault(`${count} ${count === 1 ? "job has" : "jobs have"} failed`, queue, "VouchersJobsFail", ["queues"]),
-        ),
-      ...(current?.unserved ?? []).map((subject) =>
-        fault("No worker serves a queue", subject, "VouchersShardUnserved"),
-      ),
-    ];
+    const silent = shards.filter(({ queues }) => queues === null);
+    const found = silent.map(({ shard }) => fault("A Redis server does not answer", shard.name, "VouchersShardAway"));
+    const backlogs = shards.flatMap(({ queues }) => queues ?? []);
+    for (const [queue, ofQueue] of Map.groupBy(backlogs, (backlog) => backlog.queue)) {
+      const count = ofQueue.reduce((sum, { failed }) => sum + failed, 0);
+      const what = `${count} ${count === 1 ? "job has" : "jobs have"} failed`;
+      if (count > 0) found.push(fault(what, queue, "VouchersJobsFail", ["queues"]));
+    }
+    const divisions = await readDivisions(redis, deployment.id);
+    const current = divisions.find((division) => division.shards === config.queueShards[0]);
+    for (const queue of current?.unserved ?? []) {
+      found.push(fault("No worker serves a queue", queue, "VouchersShardUnserved"));
+    }
+    return found;
   };
   return pTimeout(find(), { milliseconds: WAIT_MAX_MS }).catch(() => [
     fault("Redis does not answer", "Redis", "VouchersServerAway"),
@@ -184,18 +162,20 @@ async function findInLog(ctx: OverviewDeps): Promise<Found[]> {
   const page = ["log"];
   const { obstacle = null, claims = 0 } = pass?.report ?? {};
   const found: Found[] = [];
-  if (obstacle !== null) {
-    found.push(
-      obstacle === "witnesses"
-        ? fault("The log can publish no checkpoint", origin, "VouchersLogStopped", page)
-        : fault("The log is refused", origin, "VouchersLogRefused", page),
-    );
-  }
+  if (obstacle === "witnesses") {
+    found.push(fault("The log can publish no checkpoint", origin, "VouchersLogStopped", page));
+  } else if (obstacle !== null) found.push(fault("The log is refused", origin, "VouchersLogRefused", page));
   if (claims > 0) found.push(fault("A witness contradicts the log", origin, "VouchersLogWitness", page));
   if ((published?.lagMs ?? 0) > LOG_LAG_MAX_MS) found.push(fault("The log lags", origin, "VouchersLogLag", page));
   return found;
 }
 
-function fault(what: string, subject: string, runbook: string, page: string[] | null = null): Found {
-  return { what, since: null, subject, runbook, page };
+function fault(
+  what: string,
+  subject: string,
+  runbook: string,
+  page: string[] | null = null,
+  since: Date | null = null,
+): Found {
+  return { what, since, subject, runbook, page };
 }

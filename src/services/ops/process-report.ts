@@ -12,7 +12,7 @@ const UP_MS = 15_000;
 /** For how long a process that is gone is remembered. Milliseconds. */
 const GONE_MS = 60_000;
 /** The routes whose refusals operators see. */
-export const COUNTED_ROUTES = [
+const COUNTED_ROUTES = [
   "/partner/vouchers/redeem",
   "/partner/vouchers/reserve",
   "/r/:code/claim",
@@ -47,84 +47,71 @@ export interface ReportedProcess {
 /** Refusals and redeems of an organization, or of all, in a minute or an hour. */
 export interface ReportedCounts {
   refusals: number;
-  /** Redeems by bucket of latency; only of all organizations. */
-  latencies: Record<string, number>;
+  /** Buckets of latency, and the redeems in each; only of all organizations. */
+  latencies: (readonly [bucket: number, count: number])[];
 }
 
 /** The prefix of everything that processes report. The braces keep it in one slot of a Redis Cluster. */
 export const reportPrefix = ({ id }: Pick<DeploymentIdentity, "id">) => `{pva:${id}:overview}`;
 
+export type ProcessReport = ReturnType<typeof openReport>;
+
 /** Reports a process to Redis every five seconds: that it runs, and what it has refused and redeemed since. Loses a report if Redis is away. */
-export class ProcessReport {
-  readonly #redis: RedisClient;
-  readonly #deployment: Deployment;
-  readonly #log: Logger;
-  readonly #self: Pick<ReportedProcess, "role" | "host" | "pid" | "version" | "queues">;
-  readonly #timer: NodeJS.Timeout;
-  #since = "";
-  #counts = new Map<string, number>();
-  #last = { cpu: process.cpuUsage(), at: performance.now() };
-
-  constructor(
-    { redis, deployment, log }: { redis: RedisClient; deployment: Deployment; log: Logger },
-    role: string,
-    queues: readonly string[],
-  ) {
-    this.#redis = redis;
-    this.#deployment = deployment;
-    this.#log = log;
-    this.#self = { role, host: hostname(), pid: process.pid, version: packageJson.version, queues: [...queues] };
-    this.#timer = setInterval(() => void this.send(), REPORT_EVERY_MS).unref();
-    const first = () => void this.send();
-    deployment.ready().then(first, first);
-  }
-
-  /** Counts a response in memory. */
-  observe(route: string | undefined, status: number, durationMs: number, organizationId: string | undefined): void {
-    if (route === undefined || !COUNTED_ROUTES.includes(route)) return;
-    if (route === REDEEM_ROUTE && status !== 499) {
-      const bucket = Math.round(Math.log(Math.max(durationMs, 1)) / Math.log(BUCKET_GROWTH));
-      this.#add(`latency ${Math.min(bucket, BUCKETS_MAX)}`);
-    }
-    if (status < 400 || status > 498) return;
-    this.#add("refusals");
-    if (organizationId !== undefined) this.#add(`refusals ${organizationId}`);
-  }
-
-  #add(field: string): void {
-    this.#counts.set(field, (this.#counts.get(field) ?? 0) + 1);
-  }
+export function openReport(
+  { redis, deployment, log }: { redis: RedisClient; deployment: Deployment; log: Logger },
+  role: string,
+  queues: readonly string[],
+) {
+  const self = { role, host: hostname(), pid: process.pid, version: packageJson.version, queues };
+  let since = "";
+  let counts = new Map<string, number>();
+  let last = { cpu: process.cpuUsage(), at: performance.now() };
+  const add = (field: string) => void counts.set(field, (counts.get(field) ?? 0) + 1);
 
   /** Sends the report. Never rejects. */
-  async send(): Promise<void> {
-    const counts = this.#counts;
-    this.#counts = new Map();
+  async function send(): Promise<void> {
+    const counted = counts;
+    counts = new Map();
     try {
-      const prefix = reportPrefix(this.#deployment);
-      const nowMs = this.#deployment.clock.steadyNow().getTime();
-      this.#since ||= new Date(nowMs).toISOString();
-      const id = `${this.#self.host} ${this.#self.pid} ${this.#self.role} ${this.#since}`;
-      const { user, system } = process.cpuUsage(this.#last.cpu);
-      const cpu = (user + system) / 1_000 / Math.max(performance.now() - this.#last.at, 1);
-      this.#last = { cpu: process.cpuUsage(), at: performance.now() };
-      const sent = this.#redis.pipeline();
+      const prefix = reportPrefix(deployment);
+      const nowMs = deployment.clock.steadyNow().getTime();
+      since ||= new Date(nowMs).toISOString();
+      const id = `${self.host} ${self.pid} ${role} ${since}`;
+      const { user, system } = process.cpuUsage(last.cpu);
+      const cpu = (user + system) / 1_000 / Math.max(performance.now() - last.at, 1);
+      last = { cpu: process.cpuUsage(), at: performance.now() };
+      const sent = redis.pipeline();
       sent.set(`${prefix}:process:${id}`, "up", "PX", UP_MS + GONE_MS);
-      const report = { ...this.#self, since: this.#since, cpu, memoryBytes: process.memoryUsage.rss() };
+      const report = { ...self, since, cpu, memoryBytes: process.memoryUsage.rss() };
       sent.hset(`${prefix}:processes`, id, JSON.stringify(report));
       for (const [span, { lengthMs, keptMs }] of Object.entries(SPANS)) {
         const key = countsKey(prefix, span, nowMs - (nowMs % lengthMs));
-        for (const [field, count] of counts) sent.hincrby(key, field, count);
-        if (counts.size > 0) sent.pexpire(key, keptMs);
+        for (const [field, count] of counted) sent.hincrby(key, field, count);
+        if (counted.size > 0) sent.pexpire(key, keptMs);
       }
       await sent.exec();
     } catch (error) {
-      this.#log.debug({ err: error }, "cannot report this process");
+      log.debug({ err: error }, "cannot report this process");
     }
   }
 
-  async close(): Promise<void> {
-    clearInterval(this.#timer);
-  }
+  const timer = setInterval(() => void send(), REPORT_EVERY_MS).unref();
+  deployment.ready().then(send, send);
+  return {
+    send,
+    /** Counts a response in memory. */
+    observe(route: string | undefined, status: number, durationMs: number, organizationId: string | undefined): void {
+      if (route === undefined || !COUNTED_ROUTES.includes(route)) return;
+      if (route === REDEEM_ROUTE && status !== 499) {
+        const bucket = Math.round(Math.log(Math.max(durationMs, 1)) / Math.log(BUCKET_GROWTH));
+        add(`latency ${Math.min(bucket, BUCKETS_MAX)}`);
+      }
+      if (status < 400 || status > 498) return;
+      add("refusals");
+      if (organizationId !== undefined) add(`refusals ${organizationId}`);
+    },
+    close: async () => clearInterval(timer),
+  };
 }
 
 const countsKey = (prefix: string, span: string, atMs: number) => `${prefix}:${span}:${atMs}`;
@@ -154,27 +141,21 @@ export async function readReported(
   times: readonly Date[],
   organizationId: string | null,
 ): Promise<ReportedCounts[]> {
-  const fields = ["refusals", ...(organizationId === null ? [] : [organizationId])].join(" ");
+  const field = organizationId === null ? "refusals" : `refusals ${organizationId}`;
   const asked = redis.pipeline();
   for (const at of times) asked.hgetall(countsKey(reportPrefix(deployment), span, at.getTime()));
-  return ((await asked.exec()) ?? []).map(([, counts]) => {
-    const found = Object.entries((counts ?? {}) as Record<string, string>);
-    return {
-      refusals: Number(found.find(([field]) => field === fields)?.[1] ?? 0),
-      latencies: Object.fromEntries(
-        found.flatMap(([field, count]) => (field.startsWith("latency ") ? [[field.slice(8), Number(count)]] : [])),
-      ),
-    };
+  return ((await asked.exec()) ?? []).map(([, found]) => {
+    const counts = (found ?? {}) as Record<string, string>;
+    const latencies = Object.entries(counts).flatMap(([name, count]) =>
+      name.startsWith("latency ") ? [[Number(name.slice(8)), Number(count)] as const] : [],
+    );
+    return { refusals: Number(counts[field] ?? 0), latencies };
   });
 }
 
 /** The latency, in milliseconds, below which a share of the redeems ended; null without redeems. */
 export function findPercentile(counts: readonly ReportedCounts[], share: number): number | null {
-  const buckets = new Map<number, number>();
-  for (const { latencies } of counts) {
-    for (const [bucket, count] of Object.entries(latencies)) buckets.set(+bucket, (buckets.get(+bucket) ?? 0) + count);
-  }
-  const sorted = [...buckets].toSorted(([a], [b]) => a - b);
+  const sorted = counts.flatMap(({ latencies }) => latencies).toSorted(([a], [b]) => a - b);
   let left = Math.ceil(share * sorted.reduce((sum, [, count]) => sum + count, 0));
   for (const [bucket, count] of sorted) {
     left -= count;

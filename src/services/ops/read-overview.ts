@@ -1,64 +1,17 @@
 import pTimeout from "p-timeout";
-import { type PostgresState, readActivity, readPostgres, readStock, type Stock } from "../../db/activity.ts";
-import type { OrganizationName } from "../../db/catalog.ts";
+import { type ActivityCount, readActivity, readPostgres, readStock } from "../../db/activity.ts";
 import { selectOrganizationNames } from "../../db/catalog.ts";
 import { countLiveReservations } from "../../db/reservations.ts";
 import { QUEUES } from "../../queues/catalog.ts";
 import { measureQueues } from "../../queues/measure-queues.ts";
 import { mastersOf } from "../../redis/connections.ts";
-import { type Look, lookForFaults, type OverviewDeps, STOCK } from "./find-attention.ts";
-import {
-  findPercentile,
-  type ReportedCounts,
-  type ReportedProcess,
-  readProcesses,
-  readReported,
-} from "./process-report.ts";
+import { lookForFaults, type OverviewDeps, STOCK } from "./find-attention.ts";
+import { findPercentile, type ReportedCounts, readProcesses, readReported } from "./process-report.ts";
 
 /** Redemptions and claims, which are exact, and refusals and latencies as processes report them, of a minute or an hour. */
-export interface Counts {
-  at: Date;
-  redemptions: number;
-  claims: number;
-  refusals: number;
-  latencyMs: { p50: number | null; p99: number | null };
-}
+export type Counts = ReturnType<typeof merge>[number];
 
-/** Jobs of all shards of a queue; null if a shard's server does not answer. */
-export interface QueueCounts {
-  name: string;
-  waiting: number | null;
-  active: number | null;
-  failed: number | null;
-}
-
-/** A Redis server. */
-export interface RedisServer {
-  address: string;
-  version: string;
-  memoryBytes: number;
-  clients: number;
-}
-
-/** What operators see at a glance. What Redis would have told is empty or null while it does not answer. */
-export interface Overview {
-  at: Date;
-  organizationId: string | null;
-  /** Up to this time, redemptions and claims are complete. */
-  completeUntil: Date;
-  minutes: Counts[];
-  hours: Counts[];
-  /** Of the last five minutes. */
-  latencyMs: Counts["latencyMs"];
-  liveReservations: number;
-  queues: QueueCounts[];
-  stock: Stock[];
-  processes: ReportedProcess[];
-  look: Look;
-  postgres: PostgresState;
-  redis: RedisServer[];
-  organizations: OrganizationName[];
-}
+export type Overview = Awaited<ReturnType<typeof readOverview>>;
 
 /** Live reservations are counted up to this number, which takes Postgres about 25 ms. */
 const RESERVATIONS_MAX = 100_000;
@@ -70,8 +23,11 @@ const LATENCY_MINUTES = 5;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
-/** Reads the overview of an organization, or of all but sandboxes. Processes, queues, servers and faults are those of the whole deployment. */
-export async function readOverview(ctx: OverviewDeps, organizationId: string | null): Promise<Overview> {
+/**
+ * Reads what operators see at a glance, of an organization or of all but sandboxes. Processes, queues, servers and faults are those of the
+ * whole deployment. What Redis would have told is empty or null while it does not answer.
+ */
+export async function readOverview(ctx: OverviewDeps, organizationId: string | null) {
   const { pool, redis, deployment, config } = ctx;
   const inTime = <T>(read: Promise<T>, fallback: T) =>
     pTimeout(read, { milliseconds: WAIT_MAX_MS }).catch((error): T => {
@@ -95,11 +51,14 @@ export async function readOverview(ctx: OverviewDeps, organizationId: string | n
   return {
     at: now,
     organizationId,
+    /** Up to this time, redemptions and claims are complete. */
     completeUntil,
     minutes: merge(minuteTimes, minutes, ofMinutes),
     hours: merge(hourTimes, hours, ofHours),
+    /** Of the last five minutes. */
     latencyMs: percentilesOf(ofMinutes.slice(-LATENCY_MINUTES)),
     liveReservations: await countLiveReservations(pool, RESERVATIONS_MAX),
+    /** Null if the server of a shard does not answer. */
     queues: QUEUES.map(({ name }) => {
       const sum = (state: "waiting" | "active" | "failed") =>
         isWhole ? backlogs.reduce((total, one) => total + (one.queue === name ? one[state] : 0), 0) : null;
@@ -123,11 +82,7 @@ function timesUntil(now: Date, lengthMs: number, count: number): Date[] {
   return Array.from({ length: count }, (_, index) => new Date(last - (count - 1 - index) * lengthMs));
 }
 
-function merge(
-  times: readonly Date[],
-  counts: readonly { at: Date; redemptions: number; claims: number }[],
-  reported: readonly ReportedCounts[],
-): Counts[] {
+function merge(times: readonly Date[], counts: readonly ActivityCount[], reported: readonly ReportedCounts[]) {
   const known = new Map(counts.map((count) => [count.at.getTime(), count]));
   return times.map((at, index) => {
     const { redemptions = 0, claims = 0 } = known.get(at.getTime()) ?? {};
@@ -136,11 +91,11 @@ function merge(
   });
 }
 
-function percentilesOf(counts: readonly ReportedCounts[]): Counts["latencyMs"] {
+function percentilesOf(counts: readonly ReportedCounts[]) {
   return { p50: findPercentile(counts, 0.5), p99: findPercentile(counts, 0.99) };
 }
 
-async function readRedisServers({ redis }: OverviewDeps): Promise<RedisServer[]> {
+async function readRedisServers({ redis }: OverviewDeps) {
   return Promise.all(
     mastersOf(redis).map(async (master) => {
       const info = await master.info();
