@@ -1,6 +1,7 @@
 import { ConfigError } from "../config.ts";
 import { DELIVERY_STATES, REPLAY_MAX, type WebhookDeliveryView } from "../contract/webhook-deliveries.ts";
 import { WEBHOOK_EVENT_TYPES, type WebhookView } from "../contract/webhooks.ts";
+import { testWebhook, type WebhookDeps } from "../services/webhooks/endpoints.ts";
 import {
   createEndpoint,
   disableEndpoint,
@@ -11,8 +12,6 @@ import {
   rotateEndpoint,
 } from "../services/webhooks/manage-webhooks.ts";
 import { openWebhookSender } from "../services/webhooks/send-webhook.ts";
-import { testWebhook } from "../services/webhooks/test-webhook.ts";
-import type { WebhookDeps } from "../services/webhooks/webhook-view.ts";
 import { type CommandContext, type Noun, verb } from "./command.ts";
 import { EXIT, UsageError } from "./exit-code.ts";
 import { formatSecret, formatTable, formatUtcWithZone, paint, pluralize, type TableRow } from "./format.ts";

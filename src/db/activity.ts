@@ -93,7 +93,7 @@ export function countNextActivity(pool: pg.Pool, until: Date, trustedAt: Date | 
 }
 
 /** Redemptions and claims in a minute or an hour that began `at`. */
-interface ActivityCount {
+export interface ActivityCount {
   at: Date;
   redemptions: number;
   claims: number;

@@ -32,8 +32,7 @@ const RUN_BY: Record<RoleName, Set<string>> = {
     "workers/seal.ts",
     "workers/sweep.ts",
     "workers/webhook.ts",
-    "src/services/webhooks/replay-webhook.ts",
-    "src/services/webhooks/list-deliveries.ts",
+    "src/services/webhooks/deliveries.ts",
   ),
   pva_log: new Set([
     ...statementsOf("src/services/log/run-log.ts"),

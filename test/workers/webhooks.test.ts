@@ -13,13 +13,12 @@ import { expireReservations } from "../../src/services/sweep/expire-reservations
 import { removeDeliveries } from "../../src/services/sweep/remove-deliveries.ts";
 import { requestWebhooks } from "../../src/services/sweep/request-webhooks.ts";
 import { deliverToEndpoint, FAILING_MAX, REQUESTS_MAX } from "../../src/services/webhooks/deliver.ts";
-import { listDeliveries } from "../../src/services/webhooks/list-deliveries.ts";
+import { listDeliveries, replayWebhook } from "../../src/services/webhooks/deliveries.ts";
 import {
   type Attempt,
   type AttemptRecorder,
   openAttemptRecorder,
 } from "../../src/services/webhooks/record-attempts.ts";
-import { replayWebhook } from "../../src/services/webhooks/replay-webhook.ts";
 import { openWebhookSender } from "../../src/services/webhooks/send-webhook.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { scrape } from "../support/scrape.ts";
@@ -64,7 +63,7 @@ async function skipWait(endpointId: string): Promise<void> {
 }
 
 const deliveries = async (endpointId: string, limit = 100) =>
-  (await listDeliveries(worker.ctx, { endpointId, limit })).deliveries;
+  (await listDeliveries(worker.ctx, endpointId, { limit })).deliveries;
 
 const finished = (endpointId: string, count: number) =>
   until(async () => {
@@ -425,12 +424,12 @@ it("the list of deliveries pages from the newest to the oldest, by state, and ke
   const endpointId = await receiver.addEndpoint(servers.db, partner.organizationId);
   for (const { id } of await issueVouchers(servers.db, partner, 3)) await redeem(id);
   const all = await finished(endpointId, 3);
-  const one = await listDeliveries(worker.ctx, { endpointId, limit: 2, state: "Delivered" });
-  const two = await listDeliveries(worker.ctx, { endpointId, limit: 2, cursor: one.nextCursor ?? "" });
+  const one = await listDeliveries(worker.ctx, endpointId, { limit: 2, state: "Delivered" });
+  const two = await listDeliveries(worker.ctx, endpointId, { limit: 2, cursor: one.nextCursor ?? "" });
   expect([...one.deliveries, ...two.deliveries]).toEqual(all);
   expect(two.nextCursor).toBeNull();
-  expect((await listDeliveries(worker.ctx, { endpointId, limit: 2, state: "Failed" })).deliveries).toEqual([]);
-  await expect(listDeliveries(worker.ctx, { endpointId, limit: 2, cursor: "x" })).rejects.toThrow(/cursor/);
+  expect((await listDeliveries(worker.ctx, endpointId, { limit: 2, state: "Failed" })).deliveries).toEqual([]);
+  await expect(listDeliveries(worker.ctx, endpointId, { limit: 2, cursor: "x" })).rejects.toThrow(/cursor/);
   const [young, old] = all;
   await servers.db.query(
     `UPDATE webhook_deliveries AS d SET created_at = w.at

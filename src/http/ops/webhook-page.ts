@@ -2,7 +2,7 @@ import { AppError } from "../../contract/errors.ts";
 import { DELIVERIES_KEPT_DAYS, DELIVERY_STATES, type WebhookDeliveryView } from "../../contract/webhook-deliveries.ts";
 import type { WebhookDisabledReason } from "../../contract/webhooks.ts";
 import type { WebhookRow } from "../../db/webhook-endpoints.ts";
-import { readWebhook } from "../../services/webhooks/read-webhook.ts";
+import { readWebhookPage } from "../../services/webhooks/deliveries.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import { renderTime } from "../pages/time.ts";
@@ -35,7 +35,7 @@ export const webhookPage: Page = async ({ ctx, site, id, query, look }) => {
     throw new AppError("invalid_request", "state must be a state of deliveries.");
   }
   const cursor = query("cursor") || undefined;
-  const { endpoint, deliveries, nextCursor, pending, morePending } = await readWebhook(ctx, id, { state, cursor });
+  const { endpoint, deliveries, nextCursor, pending, morePending } = await readWebhookPage(ctx, id, { state, cursor });
   await look("page webhook", { type: "WebhookEndpoint", id });
   const path = opsPath(site, "webhooks", id);
   const filter = state === undefined ? "" : `state=${state}&`;

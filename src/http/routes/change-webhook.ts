@@ -1,5 +1,5 @@
 import { changeWebhookRequest, webhookEndpoint, webhookId } from "../../contract/webhooks.ts";
-import { changeWebhook as change } from "../../services/webhooks/change-webhook.ts";
+import { changeWebhook as change } from "../../services/webhooks/partner-webhooks.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 

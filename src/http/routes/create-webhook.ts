@@ -1,5 +1,5 @@
 import { createWebhookRequest, newWebhook } from "../../contract/webhooks.ts";
-import { createWebhook as create } from "../../services/webhooks/create-webhook.ts";
+import { createWebhook as create } from "../../services/webhooks/endpoints.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 

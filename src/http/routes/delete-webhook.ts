@@ -1,5 +1,5 @@
 import { deletedWebhook, webhookId } from "../../contract/webhooks.ts";
-import { deleteWebhook as remove } from "../../services/webhooks/delete-webhook.ts";
+import { deleteWebhook as remove } from "../../services/webhooks/partner-webhooks.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 

@@ -1,6 +1,6 @@
 import { replayRequest, replayResponse } from "../../contract/webhook-deliveries.ts";
 import { webhookId } from "../../contract/webhooks.ts";
-import { replayWebhook as replay } from "../../services/webhooks/replay-webhook.ts";
+import { replayWebhook as replay } from "../../services/webhooks/deliveries.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 

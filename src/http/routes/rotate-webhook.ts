@@ -1,5 +1,5 @@
 import { rotatedWebhook, webhookId } from "../../contract/webhooks.ts";
-import { rotateWebhook as rotate } from "../../services/webhooks/rotate-webhook.ts";
+import { rotateWebhook as rotate } from "../../services/webhooks/endpoints.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 

@@ -1,7 +1,7 @@
 import { AppError } from "../../contract/errors.ts";
 import { testedWebhook } from "../../contract/webhook-deliveries.ts";
 import { webhookId } from "../../contract/webhooks.ts";
-import { testWebhook as test } from "../../services/webhooks/test-webhook.ts";
+import { testWebhook as test } from "../../services/webhooks/endpoints.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 

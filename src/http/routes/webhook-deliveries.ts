@@ -1,6 +1,6 @@
 import { deliveriesQuery, deliveriesResponse } from "../../contract/webhook-deliveries.ts";
 import { webhookId } from "../../contract/webhooks.ts";
-import { readDeliveries } from "../../services/webhooks/read-webhooks.ts";
+import { readDeliveries } from "../../services/webhooks/deliveries.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 

@@ -1,5 +1,5 @@
 import { webhookEndpoint, webhookId } from "../../contract/webhooks.ts";
-import { readWebhook } from "../../services/webhooks/read-webhooks.ts";
+import { readWebhook } from "../../services/webhooks/partner-webhooks.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 

@@ -1,5 +1,5 @@
 import { webhookList } from "../../contract/webhooks.ts";
-import { listWebhooks } from "../../services/webhooks/read-webhooks.ts";
+import { listWebhooks } from "../../services/webhooks/partner-webhooks.ts";
 import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 

@@ -3,7 +3,9 @@ import pLimit, { type LimitFunction } from "p-limit";
 import type pg from "pg";
 import type { Logger } from "pino";
 import type { FairSlots } from "../../batching/fair-slots.ts";
+import { markSandbox } from "../../contract/fields.ts";
 import type { WebhookReport } from "../../contract/jobs.ts";
+import type { WebhookEvent } from "../../contract/webhooks.ts";
 import { type DueDelivery, findTarget, selectDueDeliveries, type WebhookTarget } from "../../db/webhook-deliveries.ts";
 import { isGone } from "../../domain/webhook-delivery.ts";
 import { openSigningKeys, webhookHeaders } from "../../domain/webhook-signature.ts";
@@ -11,7 +13,6 @@ import type { WorkerMetrics } from "../../metrics/metrics.ts";
 import type { WebhookRequests } from "../../queues/webhook-requests.ts";
 import type { AttemptRecorder } from "./record-attempts.ts";
 import { sendWebhook, type WebhookResult, type WebhookSender } from "./send-webhook.ts";
-import { webhookBody } from "./webhook-body.ts";
 
 /** Most requests to one endpoint at the same time. */
 const REQUESTS_PER_ENDPOINT = 4;
@@ -197,4 +198,27 @@ class Run {
     if (result.failure === "refused_address") this.#ctx.metrics?.webhookRefusedAddresses.with().inc();
     return result;
   }
+}
+
+/** The body of a delivery's request. Every attempt sends the same bytes. */
+function webhookBody(delivery: DueDelivery, sandbox: boolean): string {
+  const event = webhookEventOf(delivery);
+  return JSON.stringify({ ...event, data: { ...event.data, ...markSandbox(sandbox) } });
+}
+
+function webhookEventOf(delivery: DueDelivery): WebhookEvent {
+  const { eventType, voucherId, sequence, recordHash, occurredAt, payload, startedAt, expiresAt } = delivery;
+  if (eventType === "reservation.expired") {
+    if (startedAt === null || expiresAt === null) throw new Error(`${delivery.eventId} has no reservation`);
+    const [from, to] = [startedAt.toISOString(), expiresAt.toISOString()];
+    return { type: eventType, timestamp: to, data: { voucherId, startedAt: from, expiresAt: to } };
+  }
+  if (sequence === null || recordHash === null || occurredAt === null || payload === null) {
+    throw new Error(`${delivery.eventId} has no sealed event`);
+  }
+  const timestamp = occurredAt.toISOString();
+  const data = { voucherId, sequence, recordHash };
+  if (eventType !== "voucher.instance.redeemed") return { type: eventType, timestamp, data };
+  const { externalRef, redeemCode } = JSON.parse(payload).data;
+  return { type: eventType, timestamp, data: { ...data, externalRef, redeemCode } };
 }

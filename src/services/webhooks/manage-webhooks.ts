@@ -1,22 +1,13 @@
 import { AppError } from "../../contract/errors.ts";
 import { markSandbox } from "../../contract/fields.ts";
-import type {
-  DeliveriesResponse,
-  DeliveryState,
-  ReplayRequest,
-  ReplayResponse,
-} from "../../contract/webhook-deliveries.ts";
+import type { DeliveriesResponse, ReplayRequest, ReplayResponse } from "../../contract/webhook-deliveries.ts";
 import type { NewWebhook, NewWebhookView, RotatedWebhook, WebhookList, WebhookView } from "../../contract/webhooks.ts";
 import { findOrganization } from "../../db/catalog.ts";
 import { disableWebhookEndpoint, enableWebhookEndpoint, selectWebhookEndpoints } from "../../db/webhook-endpoints.ts";
 import { newId } from "../../domain/ids.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
-import { createWebhook } from "./create-webhook.ts";
-import { listDeliveries } from "./list-deliveries.ts";
-import { selectWebhook } from "./read-webhooks.ts";
-import { replayDeliveries } from "./replay-webhook.ts";
-import { rotateWebhook } from "./rotate-webhook.ts";
-import { viewWebhook, type WebhookDeps } from "./webhook-view.ts";
+import { listDeliveries, replayDeliveries, type WebhookPage } from "./deliveries.ts";
+import { createWebhook, rotateWebhook, selectWebhook, viewWebhook, type WebhookDeps } from "./endpoints.ts";
 
 type Deps = AuditContext & WebhookDeps;
 
@@ -37,27 +28,22 @@ export async function listEndpoints(ctx: Pick<AuditContext, "pool">, organizatio
 }
 
 /** Disables an endpoint until an operator enables it. A repeat changes nothing. @throws AppError `webhook_not_found`. */
-export function disableEndpoint(ctx: AuditContext, id: string): Promise<WebhookView> {
-  return withAuditEntry(ctx, { type: "WebhookEndpoint", id }, async (tx) => {
-    await disableWebhookEndpoint(tx, id, "operator");
-    return viewWebhook(await selectWebhook(tx, id, null));
-  });
-}
+export const disableEndpoint = switchingBy(disableWebhookEndpoint);
 
 /** Enables an endpoint, also one that an operator disabled. A repeat changes nothing. @throws AppError `webhook_not_found`. */
-export function enableEndpoint(ctx: AuditContext, id: string): Promise<WebhookView> {
-  return withAuditEntry(ctx, { type: "WebhookEndpoint", id }, async (tx) => {
-    await enableWebhookEndpoint(tx, id, "operator");
-    return viewWebhook(await selectWebhook(tx, id, null));
-  });
+export const enableEndpoint = switchingBy(enableWebhookEndpoint);
+
+function switchingBy(change: typeof enableWebhookEndpoint | typeof disableWebhookEndpoint) {
+  return (ctx: AuditContext, id: string): Promise<WebhookView> =>
+    withAuditEntry(ctx, { type: "WebhookEndpoint", id }, async (tx) => {
+      await change(tx, id, "operator");
+      return viewWebhook(await selectWebhook(tx, id, null));
+    });
 }
 
 /** Gives an endpoint a new secret. @throws AppError as `rotateWebhook`. */
 export function rotateEndpoint(ctx: Deps, id: string): Promise<RotatedWebhook> {
-  return withAuditEntry(ctx, { type: "WebhookEndpoint", id }, async (tx) => {
-    await selectWebhook(tx, id, null);
-    return rotateWebhook(ctx, tx, null, id);
-  });
+  return withAuditEntry(ctx, { type: "WebhookEndpoint", id }, (tx) => rotateWebhook(ctx, tx, null, id));
 }
 
 /** Sends finished deliveries of an endpoint again. @throws AppError `webhook_not_found`, `webhook_disabled`. */
@@ -77,8 +63,8 @@ export function replayEndpoint(ctx: AuditContext, id: string, request: ReplayReq
 export async function listEndpointDeliveries(
   ctx: Pick<AuditContext, "pool">,
   id: string,
-  page: { cursor?: string | undefined; limit: number; state?: DeliveryState | undefined },
+  page: WebhookPage & { limit: number },
 ): Promise<DeliveriesResponse> {
   await selectWebhook(ctx.pool, id, null);
-  return listDeliveries(ctx, { endpointId: id, ...page });
+  return listDeliveries(ctx, id, page);
 }

@@ -1,0 +1,142 @@
+import type pg from "pg";
+import { AppError } from "../../contract/errors.ts";
+import {
+  DELIVERY_STATES,
+  type DeliveriesQuery,
+  type DeliveriesResponse,
+  type DeliveryState,
+  REPLAY_MAX,
+  type ReplayRequest,
+  type ReplayResponse,
+} from "../../contract/webhook-deliveries.ts";
+import type { Transaction } from "../../db/pool.ts";
+import { inTransaction, waitForLocks } from "../../db/transaction.ts";
+import { type DeliveryPosition, lockEndpoints, replayFinished, selectDeliveries } from "../../db/webhook-deliveries.ts";
+import type { WebhookRow } from "../../db/webhook-endpoints.ts";
+import type { WebhookRequests } from "../../queues/webhook-requests.ts";
+import { requireWebhookSecret, selectWebhook, type WebhookDeps } from "./endpoints.ts";
+
+/** Longest wait for the endpoint's row, which a worker locks while it records attempts. Milliseconds. */
+const LOCK_WAIT_MS = 5_000;
+/** Deliveries on an operator's page of an endpoint. */
+const PAGE_SIZE = 25;
+/** Most unfinished deliveries that are counted. */
+const PENDING_MAX = 1_000;
+/** The position before the newest delivery. */
+const NEWEST: DeliveryPosition = { createdAt: new Date(Date.UTC(9999, 0)), eventId: "" };
+
+/** Which deliveries of an endpoint a page shows. Without a state: of every state. Without a cursor: the newest. */
+export interface WebhookPage {
+  state?: DeliveryState | undefined;
+  /** The previous page's `nextCursor`. */
+  cursor?: string | undefined;
+}
+
+/** A webhook endpoint as operators see it. */
+export interface WebhookSummary extends DeliveriesResponse {
+  endpoint: WebhookRow;
+  /** Unfinished deliveries, counted up to {@link PENDING_MAX}. */
+  pending: number;
+  /** Whether there are more of them. */
+  morePending: boolean;
+}
+
+/**
+ * A page of an endpoint's deliveries, newest first. The caller has checked whose endpoint it is.
+ * @throws AppError `invalid_request` for a malformed cursor.
+ */
+export async function listDeliveries(
+  { pool }: { pool: pg.Pool },
+  endpointId: string,
+  { cursor, limit, state }: WebhookPage & { limit: number },
+): Promise<DeliveriesResponse> {
+  const after = cursor === undefined ? NEWEST : parseCursor(cursor);
+  const states = state === undefined ? DELIVERY_STATES : [state];
+  const found = await selectDeliveries(pool, endpointId, states, after, limit + 1);
+  const page = found.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    deliveries: page.map(({ nextAttemptAt, createdAt, finishedAt, ...fields }) => ({
+      ...fields,
+      nextAttemptAt: nextAttemptAt?.toISOString() ?? null,
+      createdAt: createdAt.toISOString(),
+      finishedAt: finishedAt?.toISOString() ?? null,
+    })),
+    nextCursor: found.length > limit && last !== undefined ? formatCursor(last) : null,
+  };
+}
+
+/**
+ * Reads a page of the deliveries of an organization's endpoint, newest first.
+ * @throws AppError `webhooks_off`, `webhook_not_found`, `invalid_request` for a malformed cursor.
+ */
+export async function readDeliveries(
+  ctx: WebhookDeps & { pool: pg.Pool },
+  organizationId: string,
+  id: string,
+  query: DeliveriesQuery,
+): Promise<DeliveriesResponse> {
+  requireWebhookSecret(ctx);
+  await selectWebhook(ctx.pool, id, organizationId);
+  return listDeliveries(ctx, id, query);
+}
+
+/**
+ * Reads an endpoint of any organization, the number of its unfinished deliveries, and a page of its deliveries, newest first.
+ * @throws AppError `webhook_not_found`, `invalid_request` for a malformed cursor.
+ */
+export async function readWebhookPage(ctx: { pool: pg.Pool }, id: string, page: WebhookPage): Promise<WebhookSummary> {
+  const endpoint = await selectWebhook(ctx.pool, id, null);
+  const shown = await listDeliveries(ctx, id, { ...page, limit: PAGE_SIZE });
+  const pending = await listDeliveries(ctx, id, { state: "Pending", limit: PENDING_MAX });
+  return { endpoint, pending: pending.deliveries.length, morePending: pending.nextCursor !== null, ...shown };
+}
+
+/**
+ * Sends finished deliveries of a partner's endpoint again.
+ * @throws AppError `webhooks_off`, `webhook_not_found`, `webhook_disabled`.
+ */
+export async function replayWebhook(
+  ctx: WebhookDeps & { pool: pg.Pool; webhookRequests: WebhookRequests },
+  organizationId: string,
+  endpointId: string,
+  request: ReplayRequest,
+): Promise<ReplayResponse> {
+  requireWebhookSecret(ctx);
+  const response = await inTransaction(ctx.pool, async (tx) => {
+    await waitForLocks(tx, LOCK_WAIT_MS);
+    const { disabledReason } = await selectWebhook(tx, endpointId, organizationId);
+    if (disabledReason === "operator") throw new AppError("webhook_disabled");
+    return replayDeliveries(tx, endpointId, request);
+  });
+  await ctx.webhookRequests.tryAdd([endpointId]);
+  return response;
+}
+
+/**
+ * Starts finished deliveries of an endpoint again: at most REPLAY_MAX, the oldest first. They keep their ids and each voucher's order. The
+ * caller can request the job that sends them; otherwise the sweeper requests it.
+ * @throws AppError `webhook_disabled`.
+ */
+export async function replayDeliveries(
+  tx: Transaction,
+  endpointId: string,
+  { from, to, eventIds }: ReplayRequest,
+): Promise<ReplayResponse> {
+  const [endpoint] = await lockEndpoints(tx, [endpointId]);
+  if (endpoint?.enabled !== true)
+    throw new AppError("webhook_disabled", `The webhook endpoint ${endpointId} is disabled. Enable it first.`);
+  const choice = eventIds !== undefined ? { eventIds } : from && to && { from, to };
+  if (choice === undefined) throw new AppError("invalid_request", "from and to are required.");
+  return { replayed: await replayFinished(tx, endpointId, endpoint.now, choice, REPLAY_MAX) };
+}
+
+function formatCursor({ createdAt, eventId }: DeliveryPosition): string {
+  return Buffer.from(`${createdAt.getTime()} ${eventId}`).toString("base64url");
+}
+
+function parseCursor(cursor: string): DeliveryPosition {
+  const [, at, eventId = ""] = /^(\d{1,14}) ([\w-]{1,128})$/.exec(Buffer.from(cursor, "base64url").toString()) ?? [];
+  if (at === undefined) throw new AppError("invalid_request", "cursor is not a cursor of this list.");
+  return { createdAt: new Date(Number(at)), eventId };
+}

@@ -1,0 +1,153 @@
+import type { WebhookConfig } from "../../config.ts";
+import { AppError } from "../../contract/errors.ts";
+import { markSandbox, pickFields } from "../../contract/fields.ts";
+import type { TestedWebhook } from "../../contract/webhook-deliveries.ts";
+import {
+  type NewWebhook,
+  type NewWebhookView,
+  PREVIOUS_SECRET_HOURS,
+  type RotatedWebhook,
+  WEBHOOK_TEST_TYPE,
+  type WebhookEvent,
+  type WebhookView,
+  webhookEndpoint,
+} from "../../contract/webhooks.ts";
+import { findOrganization } from "../../db/catalog.ts";
+import type { Queryable } from "../../db/pool.ts";
+import {
+  findWebhookEndpoint,
+  insertWebhookEndpoint,
+  rotateWebhookSecret,
+  selectWebhookEndpoints,
+  type WebhookActor,
+  type WebhookRow,
+} from "../../db/webhook-endpoints.ts";
+import { newId } from "../../domain/ids.ts";
+import { deriveWebhookSecret, openSigningKeys, webhookHeaders } from "../../domain/webhook-signature.ts";
+import { findUrlProblem } from "../../domain/webhook-url.ts";
+import { sendWebhook, type WebhookSender } from "./send-webhook.ts";
+
+/** The part of a process's configuration that webhooks need. */
+export interface WebhookDeps {
+  config: { webhooks: WebhookConfig };
+}
+
+/** Most endpoints of an organization. The table defines the same number of places. */
+const ENDPOINTS_MAX = 20;
+/** While places are free, an insert fails only when a concurrent one took the same place. So this many attempts suffice unless endpoints are deleted. */
+const ATTEMPTS_MAX = ENDPOINTS_MAX + 1;
+
+/** The root secret, from which the secrets of all endpoints are derived. @throws AppError `webhooks_off` when it is not configured. */
+export function requireWebhookSecret({ config }: WebhookDeps): string {
+  if (config.webhooks.secret === null) throw new AppError("webhooks_off");
+  return config.webhooks.secret;
+}
+
+/**
+ * Creates an endpoint and returns it with its secret, which is shown only here.
+ * @throws AppError `webhooks_off`, `invalid_request` for its URL, `webhook_limit`.
+ */
+export async function createWebhook(
+  ctx: WebhookDeps,
+  db: Queryable,
+  organizationId: string,
+  request: NewWebhook,
+  { id = newId("whk"), by = "partner" }: { id?: string; by?: WebhookActor } = {},
+): Promise<NewWebhookView> {
+  const rootSecret = requireWebhookSecret(ctx);
+  assertWebhookUrl(ctx, request.url);
+  for (let attempt = 1; !(await insertWebhookEndpoint(db, { ...request, id, organizationId }, by)); attempt++) {
+    const existing = await selectWebhookEndpoints(db, organizationId);
+    if (existing.length >= ENDPOINTS_MAX) throw new AppError("webhook_limit");
+    if (attempt === ATTEMPTS_MAX) throw new AppError("overloaded");
+  }
+  const endpoint = await selectWebhook(db, id, organizationId);
+  return { ...viewWebhook(endpoint), secret: deriveWebhookSecret(rootSecret, id, 1) };
+}
+
+/**
+ * Gives an endpoint its next secret, which is shown only here. The one that it replaces also signs for 24 hours from now.
+ * @param organizationId null for any organization.
+ * @throws AppError `webhooks_off`, `webhook_not_found`, `webhook_limit` when ten earlier secrets still sign.
+ */
+export async function rotateWebhook(
+  ctx: WebhookDeps,
+  db: Queryable,
+  organizationId: string | null,
+  id: string,
+): Promise<RotatedWebhook> {
+  const rootSecret = requireWebhookSecret(ctx);
+  await selectWebhook(db, id, organizationId);
+  const rotated = await rotateWebhookSecret(db, id, organizationId, PREVIOUS_SECRET_HOURS);
+  if (rotated === null) throw new AppError("webhook_limit");
+  const { secretVersion, previousSecretUntil } = rotated;
+  return {
+    id,
+    secret: deriveWebhookSecret(rootSecret, id, secretVersion),
+    previousSecretUntil: previousSecretUntil.toISOString(),
+  };
+}
+
+/**
+ * Sends one signed test event to an endpoint and returns the result. The endpoint may be disabled by its partner or by failures. A test is
+ * never retried and changes nothing.
+ * @param organizationId null for any organization.
+ * @throws AppError `webhooks_off`, `webhook_not_found`, `webhook_disabled` when an operator has disabled it.
+ */
+export async function testWebhook(
+  ctx: WebhookDeps & { webhookSender: WebhookSender },
+  db: Queryable,
+  organizationId: string | null,
+  id: string,
+): Promise<TestedWebhook> {
+  const rootSecret = requireWebhookSecret(ctx);
+  const endpoint = await selectWebhook(db, id, organizationId);
+  if (endpoint.disabledReason === "operator") throw new AppError("webhook_disabled");
+  const { url, readAt } = endpoint;
+  const organization = await findOrganization(db, endpoint.organizationId);
+  const event: WebhookEvent = {
+    type: WEBHOOK_TEST_TYPE,
+    timestamp: readAt.toISOString(),
+    data: { webhookId: id, ...markSandbox(organization?.sandbox === true) },
+  };
+  const body = JSON.stringify(event);
+  const headers = webhookHeaders({
+    id: newId("tst"),
+    timestampSeconds: Math.floor(readAt.getTime() / 1_000),
+    body,
+    keys: openSigningKeys(rootSecret, endpoint),
+  });
+  const startedAt = performance.now();
+  const { status, failure } = (await sendWebhook(ctx, { url, headers, body })) ?? { status: null, failure: "timeout" };
+  return { delivered: failure === null, status, failure, durationMs: Math.round(performance.now() - startedAt) };
+}
+
+/**
+ * Reads an endpoint's row. If `organizationId` is null, the endpoint may belong to any organization.
+ * @throws AppError `webhook_not_found`, also for endpoints of other organizations.
+ */
+export async function selectWebhook(db: Queryable, id: string, organizationId: string | null): Promise<WebhookRow> {
+  // No id contains NUL, and Postgres does not accept NUL in text.
+  const row = id.includes("\0") ? null : await findWebhookEndpoint(db, id, organizationId);
+  if (row !== null) return row;
+  if (organizationId === null) throw new AppError("webhook_not_found", `There is no webhook endpoint ${id}.`);
+  throw new AppError("webhook_not_found");
+}
+
+/** An endpoint as partners and operators see it. */
+export function viewWebhook(row: WebhookRow): WebhookView {
+  const iso = (time: Date | null) => time?.toISOString() ?? null;
+  return pickFields(webhookEndpoint, {
+    ...row,
+    disabledAt: iso(row.disabledAt),
+    failingSince: iso(row.failingSince),
+    previousSecretUntil: iso(row.previousSecretUntil),
+    createdAt: row.createdAt.toISOString(),
+  });
+}
+
+/** @throws AppError `invalid_request` unless requests may be sent to the URL. */
+export function assertWebhookUrl({ config }: WebhookDeps, url: string): void {
+  const problem = findUrlProblem(url, config.webhooks.allowPrivate);
+  if (problem !== null) throw new AppError("invalid_request", `url ${problem}.`);
+}

@@ -1,0 +1,67 @@
+import type pg from "pg";
+import { AppError } from "../../contract/errors.ts";
+import type { DeletedWebhook, WebhookChange, WebhookList, WebhookView } from "../../contract/webhooks.ts";
+import type { Queryable } from "../../db/pool.ts";
+import { inTransaction } from "../../db/transaction.ts";
+import {
+  changeWebhookEndpoint,
+  deleteWebhookEndpoint,
+  disableWebhookEndpoint,
+  enableWebhookEndpoint,
+  selectWebhookEndpoints,
+} from "../../db/webhook-endpoints.ts";
+import { assertWebhookUrl, requireWebhookSecret, selectWebhook, viewWebhook, type WebhookDeps } from "./endpoints.ts";
+
+/** Lists an organization's endpoints, oldest first. @throws AppError `webhooks_off`. */
+export async function listWebhooks(ctx: WebhookDeps, db: Queryable, organizationId: string): Promise<WebhookList> {
+  requireWebhookSecret(ctx);
+  return { webhooks: (await selectWebhookEndpoints(db, organizationId)).map(viewWebhook) };
+}
+
+/** Reads one endpoint. @throws AppError `webhooks_off`; `webhook_not_found`, also for endpoints of other organizations. */
+export async function readWebhook(
+  ctx: WebhookDeps,
+  db: Queryable,
+  organizationId: string,
+  id: string,
+): Promise<WebhookView> {
+  requireWebhookSecret(ctx);
+  return viewWebhook(await selectWebhook(db, id, organizationId));
+}
+
+/**
+ * Applies a partner's change to an endpoint, completely or not at all.
+ * @throws AppError `webhooks_off`, `webhook_not_found`, `invalid_request` for its URL, `webhook_disabled` when the change enables an endpoint
+ * that an operator has disabled.
+ */
+export async function changeWebhook(
+  ctx: WebhookDeps & { pool: pg.Pool },
+  organizationId: string,
+  id: string,
+  change: WebhookChange,
+): Promise<WebhookView> {
+  requireWebhookSecret(ctx);
+  if (change.url !== undefined) assertWebhookUrl(ctx, change.url);
+  return inTransaction(ctx.pool, async (tx) => {
+    await selectWebhook(tx, id, organizationId);
+    await changeWebhookEndpoint(tx, id, organizationId, change);
+    if (change.enabled === true) await enableWebhookEndpoint(tx, id, "partner");
+    if (change.enabled === false) await disableWebhookEndpoint(tx, id, "partner");
+    const changed = await selectWebhook(tx, id, organizationId);
+    if (change.enabled === true && !changed.enabled) throw new AppError("webhook_disabled");
+    return viewWebhook(changed);
+  });
+}
+
+/** Deletes an endpoint for good. The sweeper deletes its deliveries. @throws AppError `webhooks_off`, `webhook_not_found`. */
+export async function deleteWebhook(
+  ctx: WebhookDeps & { pool: pg.Pool },
+  organizationId: string,
+  id: string,
+): Promise<DeletedWebhook> {
+  requireWebhookSecret(ctx);
+  if (id.includes("\0") || !(await deleteWebhookEndpoint(ctx.pool, id, organizationId))) {
+    throw new AppError("webhook_not_found");
+  }
+  return { id, deleted: true };
+}
