@@ -15,10 +15,6 @@ export class KeptNotes {
     return this.#roots.size;
   }
 
-  get largest(): number {
-    return Math.max(0, ...this.#roots.keys());
-  }
-
   keep(note: string): void {
     const checkpoint = parseCheckpoint(note);
     if (checkpoint === null) throw new Error(`this is no checkpoint:\n${note}`);

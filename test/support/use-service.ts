@@ -146,7 +146,7 @@ export function useDatabase() {
 }
 
 /** An object whose properties are read from another one that does not exist yet. */
-function lazily<T extends object>(find: () => T): T {
+export function lazily<T extends object>(find: () => T): T {
   return new Proxy({} as T, {
     get(_target, name) {
       const found = find();
