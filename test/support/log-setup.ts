@@ -177,6 +177,7 @@ export function useLog() {
   const db = lazily(() => now().servers.db);
   const files = lazily(() => now().files);
   const at = (name: string) => join(files.directory, name);
+  const policyIn = (name: string) => parsePolicy(readFileSync(at(`${name}/policy`), "utf8"));
   return {
     servers: lazily(() => now().servers),
     db,
@@ -194,12 +195,12 @@ export function useLog() {
     exportTo: (name: string) => exportLog(db, at(name)),
     recoverFrom: async (name: string, of: LogFiles = files) =>
       recoverLog(provisioning(db), await settingsOf(of), openLogSource(at(name))),
-    policyIn: (name: string) => parsePolicy(readFileSync(at(`${name}/policy`), "utf8")),
+    policyIn,
     /** Monitors an export of the log. */
     monitor: async (name: string, options: Partial<Parameters<typeof monitorLog>[0]> = {}) =>
       monitorLog({
         source: openLogSource(at(name)),
-        policy: options.policy ?? (await parsePolicy(readFileSync(at(`${name}/policy`), "utf8"))),
+        policy: options.policy ?? (await policyIn(name)),
         ...{ state: at("seen"), keep: false, receipts: [], ...options },
       }),
     beginWithBackup: (counts: { kept: number; lost: number }) =>
