@@ -1,5 +1,5 @@
 import type { Queue } from "bullmq";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import type { RedeemJob } from "../../src/contract/jobs.ts";
 import { redeemQueue } from "../../src/queues/catalog.ts";
 import { openQueue } from "../../src/queues/open-queue.ts";
@@ -17,10 +17,13 @@ const { servers, db, api, till, rival, partner, keys, issue, contexts } = useSer
 /** The contexts of two workers that run jobs only when a test calls them. */
 const [one, other] = contexts;
 let queue: Queue;
+/** What the API adds to every job. */
+let origin: string;
 
 beforeAll(() => {
   queue = openQueue(redeemQueue, servers.shards[0] as Shard, api.ctx.redis, api.ctx.log);
   servers.onClose(() => queue.close());
+  origin = api.ctx.deployment.origin;
 });
 
 let refs = 0;
@@ -35,77 +38,54 @@ function makeJob(voucherId: string, fields: Partial<RedeemJob> = {}): RedeemJob 
 }
 
 async function expectOneRedemption(voucherId: string, redeemCode: unknown): Promise<void> {
-  const recorded = await readRecorded(db, voucherId);
-  expect(recorded).toMatchObject({
-    status: "Redeemed",
-    lastSequence: 2,
-    sealedSequence: 2,
-    redemption: { redeemCode },
-  });
+  const once = { status: "Redeemed", lastSequence: 2, sealedSequence: 2, redemption: { redeemCode } };
+  expect(await readRecorded(db, voucherId)).toMatchObject(once);
 }
 
 async function expectUntouched(voucherId: string): Promise<void> {
-  expect(await readRecorded(db, voucherId)).toMatchObject({
-    status: "Active",
-    lastSequence: 1,
-    redemption: null,
-  });
+  expect(await readRecorded(db, voucherId)).toMatchObject({ status: "Active", lastSequence: 1, redemption: null });
 }
 
-it("a job that runs a second time returns its first result, redeems nothing and adds no event", async () => {
-  const { id } = await issue();
-  const [attempt, job] = [newAttempt(id), makeJob(id)];
-  const first = await runRedeemJob(one, attempt, job);
-  expect(first).toMatchObject({ kind: "redeemed" });
-  expect(await runRedeemJob(other, attempt, job)).toEqual(first);
-  await expectOneRedemption(id, first.kind === "redeemed" && first.redeemCode);
-});
+type Runs = (id: string, run: (at: number, deadlineMs?: number) => Promise<unknown>) => Promise<unknown[]>;
 
-it("a job that runs a second time returns its first result even after its deadline", async () => {
-  const { id } = await issue();
-  const [attempt, job] = [newAttempt(id), makeJob(id)];
-  const first = await runRedeemJob(one, attempt, job);
-  expect(await runRedeemJob(other, attempt, { ...job, deadlineMs: 0 })).toEqual(first);
-});
+/** Ways to run a job twice. A run is numbered. */
+const TWICE: [how: string, runs: Runs][] = [
+  ["one after the other", async (_, run) => [await run(0), await run(1)]],
+  ["the second after its deadline", async (_, run) => [await run(0), await run(1, 0)]],
+  ["both in one transaction", (_, run) => Promise.all([run(0), run(0)])],
+  [
+    "by two workers at the same time",
+    async (id, run) => {
+      const { runs } = await whileLocked(db, [id], async () => {
+        const runs = [run(0), run(1)];
+        await untilWaiting(db, 2, "worker");
+        return { runs };
+      });
+      return Promise.all(runs);
+    },
+  ],
+];
 
-it("a job that runs a second time gets the same redemption when two workers run it at the same time", async () => {
+it.each(TWICE)("a job that runs a second time returns its first result and redeems nothing: %s", async (_, runs) => {
   const { id } = await issue();
   const [attempt, job] = [newAttempt(id), makeJob(id)];
-  const { runs } = await whileLocked(db, [id], async () => {
-    const runs = [one, other].map((ctx) => runRedeemJob(ctx, attempt, job));
-    await untilWaiting(db, 2, "worker");
-    return { runs };
-  });
-  const [first, second] = await Promise.all(runs);
-  expect(first).toMatchObject({ kind: "redeemed" });
-  expect(second).toEqual(first);
-  await expectOneRedemption(id, first?.kind === "redeemed" && first.redeemCode);
-});
-
-it("a job that runs a second time gets the same redemption when both runs share a transaction", async () => {
-  const { id } = await issue();
-  const [attempt, job] = [newAttempt(id), makeJob(id)];
-  const [first, second] = await Promise.all([runRedeemJob(one, attempt, job), runRedeemJob(one, attempt, job)]);
+  const [first, second] = await runs(id, (at, deadlineMs = job.deadlineMs) =>
+    runRedeemJob([one, other][at] as typeof one, attempt, { ...job, deadlineMs }),
+  );
   expect(first).toMatchObject({ kind: "redeemed" });
   expect(second).toEqual(first);
-  await expectOneRedemption(id, first.kind === "redeemed" && first.redeemCode);
+  await expectOneRedemption(id, (first as { redeemCode: string }).redeemCode);
 });
 
-it("a job that runs a second time is decided again when its first run was refused", async () => {
-  const { id, code } = await issue();
-  const { body: reservation } = await rival.reserve(code);
-  const [attempt, job] = [newAttempt(id), makeJob(id)];
-  expect(await runRedeemJob(one, attempt, job)).toEqual({ kind: "refused", code: "voucher_reserved" });
-  await till.release(reservation.ticket);
-  expect(await runRedeemJob(one, attempt, job)).toMatchObject({ kind: "redeemed" });
-});
-
-it("another job with the same reference is confirmed and redeems nothing", async () => {
+it.each(TWICE)("another job with the same reference is confirmed and redeems nothing: %s", async (_, runs) => {
   const { id } = await issue();
   const job = makeJob(id);
-  const first = await runRedeemJob(one, newAttempt(id), job);
-  expect(await runRedeemJob(other, newAttempt(id), job)).toEqual({ kind: "confirmed" });
-  await expectOneRedemption(id, first.kind === "redeemed" && first.redeemCode);
+  const results = await runs(id, (at, deadlineMs = job.deadlineMs) =>
+    runRedeemJob([one, other][at] as typeof one, newAttempt(id), { ...job, deadlineMs }),
+  );
+  const first = results.find((result) => (result as { kind: string }).kind === "redeemed") as { redeemCode: string };
+  expect(results.filter((result) => result !== first)).toEqual([{ kind: "confirmed" }]);
+  await expectOneRedemption(id, first.redeemCode);
 });
 
 it("another job with the same reference is confirmed even when it names another voucher, which stays untouched", async () => {
@@ -117,22 +97,13 @@ it("another job with the same reference is confirmed even when it names another 
   await expectUntouched(retry.voucherId);
 });
 
-it("another job with the same reference is confirmed even after its deadline", async () => {
-  const { id } = await issue();
-  const job = makeJob(id);
-  await runRedeemJob(one, newAttempt(id), job);
-  expect(await runRedeemJob(other, newAttempt(id), { ...job, deadlineMs: 0 })).toEqual({ kind: "confirmed" });
-});
-
-it("another job with the same reference is confirmed when it shares a transaction with the first job", async () => {
-  const { id } = await issue();
-  const job = makeJob(id);
-  const [first, second] = await Promise.all([
-    runRedeemJob(one, newAttempt(id), job),
-    runRedeemJob(one, newAttempt(id), job),
-  ]);
-  expect(first).toMatchObject({ kind: "redeemed" });
-  expect(second).toEqual({ kind: "confirmed" });
+it("a job that runs a second time is decided again when its first run was refused", async () => {
+  const { id, code } = await issue();
+  const { body: reservation } = await rival.reserve(code);
+  const [attempt, job] = [newAttempt(id), makeJob(id)];
+  expect(await runRedeemJob(one, attempt, job)).toEqual({ kind: "refused", code: "voucher_reserved" });
+  await till.release(reservation.ticket);
+  expect(await runRedeemJob(one, attempt, job)).toMatchObject({ kind: "redeemed" });
 });
 
 it("a job past its deadline redeems nothing when the deadline passes while it waits for the voucher's row", async () => {
@@ -160,7 +131,6 @@ it("a job past its deadline redeems nothing when the deadline passes while it wa
   const { id } = await issue();
   const deadline = new Date((await databaseTime(db)).getTime() + 50);
   const attempt = newAttempt(id);
-  const { origin } = api.ctx.deployment;
   await queue.add(redeemQueue.name, { ...makeJob(id, { deadlineMs: deadline.getTime() }), origin }, { jobId: attempt });
   await untilPast(db, deadline);
   const workers = await startWorkers(servers);
@@ -173,7 +143,6 @@ it("a job past its deadline redeems nothing when the deadline passes while it wa
 it("a job with invalid data fails alone, and the same voucher's next redeem succeeds", async () => {
   const { id, code } = await issue();
   const attempts = [newAttempt(id), newAttempt(id), newAttempt(id)];
-  const { origin } = api.ctx.deployment;
   const bad = [{}, { ...makeJob(id), deadlineMs: "soon", origin }, { ...makeJob(id), externalRef: null, origin }];
   for (const [n, data] of bad.entries()) await queue.add(redeemQueue.name, data, { jobId: attempts[n] as string });
   const workers = await startWorkers(servers);
@@ -184,55 +153,35 @@ it("a job with invalid data fails alone, and the same voucher's next redeem succ
   await expectOneRedemption(id, redeem.body.redeemCode);
 });
 
-describe("a job that the database refuses", () => {
-  /** Runs a job in one batch with four valid ones around it. */
-  async function runAmongOthers(poison: RedeemJob): Promise<{ poison: unknown; others: unknown[] }> {
+it("a job that the database refuses fails alone, the rest of its batch redeems, and so does its voucher's next job", async () => {
+  const run = (job: RedeemJob) => runRedeemJob(one, newAttempt(job.voucherId), job).catch((error: unknown) => error);
+  const expectRefused = async (poison: RedeemJob) => {
     const [first, ...rest] = await issueVouchers(db, partner, 4);
-    const run = (job: RedeemJob) => runRedeemJob(one, newAttempt(job.voucherId), job).catch((error: unknown) => error);
-    const [before, poisoned, ...after] = await Promise.all([
-      run(makeJob(first?.id as string)),
-      run(poison),
-      ...rest.map(({ id }) => run(makeJob(id))),
-    ]);
-    return { poison: poisoned, others: [before, ...after] };
+    const jobs = [makeJob(first?.id as string), poison, ...rest.map(({ id }) => makeJob(id))];
+    const [before, refused, ...after] = await Promise.all(jobs.map(run));
+    expect(refused, JSON.stringify(poison)).toBeInstanceOf(Error);
+    expect([before, ...after]).toMatchObject(Array.from({ length: 4 }, () => ({ kind: "redeemed" })));
+  };
+  const { id } = await issue();
+  for (const fields of [
+    { externalRef: "x".repeat(129) },
+    { externalRef: "a\0b" },
+    { externalRef: "" },
+    { voucherId: "vch_none" },
+    { voucherId: "vch_\0" },
+    { note: "\ud800" },
+  ]) {
+    await expectRefused(makeJob(id, fields));
   }
-
-  const redeemed = Array.from({ length: 4 }, () => ({ kind: "redeemed" }));
-
-  it.each([
-    { title: "a reference that is too long", fields: { externalRef: "x".repeat(129) } },
-    { title: "a reference with a NUL", fields: { externalRef: "a\0b" } },
-    { title: "an unknown voucher", fields: { voucherId: "vch_none" } },
-    { title: "a voucher id with a NUL", fields: { voucherId: "vch_\0" } },
-    { title: "a note with a lone surrogate", fields: { note: "\ud800" } },
-  ])("a job that the database refuses fails alone with $title, and the rest of its batch redeems", async ({
-    fields,
-  }) => {
-    const { id } = await issue();
-    const { poison, others } = await runAmongOthers(makeJob(id, fields));
-    expect(poison).toBeInstanceOf(Error);
-    expect(others).toMatchObject(redeemed);
-    await expectUntouched(id);
-  });
-
-  it("a job that the database refuses fails alone when its voucher's chain is damaged, and the rest of its batch redeems", async () => {
-    const { id } = await issue();
-    const moveHead = (by: number) =>
-      db.query("UPDATE vouchers SET last_sequence = last_sequence + $2 WHERE id = $1", [id, by]);
-    await moveHead(1);
-    const { poison, others } = await runAmongOthers(makeJob(id));
-    await moveHead(-1);
-    expect(poison).toBeInstanceOf(Error);
-    expect(others).toMatchObject(redeemed);
-    await expectUntouched(id);
-  });
-
-  it("a job that the database refuses leaves its worker able to redeem the same voucher", async () => {
-    const { id } = await issue();
-    const run = (job: RedeemJob) => runRedeemJob(one, newAttempt(id), job);
-    await expect(run(makeJob(id, { externalRef: "" }))).rejects.toMatchObject({ code: "23514" });
-    expect(await run(makeJob(id))).toMatchObject({ kind: "redeemed" });
-  });
+  await expectUntouched(id);
+  expect(await run(makeJob(id))).toMatchObject({ kind: "redeemed" });
+  const { id: damaged } = await issue();
+  const moveHead = (by: number) =>
+    db.query("UPDATE vouchers SET last_sequence = last_sequence + $2 WHERE id = $1", [damaged, by]);
+  await moveHead(1);
+  await expectRefused(makeJob(damaged));
+  await moveHead(-1);
+  await expectUntouched(damaged);
 });
 
 it("a worker that is closed closes only after its running jobs have finished", async () => {
