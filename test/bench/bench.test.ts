@@ -9,20 +9,18 @@ import { fileURLToPath } from "node:url";
 import { afterEach, expect, it } from "vitest";
 import { startNode } from "../support/child-process.ts";
 import type { Case } from "./cases.ts";
-import { DROPS } from "./drop.ts";
 import { type Player, playCase } from "./play-case.ts";
 import type { BenchServers, Subject } from "./stage.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** Time limit on a busy machine. Milliseconds. */
 const TIMEOUT_MS = 600_000;
+const SHORT = ["--quick", "--seconds", "1", "--warm-up", "1", "--connections", "4"];
 
 const children: ChildProcess[] = [];
 afterEach(() => {
   for (const child of children.splice(0)) child.kill("SIGTERM");
 });
-
-const SHORT = ["--quick", "--seconds", "1", "--warm-up", "1", "--connections", "4"];
 
 function runBench(args: readonly string[], env: Record<string, string> = {}) {
   const { child, ended } = startNode(["test/bench/run.ts", ...args], env);
@@ -30,26 +28,11 @@ function runBench(args: readonly string[], env: Record<string, string> = {}) {
   return ended;
 }
 
-/** The cells of all tables that a bench prints. */
-async function measure(...args: string[]): Promise<string[][]> {
-  const { exitCode, stdout, stderr } = await runBench([...SHORT, ...args]);
-  expect(exitCode, stderr).toBe(0);
-  const rows = stdout.split("\n").filter((line) => line.startsWith("| ") && !line.startsWith("| -"));
-  return rows.map((row) =>
-    row
-      .split("|")
-      .slice(1)
-      .map((cell) => cell.trim()),
-  );
-}
-
-const SERVICE = "this service, 1 API + 1 worker";
-
 it("a turn whose supply is used up does not count, and is repeated with twice the supply", async () => {
   const server = createServer((_, response) => response.end("{}")).listen(0, "127.0.0.1");
   await once(server, "listening");
   const wanted: number[] = [];
-  const played: string[] = [];
+  let played = 0;
   const vouchers: Subject[] = [];
   const stage = {
     vouchers,
@@ -59,9 +42,7 @@ it("a turn whose supply is used up does not count, and is repeated with twice th
       for (let n = 0; n < issued; n++) vouchers.push({ id: crypto.randomUUID(), code: "", token: "" });
     },
     db: {
-      query: async (_: string, [ids = []]: string[][] = []) => ({
-        rows: ids.map((id) => ({ subject: id, receipt: id })),
-      }),
+      query: async (_: string, [ids = []]: string[][]) => ({ rows: ids.map((id) => ({ subject: id, receipt: id })) }),
     },
   };
   const running = { id: "service", ports: [(server.address() as AddressInfo).port], check: () => undefined };
@@ -70,48 +51,37 @@ it("a turn whose supply is used up does not count, and is repeated with twice th
     ...{ title: "Fake", contenders: ["service"], connections: [4], supply: "vouchers", isRight: () => true },
     proof: { sql: "", receipt: ({ subject }) => subject.id },
     steps: () => [() => ({ method: "GET", path: "/", headers: {} })],
-    afterwards: async () => void played.push("turn"),
+    async afterwards() {
+      played += 1;
+    },
   };
   const { signal } = new AbortController();
   const options = { rounds: 1, seconds: 1, warmUpSeconds: 0.5, signal, say: () => undefined };
   const servers = { postgresPid: process.pid } as BenchServers;
-  try {
-    const [series] = await playCase(servers, loadCase, 4, [player], options);
-    expect([series?.rounds.length, played.length]).toEqual([1, 3]);
-    expect(wanted.slice(0, 2)).toEqual([1_008, 2_008]);
-  } finally {
-    server.close();
-  }
+  const [series] = await playCase(servers, loadCase, 4, [player], options).finally(() => server.close());
+  expect([series?.rounds.length, played]).toEqual([1, 3]);
+  expect(wanted.slice(0, 2)).toEqual([1_008, 2_008]);
 });
 
 it(
   "npm run bench measures every contender, including another working copy, and prints one table per case",
   async () => {
-    const cells = await measure("--cases", "redeem,checkout,claim", "--against", ROOT);
-    const own = [SERVICE, "the service in --against, 1 API + 1 worker"];
+    const args = ["--cases", "redeem,checkout,claim", "--against", ROOT];
+    const { exitCode, stdout, stderr } = await runBench([...SHORT, ...args]);
+    expect(exitCode, stderr).toBe(0);
+    const rows = stdout.split("\n").filter((line) => line.startsWith("| ") && !line.startsWith("| -"));
+    const cells = rows.map((row) => row.split(/ *\| */).slice(1));
+    const own = ["this service, 1 API + 1 worker", "the service in --against, 1 API + 1 worker"];
     const a = "(a) one transaction per request, 2 processes";
     const d = "(d) group commit in the API, 1 process";
-    const all = [...own, a, "(c) Express, a constant, nothing else", d];
     expect(cells.map(([first]) => first)).toEqual([
-      ...["Redeem by code, 4 connections", ...all],
+      ...["Redeem by code, 4 connections", ...own, a, "(c) Express, a constant, nothing else", d],
       ...["Checkout: look up, reserve, redeem by ticket, 4 connections", ...own, a, d],
       ...["Claim, 4 connections", ...own],
     ]);
     for (const [, rate] of cells.filter(([first]) => !first?.includes("connections"))) {
       expect(Number(rate)).toBeGreaterThan(0);
     }
-  },
-  TIMEOUT_MS,
-);
-
-it(
-  "npm run bench plays a drop, in which everyone is told at once what they got",
-  async () => {
-    const [[title] = [], [service, ...results] = []] = await measure(
-      ...["--cases", "drop-3000", "--contenders", "service"],
-    );
-    expect([title, service]).toEqual([DROPS["drop-3000"].title, SERVICE]);
-    expect(results.slice(0, 3)).toEqual(["300", "2700", "0"]);
   },
   TIMEOUT_MS,
 );

@@ -65,7 +65,7 @@ export const CASES = {
   },
   redeem: {
     title: "Redeem by code",
-    contenders: ["service", "cluster", "a", "c", "d"],
+    contenders: ["service", "a", "c", "d"],
     connections: [64, 256],
     supply: "vouchers",
     ...REDEMPTION,

@@ -2,11 +2,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { findSteadyPort } from "../support/steady-port.ts";
+import { untilStarted } from "../support/until.ts";
 import type { BenchRedis, Stage } from "./stage.ts";
 
-const READY_MS = 60_000;
 /** Time for a process to drain before it is killed. Milliseconds. */
 const END_MS = 20_000;
 
@@ -15,22 +14,19 @@ export interface Contender {
   title: string;
   apis: readonly string[];
   workers: readonly string[];
-  /** On a Redis Cluster of its own, with this many shards. */
-  shards?: number;
 }
 
 const SERVICE = { apis: ["src/main.ts"], workers: ["workers/main.ts"] };
-const BASELINES = "test/bench/baselines";
-const HAND_WRITTEN = `${BASELINES}/hand-written-api.ts`;
+const baseline = (name: string) => `test/bench/baselines/${name}-api.ts`;
+const HAND_WRITTEN = baseline("hand-written");
 
 /** The service and its alternatives, each with its best number of processes on two cores. */
 export const CONTENDERS = {
   service: { title: "this service, 1 API + 1 worker", ...SERVICE },
   against: { title: "the service in --against, 1 API + 1 worker", ...SERVICE },
-  cluster: { title: "this service on 3 Redis masters, 6 shards", ...SERVICE, shards: 6 },
   a: { title: "(a) one transaction per request, 2 processes", apis: [HAND_WRITTEN, HAND_WRITTEN], workers: [] },
-  c: { title: "(c) Express, a constant, nothing else", apis: [`${BASELINES}/constant-api.ts`], workers: [] },
-  d: { title: "(d) group commit in the API, 1 process", apis: [`${BASELINES}/group-commit-api.ts`], workers: [] },
+  c: { title: "(c) Express, a constant, nothing else", apis: [baseline("constant")], workers: [] },
+  d: { title: "(d) group commit in the API, 1 process", apis: [baseline("group-commit")], workers: [] },
 } as const satisfies Record<string, Contender>;
 
 export type ContenderId = keyof typeof CONTENDERS;
@@ -39,10 +35,8 @@ export type ContenderId = keyof typeof CONTENDERS;
 type Setup = Pick<Stage, "root" | "databaseUrl" | "env" | "directory"> & BenchRedis;
 
 /** A running contender. */
-export interface RunningContender {
+export interface RunningContender extends BenchRedis {
   id: ContenderId;
-  redisUrl: string;
-  redisPids: readonly number[];
   ports: number[];
   apiPids: number[];
   workerPids: number[];
@@ -53,40 +47,39 @@ export interface RunningContender {
 
 /** Starts a contender's processes. Resolves once every API is ready. */
 export async function startContender(id: ContenderId, setup: Setup): Promise<RunningContender> {
-  const { apis, workers, shards = 1 }: Contender = CONTENDERS[id];
+  const { apis, workers }: Contender = CONTENDERS[id];
   const { redisUrl, redisPids, directory } = setup;
   const children: ChildProcess[] = [];
-  const start = (script: string, env: Record<string, string>): number => {
-    const own = { QUEUE_SHARDS: String(shards), ...env };
-    const child = startProcess(script, join(directory, `${id}-${children.length + 1}.log`), setup, own);
+  const start = async (script: string, own: Record<string, string>): Promise<number> => {
+    const metrics = { METRICS_PORT: String(await findSteadyPort()) };
+    const logFile = join(directory, `${id}-${children.length + 1}.log`);
+    const child = startProcess(script, logFile, setup, { ...metrics, ...own });
     children.push(child);
     return child.pid as number;
   };
   const running: RunningContender = {
-    id,
-    redisUrl,
-    redisPids,
-    ports: [],
-    apiPids: [],
-    workerPids: [],
+    ...{ id, redisUrl, redisPids, ports: [], apiPids: [], workerPids: [] },
     check() {
-      const ended = children.find(hasEnded);
-      if (ended) throw new Error(`process ${children.indexOf(ended) + 1} of ${id} exited`);
+      const ended = children.findIndex(hasEnded);
+      if (ended >= 0) throw new Error(`process ${ended + 1} of ${id} exited`);
     },
     async end() {
       await Promise.all(children.map(endProcess));
     },
   };
   try {
-    for (const script of workers) {
-      running.workerPids.push(start(script, { METRICS_PORT: String(await findSteadyPort()) }));
-    }
+    for (const script of workers) running.workerPids.push(await start(script, {}));
     for (const script of apis) {
       const port = await findSteadyPort();
-      running.apiPids.push(start(script, { PORT: String(port), METRICS_PORT: String(await findSteadyPort()) }));
+      running.apiPids.push(await start(script, { PORT: String(port) }));
       running.ports.push(port);
     }
-    for (const port of running.ports) await untilReady(port, running);
+    for (const port of running.ports) {
+      await untilStarted(async () => {
+        running.check();
+        return (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null))?.ok;
+      });
+    }
     return running;
   } catch (error) {
     await running.end();
@@ -111,17 +104,6 @@ function startProcess(
   });
   closeSync(log);
   return child;
-}
-
-async function untilReady(port: number, running: RunningContender): Promise<void> {
-  const giveUpAt = Date.now() + READY_MS;
-  for (;;) {
-    const response = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null);
-    if (response?.ok) return;
-    running.check();
-    if (Date.now() > giveUpAt) throw new Error(`${running.id} did not become ready`);
-    await sleep(50);
-  }
 }
 
 const hasEnded = ({ exitCode, signalCode }: ChildProcess) => exitCode !== null || signalCode !== null;

@@ -31,8 +31,6 @@ interface Load {
   /** Undefined when the supply is used up. */
   nextUnit: () => Pick<Unit, "subject" | "reference"> | undefined;
   signal: AbortSignal;
-  /** Ends the load early. */
-  stop?: AbortSignal;
 }
 
 /** Sent between the end of the supply, or an error, and the end of the load. */
@@ -43,19 +41,15 @@ const noUnit = (): Request => ({ method: "GET", path: "/readyz", headers: {} });
  * @returns the completed units and the duration of the load.
  * @throws Error when a status is not 200, a connection fails, or a step throws.
  */
-export async function runLoad(load: Load): Promise<{ units: Unit[]; seconds: number; isCut: boolean }> {
-  const { ports, connections, seconds, rate, steps, nextUnit, signal } = load;
+export async function runLoad({ ports, connections, seconds, rate, steps, nextUnit, signal }: Load) {
   const units: Unit[] = [];
   const refusals: string[] = [];
   const own = new AbortController();
   const failures: unknown[] = [];
-  const begin = (): Unit | undefined => {
-    const next = nextUnit();
-    return next && { ...next, startedAt: performance.now(), latencyMs: 0, body: "" };
-  };
   const prepare = (step: Step, index: number, context: { unit?: Unit | undefined }): Request | null => {
     try {
-      if (index === 0) context.unit = begin();
+      const next = index === 0 ? nextUnit() : undefined;
+      if (index === 0) context.unit = next && { ...next, startedAt: performance.now(), latencyMs: 0, body: "" };
       if (context.unit !== undefined) return step(context.unit);
       // A unit that was refused at an earlier step begins anew.
       if (index > 0) return null;
@@ -90,7 +84,7 @@ export async function runLoad(load: Load): Promise<{ units: Unit[]; seconds: num
       },
     })),
   });
-  const ending = AbortSignal.any([signal, own.signal, ...(load.stop ? [load.stop] : [])]);
+  const ending = AbortSignal.any([signal, own.signal]);
   if (ending.aborted) instance.stop();
   ending.addEventListener("abort", () => instance.stop());
   const { errors, duration } = await instance;

@@ -1,8 +1,7 @@
 import type { Case } from "./cases.ts";
-import { findContradiction, type Receipt } from "./check-answers.ts";
 import type { RunningContender } from "./contenders.ts";
 import { runLoad, type Unit } from "./load.ts";
-import { readCpuMicros, readProcessorTime, withChildren } from "./process-usage.ts";
+import { readCpuMicros, withChildren } from "./process-usage.ts";
 import type { BenchServers, Stage, Subject } from "./stage.ts";
 import { quantile, type Round, type Series } from "./table.ts";
 
@@ -16,10 +15,7 @@ export interface PlayOptions {
   rounds: number;
   /** Length of a turn. */
   seconds: number;
-  /**
-   * Seconds of warm-up load before the first turn of each case, so that the JIT compiles the code. Before that, a redeem takes a third
-   * more CPU time.
-   */
+  /** Load before the first turn of each case, so that the JIT compiles the code. Before that, a redeem takes a third more CPU time. Seconds. */
   warmUpSeconds: number;
   signal: AbortSignal;
   say: (line: string) => void;
@@ -32,7 +28,7 @@ const PART_SECONDS = 2;
 /** Length of the first part, whose rate is only assumed. */
 const FIRST_PART_SECONDS = 0.5;
 /** Assumed units per second of a first part. */
-export const FIRST_RATE = 1_000;
+const FIRST_RATE = 1_000;
 /** Supply for a turn as a multiple of what the previous one used. */
 const SUPPLY_FACTOR = 2;
 
@@ -49,6 +45,8 @@ export async function playCase(
   players: readonly Player[],
   { rounds, seconds, warmUpSeconds, signal, say }: PlayOptions,
 ): Promise<Series[]> {
+  const warmUps = Math.max(0, Math.ceil((warmUpSeconds - FIRST_PART_SECONDS) / PART_SECONDS));
+  const warmUp = [FIRST_PART_SECONDS, ...Array<number>(warmUps).fill(PART_SECONDS)];
   const series = players.map(({ running }): Series => ({ contender: running.id, rounds: [] }));
   const rates = players.map(() => FIRST_RATE);
   for (let round = 1; round <= rounds; round++) {
@@ -62,23 +60,13 @@ export async function playCase(
         // The supply did not last, because the contender got faster: the turn does not count.
         return played.isCut ? play(turnSeconds) : played;
       };
-      for (const part of round === 1 ? warmUpParts(warmUpSeconds) : [LEAD_SECONDS]) await play(part);
+      for (const part of round === 1 ? warmUp : [LEAD_SECONDS]) await play(part);
       const played = await play(seconds);
       series[index]?.rounds.push(played);
       say(`${loadCase.title}, ${connections}, round ${round}, ${player.running.id}: ${Math.round(played.rate)}/s`);
     }
   }
   return series;
-}
-
-/** NaN without values. */
-function sum(values: readonly number[]): number {
-  return values.length === 0 ? Number.NaN : values.reduce((total, value) => total + value, 0);
-}
-
-function warmUpParts(seconds: number): number[] {
-  const parts = Math.max(0, Math.ceil((seconds - FIRST_PART_SECONDS) / PART_SECONDS));
-  return [FIRST_PART_SECONDS, ...Array<number>(parts).fill(PART_SECONDS)];
 }
 
 async function playTurn(
@@ -99,37 +87,40 @@ async function playTurn(
     asked.push(subject);
     return { subject, reference: `${turn}-${asked.length}` };
   };
-  const before = await readUsage(servers, running, stage);
+  const before = readUsage(servers, running);
   const load = { ports: running.ports, connections, seconds, steps: loadCase.steps(stage), nextUnit, signal };
-  const {
-    units,
-    seconds: elapsed,
-    isCut,
-  } = await runLoad(load).catch((cause) => {
+  const played = await runLoad(load).catch((cause) => {
     throw new Error(`${loadCase.title}, ${running.id}: ${cause.message}`, { cause });
   });
-  const after = await readUsage(servers, running, stage);
+  const { units, isCut } = played;
+  const after = readUsage(servers, running);
   running.check();
   // (c) answers a constant.
   if (running.id !== "c") await checkAnswers(loadCase, running, stage, asked, units);
   await loadCase.afterwards?.(stage, running.redisUrl);
-  const latencies = units.map(({ latencyMs }) => latencyMs).sort((one, other) => one - other);
-  const spent = (who: keyof typeof after.cpu) => (after.cpu[who] - before.cpu[who]) / units.length;
-  const redisServers = after.redisServers.map((cpu, n) => (cpu - (before.redisServers[n] as number)) / units.length);
-  const { idle, all } = { idle: after.idle - before.idle, all: after.all - before.all };
+  const latencies = units.map(({ latencyMs }) => latencyMs);
+  const spent = (who: keyof Round["cpu"]) => (after[who] - before[who]) / units.length;
   return {
     isCut,
-    rate: units.length / elapsed,
+    rate: units.length / played.seconds,
     p50Ms: quantile(latencies, 0.5),
     p99Ms: quantile(latencies, 0.99),
     cpu: {
-      ...{ api: spent("api"), worker: spent("worker"), redis: spent("redis"), postgres: spent("postgres") },
-      client: spent("client"),
+      ...{ api: spent("api"), worker: spent("worker"), redis: spent("redis") },
+      ...{ postgres: spent("postgres"), client: spent("client") },
     },
-    redisServers,
-    walBytes: (after.walBytes - before.walBytes) / units.length,
-    commits: (after.transactions - before.transactions) / units.length,
-    idleShare: idle / all,
+  };
+}
+
+/** The CPU time used so far, in microseconds. NaN for a Redis in a container. */
+function readUsage({ postgresPid }: BenchServers, running: RunningContender): Round["cpu"] {
+  const { user, system } = process.cpuUsage();
+  return {
+    api: readCpuMicros(running.apiPids),
+    worker: readCpuMicros(running.workerPids),
+    redis: running.redisPids.length === 0 ? Number.NaN : readCpuMicros(running.redisPids),
+    postgres: readCpuMicros(withChildren(postgresPid)),
+    client: user + system,
   };
 }
 
@@ -149,25 +140,31 @@ async function checkAnswers(
   if (contradiction !== null) throw new Error(`${title}, ${id}: ${contradiction}`);
 }
 
-/** What was used so far. CPU times are in microseconds. */
-async function readUsage({ postgresPid }: BenchServers, running: RunningContender, { db }: Stage) {
-  const { rows } = await db.query<{ walBytes: string; transactions: string }>(
-    `SELECT pg_current_wal_insert_lsn() - '0/0' AS "walBytes", pg_snapshot_xmax(pg_current_snapshot())::text AS transactions`,
-  );
-  const { user, system } = process.cpuUsage();
-  const redisServers = running.redisPids.map((pid) => readCpuMicros([pid]));
-  return {
-    cpu: {
-      api: readCpuMicros(running.apiPids),
-      worker: readCpuMicros(running.workerPids),
-      redis: sum(redisServers),
-      postgres: readCpuMicros(withChildren(postgresPid)),
-      client: user + system,
-    },
-    redisServers,
-    walBytes: Number(rows[0]?.walBytes),
-    /** Those that wrote. */
-    transactions: Number(rows[0]?.transactions),
-    ...readProcessorTime(),
-  };
+/** A subject and what it received, which only one subject may have: a redeem code, a ticket or a voucher. */
+interface Receipt {
+  subject: string;
+  receipt: string;
+}
+
+/**
+ * Compares answers with the database. The database may contain results whose answers the client did not wait for.
+ * @returns the first contradiction, or null.
+ */
+export function findContradiction(answered: readonly Receipt[], stored: readonly Receipt[]): string | null {
+  const receiptOf = new Map<string, string>();
+  const issued = new Set<string>();
+  for (const { subject, receipt } of stored) {
+    if (receiptOf.has(subject)) return `${subject} is in the database twice`;
+    if (issued.has(receipt)) return `${receipt} was issued twice`;
+    receiptOf.set(subject, receipt);
+    issued.add(receipt);
+  }
+  const seen = new Set<string>();
+  for (const { subject, receipt } of answered) {
+    if (seen.has(subject)) return `${subject} was answered twice`;
+    seen.add(subject);
+    const found = receiptOf.get(subject) ?? "nothing";
+    if (found !== receipt) return `${subject} was answered ${receipt}, the database contains ${found}`;
+  }
+  return null;
 }

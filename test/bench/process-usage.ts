@@ -14,15 +14,6 @@ export function readCpuMicros(pids: readonly number[]): number {
   return ticks.reduce((sum, field) => sum + Number(field), 0) * (1_000_000 / TICKS_PER_SECOND);
 }
 
-/** Reads how long all processors together were idle, and how much time they had, in ticks since the start. NaN without /proc. */
-export function readProcessorTime(): { idle: number; all: number } {
-  if (!CAN_READ_USAGE) return { idle: Number.NaN, all: Number.NaN };
-  // user, nice, system, idle, iowait, irq, softirq, steal: the line "cpu" of proc_stat(5). The last two are parts of user and nice.
-  const ticks = (/^cpu +(.*)$/m.exec(readFileSync("/proc/stat", "utf8"))?.[1] ?? "").split(" ").slice(0, 8).map(Number);
-  const [, , , idle = Number.NaN, ioWait = Number.NaN] = ticks;
-  return { idle: idle + ioWait, all: ticks.reduce((sum, one) => sum + one, 0) };
-}
-
 /** Lists a process and its running children. Postgres starts one for each connection. */
 export function withChildren(pid: number): number[] {
   if (!CAN_READ_USAGE) return [pid];
@@ -33,9 +24,8 @@ export function withChildren(pid: number): number[] {
 /** Reads the fields after the name in parentheses, which may contain any character. Empty when the process has ended. */
 function statFields(pid: number): string[] {
   try {
-    return readFileSync(`/proc/${pid}/stat`, "utf8")
-      .replace(/^.*\) /s, "")
-      .split(" ");
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat.replace(/^.*\) /s, "").split(" ");
   } catch {
     return [];
   }

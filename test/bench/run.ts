@@ -7,24 +7,21 @@ import { Command, InvalidArgumentError } from "commander";
 import { integer } from "../../src/cli/options.ts";
 import { CASES, type Case, type CaseId } from "./cases.ts";
 import { CONTENDERS, type ContenderId, startContender } from "./contenders.ts";
-import { DROP_COLUMNS, DROPS, type Drop, type DropRound, playDrop } from "./drop.ts";
 import { type Player, playCase } from "./play-case.ts";
 import { openBenchServers, openStage, type Stage } from "./stage.ts";
-import { formatTable, showCase } from "./table.ts";
+import { showCase } from "./table.ts";
 
 // `npm run bench` compares the service with its alternatives, on servers of its own. It writes progress to standard error and tables to
 // standard output. Ctrl-C stops everything.
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-type DropId = keyof typeof DROPS;
-const CASE_IDS = [CASES, DROPS].flatMap((group) => Object.keys(group)) as (CaseId | DropId)[];
-const CONTENDER_IDS = (Object.keys(CONTENDERS) as ContenderId[]).filter((id) => id !== "against");
-/** Without `cluster`, which must be named: it needs redis-server on this machine. */
-const DEFAULT_IDS = CONTENDER_IDS.filter((id) => id !== "cluster");
+const CASE_IDS = Object.keys(CASES) as CaseId[];
+const ALL_IDS = Object.keys(CONTENDERS) as ContenderId[];
+const CONTENDER_IDS = ALL_IDS.filter((id) => id !== "against");
 
 const program = new Command("npm run bench --")
   .option("--cases <list>", `of ${CASE_IDS}; default: all`, namesOf(CASE_IDS))
-  .option("--contenders <list>", `of ${CONTENDER_IDS}; default: ${DEFAULT_IDS}`, namesOf(CONTENDER_IDS))
+  .option("--contenders <list>", `of ${CONTENDER_IDS}; default: all`, namesOf(CONTENDER_IDS))
   .option("--connections <n>", "concurrent requests, instead of those of each case", integer(1, 1_000))
   .option("--against <folder>", "another working copy of the service to compare with", workingCopy)
   .option("--rounds <n>", "turns per contender and case; default: 5", integer(1, 1_000))
@@ -35,7 +32,7 @@ const program = new Command("npm run bench --")
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2));
 
 interface BenchOptions {
-  cases?: (CaseId | DropId)[];
+  cases?: CaseId[];
   contenders?: ContenderId[];
   connections?: number;
   against?: string;
@@ -66,6 +63,7 @@ process.on("uncaughtException", (error) => interrupted.abort(error));
 // The reader of the output has closed it.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => interrupted.abort());
 const say = (line: string) => void process.stderr.write(`${line}\n`);
+const print = (text: string) => void process.stdout.write(`${text}\n`);
 
 try {
   await bench(program.parse().opts<BenchOptions>());
@@ -79,7 +77,7 @@ try {
 async function bench({ quick, against, ...options }: BenchOptions): Promise<void> {
   const { signal } = interrupted;
   const { rounds = quick ? 1 : 5, seconds = quick ? 2 : 8, warmUp = quick ? 2 : 14 } = options;
-  const play = { rounds, seconds, warmUpSeconds: warmUp, signal, say };
+  const cases = (options.cases ?? CASE_IDS).map((id): Case => CASES[id]);
   const servers = await openBenchServers(say);
   const players: Player[] = [];
   const stages: Stage[] = [];
@@ -94,41 +92,21 @@ async function bench({ quick, against, ...options }: BenchOptions): Promise<void
     };
     const stage = await open("this_copy", ROOT);
     const stageOf: Partial<Record<ContenderId, Stage>> = against ? { against: await open("against", against) } : {};
-    for (const id of options.contenders ?? DEFAULT_IDS) stageOf[id] = stage;
-    const ids = options.cases ?? CASE_IDS;
-    const cases = ids.flatMap((id): Case[] => (id in CASES ? [CASES[id as CaseId]] : []));
-    const drops = ids.flatMap((id): Drop[] => (id in DROPS ? [DROPS[id as DropId]] : []));
-    for (const id of Object.keys(CONTENDERS) as ContenderId[]) {
+    for (const id of options.contenders ?? CONTENDER_IDS) stageOf[id] = stage;
+    for (const id of ALL_IDS) {
       signal.throwIfAborted();
       const own = stageOf[id];
-      const takesPart = cases.some((loadCase) => playsIn(loadCase, id)) || (drops.length > 0 && isService(id));
-      if (own === undefined || !takesPart) continue;
-      const redis = id === "cluster" ? await servers.openRedisCluster() : servers.nextRedis();
-      players.push({ running: await startContender(id, { ...own, ...redis }), stage: own });
+      if (own === undefined || !cases.some((loadCase) => playsIn(loadCase, id))) continue;
+      players.push({ running: await startContender(id, { ...own, ...servers.nextRedis() }), stage: own });
     }
     for (const loadCase of cases) {
       const playing = players.filter(({ running }) => playsIn(loadCase, running.id));
       if (playing.length === 0) continue;
       for (const connections of options.connections ? [options.connections] : loadCase.connections) {
+        const play = { rounds, seconds, warmUpSeconds: warmUp, signal, say };
         const series = await playCase(servers, loadCase, connections, playing, play);
         print(`\n${showCase(`${loadCase.title}, ${connections} connections`, series)}`);
       }
-    }
-    for (const drop of drops) {
-      const series = players
-        .filter(({ running }) => isService(running.id))
-        .map((player) => ({ player, rounds: [] as DropRound[] }));
-      for (let round = 1; round <= rounds; round++) {
-        for (const { player, rounds } of series) {
-          rounds.push(await playDrop(drop, player, signal));
-          say(`${drop.title}, round ${round}, ${player.running.id}`);
-        }
-      }
-      const rows = series.map(({ player, rounds }) => [
-        CONTENDERS[player.running.id].title,
-        ...Object.values(DROP_COLUMNS).map((show) => show(rounds)),
-      ]);
-      print(`\n${formatTable([drop.title, ...Object.keys(DROP_COLUMNS)], rows)}`);
     }
   } finally {
     await Promise.allSettled(players.map(({ running }) => running.end()));
@@ -140,13 +118,4 @@ async function bench({ quick, against, ...options }: BenchOptions): Promise<void
 /** Another working copy takes part wherever the service does. */
 function playsIn({ contenders }: Case, id: ContenderId): boolean {
   return contenders.includes(id === "against" ? "service" : id);
-}
-
-/** Whether a contender takes part in drops. The baselines have no claims. */
-function isService(id: ContenderId): boolean {
-  return id === "service" || id === "against";
-}
-
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
 }

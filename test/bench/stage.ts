@@ -9,14 +9,13 @@ import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "..
 import { type LocalRedis, redisUrl, startRedis, stopRedis } from "../../src/local/redis.ts";
 import { freePort } from "../../src/local/servers.ts";
 import { mintUserToken, useLocalUserKeys } from "../../src/local/user-keys.ts";
-import { startRedisCluster, type TestCluster } from "../support/redis-cluster.ts";
 
 const run = promisify(execFile);
 
 /** The Redis of one contender. */
 export interface BenchRedis {
   redisUrl: string;
-  /** The servers that take its commands. None when they run in containers, where their CPU time cannot be read. */
+  /** None when it runs in a container, where its CPU time cannot be read. */
   redisPids: readonly number[];
 }
 
@@ -38,10 +37,9 @@ export async function openBenchServers(say: (line: string) => void) {
     settings: [`shared_buffers=${memoryMb}MB`, "max_wal_size=4GB", "checkpoint_timeout=15min"],
   };
   const redis: LocalRedis = { directory: join(directory, "redis"), port: await freePort() };
-  let cluster: TestCluster | undefined;
   /** Stops everything, whatever fails. @throws Error the first failure. */
   const close = async () => {
-    const stopping = [cluster?.close(), existsSync(postgres.directory) && stopPostgres(postgres), stopRedis(redis)];
+    const stopping = [existsSync(postgres.directory) && stopPostgres(postgres), stopRedis(redis)];
     const failed = (await Promise.allSettled(stopping)).find(({ status }) => status === "rejected");
     rmSync(directory, { recursive: true, force: true });
     if (failed?.status === "rejected") throw failed.reason;
@@ -51,7 +49,10 @@ export async function openBenchServers(say: (line: string) => void) {
     await startRedis(redis, say);
     const info = await withRedis(redisUrl(redis), (client) => client.info("server"));
     const [{ server_version }] = await query(postgresUrl(postgres), "SHOW server_version");
-    const redisPids = findRedisPids([info]);
+    // In a container this is a number of the container's own.
+    const pid = Number(/^process_id:(\d+)/m.exec(info)?.[1]);
+    const command = existsSync(`/proc/${pid}/comm`) ? readFileSync(`/proc/${pid}/comm`, "utf8") : "";
+    const redisPids = /redis|valkey/.test(command) ? [pid] : [];
     let redisDatabases = 0;
     return {
       directory,
@@ -60,25 +61,12 @@ export async function openBenchServers(say: (line: string) => void) {
       postgresUrl: (database?: string) => postgresUrl(postgres, database),
       /** Another Redis database at each call: workers of two contenders must not take each other's jobs. */
       nextRedis: (): BenchRedis => ({ redisUrl: redisUrl(redis, ++redisDatabases), redisPids }),
-      /** A Redis Cluster of three masters with a replica each, for one contender. */
-      async openRedisCluster(): Promise<BenchRedis> {
-        cluster = await startRedisCluster();
-        const infos = await Promise.all((await cluster.masters()).map(({ client }) => client.info("server")));
-        return { redisUrl: cluster.url, redisPids: findRedisPids(infos) };
-      },
       close,
     };
   } catch (error) {
     await close();
     throw error;
   }
-}
-
-function findRedisPids(infos: readonly string[]): number[] {
-  const pids = infos.map((info) => Number(/^process_id:(\d+)/m.exec(info)?.[1]));
-  // In a container this is a number of the container's own.
-  const command = (pid: number) => (existsSync(`/proc/${pid}/comm`) ? readFileSync(`/proc/${pid}/comm`, "utf8") : "");
-  return pids.filter((pid) => /redis|valkey/.test(command(pid)));
 }
 
 /** What requests are about: a voucher of the partner, or a user. */
@@ -106,8 +94,6 @@ export interface Stage {
   users: Subject[];
   /** Makes more when there are fewer than `count`. */
   ensure(supply: "vouchers" | "users", count: number): Promise<void>;
-  /** Makes a new product with `supply` vouchers to claim, and users who want one. */
-  makeDrop(supply: number, users: number): Promise<{ productId: string; users: Subject[] }>;
   close(): Promise<void>;
 }
 
@@ -148,67 +134,44 @@ export async function openStage(
   const { id: organizationId } = await voucherctl("org", "create", "--name", "Bench");
   const { key } = await voucherctl("key", "create", "--org", organizationId, ...scopes);
   const { id: brandId } = await voucherctl("brand", "create", "--org", organizationId, "--name", "Bench");
-  let products = 0;
-  const makeProduct = async (): Promise<string> => {
-    const key = `pass-${++products}`;
-    const { id } = await voucherctl(
-      ...["product", "create", "--brand", brandId, "--key", key, "--name", "Bench Pass", "--type", "Subscription"],
-      ...["--retail-price-usd", "29.90", "--price-usd", "19.90", "--benefit-months", "3"],
-    );
-    return id;
-  };
-  const productId = await makeProduct();
+  const { id: productId } = await voucherctl(
+    ...["product", "create", "--brand", brandId, "--key", "pass", "--name", "Bench Pass", "--type", "Subscription"],
+    ...["--retail-price-usd", "29.90", "--price-usd", "19.90", "--benefit-months", "3"],
+  );
   const userKeysUrl = await useLocalUserKeys(directory);
   const db = new pg.Pool({ connectionString: databaseUrl, max: 2 });
   // The next statement reports a connection that is lost while idle.
   db.on("error", () => undefined);
 
-  const issue = async (product: string, count: number, ...windows: string[]): Promise<Subject[]> => {
-    const batch = ["batch", "issue", "--product", product, "--count", String(count), "--valid-until", VALID_UNTIL];
-    // Without a window a batch needs a file for its codes.
-    const out = windows.length > 0 ? windows : ["--out", join(directory, "codes.csv")];
-    const { id } = await voucherctl(...batch, ...out);
-    const { rows } = await db.query(
-      "SELECT id, code, '' AS token FROM vouchers WHERE batch_id = $1 ORDER BY random()",
-      [id],
-    );
+  /** Issues vouchers with a window, or with a file for their codes. */
+  const issue = async (count: number, ...how: string[]): Promise<Subject[]> => {
+    const batch = ["batch", "issue", "--product", productId, "--count", String(count), "--valid-until", VALID_UNTIL];
+    const { id } = await voucherctl(...batch, ...how);
+    const select = "SELECT id, code, '' AS token FROM vouchers WHERE batch_id = $1 ORDER BY random()";
+    const { rows } = await db.query(select, [id]);
     // The state that Postgres would have reached a little later by itself.
     await db.query("VACUUM (ANALYZE)");
     await db.query("CHECKPOINT");
     say(`${count} vouchers issued`);
     return rows;
   };
-  const makeUsers = async (count: number): Promise<Subject[]> => {
-    const users: Subject[] = [];
-    for (let made = 0; made < count; made++) {
-      const id = `user-${crypto.randomUUID()}`;
-      users.push({ id, code: "", token: await mintUserToken(directory, id, TOKEN_MS) });
-    }
-    return users;
-  };
   const stage: Stage = {
-    root,
-    databaseUrl,
-    db,
-    directory,
+    ...{ root, databaseUrl, db, directory, vouchers: [], users: [] },
     env: { ...EVERYTHING_ON, AUTH_JWKS_URL: userKeysUrl },
     partner: { productId, key },
-    vouchers: [],
-    users: [],
     async ensure(supply, count) {
       const missing = count - stage[supply].length;
       if (missing <= 0) return;
       if (supply === "vouchers") {
-        for (const voucher of await issue(productId, Math.max(missing, ISSUE_MIN))) stage.vouchers.push(voucher);
+        const issued = await issue(Math.max(missing, ISSUE_MIN), "--out", join(directory, "codes.csv"));
+        for (const voucher of issued) stage.vouchers.push(voucher);
         return;
       }
-      await issue(productId, missing, "--claim");
-      stage.users.push(...(await makeUsers(missing)));
-    },
-    async makeDrop(supply, users) {
-      const dropped = await makeProduct();
-      await issue(dropped, supply, "--claim");
-      return { productId: dropped, users: await makeUsers(users) };
+      await issue(missing, "--claim");
+      for (let made = 0; made < missing; made++) {
+        const id = `user-${crypto.randomUUID()}`;
+        stage.users.push({ id, code: "", token: await mintUserToken(directory, id, TOKEN_MS) });
+      }
     },
     close: () => db.end(),
   };

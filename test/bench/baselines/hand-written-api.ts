@@ -1,5 +1,12 @@
+import type { Request } from "express";
 import { createApp } from "../../../src/app.ts";
 import { readApiConfig } from "../../../src/config.ts";
+import { Deployment } from "../../../src/db/deployment.ts";
+import { openPool } from "../../../src/db/pool.ts";
+import type { Scope } from "../../../src/domain/api-keys.ts";
+import { type Endpoint, respondJson, validate } from "../../../src/http/endpoint.ts";
+import { partnerKey } from "../../../src/http/middleware/authenticate.ts";
+import { jsonBody } from "../../../src/http/middleware/json-body.ts";
 import { readiness } from "../../../src/http/routes/health.ts";
 import { lookUp } from "../../../src/http/routes/look-up.ts";
 import { redeem } from "../../../src/http/routes/redeem.ts";
@@ -7,15 +14,13 @@ import { reserve } from "../../../src/http/routes/reserve.ts";
 import { listen } from "../../../src/http/server.ts";
 import { openApi } from "../../../src/open-api.ts";
 import { configureProcess, drainOnSignal } from "../../../src/process.ts";
+import type { Caller } from "../../../src/services/auth/caller.ts";
 import {
   lookUpInOneQuery,
-  openTransactionPool,
   type RedeemBody,
   redeemInOneTransaction,
   reserveInOneTransaction,
-  toRedeemInput,
 } from "./one-transaction.ts";
-import { replaceWork } from "./replace-work.ts";
 
 // Baseline (a): a simple service. After the service's own checks each request runs one transaction in the API process, without queue and
 // lease.
@@ -25,22 +30,41 @@ const POOL_MAX = 16;
 
 const config = configureProcess(readApiConfig);
 const ctx = openApi(config);
-const own = { ...ctx, pool: openTransactionPool(config, POOL_MAX, ctx.log) };
+const { databaseUrl } = config;
+const { log } = ctx;
+const deployment = new Deployment(log);
+const pool = openPool({ databaseUrl, max: POOL_MAX, applicationName: "baseline", deployment, log });
+const own = { ...ctx, pool };
+
+/** Replaces the work of an endpoint after its checks of key and body. */
+function replaceWork<Body>(
+  endpoint: Endpoint,
+  scope: Scope,
+  work: (caller: Caller, body: Body, request: Request) => Promise<unknown>,
+): Endpoint {
+  const { guard, callerOf } = partnerKey(scope);
+  const { path, method, body } = endpoint;
+  const respond = respondJson((request, response) => {
+    const read = body === undefined ? undefined : validate(body, request.body);
+    return work(callerOf(response), read as Body, request);
+  });
+  const methods = { [method]: [...guard(ctx), ...(body === undefined ? [] : jsonBody), respond] };
+  return { ...endpoint, route: () => ({ path, methods }) };
+}
+
 const app = createApp(ctx, [
-  replaceWork(reserve, "voucher.redeem", (_ctx, caller, body: { code: string }) =>
-    reserveInOneTransaction(own, caller, body.code),
+  replaceWork(reserve, "voucher.redeem", (caller, { code }: { code: string }) =>
+    reserveInOneTransaction(own, caller, code),
   ),
-  replaceWork(redeem, "voucher.redeem", (_ctx, caller, body: RedeemBody) =>
-    redeemInOneTransaction(own, caller, toRedeemInput(body)),
-  ),
-  replaceWork(lookUp, "voucher.read", (_ctx, caller, _body, request) =>
+  replaceWork(redeem, "voucher.redeem", (caller, body: RedeemBody) => redeemInOneTransaction(own, caller, body)),
+  replaceWork(lookUp, "voucher.read", (caller, _body, request) =>
     lookUpInOneQuery(own, caller, String(request.params.codeOrTicket)),
   ),
   readiness,
 ]);
-const server = await listen(app, config.port, ctx.log);
-drainOnSignal(ctx.log, async () => {
+const server = await listen(app, config.port, log);
+drainOnSignal(log, async () => {
   await server.close();
-  await own.pool.end();
+  await pool.end();
   await ctx.close();
 });

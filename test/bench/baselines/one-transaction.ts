@@ -1,12 +1,10 @@
 import type pg from "pg";
-import type { Logger } from "pino";
 import type { Config } from "../../../src/config.ts";
 import { refusal, voucherBusy, voucherNotFound } from "../../../src/contract/errors.ts";
 import type { LookUpResponse } from "../../../src/contract/look-up.ts";
 import type { RedeemResponse } from "../../../src/contract/redeem.ts";
 import type { ReserveResponse } from "../../../src/contract/reserve.ts";
-import { Deployment } from "../../../src/db/deployment.ts";
-import { openPool, type Transaction } from "../../../src/db/pool.ts";
+import type { Transaction } from "../../../src/db/pool.ts";
 import { type Redemption, readRedemptions } from "../../../src/db/redemptions.ts";
 import { endReservations, openReservations } from "../../../src/db/reservations.ts";
 import { Statements } from "../../../src/db/statements.ts";
@@ -27,17 +25,6 @@ import { verifyUrl, viewVoucher } from "../../../src/services/voucher/resolve-vo
 // redemption in one statement, and sends COMMIT after the answer to that. Rules, seals, tables, pool settings and answers are the
 // service's own.
 
-/** Opens a pool with the service's settings. */
-export function openTransactionPool(config: Config, max: number, log: Logger): pg.Pool {
-  return openPool({
-    databaseUrl: config.databaseUrl,
-    max,
-    applicationName: "baseline",
-    deployment: new Deployment(log),
-    log,
-  });
-}
-
 const sql = new Statements(new URL("./one-transaction.sql", import.meta.url));
 const lockNamed = sql.prepare("lock_named");
 const readNamed = sql.prepare("read_named");
@@ -51,19 +38,6 @@ export interface RedeemBody {
   externalRef: string;
   token?: string | null;
   note?: string | null;
-}
-
-/** The input of a redeem. */
-export interface RedeemInput {
-  codeOrTicket: string;
-  externalRef: string;
-  token: string | null;
-  note: string | null;
-}
-
-/** Converts a body into the input of a redeem. */
-export function toRedeemInput({ code, ticket, externalRef, token, note }: RedeemBody): RedeemInput {
-  return { codeOrTicket: code ?? ticket ?? "", externalRef, token: token ?? null, note: note ?? null };
 }
 
 /** The context of the functions below. */
@@ -90,14 +64,15 @@ interface LockedRow extends ReservationColumns, Voucher, ChainHead {
 export async function redeemInOneTransaction(
   ctx: OneTransactionContext,
   caller: Caller,
-  input: RedeemInput,
+  body: RedeemBody,
 ): Promise<RedeemResponse> {
-  const ref = { organizationId: caller.organizationId, externalRef: input.externalRef };
+  const ref = { organizationId: caller.organizationId, externalRef: body.externalRef };
+  const codeOrTicket = body.code ?? body.ticket ?? "";
   try {
     const redemption = await transact(
       ctx,
-      (tx) => lockAndRead(tx, caller, input.codeOrTicket, input.externalRef),
-      (tx, row) => redeem(ctx, tx, caller, input, row),
+      (tx) => lockAndRead(tx, caller, codeOrTicket, body.externalRef),
+      (tx, row) => redeem(ctx, tx, caller, body, row),
     );
     if (redemption !== null) return redemptionResponse(ctx, redemption, false);
   } catch (error) {
@@ -113,7 +88,7 @@ async function redeem(
   ctx: OneTransactionContext,
   tx: Transaction,
   caller: Caller,
-  input: RedeemInput,
+  { ticket: named = null, externalRef, token = null, note = null }: RedeemBody,
   row: LockedRow | null,
 ): Promise<Redemption | null> {
   if (row === null || row.attemptId !== null) return null;
@@ -124,10 +99,10 @@ async function redeem(
     voucherId: row.id,
     organizationId: caller.organizationId,
     keyId: caller.keyId,
-    externalRef: input.externalRef,
-    ticket: isTicket(input.codeOrTicket) ? input.codeOrTicket : null,
-    tokenHash: input.token === null ? null : hashToken(input.token),
-    note: input.note,
+    externalRef,
+    ticket: named,
+    tokenHash: token === null ? null : hashToken(token),
+    note,
     deadlineMs: Number.POSITIVE_INFINITY,
   };
   const reservation = toReservation(row);
@@ -157,10 +132,10 @@ async function redeem(
         nonce: makeNonce(ctx.randomBytes),
         voucherCode: row.code,
         serial: row.serial,
-        externalRef: input.externalRef,
+        externalRef,
         redeemCode,
         ticket,
-        note: input.note ?? undefined,
+        note: note ?? undefined,
         retailPriceUsd: row.retailPriceUsd,
         priceUsd: row.priceUsd,
       },
@@ -168,18 +143,8 @@ async function redeem(
     sealedHash,
   );
   const values = [
-    row.id,
-    caller.organizationId,
-    caller.keyId,
-    attemptId,
-    ticket,
-    redeemCode,
-    input.externalRef,
-    row.now,
-    sequence,
-    seal.previousHash,
-    seal.recordHash,
-    seal.payload,
+    ...[row.id, caller.organizationId, caller.keyId, attemptId, ticket, redeemCode, externalRef],
+    ...[row.now, sequence, seal.previousHash, seal.recordHash, seal.payload],
   ];
   const [{ rowCount }] = await Promise.all([
     tx.query(writeRedemption(...values)),

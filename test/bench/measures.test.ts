@@ -1,0 +1,67 @@
+import { expect, it } from "vitest";
+import { findContradiction } from "./play-case.ts";
+import { CAN_READ_USAGE, readCpuMicros, withChildren } from "./process-usage.ts";
+import { median, quantile, type Round, showCase } from "./table.ts";
+
+// What the benchmark's numbers rest on.
+
+it("the median and quantiles interpolate between values", () => {
+  expect([median([5, 1, 3]), median([4, 1, 3, 2]), median([])]).toEqual([3, 2.5, Number.NaN]);
+  expect([0, 0.5, 1].map((share) => quantile([30, 20, 10, 0], share))).toEqual([0, 15, 30]);
+  expect(quantile([0, 10, 20, 30], 0.99)).toBeCloseTo(29.7);
+});
+
+function round(rate: number, worker = 0): Round {
+  return { rate, p50Ms: 1, p99Ms: 2, cpu: { api: 100, worker, redis: 10, postgres: 1, client: 5 } };
+}
+
+const cells = (table: string): string[][] => table.split("\n").map((line) => line.split(/ *\| */).slice(1, -1));
+
+it("the table of a case shows medians, half the range, the ratio per round, and the CPU time of all processes without the client", () => {
+  const service = { contender: "service" as const, rounds: [round(150, 20), round(200, 20), round(100, 30)] };
+  const a = { contender: "a" as const, rounds: [round(100), round(50), round(50)] };
+  const [head, , first, second] = cells(showCase("Redeem", [service, a]));
+  expect(head?.slice(0, 9)).toEqual(["Redeem", "/s", "± %", "× (a)", "p50 ms", "p99 ms", "CPU µs", "× (a)", "API"]);
+  expect(first?.slice(1)).toEqual(["150", "33", "2.00", "1.0", "2.0", "131", "1.18", "100", "20", "10", "1", "5"]);
+  expect(second?.slice(1, 8)).toEqual(["50", "50", "1.00", "1.0", "2.0", "111", "1.00"]);
+});
+
+it("the table of a case compares with another working copy if present, and omits what could not be measured", () => {
+  const service = { contender: "service" as const, rounds: [round(90, Number.NaN)] };
+  const a = { contender: "a" as const, rounds: [round(50)] };
+  const [head, , first] = cells(showCase("Redeem", [service, a, { contender: "against", rounds: [round(100)] }]));
+  expect(head?.[3]).toBe("× against");
+  expect(first?.slice(3, 10)).toEqual(["0.90", "1.0", "2.0", "", "", "100", ""]);
+});
+
+const [first, second] = [
+  { subject: "voucher 1", receipt: "code 1" },
+  { subject: "voucher 2", receipt: "code 2" },
+];
+const other = { ...first, receipt: "code 3" };
+
+it.each([
+  ["agree when each answer is stored once", [first, second], [second, first], null],
+  ["agree when the client stopped before it read the last answer", [first], [first, second], null],
+  ["contradict on an answer that is not stored", [first, second], [first], "code 2, the database contains nothing"],
+  ["contradict on an answer that is stored otherwise", [other], [first], "the database contains code 1"],
+  ["contradict on a voucher redeemed twice", [first], [first, other], "voucher 1 is in the database twice"],
+  ["contradict on a voucher with two users", [], [first, { ...second, receipt: "code 1" }], "code 1 was issued twice"],
+  ["contradict on a redemption confirmed twice", [first, first], [first], "voucher 1 was answered twice"],
+])("answers of a benchmark and its database %s", (_, answered, stored, contradiction) => {
+  const found = findContradiction(answered, stored);
+  if (contradiction === null) expect(found).toBeNull();
+  else expect(found).toContain(contradiction);
+});
+
+it.runIf(CAN_READ_USAGE)("CPU time is that of one process, or of it and its children, and zero after its end", () => {
+  const before = readCpuMicros([process.pid]);
+  const own = process.cpuUsage();
+  while (process.cpuUsage(own).user + process.cpuUsage(own).system < 300_000);
+  const spent = readCpuMicros([process.pid]) - before;
+  expect(spent).toBeGreaterThan(250_000);
+  expect(spent).toBeLessThan(600_000);
+  expect(withChildren(process.ppid)).toEqual(expect.arrayContaining([process.ppid, process.pid]));
+  expect(withChildren(process.pid)).toEqual([process.pid]);
+  expect(readCpuMicros([2 ** 22 + 1])).toBe(0);
+});
