@@ -37,7 +37,7 @@ export class MissLimiter {
     this.#count = count;
   }
 
-  /** Runs a look-up, unless the caller has missed too often. A look-up that rejects counts as neither hit nor miss. */
+  /** Runs a look-up, unless the caller has missed too often. One that rejects counts as neither hit nor miss. */
   async guard<Result>(
     id: string,
     lookUp: () => Promise<Result>,
@@ -59,15 +59,12 @@ export class MissLimiter {
 
   /** Whether a result may be returned to the caller. */
   #mayReturn(id: string, missed: boolean): boolean | Promise<boolean> {
-    let tally = this.#tallies.get(id);
-    if (!missed && (tally === undefined || tally.waiting === null)) return !this.#isOver(tally);
-    if (tally === undefined) {
-      tally = { endsAt: 0, misses: 0, waiting: null };
-      this.#tallies.set(id, tally);
-    }
-    const { waiting } = tally;
+    const known = this.#tallies.get(id);
+    if (!missed && (known === undefined || known.waiting === null)) return !this.#isOver(known);
+    const tally = known ?? { endsAt: 0, misses: 0, waiting: null };
+    this.#tallies.set(id, tally);
     return new Promise<boolean>((decide) => {
-      if (waiting !== null) waiting.push({ missed, decide });
+      if (tally.waiting !== null) tally.waiting.push({ missed, decide });
       else void this.#countMisses(id, tally, { missed, decide });
     });
   }

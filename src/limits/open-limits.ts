@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { RedisClient } from "../redis/connections.ts";
 import { MissLimiter } from "./miss-limiter.ts";
 import { RateLimiter } from "./rate-limiter.ts";
-import { SharedCounts } from "./shared-counts.ts";
+import { shareCounts } from "./shared-counts.ts";
 
 /** A user's limit is a key's limit divided by this: a person makes far fewer calls than a partner's system. */
 const USER_DIVISOR = 10;
@@ -30,14 +30,13 @@ export interface Limits {
  * except `misses`, which has its own setting.
  */
 export function openLimits(
-  config: { rateLimitRps: number; missLimitPerMinute: number },
+  { rateLimitRps, missLimitPerMinute }: { rateLimitRps: number; missLimitPerMinute: number },
   redis: RedisClient,
   log: Logger,
 ): Limits {
-  const counts = new SharedCounts(redis, log);
-  const { rateLimitRps, missLimitPerMinute } = config;
+  const openCounter = shareCounts(redis, log);
   const perSecond = (name: string, limit: number) =>
-    rateLimitRps === 0 ? null : new RateLimiter(name, limit, counts.open(name, 1));
+    rateLimitRps === 0 ? null : new RateLimiter(name, limit, openCounter(name, 1));
   const perUser = Math.ceil(rateLimitRps / USER_DIVISOR);
   return {
     read: perSecond("read", rateLimitRps),
@@ -46,6 +45,6 @@ export function openLimits(
     take: perSecond("take", perUser),
     address: perSecond("address", rateLimitRps),
     refused: perSecond("refused", rateLimitRps),
-    misses: missLimitPerMinute === 0 ? null : new MissLimiter(missLimitPerMinute, counts.open("misses", 60)),
+    misses: missLimitPerMinute === 0 ? null : new MissLimiter(missLimitPerMinute, openCounter("misses", 60)),
   };
 }

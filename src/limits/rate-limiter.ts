@@ -53,8 +53,6 @@ export class RateLimiter {
   readonly #count: Counter;
   readonly #chunk: number;
   readonly #credit: number;
-  /** Fetch more tokens when fewer than this are left. */
-  readonly #fetchBelow: number;
   /** The windows of the current and the previous generation, by caller. A caller that calls again moves to the current one. */
   #recent = new Map<string, Window>();
   #older = new Map<string, Window>();
@@ -67,7 +65,6 @@ export class RateLimiter {
     this.#count = count;
     this.#chunk = Math.ceil(limit / CHUNKS);
     this.#credit = Math.floor(limit / CHUNKS);
-    this.#fetchBelow = Math.floor(this.#chunk / 2);
   }
 
   /** Number of remembered callers. */
@@ -80,8 +77,12 @@ export class RateLimiter {
     const now = performance.now();
     const window = this.#windowOf(id, now);
     if (window.tokens > 0) return this.#consumeToken(id, window, now);
-    if (window.left > 0) return this.#takeAfterFetch(id);
-    return refusal(window, now);
+    if (window.left === 0) return refusal(window, now);
+    window.waiting += 1;
+    return this.#fetchOnce(id, window).then(() => {
+      window.waiting -= 1;
+      return this.take(id);
+    });
   }
 
   /** Returns the refusal that a call would get now, or null. Counts nothing, so work for a caller over its limit can be skipped. */
@@ -94,20 +95,8 @@ export class RateLimiter {
 
   #consumeToken(id: string, window: Window, now: number): Verdict {
     window.tokens -= 1;
-    if (window.tokens < this.#fetchBelow && window.left > 0) void this.#fetchOnce(id, window);
+    if (window.tokens < Math.floor(this.#chunk / 2) && window.left > 0) void this.#fetchOnce(id, window);
     return { allowed: true, remaining: window.left + window.tokens, resetMs: Math.floor(window.endsAt - now) };
-  }
-
-  async #takeAfterFetch(id: string): Promise<Verdict> {
-    for (;;) {
-      const now = performance.now();
-      const window = this.#windowOf(id, now);
-      if (window.tokens > 0) return this.#consumeToken(id, window, now);
-      if (window.left === 0) return refusal(window, now);
-      window.waiting += 1;
-      await this.#fetchOnce(id, window);
-      window.waiting -= 1;
-    }
   }
 
   /** Fetches tokens, or waits for the fetch that is under way. */
@@ -144,15 +133,8 @@ export class RateLimiter {
   #openWindow(last: Window | undefined, now: number): Window {
     const isBusy = last !== undefined && last.endsAt > now - WINDOW_MS && last.left <= this.limit / 2;
     const credit = isBusy ? 0 : this.#credit;
-    return {
-      endsAt: now + WINDOW_MS,
-      tokens: credit,
-      left: this.limit - credit,
-      shared: false,
-      debt: credit,
-      waiting: 0,
-      fetching: null,
-    };
+    const tokens = { tokens: credit, debt: credit, left: this.limit - credit };
+    return { ...tokens, endsAt: now + WINDOW_MS, shared: false, waiting: 0, fetching: null };
   }
 
   /** Makes room for a caller in the current generation. If that is full or its time is over, begins a new one and drops the previous one. */

@@ -8,73 +8,43 @@ const RESPONSE_MS = 250;
 /** Pause after a failure, during which this process counts alone. Then one count tries Redis again. Milliseconds. */
 const PAUSE_MS = 1_000;
 
-/** The count in the current window. */
-export interface Count {
-  total: number;
-  /** Time to the window's end, in milliseconds. */
-  leftMs: number;
-}
+/**
+ * Adds points to the count of an id and returns the new total, and the time to the window's end in milliseconds. Never rejects. A window
+ * begins with the id's first points.
+ */
+export type Counter = (id: string, points: number) => Promise<{ total: number; leftMs: number }>;
 
-/** Adds points to the count of an id and returns the new total. Never rejects. A window begins with the id's first points. */
-export type Counter = (id: string, points: number) => Promise<Count>;
+/** Opens a counter whose Redis keys are `limit:<name>:<id>`. */
+export type OpenCounter = (name: string, windowSeconds: number) => Counter;
 
 /** Counts in Redis for all processes. While Redis is down or slow, each process counts alone. No call waits longer than {@link RESPONSE_MS}. */
-export class SharedCounts {
-  readonly #redis: RedisClient;
-  readonly #log: Logger;
-  #failing = false;
+export function shareCounts(redis: RedisClient, log: Logger): OpenCounter {
+  let failing = false;
   /** On the monotonic clock, milliseconds. */
-  #tryAgainAt = 0;
-
-  constructor(redis: RedisClient, log: Logger) {
-    this.#redis = redis;
-    this.#log = log;
-  }
-
-  /** Opens a counter whose Redis keys are `limit:<name>:<id>`. */
-  open(name: string, windowSeconds: number): Counter {
+  let tryAgainAt = 0;
+  return (name, windowSeconds) => {
     // The caller compares the total with its own limit, so the library needs none: `penalty` only counts.
     const options = { keyPrefix: `limit:${name}`, points: Number.MAX_SAFE_INTEGER, duration: windowSeconds };
-    const shared = new RateLimiterRedis({ ...options, storeClient: this.#redis, rejectIfRedisNotReady: true });
+    const shared = new RateLimiterRedis({ ...options, storeClient: redis, rejectIfRedisNotReady: true });
     const local = new RateLimiterMemory(options);
     return async (id, points) => {
-      if (this.#mayTryRedis()) {
-        try {
-          const count = await pTimeout(shared.penalty(id, points), {
-            milliseconds: RESPONSE_MS,
-            customTimers: timersAfterInput,
-          });
-          this.#recover();
-          return toCount(count);
-        } catch (error) {
-          this.#fail(error);
-        }
+      const now = performance.now();
+      if (failing && now < tryAgainAt) return toCount(await local.penalty(id, points));
+      tryAgainAt = now + PAUSE_MS;
+      try {
+        const timeout = { milliseconds: RESPONSE_MS, customTimers: timersAfterInput };
+        const count = await pTimeout(shared.penalty(id, points), timeout);
+        if (failing) log.info("Redis responds again; limits are shared");
+        failing = false;
+        return toCount(count);
+      } catch (error) {
+        tryAgainAt = performance.now() + PAUSE_MS;
+        if (!failing) log.warn({ err: error }, "Redis does not respond; this process counts limits alone");
+        failing = true;
+        return toCount(await local.penalty(id, points));
       }
-      return toCount(await local.penalty(id, points));
     };
-  }
-
-  /** Whether to try Redis. After a failure, allows one attempt per pause. */
-  #mayTryRedis(): boolean {
-    if (!this.#failing) return true;
-    const now = performance.now();
-    if (now < this.#tryAgainAt) return false;
-    this.#tryAgainAt = now + PAUSE_MS;
-    return true;
-  }
-
-  #fail(error: unknown): void {
-    this.#tryAgainAt = performance.now() + PAUSE_MS;
-    if (this.#failing) return;
-    this.#failing = true;
-    this.#log.warn({ err: error }, "Redis does not respond; this process counts limits alone");
-  }
-
-  #recover(): void {
-    if (!this.#failing) return;
-    this.#failing = false;
-    this.#log.info("Redis responds again; limits are shared");
-  }
+  };
 }
 
 /** Timers that fire after pending input was read, so that a busy process does not time out on a response that has arrived. */
@@ -83,6 +53,4 @@ const timersAfterInput = {
   clearTimeout,
 };
 
-function toCount({ consumedPoints, msBeforeNext }: RateLimiterRes): Count {
-  return { total: consumedPoints, leftMs: msBeforeNext };
-}
+const toCount = ({ consumedPoints, msBeforeNext }: RateLimiterRes) => ({ total: consumedPoints, leftMs: msBeforeNext });

@@ -13,8 +13,8 @@ async function openLimiter(
   name: string,
   { limit = LIMIT, seconds = 60, redisUrl = counting.servers.redisUrl } = {},
 ): Promise<MissLimiter> {
-  const counts = await counting.openCounts(redisUrl);
-  return new MissLimiter(limit, counts.open(name, seconds));
+  const openCounter = await counting.openCounts(redisUrl);
+  return new MissLimiter(limit, openCounter(name, seconds));
 }
 
 /** Look-ups that tell how many of them ran. */

@@ -15,8 +15,8 @@ const LONG_S = 60;
 const counting = useCounting();
 
 async function openLimiter(name: string, options: { limit?: number; seconds?: number; redisUrl?: string } = {}) {
-  const counts = await counting.openCounts(options.redisUrl);
-  return new RateLimiter(name, options.limit ?? LIMIT, counts.open(name, options.seconds ?? LONG_S));
+  const openCounter = await counting.openCounts(options.redisUrl);
+  return new RateLimiter(name, options.limit ?? LIMIT, openCounter(name, options.seconds ?? LONG_S));
 }
 
 function burst(limiter: RateLimiter, calls: number, id = "caller"): Promise<Verdict[]> {
@@ -116,8 +116,8 @@ it("the calls of Redis that a rate limiter makes are a twentieth of the calls at
 
 it("a process that was blocked longer than it waits for Redis counts with the reply that arrived meanwhile", async () => {
   const name = counting.newName();
-  const other = (await counting.openCounts()).open(name, LONG_S);
-  const count = (await counting.openCounts()).open(name, LONG_S);
+  const other = (await counting.openCounts())(name, LONG_S);
+  const count = (await counting.openCounts())(name, LONG_S);
   await other("caller", 5);
   // Opens the connection to the node that has the key.
   await count("caller", 1);
@@ -161,8 +161,8 @@ describe("without Redis", () => {
     "a process tries Redis once a second, not for every call, and shares the limit again when Redis returns",
     async () => {
       const name = counting.newName();
-      const counts = await counting.openCounts(counting.proxy.url);
-      const count = counts.open(name, LONG_S);
+      const openCounter = await counting.openCounts(counting.proxy.url);
+      const count = openCounter(name, LONG_S);
       await count("before", 1);
       counting.proxy.jam();
       for (let i = 0; i < 100; i++) await count("caller", 1);
@@ -198,7 +198,7 @@ describe.concurrent("a rate limiter whose window ends", () => {
   it("a rate limiter whose window ends gives no credit to a caller who used more than half of the last second's limit", async () => {
     const name = counting.newName();
     const asked: string[] = [];
-    const count = (await counting.openCounts()).open(name, 1);
+    const count = (await counting.openCounts())(name, 1);
     const recorded: Counter = (id, points) => {
       asked.push(id);
       return count(id, points);

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll } from "vitest";
-import { SharedCounts } from "../../src/limits/shared-counts.ts";
+import { type OpenCounter, shareCounts } from "../../src/limits/shared-counts.ts";
 import { parseRedisUrl } from "../../src/redis/addresses.ts";
 import { openFailFast } from "../../src/redis/connections.ts";
 import { monitorRedis, type RedisMonitor } from "./redis-monitor.ts";
@@ -14,8 +14,8 @@ export interface Counting {
   /** A proxy to the one Redis. Restored after each test. */
   proxy: TcpProxy;
   monitor: RedisMonitor;
-  /** Opens the counts of a process on its own connection, until the end of the file. */
-  openCounts(redisUrl?: string): Promise<SharedCounts>;
+  /** Opens the counters of a process on its own connection, until the end of the file. */
+  openCounts(redisUrl?: string): Promise<OpenCounter>;
   /** Returns a globally unique name, because the monitor sees the commands of all test files. */
   newName(): string;
 }
@@ -29,7 +29,7 @@ export function useCounting(): Counting {
       const redis = openFailFast(redisUrl, "test", log);
       closers.push(() => redis.disconnect());
       await untilStarted(() => redis.status === "ready");
-      return new SharedCounts(redis, log);
+      return shareCounts(redis, log);
     },
     newName: () => `test-${crypto.randomUUID()}`,
   } as Counting;
