@@ -7,10 +7,10 @@ import { openConsole } from "./open-console.ts";
 import { openService } from "./open-service.ts";
 import { AwaitedQueue } from "./queues/awaited-queue.ts";
 import { redeemQueue, sealQueue } from "./queues/catalog.ts";
+import { openWebhookRequests } from "./queues/job-requests.ts";
 import { QueueViews } from "./queues/queue-views.ts";
 import { nameApiConnection } from "./queues/read-shards.ts";
 import { ReplyInbox } from "./queues/replies.ts";
-import { WebhookRequests } from "./queues/webhook-requests.ts";
 import { KeyAuthenticator } from "./services/auth/authenticate-key.ts";
 import { UserAuthenticator } from "./services/auth/authenticate-user.ts";
 import { openBulkhead } from "./services/batches/bulkhead.ts";
@@ -77,7 +77,7 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
     publicReads: openBulkhead(PUBLIC_READS),
     partnerCalls: openBulkhead(PARTNER_CALLS),
     sandboxAdvances: openBulkhead(SANDBOX_ADVANCES),
-    webhookRequests: service.closeLater(new WebhookRequests(redis, shards, deployment, log)),
+    webhookRequests: service.closeLater(openWebhookRequests(links)),
     webhookSender: service.closeLater(openWebhookSender(config.webhooks)),
     webhookTests: new FairSlots(WEBHOOK_TESTS),
     preservedSince: openPreservedSince(pool),

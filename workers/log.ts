@@ -1,9 +1,10 @@
 import { METRICS } from "../src/metrics/catalog.ts";
-import { openLogWorker } from "../src/open-log-worker.ts";
 import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
 import { logQueue } from "../src/queues/catalog.ts";
 import { Schedule } from "../src/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../src/queues/worker.ts";
+import { readLogSettings } from "../src/services/log/log-settings.ts";
+import { Sequencer } from "../src/services/log/run-log.ts";
 
 /**
  * Trigger: a job every LOG_INTERVAL_MS, added by one of the worker processes that have the log's key. Without the key, this process takes
@@ -11,14 +12,18 @@ import { type RunningWorker, startWorker } from "../src/queues/worker.ts";
  * Effect: sealed events get their places in the log, and the next checkpoint is signed, anchored, cosigned and served.
  * Second delivery: the transaction that assigns places ends if another process runs it, and signing a tree again gives the same bytes.
  * After a crash: before the commit nothing has happened. After it, the next pass signs the tree.
+ * @throws LogSettingsError when the log's key or its policy cannot be used.
  */
-export async function prepare(service: WorkerService) {
-  const ctx = await openLogWorker(service);
-  return ctx && { ctx, start: () => start(ctx) };
+export async function prepare(ctx: WorkerService) {
+  const { transparencyLog } = ctx.config;
+  const { keyFile } = transparencyLog;
+  if (keyFile === null) return null;
+  const logSettings = await readLogSettings({ ...transparencyLog, keyFile });
+  return { ctx, start: () => start(ctx, new Sequencer({ ...ctx, logSettings })) };
 }
 
-function start(ctx: NonNullable<Awaited<ReturnType<typeof openLogWorker>>>): RunningWorker {
-  const { config, sequencer } = ctx;
+function start(ctx: WorkerService, sequencer: Sequencer): RunningWorker {
+  const { config } = ctx;
   const servers = { redisUrl: config.redisUrl, shards: config.queueShards[0] };
   const schedule = new Schedule(logQueue, ctx.deployment, servers, config.transparencyLog.intervalMs, ctx.log);
   let obstacle: (typeof METRICS.logRefused.zero)[number] | null = null;

@@ -1,8 +1,7 @@
-import { openRedeemWorker } from "../src/open-redeem-worker.ts";
 import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
 import { redeemQueue } from "../src/queues/catalog.ts";
 import { startWorker } from "../src/queues/worker.ts";
-import { runRedeemJob } from "../src/services/partner/redeem-committer.ts";
+import { openRedeemCommitter, runRedeemJob } from "../src/services/partner/redeem-committer.ts";
 
 /**
  * Trigger: one job per redeem attempt. The API adds it and waits for the reply.
@@ -12,7 +11,7 @@ import { runRedeemJob } from "../src/services/partner/redeem-committer.ts";
  * it by its externalRef. The lease of a consumed reservation expires.
  */
 export function prepare(service: WorkerService) {
-  const ctx = openRedeemWorker(service);
+  const ctx = { ...service, redeemCommitter: service.drainLater(openRedeemCommitter(service)) };
   const start = () =>
     startWorker(redeemQueue, workerOptions(ctx, ctx.config.workerConcurrency), (jobId, job, traceparent) =>
       ctx.traces.processJob(redeemQueue.name, traceparent, () => runRedeemJob(ctx, jobId, job)),

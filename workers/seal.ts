@@ -1,8 +1,7 @@
-import { openSealWorker } from "../src/open-seal-worker.ts";
 import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
 import { sealQueue } from "../src/queues/catalog.ts";
 import { startWorker } from "../src/queues/worker.ts";
-import { runSealJob } from "../src/services/chain/seal-committer.ts";
+import { openSealCommitter, runSealJob } from "../src/services/chain/seal-committer.ts";
 
 /**
  * Trigger: one job per voucher with a Pending event, added by a claim, a purchase, a void or the sweeper.
@@ -11,7 +10,7 @@ import { runSealJob } from "../src/services/chain/seal-committer.ts";
  * After a crash: the events are still Pending. The sweeper adds another job, or the next redemption of the voucher seals them.
  */
 export function prepare(service: WorkerService) {
-  const ctx = openSealWorker(service);
+  const ctx = { ...service, sealCommitter: service.drainLater(openSealCommitter(service)) };
   const start = () =>
     startWorker(sealQueue, workerOptions(ctx, ctx.config.workerConcurrency), (_jobId, job, traceparent) =>
       ctx.traces.processJob(sealQueue.name, traceparent, () => runSealJob(ctx, job)),

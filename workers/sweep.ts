@@ -1,10 +1,9 @@
-import { openSweeper } from "../src/open-sweeper.ts";
 import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
 import { sweepQueue } from "../src/queues/catalog.ts";
+import { openSealRequests, openWebhookRequests } from "../src/queues/job-requests.ts";
 import { Schedule } from "../src/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../src/queues/worker.ts";
-import { isIdle, recordSweep } from "../src/services/sweep/record-sweep.ts";
-import { sweep } from "../src/services/sweep/sweep.ts";
+import { isIdle, recordSweep, sweep } from "../src/services/sweep/sweep.ts";
 
 /**
  * Trigger: a job every SWEEP_INTERVAL_MS, added by one of the worker processes.
@@ -14,11 +13,16 @@ import { sweep } from "../src/services/sweep/sweep.ts";
  * After a crash: each step is its own transaction. The next pass continues from the state in Postgres.
  */
 export function prepare(service: WorkerService) {
-  const ctx = openSweeper(service);
+  const [shards] = service.config.queueShards;
+  const ctx = {
+    ...service,
+    sealRequests: service.closeLater(openSealRequests({ ...service, shards })),
+    webhookRequests: service.closeLater(openWebhookRequests({ ...service, shards })),
+  };
   return { ctx, start: () => start(ctx) };
 }
 
-function start(ctx: ReturnType<typeof openSweeper>): RunningWorker {
+function start(ctx: ReturnType<typeof prepare>["ctx"]): RunningWorker {
   const { redisUrl, queueShards, sweepIntervalMs } = ctx.config;
   const servers = { redisUrl, shards: queueShards[0] };
   const schedule = new Schedule(sweepQueue, ctx.deployment, servers, sweepIntervalMs, ctx.log);

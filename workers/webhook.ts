@@ -1,11 +1,18 @@
-import { openWebhookWorker } from "../src/open-webhook-worker.ts";
+import pLimit from "p-limit";
+import { FairSlots } from "../src/batching/fair-slots.ts";
 import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
 import { webhookQueue } from "../src/queues/catalog.ts";
+import { openWebhookRequests } from "../src/queues/job-requests.ts";
 import { type RunningWorker, startWorker } from "../src/queues/worker.ts";
-import { deliverToEndpoint } from "../src/services/webhooks/deliver.ts";
+import { deliverToEndpoint, FAILING_MAX, REQUESTS_MAX } from "../src/services/webhooks/deliver.ts";
+import { FanOut } from "../src/services/webhooks/fan-out.ts";
+import { openAttemptRecorder } from "../src/services/webhooks/record-attempts.ts";
+import { openWebhookSender } from "../src/services/webhooks/send-webhook.ts";
 
 /** Endpoints that one process serves at the same time. Waiting for an answer costs little; requests have their own limit. */
 const ENDPOINTS_MAX = 256;
+/** Connections for the fan-out and for reads of due deliveries. */
+const WEBHOOK_READS = 1;
 
 /**
  * Trigger: a job per endpoint with due deliveries, added by the fan-out, the sweeper or a replay. The fan-out runs in this process too:
@@ -15,11 +22,29 @@ const ENDPOINTS_MAX = 256;
  * After a crash: what was sent and not recorded is sent again, with the same id. Another worker takes over the job, or the sweeper adds one.
  */
 export function prepare(service: WorkerService) {
-  const ctx = openWebhookWorker(service);
-  return ctx && { ctx, start: () => start(ctx) };
+  const { secret, allowPrivate } = service.config.webhooks;
+  if (secret === null) return null;
+  const webhookReads = pLimit(WEBHOOK_READS);
+  const links = { ...service, shards: service.config.queueShards[0] };
+  const webhookRequests = service.closeLater(openWebhookRequests(links));
+  const webhookSender = service.closeLater(openWebhookSender({ allowPrivate }));
+  const fanOut = new FanOut({ ...service, webhookRequests, webhookReads });
+  service.announcements.listener = () => fanOut.nudge();
+  const ctx = {
+    ...service,
+    secret,
+    webhookReads,
+    webhookRequests,
+    webhookSender,
+    attempts: service.drainLater(openAttemptRecorder(service)),
+    requests: new FairSlots(REQUESTS_MAX),
+    failing: new FairSlots(FAILING_MAX),
+    fanOut,
+  };
+  return { ctx, start: () => start(ctx) };
 }
 
-function start(ctx: NonNullable<ReturnType<typeof openWebhookWorker>>): RunningWorker {
+function start(ctx: NonNullable<ReturnType<typeof prepare>>["ctx"]): RunningWorker {
   ctx.fanOut.start();
   const worker = startWorker(webhookQueue, workerOptions(ctx, ENDPOINTS_MAX), (_jobId, { endpointId }) =>
     deliverToEndpoint(ctx, endpointId),

@@ -3,7 +3,7 @@ import { Deployment } from "../db/deployment.ts";
 import { openPool } from "../db/pool.ts";
 import { Leases } from "../holds/lease.ts";
 import { openLog } from "../log.ts";
-import { SealRequests } from "../queues/seal-requests.ts";
+import { openSealRequests } from "../queues/job-requests.ts";
 import type { VoidResult } from "../services/admin/void-voucher.ts";
 import { sealVoucher } from "../services/chain/seal-events.ts";
 import type { CommandContext } from "./command.ts";
@@ -40,7 +40,7 @@ async function requestSeal(
   const { redisUrl, queueShards, deployment, log } = ctx;
   if (redisUrl === null) throw new Error("REDIS_URL is not set");
   await withRedis({ redisUrl, log }, async (redis) => {
-    const requests = new SealRequests(redis, queueShards[0], deployment, log);
+    const requests = openSealRequests({ redis, shards: queueShards[0], deployment, log });
     const added = await requests.add([voucherId]).finally(() => requests.close());
     if (endedTicket !== null) await new Leases(redis, deployment).release(voucherId, endedTicket);
     if (added === 0) throw new Error("the seal queue is full");

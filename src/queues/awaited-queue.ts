@@ -1,11 +1,8 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Queue } from "bullmq";
-import type { Logger } from "pino";
-import type { DeploymentIdentity } from "../domain/deployment.ts";
-import type { RedisClient } from "../redis/connections.ts";
 import type { QueueDefinition } from "./catalog.ts";
-import { openQueue } from "./open-queue.ts";
+import { openQueue, type QueueLinks } from "./open-queue.ts";
 import { type JobEnd, parseEnd, type ReplyInbox } from "./replies.ts";
 import { listShards, shardOf } from "./shards.ts";
 
@@ -31,15 +28,8 @@ const RECHECK_MS = 1_000;
 /** How often idle workers are woken while a caller waits. Milliseconds. */
 const WAKE_MS = 250;
 
-/** Resources that the queue uses and its process closes. */
-export interface AwaitedQueueLinks {
-  /** A fail-fast connection. */
-  redis: RedisClient;
+export interface AwaitedQueueLinks extends QueueLinks {
   inbox: ReplyInbox;
-  /** The number of shards that jobs are added to. */
-  shards: number;
-  deployment: DeploymentIdentity;
-  log: Logger;
   /** Called for each reply from another deployment or database. */
   onForeignReply: () => void;
 }

@@ -1,5 +1,6 @@
 import { Queue } from "bullmq";
 import type { Logger } from "pino";
+import type { DeploymentIdentity } from "../domain/deployment.ts";
 import type { RedisClient } from "../redis/connections.ts";
 import { logErrors } from "../redis/log-errors.ts";
 import type { QueueDefinition } from "./catalog.ts";
@@ -9,6 +10,16 @@ import type { Shard } from "./shards.ts";
 const EVENTS_MAX = 1_000;
 /** Most bytes that the fields of `jobEnvelope` add to a job's data. */
 const ENVELOPE_MAX_BYTES = 512;
+
+/** What adds jobs to a queue. Its process closes the resources. */
+export interface QueueLinks {
+  /** A fail-fast connection. */
+  redis: RedisClient;
+  /** The number of shards that jobs are added to. */
+  shards: number;
+  deployment: DeploymentIdentity;
+  log: Logger;
+}
 
 /**
  * Opens a shard of a queue for adding jobs. The connection must be ready, because BullMQ writes the limit of the event stream to Redis at once and

@@ -5,7 +5,7 @@ import { findShard } from "../../src/queues/shards.ts";
 import { countMissingStandbys, lookForFaults } from "../../src/services/ops/find-attention.ts";
 import { reportPrefix } from "../../src/services/ops/process-report.ts";
 import { readOverview, viewOverview } from "../../src/services/ops/read-overview.ts";
-import { countActivity } from "../../src/services/sweep/count-activity.ts";
+import { countActivity } from "../../src/services/sweep/sweep.ts";
 import { newUser, offerBatch } from "../support/marketplace.ts";
 import { untilPast } from "../support/outside-transaction.ts";
 import { issueVoucher, issueVouchers, makePartner } from "../support/supply.ts";

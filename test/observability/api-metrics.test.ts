@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ERRORS } from "../../src/contract/errors.ts";
 import { openApiMetrics } from "../../src/metrics/open-metrics.ts";
-import { SealRequests } from "../../src/queues/seal-requests.ts";
+import { openSealRequests } from "../../src/queues/job-requests.ts";
 import { createListing } from "../../src/services/admin/manage-catalog.ts";
 import { voidBatch } from "../../src/services/admin/void-batch.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
@@ -220,7 +220,7 @@ describe("the backlog", () => {
       expect(idle.value("voucher_queue_oldest_waiting_seconds", { queue }), queue).toBe(0);
     }
     const [first, second] = [await newVoucher(), await newVoucher()];
-    const requests = new SealRequests(api.ctx.redis, servers.shards.length, api.ctx.deployment, api.ctx.log);
+    const requests = openSealRequests({ ...api.ctx, shards: servers.shards.length });
     const add = (voucherId: string) => requests.add([voucherId]);
     await add(first.id);
     const oldest = { queue: "seal" };

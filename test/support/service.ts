@@ -3,12 +3,12 @@ import { readConfig } from "../../src/config.ts";
 import { CONNECTION_LIMITS, listen } from "../../src/http/server.ts";
 import { serveMetrics } from "../../src/metrics/serve-metrics.ts";
 import { type ApiContext, openApi } from "../../src/open-api.ts";
-import { openRedeemWorker } from "../../src/open-redeem-worker.ts";
-import { openSealWorker } from "../../src/open-seal-worker.ts";
-import { openSweeper } from "../../src/open-sweeper.ts";
-import type { openWebhookWorker } from "../../src/open-webhook-worker.ts";
 import { openWorkerService, type WorkerService } from "../../src/open-worker-service.ts";
 import { prepareWorkers } from "../../workers/prepare-workers.ts";
+import * as redeem from "../../workers/redeem.ts";
+import * as seal from "../../workers/seal.ts";
+import * as sweep from "../../workers/sweep.ts";
+import type * as webhook from "../../workers/webhook.ts";
 import { assertInvariants } from "./invariants.ts";
 import type { TestServers } from "./servers.ts";
 import { untilStarted } from "./until.ts";
@@ -104,7 +104,7 @@ export function openWorkerContext(config: ReturnType<typeof testConfig>) {
 }
 
 function completeContext(service: WorkerService) {
-  return { ...openRedeemWorker(service), ...openSealWorker(service), ...openSweeper(service) };
+  return { ...redeem.prepare(service).ctx, ...seal.prepare(service).ctx, ...sweep.prepare(service).ctx };
 }
 
 export type WorkerContext = ReturnType<typeof openWorkerContext>;
@@ -114,7 +114,7 @@ export interface TestWorker {
   /** The address of its metrics, if `env` has a METRICS_PORT. */
   metricsUrl: string;
   /** With what webhooks need, if WORKER_QUEUES names their queue. */
-  ctx: WorkerContext & Partial<NonNullable<ReturnType<typeof openWebhookWorker>>>;
+  ctx: WorkerContext & Partial<NonNullable<ReturnType<typeof webhook.prepare>>["ctx"]>;
   close(): Promise<void>;
 }
 

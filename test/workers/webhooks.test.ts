@@ -10,8 +10,7 @@ import { recordExpiries } from "../../src/services/chain/record-expiries.ts";
 import { sealVoucher } from "../../src/services/chain/seal-events.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { expireReservations } from "../../src/services/sweep/expire-reservations.ts";
-import { removeDeliveries } from "../../src/services/sweep/remove-deliveries.ts";
-import { requestWebhooks } from "../../src/services/sweep/request-webhooks.ts";
+import { removeDeliveries, requestWebhooks } from "../../src/services/sweep/sweep.ts";
 import { deliverToEndpoint, FAILING_MAX, REQUESTS_MAX } from "../../src/services/webhooks/deliver.ts";
 import { listDeliveries, replayWebhook } from "../../src/services/webhooks/deliveries.ts";
 import {

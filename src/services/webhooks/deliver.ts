@@ -10,7 +10,7 @@ import { type DueDelivery, findTarget, selectDueDeliveries, type WebhookTarget }
 import { isGone } from "../../domain/webhook-delivery.ts";
 import { openSigningKeys, webhookHeaders } from "../../domain/webhook-signature.ts";
 import type { WorkerMetrics } from "../../metrics/metrics.ts";
-import type { WebhookRequests } from "../../queues/webhook-requests.ts";
+import type { WebhookRequests } from "../../queues/job-requests.ts";
 import type { AttemptRecorder } from "./record-attempts.ts";
 import { sendWebhook, type WebhookResult, type WebhookSender } from "./send-webhook.ts";
 

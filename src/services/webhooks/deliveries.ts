@@ -13,7 +13,7 @@ import type { Transaction } from "../../db/pool.ts";
 import { inTransaction, waitForLocks } from "../../db/transaction.ts";
 import { type DeliveryPosition, lockEndpoints, replayFinished, selectDeliveries } from "../../db/webhook-deliveries.ts";
 import type { WebhookRow } from "../../db/webhook-endpoints.ts";
-import type { WebhookRequests } from "../../queues/webhook-requests.ts";
+import type { WebhookRequests } from "../../queues/job-requests.ts";
 import { requireWebhookSecret, selectWebhook, type WebhookDeps } from "./endpoints.ts";
 
 /** Longest wait for the endpoint's row, which a worker locks while it records attempts. Milliseconds. */

@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import type { Transaction } from "../../db/pool.ts";
 import { inTransaction, isDatabaseUnavailable, isLockTimeout, waitForLocks } from "../../db/transaction.ts";
 import { fanOutRows, type OutboxRow, selectOutbox, tryFanOut } from "../../db/webhook-deliveries.ts";
-import type { WebhookRequests } from "../../queues/webhook-requests.ts";
+import type { WebhookRequests } from "../../queues/job-requests.ts";
 
 /** Interval at which a process empties the outbox. Milliseconds. */
 const INTERVAL_MS = 1_000;
