@@ -12,6 +12,18 @@ export const jobEnvelope = z.object({
   traceparent: z.string().optional().catch(undefined),
 });
 
+/** A job's result, as its worker sends it to the waiting caller. */
+export const jobEnd = z.object({
+  jobId: z.string(),
+  /** What the job returned, or why it failed. */
+  outcome: z.union([z.object({ reply: z.unknown() }), z.object({ failure: z.string() })]),
+  /** From adding the job to its start, by the clocks of both hosts. Milliseconds. */
+  queuedMs: z.number(),
+  /** From its start to its reply. Milliseconds. */
+  workedMs: z.number(),
+});
+export type JobEnd = z.output<typeof jobEnd>;
+
 const { code: _, token: __, ...redeemDetails } = redeemRequest.shape;
 
 /** One attempt to redeem one voucher: the request, with the voucher's id instead of its code, and the token's hash instead of the token. */

@@ -1,9 +1,12 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Queue } from "bullmq";
+import type { Logger } from "pino";
+import { z } from "zod";
+import { type JobEnd, jobEnd } from "../contract/jobs.ts";
+import { openSubscriber, type RedisClient } from "../redis/connections.ts";
 import type { QueueDefinition } from "./catalog.ts";
 import { openQueue, type QueueLinks } from "./open-queue.ts";
-import { type JobEnd, parseEnd, type ReplyInbox } from "./replies.ts";
 import { listShards, shardOf } from "./shards.ts";
 
 /** What a caller learns about its job. */
@@ -15,19 +18,69 @@ export type WaitResult<Reply> =
 
 /** Callers that may wait in one process. Beyond that, callers are refused at once. */
 const WAITERS_MAX = 2_000;
-
 /** How often the number of waiting jobs is measured while callers arrive. Milliseconds. */
 const DEPTH_EVERY_MS = 250;
-
 /** Pause between attempts to open the queue. Milliseconds. */
 const OPEN_AGAIN_MS = 500;
-
+/** Pause before a failed subscription is tried again. Milliseconds. */
+const SUBSCRIBE_AGAIN_MS = 1_000;
 /** How often a waiting caller checks in Redis whether its job has ended, in case the reply was lost. Milliseconds. */
 const RECHECK_MS = 1_000;
-
 /** How often idle workers are woken while a caller waits. Milliseconds. */
 const WAKE_MS = 250;
 
+const WAKE = readFileSync(new URL("./wake.lua", import.meta.url), "utf8");
+const WITHDRAW = readFileSync(new URL("./withdraw.lua", import.meta.url), "utf8");
+
+const jobEnds = z.array(jobEnd);
+
+/**
+ * Receives a process's replies on a connection of its own. Replies that are published while the connection is down are lost. The channel is a
+ * sharded one: in a Redis Cluster, only the node of the channel's slot carries its messages.
+ */
+export class ReplyInbox {
+  /** The channel for replies to this process. Every job that it waits for names the channel. */
+  readonly channel = `vouchers:replies:${crypto.randomUUID()}`;
+  readonly #redis: RedisClient;
+  readonly #listeners: ((end: JobEnd) => void)[] = [];
+  /** Whether the process has subscribed at least once. */
+  isOpen = false;
+  #closed = false;
+
+  constructor(redisUrl: string, log: Logger) {
+    this.#redis = openSubscriber(redisUrl, "replies", log);
+    this.#redis.on("smessage", (_channel: string, message: string) => {
+      const ends = parseOrNull(jobEnds, () => JSON.parse(message));
+      if (ends === null) log.warn("a reply could not be read");
+      else for (const end of ends) for (const listener of this.#listeners) listener(end);
+    });
+    this.#redis.on("ready", () => void this.#subscribe(log));
+  }
+
+  /** Calls `listener` with the result of each job. */
+  listen(listener: (end: JobEnd) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#redis.disconnect();
+  }
+
+  /** Subscribes. Tries again after a failure, for instance while the channel's slot has no node. */
+  async #subscribe(log: Logger): Promise<void> {
+    try {
+      await this.#redis.ssubscribe(this.channel);
+      this.isOpen = true;
+    } catch (error) {
+      if (this.#closed) return;
+      log.warn({ err: error }, "the process cannot subscribe to replies");
+      setTimeout(() => void this.#subscribe(log), SUBSCRIBE_AGAIN_MS).unref();
+    }
+  }
+}
+
+/** What an awaited queue shares with its process. */
 export interface AwaitedQueueLinks extends QueueLinks {
   inbox: ReplyInbox;
   /** Called for each reply from another deployment or database. */
@@ -35,8 +88,7 @@ export interface AwaitedQueueLinks extends QueueLinks {
 }
 
 interface Waiter<Reply> {
-  /** The index of its job's shard. */
-  shard: number;
+  shard: OpenShard;
   /** Replies from another deployment or database are ignored. */
   origin: string;
   /** On the monotonic clock. Milliseconds. */
@@ -63,15 +115,19 @@ export class AwaitedQueue<Data, Reply> {
   readonly #timers: NodeJS.Timeout[];
   readonly #open = () => void this.#openQueues();
   #closed = false;
+  /** The channel on which replies arrive. */
+  readonly replyChannel: string;
   /** Empty until Redis is ready. */
   #shards: OpenShard[] = [];
 
   constructor(definition: QueueDefinition<Data, Reply>, links: AwaitedQueueLinks) {
-    const { redis } = links;
+    const { redis, inbox } = links;
     this.#definition = definition;
     this.#links = links;
+    this.replyChannel = inbox.channel;
+    inbox.listen((end) => this.#receive(end));
     this.#timers = [
-      setInterval(() => void this.#recheckWaiters(), RECHECK_MS),
+      setInterval(() => this.#recheckLate(), RECHECK_MS),
       setInterval(() => this.#wakeWorkers(), WAKE_MS),
     ];
     if (redis.status === "ready") this.#open();
@@ -83,30 +139,17 @@ export class AwaitedQueue<Data, Reply> {
     return this.#shards.length > 0 && this.#links.inbox.isOpen;
   }
 
-  /** The channel on which replies arrive. */
-  get replyChannel(): string {
-    return this.#links.inbox.channel;
-  }
-
   /** Whether one more caller may wait, in this process and in the job's shard of the queue. Costs no round trip. */
   hasRoomFor(data: Data): boolean {
-    const shard = this.#shards[this.#shardOf(data)];
-    if (shard !== undefined) this.#measureDepth(shard);
+    const shard = this.#shardOf(data);
+    if (shard !== undefined) void this.#measureDepth(shard);
     const waitingMax = this.#definition.waitingMax / this.#links.shards;
     return this.#waiters.size < WAITERS_MAX && (shard?.depth ?? 0) < waitingMax;
   }
 
-  #shardOf(data: Data): number {
+  #shardOf(data: Data): OpenShard | undefined {
     const { shardBy } = this.#definition;
-    return shardBy === undefined ? 0 : shardOf(String(data[shardBy]), this.#links.shards);
-  }
-
-  async #add(jobId: string, data: Data, waiter: Waiter<Reply>, traceparent: string | undefined): Promise<void> {
-    const shard = this.#shards[waiter.shard];
-    if (shard === undefined) throw new Error("Redis has not been reached yet");
-    const { origin } = waiter;
-    const envelope = { origin, replyTo: this.replyChannel, ...(traceparent !== undefined && { traceparent }) };
-    await shard.queue.add(this.#definition.name, { ...data, ...envelope }, { jobId });
+    return this.#shards[shardBy === undefined ? 0 : shardOf(String(data[shardBy]), this.#links.shards)];
   }
 
   /**
@@ -115,19 +158,21 @@ export class AwaitedQueue<Data, Reply> {
    */
   addAndWait(jobId: string, data: Data, waitMs: number, traceparent?: string): Promise<WaitResult<Reply>> {
     return new Promise((resolve) => {
+      const shard = this.#shardOf(data);
+      if (shard === undefined) return resolve(unknown("Redis has not been reached yet"));
       const timer = setTimeout(() => void this.#giveUp(jobId, waiter, waitMs), waitMs);
       const settle = (result: WaitResult<Reply>) => {
         clearTimeout(timer);
         this.#waiters.delete(jobId);
-        this.#links.inbox.forget(jobId);
         resolve(result);
       };
       const { origin } = this.#links.deployment;
-      const waiter = { shard: this.#shardOf(data), origin, since: performance.now(), settle };
+      const waiter: Waiter<Reply> = { shard, origin, since: performance.now(), settle };
       this.#waiters.set(jobId, waiter);
-      this.#links.inbox.expect(jobId, (end) => settle(this.#read(end, origin)));
+      const envelope = { origin, replyTo: this.replyChannel, ...(traceparent !== undefined && { traceparent }) };
       // The reply may arrive before the acknowledgement of the add, and makes it unnecessary.
-      this.#add(jobId, data, waiter, traceparent).catch((cause: unknown) => settle({ kind: "unknown", cause }));
+      const added = shard.queue.add(this.#definition.name, { ...data, ...envelope }, { jobId });
+      added.catch((cause: unknown) => settle({ kind: "unknown", cause }));
     });
   }
 
@@ -136,39 +181,48 @@ export class AwaitedQueue<Data, Reply> {
     this.#closed = true;
     for (const timer of this.#timers) clearInterval(timer);
     this.#links.redis.off("ready", this.#open);
-    for (const waiter of this.#waiters.values())
-      waiter.settle({ kind: "unknown", cause: new Error("the process is closing") });
+    for (const { settle } of this.#waiters.values()) settle(unknown("the process is closing"));
     await Promise.all(this.#shards.map(({ queue }) => queue.close()));
   }
 
+  #receive(end: JobEnd): void {
+    const waiter = this.#waiters.get(end.jobId);
+    waiter?.settle(this.#read(end, waiter.origin));
+  }
+
   #read({ outcome, queuedMs, workedMs }: JobEnd, origin: string): WaitResult<Reply> {
-    if ("failure" in outcome) return { kind: "unknown", cause: new Error(outcome.failure) };
+    if ("failure" in outcome) return unknown(outcome.failure);
     // The process's database may have changed since, for example to a promoted standby.
     const replyOrigin = (outcome.reply as { origin?: unknown } | null)?.origin;
     if (replyOrigin !== origin || replyOrigin !== this.#links.deployment.origin) {
       this.#links.onForeignReply();
-      return { kind: "unknown", cause: new Error("the reply is from another deployment or database") };
+      return unknown("the reply is from another deployment or database");
     }
     const parsed = this.#definition.reply.safeParse(outcome.reply);
     if (!parsed.success) return { kind: "unknown", cause: parsed.error };
     return { kind: "reply", reply: parsed.data, queuedMs, workedMs };
   }
 
-  async #giveUp(jobId: string, waiter: Waiter<Reply>, waitMs: number): Promise<void> {
-    if (this.#definition.withdrawOnTimeout) await this.#withdraw(jobId, waiter.shard);
-    waiter.settle({ kind: "unknown", cause: new Error(`no reply within ${waitMs} ms`) });
+  async #giveUp(jobId: string, { shard, settle }: Waiter<Reply>, waitMs: number): Promise<void> {
+    const { redis, log } = this.#links;
+    if (this.#definition.withdrawOnTimeout) {
+      const keys = ["wait", jobId].map((key) => shard.queue.toKey(key));
+      await redis
+        .eval(WITHDRAW, keys.length, ...keys, jobId)
+        .catch((error) => log.warn({ err: error, jobId }, "a job could not be withdrawn"));
+    }
+    settle(unknown(`no reply within ${waitMs} ms`));
   }
 
   /** Reads from the queue itself the results of jobs whose callers have waited long. */
-  async #recheckWaiters(): Promise<void> {
-    const late = this.#listWaiters(RECHECK_MS);
-    await Promise.all(this.#shards.map(({ queue }, index) => this.#recheckJobs(queue, late.get(index) ?? [])));
+  #recheckLate(): void {
+    for (const [{ queue }, jobIds] of this.#listLate(RECHECK_MS)) void this.#recheck(queue, jobIds);
   }
 
-  /** The ids of jobs whose callers have waited for this long, by shard. */
-  #listWaiters(waitedMs: number): Map<number, string[]> {
+  /** The jobs whose callers have waited for this long, by shard. */
+  #listLate(waitedMs: number): Map<OpenShard, string[]> {
     const before = performance.now() - waitedMs;
-    const late = new Map<number, string[]>();
+    const late = new Map<OpenShard, string[]>();
     for (const [jobId, { shard, since }] of this.#waiters) {
       if (since >= before) break;
       late.set(shard, [...(late.get(shard) ?? []), jobId]);
@@ -177,55 +231,41 @@ export class AwaitedQueue<Data, Reply> {
   }
 
   /** The jobs are of one shard, because a pipeline is sent to one node. */
-  async #recheckJobs(queue: Queue, late: readonly string[]): Promise<void> {
-    if (late.length === 0) return;
+  async #recheck(queue: Queue, late: readonly string[]): Promise<void> {
     const reads = this.#links.redis.pipeline();
     for (const jobId of late)
       reads.hmget(queue.toKey(jobId), "finishedOn", "processedOn", "timestamp", "failedReason", "returnvalue");
     // If Redis does not answer, the next attempt is soon.
     const found = (await reads.exec().catch(() => null)) ?? [];
-    for (const [index, [error, job]] of found.entries()) {
-      const jobId = late[index];
-      if (error !== null || jobId === undefined) continue;
-      const [finishedOn, processedOn, timestamp, failure, reply] = job as (string | null)[];
+    for (const [index, jobId] of late.entries()) {
+      const [finishedOn, processedOn, timestamp, failure, reply] = (found[index]?.[1] ?? []) as (string | null)[];
       if (finishedOn == null) continue;
-      const end = parseEnd(() => ({
+      const end = parseOrNull(jobEnd, () => ({
         jobId,
         outcome: failure == null ? { reply: JSON.parse(reply ?? "null") } : { failure },
         queuedMs: Number(processedOn) - Number(timestamp),
         workedMs: Number(finishedOn) - Number(processedOn),
       }));
-      const unreadable: WaitResult<Reply> = {
-        kind: "unknown",
-        cause: new Error("the queue's record of the job cannot be read"),
-      };
-      const waiter = this.#waiters.get(jobId);
-      waiter?.settle(end === null ? unreadable : this.#read(end, waiter.origin));
+      if (end !== null) this.#receive(end);
+      else this.#waiters.get(jobId)?.settle(unknown("the queue's record of the job cannot be read"));
     }
   }
 
   /** Restores the marker that wakes idle workers: a killed one may have taken it. Does nothing unless callers wait. */
   #wakeWorkers(): void {
-    for (const index of this.#listWaiters(WAKE_MS).keys()) {
-      const queue = this.#shards[index]?.queue;
-      if (queue === undefined) continue;
+    for (const { queue } of this.#listLate(WAKE_MS).keys()) {
       const keys = ["wait", "meta", "marker"].map((key) => queue.toKey(key));
       // If Redis does not answer, the next attempt is soon.
       this.#links.redis.eval(WAKE, keys.length, ...keys).catch(() => undefined);
     }
   }
 
-  #measureDepth(shard: OpenShard): void {
+  async #measureDepth(shard: OpenShard): Promise<void> {
     const now = performance.now();
     if (now < shard.depthDueAt) return;
     shard.depthDueAt = now + DEPTH_EVERY_MS;
-    this.#links.redis.llen(shard.queue.toKey("wait")).then(
-      (waiting) => {
-        shard.depth = waiting;
-      },
-      // If the depth cannot be read, adding will fail as well.
-      () => undefined,
-    );
+    // If the depth cannot be read, adding will fail as well.
+    shard.depth = await this.#links.redis.llen(shard.queue.toKey("wait")).catch(() => shard.depth);
   }
 
   async #openQueues(): Promise<void> {
@@ -246,17 +286,15 @@ export class AwaitedQueue<Data, Reply> {
       }
     }
   }
-
-  async #withdraw(jobId: string, shard: number): Promise<void> {
-    const queue = this.#shards[shard]?.queue;
-    if (queue === undefined) return;
-    try {
-      await this.#links.redis.eval(WITHDRAW, 2, queue.toKey("wait"), queue.toKey(jobId), jobId);
-    } catch (error) {
-      this.#links.log.warn({ err: error, jobId }, "a job could not be withdrawn");
-    }
-  }
 }
 
-const WAKE = readFileSync(new URL("./wake.lua", import.meta.url), "utf8");
-const WITHDRAW = readFileSync(new URL("./withdraw.lua", import.meta.url), "utf8");
+const unknown = (message: string) => ({ kind: "unknown" as const, cause: new Error(message) });
+
+/** Reads a value and parses it. Null if either fails. */
+function parseOrNull<T>(schema: z.ZodType<T>, read: () => unknown): T | null {
+  try {
+    return schema.parse(read());
+  } catch {
+    return null;
+  }
+}

@@ -1,13 +1,13 @@
 import { hostname } from "node:os";
 import { type Job, UnrecoverableError, Worker } from "bullmq";
 import pLimit from "p-limit";
+import pTimeout from "p-timeout";
 import type { Logger } from "pino";
-import { jobEnvelope } from "../contract/jobs.ts";
+import { type JobEnd, jobEnvelope } from "../contract/jobs.ts";
 import type { DeploymentIdentity } from "../domain/deployment.ts";
-import { openPatient } from "../redis/connections.ts";
+import { openPatient, type RedisClient } from "../redis/connections.ts";
 import { logErrors } from "../redis/log-errors.ts";
 import type { QueueDefinition } from "./catalog.ts";
-import { type JobEnd, ReplyOutbox } from "./replies.ts";
 import { listShardsOf, type Shard } from "./shards.ts";
 
 /** A running worker. `close` stops fetching jobs and waits for those that are running. */
@@ -35,6 +35,9 @@ export interface WorkerOptions {
   /** Called at the start, for each shard that the worker serves. */
   onShard?: (queue: string, shard: string, fetchers: number) => void;
 }
+
+/** Longest wait for the Redis node that carries a channel. Without a limit, the loss of one node would stop jobs of all nodes. Milliseconds. */
+const SEND_MAX_MS = 250;
 
 /** Most fetchers of a queue in a process, or its number of shards if that is larger. A fetcher takes one job per round trip. */
 const FETCHERS_MAX = 8;
@@ -145,4 +148,50 @@ function jobsOfShard(concurrency: number, shards: number): number {
 function splitEvenly(total: number, shares: number): number[] {
   const count = Math.min(total, shares);
   return Array.from({ length: count }, (_, index) => Math.floor((total + index) / count));
+}
+
+interface Message {
+  ends: JobEnd[];
+  sent: Promise<void>;
+}
+
+/** Sends results to the waiting processes. Results of one turn of the event loop, such as those of a batch, share one message per process. */
+class ReplyOutbox {
+  readonly #redis: RedisClient;
+  readonly #log: Logger;
+  /** Messages that are not published yet, by channel. Results of this turn of the event loop are added to them. */
+  readonly #unsent = new Map<string, Message>();
+
+  /** @param redis a connection that waits for Redis. The caller closes it. */
+  constructor(redis: RedisClient, log: Logger) {
+    this.#redis = redis;
+    this.#log = log;
+  }
+
+  /**
+   * Resolves once the message is published or its failure is logged, after {@link SEND_MAX_MS} at most. Await it before the next command on the
+   * connection: Redis runs all commands that have arrived before it delivers a message.
+   */
+  send(channel: string, end: JobEnd): Promise<void> {
+    const message = this.#unsent.get(channel);
+    if (message !== undefined) {
+      message.ends.push(end);
+      return message.sent;
+    }
+    const ends = [end];
+    const sent = this.#publish(channel, ends);
+    this.#unsent.set(channel, { ends, sent });
+    return sent;
+  }
+
+  async #publish(channel: string, ends: JobEnd[]): Promise<void> {
+    // Continues after all pending promise callbacks, such as those of the batch, and before the event loop reads new input.
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    this.#unsent.delete(channel);
+    try {
+      await pTimeout(this.#redis.spublish(channel, JSON.stringify(ends)), { milliseconds: SEND_MAX_MS });
+    } catch (error) {
+      this.#log.warn({ err: error }, "replies could not be sent");
+    }
+  }
 }
