@@ -83,13 +83,6 @@ it("a batcher collects what is submitted while a batch is under way and hands it
   expect(await Promise.all(later)).toEqual(["done b", "done c", "done d"]);
 });
 
-it("a batcher gives every submitter the result in its own place", async () => {
-  const { batcher, next } = startBatcher();
-  const results = ["a", "b", "c"].map((item) => batcher.submit(item));
-  (await next()).succeed(["first", "second", "third"]);
-  expect(await Promise.all(results)).toEqual(["first", "second", "third"]);
-});
-
 it("a batcher hands over at most batchMax items at once and keeps the order of submission over batches", async () => {
   const { batcher, begun, next } = startBatcher({ batchMax: 2 });
   const results = ["a", "b", "c", "d", "e"].map((item) => batcher.submit(item));
@@ -148,7 +141,7 @@ it("a batcher keeps exactly as many batches under way as its concurrency allows"
   expect(await Promise.all(results)).toEqual(["a", "b", "c", "d"].map(resultOf));
 });
 
-it("a result that is a promise delays its own submitter alone", async () => {
+it("a result that is a promise delays its own submitter alone, and fails it alone when it is rejected", async () => {
   const { batcher, next } = startBatcher();
   const slow = Promise.withResolvers<string>();
   const [a, b, c] = [batcher.submit("a"), batcher.submit("b"), batcher.submit("c")];
@@ -159,28 +152,12 @@ it("a result that is a promise delays its own submitter alone", async () => {
   (await next()).succeed();
   expect(await d).toBe("done d");
   expect(waiting.settled).toBe(false);
-  slow.resolve("done at last");
-  expect(await b).toBe("done at last");
+  slow.reject(new Error("failed at last"));
+  await expect(b).rejects.toThrow("failed at last");
 });
 
-it("a result that is a rejected promise fails its own submitter alone", async () => {
-  const { batcher, next } = startBatcher({ splitOn: () => true });
-  const [a, b] = [batcher.submit("a"), batcher.submit("b")];
-  const failing = Promise.withResolvers<string>();
-  (await next()).succeed(["done a", failing.promise]);
-  expect(await a).toBe("done a");
-  failing.reject(new Error("later"));
-  await expect(b).rejects.toThrow("later");
-});
-
-it("a batch that fails, fails for all its items when the error is not worth a second try, and is not run again", async () => {
-  const asked: unknown[] = [];
-  const { batcher, begun, next } = startBatcher({
-    splitOn: (error) => {
-      asked.push(error);
-      return false;
-    },
-  });
+it("a batch that fails, fails for all its items and is not run again, unless the batcher is told to split it", async () => {
+  const { batcher, begun, next } = startBatcher();
   const error = new Error("the database is away");
   const results = ["a", "b"].map((item) => batcher.submit(item));
   const outcomes = Promise.allSettled(results);
@@ -189,16 +166,6 @@ it("a batch that fails, fails for all its items when the error is not worth a se
     { status: "rejected", reason: error },
     { status: "rejected", reason: error },
   ]);
-  await settle();
-  expect(begun).toHaveLength(1);
-  expect(asked).toEqual([error]);
-});
-
-it("a failed batch is not split unless the batcher is told to", async () => {
-  const { batcher, begun, next } = startBatcher();
-  const outcomes = Promise.allSettled(["a", "b"].map((item) => batcher.submit(item)));
-  (await next()).fail(new Error("broken"));
-  expect((await outcomes).map((outcome) => outcome.status)).toEqual(["rejected", "rejected"]);
   await settle();
   expect(begun).toHaveLength(1);
 });
@@ -252,28 +219,6 @@ it("a failed batch is not tried again when it held one item", async () => {
   expect(begun).toHaveLength(1);
 });
 
-it("a failed batch leaves the batcher working for later items", async () => {
-  const { batcher, next } = startBatcher();
-  const failed = Promise.allSettled([batcher.submit("a")]);
-  const batch = await next();
-  const later = batcher.submit("b");
-  batch.fail(new Error("broken"));
-  await failed;
-  (await next()).succeed();
-  expect(await later).toBe("done b");
-});
-
-it("a batch may also throw instead of returning a rejected promise", async () => {
-  const batcher = new Batcher<string, string>(
-    () => {
-      throw new Error("at once");
-    },
-    { batchMax: 10, waitingMax: 10 },
-  );
-  await expect(batcher.submit("a")).rejects.toThrow("at once");
-  await batcher.drain();
-});
-
 it.each([
   ["too few", ["only one"]],
   ["too many", ["one", "two", "three"]],
@@ -297,33 +242,21 @@ it("drain resolves at once when nothing waits and nothing runs", async () => {
   await batcher.drain();
 });
 
-it("drain waits for submitted items, the batches under way and those after them", async () => {
-  const { batcher, next } = startBatcher({ batchMax: 1 });
+it.each([1, 2])("drain waits for submitted items and all batches, %s at a time", async (concurrency) => {
+  const { batcher, next } = startBatcher({ batchMax: 1, concurrency });
   const results = ["a", "b"].map((item) => batcher.submit(item));
   const drained = batcher.drain();
   const watched = watch(drained);
   await settle();
   expect(watched.settled).toBe(false);
-  (await next()).succeed();
+  const first = await next();
+  const second = concurrency === 1 ? null : await next();
+  (second ?? first).succeed();
   await settle();
   expect(watched.settled).toBe(false);
-  (await next()).succeed();
+  (second === null ? await next() : first).succeed();
   await drained;
   expect(await Promise.all(results)).toEqual(["done a", "done b"]);
-});
-
-it("drain waits for all batches that run at the same time", async () => {
-  const { batcher, next } = startBatcher({ concurrency: 2, batchMax: 1 });
-  const results = ["a", "b"].map((item) => batcher.submit(item));
-  const [first, second] = [await next(), await next()];
-  const drained = batcher.drain();
-  const watched = watch(drained);
-  second.succeed();
-  await settle();
-  expect(watched.settled).toBe(false);
-  first.succeed();
-  await drained;
-  await Promise.all(results);
 });
 
 it("drain resolves for every waiter, also when the last batch fails", async () => {

@@ -28,13 +28,6 @@ function dateOf(moment: Exclude<Moment, "none">): Date {
 
 const STATUSES: ContractStatus[] = ["Offered", "Active", "Ended", "Declined"];
 const STRANGER: Eligibility = Object.freeze({ isOwner: false, contract: null });
-const OWNER: Eligibility = Object.freeze({ isOwner: true, contract: null });
-
-function withContract(status: ContractStatus, endsAt: Moment, isOwner = false): Eligibility {
-  return Object.freeze({ isOwner, contract: Object.freeze({ id: "ctr_1", status, endsAt: momentOf(endsAt) }) });
-}
-
-const REFERRER = withContract("Active", "after");
 
 function offer(changes: Partial<Offer> = {}): Offer {
   return Object.freeze({
@@ -46,90 +39,45 @@ function offer(changes: Partial<Offer> = {}): Offer {
   });
 }
 
-it.each(
-  STATUSES.flatMap((status) => moments.map((endsAt) => [status, endsAt] as const)),
-)("a referrer contract opens supply exactly while Active and before its end: %s with its end %s", (status, endsAt) => {
-  const opens = status === "Active" && (endsAt === "none" || endsAt === "after");
-  expect(isContractActive({ status, endsAt: momentOf(endsAt) }, NOW)).toBe(opens);
-  expect(audienceRule("ReferrerOnly", withContract(status, endsAt), NOW)).toBe(opens ? "active_contract" : null);
+it("the audience rule names why supply is open: to all, to the brand's owner, or by a contract that is Active and before its end", () => {
+  for (const status of STATUSES) {
+    for (const end of moments) {
+      const contract = { id: "ctr_1", status, endsAt: momentOf(end) };
+      const isActive = status === "Active" && (end === "none" || end === "after");
+      expect(isContractActive(contract, NOW), `${status}, ends ${end}`).toBe(isActive);
+      for (const eligibility of [STRANGER, { isOwner: true, contract }, { isOwner: false, contract }]) {
+        const { isOwner } = eligibility;
+        const rule = isOwner ? "brand_owner" : isActive && eligibility.contract ? "active_contract" : null;
+        expect(audienceRule("OpenToAll", eligibility, NOW)).toBe("open_to_all");
+        expect(audienceRule("ReferrerOnly", eligibility, NOW), `${status}, ends ${end}`).toBe(rule);
+      }
+    }
+  }
 });
 
 it("a referrer contract goes from Offered to Active or Declined, from Active to Ended, and nowhere else", () => {
   expect(CONTRACT_MOVES).toStrictEqual({ Active: ["Offered"], Declined: ["Offered"], Ended: ["Active"] });
 });
 
-it("the audience rule opens OpenToAll to everyone", () => {
-  const standings = [STRANGER, OWNER, ...STATUSES.flatMap((status) => moments.map((end) => withContract(status, end)))];
-  for (const eligibility of standings) expect(audienceRule("OpenToAll", eligibility, NOW)).toBe("open_to_all");
-});
-
-it("the audience rule closes ReferrerOnly to users without a relation to the brand", () => {
-  expect(audienceRule("ReferrerOnly", STRANGER, NOW)).toBeNull();
-});
-
-it("the audience rule never locks the owner out, with any contract or none", () => {
-  expect(audienceRule("ReferrerOnly", OWNER, NOW)).toBe("brand_owner");
-  for (const status of STATUSES) {
-    for (const end of moments) {
-      expect(audienceRule("ReferrerOnly", withContract(status, end, true), NOW)).toBe("brand_owner");
-    }
-  }
-});
-
-describe("a window", () => {
-  it("a window is closed when there is none", () => {
-    expect(isWindowOpen(offer({ window: null }), NOW)).toBe(false);
-  });
-
-  const cases = moments.flatMap((opens) =>
-    moments.flatMap((closes) => (["before", "at", "after"] as const).map((valid) => [opens, closes, valid] as const)),
-  );
-  it.each(
-    cases,
-  )("a window is open from opensAt, up to and not at closesAt and validUntil: %s, %s, %s", (opens, closes, valid) => {
-    const expected = opens !== "after" && (closes === "none" || closes === "after") && valid === "after";
-    const window = { opensAt: momentOf(opens), closesAt: momentOf(closes) };
-    expect(isWindowOpen(offer({ window, validUntil: dateOf(valid) }), NOW)).toBe(expected);
-  });
-});
-
-describe("the decision about supply", () => {
-  const closed = { opensAt: null, closesAt: NOW };
-
-  it("decideOffers opens both audiences by a referrer's link, to everyone, and names that rule", () => {
-    for (const audience of AUDIENCES) {
-      for (const eligibility of [STRANGER, OWNER, REFERRER]) {
-        expect(decideOffers([offer({ audience })], eligibility, NOW, true)).toEqual({
-          kind: "open",
-          batches: [{ batchId: "bat_1", audience, rule: "referral_link" }],
-        });
+it("a window is open from opensAt, up to and not at closesAt and validUntil, and closed when there is none", () => {
+  expect(isWindowOpen(offer({ window: null }), NOW)).toBe(false);
+  for (const opens of moments) {
+    for (const closes of moments) {
+      for (const valid of ["before", "at", "after"] as const) {
+        const expected = opens !== "after" && (closes === "none" || closes === "after") && valid === "after";
+        const window = { opensAt: momentOf(opens), closesAt: momentOf(closes) };
+        const isOpen = isWindowOpen(offer({ window, validUntil: dateOf(valid) }), NOW);
+        expect(isOpen, `opens ${opens}, closes ${closes}, valid until ${valid}`).toBe(expected);
       }
     }
-  });
-
-  it("decideOffers tries batches that expire first, and of equal ones the older one", () => {
-    const at = (seconds: number) => new Date(NOW.getTime() + seconds * 1_000);
-    const offers = [
-      offer({ batchId: "bat_4", validUntil: at(30) }),
-      offer({ batchId: "bat_3", validUntil: at(20), audience: "ReferrerOnly" }),
-      offer({ batchId: "bat_2", validUntil: at(20) }),
-      offer({ batchId: "bat_1", validUntil: at(40), window: closed }),
-      offer({ batchId: "bat_0", validUntil: at(10) }),
-    ];
-    const order = (eligibility: Eligibility) => {
-      const decision = decideOffers(offers, eligibility, NOW);
-      return decision.kind === "open" ? decision.batches.map(({ batchId }) => batchId) : decision.code;
-    };
-    expect(order(REFERRER)).toEqual(["bat_0", "bat_2", "bat_3", "bat_4"]);
-    expect(order(STRANGER)).toEqual(["bat_0", "bat_2", "bat_4"]);
-  });
+  }
 });
 
 describe("for every supply and caller", () => {
   const moment = fc.constantFrom<Moment>(...moments);
   const anOffer = fc.record({
     audience: fc.constantFrom<Audience>(...AUDIENCES),
-    validUntil: fc.constantFrom("before" as const, "at" as const, "after" as const).map(dateOf),
+    validUntil: fc.integer({ min: -1, max: 3 }).map((offset) => new Date(NOW.getTime() + offset)),
     window: fc.option(fc.record({ opensAt: moment.map(momentOf), closesAt: moment.map(momentOf) })),
   });
   const offers = fc
@@ -148,28 +96,21 @@ describe("for every supply and caller", () => {
     return byLink || one.audience === "OpenToAll" || isOwner || contractOpens;
   }
 
-  it("decideOffers offers exactly the open batches that are open to the caller each once, by their validity", () => {
+  it("decideOffers offers each open batch that is open to the caller, first those that expire first, and of equal ones the older", () => {
     fc.assert(
       fc.property(offers, eligibility, fc.boolean(), (supply, caller, byLink) => {
         const open = supply.filter((one) => isWindowOpen(one, NOW));
-        const mine = open.filter((one) => isOpenTo(one, caller, byLink));
-        const decision = decideOffers(supply, caller, NOW, byLink);
-        if (decision.kind === "refused") {
-          expect(mine).toEqual([]);
-          expect(decision.code).toBe(open.length === 0 ? "window_closed" : "referrers_only");
-          return;
-        }
-        expect(mine).not.toEqual([]);
-        expect(decision.batches.map(({ batchId }) => batchId).sort()).toEqual(
-          mine.map(({ batchId }) => batchId).sort(),
+        const mine = open
+          .filter((one) => isOpenTo(one, caller, byLink))
+          .toSorted((a, b) => Number(a.validUntil) - Number(b.validUntil) || a.batchId.localeCompare(b.batchId))
+          .map(({ batchId, audience }) => {
+            const rule = byLink ? "referral_link" : audienceRule(audience, caller, NOW);
+            return { batchId, audience, rule };
+          });
+        const code = open.length === 0 ? "window_closed" : "referrers_only";
+        expect(decideOffers(supply, caller, NOW, byLink)).toEqual(
+          mine.length === 0 ? { kind: "refused", code } : { kind: "open", batches: mine },
         );
-        const validity = decision.batches.map(
-          ({ batchId }) => supply.find((one) => one.batchId === batchId)?.validUntil,
-        );
-        expect(validity).toEqual(validity.toSorted((a, b) => Number(a) - Number(b)));
-        for (const { batchId, audience } of decision.batches) {
-          expect(audience).toBe(supply.find((one) => one.batchId === batchId)?.audience);
-        }
       }),
       { numRuns: 500 },
     );
