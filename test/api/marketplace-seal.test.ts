@@ -1,10 +1,10 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { sealQueue } from "../../src/queues/catalog.ts";
 import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
 import { sealVoucher } from "../../src/services/chain/seal-events.ts";
 import { sweep } from "../../src/services/sweep/sweep.ts";
 import { prepare } from "../../workers/seal.ts";
-import { partnerClient, type Reply, send } from "../support/client.ts";
+import { partnerClient, send } from "../support/client.ts";
 import { verifyServedChain } from "../support/independent-verifier.ts";
 import {
   inSeconds,
@@ -73,196 +73,156 @@ const statuses = async (voucherId: string) =>
     ({ eventType, sealStatus }) => `${eventType.split(".").at(-1)} ${sealStatus}`,
   );
 
-describe("the event of an acquisition, while a worker seals", () => {
-  it("the event of an acquisition, while a worker seals is sealed when the answer arrives, ten times out of ten", async () => {
-    const offer = await makeOffer(servers.db, 10);
-    const seen: (string | undefined)[] = [];
-    await whileSealing(async () => {
-      for (const _ of offer.vouchers) {
-        const { voucher } = (await (await signedIn(api.url, key)).buyListing(offer.listingId)).body;
-        seen.push((await statuses(voucher.id)).at(-1));
-      }
-    });
-    expect(seen).toEqual(offer.vouchers.map(() => "bought Sealed"));
+it("the event of a purchase is sealed when the answer arrives, and records buyer, rule, price and payment, which the public chain does not show", async () => {
+  const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
+  const user = newUser("käufer");
+  const contractId = await makeContract(servers.db, offer.brandId, user);
+  const client = await signedIn(api.url, key, user);
+  const paymentRef = newPayment();
+  const { voucher } = (await whileSealing(() => client.buyListing(offer.listingId, { paymentRef }))).body;
+  expect(await statuses(voucher.id)).toEqual(["issued Sealed", "bought Sealed"]);
+  const [, bought] = await serve(offer, voucher.code);
+  const event = { sequence: 2, actorConnectedId: user, actorIsEmployee: false };
+  const sealed = { eventType: "voucher.instance.bought", code: "VCH003", sealStatus: "Sealed" };
+  expect(bought).toMatchObject({ ...event, ...sealed });
+  const payload = JSON.parse(bought.payload);
+  expect(payload).toMatchObject({ ...event, entityId: voucher.id });
+  expect(payload.data).toStrictEqual({
+    nonce: expect.stringMatching(/^[0-9a-f]{32}$/),
+    voucherCode: voucher.code,
+    serial: 1,
+    audience: "ReferrerOnly",
+    audienceRule: "active_contract",
+    contractId,
+    paymentRef,
+    pricePaidUsd: 40.25,
   });
-
-  it("the event of a purchase is sealed when the answer arrives and records buyer, rule, price and payment", async () => {
-    const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
-    const user = newUser("käufer");
-    const contractId = await makeContract(servers.db, offer.brandId, user);
-    const client = await signedIn(api.url, key, user);
-    const paymentRef = newPayment();
-    const { voucher } = (await whileSealing(() => client.buyListing(offer.listingId, { paymentRef }))).body;
-    expect(await statuses(voucher.id)).toEqual(["issued Sealed", "bought Sealed"]);
-    const [, bought] = await serve(offer, voucher.code);
-    expect(bought).toMatchObject({
-      sequence: 2,
-      eventType: "voucher.instance.bought",
-      code: "VCH003",
-      sealStatus: "Sealed",
-      actorConnectedId: user,
-      actorIsEmployee: false,
-    });
-    const payload = JSON.parse(bought.payload);
-    expect(payload).toMatchObject({
-      entityId: voucher.id,
-      sequence: 2,
-      actorConnectedId: user,
-      actorIsEmployee: false,
-    });
-    expect(payload.data).toStrictEqual({
-      nonce: expect.stringMatching(/^[0-9a-f]{32}$/),
-      voucherCode: voucher.code,
-      serial: 1,
-      audience: "ReferrerOnly",
-      audienceRule: "active_contract",
-      contractId,
-      paymentRef,
-      pricePaidUsd: 40.25,
-    });
-  });
-
-  it("the event of a claim by link names the referrer, their contract and the link", async () => {
-    const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
-    const { code, contractId, referrerId } = await makeReferral(servers.db, offer);
-    const user = newUser();
-    const client = await signedIn(api.url, key, user);
-    const { voucher } = (await whileSealing(() => client.claimByLink(code))).body;
-    const [, claimed] = await serve(offer, voucher.code);
-    expect(claimed).toMatchObject({
-      eventType: "voucher.instance.claimed",
-      code: "VCH002",
-      sealStatus: "Sealed",
-      actorConnectedId: user,
-      actorIsEmployee: false,
-    });
-    const { data } = JSON.parse(claimed.payload);
-    expect(data).toMatchObject({
-      audience: "ReferrerOnly",
-      audienceRule: "referral_link",
-      contractId,
-      referrer: referrerId,
-      referralLink: code,
-    });
-    expect(data).not.toHaveProperty("paymentRef");
-  });
-
-  it.each([
-    ["owner", "ReferrerOnly", "brand_owner", true],
-    ["owner", "OpenToAll", "open_to_all", true],
-    ["employee", "OpenToAll", "open_to_all", true],
-    [null, "OpenToAll", "open_to_all", false],
-  ] as const)("the event of an acquisition by a member with role %s from %s says %s, and actorIsEmployee %s", async (role, audience, rule, isEmployee) => {
-    const offer = await makeOffer(servers.db, 1, { audience });
-    const user = newUser();
-    if (role !== null) await makeMember(servers.db, offer.organizationId, user, role);
-    const client = await signedIn(api.url, key, user);
-    const { voucher } = (await whileSealing(() => client.claimProduct(offer.productId))).body;
-    const [, claimed] = await serve(offer, voucher.code);
-    expect(claimed).toMatchObject({ actorConnectedId: user, actorIsEmployee: isEmployee });
-    const { data } = JSON.parse(claimed.payload);
-    expect(data).toMatchObject({ audience, audienceRule: rule });
-    for (const field of ["contractId", "referrer", "referralLink"]) expect(data).not.toHaveProperty(field);
-  });
-
-  it("the event of an acquisition, while a worker seals is public without user and payload, and its hash is that of the payload", async () => {
-    const offer = await makeOffer(servers.db, 1);
-    const user = newUser("private");
-    const client = await signedIn(api.url, key, user);
-    const { voucher } = (await whileSealing(() => client.buyListing(offer.listingId))).body;
-    const reply: Reply = await send("GET", `${api.url}/integrity/events/VoucherInstance/${voucher.id}`);
-    expect(JSON.stringify(reply.body)).not.toContain(user);
-    expect(reply.body.events[1]).toMatchObject({ eventType: "voucher.instance.bought", sealStatus: "Sealed" });
-    expect(reply.body.events[1].recordHash).toBe((await serve(offer, voucher.code))[1].recordHash);
-  });
+  const { body } = await send("GET", `${api.url}/integrity/events/VoucherInstance/${voucher.id}`);
+  expect(JSON.stringify(body)).not.toContain(user);
+  expect(body.events[1]).toMatchObject({ eventType: sealed.eventType, recordHash: bought.recordHash });
 });
 
-describe("the event of an acquisition, while no worker seals", () => {
-  it("the event of an acquisition, while no worker seals does not delay the answer: the event is Pending, and a redeem seals it before its own", async () => {
-    const offer = await makeOffer(servers.db, 1);
-    const client = await signedIn(api.url, key);
-    const reply = await client.buyListing(offer.listingId);
-    expect(outcome(reply)).toBe("200");
-    const { voucher } = reply.body;
-    expect(await statuses(voucher.id)).toEqual(["issued Sealed", "bought Pending"]);
-    expect((await serve(offer, voucher.code))[1]).toMatchObject({
-      payload: null,
-      recordHash: null,
-      previousHash: null,
+it("the event of a claim by link names the referrer, their contract and the link", async () => {
+  const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
+  const { code, contractId, referrerId } = await makeReferral(servers.db, offer);
+  const user = newUser();
+  const client = await signedIn(api.url, key, user);
+  const { voucher } = (await whileSealing(() => client.claimByLink(code))).body;
+  const [, claimed] = await serve(offer, voucher.code);
+  const sealed = { eventType: "voucher.instance.claimed", code: "VCH002", sealStatus: "Sealed" };
+  expect(claimed).toMatchObject({ ...sealed, actorConnectedId: user, actorIsEmployee: false });
+  const { data } = JSON.parse(claimed.payload);
+  expect(data).toMatchObject({
+    audience: "ReferrerOnly",
+    audienceRule: "referral_link",
+    contractId,
+    referrer: referrerId,
+    referralLink: code,
+  });
+  expect(data).not.toHaveProperty("paymentRef");
+});
+
+it.each([
+  ["owner", "ReferrerOnly", "brand_owner", true],
+  ["owner", "OpenToAll", "open_to_all", true],
+  ["employee", "OpenToAll", "open_to_all", true],
+  [null, "OpenToAll", "open_to_all", false],
+] as const)("the event of an acquisition by a member with role %s from %s says %s, and actorIsEmployee %s", async (role, audience, rule, isEmployee) => {
+  const offer = await makeOffer(servers.db, 1, { audience });
+  const user = newUser();
+  if (role !== null) await makeMember(servers.db, offer.organizationId, user, role);
+  const client = await signedIn(api.url, key, user);
+  const { voucher } = (await whileSealing(() => client.claimProduct(offer.productId))).body;
+  const [, claimed] = await serve(offer, voucher.code);
+  expect(claimed).toMatchObject({ actorConnectedId: user, actorIsEmployee: isEmployee });
+  const { data } = JSON.parse(claimed.payload);
+  expect(data).toMatchObject({ audience, audienceRule: rule });
+  for (const field of ["contractId", "referrer", "referralLink"]) expect(data).not.toHaveProperty(field);
+});
+
+it("the event of an acquisition does not delay the answer while no worker seals: the event is Pending, and a redeem seals it before its own", async () => {
+  const offer = await makeOffer(servers.db, 1);
+  const client = await signedIn(api.url, key);
+  const reply = await client.buyListing(offer.listingId);
+  expect(outcome(reply)).toBe("200");
+  const { voucher } = reply.body;
+  expect(await statuses(voucher.id)).toEqual(["issued Sealed", "bought Pending"]);
+  expect((await serve(offer, voucher.code))[1]).toMatchObject({
+    payload: null,
+    recordHash: null,
+    previousHash: null,
+  });
+  const redeemed = await (await makeTill(offer)).redeem({ code: voucher.code, externalRef: newPayment() });
+  expect(redeemed.status).toBe(200);
+  expect(await statuses(voucher.id)).toEqual(["issued Sealed", "bought Sealed", "redeemed Sealed"]);
+  await serve(offer, voucher.code);
+});
+
+itOnOneRedis.each([
+  ["away", "cut"],
+  ["hanging", "jam"],
+] as const)(
+  "the event of an acquisition does not hold back the answer when Redis is %s, and is sealed later at the sweeper's request",
+  async (_name, fault) => {
+    const wire = await openTcpProxy(servers.redisUrl);
+    servers.onClose(() => wire.close());
+    const wired = await service.startApi({ REDIS_URL: wire.url });
+    const offer = await makeOffer(servers.db, 2);
+    const { code } = await makeReferral(servers.db, offer);
+    const client = await signedIn(wired.url, key);
+    wire[fault]();
+    const [bought, claimed] = await Promise.all([client.buyProduct(offer.productId), client.claimByLink(code)]).finally(
+      () => wire.mend(),
+    );
+    for (const reply of [bought, claimed])
+      expect(reply).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
+    const ids = [bought, claimed].map(({ body }) => body.voucher.id);
+    for (const id of ids) expect((await statuses(id)).at(-1)).toMatch(/Pending$/);
+    // As if some seconds had passed: what is younger may have a job that is under way.
+    await bypassTriggers(
+      servers.db,
+      "UPDATE voucher_events SET occurred_at = now() - interval '6 seconds' WHERE voucher_id = ANY ($1) AND seal_status = 'Pending'",
+      [ids],
+    );
+    const { sealsRequested, failures } = await sweep(ctx);
+    expect({ failures, enough: sealsRequested >= 2 }).toEqual({ failures: {}, enough: true });
+    await whileSealing(async () => {
+      for (const id of ids) await until(async () => (await statuses(id)).at(-1)?.endsWith("Sealed"));
     });
-    const redeemed = await (await makeTill(offer)).redeem({ code: voucher.code, externalRef: newPayment() });
-    expect(redeemed.status).toBe(200);
-    expect(await statuses(voucher.id)).toEqual(["issued Sealed", "bought Sealed", "redeemed Sealed"]);
-    await serve(offer, voucher.code);
-  });
+    for (const { body } of [bought, claimed]) await serve(offer, body.voucher.code);
+    await wired.close();
+  },
+);
 
-  itOnOneRedis.each([
-    ["away", "cut"],
-    ["hanging", "jam"],
-  ] as const)(
-    "does not hold back the answer when Redis is %s, and is sealed later at the sweeper's request",
-    async (_name, fault) => {
-      const wire = await openTcpProxy(servers.redisUrl);
-      servers.onClose(() => wire.close());
-      const wired = await service.startApi({ REDIS_URL: wire.url });
-      const offer = await makeOffer(servers.db, 2);
-      const { code } = await makeReferral(servers.db, offer);
-      const client = await signedIn(wired.url, key);
-      wire[fault]();
-      const [bought, claimed] = await Promise.all([
-        client.buyProduct(offer.productId),
-        client.claimByLink(code),
-      ]).finally(() => wire.mend());
-      for (const reply of [bought, claimed])
-        expect(reply).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
-      const ids = [bought, claimed].map(({ body }) => body.voucher.id);
-      for (const id of ids) expect((await statuses(id)).at(-1)).toMatch(/Pending$/);
-      // As if some seconds had passed: what is younger may have a job that is under way.
-      await bypassTriggers(
-        servers.db,
-        "UPDATE voucher_events SET occurred_at = now() - interval '6 seconds' WHERE voucher_id = ANY ($1) AND seal_status = 'Pending'",
-        [ids],
-      );
-      const { sealsRequested, failures } = await sweep(ctx);
-      expect({ failures, enough: sealsRequested >= 2 }).toEqual({ failures: {}, enough: true });
-      await whileSealing(async () => {
-        for (const id of ids) await until(async () => (await statuses(id)).at(-1)?.endsWith("Sealed"));
-      });
-      for (const { body } of [bought, claimed]) await serve(offer, body.voucher.code);
-      await wired.close();
-    },
-  );
+it("the event of an acquisition adds no job to a seal queue that is full, and the answer still comes", async () => {
+  const offer = await makeOffer(servers.db, 1);
+  const client = await signedIn(api.url, key);
+  const id = offer.vouchers[0]?.id ?? "";
+  const wait = `${servers.shardOf(id).prefix}:${sealQueue.name}:wait`;
+  const waitingMax = Math.ceil(sealQueue.waitingMax / servers.shards.length);
+  await servers.redis.del(wait);
+  await servers.redis.rpush(wait, ...Array.from({ length: waitingMax }, (_, n) => `job-${n}`));
+  const hasRoom = () => api.ctx.sealQueue.hasRoomFor({ voucherId: id });
+  await until(() => !hasRoom());
+  const reply = await client.claimProduct(offer.productId);
+  const waiting = await servers.redis.llen(wait);
+  await servers.redis.del(wait);
+  expect(outcome(reply)).toBe("200");
+  expect(await statuses(reply.body.voucher.id)).toEqual(["issued Sealed", "claimed Pending"]);
+  expect(waiting).toBe(waitingMax);
+  await until(hasRoom);
+});
 
-  it("the event of an acquisition, while no worker seals adds no job to a seal queue that is full, and the answer still comes", async () => {
-    const offer = await makeOffer(servers.db, 1);
-    const client = await signedIn(api.url, key);
-    const id = offer.vouchers[0]?.id ?? "";
-    const wait = `${servers.shardOf(id).prefix}:${sealQueue.name}:wait`;
-    const waitingMax = Math.ceil(sealQueue.waitingMax / servers.shards.length);
-    await servers.redis.del(wait);
-    await servers.redis.rpush(wait, ...Array.from({ length: waitingMax }, (_, n) => `job-${n}`));
-    const hasRoom = () => api.ctx.sealQueue.hasRoomFor({ voucherId: id });
-    await until(() => !hasRoom());
-    const reply = await client.claimProduct(offer.productId);
-    const waiting = await servers.redis.llen(wait);
-    await servers.redis.del(wait);
-    expect(outcome(reply)).toBe("200");
-    expect(await statuses(reply.body.voucher.id)).toEqual(["issued Sealed", "claimed Pending"]);
-    expect(waiting).toBe(waitingMax);
-    await until(hasRoom);
+it("the event of an acquisition is sealed before the expiry that the sweeper records for a voucher that was never used", async () => {
+  const validUntil = inSeconds(2);
+  const offer = await makeOffer(servers.db, 2, { validUntil });
+  const { voucher } = (await (await signedIn(api.url, key)).claimProduct(offer.productId)).body;
+  await sealVoucher(ctx, voucher.id);
+  const left = offer.vouchers.find(({ id }) => id !== voucher.id);
+  await until(async () => {
+    await sweep(ctx);
+    return (await statuses(voucher.id)).length === 3;
   });
-
-  it("the event of an acquisition, while no worker seals is sealed before the expiry that the sweeper records for a voucher that was never used", async () => {
-    const validUntil = inSeconds(2);
-    const offer = await makeOffer(servers.db, 2, { validUntil });
-    const { voucher } = (await (await signedIn(api.url, key)).claimProduct(offer.productId)).body;
-    await sealVoucher(ctx, voucher.id);
-    const left = offer.vouchers.find(({ id }) => id !== voucher.id);
-    await until(async () => {
-      await sweep(ctx);
-      return (await statuses(voucher.id)).length === 3;
-    });
-    expect(await statuses(voucher.id)).toEqual(["issued Sealed", "claimed Sealed", "expired Sealed"]);
-    expect(await statuses(left?.id ?? "")).toEqual(["issued Sealed", "expired Sealed"]);
-  });
+  expect(await statuses(voucher.id)).toEqual(["issued Sealed", "claimed Sealed", "expired Sealed"]);
+  expect(await statuses(left?.id ?? "")).toEqual(["issued Sealed", "expired Sealed"]);
 });

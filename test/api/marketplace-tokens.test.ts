@@ -209,12 +209,6 @@ describe("a user's token", () => {
     ],
     ["signed by an unknown key, with its own id", async () => signUser(await makeIssuerKey(), "user")],
     ["signed by a known key, with the id of another known key", () => signClaims(key, validClaims(), { kid: rsa.kid })],
-    ["with alg none and no signature", () => `${encode({ alg: "none" })}.${encode(validClaims())}.`],
-    [
-      "with alg none and the id of a known key",
-      () => `${encode({ alg: "none", kid: key.kid })}.${encode(validClaims())}.`,
-    ],
-    ["with alg None and a signature", () => `${encode({ alg: "None", kid: key.kid })}.${encode(validClaims())}.AAAA`],
     [
       "with HS256 and the public RSA key in PEM as secret",
       async () =>
@@ -242,28 +236,38 @@ describe("a user's token", () => {
       "with an address of a key set in the header (jku)",
       async () => signClaims(await makeIssuerKey(), validClaims(), { jku: "http://127.0.0.1:9/jwks.json" }),
     ],
-    [
-      "with an unknown critical extension",
-      async () => {
-        const head = encode({ alg: "EdDSA", kid: key.kid, crit: ["x"], x: 1 });
-        return `${head}.${encode(validClaims())}.${encode("signature")}`;
-      },
-    ],
-    ["of two parts", () => `${encode({ alg: "EdDSA" })}.${encode(validClaims())}`],
-    ["of five parts", () => "a.b.c.d.e"],
-    ["that is not JSON", () => `${encode("x")}.${encode("y")}.${encode("z")}`],
-    ["whose header is a list", () => `${encode([])}.${encode(validClaims())}.AAAA`],
-    ["whose header is null", () => `${encode(null)}.${encode(validClaims())}.AAAA`],
-    ["whose alg is a number", () => `${encode({ alg: 1, kid: key.kid })}.${encode(validClaims())}.AAAA`],
-    ["whose kid is an object", () => `${encode({ alg: "EdDSA", kid: {} })}.${encode(validClaims())}.AAAA`],
-    [
-      "with an algorithm that its key does not have",
-      () => `${encode({ alg: "RS256", kid: key.kid })}.${encode(validClaims())}.AAAA`,
-    ],
     ["with the signature cut off", async () => (await signUser(key, "user")).replace(/\.[^.]*$/, ".")],
-    ["that is 7 kB of nonsense", () => "x".repeat(7_000)],
   ])("a user's token is refused with 401: a token %s", async (_name, make) => {
     await expectRefused(api, `Bearer ${await make()}`, "invalid_token");
+  });
+
+  it("a user's token is refused with 401 if it is malformed, or its header names no signature that its key can make", async () => {
+    const { kid } = key;
+    const headers = [
+      { alg: "none" },
+      { alg: "none", kid },
+      { alg: "None", kid },
+      { alg: 1, kid },
+      { alg: "RS256", kid },
+    ];
+    for (const header of [
+      ...headers,
+      { alg: "EdDSA", kid: {} },
+      { alg: "EdDSA", kid, crit: ["x"], x: 1 },
+      [],
+      null,
+      "x",
+    ]) {
+      for (const signature of ["", "AAAA"])
+        await expectRefused(api, `Bearer ${encode(header)}.${encode(validClaims())}.${signature}`, "invalid_token");
+    }
+    for (const token of [
+      `${encode({ alg: "EdDSA" })}.${encode(validClaims())}`,
+      "a.b.c",
+      "a.b.c.d.e",
+      "x".repeat(7_000),
+    ])
+      await expectRefused(api, `Bearer ${token}`, "invalid_token");
   });
 
   it("a user's token is accepted if the clocks differ by a few seconds", async () => {
@@ -384,19 +388,11 @@ describe("keys fetched by HTTP", () => {
     expect(server.fetches).toBe(3);
   });
 
-  it("keys fetched by HTTP that are no longer published are trusted for at most ten minutes", async () => {
-    expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
-    const next = await makeIssuerKey();
-    server.publish(next);
-    advance(CACHED_MS + 1);
-    expect(await codeOf(await signUser(key, "user"))).toBe("invalid_token");
-    expect(await codeOf(await signUser(next, "user"))).toBe("accepted");
-  });
-
-  it("keys fetched by HTTP that are no longer published invalidate cached tokens after ten minutes, whenever a token was last verified", async () => {
+  it("keys fetched by HTTP that are no longer published accept no token after ten minutes, whenever it was last verified", async () => {
     const token = await signUser(key, "user", { exp: secondsFromNow(86_400) });
     expect(await codeOf(await signUser(key, "another user"))).toBe("accepted");
-    server.publish(await makeIssuerKey());
+    const next = await makeIssuerKey();
+    server.publish(next);
     // From here on, the token is verified every five seconds. The last result would otherwise be cached beyond the tenth minute.
     advance(TRUSTED_MS / 2);
     expect(await codeOf(token)).toBe("accepted");
@@ -406,6 +402,8 @@ describe("keys fetched by HTTP", () => {
     }
     advance(1);
     expect(await codeOf(token)).toBe("invalid_token");
+    expect(await codeOf(await signUser(key, "user"))).toBe("invalid_token");
+    expect(await codeOf(await signUser(next, "user"))).toBe("accepted");
   });
 
   it("keys fetched by HTTP verify a token at most every five seconds, and reject it after its expiry", async () => {
