@@ -22,6 +22,8 @@ function layerOf(file: string): string {
   return /^open-(?!command)/.test(folder) ? "open" : folder.replace(/\.ts$/, "");
 }
 
+const TOOLS = "contract domain batching db redis holds services open-command config log random packages/tlog";
+
 /**
  * The folders and top-level files that each one may import. All may also import their own folder and the types in SHARED_TYPES. Imports run
  * one way: if one folder may import another, the other may not import it.
@@ -53,8 +55,8 @@ const MAY_IMPORT: Record<string, string> = {
   app: "http open contract config",
   main: "app open process config log http metrics traces",
   workers: "contract domain batching db redis holds queues metrics traces services open process config log",
-  local: "contract domain batching db redis holds services open-command config log random packages/tlog",
-  cli: "contract domain batching db redis holds queues services open-command config log random packages/conformance packages/tlog",
+  local: TOOLS,
+  cli: `${TOOLS} queues packages/conformance`,
 };
 
 /** Files whose types these folders may import in addition. */
