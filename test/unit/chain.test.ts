@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import {
   ANCHOR_NAMESPACE,
   type ChainHead,
@@ -62,34 +62,19 @@ it("the sealed form of an event matches the documentation character by character
   expect(seal.previousHash).toBe(previousHash);
 });
 
-it("the sealed form of an event contains the fields of an event and no others", () => {
-  const { payload } = sealEvent(event(1, { actorConnectedId: "user-1", actorIsEmployee: true }), GENESIS_HASH);
-  expect(JSON.parse(payload)).toEqual({
-    v: 1,
-    entityType: "VoucherInstance",
-    entityId: VOUCHER,
-    sequence: 1,
-    eventType: "voucher.instance.issued",
-    code: "VCH001",
-    occurredAt: "2027-03-01T12:00:00.001Z",
-    previousHash: "0".repeat(64),
-    actorConnectedId: "user-1",
-    actorIsEmployee: true,
-    data: { nonce: NONCE },
+it("the sealed form of an event has the code of each type", () => {
+  const codes = Object.keys(EVENT_CODES).map((eventType) => {
+    const { payload } = sealEvent(event(1, { eventType: eventType as EventType }), GENESIS_HASH);
+    return [eventType, JSON.parse(payload).code];
   });
-});
-
-it.each([
-  ["voucher.instance.issued", "VCH001"],
-  ["voucher.instance.claimed", "VCH002"],
-  ["voucher.instance.bought", "VCH003"],
-  ["voucher.instance.redeemed", "VCH004"],
-  ["voucher.instance.voided", "VCH005"],
-  ["voucher.instance.expired", "VCH006"],
-])("the sealed form of an event gives %s the code %s", (eventType, code) => {
-  const { payload } = sealEvent(event(1, { eventType: eventType as EventType }), GENESIS_HASH);
-  expect(JSON.parse(payload)).toMatchObject({ eventType, code });
-  expect(Object.keys(EVENT_CODES)).toHaveLength(6);
+  expect(Object.fromEntries(codes)).toEqual({
+    "voucher.instance.issued": "VCH001",
+    "voucher.instance.claimed": "VCH002",
+    "voucher.instance.bought": "VCH003",
+    "voucher.instance.redeemed": "VCH004",
+    "voucher.instance.voided": "VCH005",
+    "voucher.instance.expired": "VCH006",
+  });
 });
 
 it("the first event of a chain has a previousHash of 64 zeros", () => {
@@ -99,107 +84,55 @@ it("the first event of a chain has a previousHash of 64 zeros", () => {
 });
 
 it("the sealed form of an event omits undefined fields and keeps null and empty ones", () => {
-  const { payload } = sealEvent(
-    event(1, { data: { nonce: NONCE, note: undefined, ticket: null, reason: "" } }),
-    GENESIS_HASH,
+  const data = { nonce: NONCE, note: undefined, ticket: null, reason: "" };
+  expect(sealEvent(event(1, { data }), GENESIS_HASH).payload).toContain(
+    `"data":{"nonce":"${NONCE}","reason":"","ticket":null}`,
   );
-  expect(payload).toContain(`"data":{"nonce":"${NONCE}","reason":"","ticket":null}`);
-  expect(payload).not.toContain("note");
-});
-
-it("the sealed form of an event does not depend on the order of an event's fields", () => {
-  const one = sealEvent(event(1, { data: { nonce: NONCE, a: 1, b: { c: 2, d: 3 } } }), GENESIS_HASH);
-  const other = sealEvent(event(1, { data: { b: { d: 3, c: 2 }, a: 1, nonce: NONCE } }), GENESIS_HASH);
-  expect(other).toEqual(one);
 });
 
 it("the sealed form of an event has another hash if any field or the previous hash changes", () => {
-  const hashes = [
-    sealEvent(event(1), GENESIS_HASH),
-    sealEvent(event(1), "1".repeat(64)),
-    sealEvent(event(2, { occurredAt: event(1).occurredAt }), GENESIS_HASH),
-    sealEvent(event(1, { voucherId: `${VOUCHER}x` }), GENESIS_HASH),
-    sealEvent(event(1, { eventType: "voucher.instance.voided" }), GENESIS_HASH),
-    sealEvent(event(1, { occurredAt: event(2).occurredAt }), GENESIS_HASH),
-    sealEvent(event(1, { actorConnectedId: "key_1" }), GENESIS_HASH),
-    sealEvent(event(1, { actorIsEmployee: false }), GENESIS_HASH),
-    sealEvent(event(1, { data: { nonce: "1".repeat(32) } }), GENESIS_HASH),
-  ].map((seal) => seal.recordHash);
-  expect(new Set(hashes).size).toBe(hashes.length);
-  for (const hash of hashes) expect(hash).toMatch(/^[0-9a-f]{64}$/);
+  const changes: Partial<EventContent>[] = [
+    {},
+    { sequence: 2 },
+    { voucherId: `${VOUCHER}x` },
+    { eventType: "voucher.instance.voided" },
+    { occurredAt: event(2).occurredAt },
+    { actorConnectedId: "key_1" },
+    { actorIsEmployee: false },
+    { data: { nonce: "1".repeat(32) } },
+  ];
+  const seals = changes.map((change) => sealEvent(event(1, change), GENESIS_HASH));
+  const hashes = [...seals, sealEvent(event(1), "1".repeat(64))].map((seal) => seal.recordHash);
+  expect(new Set(hashes).size).toBe(9);
 });
 
-it("canonical JSON sorts keys by UTF-16 code units (the example of section 3.2.3 of RFC 8785)", () => {
-  const value = {
-    "\u20ac": "Euro Sign",
-    "\r": "Carriage Return",
-    "\ufb33": "Hebrew Letter Dalet With Dagesh",
-    "1": "One",
-    "\ud83d\ude00": "Emoji: Grinning Face",
-    "\u0080": "Control",
-    "\u00f6": "Latin Small Letter O With Diaeresis",
-  };
-  expect(canonical(value)).toBe(
-    '{"\\r":"Carriage Return","1":"One","\u0080":"Control","ö":"Latin Small Letter O With Diaeresis",' +
-      '"€":"Euro Sign","😀":"Emoji: Grinning Face","\ufb33":"Hebrew Letter Dalet With Dagesh"}',
-  );
-});
-
-it("canonical JSON sorts the keys of objects inside arrays and leaves arrays in their order", () => {
-  expect(canonical([{ b: 1, a: [3, 1, 2] }, "z", "a"])).toBe('[{"a":[3,1,2],"b":1},"z","a"]');
-});
-
-it("canonical JSON writes the numbers and literals of section 3.2.2 of RFC 8785", () => {
+// The examples are those of sections 3.2.2 and 3.2.3 and of appendix B of RFC 8785.
+it.each<[value: unknown, text: string]>([
+  [
+    { "\u20ac": 1, "\r": 2, "\ufb33": 3, "1": 4, "\ud83d\ude00": 5, "\u0080": 6, "\u00f6": 7 },
+    '{"\\r":2,"1":4,"\u0080":6,"ö":7,"€":1,"😀":5,"\ufb33":3}',
+  ],
+  [[{ b: 1, a: [3, 1, 2] }, "z", null, true], '[{"a":[3,1,2],"b":1},"z",null,true]'],
   // biome-ignore lint/correctness/noPrecisionLoss: the RFC's own example.
-  expect(canonical([333333333.33333329, 1e30, 4.5, 2e-3, 0.000000000000000000000000001])).toBe(
-    "[333333333.3333333,1e+30,4.5,0.002,1e-27]",
-  );
-  expect(canonical([null, true, false])).toBe("[null,true,false]");
+  [[333333333.33333329, 1e30, 4.5, 2e-3, 0.000000000000000000000000001], "[333333333.3333333,1e+30,4.5,0.002,1e-27]"],
+  [[-0, Number.MIN_VALUE, 1e21, 999999999999999900000, 1e-7], "[0,5e-324,1e+21,999999999999999900000,1e-7]"],
+  [[1e3, 19.9, 9999999999.99], "[1000,19.9,9999999999.99]"],
+  ['€$\u000f\nA\'B"\\\\"/', '"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/"'],
+  ["\b\t\f\0\u001f\u007f\u2028é e\u0301", '"\\b\\t\\f\\u0000\\u001f\u007f\u2028é e\u0301"'],
+])("the sealed form of an event has canonical JSON of %j", (value, text) => {
+  expect(canonical(value)).toBe(text);
 });
 
-it.each([
-  [0, "0"],
-  [-0, "0"],
-  [Number.MIN_VALUE, "5e-324"],
-  [Number.MAX_VALUE, "1.7976931348623157e+308"],
-  [9007199254740992, "9007199254740992"],
-  [295147905179352830000, "295147905179352830000"],
-  [9.999999999999997e22, "9.999999999999997e+22"],
-  [1e23, "1e+23"],
-  [1e21, "1e+21"],
-  [999999999999999900000, "999999999999999900000"],
-  [0.000001, "0.000001"],
-  [0.0000001, "1e-7"],
-  [333333333.3333332, "333333333.3333332"],
-  [1e3, "1000"],
-  [19.9, "19.9"],
-  [40.25, "40.25"],
-  [9999999999.99, "9999999999.99"],
-])("canonical JSON writes the number %d as %s", (number, text) => {
-  expect(canonical(number)).toBe(text);
-});
-
-it("canonical JSON escapes the characters that section 3.2.2.2 of RFC 8785 lists, and no others", () => {
-  expect(canonical('€$\u000f\nA\'B"\\\\"/')).toBe('"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/"');
-  expect(canonical("\b\t\n\f\r\0\u001f\u007f\u2028\u2029")).toBe('"\\b\\t\\n\\f\\r\\u0000\\u001f\u007f\u2028\u2029"');
-});
-
-it("canonical JSON keeps characters beyond ASCII, without Unicode normalization", () => {
-  expect(canonical("é e\u0301 ß 漢 🎟️")).toBe('"é e\u0301 ß 漢 🎟️"');
-});
-
-it.each([
+it.each<[name: string, value: unknown]>([
   ["a lone high surrogate", "\ud800"],
-  ["a lone low surrogate", "\udc00 behind"],
+  ["a lone low surrogate in a key", { "\udc00 behind": 1 }],
   ["NaN", Number.NaN],
-  ["Infinity", Number.POSITIVE_INFINITY],
-])("canonical JSON cannot represent %s, so sealing fails", (_name, value) => {
+  ["Infinity", { inside: [Number.POSITIVE_INFINITY] }],
+])("an event with %s cannot be sealed", (_name, value) => {
   expect(() => canonical(value)).toThrow();
-  expect(() => canonical({ inside: [value] })).toThrow();
 });
 
-it("canonical JSON cannot represent a lone surrogate in a key or an invalid date, so sealing fails", () => {
-  expect(() => canonical({ "\ud800": 1 })).toThrow();
+it("an event with an invalid time cannot be sealed", () => {
   expect(() => sealEvent(event(1, { occurredAt: new Date(Number.NaN) }), GENESIS_HASH)).toThrow();
 });
 
@@ -223,313 +156,194 @@ const CONTENTS: EventContent[] = [
   }),
 ];
 
+const PENDING = { sealStatus: "Pending", previousHash: null, recordHash: null, payload: null } as const;
+
 /** Makes a valid chain of these events. The last `pending` events are not sealed. */
 function makeChain(contents: readonly EventContent[] = CONTENTS, pending = 0): Chain {
+  const sealedSequence = contents.length - pending;
   let previousHash = GENESIS_HASH;
-  let sealedSequence = 0;
-  const events = contents.map((content, index): StoredEvent => {
-    const row = {
-      voucherId: content.voucherId,
-      sequence: content.sequence,
-      eventType: content.eventType,
-      occurredAt: content.occurredAt,
-      actorConnectedId: content.actorConnectedId,
-      actorIsEmployee: content.actorIsEmployee,
-    };
-    if (index >= contents.length - pending) {
-      return { ...row, sealStatus: "Pending", previousHash: null, recordHash: null, payload: null };
-    }
-    const seal = sealEvent(content, previousHash);
+  const events = contents.map(({ data, ...content }, index): StoredEvent => {
+    if (index >= sealedSequence) return { ...content, ...PENDING };
+    const seal = sealEvent({ ...content, data }, previousHash);
     previousHash = seal.recordHash;
-    sealedSequence = content.sequence;
-    return { ...row, sealStatus: "Sealed", ...seal };
+    return { ...content, sealStatus: "Sealed", ...seal };
   });
-  return {
-    events,
-    head: {
-      lastSequence: contents.length,
-      sealedSequence,
-      sealedHash: sealedSequence === 0 ? null : previousHash,
-    },
-  };
+  const sealedHash = sealedSequence === 0 ? null : previousHash;
+  return { events, head: { lastSequence: contents.length, sealedSequence, sealedHash } };
 }
 
-/** Makes a valid chain and changes the row with this sequence. */
+const { head: HEAD, events: ROWS } = makeChain();
+const [FIRST, SECOND, THIRD] = ROWS as [StoredEvent, StoredEvent, StoredEvent];
+
+/** A valid chain in which the row with this sequence is changed. */
 function withRow(sequence: number, changes: Partial<StoredEvent>): Chain {
-  const chain = makeChain();
-  return { ...chain, events: chain.events.map((row) => (row.sequence === sequence ? { ...row, ...changes } : row)) };
+  return { head: HEAD, events: ROWS.map((row) => (row.sequence === sequence ? { ...row, ...changes } : row)) };
 }
 
-/** Makes a valid chain and changes the payload of a row. Its recordHash, and for the last event the head, match the new payload. */
+/** As {@link withRow}, with a changed payload. Its recordHash, and for the last event the head, match the new payload. */
 function withPayload(sequence: number, change: (payload: string) => string, row: Partial<StoredEvent> = {}): Chain {
-  const payload = change(makeChain().events[sequence - 1]?.payload ?? "");
+  const payload = change(ROWS[sequence - 1]?.payload ?? "");
   const recordHash = sha256(payload);
-  const chain = withRow(sequence, { payload, recordHash, ...row });
-  return sequence === CONTENTS.length ? { ...chain, head: { ...chain.head, sealedHash: recordHash } } : chain;
+  const { head, events } = withRow(sequence, { payload, recordHash, ...row });
+  return { head: sequence === ROWS.length ? { ...head, sealedHash: recordHash } : head, events };
 }
 
-function verify(chain: Chain) {
-  return verifyChain(VOUCHER, chain.head, chain.events);
+function verify({ head, events }: Chain) {
+  return verifyChain(VOUCHER, head, events);
 }
 
-describe("verifyChain", () => {
-  it("verifyChain accepts valid chains with any number of pending events at the end", () => {
-    for (let length = 0; length <= CONTENTS.length; length++) {
-      for (let pending = 0; pending <= length; pending++) {
-        expect(
-          verify(makeChain(CONTENTS.slice(0, length), pending)),
-          `${length} events, ${pending} pending`,
-        ).toBeNull();
-      }
+it("verifyChain accepts valid chains with any number of pending events at the end", () => {
+  for (let length = 0; length <= CONTENTS.length; length++) {
+    for (let pending = 0; pending <= length; pending++) {
+      const chain = makeChain(CONTENTS.slice(0, length), pending);
+      expect(verify(chain), `${length} events, ${pending} pending`).toBeNull();
     }
-  });
+  }
+});
 
-  describe.each([1, 2, 3])("with row %i changed", (sequence) => {
-    const row = makeChain().events[sequence - 1] as StoredEvent;
+it.each<[what: string, change: (row: StoredEvent) => Partial<StoredEvent>, problem: RegExp]>([
+  ["its sequence", () => ({ sequence: 9 }), /event \d is missing/],
+  ["its eventType", () => ({ eventType: "voucher.instance.voided" }), /eventType/],
+  ["its eventType, to one that does not exist", () => ({ eventType: "voucher.instance.refunded" }), /eventType/],
+  ["its time, by a millisecond", (row) => ({ occurredAt: new Date(row.occurredAt.getTime() + 1) }), /occurredAt/],
+  [
+    "its time, to Postgres' infinity",
+    () => ({ occurredAt: Number.POSITIVE_INFINITY as unknown as Date }),
+    /occurredAt/,
+  ],
+  ["its actor", () => ({ actorConnectedId: "key_2" }), /actorConnectedId/],
+  ["whether there is an actor", (row) => ({ actorConnectedId: row.actorConnectedId ? null : "" }), /actorConnectedId/],
+  [
+    "its actorIsEmployee",
+    (row) => ({ actorIsEmployee: row.actorIsEmployee === null ? false : null }),
+    /actorIsEmployee/,
+  ],
+  ["its previousHash", () => ({ previousHash: "f".repeat(64) }), /previousHash/],
+  ["its previousHash, to nothing", () => ({ previousHash: null }), /previousHash/],
+  ["its recordHash", () => ({ recordHash: "f".repeat(64) }), /recordHash/],
+  ["its recordHash, to nothing", () => ({ recordHash: null }), /recordHash/],
+  ["its recordHash, to upper case", (row) => ({ recordHash: (row.recordHash ?? "").toUpperCase() }), /recordHash/],
+  ["its payload", (row) => ({ payload: (row.payload ?? "").replace(NONCE, NONCE.replace("0", "1")) }), /recordHash/],
+  ["its payload, to nothing", () => ({ payload: null }), /no payload/],
+  ["its payload, to an empty text", () => ({ payload: "" }), /recordHash/],
+])("verifyChain reports a changed row: %s", (_what, change, problem) => {
+  for (const row of ROWS) {
+    const { sequence } = row;
+    expect(verify(withRow(sequence, change(row)))).toEqual({ sequence, problem: expect.stringMatching(problem) });
+  }
+});
 
-    it.each<[string, Partial<StoredEvent>, RegExp]>([
-      ["its sequence", { sequence: 9 }, new RegExp(`event ${sequence} is missing`)],
-      ["its eventType", { eventType: "voucher.instance.voided" }, /eventType/],
-      ["an eventType that does not exist", { eventType: "voucher.instance.refunded" }, /eventType/],
-      ["its occurredAt, by a millisecond", { occurredAt: new Date(row.occurredAt.getTime() + 1) }, /occurredAt/],
-      ["its actorConnectedId", { actorConnectedId: "key_2" }, /actorConnectedId/],
-      ...(row.actorConnectedId === null
-        ? []
-        : [
-            ["its actorConnectedId, to nothing", { actorConnectedId: null }, /actorConnectedId/] as [
-              string,
-              object,
-              RegExp,
-            ],
-          ]),
-      ["its actorIsEmployee", { actorIsEmployee: row.actorIsEmployee === null ? false : null }, /actorIsEmployee/],
-      ["its previousHash", { previousHash: "f".repeat(64) }, /previousHash/],
-      ["its previousHash, to nothing", { previousHash: null }, /previousHash/],
-      ["its recordHash", { recordHash: "f".repeat(64) }, /recordHash/],
-      ["its recordHash, to nothing", { recordHash: null }, /recordHash/],
-      ["its recordHash, to upper case", { recordHash: (row.recordHash ?? "").toUpperCase() }, /recordHash/],
-      ["its payload", { payload: (row.payload ?? "").replace(NONCE, NONCE.replace("0", "1")) }, /recordHash/],
-      ["its payload, to nothing", { payload: null }, /no payload/],
-      ["its payload, to an empty text", { payload: "" }, /recordHash/],
-    ])(`verifyChain reports a change of %s in row ${sequence}`, (_what, changes, problem) => {
-      expect(verify(withRow(sequence, changes))).toEqual({ sequence, problem: expect.stringMatching(problem) });
-    });
+const relinked = sealEvent({ ...(CONTENTS[1] as EventContent), voucherId: "vch_other" }, FIRST.recordHash ?? "");
+const moved = (row: StoredEvent, sequence: number) => ({ ...row, sequence });
+const countOf = (n: number) => ({ ...HEAD, lastSequence: n, sealedSequence: n });
+const half = makeChain(CONTENTS, 1);
+const added = [...half.events, moved(half.events[2] as StoredEvent, 4)];
+const LINK = /previousHash/;
 
-    it("verifyChain reports a removed seal", () => {
-      const unsealed = { sealStatus: "Pending", previousHash: null, recordHash: null, payload: null } as const;
-      const found = verify(withRow(sequence, unsealed));
-      // In the middle of the chain, the next event shows the problem. At the end, the head shows it.
-      if (sequence < 3) expect(found).toEqual({ sequence: sequence + 1, problem: "sealed after a pending event" });
-      else expect(found).toEqual({ sequence: 3, problem: expect.stringMatching(/3 sealed events, 2 exist/) });
-    });
-  });
+it.each<[what: string, head: ChainHead, events: StoredEvent[], sequence: number, problem: RegExp]>([
+  ["a removed event in the middle", HEAD, [FIRST, THIRD], 2, /^event 2 is missing$/],
+  ["a removed first event", HEAD, [SECOND, THIRD], 1, /^event 1 is missing$/],
+  ["a removed event, after which the next is renumbered", countOf(2), [FIRST, moved(THIRD, 2)], 2, LINK],
+  ["a removed first event, after which another is renumbered", countOf(1), [moved(SECOND, 1)], 1, LINK],
+  ["swapped events", HEAD, [FIRST, THIRD, SECOND], 2, /^event 2 is missing$/],
+  ["swapped events with swapped sequences", HEAD, [FIRST, moved(THIRD, 2), moved(SECOND, 3)], 2, LINK],
+  ["an event twice", countOf(4), [FIRST, SECOND, SECOND, THIRD], 3, /^event 3 is missing$/],
+  ["an event twice, renumbered", countOf(4), [FIRST, SECOND, moved(SECOND, 3), moved(THIRD, 4)], 3, LINK],
+  ["a removed last event", HEAD, [FIRST, SECOND], 3, /^the voucher counts 3 events, 2 exist$/],
+  ["a chain without events", HEAD, [], 3, /^the voucher counts 3 events, 0 exist$/],
+  ["a removed pending event", half.head, half.events.slice(0, -1), 3, /events, 2 exist$/],
+  ["an added pending event", half.head, added, 3, /3 events, 4 exist$/],
+  ["a removed seal", HEAD, [FIRST, { ...SECOND, ...PENDING }, THIRD], 3, /^sealed after a pending event$/],
+  ["a removed last seal", HEAD, [FIRST, SECOND, { ...THIRD, ...PENDING }], 3, /3 sealed events, 2 exist/],
+  ["the first of several problems", countOf(9), [{ ...FIRST, payload: "{}" }, THIRD], 1, /./],
+  ["another voucher's event with a fitting link", countOf(2), [FIRST, { ...SECOND, ...relinked }], 2, /entityId/],
+  ["a last sequence that is too high", { ...HEAD, lastSequence: 4 }, ROWS, 4, /4 events, 3 exist/],
+  ["a last sequence that is too low", { ...HEAD, lastSequence: 2 }, ROWS, 2, /2 events, 3 exist/],
+  ["a sealed sequence that is too high", { ...HEAD, sealedSequence: 4 }, ROWS, 4, /4 sealed events, 3 exist/],
+  ["a sealed sequence that is too low", { ...HEAD, sealedSequence: 2 }, ROWS, 2, /2 sealed events, 3 exist/],
+  ["a head with the hash of no event", { ...HEAD, sealedHash: "f".repeat(64) }, ROWS, 3, /sealed head/],
+  ["a head with the hash of an earlier event", { ...HEAD, sealedHash: SECOND.recordHash }, ROWS, 3, /sealed head/],
+  ["a head without a hash", { ...HEAD, sealedHash: null }, ROWS, 3, /sealed head/],
+])("verifyChain reports %s", (_what, head, events, sequence, problem) => {
+  expect(verify({ head, events })).toEqual({ sequence, problem: expect.stringMatching(problem) });
+});
 
-  it("verifyChain reports a chain that is stored under another voucher", () => {
-    const { head, events } = makeChain();
-    expect(verifyChain("vch_other", head, events)).toEqual({ sequence: 1, problem: expect.stringMatching(/entityId/) });
-  });
+it("verifyChain reports a chain that is stored under another voucher", () => {
+  expect(verifyChain("vch_other", HEAD, ROWS)).toEqual({ sequence: 1, problem: expect.stringMatching(/entityId/) });
+});
 
-  it("verifyChain reports an event that was moved from another voucher's chain", () => {
-    const other = makeChain(CONTENTS.map((content) => ({ ...content, voucherId: "vch_other" })));
-    const { head, events } = makeChain();
-    const [first, second] = [events[0] as StoredEvent, other.events[1] as StoredEvent];
-    const moved = [first, { ...second, voucherId: VOUCHER }];
-    expect(verifyChain(VOUCHER, { ...head, lastSequence: 2 }, moved)).toMatchObject({ sequence: 2 });
-    // It is reported even if its previousHash fits, because its payload contains the other voucher's id.
-    const relinked = sealEvent({ ...(CONTENTS[1] as EventContent), voucherId: "vch_other" }, first.recordHash ?? "");
-    expect(
-      verifyChain(VOUCHER, { lastSequence: 2, sealedSequence: 2, sealedHash: relinked.recordHash }, [
-        first,
-        { ...second, voucherId: VOUCHER, ...relinked },
-      ]),
-    ).toEqual({ sequence: 2, problem: expect.stringMatching(/entityId/) });
-  });
+it("verifyChain reports a head with a hash if no event is sealed", () => {
+  const { head, events } = makeChain(CONTENTS, 3);
+  expect(verify({ head: { ...head, sealedHash: "f".repeat(64) }, events })).toMatchObject({ sequence: 0 });
+});
 
-  const [FIRST, SECOND, THIRD] = makeChain().events as [StoredEvent, StoredEvent, StoredEvent];
-  const UNSEALED = { sealStatus: "Pending", previousHash: null, recordHash: null, payload: null } as const;
-  const moved = (row: StoredEvent, sequence: number) => ({ ...row, sequence });
-  const { head: HEAD } = makeChain();
-  const countOf = (n: number) => ({ ...HEAD, lastSequence: n, sealedSequence: n });
-  const half = makeChain(CONTENTS, 1);
-  const LINK = /previousHash/;
+it("verifyChain accepts a chain without its last event if the head was changed to match", () => {
+  expect(verify({ head: { ...countOf(2), sealedHash: SECOND.recordHash }, events: [FIRST, SECOND] })).toBeNull();
+});
 
-  it.each<[what: string, head: ChainHead, events: StoredEvent[], sequence: number, problem: RegExp]>([
-    ["a removed event in the middle", HEAD, [FIRST, THIRD], 2, /^event 2 is missing$/],
-    ["a removed first event", HEAD, [SECOND, THIRD], 1, /^event 1 is missing$/],
-    ["a removed event, after which the next is renumbered", countOf(2), [FIRST, moved(THIRD, 2)], 2, LINK],
-    [
-      "a removed first event, after which the others are renumbered",
-      countOf(2),
-      [moved(SECOND, 1), moved(THIRD, 2)],
-      1,
-      LINK,
-    ],
-    ["swapped events", HEAD, [FIRST, THIRD, SECOND], 2, /^event 2 is missing$/],
-    ["swapped events with swapped sequences", HEAD, [FIRST, moved(THIRD, 2), moved(SECOND, 3)], 2, LINK],
-    ["an event twice", countOf(4), [FIRST, SECOND, SECOND, THIRD], 3, /^event 3 is missing$/],
-    ["an event twice, renumbered", countOf(4), [FIRST, SECOND, moved(SECOND, 3), moved(THIRD, 4)], 3, LINK],
-    ["a removed last event", HEAD, [FIRST, SECOND], 3, /^the voucher counts 3 events, 2 exist$/],
-    ["a chain without events", HEAD, [], 3, /^the voucher counts 3 events, 0 exist$/],
-    ["a removed pending event", half.head, half.events.slice(0, -1), 3, /events, 2 exist$/],
-    [
-      "an added pending event",
-      half.head,
-      [...half.events, moved(half.events[2] as StoredEvent, 4)],
-      3,
-      /3 events, 4 exist$/,
-    ],
-    [
-      "a seal after a pending event",
-      HEAD,
-      [FIRST, { ...SECOND, ...UNSEALED }, THIRD],
-      3,
-      /^sealed after a pending event$/,
-    ],
-    ["the first of several problems", countOf(9), [{ ...FIRST, payload: "{}" }, THIRD], 1, /./],
-  ])("verifyChain reports %s", (_, head, events, sequence, problem) => {
-    expect(verifyChain(VOUCHER, head, events)).toEqual({ sequence, problem: expect.stringMatching(problem) });
-  });
+it.each<[how: string, reencode: (payload: string) => string]>([
+  ["with white space", (payload) => JSON.stringify(JSON.parse(payload), null, 1)],
+  ["followed by a space", (payload) => `${payload} `],
+  [
+    "with other key order",
+    (payload) => JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(payload)).reverse())),
+  ],
+  ["with \\u escapes", (payload) => payload.replace("ä", "\\u00e4")],
+  ["with an escaped slash", (payload) => payload.replace("/", "\\/")],
+  ["with a number in another notation", (payload) => payload.replace(":1000", ":1e3")],
+  ["with a number that has trailing zeros", (payload) => payload.replace(":1000", ":1000.00")],
+  ["with a key twice", (payload) => payload.replace('{"actor', '{"actorConnectedId":"key_1","actor')],
+  ["with a byte order mark", (payload) => `\ufeff${payload}`],
+])("verifyChain reports a payload that was encoded again %s, even if recordHash and head match", (_how, reencode) => {
+  const payload = reencode(THIRD.payload ?? "");
+  expect(payload).not.toBe(THIRD.payload);
+  expect(verify(withRow(3, { payload }))).toEqual({ sequence: 3, problem: expect.stringMatching(/recordHash/) });
+  const problem = expect.stringMatching(/not in canonical form|not JSON/);
+  expect(verify(withPayload(3, reencode))).toEqual({ sequence: 3, problem });
+});
 
-  it("verifyChain accepts a chain without its last event if the head was changed to match", () => {
-    expect(verifyChain(VOUCHER, { ...countOf(2), sealedHash: SECOND.recordHash }, [FIRST, SECOND])).toBeNull();
-  });
+it.each([
+  "no JSON",
+  '{"v":1',
+  '{"v":"\\ud800"}',
+  "[]",
+  "1",
+  '"text"',
+  "null",
+  "{}",
+])("verifyChain reports the payload %s, even if recordHash and head match", (payload) => {
+  const problem = expect.stringMatching(/payload/);
+  expect(verify(withPayload(3, () => payload))).toEqual({ sequence: 3, problem });
+});
 
-  it.each<[string, Partial<ChainHead>, number, RegExp]>([
-    ["a last sequence that is too high", { lastSequence: 4 }, 4, /4 events, 3 exist/],
-    ["a last sequence that is too low", { lastSequence: 2 }, 2, /2 events, 3 exist/],
-    ["a sealed sequence that is too high", { sealedSequence: 4 }, 4, /4 sealed events, 3 exist/],
-    ["a sealed sequence that is too low", { sealedSequence: 2 }, 2, /2 sealed events, 3 exist/],
-    ["a hash of no event", { sealedHash: "f".repeat(64) }, 3, /sealed head/],
-    ["the hash of an earlier event", { sealedHash: makeChain().events[1]?.recordHash ?? "" }, 3, /sealed head/],
-    ["the genesis hash", { sealedHash: GENESIS_HASH }, 3, /sealed head/],
-    ["no hash", { sealedHash: null }, 3, /sealed head/],
-  ])("verifyChain reports a head with %s", (_what, changes, sequence, problem) => {
-    const { head, events } = makeChain();
-    expect(verifyChain(VOUCHER, { ...head, ...changes }, events)).toEqual({
-      sequence,
-      problem: expect.stringMatching(problem),
-    });
-  });
+it.each(
+  `v entityType entityId sequence eventType code occurredAt previousHash actorConnectedId
+  actorIsEmployee`.split(/\s+/),
+)("verifyChain reports a payload with another %s or without it, even if the hashes match", (field) => {
+  for (const value of ["another", 7, false, ["key_1"], undefined]) {
+    const change = (payload: string) => {
+      const fields = Object.entries({ ...JSON.parse(payload), [field]: value });
+      return JSON.stringify(Object.fromEntries(fields.sort(([a], [b]) => (a < b ? -1 : 1))));
+    };
+    const problem = `the payload's ${field} is not the stored one`;
+    expect(verify(withPayload(3, change))).toEqual({ sequence: 3, problem });
+  }
+});
 
-  it("verifyChain reports a head with a hash if no event is sealed", () => {
-    const { head, events } = makeChain(CONTENTS, 3);
-    expect(verifyChain(VOUCHER, { ...head, sealedHash: "f".repeat(64) }, events)).toMatchObject({ sequence: 0 });
-  });
+it("verifyChain reports a payload whose previousHash was changed together with that of its row", () => {
+  const elsewhere = "f".repeat(64);
+  const change = (payload: string) => payload.replace(SECOND.recordHash ?? "", elsewhere);
+  const problem = "previousHash is not the hash of the event before";
+  expect(verify(withPayload(3, change, { previousHash: elsewhere }))).toEqual({ sequence: 3, problem });
+});
 
-  /** Other JSON encodings of the same content. */
-  const REENCODINGS: [string, (payload: string) => string][] = [
-    ["with white space", (payload) => JSON.stringify(JSON.parse(payload), null, 1)],
-    ["followed by a space", (payload) => `${payload} `],
-    [
-      "with its keys in another order",
-      (payload) => JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(payload)).reverse())),
-    ],
-    ["with \\u escapes", (payload) => payload.replace("ä", "\\u00e4")],
-    ["with an escaped slash", (payload) => payload.replace("/", "\\/")],
-    [
-      "with a number in another notation",
-      (payload) => payload.replace('"retailPriceUsd":1000', '"retailPriceUsd":1e3'),
-    ],
-    [
-      "with a number that has trailing zeros",
-      (payload) => payload.replace('"retailPriceUsd":1000', '"retailPriceUsd":1000.00'),
-    ],
-    ["with a key twice", (payload) => payload.replace('{"actor', '{"actorConnectedId":"key_1","actor')],
-    ["with a byte order mark", (payload) => `\ufeff${payload}`],
-  ];
-
-  it.each(REENCODINGS)("verifyChain reports a payload that was encoded again %s", (_how, reencode) => {
-    const payload = reencode(makeChain().events[2]?.payload ?? "");
-    expect(payload).not.toBe(makeChain().events[2]?.payload);
-    expect(verify(withRow(3, { payload }))).toEqual({ sequence: 3, problem: expect.stringMatching(/recordHash/) });
-  });
-
-  it.each(
-    REENCODINGS,
-  )("verifyChain reports a payload that was encoded again even if recordHash and head match: %s", (_how, reencode) => {
-    expect(verify(withPayload(3, reencode))).toEqual({
-      sequence: 3,
-      problem: expect.stringMatching(/not in canonical form|not JSON/),
-    });
-  });
-
-  it.each([
-    ["no JSON at all", "no JSON"],
-    ["JSON that is cut off", '{"v":1'],
-    ["a lone surrogate", '{"v":"\\ud800"}'],
-    ["a list", "[]"],
-    ["a number", "1"],
-    ["a text", '"text"'],
-    ["null", "null"],
-    ["an object without the fields", "{}"],
-  ])("verifyChain reports a payload that is %s, even if recordHash and head match", (_what, payload) => {
-    expect(verify(withPayload(3, () => payload))).toEqual({
-      sequence: 3,
-      problem: expect.stringMatching(/payload/),
-    });
-  });
-
-  it("verifyChain reports an occurredAt of infinity, which Postgres can store", () => {
-    const occurredAt = Number.POSITIVE_INFINITY as unknown as Date;
-    expect(verify(withRow(2, { occurredAt }))).toEqual({ sequence: 2, problem: expect.stringMatching(/occurredAt/) });
-  });
-
-  it.each(
-    `v entityType entityId sequence eventType code occurredAt previousHash actorConnectedId
-    actorIsEmployee`.split(/\s+/),
-  )("verifyChain reports a payload with another %s or without it, even if the hashes match", (field) => {
-    const changed = (change: (content: Record<string, unknown>) => void) =>
-      withPayload(3, (payload) => {
-        const content = JSON.parse(payload);
-        change(content);
-        return JSON.stringify(Object.fromEntries(Object.entries(content).sort(([a], [b]) => (a < b ? -1 : 1))));
-      });
-    for (const value of ["another", 7, false, ["key_1"]]) {
-      expect(verify(changed((content) => Object.assign(content, { [field]: value })))).toEqual({
-        sequence: 3,
-        problem: `the payload's ${field} is not the stored one`,
-      });
-    }
-    expect(verify(changed((content) => delete content[field]))).toEqual({
-      sequence: 3,
-      problem: `the payload's ${field} is not the stored one`,
-    });
-  });
-
-  it("verifyChain reports a payload whose previousHash was changed, even if its recordHash matches", () => {
-    const elsewhere = "f".repeat(64);
-    const change = (payload: string) => payload.replace(makeChain().events[1]?.recordHash ?? "", elsewhere);
-    expect(verify(withPayload(3, change))).toEqual({
-      sequence: 3,
-      problem: "the payload's previousHash is not the stored one",
-    });
-    expect(verify(withPayload(3, change, { previousHash: elsewhere }))).toEqual({
-      sequence: 3,
-      problem: "previousHash is not the hash of the event before",
-    });
-  });
-
-  it("verifyChain reports the event after a forged one, or the head if the last event was forged, even if the recordHash matches", () => {
-    const forge = (payload: string) => payload.replace(NONCE, "f".repeat(32));
-    for (const sequence of [1, 2]) {
-      expect(verify(withPayload(sequence, forge))).toEqual({
-        sequence: sequence + 1,
-        problem: "previousHash is not the hash of the event before",
-      });
-    }
-    const forgedLast = withPayload(3, forge);
-    expect(verify({ ...forgedLast, head: makeChain().head })).toEqual({
-      sequence: 3,
-      problem: "the voucher's sealed head is not the hash of the last sealed event",
-    });
-  });
-
-  it("verifyChain reports the head if the whole chain was forged and sealed again", () => {
-    const [first, ...rest] = CONTENTS as [EventContent, ...EventContent[]];
-    const forged = makeChain([{ ...first, data: { ...first.data, priceUsd: 0 } }, ...rest]);
-    expect(verifyChain(VOUCHER, makeChain().head, forged.events)).toEqual({
-      sequence: 3,
-      problem: "the voucher's sealed head is not the hash of the last sealed event",
-    });
-  });
+it("verifyChain reports the event after a forged one, or the head if the last event was forged, even if the recordHash matches", () => {
+  const forge = (payload: string) => payload.replace(NONCE, "f".repeat(32));
+  for (const sequence of [1, 2]) {
+    const problem = "previousHash is not the hash of the event before";
+    expect(verify(withPayload(sequence, forge))).toEqual({ sequence: sequence + 1, problem });
+  }
+  const problem = "the voucher's sealed head is not the hash of the last sealed event";
+  const { events } = withPayload(3, forge);
+  expect(verify({ head: HEAD, events })).toEqual({ sequence: 3, problem });
 });
