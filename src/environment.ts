@@ -12,43 +12,27 @@ export const DEVELOPMENT_TOKEN_SECRET = "development-only-reservation-token-secr
 /** The value of OPS_TOKEN that turns the operator pages and the queue dashboard off. */
 export const OPS_OFF = "off";
 
+/** Schemas of variables, in groups where that helps. The title of a schema is the variable's name. */
+export type Variables = { [key: string]: z.ZodType | Variables };
+
+/** What the variables of a table are read as. */
+export type Values<Table> = {
+  [Key in keyof Table]: Table[Key] extends z.ZodType ? z.output<Table[Key]> : Values<Table[Key]>;
+};
+
+/** Null for a variable that is not set. */
+export const orNull = <Schema extends z.ZodType>(schema: Schema) =>
+  schema
+    .nullable()
+    .default(null)
+    .meta(schema.meta() ?? {});
+const flag = z
+  .enum(["true", "false"])
+  .default("false")
+  .transform((value) => value === "true");
+const list = z.string().transform(splitList);
 const integer = (min: number, max: number) =>
   z.string().regex(/^\d+$/, "must be a whole number").pipe(z.coerce.number<string>().min(min).max(max));
-
-const trustedProxies = z
-  .string()
-  .transform(splitList)
-  .refine(
-    (entries) => entries.every(isAddressOrCidr),
-    "must be a comma-separated list of IP addresses and CIDRs other than /0",
-  );
-
-const origins = z
-  .string()
-  .transform(splitList)
-  .refine(
-    (entries) => entries.length > 0 && entries.every(isOrigin),
-    "must be a comma-separated list of origins as browsers send them, such as https://shop.example.com: in lower case, without a path, a default port, * or null",
-  );
-
-export const logEnvironment = z.object({
-  LOG_KEY_FILE: z.string().optional(),
-  LOG_ORIGIN: z.string().refine(isKeyName, "must be a name like vouchers.example.com/log").optional(),
-  LOG_ANCHOR: z
-    .string()
-    .transform(splitList)
-    .refine((entries) => entries.every((entry) => /^file:\/./.test(entry)), "must be like file:/absolute/path")
-    .transform((entries) => entries.map((entry) => entry.slice("file:".length)))
-    .default([]),
-  LOG_POLICY: z.string().optional(),
-  LOG_INTERVAL_MS: integer(100, 600_000).default(1_000),
-});
-
-export const webhookEnvironment = z.object({
-  NODE_ENV: z.string().default("development"),
-  WEBHOOK_SECRET: z.string().min(32, "must be at least 32 characters long").optional(),
-  WEBHOOK_ALLOW_PRIVATE: z.enum(["true", "false"]).default("false"),
-});
 
 /** The address of a database. */
 const databaseUrl = z
@@ -65,85 +49,158 @@ const databaseUrl = z
     }),
   );
 
-export const environment = z.object({
-  PORT: integer(0, 65_535).default(3000),
-  BASE_URL: z
+const production = z
+  .string()
+  .default("development")
+  .transform((name) => name === "production")
+  .meta({ title: "NODE_ENV" });
+
+/** The variables of a process. Durations are milliseconds unless the name says otherwise. */
+export const VARIABLES = {
+  production,
+  port: integer(0, 65_535).default(3000).meta({ title: "PORT" }),
+  baseUrl: z
     .url({ protocol: /^https?$/, error: "must be an address like https://vouchers.example.com" })
     .refine((url) => !/[?#]/.test(url), "must have neither a query nor a fragment")
-    .optional(),
-  DATABASE_URL: databaseUrl,
-  REDIS_URL: z.string().superRefine((text, issues) => {
-    try {
-      parseRedisUrl(text);
-    } catch (error) {
-      if (!(error instanceof BadRedisUrl)) throw error;
-      issues.addIssue(error.message);
-    }
-  }),
-  QUEUE_SHARDS: z
+    .optional()
+    .meta({ title: "BASE_URL" }),
+  databaseUrl: databaseUrl.meta({ title: "DATABASE_URL" }),
+  redisUrl: z
     .string()
-    .default("1")
-    .transform(splitList)
+    .superRefine((text, issues) => {
+      try {
+        parseRedisUrl(text);
+      } catch (error) {
+        if (!(error instanceof BadRedisUrl)) throw error;
+        issues.addIssue(error.message);
+      }
+    })
+    .meta({ title: "REDIS_URL" }),
+  /** How many shards each queue has. Two numbers while this is being changed: jobs are added to the first, workers serve both. */
+  queueShards: list
+    .prefault("1")
     .pipe(z.array(integer(1, SHARDS_MAX)).min(1).max(2))
-    .refine((counts) => new Set(counts).size === counts.length, "must be one number, or two different ones"),
-  WORKER_SHARDS: z
-    .string()
-    .transform(splitList)
-    .pipe(z.array(integer(0, SHARDS_MAX - 1)).min(1))
-    .optional(),
-  RESERVATION_SECONDS: integer(1, 86_400).default(RESERVATION_SECONDS),
-  RESERVATION_TOKEN_SECRET: z
-    .string()
-    .default(DEVELOPMENT_TOKEN_SECRET)
-    .transform(splitList)
+    .refine((counts) => new Set(counts).size === counts.length, "must be one number, or two different ones")
+    .transform((counts) => counts as [number, ...number[]])
+    .meta({ title: "QUEUE_SHARDS" }),
+  /** The shards that a worker process serves. Null means all. */
+  workerShards: orNull(list.pipe(z.array(integer(0, SHARDS_MAX - 1)).min(1))).meta({ title: "WORKER_SHARDS" }),
+  reservationSeconds: integer(1, 86_400).default(RESERVATION_SECONDS).meta({ title: "RESERVATION_SECONDS" }),
+  /** New tokens are signed with the first secret. Tokens of every secret are accepted. */
+  reservationTokenSecrets: list
+    .prefault(DEVELOPMENT_TOKEN_SECRET)
     .refine(
       (secrets) => secrets.length > 0 && secrets.every((secret) => secret.length >= 16),
       "must be one or more secrets of at least 16 characters, separated by commas",
-    ),
-  REDEEM_WAIT_MS: integer(100, 60_000).default(10_000),
-  RATE_LIMIT_RPS: integer(0, 1_000_000).default(200),
-  MISS_LIMIT_PER_MINUTE: integer(0, 1_000_000).default(60),
-  TRUST_PROXY: trustedProxies.default([]),
-  CORS_ORIGINS: origins.default([]),
-  LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
-  WORKER_CONCURRENCY: integer(1, 1000).default(64),
-  WORKER_QUEUES: z
-    .string()
-    .default(QUEUE_NAMES.join(","))
-    .transform(splitList)
-    .pipe(z.array(z.enum(QUEUE_NAMES)).min(1)),
-  AUTH_JWKS_URL: z
-    .url({ protocol: /^(https?|file)$/, error: "must be an address that begins with https:, http: or file:" })
-    .optional(),
-  AUTH_ISSUER: z.string().optional(),
-  AUTH_AUDIENCE: z.string().optional(),
-  OPS_TOKEN: z
-    .string()
-    .refine((token) => token === OPS_OFF || token.length >= 16, `must be at least 16 characters long, or ${OPS_OFF}`)
-    .optional(),
-  SECURITY_CONTACT: z.url({ protocol: /^(mailto|https)$/, error: "must begin with mailto: or https:" }).optional(),
-  STOREFRONT_URL: z
-    .string()
-    .refine(
-      (url) => /^https:\/\/[^\s/?#{}]+[/?#]\S*\{code\}/.test(url) && URL.canParse(url),
-      "must be an https: address with {code} after its host, like https://shop.example.com/r/{code}",
     )
-    .optional(),
-  OPS_WRITABLE: z.enum(["true", "false"]).default("false"),
-  OPS_DATABASE_URL: databaseUrl.optional(),
-  SWEEP_INTERVAL_MS: integer(100, 600_000).default(5_000),
-  CHAIN_CHECK_HOURS: integer(1, 8_760).default(168),
-  METRICS_PORT: integer(0, 65_535).optional(),
-  ...logEnvironment.shape,
-  ...webhookEnvironment.shape,
-  // The OpenTelemetry variables that decide whether to load it and to set the service's name. OpenTelemetry reads these and others itself.
-  OTEL_SDK_DISABLED: z.string().optional(),
-  OTEL_TRACES_EXPORTER: z.string().optional(),
-  OTEL_EXPORTER_OTLP_ENDPOINT: z.string().optional(),
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: z.string().optional(),
-  OTEL_SERVICE_NAME: z.string().optional(),
-  OTEL_RESOURCE_ATTRIBUTES: z.string().optional(),
-});
+    .meta({ title: "RESERVATION_TOKEN_SECRET" }),
+  redeemWaitMs: integer(100, 60_000).default(10_000).meta({ title: "REDEEM_WAIT_MS" }),
+  /** A key's limit in calls per second, for reads and for changes separately. The other limits per second derive from it. 0 turns them all off. */
+  rateLimitRps: integer(0, 1_000_000).default(200).meta({ title: "RATE_LIMIT_RPS" }),
+  /** Look-ups of unknown codes per minute and key. 0 turns the limit off. */
+  missLimitPerMinute: integer(0, 1_000_000).default(60).meta({ title: "MISS_LIMIT_PER_MINUTE" }),
+  /** Addresses and CIDRs of proxies whose X-Forwarded-For is trusted. */
+  trustProxy: list
+    .refine(
+      (entries) => entries.every(isAddressOrCidr),
+      "must be a comma-separated list of IP addresses and CIDRs other than /0",
+    )
+    .default([])
+    .meta({ title: "TRUST_PROXY" }),
+  /** Origins whose pages may call the marketplace and the public routes. */
+  corsOrigins: list
+    .refine(
+      (entries) => entries.length > 0 && entries.every(isOrigin),
+      "must be a comma-separated list of origins as browsers send them, such as https://shop.example.com: in lower case, without a path, a default port, * or null",
+    )
+    .default([])
+    .meta({ title: "CORS_ORIGINS" }),
+  logLevel: z
+    .enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"])
+    .default("info")
+    .meta({ title: "LOG_LEVEL" }),
+  workerConcurrency: integer(1, 1000).default(64).meta({ title: "WORKER_CONCURRENCY" }),
+  workerQueues: list
+    .prefault(QUEUE_NAMES.join(","))
+    .pipe(z.array(z.enum(QUEUE_NAMES)).min(1))
+    .meta({ title: "WORKER_QUEUES" }),
+  /** How users' tokens are verified. If `jwksUrl` is null, every token is refused. */
+  users: {
+    jwksUrl: orNull(
+      z.url({ protocol: /^(https?|file)$/, error: "must be an address that begins with https:, http: or file:" }),
+    ).meta({ title: "AUTH_JWKS_URL" }),
+    issuer: orNull(z.string()).meta({ title: "AUTH_ISSUER" }),
+    audience: orNull(z.string()).meta({ title: "AUTH_AUDIENCE" }),
+  },
+  /** The operator pages and the queue dashboard: their password, null when they are off; whether they may change anything, and where. */
+  ops: {
+    token: orNull(
+      z
+        .string()
+        .refine(
+          (token) => token === OPS_OFF || token.length >= 16,
+          `must be at least 16 characters long, or ${OPS_OFF}`,
+        ),
+    )
+      .transform((token) => (token === OPS_OFF ? null : token))
+      .meta({ title: "OPS_TOKEN" }),
+    writable: flag.meta({ title: "OPS_WRITABLE" }),
+    databaseUrl: databaseUrl.optional().meta({ title: "OPS_DATABASE_URL" }),
+  },
+  /** Where to report a vulnerability, in /.well-known/security.txt. */
+  securityContact: orNull(z.url({ protocol: /^(mailto|https)$/, error: "must begin with mailto: or https:" })).meta({
+    title: "SECURITY_CONTACT",
+  }),
+  /** Where the button of a referral link's page leads; `{code}` stands for the link's code. Null: the page has no button. */
+  storefrontUrl: orNull(
+    z
+      .string()
+      .refine(
+        (url) => /^https:\/\/[^\s/?#{}]+[/?#]\S*\{code\}/.test(url) && URL.canParse(url),
+        "must be an https: address with {code} after its host, like https://shop.example.com/r/{code}",
+      ),
+  ).meta({ title: "STOREFRONT_URL" }),
+  sweepIntervalMs: integer(100, 600_000).default(5_000).meta({ title: "SWEEP_INTERVAL_MS" }),
+  /** The sweeper verifies every chain once in about this time. */
+  chainCheckMs: integer(1, 8_760)
+    .default(168)
+    .transform((hours) => hours * 3_600_000)
+    .meta({ title: "CHAIN_CHECK_HOURS" }),
+  /** The port of the metrics endpoint. Null turns metrics off. */
+  metricsPort: orNull(integer(0, 65_535)).meta({ title: "METRICS_PORT" }),
+  transparencyLog: {
+    /** The file with the keys that sign checkpoints. Null: this process does not run the sequencer. */
+    keyFile: orNull(z.string()).meta({ title: "LOG_KEY_FILE" }),
+    /** The name that the key must have; null accepts any. */
+    origin: orNull(z.string().refine(isKeyName, "must be a name like vouchers.example.com/log")).meta({
+      title: "LOG_ORIGIN",
+    }),
+    /** Files in which the log's worker keeps the last checkpoint. */
+    anchors: list
+      .refine((entries) => entries.every((entry) => /^file:\/./.test(entry)), "must be like file:/absolute/path")
+      .transform((entries) => entries.map((entry) => entry.slice("file:".length)))
+      .default([])
+      .meta({ title: "LOG_ANCHOR" }),
+    /** The file with the policy; null requires no witness. */
+    policyFile: orNull(z.string()).meta({ title: "LOG_POLICY" }),
+    intervalMs: integer(100, 600_000).default(1_000).meta({ title: "LOG_INTERVAL_MS" }),
+  },
+  webhooks: {
+    /** The secret that the endpoints' secrets derive from. Null: this deployment has no webhooks. */
+    secret: orNull(z.string().min(32, "must be at least 32 characters long")).meta({ title: "WEBHOOK_SECRET" }),
+    /** Requests may go to any address and port, also without TLS. Never in production. */
+    allowPrivate: flag.meta({ title: "WEBHOOK_ALLOW_PRIVATE" }),
+  },
+  /** The variables that decide whether to load OpenTelemetry and to set the service's name. OpenTelemetry reads these and others itself. */
+  traces: {
+    disabled: z.string().optional().meta({ title: "OTEL_SDK_DISABLED" }),
+    exporters: list.default([]).meta({ title: "OTEL_TRACES_EXPORTER" }),
+    endpoint: z.string().optional().meta({ title: "OTEL_EXPORTER_OTLP_ENDPOINT" }),
+    tracesEndpoint: z.string().optional().meta({ title: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" }),
+    serviceName: z.string().optional().meta({ title: "OTEL_SERVICE_NAME" }),
+    attributes: z.string().default("").meta({ title: "OTEL_RESOURCE_ATTRIBUTES" }),
+  },
+};
 
 /** Whether an address of Postgres has a list of hosts, in its authority or in the parameter `host` or `port`. */
 function namesSeveralHosts(url: string): boolean {
@@ -151,7 +208,7 @@ function namesSeveralHosts(url: string): boolean {
   return authority.slice(authority.lastIndexOf("@") + 1).includes(",") || /[?&](host|port)=[^&]*(,|%2c)/i.test(query);
 }
 
-export function splitList(text: string): string[] {
+function splitList(text: string): string[] {
   return text
     .split(",")
     .map((entry) => entry.trim())
@@ -177,15 +234,11 @@ function isOrigin(entry: string): boolean {
   return /^https?:\/\/[^*]+$/.test(entry) && URL.canParse(entry) && new URL(entry).origin === entry;
 }
 
-const rolePassword = z
-  .string()
-  .regex(/^[\x21-\x7e]{16,}$/, "must be 16 or more visible ASCII characters")
-  .nullable()
-  .default(null);
+const password = orNull(z.string().regex(/^[\x21-\x7e]{16,}$/, "must be 16 or more visible ASCII characters"));
 
-/** The passwords that `voucherctl db roles` sets. */
-export const rolePasswords = z.object({
-  PVA_API_PASSWORD: rolePassword,
-  PVA_LOG_PASSWORD: rolePassword,
-  PVA_ADMIN_PASSWORD: rolePassword,
-});
+/** The passwords that `voucherctl db roles` sets. Null sets none. */
+export const ROLE_PASSWORDS = {
+  pva_api: password.meta({ title: "PVA_API_PASSWORD" }),
+  pva_log: password.meta({ title: "PVA_LOG_PASSWORD" }),
+  pva_admin: password.meta({ title: "PVA_ADMIN_PASSWORD" }),
+};
