@@ -1,18 +1,16 @@
 import { z } from "zod";
 import { EXAMPLE, EXAMPLE_VERIFY_URL, examples } from "./example.ts";
-import { reference, sandbox, verifyUrl } from "./fields.ts";
+import { flag, named, reference, sandbox, text, verifyUrl } from "./fields.ts";
 import { VOUCHER_EXAMPLE, voucherView } from "./voucher.ts";
 
-export const linkCode = z.string().meta({ description: "The link's code.", examples: [EXAMPLE.linkCode] });
+export const linkCode = text("The link's code.", EXAMPLE.linkCode);
 
-export const buyRequest = z
-  .object({
-    paymentRef: reference(
-      "The id of the captured payment. Each payment of a user can buy only one voucher of an organization.",
-      EXAMPLE.paymentRef,
-    ),
-  })
-  .meta({ id: "BuyRequest" });
+export const buyRequest = named("BuyRequest", {
+  paymentRef: reference(
+    "The id of the captured payment. Each payment of a user can buy only one voucher of an organization.",
+    EXAMPLE.paymentRef,
+  ),
+});
 
 examples.add(buyRequest, {
   payment: { summary: "A captured payment", value: { paymentRef: EXAMPLE.paymentRef } },
@@ -23,17 +21,14 @@ export const claimRequest = z
   .meta({ id: "ClaimRequest", description: "Fields are ignored, and the body may be omitted." });
 
 /** The response to a claim or purchase. */
-export const acquireResponse = z
-  .object({
-    voucher: voucherView,
-    alreadyConfirmed: z.boolean().meta({
-      description:
-        "False: this call gave the user the voucher. True: an earlier call did; this is the same voucher in its current state.",
-    }),
-    verifyUrl,
-    sandbox,
-  })
-  .meta({ id: "Acquisition" });
+export const acquireResponse = named("Acquisition", {
+  voucher: voucherView,
+  alreadyConfirmed: flag(
+    "False: this call gave the user the voucher. True: an earlier call did; this is the same voucher in its current state.",
+  ),
+  verifyUrl,
+  sandbox,
+});
 
 export type AcquireResponse = z.output<typeof acquireResponse>;
 

@@ -9,7 +9,19 @@ import {
   sealEvent,
 } from "../domain/chain.ts";
 import { EXAMPLE, examples } from "./example.ts";
-import { count, INTEGER_MAX, pickFields, queryInteger, sandbox, sha256, timestamp, voucherId } from "./fields.ts";
+import {
+  count,
+  flag,
+  INTEGER_MAX,
+  named,
+  pickFields,
+  queryInteger,
+  sandbox,
+  sha256,
+  text,
+  timestamp,
+  voucherId,
+} from "./fields.ts";
 
 const EVENT_TYPES = Object.keys(EVENT_CODES) as [EventType, ...EventType[]];
 
@@ -18,8 +30,8 @@ const EVENTS_LIMIT_MAX = 1_000;
 /** Default number of events on an HTML page: a few screens. */
 const EVENTS_PAGE_LIMIT = 50;
 
-export const entityType = z.string().meta({ description: "The type of the chain's entity.", examples: [ENTITY_TYPE] });
-export const entityId = z.string().meta({ description: "The voucher's id.", examples: [EXAMPLE.voucherId] });
+export const entityType = text("The type of the chain's entity.", ENTITY_TYPE);
+export const entityId = text("The voucher's id.", EXAMPLE.voucherId);
 
 export const eventsQuery = z.object({
   after: queryInteger(0, INTEGER_MAX, 0, "Only events with a greater `sequence`."),
@@ -34,55 +46,44 @@ export const eventsPageQuery = eventsQuery.extend({
 });
 
 /** An event without its payload and actor. */
-export const publicEvent = z
-  .object({
-    sequence: count(1, "The event's position in the chain: 1, 2, 3, without gaps.", 1),
-    eventType: z
-      .enum(EVENT_TYPES)
-      .meta({ description: "What happened. Later releases may add types.", "x-open": true }),
-    code: z
-      .enum(Object.values(EVENT_CODES))
-      .meta({ description: "A short code of the event's type. Later releases may add codes.", "x-open": true }),
-    occurredAt: timestamp("When it happened.", EXAMPLE.redeemedAt),
-    sealStatus: z.enum(["Pending", "Sealed"]).meta({
+export const publicEvent = named("PublicEvent", {
+  sequence: count(1, "The event's position in the chain: 1, 2, 3, without gaps.", 1),
+  eventType: z.enum(EVENT_TYPES).meta({ description: "What happened. Later releases may add types.", "x-open": true }),
+  code: z
+    .enum(Object.values(EVENT_CODES))
+    .meta({ description: "A short code of the event's type. Later releases may add codes.", "x-open": true }),
+  occurredAt: timestamp("When it happened.", EXAMPLE.redeemedAt),
+  sealStatus: z.enum(["Pending", "Sealed"]).meta({
+    description:
+      "Sealed: hashed, linked and never changed again. Pending: it happened and will be sealed within seconds.",
+  }),
+  recordHash: sha256("The lower-case hex SHA-256 of the event's payload. Null while the event is Pending.").nullable(),
+  logIndex: z
+    .int()
+    .min(0)
+    .nullable()
+    .meta({
       description:
-        "Sealed: hashed, linked and never changed again. Pending: it happened and will be sealed within seconds.",
+        "The event's leaf in the transparency log. Null until the served checkpoint covers it, and in a deployment without a log.",
+      examples: [70_311],
     }),
-    recordHash: sha256(
-      "The lower-case hex SHA-256 of the event's payload. Null while the event is Pending.",
-    ).nullable(),
-    logIndex: z
-      .int()
-      .min(0)
-      .nullable()
-      .meta({
-        description:
-          "The event's leaf in the transparency log. Null until the served checkpoint covers it, and in a deployment without a log.",
-        examples: [70_311],
-      }),
-    previousHash: sha256(
-      "The previous event's `recordHash`; 64 zeros for the first event. Null while the event is Pending.",
-    ).nullable(),
-  })
-  .meta({ id: "PublicEvent" });
+  previousHash: sha256(
+    "The previous event's `recordHash`; 64 zeros for the first event. Null while the event is Pending.",
+  ).nullable(),
+});
 
 export type PublicEvent = z.output<typeof publicEvent>;
 
 /** An event with its payload and actor, for the voucher's own partner. */
 export const partnerEvent = publicEvent
   .extend({
-    payload: z.string().nullable().meta({
-      description:
-        "The exact text that was hashed: canonical JSON (RFC 8785). Hash this string exactly as received; do not parse and re-encode it. It contains codes. Null while the event is Pending.",
-    }),
-    actorConnectedId: z
-      .string()
-      .nullable()
-      .meta({
-        description:
-          "Who did it: the key's id for a partner, the token's subject for a user, null for the issuer or the service itself.",
-        examples: [EXAMPLE.keyId],
-      }),
+    payload: text(
+      "The exact text that was hashed: canonical JSON (RFC 8785). Hash this string exactly as received; do not parse and re-encode it. It contains codes. Null while the event is Pending.",
+    ).nullable(),
+    actorConnectedId: text(
+      "Who did it: the key's id for a partner, the token's subject for a user, null for the issuer or the service itself.",
+      EXAMPLE.keyId,
+    ).nullable(),
     actorIsEmployee: z.boolean().nullable().meta({
       description: "For a user: whether they belong to the brand's organization. Null for all others.",
     }),
@@ -101,9 +102,7 @@ function chainOf<Event extends z.ZodType>(event: Event) {
       "The time since which this service has stored the exact payloads.",
       EXAMPLE.issuedAt,
     ),
-    hasMore: z.boolean().meta({
-      description: "Whether there are more events. To read them, set `after` to the last `sequence` of this page.",
-    }),
+    hasMore: flag("Whether there are more events. To read them, set `after` to the last `sequence` of this page."),
     sandbox,
   });
 }

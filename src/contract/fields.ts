@@ -4,6 +4,21 @@ import { EXAMPLE, EXAMPLE_VERIFY_URL, examples } from "./example.ts";
 /** Largest value of a Postgres `integer`. */
 export const INTEGER_MAX = 2_147_483_647;
 
+/** A request or a response under its name in the API reference. */
+export function named<Shape extends z.ZodRawShape>(id: string, shape: Shape) {
+  return z.object(shape).meta({ id });
+}
+
+/** Text in a response, or in a path. */
+export function text(description: string, example?: string) {
+  return z.string().meta({ description, ...(example !== undefined && { examples: [example] }) });
+}
+
+/** Yes or no in a response. */
+export function flag(description: string) {
+  return z.boolean().meta({ description });
+}
+
 /** A time in a response. */
 export function timestamp(description: string, example: string) {
   return z
@@ -41,31 +56,22 @@ export function sha256(description: string) {
     .meta({ description });
 }
 
-export const voucherId = z.string().meta({
-  description: "The voucher's id. Identifies it where its code must not be shown.",
-  examples: [EXAMPLE.voucherId],
-});
+export const voucherId = text("The voucher's id. Identifies it where its code must not be shown.", EXAMPLE.voucherId);
 
 export const serial = count(1, "The voucher's number within its batch, starting at 1.", EXAMPLE.serial);
 
-export const productId = z.string().meta({ description: "The product's id.", examples: [EXAMPLE.productId] });
+export const productId = text("The product's id.", EXAMPLE.productId);
 
-export const redeemCode = z.string().meta({
-  description: "The code to give to the customer, who uses it to get the benefit.",
-  examples: [EXAMPLE.redeemCode],
-});
+export const redeemCode = text("The code to give to the customer, who uses it to get the benefit.", EXAMPLE.redeemCode);
 
-export const brand = z.string().meta({ description: "The brand's name.", examples: [EXAMPLE.brand] });
+export const brand = text("The brand's name.", EXAMPLE.brand);
 
-export const productName = z.string().meta({
-  description: "The product's name, as shown to customers.",
-  examples: [EXAMPLE.productName],
-});
+export const productName = text("The product's name, as shown to customers.", EXAMPLE.productName);
 
-export const productKey = z.string().meta({
-  description: "The product's key in the brand's catalog. Stable, so programs can rely on it.",
-  examples: [EXAMPLE.productKey],
-});
+export const productKey = text(
+  "The product's key in the brand's catalog. Stable, so programs can rely on it.",
+  EXAMPLE.productKey,
+);
 
 export const benefitMonths = count(
   0,
@@ -73,13 +79,10 @@ export const benefitMonths = count(
   3,
 );
 
-export const usageUnitLabel = z
-  .string()
-  .nullable()
-  .meta({
-    description: "The unit in which uses are counted, such as `visit`. Null when uses are not counted.",
-    examples: ["visit"],
-  });
+export const usageUnitLabel = text(
+  "The unit in which uses are counted, such as `visit`. Null when uses are not counted.",
+  "visit",
+).nullable();
 
 export const verifyUrl = z.string().meta({
   format: "uri",
@@ -87,11 +90,11 @@ export const verifyUrl = z.string().meta({
   examples: [EXAMPLE_VERIFY_URL],
 });
 
-const text = z.string({ error: (issue) => (issue.input === undefined ? "is required" : "must be a string") });
+const input = z.string({ error: (issue) => (issue.input === undefined ? "is required" : "must be a string") });
 
 /** Text in a request. `max` counts Unicode code points, as JSON Schema `maxLength` does. */
 export function textUpTo(max: number, description: string, ...examples: string[]) {
-  return text
+  return input
     .refine((value) => [...value].length <= max, `must be at most ${max} characters long`)
     .meta({ maxLength: max, description, examples });
 }
@@ -106,7 +109,7 @@ const REFERENCE_MAX = 128;
 
 /** A caller's own reference in a request, trimmed. */
 export function reference(description: string, example: string) {
-  return text
+  return input
     .trim()
     .min(1, "must not be empty")
     .refine((value) => [...value].length <= REFERENCE_MAX, `must be at most ${REFERENCE_MAX} characters long`)
@@ -183,10 +186,7 @@ export const code = filledTextUpTo(
 
 export const ticket = filledTextUpTo(CODE_INPUT_MAX, "The ticket of a reservation.", EXAMPLE.ticket);
 
-export const codeOrTicket = z.string().meta({
-  description: "A voucher's code in any accepted spelling, or a reservation's ticket.",
-  examples: [EXAMPLE.code],
-});
+export const codeOrTicket = text("A voucher's code in any accepted spelling, or a reservation's ticket.", EXAMPLE.code);
 
 export const ID_INPUT_MAX = 128;
 
@@ -221,27 +221,23 @@ export const ADVANCE_SECONDS_MAX = 34_560_000;
 
 const SECONDS = `must be a whole number from 1 to ${ADVANCE_SECONDS_MAX}`;
 
-export const advanceRequest = z
-  .object({
-    seconds: z
-      .int({ error: (issue) => (issue.input === undefined ? "is required" : SECONDS) })
-      .min(1, SECONDS)
-      .max(ADVANCE_SECONDS_MAX, SECONDS)
-      .meta({ description: "How far to move the times back: at most 400 days.", examples: [900] }),
-  })
-  .meta({ id: "AdvanceSandboxRequest" });
+export const advanceRequest = named("AdvanceSandboxRequest", {
+  seconds: z
+    .int({ error: (issue) => (issue.input === undefined ? "is required" : SECONDS) })
+    .min(1, SECONDS)
+    .max(ADVANCE_SECONDS_MAX, SECONDS)
+    .meta({ description: "How far to move the times back: at most 400 days.", examples: [900] }),
+});
 
 examples.add(advanceRequest, {
   reservation: { summary: "As long as a reservation lasts", value: { seconds: 900 } },
 });
 
-export const advanceResponse = z
-  .object({
-    advancedSeconds: count(1, "How far the times moved.", 900),
-    reservationsEnded: count(0, "Reservations that were live before this call and have ended.", 1),
-    vouchersExpired: count(0, "Active vouchers that were valid before this call and have expired.", 0),
-  })
-  .meta({ id: "SandboxAdvance" });
+export const advanceResponse = named("SandboxAdvance", {
+  advancedSeconds: count(1, "How far the times moved.", 900),
+  reservationsEnded: count(0, "Reservations that were live before this call and have ended.", 1),
+  vouchersExpired: count(0, "Active vouchers that were valid before this call and have expired.", 0),
+});
 
 export type AdvanceResponse = z.output<typeof advanceResponse>;
 

@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { errorResponse } from "./error-response.ts";
 import { examples } from "./example.ts";
+import { named } from "./fields.ts";
 
 const status = z.literal("ok").meta({ description: "Always `ok`; otherwise the response is an error." });
 
-export const healthResponse = z.object({ status }).meta({ id: "Health" });
+export const healthResponse = named("Health", { status });
 examples.add(healthResponse, { ok: { summary: "Up", value: { status: "ok" } } });
 
 /** The state of each dependency, in the success and the error response of the readiness probe. */
@@ -28,9 +29,7 @@ const clockAheadSeconds = z.int().optional().meta({
     "How far the database's clock has jumped ahead of the time that has passed. Absent if it has not. Lists of redemptions do not follow it.",
 });
 
-export const readinessResponse = z
-  .object({ status, ...serverStates.shape, silentShards, clockAheadSeconds })
-  .meta({ id: "Readiness" });
+export const readinessResponse = named("Readiness", { status, ...serverStates.shape, silentShards, clockAheadSeconds });
 examples.add(readinessResponse, { ok: { summary: "Ready", value: { status: "ok", postgres: "ok", redis: "ok" } } });
 
 export const readinessError = errorResponse.extend(serverStates.shape).meta({ id: "ReadinessError" });

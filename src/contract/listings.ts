@@ -5,13 +5,16 @@ import {
   benefitMonths,
   brand,
   count,
+  flag,
   ID_INPUT_MAX,
+  named,
   pickFields,
   productId,
   productKey,
   productName,
   queryInteger,
   sandbox,
+  text,
   timestamp,
   usageUnitLabel,
   usd,
@@ -22,7 +25,7 @@ const LISTINGS_LIMIT_MAX = 100;
 /** Available vouchers are counted only up to this number. */
 export const AVAILABLE_MAX = 1_000;
 
-export const listingId = z.string().meta({ description: "The listing's id.", examples: [EXAMPLE.listingId] });
+export const listingId = text("The listing's id.", EXAMPLE.listingId);
 
 /** The query of the list of listings. The cursor is the id of the previous page's last listing. */
 export const listingsQuery = z.object({
@@ -39,48 +42,37 @@ export const listingsQuery = z.object({
 });
 
 /** A listing as one caller sees it. */
-export const listingResponse = z
-  .object({
-    id: listingId,
-    productId,
-    productName,
-    productKey,
-    type: z.enum(VOUCHER_TYPES).meta({ description: "The kind of product." }),
-    brand,
-    retailPriceUsd: usd("The product's list price.", EXAMPLE.retailPriceUsd),
-    priceUsd: usd("The price of a voucher in this listing.", EXAMPLE.priceUsd),
-    benefitMonths,
-    usageUnitLabel,
-    audience: z.enum(AUDIENCES).meta({
-      description:
-        "OpenToAll: any user can claim or buy a voucher. ReferrerOnly: only users with an active referrer contract with the brand can.",
-    }),
-    referrerOnly: z.boolean().meta({ description: "Whether to mark the listing as for referrers only." }),
-    available: count(0, `Vouchers that can be bought now, counted up to ${AVAILABLE_MAX}.`, 214),
-    availableMore: z.boolean().meta({ description: "Whether more vouchers are available than `available` states." }),
-    validUntil: timestamp("The first moment at which its vouchers are no longer valid.", EXAMPLE.validUntil),
-    canBuy: z.boolean().meta({
-      description:
-        "Whether a purchase by this caller would succeed now, given the audience, the window and the supply. Use this field instead of deriving it from others.",
-    }),
-    sandbox,
-  })
-  .meta({ id: "Listing" });
+export const listingResponse = named("Listing", {
+  id: listingId,
+  productId,
+  productName,
+  productKey,
+  type: z.enum(VOUCHER_TYPES).meta({ description: "The kind of product." }),
+  brand,
+  retailPriceUsd: usd("The product's list price.", EXAMPLE.retailPriceUsd),
+  priceUsd: usd("The price of a voucher in this listing.", EXAMPLE.priceUsd),
+  benefitMonths,
+  usageUnitLabel,
+  audience: z.enum(AUDIENCES).meta({
+    description:
+      "OpenToAll: any user can claim or buy a voucher. ReferrerOnly: only users with an active referrer contract with the brand can.",
+  }),
+  referrerOnly: flag("Whether to mark the listing as for referrers only."),
+  available: count(0, `Vouchers that can be bought now, counted up to ${AVAILABLE_MAX}.`, 214),
+  availableMore: flag("Whether more vouchers are available than `available` states."),
+  validUntil: timestamp("The first moment at which its vouchers are no longer valid.", EXAMPLE.validUntil),
+  canBuy: flag(
+    "Whether a purchase by this caller would succeed now, given the audience, the window and the supply. Use this field instead of deriving it from others.",
+  ),
+  sandbox,
+});
 
 export type ListingResponse = z.output<typeof listingResponse>;
 
-export const listingsResponse = z
-  .object({
-    listings: z.array(listingResponse).meta({ description: "The oldest listings first." }),
-    nextCursor: z
-      .string()
-      .nullable()
-      .meta({
-        description: "Send it as `cursor` to get the next page; null on the last page.",
-        examples: [EXAMPLE.listingId],
-      }),
-  })
-  .meta({ id: "ListingsPage" });
+export const listingsResponse = named("ListingsPage", {
+  listings: z.array(listingResponse).meta({ description: "The oldest listings first." }),
+  nextCursor: text("Send it as `cursor` to get the next page; null on the last page.", EXAMPLE.listingId).nullable(),
+});
 
 export type ListingsResponse = z.output<typeof listingsResponse>;
 

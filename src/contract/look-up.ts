@@ -1,31 +1,26 @@
 import { z } from "zod";
 import { EXAMPLE, EXAMPLE_VERIFY_URL, examples } from "./example.ts";
-import { sandbox, timestamp, verifyUrl } from "./fields.ts";
+import { flag, named, sandbox, text, timestamp, verifyUrl } from "./fields.ts";
 import { VOUCHER_EXAMPLE, voucherView } from "./voucher.ts";
 
 const reservation = z
   .object({
-    ticket: z
-      .string()
-      .nullable()
-      .meta({
-        description: "The ticket. Shown only to the key that made the reservation; null for other keys.",
-        examples: [EXAMPLE.ticket],
-      }),
+    ticket: text(
+      "The ticket. Shown only to the key that made the reservation; null for other keys.",
+      EXAMPLE.ticket,
+    ).nullable(),
     startedAt: timestamp("When the reservation began.", EXAMPLE.reservedAt),
     expiresAt: timestamp("When the reservation expires.", EXAMPLE.reservedUntil),
-    heldByCaller: z.boolean().meta({ description: "Whether the calling key made the reservation." }),
+    heldByCaller: flag("Whether the calling key made the reservation."),
   })
   .meta({ id: "LiveReservation", description: "The voucher's live reservation. Never contains its token." });
 
-export const lookUpResponse = z
-  .object({
-    voucher: voucherView,
-    reservation: reservation.nullable().meta({ description: "The live reservation; null when there is none." }),
-    verifyUrl,
-    sandbox,
-  })
-  .meta({ id: "LookUp" });
+export const lookUpResponse = named("LookUp", {
+  voucher: voucherView,
+  reservation: reservation.nullable().meta({ description: "The live reservation; null when there is none." }),
+  verifyUrl,
+  sandbox,
+});
 
 export type LookUpResponse = z.output<typeof lookUpResponse>;
 

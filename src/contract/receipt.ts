@@ -1,14 +1,13 @@
 import { z } from "zod";
 import { EXAMPLE, examples } from "./example.ts";
+import { text } from "./fields.ts";
 
 /** The media type of receipts, proofs, checkpoints and policies. */
 export const TEXT = "text/plain; charset=utf-8";
 
-export const externalRefParameter = z
-  .string()
-  .meta({ description: "The reference of the redemption, URL-encoded.", examples: [EXAMPLE.externalRef] });
+export const externalRefParameter = text("The reference of the redemption, URL-encoded.", EXAMPLE.externalRef);
 
-export const sequenceParameter = z.string().meta({ description: "The event's `sequence`.", examples: ["2"] });
+export const sequenceParameter = text("The event's `sequence`.", "2");
 
 export const receipt = z.string().meta({
   id: "Receipt",

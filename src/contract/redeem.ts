@@ -3,6 +3,8 @@ import { EXAMPLE, EXAMPLE_VERIFY_URL, type Examples, examples } from "./example.
 import {
   benefitMonths,
   code,
+  flag,
+  named,
   productKey,
   productName,
   redeemCode,
@@ -85,22 +87,19 @@ export const redeemedVoucher = {
   redeemedAt: timestamp("When the voucher was redeemed.", EXAMPLE.redeemedAt),
 };
 
-export const redeemResponse = z
-  .object({
-    redeemed: z.literal(true).meta({ description: "The voucher is redeemed under your `externalRef`." }),
-    alreadyConfirmed: z.boolean().meta({
-      description:
-        "Confirmed means redeemed under this `externalRef`. False: this call redeemed the voucher. True: an earlier call redeemed it; the other fields repeat that call's result, and nothing was redeemed again. Both are successes.",
-    }),
-    otherVoucher: z.literal(true).optional().meta({
-      description:
-        "Present and true only when this `externalRef` has redeemed another voucher than the one that this request names. The voucher of this request was not redeemed: **do not accept it**. Either your references repeat, or a retry has changed its code.",
-    }),
-    ...redeemedVoucher,
-    verifyUrl,
-    sandbox,
-  })
-  .meta({ id: "Redemption" });
+export const redeemResponse = named("Redemption", {
+  redeemed: z.literal(true).meta({ description: "The voucher is redeemed under your `externalRef`." }),
+  alreadyConfirmed: flag(
+    "Confirmed means redeemed under this `externalRef`. False: this call redeemed the voucher. True: an earlier call redeemed it; the other fields repeat that call's result, and nothing was redeemed again. Both are successes.",
+  ),
+  otherVoucher: z.literal(true).optional().meta({
+    description:
+      "Present and true only when this `externalRef` has redeemed another voucher than the one that this request names. The voucher of this request was not redeemed: **do not accept it**. Either your references repeat, or a retry has changed its code.",
+  }),
+  ...redeemedVoucher,
+  verifyUrl,
+  sandbox,
+});
 
 export type RedeemResponse = z.output<typeof redeemResponse>;
 

@@ -1,15 +1,15 @@
 import { z } from "zod";
 import { EXAMPLE, EXAMPLE_VERIFY_URL, examples } from "./example.ts";
-import { queryCursor, queryInteger, queryTime, sandbox, timestamp, verifyUrl } from "./fields.ts";
+import { named, queryCursor, queryInteger, queryTime, sandbox, text, timestamp, verifyUrl } from "./fields.ts";
 import { REDEEMED_VOUCHER, redeemedVoucher } from "./redeem.ts";
 
 /** Maximum number of redemptions on one page. */
 const REDEMPTIONS_LIMIT_MAX = 1_000;
 
-export const externalRefInPath = z.string().meta({
-  description: "Your reference, URL-encoded. Surrounding spaces are removed.",
-  examples: [EXAMPLE.externalRef],
-});
+export const externalRefInPath = text(
+  "Your reference, URL-encoded. Surrounding spaces are removed.",
+  EXAMPLE.externalRef,
+);
 
 /** The query of an organization's list of redemptions. */
 export const redemptionsQuery = z
@@ -28,54 +28,31 @@ export const redemptionsQuery = z
 
 export type RedemptionsQuery = z.output<typeof redemptionsQuery>;
 
-export const listedRedemption = z
-  .object({
-    externalRef: z.string().meta({
-      description: "The reference under which the voucher was redeemed.",
-      examples: [EXAMPLE.externalRef],
-    }),
-    ...redeemedVoucher,
-    ticket: z
-      .string()
-      .nullable()
-      .meta({
-        description: "The reservation that the redemption consumed; null when there was none.",
-        examples: [EXAMPLE.ticket],
-      }),
-    keyId: z.string().meta({ description: "The API key that redeemed.", examples: [EXAMPLE.keyId] }),
-    keyLabel: z
-      .string()
-      .nullable()
-      .meta({
-        description: "The key's label, such as the name of a till; null when it has none.",
-        examples: ["Till 3"],
-      }),
-    verifyUrl,
-  })
-  .meta({ id: "ListedRedemption" });
+export const listedRedemption = named("ListedRedemption", {
+  externalRef: text("The reference under which the voucher was redeemed.", EXAMPLE.externalRef),
+  ...redeemedVoucher,
+  ticket: text("The reservation that the redemption consumed; null when there was none.", EXAMPLE.ticket).nullable(),
+  keyId: text("The API key that redeemed.", EXAMPLE.keyId),
+  keyLabel: text("The key's label, such as the name of a till; null when it has none.", "Till 3").nullable(),
+  verifyUrl,
+});
 
 export type ListedRedemptionView = z.output<typeof listedRedemption>;
 
-export const redemptionsResponse = z
-  .object({
-    redemptions: z
-      .array(listedRedemption)
-      .meta({ description: "In ascending order of `redeemedAt`, then of `voucherInstanceId`." }),
-    nextCursor: z
-      .string()
-      .nullable()
-      .meta({
-        description:
-          "Send it as `cursor` to get what follows, now or on another day. Null only on the last page of a list whose `to` is before `completeUntil`.",
-        examples: [EXAMPLE.redemptionsCursor],
-      }),
-    completeUntil: timestamp(
-      "Redemptions before this time are final: all are listed, and none is ever added. Later ones are listed by a later call. Usually two to four seconds ago.",
-      EXAMPLE.completeUntil,
-    ),
-    sandbox,
-  })
-  .meta({ id: "RedemptionsPage" });
+export const redemptionsResponse = named("RedemptionsPage", {
+  redemptions: z
+    .array(listedRedemption)
+    .meta({ description: "In ascending order of `redeemedAt`, then of `voucherInstanceId`." }),
+  nextCursor: text(
+    "Send it as `cursor` to get what follows, now or on another day. Null only on the last page of a list whose `to` is before `completeUntil`.",
+    EXAMPLE.redemptionsCursor,
+  ).nullable(),
+  completeUntil: timestamp(
+    "Redemptions before this time are final: all are listed, and none is ever added. Later ones are listed by a later call. Usually two to four seconds ago.",
+    EXAMPLE.completeUntil,
+  ),
+  sandbox,
+});
 
 export type RedemptionsResponse = z.output<typeof redemptionsResponse>;
 

@@ -1,19 +1,17 @@
 import { z } from "zod";
 import { EXAMPLE, examples } from "./example.ts";
-import { sandbox, textUpTo, ticket } from "./fields.ts";
+import { named, sandbox, text, textUpTo, ticket } from "./fields.ts";
 
 const REASON_MAX = 200;
 
-export const releaseRequest = z
-  .object({
-    ticket,
-    reason: textUpTo(
-      REASON_MAX,
-      "Why the reservation is not needed. Stored with the reservation.",
-      "customer left",
-    ).nullish(),
-  })
-  .meta({ id: "ReleaseRequest" });
+export const releaseRequest = named("ReleaseRequest", {
+  ticket,
+  reason: textUpTo(
+    REASON_MAX,
+    "Why the reservation is not needed. Stored with the reservation.",
+    "customer left",
+  ).nullish(),
+});
 
 examples.add(releaseRequest, {
   ticket: { summary: "The customer left", value: { ticket: EXAMPLE.ticket, reason: "customer left" } },
@@ -27,7 +25,7 @@ export const releaseResponse = z
     z
       .object({
         released: z.literal(false).meta({ description: "There was no live reservation." }),
-        reason: z.string().meta({ description: "Why there was nothing to release, as a sentence." }),
+        reason: text("Why there was nothing to release, as a sentence."),
         sandbox,
       })
       .meta({ id: "NothingReleased", description: "The ticket has no live reservation. This is not an error." }),

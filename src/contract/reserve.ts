@@ -1,30 +1,26 @@
-import { z } from "zod";
+import type { z } from "zod";
 import { EXAMPLE, examples } from "./example.ts";
-import { code, sandbox, timestamp, voucherId } from "./fields.ts";
+import { code, named, sandbox, text, timestamp, voucherId } from "./fields.ts";
 
-export const reserveRequest = z.object({ code }).meta({ id: "ReserveRequest" });
+export const reserveRequest = named("ReserveRequest", { code });
 
 examples.add(reserveRequest, {
   code: { summary: "By its code", value: { code: EXAMPLE.code } },
 });
 
-export const reserveResponse = z
-  .object({
-    ticket: z.string().meta({
-      description:
-        "Identifies the reservation. Accepted wherever a code is accepted; required to release the reservation.",
-      examples: [EXAMPLE.ticket],
-    }),
-    token: z.string().meta({
-      description:
-        "A secret that lets another key of the same organization redeem the reserved voucher. Treat it as a password: pass it on only to complete the sale, and never log it.",
-      examples: [EXAMPLE.token],
-    }),
-    expiresAt: timestamp("When the reservation expires. Reserving again does not extend it.", EXAMPLE.reservedUntil),
-    voucher: voucherId,
-    sandbox,
-  })
-  .meta({ id: "Reservation" });
+export const reserveResponse = named("Reservation", {
+  ticket: text(
+    "Identifies the reservation. Accepted wherever a code is accepted; required to release the reservation.",
+    EXAMPLE.ticket,
+  ),
+  token: text(
+    "A secret that lets another key of the same organization redeem the reserved voucher. Treat it as a password: pass it on only to complete the sale, and never log it.",
+    EXAMPLE.token,
+  ),
+  expiresAt: timestamp("When the reservation expires. Reserving again does not extend it.", EXAMPLE.reservedUntil),
+  voucher: voucherId,
+  sandbox,
+});
 
 export type ReserveResponse = z.output<typeof reserveResponse>;
 

@@ -8,6 +8,7 @@ import {
   productKey,
   productName,
   serial,
+  text,
   timestamp,
   usageUnitLabel,
   usd,
@@ -18,10 +19,7 @@ import {
 export const voucherView = z
   .object({
     id: voucherId,
-    code: z.string().meta({
-      description: "The code as it was issued. A secret: it can be redeemed.",
-      examples: [EXAMPLE.code],
-    }),
+    code: text("The code as it was issued. A secret: it can be redeemed.", EXAMPLE.code),
     serial,
     brand,
     productName,

@@ -1,6 +1,17 @@
 import { z } from "zod";
 import { EXAMPLE, examples } from "./example.ts";
-import { count, queryCursor, queryInteger, queryTime, sandbox, timestamp, voucherId } from "./fields.ts";
+import {
+  count,
+  flag,
+  named,
+  queryCursor,
+  queryInteger,
+  queryTime,
+  sandbox,
+  text,
+  timestamp,
+  voucherId,
+} from "./fields.ts";
 import { knownEventType, sequence } from "./webhooks.ts";
 
 /** States of a delivery. Failed: the service stopped retrying, or the endpoint was disabled. */
@@ -38,15 +49,13 @@ const lastFailure = z
   .nullable()
   .meta({ description: "Why the last attempt failed; null when it did not." });
 
-export const testedWebhook = z
-  .object({
-    delivered: z.boolean().meta({ description: "Whether it answered with a status from 200 to 299." }),
-    status: lastStatus,
-    failure: lastFailure,
-    durationMs: count(0, "How long it took. Milliseconds.", 87),
-    sandbox,
-  })
-  .meta({ id: "WebhookTestResult" });
+export const testedWebhook = named("WebhookTestResult", {
+  delivered: flag("Whether it answered with a status from 200 to 299."),
+  status: lastStatus,
+  failure: lastFailure,
+  durationMs: count(0, "How long it took. Milliseconds.", 87),
+  sandbox,
+});
 export type TestedWebhook = z.output<typeof testedWebhook>;
 
 examples.add(testedWebhook, {
@@ -58,32 +67,27 @@ examples.add(testedWebhook, {
   },
 });
 
-const eventId = z.string().meta({
-  description: "The `webhook-id` header: the same in every attempt.",
-  examples: [`${EXAMPLE.voucherId}-2`],
-});
+const eventId = text("The `webhook-id` header: the same in every attempt.", `${EXAMPLE.voucherId}-2`);
 
-const webhookDelivery = z
-  .object({
-    eventId,
-    eventType: knownEventType,
-    voucherId,
-    sequence: sequence.nullable().meta({ description: "Null for `reservation.expired`." }),
-    state: z.enum(DELIVERY_STATES).meta({
-      description:
-        "Delivered: it answered with a status from 200 to 299. Failed: no attempt follows, unless it is replayed.",
-    }),
-    attempts: count(0, "Number of attempts.", 1),
-    nextAttemptAt: timestamp(
-      "When the next attempt is due; null when none follows, or while an earlier event of the voucher is not finished.",
-      EXAMPLE.redeemedAt,
-    ).nullable(),
-    lastStatus,
-    lastFailure,
-    createdAt: timestamp("When the event was queued.", EXAMPLE.redeemedAt),
-    finishedAt: timestamp("When it was delivered or given up; null before.", EXAMPLE.redeemedAt).nullable(),
-  })
-  .meta({ id: "WebhookDelivery" });
+const webhookDelivery = named("WebhookDelivery", {
+  eventId,
+  eventType: knownEventType,
+  voucherId,
+  sequence: sequence.nullable().meta({ description: "Null for `reservation.expired`." }),
+  state: z.enum(DELIVERY_STATES).meta({
+    description:
+      "Delivered: it answered with a status from 200 to 299. Failed: no attempt follows, unless it is replayed.",
+  }),
+  attempts: count(0, "Number of attempts.", 1),
+  nextAttemptAt: timestamp(
+    "When the next attempt is due; null when none follows, or while an earlier event of the voucher is not finished.",
+    EXAMPLE.redeemedAt,
+  ).nullable(),
+  lastStatus,
+  lastFailure,
+  createdAt: timestamp("When the event was queued.", EXAMPLE.redeemedAt),
+  finishedAt: timestamp("When it was delivered or given up; null before.", EXAMPLE.redeemedAt).nullable(),
+});
 export type WebhookDeliveryView = z.output<typeof webhookDelivery>;
 
 export const deliveriesQuery = z.object({
@@ -96,18 +100,11 @@ export const deliveriesQuery = z.object({
 });
 export type DeliveriesQuery = z.output<typeof deliveriesQuery>;
 
-export const deliveriesResponse = z
-  .object({
-    deliveries: z
-      .array(webhookDelivery)
-      .meta({ description: `Newest first, of the last ${DELIVERIES_KEPT_DAYS} days.` }),
-    nextCursor: z
-      .string()
-      .nullable()
-      .meta({ description: "Send it as `cursor` for the next page; null on the last one." }),
-    sandbox,
-  })
-  .meta({ id: "WebhookDeliveries" });
+export const deliveriesResponse = named("WebhookDeliveries", {
+  deliveries: z.array(webhookDelivery).meta({ description: `Newest first, of the last ${DELIVERIES_KEPT_DAYS} days.` }),
+  nextCursor: text("Send it as `cursor` for the next page; null on the last one.").nullable(),
+  sandbox,
+});
 export type DeliveriesResponse = z.output<typeof deliveriesResponse>;
 
 examples.add(deliveriesResponse, {
@@ -163,9 +160,10 @@ examples.add(replayRequest, {
   ids: { summary: "By ids", value: { eventIds: [`${EXAMPLE.voucherId}-2`] } },
 });
 
-export const replayResponse = z
-  .object({ replayed: count(0, `Deliveries that are sent again: at most ${REPLAY_MAX}, oldest first.`, 12), sandbox })
-  .meta({ id: "WebhookReplay" });
+export const replayResponse = named("WebhookReplay", {
+  replayed: count(0, `Deliveries that are sent again: at most ${REPLAY_MAX}, oldest first.`, 12),
+  sandbox,
+});
 export type ReplayResponse = z.output<typeof replayResponse>;
 
 examples.add(replayResponse, {

@@ -1,6 +1,18 @@
 import { z } from "zod";
 import { EXAMPLE, examples } from "./example.ts";
-import { count, filledTextUpTo, redeemCode, sandbox, sha256, textUpTo, timestamp, voucherId } from "./fields.ts";
+import {
+  count,
+  filledTextUpTo,
+  flag,
+  named,
+  redeemCode,
+  sandbox,
+  sha256,
+  text,
+  textUpTo,
+  timestamp,
+  voucherId,
+} from "./fields.ts";
 
 /** The event types that an endpoint can subscribe to. The table webhook_endpoints has the same list. */
 export const WEBHOOK_EVENT_TYPES = [
@@ -49,10 +61,7 @@ export const webhookEvent = z
       "voucher.instance.redeemed",
       "WebhookRedeemed",
       sealedData.extend({
-        externalRef: z.string().meta({
-          description: "The reference under which the voucher was redeemed.",
-          examples: [EXAMPLE.externalRef],
-        }),
+        externalRef: text("The reference under which the voucher was redeemed.", EXAMPLE.externalRef),
         redeemCode,
       }),
     ),
@@ -73,7 +82,7 @@ export const webhookEvent = z
       WEBHOOK_TEST_TYPE,
       "WebhookTest",
       z.object({
-        webhookId: z.string().meta({ description: "The endpoint that was tested.", examples: [EXAMPLE.webhookId] }),
+        webhookId: text("The endpoint that was tested.", EXAMPLE.webhookId),
       }),
     ),
   ])
@@ -101,14 +110,12 @@ const enabled = z
   .boolean({ error: "must be true or false" })
   .meta({ description: "Whether events are sent. Events that happen while it is disabled are never sent." });
 
-export const createWebhookRequest = z
-  .object({
-    url,
-    description: description.default(""),
-    eventTypes: eventTypes.default([]),
-    enabled: enabled.default(true),
-  })
-  .meta({ id: "CreateWebhookRequest" });
+export const createWebhookRequest = named("CreateWebhookRequest", {
+  url,
+  description: description.default(""),
+  eventTypes: eventTypes.default([]),
+  enabled: enabled.default(true),
+});
 
 export type NewWebhook = z.output<typeof createWebhookRequest>;
 
@@ -124,14 +131,12 @@ examples.add(createWebhookRequest, {
   },
 });
 
-export const changeWebhookRequest = z
-  .object({
-    url: url.optional(),
-    description: description.optional(),
-    eventTypes: eventTypes.optional(),
-    enabled: enabled.optional(),
-  })
-  .meta({ id: "ChangeWebhookRequest" });
+export const changeWebhookRequest = named("ChangeWebhookRequest", {
+  url: url.optional(),
+  description: description.optional(),
+  eventTypes: eventTypes.optional(),
+  enabled: enabled.optional(),
+});
 
 export type WebhookChange = z.output<typeof changeWebhookRequest>;
 
@@ -139,32 +144,30 @@ examples.add(changeWebhookRequest, {
   enable: { summary: "Enable it again", value: { enabled: true } },
 });
 
-export const webhookId = z.string().meta({ description: "The endpoint's id.", examples: [EXAMPLE.webhookId] });
+export const webhookId = text("The endpoint's id.", EXAMPLE.webhookId);
 
-export const webhookEndpoint = z
-  .object({
-    id: webhookId,
-    url: z.string().meta({ format: "uri", description: "Where requests are sent.", examples: [EXAMPLE.webhookUrl] }),
-    description: z.string().meta({ description: "A name for your own use.", examples: ["orders of the web shop"] }),
-    eventTypes: z.array(knownEventType).meta({ description: "The events that are sent. Empty: all." }),
-    enabled: z.boolean().meta({ description: "Whether events are sent." }),
-    disabledReason: z.enum(WEBHOOK_DISABLED_REASONS).nullable().meta({
-      description:
-        "Why no events are sent: `partner` (a request disabled it), `operator` (only an operator can enable it again), `gone` (it answered 410) or `failing` (nothing but failures for five days). Null while it is enabled.",
-    }),
-    disabledAt: timestamp("When it was disabled; null while it is enabled.", EXAMPLE.redeemedAt).nullable(),
-    failingSince: timestamp(
-      "The first failure since it last succeeded, was enabled or got another `url`; null when there is none.",
-      EXAMPLE.redeemedAt,
-    ).nullable(),
-    previousSecretUntil: timestamp(
-      "Until then, requests are also signed with the secret from before the last rotation; null when there is none.",
-      EXAMPLE.redeemedAt,
-    ).nullable(),
-    createdAt: timestamp("When it was created.", EXAMPLE.issuedAt),
-    sandbox,
-  })
-  .meta({ id: "Webhook" });
+export const webhookEndpoint = named("Webhook", {
+  id: webhookId,
+  url: z.string().meta({ format: "uri", description: "Where requests are sent.", examples: [EXAMPLE.webhookUrl] }),
+  description: text("A name for your own use.", "orders of the web shop"),
+  eventTypes: z.array(knownEventType).meta({ description: "The events that are sent. Empty: all." }),
+  enabled: flag("Whether events are sent."),
+  disabledReason: z.enum(WEBHOOK_DISABLED_REASONS).nullable().meta({
+    description:
+      "Why no events are sent: `partner` (a request disabled it), `operator` (only an operator can enable it again), `gone` (it answered 410) or `failing` (nothing but failures for five days). Null while it is enabled.",
+  }),
+  disabledAt: timestamp("When it was disabled; null while it is enabled.", EXAMPLE.redeemedAt).nullable(),
+  failingSince: timestamp(
+    "The first failure since it last succeeded, was enabled or got another `url`; null when there is none.",
+    EXAMPLE.redeemedAt,
+  ).nullable(),
+  previousSecretUntil: timestamp(
+    "Until then, requests are also signed with the secret from before the last rotation; null when there is none.",
+    EXAMPLE.redeemedAt,
+  ).nullable(),
+  createdAt: timestamp("When it was created.", EXAMPLE.issuedAt),
+  sandbox,
+});
 
 export type WebhookView = z.output<typeof webhookEndpoint>;
 
@@ -189,11 +192,10 @@ examples.add(webhookEndpoint, {
   },
 });
 
-const secret = z.string().meta({
-  description:
-    "Verifies signatures. Shown only here: save it now. In the form of Standard Webhooks: `whsec_` and 32 bytes in base64.",
-  examples: [EXAMPLE.webhookSecret],
-});
+const secret = text(
+  "Verifies signatures. Shown only here: save it now. In the form of Standard Webhooks: `whsec_` and 32 bytes in base64.",
+  EXAMPLE.webhookSecret,
+);
 
 export const newWebhook = webhookEndpoint.extend({ secret }).meta({ id: "NewWebhook" });
 export type NewWebhookView = z.output<typeof newWebhook>;
@@ -202,22 +204,21 @@ examples.add(newWebhook, {
   created: { summary: "Created", value: { ...WEBHOOK, secret: EXAMPLE.webhookSecret } },
 });
 
-export const webhookList = z
-  .object({ webhooks: z.array(webhookEndpoint).meta({ description: "Oldest first, at most 20." }), sandbox })
-  .meta({ id: "WebhookList" });
+export const webhookList = named("WebhookList", {
+  webhooks: z.array(webhookEndpoint).meta({ description: "Oldest first, at most 20." }),
+  sandbox,
+});
 export type WebhookList = z.output<typeof webhookList>;
 
 examples.add(webhookList, {
   one: { summary: "One endpoint", value: { webhooks: [WEBHOOK] } },
 });
 
-export const deletedWebhook = z
-  .object({
-    id: webhookId,
-    deleted: z.literal(true).meta({ description: "It is deleted, with its deliveries." }),
-    sandbox,
-  })
-  .meta({ id: "DeletedWebhook" });
+export const deletedWebhook = named("DeletedWebhook", {
+  id: webhookId,
+  deleted: z.literal(true).meta({ description: "It is deleted, with its deliveries." }),
+  sandbox,
+});
 export type DeletedWebhook = z.output<typeof deletedWebhook>;
 
 examples.add(deletedWebhook, {
@@ -227,17 +228,12 @@ examples.add(deletedWebhook, {
 /** How long after a rotation requests are also signed with the secret that it replaced. */
 export const PREVIOUS_SECRET_HOURS = 24;
 
-export const rotatedWebhook = z
-  .object({
-    id: webhookId,
-    secret,
-    previousSecretUntil: timestamp(
-      "Until then, requests are also signed with the previous secret.",
-      EXAMPLE.redeemedAt,
-    ),
-    sandbox,
-  })
-  .meta({ id: "RotatedWebhook" });
+export const rotatedWebhook = named("RotatedWebhook", {
+  id: webhookId,
+  secret,
+  previousSecretUntil: timestamp("Until then, requests are also signed with the previous secret.", EXAMPLE.redeemedAt),
+  sandbox,
+});
 export type RotatedWebhook = z.output<typeof rotatedWebhook>;
 
 examples.add(rotatedWebhook, {
