@@ -3,7 +3,8 @@ import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSy
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parseEnv } from "node:util";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import packageJson from "../../package.json" with { type: "json" };
 import { buildProgram } from "../../src/cli/program.ts";
@@ -63,8 +64,7 @@ const CONTAINERS = PODS.flatMap(({ name, spec }) =>
   [...(spec.initContainers ?? []), ...spec.containers].map((container: Yaml) => ({ pod: name, spec, ...container })),
 );
 
-const toObject = (lines: readonly string[]) =>
-  Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]));
+const toObject = (lines: readonly string[]) => parseEnv(lines.join("\n")) as Record<string, string>;
 
 let directory: string;
 const secrets: Record<string, Record<string, string>> = {};
@@ -78,12 +78,7 @@ beforeAll(() => {
   const script = commands.replace("npm run -s voucherctl --", `${process.execPath} ${join(ROOT, "src/cli/main.ts")}`);
   execFileSync("bash", ["-euc", script], { cwd: directory, stdio: "pipe" });
   for (const { name, envs = [] } of overlay.secretGenerator) {
-    const lines = envs.flatMap((file: string) =>
-      readFileSync(join(directory, OVERLAY, file), "utf8")
-        .trim()
-        .split("\n"),
-    );
-    secrets[name] = toObject(lines);
+    secrets[name] = toObject(envs.map((file: string) => readFileSync(join(directory, OVERLAY, file), "utf8")));
   }
   keyFile = join(directory, OVERLAY, "secrets/log.key");
 });
@@ -106,10 +101,9 @@ function environmentOf({ env = [], envFrom = [] }: Yaml, withOverlay: boolean): 
   return Object.assign({ ...readDockerfile().environment }, ...maps, own);
 }
 
-const container = (pod: string) => {
-  const [found] = CONTAINERS.filter((each) => each.pod === pod).slice(-1);
-  return found as Yaml;
-};
+/** The container of a pod that serves; the others prepare it. */
+const container = (pod: string): Yaml => CONTAINERS.findLast((each) => each.pod === pod);
+const SERVING = ["vouchers-api", "vouchers-worker", "vouchers-log"];
 
 it("every file is YAML without repeated keys, and every file is used", () => {
   for (const file of FILES) expect(parseFile(file).length, file).toBeGreaterThan(0);
@@ -123,61 +117,50 @@ it("every file is YAML without repeated keys, and every file is used", () => {
   expect(used).toContain(BASE);
 });
 
-describe("variables", () => {
-  it("variables are all known to the configuration", () => {
-    expect(KNOWN_NAMES.length).toBeGreaterThan(30);
-    for (const each of CONTAINERS) {
-      for (const name of Object.keys(environmentOf(each, true)))
-        expect(KNOWN_NAMES, `${each.pod}: ${name}`).toContain(name);
-    }
-  });
+it("variables are all known to the configuration", () => {
+  expect(KNOWN_NAMES.length).toBeGreaterThan(30);
+  for (const each of CONTAINERS)
+    expect(KNOWN_NAMES).toEqual(expect.arrayContaining(Object.keys(environmentOf(each, true))));
+});
 
-  it.each([false, true])("variables give each process a valid configuration (with the overlay: %s)", (withOverlay) => {
-    const api = readApiConfig(environmentOf(container("vouchers-api"), withOverlay));
-    const worker = readWorkerConfig(environmentOf(container("vouchers-worker"), withOverlay));
-    const log = readWorkerConfig(environmentOf(container("vouchers-log"), withOverlay));
-    const loginOf = ({ databaseUrl }: Pick<Config, "databaseUrl">) => new URL(databaseUrl).username;
-    expect([api, worker, log].map(loginOf)).toEqual(["pva_api", "pva_api", "pva_log"]);
-    for (const config of [api, worker, log]) {
-      expect(config.production).toBe(true);
-      expect([config.redisUrl, config.queueShards]).toEqual([api.redisUrl, api.queueShards]);
-    }
-    expect(worker.reservationTokenSecrets).toEqual(api.reservationTokenSecrets);
-    expect(new Set([...worker.workerQueues, ...log.workerQueues])).toEqual(new Set(QUEUE_NAMES));
-    expect(log.transparencyLog.anchors).toHaveLength(1);
-    for (const each of CONTAINERS.filter(({ pod }) => pod === "vouchers-migration")) {
-      const env = environmentOf(each, withOverlay);
-      expect(new URL(readDatabaseUrl(env)).username).toBe("owner");
-      const passwords = Object.values(secrets).flatMap(({ DATABASE_URL = "" }) => {
-        const url = URL.canParse(DATABASE_URL) ? new URL(DATABASE_URL) : null;
-        return url?.username.startsWith("pva_") ? [[url.username, url.password]] : [];
-      });
-      expect(Object.fromEntries(passwords)).toEqual(readRolePasswords(env));
-    }
-    const admin = environmentOf(container("vouchers-admin"), withOverlay);
-    expect(readGivenServers(admin).redisUrl).toBe(api.redisUrl);
-    expect([readAddress(admin).baseUrl, readWebhookConfig(admin)]).toEqual([api.baseUrl, api.webhooks]);
-  });
-
-  it("variables give each pod the secrets that it needs and no others", () => {
-    const given = Object.fromEntries(
-      PODS.map(({ name, spec }) => [
-        name,
-        [
-          ...new Set(
-            Array.from(JSON.stringify(spec).matchAll(/"secret(?:Ref":\{"n|N)ame":"([^"]+)"/g), ([, secret]) => secret),
-          ),
-        ],
-      ]),
-    );
-    expect(given).toEqual({
-      "vouchers-migration": ["vouchers-migration"],
-      "vouchers-api": ["vouchers-service", "vouchers-api"],
-      "vouchers-worker": ["vouchers-service"],
-      "vouchers-log": ["vouchers-log", "vouchers-log-key"],
-      "vouchers-admin": ["vouchers-admin"],
+it.each([false, true])("variables give each process a valid configuration (with the overlay: %s)", (withOverlay) => {
+  const api = readApiConfig(environmentOf(container("vouchers-api"), withOverlay));
+  const worker = readWorkerConfig(environmentOf(container("vouchers-worker"), withOverlay));
+  const log = readWorkerConfig(environmentOf(container("vouchers-log"), withOverlay));
+  const loginOf = ({ databaseUrl }: Pick<Config, "databaseUrl">) => new URL(databaseUrl).username;
+  expect([api, worker, log].map(loginOf)).toEqual(["pva_api", "pva_api", "pva_log"]);
+  for (const config of [api, worker, log]) {
+    expect(config.production).toBe(true);
+    expect([config.redisUrl, config.queueShards]).toEqual([api.redisUrl, api.queueShards]);
+  }
+  expect(worker.reservationTokenSecrets).toEqual(api.reservationTokenSecrets);
+  expect(new Set([...worker.workerQueues, ...log.workerQueues])).toEqual(new Set(QUEUE_NAMES));
+  expect(log.transparencyLog.anchors).toHaveLength(1);
+  for (const each of CONTAINERS.filter(({ pod }) => pod === "vouchers-migration")) {
+    const env = environmentOf(each, withOverlay);
+    expect(new URL(readDatabaseUrl(env)).username).toBe("owner");
+    const passwords = Object.values(secrets).flatMap(({ DATABASE_URL = "" }) => {
+      const url = URL.canParse(DATABASE_URL) ? new URL(DATABASE_URL) : null;
+      return url?.username.startsWith("pva_") ? [[url.username, url.password]] : [];
     });
-  });
+    expect(Object.fromEntries(passwords)).toEqual(readRolePasswords(env));
+  }
+  const admin = environmentOf(container("vouchers-admin"), withOverlay);
+  expect(readGivenServers(admin).redisUrl).toBe(api.redisUrl);
+  expect([readAddress(admin).baseUrl, readWebhookConfig(admin)]).toEqual([api.baseUrl, api.webhooks]);
+});
+
+it("variables give each pod the secrets that it needs and no others", () => {
+  const secretsOf = (spec: Yaml) =>
+    new Set(Array.from(JSON.stringify(spec).matchAll(/"secret(?:Ref":\{"n|N)ame":"([^"]+)"/g), ([, name]) => name));
+  const given = PODS.map(({ name, spec }) => `${name}: ${[...secretsOf(spec)].join(", ")}`);
+  expect(given).toEqual([
+    "vouchers-migration: vouchers-migration",
+    "vouchers-api: vouchers-service, vouchers-api",
+    "vouchers-worker: vouchers-service",
+    "vouchers-log: vouchers-log, vouchers-log-key",
+    "vouchers-admin: vouchers-admin",
+  ]);
 });
 
 it("containers run files that are in the image, and commands that exist", () => {
@@ -190,10 +173,8 @@ it("containers run files that are in the image, and commands that exist", () => 
     expect(existsSync(join(ROOT, file)), file).toBe(true);
     if (args.length === 0) continue;
     const noun = buildProgram().commands.find((command) => command.name() === args[0]);
-    expect(
-      noun?.commands.map((verb) => verb.name()),
-      args.join(" "),
-    ).toContain(args[1]);
+    const verbs = noun?.commands.map((verb) => verb.name());
+    expect(verbs, args.join(" ")).toContain(args[1]);
   }
   const rest = CONTAINERS.filter(({ command }) => command[0] !== "node").map(({ command }) => command[0]);
   expect(rest).toEqual(["install", "sleep"]);
@@ -225,27 +206,23 @@ it("containers run unprivileged, on a read-only file system, with limited memory
 
 it("containers are probed at paths and ports that the processes serve", () => {
   const paths = ["/metrics", ...ENDPOINTS.map(({ path }) => path)];
-  for (const name of ["vouchers-api", "vouchers-worker", "vouchers-log"]) {
+  for (const name of SERVING) {
     const { ports, livenessProbe, readinessProbe, startupProbe, ...rest } = container(name);
     const config = readApiConfig({ ...environmentOf(container("vouchers-api"), true), ...environmentOf(rest, true) });
     const served: Record<string, number | null> = { http: config.port, metrics: config.metricsPort };
     for (const port of ports) expect(port.containerPort, name).toBe(served[port.name]);
-    expect(livenessProbe.httpGet.path).toBe(name === "vouchers-api" ? "/healthz" : "/metrics");
-    for (const probe of [livenessProbe, readinessProbe, startupProbe].filter((each) => each !== undefined)) {
-      expect(paths, name).toContain(probe.httpGet.path);
-      expect(
-        ports.map((port: Yaml) => port.name),
-        name,
-      ).toContain(probe.httpGet.port);
-      if (name === "vouchers-api") expect(probe.httpGet.port).toBe("http");
+    const isApi = name === "vouchers-api";
+    expect(livenessProbe.httpGet.path).toBe(isApi ? "/healthz" : "/metrics");
+    if (name !== "vouchers-log") expect(readinessProbe.httpGet.path).toBe("/readyz");
+    for (const { httpGet } of [livenessProbe, readinessProbe, startupProbe].filter((each) => each !== undefined)) {
+      expect(paths, name).toContain(httpGet.path);
+      expect(isApi ? "http" : ports.map((port: Yaml) => port.name), name).toContain(httpGet.port);
     }
   }
-  for (const name of ["vouchers-api", "vouchers-worker"])
-    expect(container(name).readinessProbe.httpGet.path).toBe("/readyz");
 });
 
 it("containers have time to drain", () => {
-  for (const name of ["vouchers-api", "vouchers-worker", "vouchers-log"]) {
+  for (const name of SERVING) {
     const { spec, lifecycle } = container(name);
     const pause = Number(lifecycle?.preStop.exec.command[1] ?? 0);
     expect(spec.terminationGracePeriodSeconds, name).toBeGreaterThan(pause + DRAIN_MAX_MS / 1_000);
@@ -267,101 +244,77 @@ it("the log's key is copied to a file that the service accepts, because it refus
   rmSync(copy);
   const [program, option, mode, from, to] = command;
   const mountOf = (path: string, all: Yaml[]) => all.find(({ mountPath }) => mountPath === dirname(path))?.name;
-  expect([mountOf(from, volumeMounts), mountOf(to, volumeMounts), mountOf(to, mounts)]).toEqual([
-    "secret",
-    "key",
-    "key",
-  ]);
+  const used = [mountOf(from, volumeMounts), mountOf(to, volumeMounts), mountOf(to, mounts)];
+  expect(used).toEqual(["secret", "key", "key"]);
   expect(env).toContainEqual({ name: "LOG_KEY_FILE", value: to });
   execFileSync(program, [option, mode, keyFile, copy]);
   expect((await settings()).origin).toBe("vouchers.example.com/log");
   expect(statSync(copy).mode & 0o777).toBe(0o400);
   const [anchor] = readWorkerConfig(environmentOf(container("vouchers-log"), true)).transparencyLog.anchors;
   expect(mountOf(anchor ?? "", mounts)).toBe("anchor");
-  expect(
-    find(
-      "PersistentVolumeClaim",
-      spec.volumes.find(({ name }: Yaml) => name === "anchor").persistentVolumeClaim.claimName,
-    ),
-  ).toBeDefined();
+  const { persistentVolumeClaim } = spec.volumes.find(({ name }: Yaml) => name === "anchor");
+  expect(find("PersistentVolumeClaim", persistentVolumeClaim.claimName)).toBeDefined();
 });
 
-describe("objects that refer to others", () => {
-  const labelsOf = (name: string) => PODS.find((pod) => pod.name === name)?.metadata.labels;
+const labelsOf = (name: string) => PODS.find((pod) => pod.name === name)?.metadata.labels;
 
-  it("Deployments, budgets, services and policies select the intended pods", () => {
-    for (const { kind, metadata, spec } of POD_OWNERS.filter(({ kind }) => kind === "Deployment"))
-      expect(spec.selector.matchLabels, `${kind} ${metadata.name}`).toEqual(labelsOf(metadata.name));
-    for (const name of ["vouchers-api", "vouchers-worker"]) {
-      expect(find("PodDisruptionBudget", name).spec).toEqual({
-        maxUnavailable: 1,
-        selector: { matchLabels: labelsOf(name) },
-      });
-      const terms = container(name).spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution;
-      for (const { podAffinityTerm } of terms)
-        expect(podAffinityTerm.labelSelector.matchLabels).toEqual(labelsOf(name));
-    }
-    const { selector, ports } = find("Service", "vouchers-api").spec;
-    expect(selector).toEqual(labelsOf("vouchers-api"));
-    const policies = OBJECTS.filter(({ kind }) => kind === "NetworkPolicy").map(({ spec }) => spec);
-    expect(policies.map(({ podSelector }) => podSelector)).toEqual([{}, { matchLabels: labelsOf("vouchers-api") }]);
-    const named = policies.flatMap(({ ingress }) => ingress[0].ports.map(({ port }: Yaml) => port));
-    expect([ports[0].targetPort, ...named]).toEqual(["http", "metrics", "http"]);
-  });
-
-  it("autoscalers scale Deployments without a fixed number of replicas", () => {
-    const targets = [find("HorizontalPodAutoscaler", "vouchers-api"), find("ScaledObject", "vouchers-worker")];
-    for (const { spec } of targets) expect(find("Deployment", spec.scaleTargetRef.name).spec.replicas).toBeUndefined();
-  });
-
-  it("the overlay patches only fields that the base has", () => {
-    for (const { target, patch } of overlay.patches) {
-      const object = find(target.kind, target.name);
-      const [operations] = parseAllDocuments(patch).map((document) => document.toJS());
-      for (const { op, path } of operations) {
-        const value = path
-          .slice(1)
-          .split("/")
-          .reduce((parent: Yaml, key: string) => parent?.[key], object);
-        expect([op, value === undefined], path).toEqual(["replace", false]);
-      }
-    }
-    for (const { name, behavior } of overlay.configMapGenerator)
-      expect([base.configMapGenerator.some((map: Yaml) => map.name === name), behavior]).toEqual([true, "merge"]);
-  });
+it("Deployments, budgets, services and policies select the intended pods", () => {
+  for (const { metadata, spec } of POD_OWNERS.filter(({ kind }) => kind === "Deployment"))
+    expect(spec.selector.matchLabels, metadata.name).toEqual(labelsOf(metadata.name));
+  for (const name of ["vouchers-api", "vouchers-worker"]) {
+    const selector = { matchLabels: labelsOf(name) };
+    expect(find("PodDisruptionBudget", name).spec).toEqual({ maxUnavailable: 1, selector });
+    const terms = container(name).spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution;
+    for (const { podAffinityTerm } of terms) expect(podAffinityTerm.labelSelector.matchLabels).toEqual(labelsOf(name));
+  }
+  const { selector, ports } = find("Service", "vouchers-api").spec;
+  expect(selector).toEqual(labelsOf("vouchers-api"));
+  const policies = OBJECTS.filter(({ kind }) => kind === "NetworkPolicy").map(({ spec }) => spec);
+  expect(policies.map(({ podSelector }) => podSelector)).toEqual([{}, { matchLabels: labelsOf("vouchers-api") }]);
+  const named = policies.flatMap(({ ingress }) => ingress[0].ports.map(({ port }: Yaml) => port));
+  expect([ports[0].targetPort, ...named]).toEqual(["http", "metrics", "http"]);
 });
 
-describe("the autoscaler of workers", () => {
+it("autoscalers scale Deployments without a fixed number of replicas", () => {
+  const targets = [find("HorizontalPodAutoscaler", "vouchers-api"), find("ScaledObject", "vouchers-worker")];
+  for (const { spec } of targets) expect(find("Deployment", spec.scaleTargetRef.name).spec.replicas).toBeUndefined();
+});
+
+it("the overlay patches only fields that the base has", () => {
+  for (const { target, patch } of overlay.patches) {
+    const object = find(target.kind, target.name);
+    const [operations] = parseAllDocuments(patch).map((document) => document.toJS());
+    for (const { op, path } of operations) {
+      const keys: string[] = path.slice(1).split("/");
+      const value = keys.reduce((parent: Yaml, key) => parent?.[key], object);
+      expect([op, value === undefined], path).toEqual(["replace", false]);
+    }
+  }
+  for (const { name, behavior } of overlay.configMapGenerator)
+    expect([base.configMapGenerator.some((map: Yaml) => map.name === name), behavior]).toEqual([true, "merge"]);
+});
+
+it("the autoscaler of workers adds a pod for every WORKER_CONCURRENCY waiting jobs of the pods' queues, counted once per shard by the API processes", () => {
   const { triggers } = find("ScaledObject", "vouchers-worker").spec;
   const { query, threshold } = triggers.find(({ type }: Yaml) => type === "prometheus").metadata;
-
-  it("the autoscaler of workers counts the waiting jobs of the pods' queues, once per shard, with a metric of the API processes", () => {
-    const [selector, ...others] = selectorsOf(query);
-    expect(others).toEqual([]);
-    const metric = Object.values<MetricDefinition>(METRICS).find(({ name }) => name === selector?.metric);
-    expect(metric?.process).toBe("api");
-    const matched = Object.fromEntries(selector?.matchers.map(({ label, value }) => [label, value]) ?? []);
-    const { workerQueues } = readWorkerConfig(environmentOf(container("vouchers-worker"), true));
-    // The sweeper's queue is not counted: it has at most one waiting job.
-    expect(matched).toEqual({ queue: workerQueues.filter((queue) => queue !== "sweep").join("|"), state: "waiting" });
-    expect(metric?.help).toContain("waiting");
-    const [, kept = ""] = /max by \(([^)]*)\)/.exec(query) ?? [];
-    expect([...kept.split(", "), "state"].sort()).toEqual(metric?.labels.toSorted());
-  });
-
-  it("the autoscaler of workers adds a pod for every WORKER_CONCURRENCY waiting jobs", () => {
-    const { workerConcurrency } = readWorkerConfig(environmentOf(container("vouchers-worker"), true));
-    expect(threshold).toBe(String(workerConcurrency));
-  });
+  const { workerQueues, workerConcurrency } = readWorkerConfig(environmentOf(container("vouchers-worker"), true));
+  expect(threshold).toBe(String(workerConcurrency));
+  const [selector, ...others] = selectorsOf(query);
+  expect(others).toEqual([]);
+  const metric = Object.values<MetricDefinition>(METRICS).find(({ name }) => name === selector?.metric);
+  expect(metric).toMatchObject({ process: "api", help: expect.stringContaining("waiting") });
+  const matched = Object.fromEntries(selector?.matchers.map(({ label, value }) => [label, value]) ?? []);
+  // The sweeper's queue is not counted: it has at most one waiting job.
+  expect(matched).toEqual({ queue: workerQueues.filter((queue) => queue !== "sweep").join("|"), state: "waiting" });
+  const [, kept = ""] = /max by \(([^)]*)\)/.exec(query) ?? [];
+  expect([...kept.split(", "), "state"].sort()).toEqual(metric?.labels.toSorted());
 });
 
 it("Prometheus scrapes the same jobs as in docs/observability, at pods and ports that exist", () => {
   const [{ scrape_configs: jobs }] = parseFile("docs/kubernetes/prometheus.yaml");
-  const expected = Array.from(
-    read("docs/observability/prometheus.yml").matchAll(/job_name: (\w+)/g),
-    ([, name]) => name,
-  );
-  expect(jobs.map((job: Yaml) => job.job_name)).toEqual(expected);
+  const [{ scrape_configs: expected }] = parseFile("docs/observability/prometheus.yml");
+  const namesOf = (all: Yaml[]) => all.map(({ job_name }) => job_name);
+  expect(namesOf(jobs)).toEqual(namesOf(expected));
   const components = PODS.map(({ metadata }) => metadata.labels["app.kubernetes.io/component"]);
   for (const { job_name, relabel_configs } of jobs) {
     expect(components).toContain(job_name);
@@ -372,33 +325,24 @@ it("Prometheus scrapes the same jobs as in docs/observability, at pods and ports
 });
 
 it("the guide's numbers of connections follow from the maximum numbers of pods", () => {
-  const limits = (withOverlay: boolean) =>
-    [
-      find("HorizontalPodAutoscaler", "vouchers-api").spec.maxReplicas,
-      find("ScaledObject", "vouchers-worker").spec.maxReplicaCount,
-    ].map(
-      (max, index) =>
-        (withOverlay ? parseAllDocuments(overlay.patches[index].patch)[0]?.toJS()[1].value : max) as number,
-    );
+  const scalers = [find("HorizontalPodAutoscaler", "vouchers-api"), find("ScaledObject", "vouchers-worker")];
+  const small = scalers.map(({ spec }): number => spec.maxReplicas ?? spec.maxReplicaCount);
+  const large = overlay.patches.slice(0, 2).map(({ patch }: Yaml) => parseAllDocuments(patch)[0]?.toJS()[1].value);
   const needed = ([apis = 0, workers = 0]: number[]) =>
     (apis + 1) * API_CONNECTIONS_MAX + (workers + 1 + 1) * WORKER_CONNECTIONS_MAX + 20;
-  const [small, large] = [limits(false), limits(true)];
   expect(GUIDE.replace(/\s+/g, " ")).toContain(
     `That is ${needed(small)} with the base's limits of ${small[0]} API pods and ${small[1]} workers, and ${needed(large)} with the overlay's ${large[0]} and ${large[1]}.`,
   );
 });
 
-describe.runIf(onPath("kubectl") !== null)("kubectl", () => {
-  it("kubectl builds the overlay with the secrets of the guide", () => {
-    const { status, stdout, stderr } = spawnSync("kubectl", ["kustomize", join(directory, OVERLAY)], {
-      encoding: "utf8",
-    });
-    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-    const built = parseAllDocuments(stdout).map((document) => document.toJS());
-    const generated = base.configMapGenerator.length + overlay.secretGenerator.length;
-    expect(built).toHaveLength(OBJECTS.length + generated + 1);
-    const names = built.map(({ metadata }) => metadata.name);
-    for (const [, reference] of stdout.matchAll(/(?:MapRef|secretRef):\n +name: (\S+)/g))
-      expect(names).toContain(reference);
-  });
+it.runIf(onPath("kubectl") !== null)("kubectl builds the overlay with the secrets of the guide", () => {
+  const options = { encoding: "utf8" } as const;
+  const { status, stdout, stderr } = spawnSync("kubectl", ["kustomize", join(directory, OVERLAY)], options);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  const built = parseAllDocuments(stdout).map((document) => document.toJS());
+  const generated = base.configMapGenerator.length + overlay.secretGenerator.length;
+  expect(built).toHaveLength(OBJECTS.length + generated + 1);
+  const names = built.map(({ metadata }) => metadata.name);
+  for (const [, reference] of stdout.matchAll(/(?:MapRef|secretRef):\n +name: (\S+)/g))
+    expect(names).toContain(reference);
 });
