@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { hashApiKey, isSandboxKey, isWellFormedApiKey, makeAllowlist, makeApiKey } from "../../src/domain/api-keys.ts";
 
 const KEYS = Array.from({ length: 4 }, () => makeApiKey(randomBytes));
@@ -59,28 +59,21 @@ it("an API key is refused with any one character replaced by any other", () => {
 it("an API key is refused with one character missing, doubled or added, and with two neighbours swapped", () => {
   for (const key of KEYS) {
     for (let position = 0; position < key.length; position++) {
-      const [before, here, next, after] = [
-        key.slice(0, position),
-        key.charAt(position),
-        key.charAt(position + 1),
-        key.slice(position + 2),
-      ];
-      expect(isWellFormedApiKey(before + next + after)).toBe(false);
-      expect(isWellFormedApiKey(before + here + here + next + after)).toBe(false);
-      if (next !== "" && next !== here) expect(isWellFormedApiKey(before + next + here + after)).toBe(false);
+      const [before, here, next] = [key.slice(0, position), key.charAt(position), key.charAt(position + 1)];
+      const after = key.slice(position + 2);
+      for (const wrong of [before + next + after, before + here + here + next + after, before + next + here + after]) {
+        if (wrong !== key) expect(isWellFormedApiKey(wrong)).toBe(false);
+      }
     }
     for (const more of [" ", "\n", "\0", "0"]) {
-      expect(isWellFormedApiKey(key + more)).toBe(false);
-      expect(isWellFormedApiKey(more + key)).toBe(false);
+      expect([key + more, more + key].filter(isWellFormedApiKey)).toEqual([]);
     }
   }
 });
 
 it("an API key is refused in lower case, empty, as its prefix alone and as 10 kB", () => {
-  expect(isWellFormedApiKey(KEYS.join("").toLowerCase().slice(0, 51))).toBe(false);
-  expect(isWellFormedApiKey("")).toBe(false);
-  expect(isWellFormedApiKey("pvk_")).toBe(false);
-  expect(isWellFormedApiKey(`pvk_${"0".repeat(10_240)}`)).toBe(false);
+  const wrong = [KEYS[0]?.toLowerCase() ?? "", "", "pvk_", `pvk_${"0".repeat(10_240)}`];
+  expect(wrong.filter(isWellFormedApiKey)).toEqual([]);
 });
 
 it("an API key is refused with more or fewer random symbols, even if its checksum fits them", () => {
@@ -104,92 +97,55 @@ it("an API key is stored as the SHA-256 of its characters", () => {
   }
 });
 
-describe("an allowlist", () => {
-  it("an allowlist lets every address pass when it is empty", () => {
-    const allows = makeAllowlist([]);
-    for (const address of ["203.0.113.7", "2001:db8::1", "::1", "", "garbage"]) expect(allows(address)).toBe(true);
-  });
+it("an allowlist lets every address pass when it is empty", () => {
+  for (const address of ["203.0.113.7", "2001:db8::1", ""]) expect(makeAllowlist([])(address)).toBe(true);
+});
 
-  const allows = makeAllowlist([
-    "10.20.0.0/16",
-    "203.0.113.7",
-    "198.51.100.9/32",
-    "192.0.2.128/25",
-    "2001:db8:1::/48",
-    "2001:db8:ffff::5",
-  ]);
+const allows = makeAllowlist([
+  "10.20.0.0/16",
+  "203.0.113.7",
+  "198.51.100.9/32",
+  "192.0.2.128/25",
+  "2001:db8:1::/48",
+  "2001:db8:ffff::5",
+]);
 
-  it.each([
-    ["the first address of a network", "10.20.0.0"],
-    ["the last address of a network", "10.20.255.255"],
-    ["an address of its own", "203.0.113.7"],
-    ["an address with its /32", "198.51.100.9"],
-    ["the first address of a network that ends inside a byte", "192.0.2.128"],
-    ["the last one of it", "192.0.2.255"],
-    ["the first address of an IPv6 network", "2001:db8:1::"],
-    ["the last address of an IPv6 network", "2001:db8:1:ffff:ffff:ffff:ffff:ffff"],
-    ["an IPv6 address of its own", "2001:db8:ffff::5"],
-    ["an IPv6 address written out", "2001:0DB8:FFFF:0:0:0:0:0005"],
-    ["an IPv4 address mapped into IPv6, as a dual-stack socket tells it", "::ffff:10.20.30.40"],
-    ["an IPv4 address mapped into IPv6, in hexadecimal", "::ffff:cb00:7107"],
-  ])("an allowlist lets pass %s (%s)", (_what, address) => {
-    expect(allows(address)).toBe(true);
-  });
+it.each<[passes: boolean, addresses: string[]]>([
+  [true, ["10.20.0.0", "10.20.255.255", "203.0.113.7", "198.51.100.9", "192.0.2.128", "192.0.2.255"]],
+  [true, ["2001:db8:1::", "2001:db8:1:ffff:ffff:ffff:ffff:ffff", "2001:db8:ffff::5", "2001:0DB8:FFFF:0:0:0:0:0005"]],
+  // IPv4 addresses mapped into IPv6, as a dual-stack socket tells them.
+  [true, ["::ffff:10.20.30.40", "::ffff:cb00:7107"]],
+  [
+    false,
+    ["10.19.255.255", "10.21.0.0", "203.0.113.6", "198.51.100.8", "192.0.2.127", "::ffff:10.21.0.0", "::10.20.30.40"],
+  ],
+  [false, ["2001:db8:2::1", "2001:db8:ffff::6", "::1", "", "garbage", "10.20.1", "10.20.1.1:443", "[2001:db8:1::1]"]],
+  [false, ["012.024.1.1", "169148417", "0x0a.0x14.1.1", "10.20.1.1, 10.20.1.1", " 10.20.1.1", "10.20.0.0/16"]],
+])("an allowlist lets pass (%s) %j", (passes, addresses) => {
+  expect(addresses.filter((address) => allows(address) !== passes)).toEqual([]);
+});
 
-  it.each([
-    ["the address before a network", "10.19.255.255"],
-    ["the address after a network", "10.21.0.0"],
-    ["the neighbour of a single address", "203.0.113.6"],
-    ["the neighbour of a /32", "198.51.100.8"],
-    ["the other half of a split byte", "192.0.2.127"],
-    ["an address of another IPv6 network", "2001:db8:2::1"],
-    ["the neighbour of a single IPv6 address", "2001:db8:ffff::6"],
-    ["a mapped IPv4 address outside", "::ffff:10.21.0.0"],
-    ["an IPv4 address in another embedding than the mapped one", "::10.20.30.40"],
-    ["the IPv6 loopback", "::1"],
-    ["nothing", ""],
-    ["a word", "garbage"],
-    ["a truncated address", "10.20.1"],
-    ["an address with a port", "10.20.1.1:443"],
-    ["a bracketed address", "[2001:db8:1::1]"],
-    ["an octal address", "012.024.1.1"],
-    ["a decimal address", "169148417"],
-    ["a hexadecimal address", "0x0a.0x14.1.1"],
-    ["a list", "10.20.1.1, 10.20.1.1"],
-    ["a padded address", " 10.20.1.1"],
-    ["a network", "10.20.0.0/16"],
-  ])("an allowlist keeps out %s (%j)", (_what, address) => {
-    expect(allows(address)).toBe(false);
-  });
+it("an allowlist counts a network of IPv4-mapped addresses as the IPv4 network", () => {
+  const mapped = makeAllowlist(["::ffff:10.0.0.0/104"]);
+  expect(mapped("10.9.8.7")).toBe(true);
+  expect(mapped("::ffff:10.9.8.7")).toBe(true);
+  expect(mapped("11.0.0.0")).toBe(false);
+});
 
-  it("an allowlist counts a network of IPv4-mapped addresses as the IPv4 network", () => {
-    const mapped = makeAllowlist(["::ffff:10.0.0.0/104"]);
-    expect(mapped("10.9.8.7")).toBe(true);
-    expect(mapped("::ffff:10.9.8.7")).toBe(true);
-    expect(mapped("11.0.0.0")).toBe(false);
-  });
+it("an allowlist keeps out every address outside a network, and lets every one inside pass", () => {
+  fc.assert(
+    fc.property(fc.ipV4(), fc.ipV4(), fc.integer({ min: 0, max: 32 }), (network, address, bits) => {
+      const number = (text: string) => text.split(".").reduce((value, part) => value * 256n + BigInt(part), 0n);
+      const inside = number(network) >> BigInt(32 - bits) === number(address) >> BigInt(32 - bits);
+      expect(makeAllowlist([`${network}/${bits}`])(address)).toBe(inside);
+      expect(makeAllowlist([`${network}/${bits}`])(`::ffff:${address}`)).toBe(inside);
+      expect(makeAllowlist(["192.0.2.1", `${network}/${bits}`])(network)).toBe(true);
+    }),
+  );
+});
 
-  it("an allowlist keeps out every address outside a network, and lets every one inside pass", () => {
-    fc.assert(
-      fc.property(fc.ipV4(), fc.ipV4(), fc.integer({ min: 0, max: 32 }), (network, address, bits) => {
-        const number = (text: string) => text.split(".").reduce((value, part) => value * 256n + BigInt(part), 0n);
-        const inside = number(network) >> BigInt(32 - bits) === number(address) >> BigInt(32 - bits);
-        expect(makeAllowlist([`${network}/${bits}`])(address)).toBe(inside);
-        expect(makeAllowlist([`${network}/${bits}`])(`::ffff:${address}`)).toBe(inside);
-        expect(makeAllowlist(["192.0.2.1", `${network}/${bits}`])(network)).toBe(true);
-      }),
-    );
-  });
-
-  it.each([
-    "garbage",
-    "",
-    "10.0.0.0/33",
-    "10.0.0.0/-1",
-    "10.0.0.0/x",
-    "2001:db8::/129",
-    "10.0.0",
-  ])("an allowlist cannot be made with %j", (cidr) => {
-    expect(() => makeAllowlist(["10.0.0.0/8", cidr])).toThrow();
-  });
+it("an allowlist cannot be made with what is no network", () => {
+  for (const cidr of ["garbage", "", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/x", "2001:db8::/129", "10.0.0"]) {
+    expect(() => makeAllowlist(["10.0.0.0/8", cidr]), cidr).toThrow();
+  }
 });

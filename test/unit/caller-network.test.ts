@@ -13,31 +13,16 @@ it.each([
   expect(withoutPorts(forwarded)).toBe(addresses);
 });
 
-it.each([
-  "",
-  ",",
-  "203.0.113.7",
-  "2001:db8::1",
-  "::1:443",
-  "unknown",
-  "203.0.113.7:",
-  "203.0.113.7:x",
-  "203.0.113.7:443:443",
-  "203.0.113:443",
-  "user@203.0.113.7:443",
-  "203.0.113.7:443/path",
-  "203.0.113.7:443\t",
-  "[203.0.113.7]:443",
-  "[203.0.113.7:443]:443",
-  "[2001:db8::1",
-  "[[2001:db8::1]]:443",
-  "[fe80::1%eth0]:443",
-  "0x7f.0.0.1:443",
-  `[${"1:".repeat(8_000)}`,
-  `${"1.".repeat(8_000)}:1x`,
-  " ".repeat(16_000),
-])("a list of forwarded addresses stays as it is with an entry of another form: %j", (forwarded) => {
-  expect(withoutPorts(forwarded)).toBe(forwarded);
+it("a list of forwarded addresses stays as it is with an entry of another form", () => {
+  const forms = [
+    ..." , 203.0.113.7 2001:db8::1 ::1:443 unknown 203.0.113.7: 203.0.113.7:x 203.0.113.7:443:443 203.0.113:443".split(
+      " ",
+    ),
+    ..."user@203.0.113.7:443 203.0.113.7:443/path [203.0.113.7]:443 [203.0.113.7:443]:443 [2001:db8::1".split(" "),
+    ..."[[2001:db8::1]]:443 [fe80::1%eth0]:443 0x7f.0.0.1:443".split(" "),
+    ...["203.0.113.7:443\t", `[${"1:".repeat(8_000)}`, `${"1.".repeat(8_000)}:1x`, " ".repeat(16_000)],
+  ];
+  for (const forwarded of forms) expect(withoutPorts(forwarded)).toBe(forwarded);
 });
 
 it("a list of forwarded addresses has as many entries without ports, and no port is left that could be taken off", () => {
@@ -69,20 +54,11 @@ it.each([
   expect(networkOf(address)).toBe(network);
 });
 
-it.each([
-  undefined,
-  "",
-  "unknown",
-  "_hidden",
-  "203.0.113.7:443",
-  "[2001:db8::1]",
-  "203.0.113",
-  "0203.0.113.7",
-  "203.0.113.7, 203.0.113.8",
-  "2001:db8::1/64",
-  "x".repeat(10_000),
-])("the network of a caller is one and the same for what is no address: %j", (text) => {
-  expect(networkOf(text)).toBe("none");
+it("the network of a caller is one and the same for what is no address", () => {
+  const texts = "unknown _hidden 203.0.113.7:443 [2001:db8::1] 203.0.113 0203.0.113.7 2001:db8::1/64".split(" ");
+  for (const text of [...texts, undefined, "", "203.0.113.7, 203.0.113.8", "x".repeat(10_000)]) {
+    expect(networkOf(text), text).toBe("none");
+  }
 });
 
 it("the network of a caller is the same for all addresses of a /64 and another one outside of it", () => {

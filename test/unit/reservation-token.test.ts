@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { hashToken, nameTokenSecrets, reservationToken, sameTokenHash } from "../../src/domain/reservation-token.ts";
 
 const OLD = "the-secret-of-last-year";
@@ -42,12 +42,6 @@ it("a reservation token is the HMAC-SHA256 of the ticket in base64url without pa
   );
 });
 
-it("a reservation token is the same for the same ticket and differs for another ticket", () => {
-  const secrets = nameTokenSecrets([OLD]);
-  expect(reservationToken(secrets, TICKET, idOf(OLD))).toBe(reservationToken(secrets, TICKET, idOf(OLD)));
-  expect(reservationToken(secrets, TICKET, idOf(OLD))).not.toBe(reservationToken(secrets, `${TICKET}0`, idOf(OLD)));
-});
-
 it("a reservation token cannot be made without a secret", () => {
   expect(() => reservationToken([], TICKET, idOf(OLD))).toThrow();
 });
@@ -57,32 +51,20 @@ it("the ids of token secrets are the first 8 hex digits of their SHA-256, at any
     { id: idOf(OLD), secret: OLD },
     { id: idOf(NEW), secret: NEW },
   ]);
-  expect(nameTokenSecrets([NEW, OLD]).map((named) => named.id)).toEqual([idOf(NEW), idOf(OLD)]);
-  expect(idOf(OLD)).toMatch(/^[0-9a-f]{8}$/);
 });
 
-describe("rotating the secrets", () => {
-  const token = reservationToken(nameTokenSecrets([OLD]), TICKET, idOf(OLD));
-
-  it("rotating the secrets keeps a reservation's token while the new secret is added after the old one", () => {
-    expect(reservationToken(nameTokenSecrets([OLD, NEW]), TICKET, idOf(OLD))).toBe(token);
-  });
-
-  it("rotating the secrets keeps a reservation's token after the new secret has moved to the front", () => {
-    expect(reservationToken(nameTokenSecrets([NEW, OLD]), TICKET, idOf(OLD))).toBe(token);
-  });
-
-  it("rotating the secrets gives a reservation signed by the new secret the same token in both orders of the list", () => {
-    const signedByNew = Buffer.from(hmac(NEW, TICKET)).toString("base64url");
-    expect(reservationToken(nameTokenSecrets([NEW, OLD]), TICKET, idOf(NEW))).toBe(signedByNew);
-    expect(reservationToken(nameTokenSecrets([OLD, NEW]), TICKET, idOf(NEW))).toBe(signedByNew);
-    expect(signedByNew).not.toBe(token);
-  });
-
-  it("a rotation uses the first secret for a reservation whose own secret was removed", () => {
-    const signedByNew = Buffer.from(hmac(NEW, TICKET)).toString("base64url");
-    expect(reservationToken(nameTokenSecrets([NEW, "yet-another-secret"]), TICKET, idOf(OLD))).toBe(signedByNew);
-  });
+it("a reservation's token stays the same wherever its secret is in the list; the first secret replaces one that was removed", () => {
+  const tokenOf = (secrets: string[], signer: string) =>
+    reservationToken(nameTokenSecrets(secrets), TICKET, idOf(signer));
+  const [byOld, byNew] = [OLD, NEW].map((secret) => hmac(secret, TICKET).toString("base64url"));
+  expect([[OLD], [OLD, NEW], [NEW, OLD]].map((secrets) => tokenOf(secrets, OLD))).toEqual([byOld, byOld, byOld]);
+  expect(
+    [
+      [OLD, NEW],
+      [NEW, OLD],
+    ].map((secrets) => tokenOf(secrets, NEW)),
+  ).toEqual([byNew, byNew]);
+  expect(tokenOf([NEW, "yet-another-secret"], OLD)).toBe(byNew);
 });
 
 it("a token's hash is its SHA-256 in lower-case hex", () => {
@@ -90,21 +72,11 @@ it("a token's hash is its SHA-256 in lower-case hex", () => {
   expect(hashToken("")).toBe("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 });
 
-it("a token's hash equals only itself", () => {
+it("a token's hash equals only itself: not with another digit, truncated, longer, empty or in upper case", () => {
   const hash = hashToken("a token");
   expect(sameTokenHash(hash, hashToken("a token"))).toBe(true);
-  for (let position = 0; position < hash.length; position++) {
-    const other = hash.charAt(position) === "0" ? "1" : "0";
-    const wrong = hash.slice(0, position) + other + hash.slice(position + 1);
-    expect(sameTokenHash(hash, wrong)).toBe(false);
-    expect(sameTokenHash(wrong, hash)).toBe(false);
-  }
-});
-
-it("a token's hash does not equal a truncated, longer, empty or upper-case hash", () => {
-  const hash = hashToken("a token");
-  for (const other of [hash.slice(1), hash.slice(0, -1), `${hash}0`, "", hash.toUpperCase()]) {
-    expect(sameTokenHash(hash, other)).toBe(false);
-    expect(sameTokenHash(other, hash)).toBe(false);
+  const digits = Array.from(hash, (digit, at) => hash.slice(0, at) + (digit === "0" ? "1" : "0") + hash.slice(at + 1));
+  for (const other of [...digits, hash.slice(1), hash.slice(0, -1), `${hash}0`, "", hash.toUpperCase()]) {
+    expect([sameTokenHash(hash, other), sameTokenHash(other, hash)]).toEqual([false, false]);
   }
 });
