@@ -36,6 +36,10 @@ function expectNothingWritten(): void {
 
 const url = (path: string) => `${api.url}${path}`;
 
+/** Sends a request that no client library would send. `line` is its method and address. */
+const sendRaw = (line: string, headers: string[] = [], body = "") =>
+  exchange(api.url, [`${line} HTTP/1.1`, "Host: x", "Connection: close", ...headers, "", body].join("\r\n"));
+
 /** Expects a refusal in the one form that all have. */
 function expectError(
   reply: Reply | RawReply,
@@ -66,7 +70,7 @@ interface PostRoute {
   valid: () => Record<string, unknown>;
   /** Every known text field and its longest length in code points. */
   fields: Record<string, number>;
-  required: string[];
+  required: string;
 }
 
 const POST_ROUTES: PostRoute[] = [
@@ -74,183 +78,157 @@ const POST_ROUTES: PostRoute[] = [
     path: "/partner/vouchers/reserve",
     valid: () => ({ code: voucher.code }),
     fields: { code: 256 },
-    required: ["code"],
+    required: "code",
   },
   {
     path: "/partner/vouchers/redeem",
     valid: () => ({ code: voucher.code, externalRef: "bad-input" }),
     fields: { code: 256, ticket: 256, externalRef: 128, token: 128, note: 500 },
-    required: ["externalRef"],
+    required: "externalRef",
   },
   {
     path: "/partner/vouchers/release",
     valid: () => ({ ticket }),
     fields: { ticket: 256, reason: 200 },
-    required: ["ticket"],
+    required: "ticket",
   },
 ];
+
+const charset = (name: string) => ({ "content-type": `application/json; charset=${name}` });
+const packed = (method: string) => ({ "content-encoding": method });
+const withBytes = (json: string, ...bytes: number[]) =>
+  Buffer.concat([Buffer.from(`${json.slice(0, -1)},"unknown":"`), Buffer.from(bytes), Buffer.from('"}')]);
+const utf16 = (json: string) => Buffer.from(json, "utf16le");
+/** A valid body that is too large, unless it is compressed. */
+const bomb = (json: string, size = 1_000_000) => `${json.slice(0, -1)},"pad":"${"x".repeat(size - json.length - 9)}"}`;
+const FORM = "code=7Q4K&ticket=rsv_1&externalRef=x";
+const MULTIPART = '--x\r\nContent-Disposition: form-data; name="code"\r\n\r\n7Q4K\r\n--x--\r\n';
+
+type Refused = [what: string, body: (json: string) => string | Buffer, headers?: Record<string, string>];
+
+/** Bodies that are refused on every route, made from the JSON of a valid one, by the answer. */
+const REFUSED: Record<string, Refused[]> = {
+  "400 invalid_json": [
+    ["JSON that is cut off", (json) => json.slice(0, -2)],
+    ["text after JSON", (json) => `${json} x`],
+    ["a comma too many", (json) => json.replace("}", ",}")],
+    ["a raw NUL", () => '{"code":"7Q\u00004K"}'],
+    ["blanks", () => "   "],
+    ["a list with an object", (json) => `[${json}]`],
+    ["an empty list", () => "[]"],
+    ["a text", () => '"7Q4K-9MZX-2HTB-W8RC"'],
+    ["null", () => "null"],
+    ["a number", () => "17"],
+    ["true", () => "true"],
+    ...[[0xff], [0xc3], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80], [0x80]].map(
+      (bytes): Refused => [`bytes that are no UTF-8: ${bytes}`, (json) => withBytes(json, ...bytes)],
+    ),
+    ["UTF-16 that is not declared", (json) => utf16(`\ufeff${json}`)],
+    ["a byte order mark", (json) => `\ufeff${json}`],
+    ["a byte order mark with a charset", (json) => `\ufeff${json}`, charset("UTF-8")],
+    ["a compressed byte order mark", (json) => gzipSync(`\ufeff${json}`), packed("gzip")],
+    ["a body that is not compressed as it says", (json) => json, packed("gzip")],
+    ["a compressed body that is cut off", (json) => gzipSync(json).subarray(0, -12), packed("gzip")],
+    ["a compressed body that does not say so", (json) => gzipSync(json)],
+    ["compressed bytes that are no UTF-8", () => gzipSync(Buffer.from([0xff, 0xfe])), packed("gzip")],
+    ["a form", () => FORM, { "content-type": "application/x-www-form-urlencoded" }],
+    ["a form that is declared as JSON", () => FORM],
+    ["a form of several parts", () => MULTIPART, { "content-type": "multipart/form-data; boundary=x" }],
+    ["lists that do not end", () => "[".repeat(16_000)],
+    ["a field with lists that do not end", (json) => `${json.slice(0, -1)},"unknown":${"[".repeat(8_000)}`],
+  ],
+  "413 body_too_large": [
+    ...[BODY_MAX_BYTES + 1, 2 * BODY_MAX_BYTES, 3_000_000].map(
+      (size): Refused => [`a body of ${size} bytes`, (json) => bomb(json, size)],
+    ),
+    ["gzip of a large body", (json) => gzipSync(bomb(json)), packed("gzip")],
+    ["deflate of a large body", (json) => deflateSync(bomb(json)), packed("deflate")],
+    ["brotli of a large body", (json) => brotliCompressSync(bomb(json)), packed("br")],
+    ["zstd of a large body", (json) => zstdCompressSync(bomb(json)), packed("zstd")],
+  ],
+  "415 unsupported_encoding": [
+    ...["latin1", "iso-8859-1", "windows-1252", "x-nonsense", "utf8", "utf-16", "UTF-32", "utf-7"].flatMap(
+      (name): Refused[] => [
+        [`the charset ${name}`, (json) => json, charset(name)],
+        [`an empty body in the charset ${name}`, () => "", charset(name)],
+      ],
+    ),
+    ["UTF-16, little-endian", utf16, charset("utf-16le")],
+    ["UTF-16, big-endian", (json) => utf16(json).swap16(), charset("UTF-16BE")],
+    ["compressed UTF-16", (json) => gzipSync(utf16(json)), { ...charset("utf-16le"), ...packed("gzip") }],
+    ["the encoding compress", (json) => gzipSync(json), packed("compress")],
+    ["two encodings", (json) => gzipSync(json), packed("gzip, gzip")],
+    ["an unknown encoding", (json) => gzipSync(json), packed("nonsense")],
+  ],
+};
 
 describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, valid, fields, required }) => {
   expectNothingWritten();
   const post = (body: unknown, headers: Record<string, string> = {}) => send("POST", url(path), { key, body, headers });
+  const expectInvalid = (reply: Reply | RawReply, sentence: string) =>
+    expectError(reply, 400, "invalid_request", sentence);
 
-  it("text that is no JSON object with 400 invalid_json", async () => {
-    const texts = [
-      "code=7Q4K",
-      '{"code":"7Q4K',
-      '{"code":"7Q4K"} x',
-      '{"code":"7Q4K",}',
-      '{"code":"7Q\u00004K"}',
-      "   ",
-    ];
-    for (const body of [...texts, '[{"code":"7Q4K"}]', "[]", '"7Q4K-9MZX-2HTB-W8RC"', "null", "17", "true"]) {
-      expectError(await post(body), 400, "invalid_json");
+  it.each(Object.entries(REFUSED))("bodies that it cannot read, with %s", async (answer, bodies) => {
+    const [status, code = ""] = answer.split(" ");
+    for (const [what, body, headers] of bodies) {
+      const reply = await post(body(JSON.stringify(valid())), headers);
+      expect([what, reply.status]).toEqual([what, Number(status)]);
+      expectError(reply, Number(status), code);
     }
   });
 
   it("no body, an empty body, an empty object and null with 400 naming what is missing", async () => {
-    const missing = required[0] ?? "";
-    expectError(await post({ ...valid(), [missing]: null }), 400, "invalid_request", missing);
-    expectError(await send("POST", url(path), { key }), 400, "invalid_request", missing);
-    for (const body of ["", "{}", " {} "]) expectError(await post(body), 400, "invalid_request", missing);
-    const chunked = `POST ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Api-Key: ${key}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`;
-    expectError(await exchange(api.url, chunked), 400, "invalid_request", missing);
+    expectInvalid(await post({ ...valid(), [required]: null }), required);
+    expectInvalid(await send("POST", url(path), { key }), required);
+    for (const body of ["", "{}", " {} "]) expectInvalid(await post(body), required);
+    const headers = [`X-Api-Key: ${key}`, "Transfer-Encoding: chunked"];
+    expectInvalid(await sendRaw(`POST ${path}`, headers, "0\r\n\r\n"), required);
+    const chunk = `4800\r\n${"x".repeat(0x4800)}\r\n0\r\n\r\n`;
+    expectError(await sendRaw(`POST ${path}`, headers, chunk), 413, "body_too_large");
   });
 
-  it("each field of another type with 400 naming it", async () => {
-    for (const field of Object.keys(fields)) {
-      for (const value of [0, 17, 1.5, true, false, [], ["x"], {}, { toString: "x" }]) {
-        expectError(await post({ ...valid(), [field]: value }), 400, "invalid_request", `${field} must be a string`);
-      }
-    }
-  });
-
-  it("each field that is too long with 400 naming it, counted in code points", async () => {
+  it("each field of another type, or too long in code points, with 400 naming it", async () => {
     for (const [field, max] of Object.entries(fields)) {
+      for (const value of [0, 17, 1.5, true, false, [], ["x"], {}, { toString: "x" }]) {
+        expectInvalid(await post({ ...valid(), [field]: value }), `${field} must be a string`);
+      }
       for (const symbol of ["x", "😀"]) {
-        const value = symbol.repeat(max + 1);
-        expectError(await post({ ...valid(), [field]: value }), 400, "invalid_request", field);
+        expectInvalid(await post({ ...valid(), [field]: symbol.repeat(max + 1) }), field);
       }
     }
   });
 
   it("NUL and lone surrogates in any field, known or not, as a value, inside one or as a name, with 400", async () => {
     for (const bad of ["\\u0000", "\\ud800", "\\udfff", "\\udc00\\ud800", "x\\ud83dx", "fine\\u0000"]) {
-      const base = JSON.stringify(valid()).slice(1, -1);
       for (const field of [...Object.keys(fields), "unknown"]) {
-        const known = base.includes(`"${field}"`);
-        const body = known
-          ? `{${base.replace(new RegExp(`"${field}":"[^"]*"`), `"${field}":"${bad}"`)}}`
-          : `{${base},"${field}":"${bad}"}`;
-        expectError(await post(body), 400, "invalid_request", field);
+        const body = JSON.stringify({ ...valid(), [field]: "@" }).replace('"@"', `"${bad}"`);
+        expectInvalid(await post(body), field);
       }
+      const withUnknown = (json: string) => JSON.stringify({ ...valid(), unknown: "@" }).replace('"@"', json);
       for (const inside of [`["a","${bad}"]`, `{"a":{"b":[[{"c":"${bad}"}]]}}`, `{"${bad}":1}`]) {
-        expectError(await post(`{${base},"unknown":${inside}}`), 400, "invalid_request", "unknown");
+        expectInvalid(await post(withUnknown(inside)), "unknown");
       }
-      expectError(await post(`{${base},"${bad}":1}`), 400, "invalid_request");
+      expectInvalid(await post(withUnknown(`1,"${bad}":1`)), "");
     }
-  });
-
-  it("bytes that are no UTF-8 with 400 invalid_json", async () => {
-    for (const bytes of [[0xff], [0xc3], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80], [0x80]]) {
-      const json = JSON.stringify({ ...valid(), unknown: "@" });
-      const [head = "", tail = ""] = json.split("@");
-      const body = Buffer.concat([Buffer.from(head), Buffer.from(bytes), Buffer.from(tail)]);
-      expectError(await post(body), 400, "invalid_json");
-    }
-  });
-
-  it("a body in another charset than UTF-8, declared or not, with 415 or 400", async () => {
-    const json = JSON.stringify(valid());
-    expectError(await post(Buffer.from(`\ufeff${json}`, "utf16le")), 400, "invalid_json");
-    const typed = (charset: string) => ({ "content-type": `application/json; charset=${charset}` });
-    for (const charset of ["latin1", "iso-8859-1", "windows-1252", "x-nonsense", "utf8", "utf-16", "UTF-32", "utf-7"]) {
-      expectError(await post(json, typed(charset)), 415, "unsupported_encoding");
-      expectError(await post("", typed(charset)), 415, "unsupported_encoding");
-    }
-    const swapped = Buffer.from(json, "utf16le").swap16();
-    for (const [charset, body] of [
-      ["utf-16le", Buffer.from(json, "utf16le")],
-      ["UTF-16BE", swapped],
-      ["utf-16", Buffer.concat([Buffer.from([0xfe, 0xff]), swapped])],
-    ] as const) {
-      expectError(await post(body, typed(charset)), 415, "unsupported_encoding");
-      const packed = { ...typed(charset), "content-encoding": "gzip" };
-      expectError(await post(gzipSync(body), packed), 415, "unsupported_encoding");
-    }
-  });
-
-  it("a body that begins with a byte order mark with 400", async () => {
-    const marked = `\ufeff${JSON.stringify(valid())}`;
-    for (const type of ["application/json", "application/json; charset=UTF-8", "text/plain"]) {
-      expectError(await post(marked, { "content-type": type }), 400, "invalid_json");
-    }
-    expectError(await post(gzipSync(marked), { "content-encoding": "gzip" }), 400, "invalid_json");
-  });
-
-  it("a body above 16 KiB with 413, whether its length is told or not", async () => {
-    for (const size of [BODY_MAX_BYTES + 1, 2 * BODY_MAX_BYTES, 3_000_000]) {
-      const json = JSON.stringify({ ...valid(), pad: "" });
-      const body = json.replace('"pad":""', `"pad":"${"x".repeat(size - json.length)}"`);
-      expect(Buffer.byteLength(body)).toBe(size);
-      expectError(await post(body), 413, "body_too_large");
-    }
-    const chunk = `4800\r\n${"x".repeat(0x4800)}\r\n`;
-    const chunked = `POST ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Api-Key: ${key}\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}0\r\n\r\n`;
-    expectError(await exchange(api.url, chunked), 413, "body_too_large");
-  });
-
-  it("a compressed body that unpacks to more than 16 KiB with 413", async () => {
-    const bomb = JSON.stringify({ ...valid(), pad: "x".repeat(1_000_000) });
-    const packed = gzipSync(bomb);
-    expect(packed.length).toBeLessThan(BODY_MAX_BYTES);
-    expectError(await post(packed, { "content-encoding": "gzip" }), 413, "body_too_large");
-    expectError(await post(deflateSync(bomb), { "content-encoding": "deflate" }), 413, "body_too_large");
-    expectError(await post(brotliCompressSync(bomb), { "content-encoding": "br" }), 413, "body_too_large");
-    expectError(await post(zstdCompressSync(bomb), { "content-encoding": "zstd" }), 413, "body_too_large");
-  });
-
-  it("a body that is not compressed as it says with 400, and one compressed in an unknown way with 415", async () => {
-    const json = JSON.stringify(valid());
-    const packed = gzipSync(json);
-    expectError(await post(json, { "content-encoding": "gzip" }), 400, "invalid_json");
-    expectError(await post(packed.subarray(0, -12), { "content-encoding": "gzip" }), 400, "invalid_json");
-    expectError(await post(packed), 400, "invalid_json");
-    expectError(await post(gzipSync(Buffer.from([0xff, 0xfe])), { "content-encoding": "gzip" }), 400, "invalid_json");
-    for (const encoding of ["compress", "gzip, gzip", "nonsense"]) {
-      expectError(await post(packed, { "content-encoding": encoding }), 415, "unsupported_encoding");
-    }
-  });
-
-  it("a form, however it is sent, with 400 invalid_json", async () => {
-    const form = new URLSearchParams(valid() as Record<string, string>).toString();
-    for (const type of ["application/x-www-form-urlencoded", "text/plain", "application/json"]) {
-      expectError(await post(form, { "content-type": type }), 400, "invalid_json");
-    }
-    const multipart = '--x\r\nContent-Disposition: form-data; name="code"\r\n\r\n7Q4K\r\n--x--\r\n';
-    expectError(await post(multipart, { "content-type": "multipart/form-data; boundary=x" }), 400, "invalid_json");
   });
 
   it("fields that stand only on a prototype, as fields that are missing", async () => {
     const hidden = JSON.stringify(valid());
     for (const body of [`{"__proto__":${hidden}}`, `{"constructor":{"prototype":${hidden}}}`]) {
-      expectError(await post(body), 400, "invalid_request", required[0] ?? "");
+      expectInvalid(await post(body), required);
     }
     expect(Object.prototype).not.toHaveProperty("code");
     expect(Object.prototype).not.toHaveProperty("ticket");
   });
 
   it("nesting as deep as a body allows: a known field for its type, an unknown one for its innermost value", async () => {
-    const depth = 8_000;
-    const nested = (inner: string) => "[".repeat(depth) + inner + "]".repeat(depth);
-    const base = JSON.stringify(valid()).slice(1, -1);
-    const field = Object.keys(fields)[0] ?? "";
-    expectError(await post(`{"${field}":${nested("")}}`), 400, "invalid_request", field);
-    expectError(await post(`{${base},"unknown":${nested('"\\u0000"')}}`), 400, "invalid_request", "unknown");
-    expectError(await post(`{${base},"unknown":${"[".repeat(depth)}`), 400, "invalid_json");
-    expectError(await post(`${"[".repeat(16_000)}`), 400, "invalid_json");
+    const nested = (inner: string) => "[".repeat(8_000) + inner + "]".repeat(8_000);
     const objects = `${'{"a":'.repeat(2_000)}"\\ud800"${"}".repeat(2_000)}`;
-    expectError(await post(`{${base},"unknown":${objects}}`), 400, "invalid_request", "unknown");
+    const base = JSON.stringify(valid()).slice(1, -1);
+    expectInvalid(await post(`{"${required}":${nested("")}}`), required);
+    for (const deep of [nested('"\\u0000"'), objects]) {
+      expectInvalid(await post(`{${base},"unknown":${deep}}`), "unknown");
+    }
   });
 
   it("a broken body from a caller without a key for the key, not for the body", async () => {
@@ -260,23 +238,20 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
   });
 });
 
-describe.each(POST_ROUTES)("POST $path takes", ({ path, valid, fields, required }) => {
+describe.each(POST_ROUTES)("POST $path takes", ({ path, valid, fields }) => {
+  const releases = path.endsWith("release");
   /** An answer that shows that the body was read and found well-formed: the voucher or ticket it names does not exist. */
   async function expectUnderstood(body: unknown, headers: Record<string, string> = {}): Promise<void> {
     const reply = await send("POST", url(path), { key, body, headers });
-    if (path.endsWith("release")) expect(reply).toMatchObject({ status: 200, body: { released: false } });
+    if (releases) expect(reply).toMatchObject({ status: 200, body: { released: false } });
     else expectError(reply, 404, "voucher_not_found");
   }
   /** Valid, but about something that does not exist. */
-  const harmless = () => ({
-    ...valid(),
-    ...(path.endsWith("release") ? { ticket: newId("rsv") } : { code: "0000-0000-0000-0000" }),
-  });
+  const harmless = () => ({ ...valid(), ...(releases ? { ticket: newId("rsv") } : { code: "0000-0000-0000-0000" }) });
   expectNothingWritten();
 
   it("unknown fields of any name and kind, and ignores them", async () => {
     const base = JSON.stringify(harmless()).slice(1, -1);
-    const nested = "[".repeat(7_000) + "]".repeat(7_000);
     for (const extra of [
       '"unknown":1',
       '"a":null,"b":[],"c":{"d":[{}]}',
@@ -284,7 +259,7 @@ describe.each(POST_ROUTES)("POST $path takes", ({ path, valid, fields, required 
       '"constructor":{"prototype":{"polluted":true}}',
       '"toString":"x","hasOwnProperty":1,"valueOf":null',
       '"":"","\\u0001":"\\u0001"',
-      `"deep":${nested}`,
+      `"deep":${"[".repeat(7_000)}${"]".repeat(7_000)}`,
       '"big":123456789012345678901234567890,"tiny":1e-999,"huge":1e999',
       '"😀":"\\ud83d\\ude00"',
     ]) {
@@ -293,25 +268,17 @@ describe.each(POST_ROUTES)("POST $path takes", ({ path, valid, fields, required 
     expect(Object.prototype).not.toHaveProperty("polluted");
   });
 
-  it("a body of exactly 16 KiB", async () => {
-    const json = JSON.stringify({ ...harmless(), pad: "" });
-    await expectUnderstood(json.replace('"pad":""', `"pad":"${"x".repeat(BODY_MAX_BYTES - json.length)}"`));
-  });
-
-  it("a body that is compressed with gzip or deflate, up to 16 KiB unpacked", async () => {
-    const json = JSON.stringify({ ...harmless(), pad: "x".repeat(16_000) });
-    await expectUnderstood(gzipSync(json), { "content-encoding": "gzip" });
-    await expectUnderstood(deflateSync(json), { "content-encoding": "deflate" });
-    await expectUnderstood(json, { "content-encoding": "identity" });
-  });
-
-  it("JSON with any Content-Type or none", async () => {
-    const json = JSON.stringify(harmless());
+  it("a body of exactly 16 KiB, also compressed, with any Content-Type or none", async () => {
+    const json = bomb(JSON.stringify(harmless()), BODY_MAX_BYTES);
+    expect(Buffer.byteLength(json)).toBe(BODY_MAX_BYTES);
+    await expectUnderstood(json, packed("identity"));
+    await expectUnderstood(gzipSync(json), packed("gzip"));
+    await expectUnderstood(deflateSync(json), packed("deflate"));
     for (const type of ["text/plain", "application/octet-stream", "application/json; charset=UTF-8", "x", ";;;"]) {
       await expectUnderstood(json, { "content-type": type });
     }
-    const bare = `POST ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Api-Key: ${key}\r\nContent-Length: ${json.length}\r\n\r\n${json}`;
-    expect((await exchange(api.url, bare)).status).toBe(path.endsWith("release") ? 200 : 404);
+    const bare = await sendRaw(`POST ${path}`, [`X-Api-Key: ${key}`, `Content-Length: ${json.length}`], json);
+    expect(bare.status).toBe(releases ? 200 : 404);
   });
 
   it("every text field at its longest, in code points outside the basic plane", async () => {
@@ -321,7 +288,6 @@ describe.each(POST_ROUTES)("POST $path takes", ({ path, valid, fields, required 
       const base = field === "ticket" ? rest : harmless();
       await expectUnderstood({ ...base, [field]: "😀".repeat(max) });
     }
-    expect(required.length).toBeGreaterThan(0);
   });
 });
 
@@ -351,19 +317,13 @@ describe("a path", () => {
   });
 
   it("a path with look-alikes of a real code finds nothing, and with its own letters finds it", async () => {
-    const client = partnerClient(api.url, key);
-    const fullWidth = [...voucher.code]
-      .map((c) => (c === "-" ? c : String.fromCharCode(c.charCodeAt(0) + 0xfee0)))
-      .join("");
-    for (const code of [
-      fullWidth,
-      `${voucher.code}\u200b`,
-      voucher.code.replaceAll("-", "\u2010"),
-      `${voucher.code}\0`,
-    ]) {
-      expectError(await client.lookUp(code), 404, "voucher_not_found");
+    const { lookUp } = partnerClient(api.url, key);
+    const { code } = voucher;
+    const fullWidth = code.replaceAll(/[^-]/g, (symbol) => String.fromCharCode(symbol.charCodeAt(0) + 0xfee0));
+    for (const alike of [fullWidth, `${code}\u200b`, code.replaceAll("-", "\u2010"), `${code}\0`]) {
+      expectError(await lookUp(alike), 404, "voucher_not_found");
     }
-    expect((await client.lookUp(voucher.code)).status).toBe(200);
+    expect((await lookUp(code)).status).toBe(200);
   });
 
   it("a path that cannot be decoded is refused for its key or method first, like every other", async () => {
@@ -418,8 +378,7 @@ describe("a wrong method", () => {
 
   it("a method that browsers do not send is answered in JSON", async () => {
     for (const method of ["TRACE", "PROPFIND", "QUERY", "PURGE", "LINK"]) {
-      const raw = `${method} /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
-      const reply = await exchange(api.url, raw);
+      const reply = await sendRaw(`${method} /healthz`);
       expectError(reply, 405, "method_not_allowed");
       expect(reply.headers.allow).toBe("GET, HEAD");
     }
@@ -446,8 +405,8 @@ it("HEAD answers what GET answers, without the body", async () => {
 
 it("the body of a GET request is ignored", async () => {
   for (const body of ["{}", "not JSON", '{"code":"x"}', "x".repeat(200_000), '"\\ud800"']) {
-    const raw = `GET /partner/vouchers/${voucher.code} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Api-Key: ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-    const { status, text } = await exchange(api.url, raw);
+    const headers = [`X-Api-Key: ${key}`, "Content-Type: application/json", `Content-Length: ${body.length}`];
+    const { status, text } = await sendRaw(`GET /partner/vouchers/${voucher.code}`, headers, body);
     expect(status).toBe(200);
     expect(JSON.parse(text).voucher.id).toBe(voucher.id);
   }
@@ -458,40 +417,21 @@ const answered = async (id: string, path = "/healthz") => {
   return headers.get("x-request-id");
 };
 
-it.each(["a", "A_b.c:d-0", "9".repeat(128)])("a caller's request id is echoed: %s", async (id) => {
-  expect(await answered(id)).toBe(id);
-  const refused = await send("GET", url("/nowhere"), { headers: { "x-request-id": id } });
-  expect(refused.body.requestId).toBe(id);
-  expect(refused.headers.get("x-request-id")).toBe(id);
+it("a caller's request id is echoed, in a refusal too", async () => {
+  for (const id of ["a", "A_b.c:d-0", "9".repeat(128)]) {
+    expect(await answered(id)).toBe(id);
+    const refused = await send("GET", url("/nowhere"), { headers: { "x-request-id": id } });
+    expect([refused.body.requestId, refused.headers.get("x-request-id")]).toEqual([id, id]);
+  }
 });
 
-it.each([
-  "9".repeat(129),
-  "",
-  "a b",
-  "<script>",
-  'a"b',
-  "a,b",
-  "a/b",
-  "größe",
-  "a\tb",
-  "a\\b",
-])("a request id of other symbols is replaced: %j", async (id) => {
-  expect(await answered(id)).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
-});
-
-it("a request id that is sent twice is replaced", async () => {
-  const raw = "GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Request-Id: a\r\nX-Request-Id: b\r\n\r\n";
-  const reply = await exchange(api.url, raw);
-  expectError(reply, 404, "not_found");
-  expect(reply.headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
-});
-
-it("every request without an id gets a new one", async () => {
-  const ids = new Set<string | null>();
-  for (let i = 0; i < 5; i++) ids.add((await send("GET", url("/healthz"))).headers.get("x-request-id"));
-  expect(ids.size).toBe(5);
-  expect(ids).not.toContain(null);
+it("a request id of other symbols, or one that is sent twice, is replaced by a new one", async () => {
+  const ids = new Set<string | null | undefined>();
+  const wrong = ["9".repeat(129), "", "a b", "<script>", 'a"b', "a,b", "a/b", "größe", "a\tb", "a\\b"];
+  for (const id of wrong) ids.add(await answered(id));
+  ids.add((await sendRaw("GET /nowhere", ["X-Request-Id: a", "X-Request-Id: b"])).headers["x-request-id"]);
+  expect(ids.size).toBe(wrong.length + 1);
+  for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
 });
 
 describe("what is not HTTP enough to reach a route", () => {
@@ -514,16 +454,10 @@ describe("what is not HTTP enough to reach a route", () => {
     expectError(await exchange(api.url, bytes()), 400, "invalid_http");
   });
 
-  it("a request without Host answers 400 in JSON", async () => {
-    const reply = await exchange(api.url, "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n");
-    expect(reply.status).toBe(400);
-    expect(Object.keys(JSON.parse(reply.text))).toEqual(["error", "code", "requestId"]);
-    expect(reply.headers["x-request-id"]).toBe(JSON.parse(reply.text).requestId);
-  });
-
-  it("the API answers in JSON to an Expect header that it cannot meet", async () => {
-    const raw = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: a-miracle\r\n\r\n";
-    const reply = await exchange(api.url, raw);
+  it("the API answers in JSON to a request without Host, and to an Expect header that it cannot meet", async () => {
+    const bare = await exchange(api.url, "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n");
+    expectError(bare, 400, "invalid_http");
+    const reply = await sendRaw("GET /healthz", ["Expect: a-miracle"]);
     expect([200, 417]).toContain(reply.status);
     expect(JSON.parse(reply.text)).toBeTypeOf("object");
     expect(reply.headers["x-request-id"]).toEqual(expect.any(String));
@@ -531,12 +465,9 @@ describe("what is not HTTP enough to reach a route", () => {
 
   it("the API answers in JSON to addresses in absolute form and to ones that no URL parser takes", async () => {
     for (const target of ["http://x/nowhere", "http://[::bad/healthz", "http://x:99999999/", "http://a:b@c:d/", "*"]) {
-      const raw = `OPTIONS ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
-      const reply = await exchange(api.url, raw);
-      expect(reply.status, target).toBeGreaterThanOrEqual(400);
-      expect(reply.status, target).toBeLessThan(500);
-      expect(Object.keys(JSON.parse(reply.text)), target).toEqual(["error", "code", "requestId"]);
-      expect(reply.headers["x-request-id"], target).toBe(JSON.parse(reply.text).requestId);
+      const reply = await sendRaw(`OPTIONS ${target}`);
+      expect([404, 405, 400], target).toContain(reply.status);
+      expectError(reply, reply.status, JSON.parse(reply.text).code);
     }
   });
 
