@@ -1,9 +1,9 @@
--- name: read_sources
+-- name: read_sources(way, id, kind, not_counted?)
 -- Finds the product of each listing, link or product id, the contract of a link, and the product's valid batches with a window of the wanted
 -- kind. For a listing, only its own batch. Returns one row per source and batch, or one row without a batch. The product is null if the id
--- does not exist. `left` is whether the batch has a voucher that can be acquired and is not in $4. It is read from committed state, so vouchers
+-- does not exist. `left` is whether the batch has a voucher that can be acquired and is not in not_counted. It is read from committed state, so vouchers
 -- that other transactions have locked count. OFFSET 0 prevents a plan that was made for small tables and reads them whole.
--- $1 way text[]: listing, product or link, $2 id text[], $3 kind text[]: equally long, $4 voucher_id text[] not to count; null: no `left`
+-- `way` is listing, product or link. Null not_counted: no `left`.
 SELECT (w.n - 1)::int AS n, clock.now, p.id AS "product.id", p.brand_id AS "product.brandId",
        br.organization_id AS "product.organizationId", g.sandbox AS "product.sandbox", s.contract_id AS "link.contractId", s.referrer_id AS "link.referrerId",
        s.status AS "link.status", s.ends_at AS "link.endsAt", o.id AS "offer.batchId", o.audience AS "offer.audience",
@@ -36,11 +36,9 @@ SELECT (w.n - 1)::int AS n, clock.now, p.id AS "product.id", p.brand_id AS "prod
         WHERE b.product_id = p.id AND b.id = coalesce(s.batch_id, b.id) AND b.valid_until > clock.now OFFSET 0
        ) AS o ON true;
 
--- name: read_acquirers
+-- name: read_acquirers(user_id, organization_id, brand_id, product_id, payment_ref?)
 -- For each request, finds the user's role in the organization, Active contract with the brand, and the voucher that the user got earlier by
 -- the same claim or purchase. Returns one row per request, in any order.
--- $1 user_id text[], $2 organization_id text[], $3 brand_id text[], $4 product_id text[], $5 payment_ref text[], null for claims:
--- equally long
 SELECT (w.n - 1)::int AS n, m.role, c.id AS "contract.id", c.status AS "contract.status", c.ends_at AS "contract.endsAt",
        v.id AS "earlier.id", v.organization_id AS "earlier.organizationId", v.code_key AS "earlier.codeKey"
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
@@ -56,40 +54,35 @@ SELECT (w.n - 1)::int AS n, m.role, c.id AS "contract.id", c.status AS "contract
        ) AS e ON true
   LEFT JOIN vouchers AS v ON v.id = ANY (ARRAY[e.voucher_id]);
 
--- name: pick_free_vouchers
+-- name: pick_free_vouchers(batch_id, except, limit)
 -- Locks the next unlocked vouchers that users can acquire from a batch and that have no live reservation in this statement's snapshot. A
 -- later statement must read their state under the locks.
--- $1 batch_id text, $2 voucher_id text[] not to pick, $3 limit int
 SELECT v.id FROM vouchers AS v
  WHERE v.batch_id = $1::text AND v.pickable AND v.id <> ALL ($2::text[])
    AND NOT EXISTS (SELECT 1 FROM reservations AS h
                     WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT clock_timestamp()))
  ORDER BY v.serial LIMIT $3::int FOR NO KEY UPDATE OF v SKIP LOCKED;
 
--- name: pick_voucher
+-- name: pick_voucher(batch_id)
 -- Like pick_free_vouchers, for one voucher. Waits if the voucher is locked, because the transaction that holds the lock may roll back.
--- $1 batch_id text
 SELECT v.id FROM vouchers AS v
  WHERE v.batch_id = $1::text AND v.pickable
    AND NOT EXISTS (SELECT 1 FROM reservations AS h
                     WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT clock_timestamp()))
  ORDER BY v.serial LIMIT 1 FOR NO KEY UPDATE OF v;
 
--- name: find_damaged
+-- name: find_damaged(voucher_id)
 -- Of locked vouchers, those whose chains have an event beyond the head, so that no other event can be added.
--- $1 voucher_id text[]
 SELECT v.id FROM vouchers AS v WHERE v.id = ANY ($1::text[])
    AND EXISTS (SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.sequence > v.last_sequence OFFSET 0);
 
--- name: set_damaged_aside
+-- name: set_damaged_aside(voucher_id)
 -- Makes locked vouchers unavailable to users for good.
--- $1 voucher_id text[]
 UPDATE vouchers AS v SET pickable = false WHERE v.id = ANY ($1::text[]);
 
--- name: insert_claims
+-- name: insert_claims(user_id, product_id, voucher_id)
 -- Inserts claims in key order, so that two writers of the same claims cannot deadlock. A user has at most one claim of a product. Waits for a
 -- transaction that is inserting the same claim. Raises VS001 if a claim exists; the caller then decides again.
--- $1 user_id text[], $2 product_id text[], $3 voucher_id text[]
 WITH claimed AS (
   INSERT INTO claims (user_id, product_id, voucher_id)
   SELECT w.user_id, w.product_id, w.voucher_id FROM unnest($1::text[], $2::text[], $3::text[]) AS w (user_id, product_id, voucher_id)
@@ -99,9 +92,8 @@ WITH claimed AS (
 )
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'new claims') FROM claimed;
 
--- name: insert_purchases
+-- name: insert_purchases(organization_id, user_id, payment_ref, voucher_id)
 -- Like insert_claims, for purchases. A user has at most one purchase per payment reference in an organization.
--- $1 organization_id text[] of the vouchers, $2 user_id text[], $3 payment_ref text[], $4 voucher_id text[]
 WITH bought AS (
   INSERT INTO purchases (organization_id, user_id, payment_ref, voucher_id)
   SELECT w.organization_id, w.user_id, w.payment_ref, w.voucher_id
@@ -112,10 +104,9 @@ WITH bought AS (
 )
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'new purchases') FROM bought;
 
--- name: acquire_vouchers
+-- name: acquire_vouchers(voucher_id, last_sequence)
 -- Makes locked, Active vouchers unavailable to other users and adds one to last_sequence of each for its Pending event. Raises VS001 if a
 -- voucher is no longer available or its chain has changed. IS NOT FALSE prevents the use of the index vouchers_pickable.
--- $1 voucher_id text[], $2 last_sequence int[] before the update
 WITH acquired AS (
   UPDATE vouchers AS v SET pickable = false, last_sequence = w.last_before + 1
     FROM unnest($1::text[], $2::int[]) AS w (id, last_before)

@@ -2,29 +2,25 @@
 -- When an operator last said that the clock is right. Read before the time up to which is counted, so that a later change is seen by the next pass.
 SELECT c.clock_trusted_at AS "trustedAt" FROM redemptions_closed AS c WHERE c.singleton;
 
--- name: lock_activity
+-- name: lock_activity(clock_trusted_at?, until, hours_max)
 -- Locks the counts and returns where counting continues. After an operator has trusted the clock, this is an hour that ended before, whose counts
 -- may be wrong, as those of later hours.
--- $1 clock_trusted_at timestamptz or null, $2 until timestamptz, $3 hours that are counted at most int
 SELECT greatest(least(a.counted_until, CASE WHEN a.clock_trusted_at IS DISTINCT FROM $1::timestamptz
                                             THEN date_trunc('hour', $1::timestamptz - interval '1 minute', 'UTC') END),
                 date_trunc('hour', $2::timestamptz, 'UTC') - make_interval(hours => $3::int)) AS "from",
        a.clock_trusted_at IS DISTINCT FROM $1::timestamptz AS "isReset"
   FROM activity_counted AS a WHERE a.singleton FOR UPDATE;
 
--- name: delete_activity
+-- name: delete_activity(from, before)
 -- Deletes counts outside two times.
--- $1 from timestamptz, $2 before timestamptz
 DELETE FROM activity_counts AS c WHERE c.span IN ('minute', 'hour') AND (c.at < $1::timestamptz OR c.at >= $2::timestamptz);
 
--- name: delete_acquired
+-- name: delete_acquired(from, before)
 -- Deletes counts outside two times.
--- $1 from timestamptz, $2 before timestamptz
 DELETE FROM acquired_counts AS c WHERE c.at < $1::timestamptz OR c.at >= $2::timestamptz;
 
--- name: count_activity
+-- name: count_activity(from, until)
 -- Adds the redemptions and claims between two times to their minutes and hours. Reads each organization's redemptions from one index.
--- $1 from timestamptz, $2 until timestamptz (exclusive)
 INSERT INTO activity_counts AS c (at, redemptions, claims, span, organization_id)
 SELECT date_trunc(s.span, f.at, 'UTC'), sum(f.redemptions)::int, sum(f.claims)::int, s.span, f.organization_id
   FROM (
@@ -47,9 +43,8 @@ SELECT date_trunc(s.span, f.at, 'UTC'), sum(f.redemptions)::int, sum(f.claims)::
     ON CONFLICT (span, at, organization_id)
     DO UPDATE SET redemptions = c.redemptions + excluded.redemptions, claims = c.claims + excluded.claims;
 
--- name: count_acquired
+-- name: count_acquired(from, until)
 -- Adds the claims and purchases between two times to the hours of their batches.
--- $1 from timestamptz, $2 until timestamptz (exclusive)
 INSERT INTO acquired_counts AS c (at, acquired, batch_id)
 SELECT date_trunc('hour', a.at, 'UTC'), count(*)::int, v.batch_id
   FROM (
@@ -61,14 +56,12 @@ SELECT date_trunc('hour', a.at, 'UTC'), count(*)::int, v.batch_id
  GROUP BY 1, 3
     ON CONFLICT (batch_id, at) DO UPDATE SET acquired = c.acquired + excluded.acquired;
 
--- name: move_activity
--- $1 counted_until timestamptz, $2 clock_trusted_at timestamptz or null
+-- name: move_activity(counted_until, clock_trusted_at?)
 UPDATE activity_counted AS a SET counted_until = $1::timestamptz, clock_trusted_at = $2::timestamptz WHERE a.singleton;
 
--- name: read_activity
+-- name: read_activity(organization_id?)
 -- The counts of an organization, or of all but sandboxes, in the 60 minutes and 48 hours up to now. At least one row, because it also has the
 -- times; its counts are null if nothing was counted.
--- $1 organization_id text or null
 SELECT clock.now, a.counted_until AS "completeUntil", s.span, s.at, s.redemptions, s.claims
   FROM activity_counted AS a
  CROSS JOIN (SELECT clock_timestamp() AS now OFFSET 0) AS clock
@@ -82,10 +75,9 @@ SELECT clock.now, a.counted_until AS "completeUntil", s.span, s.at, s.redemption
        ) AS s ON true
  WHERE a.singleton;
 
--- name: read_stock
+-- name: read_stock(organization_id?, batches_max, vouchers_max)
 -- For each of the newest batches with an open window: the vouchers left, counted up to a limit, when its stock can no longer be acquired, and how
 -- many were acquired in the last day, or in the time since it was issued.
--- $1 organization_id text or null for all but sandboxes, $2 limit of batches int, $3 limit of vouchers int
 SELECT b.id AS "batchId", b.product, b.brand, b.organization_id AS "organizationId", supply.available AS "left", b.ends_at AS "endsAt",
        CASE WHEN supply.available <= $3::int AND pace.acquired > 0
             THEN clock_timestamp() + supply.available * greatest(interval '1 hour', least(interval '24 hours', clock_timestamp() - b.created_at)) / pace.acquired
@@ -110,17 +102,15 @@ SELECT b.id AS "batchId", b.product, b.brand, b.organization_id AS "organization
        SELECT sum(c.acquired) AS acquired FROM acquired_counts AS c WHERE c.batch_id = b.id AND c.at > clock_timestamp() - interval '24 hours'
        ) AS pace;
 
--- name: select_failing_endpoints
+-- name: select_failing_endpoints(limit)
 -- Endpoints whose last three attempts failed, and those that were disabled because of failures.
--- $1 limit int
 SELECT w.id, w.url, o.name AS organization, coalesce(w.disabled_at, w.failing_since) AS since, w.enabled
   FROM webhook_endpoints AS w JOIN organizations AS o ON o.id = ANY (ARRAY[w.organization_id])
  WHERE w.deleted_at IS NULL AND (w.disabled_reason IN ('gone', 'failing') OR (w.enabled AND w.failures = 3))
  ORDER BY w.id LIMIT $1::int;
 
--- name: select_broken_chains
+-- name: select_broken_chains(limit)
 -- Chains that were broken at their last check.
--- $1 limit int
 SELECT b.voucher_id AS "voucherId", b.found_at AS since FROM broken_chains AS b WHERE b.whole_at IS NULL ORDER BY b.voucher_id LIMIT $1::int;
 
 -- name: read_postgres

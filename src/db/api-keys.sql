@@ -1,8 +1,7 @@
--- name: find_keys_by_secret
+-- name: find_keys_by_secret(secret_hash)
 -- Finds keys by the hashes of their secrets. Revoked or expired keys and expired secrets give no row.
 -- usableMs: milliseconds until the key or the secret expires; null if neither does.
 -- useIsDue: whether the last recorded use is more than a minute old or missing. sandbox: whether the key's organization is a sandbox.
--- $1 secret_hash bytea[]
 SELECT encode(s.secret_hash, 'hex') AS "secretHash", k.id, k.organization_id AS "organizationId", k.scopes,
        k.allow_ips::text[] AS "allowIps",
        (extract(epoch FROM least(k.expires_at, s.expires_at) - clock_timestamp()) * 1000)::float8 AS "usableMs",
@@ -16,9 +15,8 @@ SELECT encode(s.secret_hash, 'hex') AS "secretHash", k.id, k.organization_id AS 
    AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
    AND (s.expires_at IS NULL OR s.expires_at > clock_timestamp());
 
--- name: record_key_usage
+-- name: record_key_usage(key_id)
 -- Records that keys are in use. Writes a key at most once a minute, and in id order, so that concurrent calls cannot deadlock.
--- $1 key_id text[]
 INSERT INTO api_key_uses AS u (key_id, last_used_at)
 SELECT k.id, statement_timestamp() FROM api_keys AS k WHERE k.id = ANY ($1::text[]) ORDER BY k.id
 ON CONFLICT (key_id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at
@@ -28,40 +26,34 @@ ON CONFLICT (key_id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at
 -- One row if there is a key, also a revoked or expired one.
 SELECT FROM api_keys AS k LIMIT 1;
 
--- name: insert_key
--- $1 id text, $2 organization_id text or null, $3 label text or null, $4 scopes text[], $5 allow_ips text[], $6 expires_at timestamptz or null
+-- name: insert_key(id, organization_id?, label?, scopes, allow_ips, expires_at?)
 INSERT INTO api_keys (id, organization_id, label, scopes, allow_ips, expires_at)
 VALUES ($1::text, $2::text, $3::text, $4::text[], $5::text[]::cidr[], $6::timestamptz);
 
--- name: find_key_sandbox
+-- name: find_key_sandbox(key_id)
 -- One row if the organization of a key is a sandbox.
--- $1 key_id text
 SELECT FROM api_keys AS k JOIN organizations AS o ON o.id = ANY (ARRAY[k.organization_id]) WHERE k.id = $1::text AND o.sandbox;
 
--- name: insert_secret
+-- name: insert_secret(key_id, secret_hash)
 -- Adds a key's current secret. The previous secret must already have an expiry time.
--- $1 key_id text, $2 secret_hash bytea
 INSERT INTO api_key_secrets (key_id, secret_hash) VALUES ($1::text, $2::bytea);
 
--- name: retire_secrets
+-- name: retire_secrets(key_id, grace_ms)
 -- Makes the secrets of a key expire after a grace period. Secrets that expire sooner keep their time. Writes no row if the key is revoked or
 -- expired.
--- $1 key_id text, $2 grace in milliseconds float8
 UPDATE api_key_secrets AS s SET expires_at = grace.ends_at
   FROM api_keys AS k, (SELECT statement_timestamp() + make_interval(secs => $2::float8 / 1000) AS ends_at) AS grace
  WHERE s.key_id = $1::text AND (s.expires_at IS NULL OR s.expires_at > grace.ends_at) AND k.id = s.key_id AND k.revoked_at IS NULL
    AND (k.expires_at IS NULL OR k.expires_at > statement_timestamp())
 RETURNING s.expires_at AS "expiresAt";
 
--- name: revoke_key
+-- name: revoke_key(id)
 -- Revokes a key. A second revocation keeps the time of the first one.
--- $1 id text
 UPDATE api_keys AS k SET revoked_at = coalesce(k.revoked_at, statement_timestamp()) WHERE k.id = $1::text;
 
--- name: select_keys
+-- name: select_keys(organization_id, before?, limit?)
 -- The keys of an organization before an id, newest first, without their secrets. oldSecretsUntil: when the last replaced secret expires; null
 -- if all have expired.
--- $1 organization_id text, $2 before id text or null, $3 limit int; null for all
 SELECT k.id, k.label, k.scopes, k.allow_ips::text[] AS "allowIps", k.created_at AS "createdAt", k.expires_at AS "expiresAt",
        k.revoked_at AS "revokedAt", u.last_used_at AS "lastUsedAt",
        CASE WHEN k.revoked_at IS NOT NULL THEN 'Revoked' WHEN k.expires_at <= clock_timestamp() THEN 'Expired' ELSE 'Active' END AS state,
@@ -70,9 +62,8 @@ SELECT k.id, k.label, k.scopes, k.allow_ips::text[] AS "allowIps", k.created_at 
   LEFT JOIN api_key_uses AS u ON u.key_id = ANY (ARRAY[k.id])
  WHERE $2::text IS NULL OR k.id < $2::text ORDER BY k.id DESC LIMIT $3::int;
 
--- name: find_key_place
--- A key's organization, and the $2 of select_keys with which the page contains this key; null for the newest page.
--- $1 key_id text, $2 size of a page int
+-- name: find_key_place(key_id, page_size)
+-- A key's organization, and the `before` of select_keys with which the page contains this key; null for the newest page.
 SELECT k.organization_id AS "organizationId",
        (SELECT n.id FROM api_keys AS n WHERE n.organization_id = k.organization_id AND n.id > k.id ORDER BY n.id OFFSET $2::int - 1 LIMIT 1) AS before
   FROM api_keys AS k WHERE k.id = $1::text;

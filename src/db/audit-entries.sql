@@ -1,34 +1,28 @@
--- name: lock_entity
+-- name: lock_entity(entity_type, entity_id)
 -- Serializes changes of one entity until the transaction ends, even if the entity does not exist yet. The first number separates these
 -- locks from all other advisory locks.
--- $1 entity_type text, $2 entity_id text
 SELECT pg_advisory_xact_lock(1633907828, hashtext($1::text || ' ' || $2::text));
 
--- name: state_of_organization
--- $1 id text
+-- name: state_of_organization(id)
 SELECT o.name, o.sandbox, o.created_at AS "createdAt" FROM organizations AS o WHERE o.id = $1::text;
 
--- name: state_of_brand
--- $1 id text
+-- name: state_of_brand(id)
 SELECT b.organization_id AS "organizationId", b.name, b.created_at AS "createdAt" FROM brands AS b WHERE b.id = $1::text;
 
--- name: state_of_product
--- $1 id text
+-- name: state_of_product(id)
 SELECT p.brand_id AS "brandId", p.key, p.name, p.type, p.retail_price_usd AS "retailPriceUsd", p.price_usd AS "priceUsd",
        p.benefit_months AS "benefitMonths", p.usage_unit_label AS "usageUnitLabel", p.created_at AS "createdAt"
   FROM products AS p WHERE p.id = $1::text;
 
--- name: state_of_api_key
+-- name: state_of_api_key(id)
 -- A key with the expiry times of its secrets, oldest secret first. The current secret has NULL.
--- $1 id text
 SELECT k.organization_id AS "organizationId", k.label, k.scopes, k.allow_ips::text[] AS "allowIps", k.created_at AS "createdAt",
        k.expires_at AS "expiresAt", k.revoked_at AS "revokedAt",
        ARRAY(SELECT s.expires_at FROM api_key_secrets AS s WHERE s.key_id = k.id ORDER BY s.created_at) AS "secretsExpireAt"
   FROM api_keys AS k WHERE k.id = $1::text;
 
--- name: state_of_batch
+-- name: state_of_batch(id)
 -- A batch with its windows, without its vouchers.
--- $1 id text
 SELECT b.product_id AS "productId", b.audience, b.voucher_count AS "voucherCount", b.valid_until AS "validUntil",
        b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths",
        b.usage_unit_label AS "usageUnitLabel", b.created_at AS "createdAt", w.windows, w."windowsOpenAt", w."windowsCloseAt"
@@ -41,47 +35,41 @@ SELECT b.product_id AS "productId", b.audience, b.voucher_count AS "voucherCount
        ) AS w
  WHERE b.id = $1::text;
 
--- name: state_of_voucher
+-- name: state_of_voucher(id)
 -- A voucher without its code. Locks the row, as every change of a voucher does first.
--- $1 id text
 SELECT v.organization_id AS "organizationId", v.batch_id AS "batchId", v.serial, v.status, v.redeemed_at AS "redeemedAt",
        v.last_sequence AS "lastSequence"
   FROM vouchers AS v WHERE v.id = $1::text FOR UPDATE;
 
--- name: state_of_member
--- $1 organization_id and user_id text, separated by a slash
+-- name: state_of_member(organization_and_user)
+-- The two ids are separated by a slash.
 SELECT m.role, m.created_at AS "createdAt" FROM members AS m
  WHERE m.organization_id = split_part($1::text, '/', 1) AND m.user_id = substr($1::text, strpos($1::text, '/') + 1);
 
--- name: state_of_contract
+-- name: state_of_contract(id)
 -- Locks the contract, because the sweeper also changes contracts.
--- $1 id text
 SELECT c.brand_id AS "brandId", c.user_id AS "userId", c.status, c.ends_at AS "endsAt", c.offered_at AS "offeredAt",
        c.changed_at AS "changedAt"
   FROM referrer_contracts AS c WHERE c.id = $1::text FOR NO KEY UPDATE;
 
--- name: state_of_link
+-- name: state_of_link(code_sha256)
 -- A link by the hash of its code, because the code itself is a credential.
--- $1 SHA-256 of the code in hex text
 SELECT l.contract_id AS "contractId", l.product_id AS "productId", l.brand_id AS "brandId", l.created_at AS "createdAt"
   FROM referral_links AS l WHERE encode(sha256(convert_to(l.code, 'UTF8')), 'hex') = $1::text;
 
--- name: state_of_listing
--- $1 id text
+-- name: state_of_listing(id)
 SELECT l.batch_id AS "batchId", l.created_at AS "createdAt" FROM listings AS l WHERE l.id = $1::text;
 
--- name: state_of_webhook_endpoint
+-- name: state_of_webhook_endpoint(id)
 -- An endpoint without failing_since, which deliveries change. Locks the row, because partners and workers change it too.
--- $1 id text
 SELECT w.organization_id AS "organizationId", w.url, w.description, w.event_types AS "eventTypes", w.enabled,
        w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt", w.secret_version AS "secretVersion",
        w.previous_secrets_until[1] AS "previousSecretUntil", w.created_at AS "createdAt"
   FROM webhook_endpoints AS w WHERE w.id = $1::text AND w.deleted_at IS NULL FOR NO KEY UPDATE;
 
--- name: state_of_roles
+-- name: state_of_roles(database)
 -- The roles of the service and voucherctl, and the rights of these roles and of PUBLIC on this database, its schema, and its tables, sequences
 -- and columns. Of the rights on functions, only those of the roles, because `db roles` does not change those of PUBLIC.
--- $1 name of the connected database text
 WITH granted AS (
   SELECT acl.grantee, acl.privilege_type || ' ON DATABASE ' || d.datname AS what
     FROM pg_database AS d, aclexplode(coalesce(d.datacl, acldefault('d', d.datdba))) AS acl WHERE d.datname = $1::text
@@ -104,38 +92,31 @@ SELECT ARRAY(SELECT r.rolname || CASE WHEN r.rolcanlogin THEN ' LOGIN' ELSE ' NO
        ARRAY(SELECT coalesce(r.rolname, 'PUBLIC') || ' ' || g.what FROM granted AS g LEFT JOIN pg_roles AS r ON r.oid = g.grantee
               WHERE g.grantee = 0 OR r.rolname IN ('pva_api', 'pva_log', 'pva_admin') ORDER BY 1) AS rights;
 
--- name: state_of_log
--- $1 origin text
+-- name: state_of_log(origin)
 SELECT t.size, encode(t.root, 'base64') AS root FROM log_tree AS t WHERE t.origin = $1::text;
 
--- name: state_of_deployment
+-- name: state_of_deployment(id)
 -- The only deployment row. Any id finds it, because `voucherctl` can change the id between the two reads of an audit entry.
--- $1 id text before the change
 SELECT d.id, d.system_identifier::text AS "systemIdentifier", d.database_oid::text AS "databaseOid"
   FROM deployment AS d WHERE d.singleton AND $1::text IS NOT NULL;
 
--- name: insert_audit_entry
+-- name: insert_audit_entry(os_user, host, command, arguments, entity_type, entity_id, before?, after?)
 -- A trigger sets the time and the role.
--- $1 os_user text, $2 host text, $3 command text, $4 arguments jsonb, $5 entity_type text, $6 entity_id text, $7 before jsonb or null,
--- $8 after jsonb or null
 INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id, before, after)
 VALUES ($1::text, $2::text, $3::text, $4::jsonb, $5::text, $6::text, $7::jsonb, $8::jsonb);
 
--- name: insert_look
+-- name: insert_look(os_user, host, command, arguments, entity_type, entity_id)
 -- Inserts the entry of an operator's page view. Omits before and after, because the role of the API processes may not write them.
--- $1 os_user text, $2 host text, $3 command text, $4 arguments jsonb, $5 entity_type text, $6 entity_id text
 INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id)
 VALUES ($1::text, $2::text, $3::text, $4::jsonb, $5::text, $6::text);
 
--- name: select_audit_entries
+-- name: select_audit_entries(entity_id?, limit)
 -- The newest audit entries of one entity or of all, newest first.
--- $1 entity_id text or null, $2 limit int
 SELECT a.id, a.at, a.database_role AS "databaseRole", a.os_user AS "osUser", a.host, a.command, a.arguments,
        a.entity_type AS "entityType", a.entity_id AS "entityId", a.before, a.after
   FROM audit_entries AS a WHERE $1::text IS NULL OR a.entity_id = $1::text ORDER BY a.id DESC LIMIT $2::int;
 
--- name: select_changes
+-- name: select_changes(before, limit)
 -- Changes before an entry, newest first, without states and without views of pages.
--- $1 before id bigint (exclusive), $2 limit int
 SELECT a.id, a.at, a.os_user AS "osUser", a.host, a.command, a.entity_type AS "entityType", a.entity_id AS "entityId"
   FROM audit_entries AS a WHERE a.id < $1::bigint AND a.command NOT LIKE 'page %' ORDER BY a.id DESC LIMIT $2::int;

@@ -1,18 +1,15 @@
--- name: mark_broken_chains
+-- name: mark_broken_chains(voucher_id)
 -- Records that chains are broken. A chain that is already recorded as broken keeps its found_at.
--- $1 voucher_id text[]
 INSERT INTO broken_chains AS b (found_at, voucher_id)
 SELECT statement_timestamp(), c.voucher_id FROM unnest($1::text[]) AS c (voucher_id) ORDER BY c.voucher_id
     ON CONFLICT (voucher_id) DO UPDATE SET found_at = excluded.found_at, whole_at = NULL WHERE b.whole_at IS NOT NULL;
 
--- name: mark_whole_chains
+-- name: mark_whole_chains(after, last, broken)
 -- Records that chains of an id range are intact again, if they were recorded as broken. Leaves out the chains that are still broken.
--- $1 after voucher_id text (exclusive), $2 last voucher_id text, $3 voucher_id text[] still broken
 UPDATE broken_chains AS b SET whole_at = statement_timestamp()
  WHERE b.whole_at IS NULL AND b.voucher_id > $1::text AND b.voucher_id <= $2::text AND b.voucher_id <> ALL ($3::text[]);
 
--- name: count_broken_chains
+-- name: count_broken_chains(limit)
 -- How many chains are broken, counted up to a limit.
--- $1 limit int
 SELECT count(*)::int AS broken
   FROM (SELECT 1 FROM broken_chains AS b WHERE b.whole_at IS NULL ORDER BY b.voucher_id LIMIT $1::int) AS l;

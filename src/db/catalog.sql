@@ -1,16 +1,13 @@
--- name: insert_organization
--- $1 id text, $2 name text, $3 sandbox boolean
+-- name: insert_organization(id, name, sandbox)
 INSERT INTO organizations (id, name, sandbox) VALUES ($1::text, $2::text, $3::boolean);
 
--- name: find_organization
+-- name: find_organization(id)
 -- An organization's name, and whether it is a sandbox.
--- $1 id text
 SELECT o.name, o.sandbox FROM organizations AS o WHERE o.id = $1::text;
 
--- name: find_namesake
+-- name: find_namesake(parent_id?, name)
 -- The oldest entity with a name, compared without case: an organization, a brand of the parent organization, or a product of the parent
 -- brand.
--- $1 parent_id text: an organization or brand; null for organizations, $2 name text
 SELECT o.id FROM organizations AS o WHERE $1::text IS NULL AND lower(o.name) = lower($2::text)
  UNION ALL
 SELECT b.id FROM brands AS b WHERE b.organization_id = $1::text AND lower(b.name) = lower($2::text)
@@ -18,19 +15,15 @@ SELECT b.id FROM brands AS b WHERE b.organization_id = $1::text AND lower(b.name
 SELECT p.id FROM products AS p WHERE p.brand_id = $1::text AND lower(p.name) = lower($2::text)
  ORDER BY id LIMIT 1;
 
--- name: insert_brand
--- $1 id text, $2 organization_id text, $3 name text
+-- name: insert_brand(id, organization_id, name)
 INSERT INTO brands (id, organization_id, name) VALUES ($1::text, $2::text, $3::text);
 
--- name: insert_product
--- $1 id text, $2 brand_id text, $3 key text, $4 name text, $5 type text, $6 retail_price_usd numeric, $7 price_usd numeric,
--- $8 benefit_months int, $9 usage_unit_label text or null
+-- name: insert_product(id, brand_id, key, name, type, retail_price_usd, price_usd, benefit_months, usage_unit_label?)
 INSERT INTO products (id, brand_id, key, name, type, retail_price_usd, price_usd, benefit_months, usage_unit_label)
 VALUES ($1::text, $2::text, $3::text, $4::text, $5::text, $6::numeric, $7::numeric, $8::int, $9::text);
 
--- name: insert_batch
+-- name: insert_batch(id, product_id, audience, voucher_count, valid_until)
 -- Inserts a batch with the current prices and benefit of its product. Returns no row when there is no such product.
--- $1 id text, $2 product_id text, $3 audience text, $4 voucher_count int, $5 valid_until timestamptz
 WITH product AS (
   SELECT p.*, br.organization_id, o.sandbox
     FROM products AS p JOIN brands AS br ON br.id = p.brand_id JOIN organizations AS o ON o.id = br.organization_id
@@ -49,19 +42,16 @@ SELECT p.organization_id AS "organizationId", p.sandbox, p.key AS "productKey", 
 -- The number of vouchers of all batches together.
 SELECT coalesce(sum(b.voucher_count), 0) AS count FROM batches AS b;
 
--- name: find_batch_size
--- $1 id text
+-- name: find_batch_size(id)
 SELECT b.voucher_count AS count FROM batches AS b WHERE b.id = $1::text;
 
--- name: select_windows
+-- name: select_windows(batch_id)
 -- The windows of a batch, at most one of each kind.
--- $1 batch_id text
 SELECT w.kind, w.opens_at AS "opensAt", w.closes_at AS "closesAt" FROM batch_windows AS w WHERE w.batch_id = $1::text;
 
--- name: find_batch
+-- name: find_batch(id)
 -- A batch with the number of its vouchers in each status. left: vouchers that users can acquire while a window is open, reserved ones
 -- included; 0 when the batch has expired. Reads all vouchers of the batch.
--- $1 id text
 SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b.voucher_count AS count, b.valid_until AS "validUntil",
        b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths",
        b.usage_unit_label AS "usageUnitLabel", b.created_at AS "createdAt", o.sandbox,
@@ -78,20 +68,17 @@ SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b
  WHERE b.id = $1::text
  GROUP BY b.id, p.name, o.sandbox;
 
--- name: select_organization_names
+-- name: select_organization_names(limit)
 -- The newest organizations.
--- $1 limit int
 SELECT o.id, o.name, o.sandbox FROM organizations AS o ORDER BY o.id DESC LIMIT $1::int;
 
--- name: select_brands_of_organization
--- $1 organization_id text
+-- name: select_brands_of_organization(organization_id)
 SELECT b.id, b.name, b.organization_id AS "organizationId", o.sandbox
   FROM brands AS b JOIN organizations AS o ON o.id = ANY (ARRAY[b.organization_id]) WHERE b.organization_id = $1::text ORDER BY b.id;
 
--- name: select_batches_of_organization
+-- name: select_batches_of_organization(organization_id, before?, limit)
 -- The newest batches of an organization before an id, newest first. left: as in find_batch, but counted up to 1 001, and
 -- also when the batch has expired (isValid is false).
--- $1 organization_id text, $2 before id text or null, $3 limit int
 SELECT o.id, o."productName", o.count, o."validUntil", o."validUntil" > clock_timestamp() AS "isValid", w.has AS "hasWindow", supply.left
   FROM (SELECT b.id, p.name AS "productName", b.voucher_count AS count, b.valid_until AS "validUntil"
           FROM brands AS br JOIN products AS p ON p.brand_id = br.id JOIN batches AS b ON b.product_id = p.id
@@ -103,9 +90,8 @@ SELECT o.id, o."productName", o.count, o."validUntil", o."validUntil" > clock_ti
        ) AS supply
  ORDER BY o.id DESC;
 
--- name: find_place
+-- name: find_place(id)
 -- The entity with an id, and those that it belongs to: a voucher's batch, product, brand and organization.
--- $1 id text of an organization, brand, product, batch, voucher, contract, key or webhook endpoint
 SELECT o.id AS "organizationId", o.name AS "organizationName", o.sandbox, br.id AS "brandId", br.name AS "brandName", p.id AS "productId",
        p.name AS "productName", b.id AS "batchId", b.voucher_count AS "voucherCount", b.valid_until AS "validUntil", v.id AS "voucherId", v.code, c.id AS "contractId", c.user_id AS "userId",
        CASE WHEN c.status = 'Active' AND c.ends_at <= clock_timestamp() THEN 'Ended' ELSE c.status END AS "contractStatus",

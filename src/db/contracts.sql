@@ -1,42 +1,35 @@
--- name: insert_member
+-- name: insert_member(organization_id, user_id, role)
 -- Makes a user a member of an organization, or changes their role.
--- $1 organization_id text, $2 user_id text, $3 role text
 INSERT INTO members (organization_id, user_id, role) VALUES ($1::text, $2::text, $3::text)
     ON CONFLICT (organization_id, user_id) DO UPDATE SET role = excluded.role;
 
--- name: insert_contract
--- $1 id text, $2 brand_id text, $3 user_id text, $4 ends_at timestamptz or null
+-- name: insert_contract(id, brand_id, user_id, ends_at?)
 INSERT INTO referrer_contracts (id, brand_id, user_id, ends_at) VALUES ($1::text, $2::text, $3::text, $4::timestamptz);
 
--- name: move_contract
--- Changes a contract's status if its current status is in $3.
--- $1 id text, $2 new status text, $3 allowed current status text[]
+-- name: move_contract(id, status, allowed)
+-- Changes a contract's status if its current status is allowed.
 UPDATE referrer_contracts AS c SET status = $2::text, changed_at = statement_timestamp()
  WHERE c.id = $1::text AND c.status = ANY ($3::text[]);
 
--- name: find_contract_status
--- $1 id text
+-- name: find_contract_status(id)
 SELECT c.status FROM referrer_contracts AS c WHERE c.id = $1::text;
 
--- name: end_overdue_contracts
+-- name: end_overdue_contracts(limit)
 -- Sets Active contracts whose ends_at has passed to Ended. Skips locked contracts.
--- $1 limit int
 UPDATE referrer_contracts AS c SET status = 'Ended', changed_at = statement_timestamp()
  WHERE c.id = ANY (ARRAY(
          SELECT d.id FROM referrer_contracts AS d WHERE d.status = 'Active' AND d.ends_at <= statement_timestamp()
           ORDER BY d.ends_at LIMIT $1::int FOR UPDATE SKIP LOCKED));
 
--- name: insert_link
+-- name: insert_link(code, contract_id, product_id)
 -- Inserts a referral link. Inserts no row unless the contract and the product exist and have the same brand.
--- $1 code text, $2 contract_id text, $3 product_id text
 INSERT INTO referral_links (code, contract_id, product_id, brand_id)
 SELECT $1::text, c.id, p.id, p.brand_id
   FROM referrer_contracts AS c JOIN products AS p ON p.brand_id = c.brand_id
  WHERE c.id = $2::text AND p.id = $3::text;
 
--- name: find_linked_product
+-- name: find_linked_product(code)
 -- The product of a referral link, with the status and end of the link's contract.
--- $1 code text
 SELECT c.status, c.ends_at AS "endsAt", p.id AS "productId", p.name AS "productName", br.name AS brand,
        p.retail_price_usd AS "retailPriceUsd", p.benefit_months AS "benefitMonths"
   FROM referral_links AS l

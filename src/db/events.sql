@@ -1,7 +1,6 @@
--- name: insert_sealed_events
+-- name: insert_sealed_events(voucher_id, sequence, event_type, occurred_at, actor_connected_id, actor_is_employee, previous_hash,
+--       record_hash, payload, log_slot)
 -- Appends sealed events to chains of locked vouchers.
--- $1 voucher_id text[], $2 sequence int[], $3 event_type text[], $4 occurred_at timestamptz[], $5 actor_connected_id text[],
--- $6 actor_is_employee boolean[], $7 previous_hash text[] hex, $8 record_hash text[] hex, $9 payload text[], $10 log_slot bigint[]
 INSERT INTO voucher_events (occurred_at, sequence, actor_is_employee, voucher_id, seal_status, event_type, actor_connected_id,
                             previous_hash, record_hash, payload, log_slot)
 SELECT w.occurred_at, w.sequence, w.actor_is_employee, w.voucher_id, 'Sealed', w.event_type, w.actor_connected_id,
@@ -11,25 +10,21 @@ SELECT w.occurred_at, w.sequence, w.actor_is_employee, w.voucher_id, 'Sealed', w
        AS w (voucher_id, sequence, event_type, occurred_at, actor_connected_id, actor_is_employee, previous_hash, record_hash,
              payload, log_slot);
 
--- name: insert_pending_events
+-- name: insert_pending_events(voucher_id, sequence, event_type, occurred_at, actor_connected_id, actor_is_employee, data)
 -- Appends Pending events, which are sealed later, to chains of locked vouchers.
--- $1 voucher_id text[], $2 sequence int[], $3 event_type text[], $4 occurred_at timestamptz[], $5 actor_connected_id text[],
--- $6 actor_is_employee boolean[], $7 data text[] json
 INSERT INTO voucher_events (occurred_at, sequence, actor_is_employee, voucher_id, seal_status, event_type, actor_connected_id, data)
 SELECT w.occurred_at, w.sequence, w.actor_is_employee, w.voucher_id, 'Pending', w.event_type, w.actor_connected_id, w.data::json
   FROM unnest($1::text[], $2::int[], $3::text[], $4::timestamptz[], $5::text[], $6::boolean[], $7::text[])
        AS w (voucher_id, sequence, event_type, occurred_at, actor_connected_id, actor_is_employee, data);
 
--- name: select_pending_events
+-- name: select_pending_events(voucher_id)
 -- The Pending events of locked vouchers, in the order in which they must be sealed.
--- $1 voucher_id text[]
 SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.occurred_at AS "occurredAt",
        e.actor_connected_id AS "actorConnectedId", e.actor_is_employee AS "actorIsEmployee", e.data
   FROM voucher_events AS e WHERE e.voucher_id = ANY ($1::text[]) AND e.record_hash IS NULL ORDER BY e.voucher_id, e.sequence;
 
--- name: select_overdue_seals
+-- name: select_overdue_seals(age_ms, limit)
 -- The vouchers of events that have been Pending for longer than an age, oldest first.
--- $1 age int in milliseconds, $2 limit int
 SELECT e.voucher_id AS "voucherId" FROM voucher_events AS e
  WHERE e.seal_status = 'Pending' AND e.occurred_at < (SELECT clock_timestamp() - make_interval(secs => $1::int / 1000.0))
  ORDER BY e.occurred_at LIMIT $2::int;
@@ -39,10 +34,8 @@ SELECT e.voucher_id AS "voucherId" FROM voucher_events AS e
 SELECT coalesce((SELECT (extract(epoch FROM clock_timestamp() - e.occurred_at) * 1000)::bigint
                    FROM voucher_events AS e WHERE e.seal_status = 'Pending' ORDER BY e.occurred_at LIMIT 1), 0) AS "ageMs";
 
--- name: seal_events
+-- name: seal_events(voucher_id, sequence, previous_hash, record_hash, payload, log_slot)
 -- Seals Pending events of locked vouchers. Raises VS001 when one is already sealed.
--- $1 voucher_id text[], $2 sequence int[], $3 previous_hash text[] hex, $4 record_hash text[] hex, $5 payload text[],
--- $6 log_slot bigint[]
 WITH sealed AS (
   UPDATE voucher_events AS e
      SET seal_status = 'Sealed', previous_hash = decode(w.previous_hash, 'hex'), record_hash = decode(w.record_hash, 'hex'),
@@ -54,9 +47,8 @@ WITH sealed AS (
 )
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'Pending events') FROM sealed;
 
--- name: select_events_page
--- Events of one voucher with a sequence greater than $2, in order. logIndex is null until the served checkpoint contains the leaf.
--- $1 voucher_id text, $2 sequence int (exclusive), $3 limit int
+-- name: select_events_page(voucher_id, after, limit)
+-- Events of one voucher with a sequence greater than `after`, in order. logIndex is null until the served checkpoint contains the leaf.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.occurred_at AS "occurredAt",
        e.seal_status AS "sealStatus", e.actor_connected_id AS "actorConnectedId", e.actor_is_employee AS "actorIsEmployee",
        encode(e.previous_hash, 'hex') AS "previousHash", encode(e.record_hash, 'hex') AS "recordHash", e.payload,
@@ -65,18 +57,16 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.o
          WHERE b.id = e.log_slot >> 12 AND p.one AND l.index < p.size) AS "logIndex"
   FROM voucher_events AS e WHERE e.voucher_id = $1::text AND e.sequence > $2::int ORDER BY e.sequence LIMIT $3::int;
 
--- name: find_logged_event
+-- name: find_logged_event(voucher_id, sequence)
 -- The payload, hash and leaf index of one event of a voucher. Payload and hash are null while the event is Pending. The leaf index is null
 -- until the event has a place in the log. The served checkpoint may not contain the leaf yet.
--- $1 voucher_id text, $2 sequence int
 SELECT e.payload, e.record_hash AS "recordHash",
        log_index_of(b.first_index, b.places, e.log_slot) AS "logIndex"
   FROM voucher_events AS e LEFT JOIN log_batches AS b ON b.id = ANY (ARRAY[e.log_slot >> 12])
  WHERE e.voucher_id = $1::text AND e.sequence = $2::int;
 
--- name: find_logged_redemption
+-- name: find_logged_redemption(organization_id, external_ref)
 -- Like find_logged_event, for the redeemed event of the redemption with a reference in one organization.
--- $1 organization_id text, $2 external_ref text
 SELECT e.payload, e.record_hash AS "recordHash",
        log_index_of(b.first_index, b.places, e.log_slot) AS "logIndex"
   FROM redemptions AS rd
@@ -84,9 +74,8 @@ SELECT e.payload, e.record_hash AS "recordHash",
   LEFT JOIN log_batches AS b ON b.id = ANY (ARRAY[e.log_slot >> 12])
  WHERE rd.organization_id = $1::text AND rd.external_ref = $2::text;
 
--- name: select_events_of_range
+-- name: select_events_of_range(after, last)
 -- All events of the vouchers in an id range, in chain order.
--- $1 after voucher_id text (exclusive), $2 last voucher_id text
 SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.occurred_at AS "occurredAt",
        e.seal_status AS "sealStatus", e.actor_connected_id AS "actorConnectedId", e.actor_is_employee AS "actorIsEmployee",
        encode(e.previous_hash, 'hex') AS "previousHash", encode(e.record_hash, 'hex') AS "recordHash", e.payload
@@ -101,17 +90,15 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.record_hash AS "recordHash", e
   FROM voucher_events AS e LEFT JOIN log_batches AS b ON b.id = e.log_slot >> 12
  WHERE e.seal_status = 'Sealed' ORDER BY "logIndex" NULLS LAST;
 
--- name: select_unlogged_events
+-- name: select_unlogged_events(after_voucher_id, after_sequence, limit)
 -- The next sealed events that belong to no batch of leaves, in order of voucher and sequence.
--- $1 after voucher_id text, $2 after sequence int (exclusive), $3 limit int
 SELECT e.voucher_id AS "voucherId", e.sequence, encode(e.record_hash, 'hex') AS "recordHash"
   FROM voucher_events AS e
  WHERE (e.voucher_id, e.sequence) > ($1::text, $2::int) AND e.seal_status = 'Sealed' AND e.log_slot IS NULL
  ORDER BY e.voucher_id, e.sequence LIMIT $3::int;
 
--- name: write_log_slots
+-- name: write_log_slots(voucher_id, sequence, log_slot)
 -- Gives sealed events their slots in a batch of leaves. Raises VS001 when one has a slot already.
--- $1 voucher_id text[], $2 sequence int[], $3 log_slot bigint[]
 WITH logged AS (
   UPDATE voucher_events AS e SET log_slot = w.log_slot
     FROM unnest($1::text[], $2::int[], $3::bigint[]) AS w (voucher_id, sequence, log_slot)
@@ -129,7 +116,7 @@ SELECT d.canon_preserved_since AS "canonPreservedSince" FROM deployment AS d;
 -- with events of one voucher have ids in the order of its chain.
 SELECT nextval('log_batch_ids') AS id;
 
--- name: insert_log_batch
+-- name: insert_log_batch(id, leaves, hashes)
 -- Adds the leaves of a transaction. They wait here for their place in the log.
--- $1 id bigint, $2 leaves int, $3 hashes bytea, 32 bytes a leaf
+-- A hash has 32 bytes.
 INSERT INTO log_batches (id, leaves, hashes) VALUES ($1::bigint, $2::int, $3::bytea);

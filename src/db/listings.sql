@@ -1,17 +1,14 @@
--- name: insert_listing
--- $1 id text, $2 batch_id text
+-- name: insert_listing(id, batch_id)
 INSERT INTO listings (id, batch_id) VALUES ($1::text, $2::text);
 
--- name: insert_window
--- $1 batch_id text, $2 kind text, $3 opens_at timestamptz or null, $4 closes_at timestamptz or null
+-- name: insert_window(batch_id, kind, opens_at?, closes_at?)
 INSERT INTO batch_windows (batch_id, kind, opens_at, closes_at) VALUES ($1::text, $2::text, $3::timestamptz, $4::timestamptz);
 
--- name: select_listings
+-- name: select_listings(user_id?, listing_id?, after, limit)
 -- Listings as one caller sees them: the listing with an id, or the next listings after a cursor whose vouchers are still valid. Listings of
 -- a sandbox exist only for users who may see it. Counts up to 1 001 vouchers that can be bought: valid, Active, not acquired by a user and
 -- without a live reservation. OFFSET 0 keeps a plan that was made while there were no reservations from reading all of them for each listing,
 -- and from starting with the products.
--- $1 user_id text or null, $2 listing_id text or null, $3 after listing_id text (exclusive), $4 limit int
 SELECT clock.now, l.id, b.id AS "batchId", b.audience, b.valid_until AS "validUntil", b.retail_price_usd AS "retailPriceUsd",
        b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths", b.usage_unit_label AS "usageUnitLabel", p.id AS "productId",
        p.name AS "productName", p.key AS "productKey", p.type, br.name AS brand, w.kind AS "window.kind", w.opens_at AS "window.opensAt",
@@ -52,11 +49,10 @@ SELECT clock.now, l.id, b.id AS "batchId", b.audience, b.valid_until AS "validUn
        ) AS supply
  ORDER BY l.id;
 
--- name: count_stock
+-- name: count_stock(listings_max, vouchers_max)
 -- How many vouchers users can still acquire from each of the newest listings of valid vouchers, counted up to a limit. Counts reserved
 -- vouchers too. One row per listing; a sandbox's listings have none. Of the vouchers, reads only the index vouchers_pickable. OFFSET 0 keeps a
 -- plan from starting with all products.
--- $1 limit of listings int, $2 limit of vouchers int
 SELECT named.brand, supply.available AS "left"
   FROM (SELECT d.id, d.product_id FROM listings AS o JOIN batches AS d ON d.id = ANY (ARRAY[o.batch_id])
          WHERE o.id > '' AND d.valid_until > (SELECT clock_timestamp()) ORDER BY o.id DESC LIMIT $1::int) AS b

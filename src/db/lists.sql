@@ -1,21 +1,18 @@
--- name: list_organizations
+-- name: list_organizations(name?, after, limit)
 -- Organizations in id order, which is the order of their creation.
--- $1 part of the name text or null, $2 after id text (exclusive), $3 limit int
 SELECT o.id, o.name, o.sandbox, o.created_at AS "createdAt" FROM organizations AS o
  WHERE o.id > $2::text AND ($1::text IS NULL OR strpos(lower(o.name), lower($1::text)) > 0)
  ORDER BY o.id LIMIT $3::int;
 
--- name: list_brands
+-- name: list_brands(organization_id?, name?, after, limit)
 -- Brands in id order.
--- $1 organization_id text or null, $2 part of the name text or null, $3 after id text (exclusive), $4 limit int
 SELECT b.id, b.organization_id AS "organizationId", b.name, b.created_at AS "createdAt" FROM brands AS b
  WHERE b.id > $3::text AND ($1::text IS NULL OR b.organization_id = $1::text)
    AND ($2::text IS NULL OR strpos(lower(b.name), lower($2::text)) > 0)
  ORDER BY b.id LIMIT $4::int;
 
--- name: list_products
+-- name: list_products(organization_id?, brand_id?, name?, after, limit)
 -- Products in id order.
--- $1 organization_id text or null, $2 brand_id text or null, $3 part of the name text or null, $4 after id text (exclusive), $5 limit int
 SELECT p.id, p.brand_id AS "brandId", p.key, p.name, p.type, p.retail_price_usd AS "retailPriceUsd", p.price_usd AS "priceUsd",
        p.benefit_months AS "benefitMonths", p.usage_unit_label AS "usageUnitLabel", p.created_at AS "createdAt"
   FROM products AS p JOIN brands AS b ON b.id = p.brand_id
@@ -23,9 +20,8 @@ SELECT p.id, p.brand_id AS "brandId", p.key, p.name, p.type, p.retail_price_usd 
    AND ($3::text IS NULL OR strpos(lower(p.name), lower($3::text)) > 0)
  ORDER BY p.id LIMIT $5::int;
 
--- name: list_batches
+-- name: list_batches(organization_id?, brand_id?, product_id?, after, limit)
 -- Batches in id order, with the kinds of their windows. Counts no vouchers.
--- $1 organization_id text or null, $2 brand_id text or null, $3 product_id text or null, $4 after id text (exclusive), $5 limit int
 SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b.voucher_count AS count, b.valid_until AS "validUntil",
        b.price_usd AS "priceUsd", ARRAY(SELECT w.kind FROM batch_windows AS w WHERE w.batch_id = b.id ORDER BY w.kind DESC) AS windows,
        b.created_at AS "createdAt"
@@ -34,9 +30,8 @@ SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b
    AND ($3::text IS NULL OR b.product_id = $3::text)
  ORDER BY b.id LIMIT $5::int;
 
--- name: list_listings
+-- name: list_listings(organization_id?, product_id?, batch_id?, after, limit)
 -- Listings in id order.
--- $1 organization_id text or null, $2 product_id text or null, $3 batch_id text or null, $4 after id text (exclusive), $5 limit int
 SELECT l.id, l.batch_id AS "batchId", b.product_id AS "productId", p.name AS "productName", b.audience, b.valid_until AS "validUntil",
        l.created_at AS "createdAt"
   FROM listings AS l JOIN batches AS b ON b.id = l.batch_id JOIN products AS p ON p.id = b.product_id
@@ -45,9 +40,8 @@ SELECT l.id, l.batch_id AS "batchId", b.product_id AS "productId", p.name AS "pr
    AND ($3::text IS NULL OR l.batch_id = $3::text)
  ORDER BY l.id LIMIT $5::int;
 
--- name: list_contracts
+-- name: list_contracts(brand_id?, user_id?, status?, after, limit)
 -- Referrer contracts in id order. An Active contract past its end is shown as Ended, even before its row is updated.
--- $1 brand_id text or null, $2 user_id text or null, $3 status text or null, $4 after id text (exclusive), $5 limit int
 SELECT c.id, c.brand_id AS "brandId", b.name AS brand, c.user_id AS "userId", s.status, c.ends_at AS "endsAt", c.offered_at AS "offeredAt"
   FROM (SELECT clock_timestamp() AS now) AS clock
   JOIN referrer_contracts AS c ON c.id > $4::text AND ($1::text IS NULL OR c.brand_id = $1::text) AND ($2::text IS NULL OR c.user_id = $2::text)
@@ -56,9 +50,8 @@ SELECT c.id, c.brand_id AS "brandId", b.name AS brand, c.user_id AS "userId", s.
  WHERE $3::text IS NULL OR s.status = $3::text
  ORDER BY c.id LIMIT $5::int;
 
--- name: list_links
+-- name: list_links(contract_id?, product_id?, user_id?, after, limit)
 -- Referral links in the order of their codes.
--- $1 contract_id text or null, $2 product_id text or null, $3 user_id text or null, $4 after code text (exclusive), $5 limit int
 SELECT l.code, l.contract_id AS "contractId", l.product_id AS "productId", p.name AS "productName", c.user_id AS "userId",
        l.created_at AS "createdAt"
   FROM referral_links AS l JOIN referrer_contracts AS c ON c.id = l.contract_id JOIN products AS p ON p.id = l.product_id
@@ -66,19 +59,16 @@ SELECT l.code, l.contract_id AS "contractId", l.product_id AS "productId", p.nam
    AND ($3::text IS NULL OR c.user_id = $3::text)
  ORDER BY l.code LIMIT $5::int;
 
--- name: find_by_name
+-- name: find_by_name(kind, name)
 -- The ids of organizations, brands or products with a name, compared without case; at most ten.
--- $1 kind text: org, brand or product; $2 name text
 SELECT id FROM (SELECT 'org' AS kind, o.id, o.name FROM organizations AS o
                  UNION ALL SELECT 'brand', b.id, b.name FROM brands AS b
                  UNION ALL SELECT 'product', p.id, p.name FROM products AS p) AS named
  WHERE kind = $1::text AND lower(name) = lower($2::text)
  ORDER BY id LIMIT 10;
 
--- name: find_unknown_filter
+-- name: find_unknown_filter(organization_id?, brand_id?, product_id?, batch_id?, contract_id?)
 -- A filter's id that does not exist, and its kind. No row when all given ids exist.
--- $1 organization_id text or null, $2 brand_id text or null, $3 product_id text or null, $4 batch_id text or null,
--- $5 contract_id text or null
 SELECT f.kind, f.id
   FROM (VALUES ('organization', $1::text, EXISTS (SELECT FROM organizations AS o WHERE o.id = $1::text)),
                ('brand', $2::text, EXISTS (SELECT FROM brands AS b WHERE b.id = $2::text)),

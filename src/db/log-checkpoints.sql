@@ -10,23 +10,20 @@ SELECT p.size, CASE WHEN p.size < t.size OR EXISTS (SELECT 1 FROM log_batches AS
                     THEN (extract(epoch FROM clock_timestamp() - p.published_at) * 1000)::bigint ELSE 0 END AS "lagMs"
   FROM log_published AS p JOIN log_tree AS t ON t.one = p.one WHERE p.one;
 
--- name: publish_checkpoint
+-- name: publish_checkpoint(size, root, note, policy, origin)
 -- Serves a checkpoint from now on. Writes no row if a larger one is served, or if its log was retired. The lock waits for a retirement that has
 -- begun. A trigger refuses another root for the same size.
--- $1 size bigint, $2 root bytea, $3 note text, $4 policy text, $5 origin text
 INSERT INTO log_published (size, root, note, policy, published_at)
 SELECT $1::bigint, $2::bytea, $3::text, $4::text, clock_timestamp() FROM log_tree AS t WHERE t.one AND t.origin = $5::text FOR KEY SHARE
     ON CONFLICT (one) DO UPDATE
    SET size = EXCLUDED.size, root = EXCLUDED.root, note = EXCLUDED.note, policy = EXCLUDED.policy, published_at = EXCLUDED.published_at
  WHERE log_published.size <= EXCLUDED.size;
 
--- name: select_witness_sizes
+-- name: select_witness_sizes(name)
 -- The sizes that the witnesses are known to have cosigned.
--- $1 name text[]
 SELECT w.name, w.size FROM log_witnesses AS w WHERE w.name = ANY ($1::text[]);
 
--- name: record_witness_sizes
+-- name: record_witness_sizes(name, size)
 -- Records the sizes that the witnesses have cosigned.
--- $1 name text[], $2 size bigint[]
 INSERT INTO log_witnesses (name, size) SELECT w.name, w.size FROM unnest($1::text[], $2::bigint[]) AS w (name, size)
     ON CONFLICT (name) DO UPDATE SET size = EXCLUDED.size;

@@ -8,16 +8,14 @@ SELECT r.origin, r.next_origin AS "nextOrigin", r.size, r.last_note AS "lastNote
 -- Locks the tree against every other use, including the publication of a checkpoint. No row when it is in use, or when there is no log.
 SELECT t.origin, t.size, t.root, pg_postmaster_start_time()::text AS server FROM log_tree AS t WHERE t.one FOR UPDATE SKIP LOCKED;
 
--- name: insert_log_retirement
+-- name: insert_log_retirement(origin, next_origin, size, root, last_note, served_note, policy, reason)
 -- Records the end of the locked log.
--- $1 origin text, $2 next_origin text, $3 size bigint, $4 root bytea, $5 last_note text, $6 served_note text, $7 policy text, $8 reason text
 INSERT INTO log_retirements (origin, next_origin, size, root, last_note, served_note, policy, reason, retired_at)
 VALUES ($1::text, $2::text, $3::bigint, $4::bytea, $5::text, $6::text, $7::text, $8::text, clock_timestamp());
 
--- name: rename_log_tree
+-- name: rename_log_tree(origin, next_origin)
 -- Gives the locked tree the origin of the next log. A trigger refuses this unless the retirement is recorded. Raises VS001 when the tree
 -- has another origin than the retired log.
--- $1 origin text, $2 next_origin text
 WITH renamed AS (
   UPDATE log_tree AS t SET origin = $2::text WHERE t.one AND t.origin = $1::text RETURNING 1
 )

@@ -6,14 +6,12 @@ SELECT t.origin, t.size, t.root, pg_postmaster_start_time()::text AS server FROM
 -- The tree as it is stored, and the time at which its server started. A server that has lost data, or another server, has another time.
 SELECT t.origin, t.size, t.root, pg_postmaster_start_time()::text AS server FROM log_tree AS t WHERE t.one;
 
--- name: insert_log_tree
+-- name: insert_log_tree(origin, root)
 -- Begins the log with an empty tree.
--- $1 origin text, $2 root bytea of the empty tree
 INSERT INTO log_tree (origin, size, root) VALUES ($1::text, 0, $2::bytea);
 
--- name: select_waiting_batches
+-- name: select_waiting_batches(batches_max, leaves_max, after)
 -- The next batches without a place, in the order of their ids. Their leaves together are within the second limit.
--- $1 limit of batches int, $2 limit of leaves int, $3 after this id bigint
 SELECT w.id, w.leaves, w.hashes
   FROM (SELECT b.id, b.leaves, b.hashes, sum(b.leaves) OVER (ORDER BY b.id) AS leaves_so_far
           FROM (SELECT n.id, n.leaves, n.hashes FROM log_batches AS n WHERE n.first_index IS NULL AND n.id > $3::bigint
@@ -21,9 +19,8 @@ SELECT w.id, w.leaves, w.hashes
        ) AS w
  WHERE w.leaves_so_far <= $2::int ORDER BY w.id;
 
--- name: place_log_batches
+-- name: place_log_batches(id, first_index)
 -- Gives waiting batches their places. Raises VS001 when one has a place already.
--- $1 id bigint[], $2 first_index bigint[]
 WITH placed AS (
   UPDATE log_batches AS b SET first_index = w.first_index, hashes = NULL
     FROM unnest($1::bigint[], $2::bigint[]) AS w (id, first_index)
@@ -32,9 +29,8 @@ WITH placed AS (
 )
 SELECT assert_row_count(count(*), cardinality($1::bigint[]), 'waiting batches of the log') FROM placed;
 
--- name: place_scattered_batch
+-- name: place_scattered_batch(id, places)
 -- Gives a waiting batch a place for each of its leaves. Raises VS001 when it has one already.
--- $1 id bigint, $2 places bigint[]
 WITH placed AS (
   UPDATE log_batches AS b SET first_index = ($2::bigint[])[1], places = $2::bigint[], hashes = NULL
    WHERE b.id = $1::bigint AND (b.first_index IS NULL) IS NOT FALSE
@@ -46,30 +42,26 @@ SELECT assert_row_count(count(*), 1, 'waiting batches of the log') FROM placed;
 -- How many leaves wait for their place.
 SELECT coalesce(sum(b.leaves), 0)::bigint AS leaves FROM log_batches AS b WHERE b.first_index IS NULL;
 
--- name: write_log_bundles
+-- name: write_log_bundles(index, entries)
 -- Inserts bundles or appends to them. A trigger refuses to change the entries that a bundle already has.
--- $1 index bigint[], $2 entries bytea[]
 INSERT INTO log_bundles (index, entries) SELECT w.index, w.entries FROM unnest($1::bigint[], $2::bytea[]) AS w (index, entries)
     ON CONFLICT (index) DO UPDATE SET entries = EXCLUDED.entries;
 
--- name: write_log_tiles
+-- name: write_log_tiles(level, index, hashes)
 -- Inserts tiles of level 1 and above or appends to them. A trigger refuses to change the hashes that a tile already has.
--- $1 level smallint[], $2 index bigint[], $3 hashes bytea[]
 INSERT INTO log_tiles (level, index, hashes)
 SELECT w.level, w.index, w.hashes FROM unnest($1::smallint[], $2::bigint[], $3::bytea[]) AS w (level, index, hashes)
     ON CONFLICT (level, index) DO UPDATE SET hashes = EXCLUDED.hashes;
 
--- name: advance_log_tree
+-- name: advance_log_tree(size_before, size, root)
 -- Writes the size and root of the locked tree. Raises VS001 when its size has changed since it was read.
--- $1 size bigint before, $2 size bigint after, $3 root bytea
 WITH advanced AS (
   UPDATE log_tree AS t SET size = $2::bigint, root = $3::bytea WHERE t.one AND t.size = $1::bigint RETURNING 1
 )
 SELECT assert_row_count(count(*), 1, 'unchanged trees') FROM advanced;
 
--- name: select_log_tiles
+-- name: select_log_tiles(level, index)
 -- The stored bundles (level 0: the data of leaves) and tiles, full or partial. Null hashes where none is stored.
--- $1 level smallint[], $2 index bigint[]: equally long
 SELECT w.level, w.index, coalesce(
          (SELECT b.entries FROM log_bundles AS b WHERE b.index = w.index AND w.level = 0),
          (SELECT t.hashes FROM log_tiles AS t WHERE t.level = w.level AND t.index = w.index)) AS hashes
@@ -79,7 +71,6 @@ SELECT w.level, w.index, coalesce(
 -- The leaves that were recovered after their events had been lost.
 SELECT l.first_index AS "firstIndex", l.leaves FROM log_lost AS l ORDER BY l.first_index;
 
--- name: insert_lost_leaves
+-- name: insert_lost_leaves(first_index, leaves)
 -- Records leaves whose events this database has lost.
--- $1 first_index bigint, $2 leaves bigint
 INSERT INTO log_lost (first_index, leaves, noted_at) VALUES ($1::bigint, $2::bigint, clock_timestamp());

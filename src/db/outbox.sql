@@ -2,9 +2,8 @@
 -- Whether any webhook endpoint is enabled.
 SELECT EXISTS (SELECT FROM webhook_endpoints AS e WHERE e.enabled) AS "hasEndpoints";
 
--- name: announce_events
+-- name: announce_events(voucher_id, sequence)
 -- Writes sealed events of locked vouchers to the outbox, one row per organization that has an enabled endpoint.
--- $1 voucher_id text[], $2 sequence int[]
 INSERT INTO webhook_outbox (organization_id, voucher_ids, sequences)
 SELECT o.organization_id, o.voucher_ids, o.sequences
   FROM (SELECT s.organization_id, array_agg(s.voucher_id ORDER BY s.n) AS voucher_ids, array_agg(s.sequence ORDER BY s.n) AS sequences
@@ -13,9 +12,8 @@ SELECT o.organization_id, o.voucher_ids, o.sequences
          GROUP BY s.organization_id) AS o
  WHERE (SELECT e.enabled FROM webhook_endpoints AS e WHERE e.organization_id = o.organization_id AND e.enabled LIMIT 1);
 
--- name: announce_expired_reservations
+-- name: announce_expired_reservations(ticket)
 -- Writes reservations that this transaction has expired to the outbox, one row per organization that has an enabled endpoint.
--- $1 ticket text[]
 INSERT INTO webhook_outbox (organization_id, voucher_ids, tickets)
 SELECT r.organization_id, array_agg(r.voucher_id), array_agg(r.ticket)
   FROM reservations AS r

@@ -1,7 +1,6 @@
--- name: read_redemptions
+-- name: read_redemptions(organization_id, external_ref)
 -- The redemptions with the given references, with everything that responses say about them, and the database's time. One row per given
 -- reference, in no order. The redemption is null where the reference is not redeemed.
--- $1 organization_id text[], $2 external_ref text[]: equally long
 SELECT (w.n - 1)::int AS n, clock.now, rd.voucher_id AS "redemption.voucherId", rd.attempt_id AS "redemption.attemptId",
        rd.redeem_code AS "redemption.redeemCode", v.code_key AS "redemption.codeKey", v.serial AS "redemption.serial", p.name AS "redemption.productName",
        p.key AS "redemption.productKey", b.price_usd AS "redemption.priceUsd", b.benefit_months AS "redemption.benefitMonths",
@@ -13,10 +12,9 @@ SELECT (w.n - 1)::int AS n, clock.now, rd.voucher_id AS "redemption.voucherId", 
   LEFT JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
   LEFT JOIN products AS p ON p.id = ANY (ARRAY[b.product_id]);
 
--- name: close_redemptions
+-- name: close_redemptions(latest)
 -- Moves closed_until to two seconds ago, or to a given time if this is earlier. After the commit, inserting a redemption with an earlier time fails. From reading its time to its
 -- insert, a redemption takes a small part of two seconds. One that takes longer is decided again.
--- $1 timestamptz
 UPDATE redemptions_closed AS c SET closed_until = w.until
   FROM (SELECT date_trunc('milliseconds', least(statement_timestamp() - interval '2 seconds', $1::timestamptz)) AS until) AS w
  WHERE c.singleton AND c.closed_until < w.until;
@@ -47,10 +45,8 @@ SELECT least(c.closed_until, (
        )) AS "completeUntil"
   FROM redemptions_closed AS c WHERE c.singleton;
 
--- name: select_redemptions
+-- name: select_redemptions(organization_id, after_time, after_voucher_id, before, limit)
 -- A page of an organization's redemptions in order of time and voucher. The page is cut before the joins, from one index.
--- $1 organization_id text, $2 after redeemed_at timestamptz, $3 after voucher_id text ('' for all of that time), $4 before redeemed_at
--- timestamptz (exclusive), $5 limit int
 SELECT rd.external_ref AS "externalRef", rd.voucher_id AS "voucherId", rd.redeem_code AS "redeemCode", v.serial,
        p.name AS "productName", p.key AS "productKey", b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths",
        rd.redeemed_at AS "redeemedAt", rd.ticket, rd.key_id AS "keyId", k.label AS "keyLabel"
@@ -64,12 +60,10 @@ SELECT rd.external_ref AS "externalRef", rd.voucher_id AS "voucherId", rd.redeem
   LEFT JOIN api_keys AS k ON k.id = ANY (ARRAY[rd.key_id])
  ORDER BY rd.redeemed_at, rd.voucher_id;
 
--- name: insert_redemptions
+-- name: insert_redemptions(redeemed_at, voucher_id, organization_id, key_id, attempt_id, ticket, redeem_code, external_ref)
 -- Inserts redemptions in (organization, reference) order, so that two writers of the same references cannot deadlock. Raises VS001 when
--- another transaction has redeemed a reference, or has moved closed_until past $1. The caller then decides again. A second redemption of a
+-- another transaction has redeemed a reference, or has moved closed_until past redeemed_at. The caller then decides again. A second redemption of a
 -- voucher violates the primary key.
--- $1 redeemed_at timestamptz, $2 voucher_id text[], $3 organization_id text[], $4 key_id text[], $5 attempt_id text[],
--- $6 ticket text[], $7 redeem_code text[], $8 external_ref text[]
 WITH redeemed AS (
   INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, ticket, redeem_code, external_ref)
   SELECT $1::timestamptz, w.voucher_id, w.organization_id, w.key_id, w.attempt_id, w.ticket, w.redeem_code, w.external_ref
@@ -81,16 +75,14 @@ WITH redeemed AS (
 )
 SELECT assert_row_count(count(*), cardinality($2::text[]), 'unconfirmed references') FROM redeemed;
 
--- name: find_redemption_of_voucher
+-- name: find_redemption_of_voucher(voucher_id)
 -- A voucher's redemption with the label of its key.
--- $1 voucher_id text
 SELECT rd.external_ref AS "externalRef", rd.redeem_code AS "redeemCode", rd.redeemed_at AS "redeemedAt", rd.key_id AS "keyId",
        k.label AS "keyLabel", rd.ticket, rd.attempt_id AS "attemptId"
   FROM redemptions AS rd LEFT JOIN api_keys AS k ON k.id = ANY (ARRAY[rd.key_id]) WHERE rd.voucher_id = $1::text;
 
--- name: select_last_redemptions
+-- name: select_last_redemptions(organization_id, before_time?, before_voucher_id, limit)
 -- A page of an organization's redemptions, newest first, before a time and voucher. The page is cut before the joins, from one index.
--- $1 organization_id text, $2 before redeemed_at timestamptz or null, $3 before voucher_id text, $4 limit int
 SELECT rd.voucher_id AS "voucherId", rd.external_ref AS reference, rd.redeemed_at AS "redeemedAt",
        p.name AS "productName", b.price_usd AS "priceUsd"
   FROM (SELECT o.* FROM redemptions AS o
@@ -102,10 +94,9 @@ SELECT rd.voucher_id AS "voucherId", rd.external_ref AS reference, rd.redeemed_a
   JOIN products AS p ON p.id = ANY (ARRAY[b.product_id])
  ORDER BY rd.redeemed_at DESC, rd.voucher_id DESC;
 
--- name: sum_redemptions
+-- name: sum_redemptions(organization_id, from, to)
 -- The number and the value of an organization's redemptions per day (UTC), product and key, in a range of time. Groups by batch before the other
 -- joins, so that each redemption costs one look-up of its voucher. Values are in cents, so that sums of them are exact in every program.
--- $1 organization_id text, $2 from timestamptz, $3 to timestamptz (exclusive)
 SELECT s.day, b.product_id AS "productId", p.name AS "productName", s.key_id AS "keyId", k.label AS "keyLabel",
        sum(s.redemptions)::bigint AS redemptions, sum(s.redemptions * b.price_usd * 100)::bigint AS cents
   FROM (SELECT to_char(rd.redeemed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, v.batch_id, rd.key_id, count(*) AS redemptions
@@ -119,17 +110,15 @@ SELECT s.day, b.product_id AS "productId", p.name AS "productName", s.key_id AS 
  GROUP BY s.day, b.product_id, p.name, s.key_id, k.label
  ORDER BY s.day, p.name, b.product_id, k.label, s.key_id;
 
--- name: lock_references
+-- name: lock_references(organization_id, external_ref)
 -- Locks references in shared mode until the transaction ends, without waiting. Returns the positions of those that another transaction is
 -- ending. Later statements see every end that was committed before a lock was granted, and none is committed while it is held.
--- $1 organization_id text[], $2 external_ref text[]
 SELECT (w.n - 1)::int AS n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (organization_id, external_ref, n)
  WHERE NOT pg_try_advisory_xact_lock_shared(hashtext(w.organization_id), hashtext(w.external_ref));
 
--- name: find_references
+-- name: find_references(organization_id, external_ref, seen_end, generation)
 -- What is known of the references of attempts: a row for each that is redeemed, and for each attempt that is ended. It is ended if its reference
 -- has another end than the attempt has seen, or if an end that it may not have seen was deleted.
--- $1 organization_id text[], $2 external_ref text[], $3 seen_end bigint[] (0: none), $4 generation bigint[]
 SELECT (w.n - 1)::int AS n, coalesce(e.version <> w.seen_end, false) OR w.generation < g.generation - 1 AS "isEnded",
        rd.attempt_id AS "confirmation.attemptId", rd.redeem_code AS "confirmation.redeemCode", rd.redeemed_at AS "confirmation.redeemedAt"
   FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[])
@@ -143,16 +132,14 @@ SELECT (w.n - 1)::int AS n, coalesce(e.version <> w.seen_end, false) OR w.genera
 -- Keeps the generation of ends until the transaction ends. Waits only while a generation begins.
 SELECT pg_advisory_xact_lock_shared(21094::bigint << 48);
 
--- name: lock_references_to_end
+-- name: lock_references_to_end(organization_id, external_ref)
 -- Locks references alone until the transaction ends, without waiting. Returns the positions of those that it could not lock: another transaction
 -- may be redeeming them. Later statements see every redemption by a transaction that had locked one.
--- $1 organization_id text[], $2 external_ref text[]
 SELECT (w.n - 1)::int AS n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (organization_id, external_ref, n)
  WHERE NOT pg_try_advisory_xact_lock(hashtext(w.organization_id), hashtext(w.external_ref));
 
--- name: end_references
+-- name: end_references(organization_id, external_ref)
 -- Writes the ends of locked references without a redemption. Runs after keep_generation. References must be distinct.
--- $1 organization_id text[], $2 external_ref text[]
 WITH ended AS (
   INSERT INTO reference_ends (generation, organization_id, external_ref)
   SELECT g.generation, w.organization_id, w.external_ref
@@ -168,9 +155,8 @@ SELECT assert_row_count(count(*), cardinality($1::text[]), 'ended references') F
 UPDATE reference_generation AS g SET generation = g.generation + 1, started_at = clock_timestamp()
  WHERE g.singleton AND g.started_at < clock_timestamp() - interval '1 hour';
 
--- name: delete_old_ends
+-- name: delete_old_ends(limit)
 -- Deletes ends of two generations ago. An attempt that has not seen them redeems nothing. Does not wait for a call that ends a reference again.
--- $1 limit int
 DELETE FROM reference_ends AS e
  USING (SELECT o.organization_id, o.external_ref FROM reference_ends AS o
          WHERE o.generation <= (SELECT g.generation - 2 FROM reference_generation AS g WHERE g.singleton)

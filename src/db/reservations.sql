@@ -1,8 +1,6 @@
--- name: open_reservations
+-- name: open_reservations(ticket, voucher_id, organization_id, key_id, started_at, expires_at, token_secret_id)
 -- Opens reservations of locked vouchers. Raises VS001 when a voucher is not Active, has expired or has a Live row, or when a ticket exists:
 -- the caller decided on state that was not read under the lock.
--- $1 ticket text[], $2 voucher_id text[], $3 organization_id text[], $4 key_id text[], $5 started_at timestamptz[],
--- $6 expires_at timestamptz[], $7 token_secret_id text[]
 WITH opened AS (
   INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
   SELECT w.started_at, w.expires_at, w.ticket, w.voucher_id, w.organization_id, w.key_id, 'Live', w.token_secret_id
@@ -16,10 +14,9 @@ WITH opened AS (
 )
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'vouchers that can be reserved') FROM opened;
 
--- name: end_reservations
+-- name: end_reservations(ticket, state, end_reason?, ended_at)
 -- Ends Live reservations of locked vouchers. Raises VS001 when one is not Live. For a new state Expired, ended_at is the row's expires_at.
 -- IS NOT FALSE stops the planner from using the index reservations_one_live, which does not contain the ticket.
--- $1 ticket text[], $2 state text[], $3 end_reason text[] or nulls, $4 ended_at timestamptz
 WITH ended AS (
   UPDATE reservations AS r
      SET state = w.state, end_reason = w.end_reason,
@@ -30,18 +27,16 @@ WITH ended AS (
 )
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'live reservations') FROM ended;
 
--- name: select_overdue_reservations
+-- name: select_overdue_reservations(after, after_ticket, limit)
 -- Rows in state Live whose expires_at has passed, in order of expires_at, after the last row seen. Takes no locks; the caller
 -- locks the vouchers before it ends a row.
--- $1 expires_at timestamptz and $2 ticket text of the last row seen, $3 limit int
 SELECT r.ticket, r.voucher_id AS "voucherId", r.expires_at AS "expiresAt" FROM reservations AS r
  WHERE r.ended_at IS NULL AND r.expires_at <= (SELECT clock_timestamp()) AND r.expires_at >= $1::timestamptz
    AND (r.expires_at, r.ticket) > ($1::timestamptz, $2::text)
  ORDER BY r.expires_at, r.ticket LIMIT $3::int;
 
--- name: select_live_reservations
+-- name: select_live_reservations(after, after_ticket, limit)
 -- Live reservations in order of expires_at, after the last one seen, with their age and remaining time in milliseconds.
--- $1 expires_at timestamptz and $2 ticket text of the last one seen, $3 limit int
 SELECT r.ticket, r.voucher_id AS "voucherId", r.key_id AS "keyId", r.expires_at AS "expiresAt",
        (extract(epoch FROM clock.now - r.started_at) * 1000)::bigint AS "ageMs",
        (extract(epoch FROM r.expires_at - clock.now) * 1000)::bigint AS "leftMs"
@@ -50,23 +45,20 @@ SELECT r.ticket, r.voucher_id AS "voucherId", r.key_id AS "keyId", r.expires_at 
    AND (r.expires_at, r.ticket) > ($1::timestamptz, $2::text)
  ORDER BY r.expires_at, r.ticket LIMIT $3::int;
 
--- name: select_live_tickets
+-- name: select_live_tickets(ticket)
 -- The tickets whose reservation is live. IS NOT FALSE as in end_reservations.
--- $1 ticket text[]
 SELECT r.ticket FROM reservations AS r
  WHERE r.ticket = ANY ($1::text[]) AND (r.state = 'Live') IS NOT FALSE AND r.expires_at > (SELECT clock_timestamp());
 
--- name: count_live_reservations
+-- name: count_live_reservations(limit)
 -- How many reservations are live, counted up to a limit. Reads only the index reservations_live_by_end.
--- $1 limit int
 SELECT count(*)::int AS live
   FROM (SELECT 1 FROM reservations AS r WHERE r.ended_at IS NULL AND r.expires_at > (SELECT clock_timestamp())
          ORDER BY r.expires_at LIMIT $1::int) AS l;
 
--- name: select_reservations_of_voucher
+-- name: select_reservations_of_voucher(voucher_id, limit)
 -- The newest reservations of a voucher, newest first, with the labels of their keys. A row in state Live whose expires_at has passed is
 -- returned as Expired with that end.
--- $1 voucher_id text, $2 limit int
 SELECT r.ticket, CASE WHEN r.state = 'Live' AND r.expires_at <= clock.now THEN 'Expired' ELSE r.state END AS state,
        r.key_id AS "keyId", k.label AS "keyLabel", r.started_at AS "startedAt", r.expires_at AS "expiresAt",
        CASE WHEN r.state = 'Live' AND r.expires_at <= clock.now THEN r.expires_at ELSE r.ended_at END AS "endedAt",

@@ -1,14 +1,12 @@
--- name: advance_sandbox
+-- name: advance_sandbox(organization_id, seconds, key_id, os_user, host)
 -- Moves the future times of a sandbox organization earlier, such as ends of reservations and windows, and inserts an audit entry, in one
 -- transaction. Raises restrict_violation if the organization is not a sandbox, and program_limit_exceeded if it has more than 10 000 Live
 -- reservations.
 -- endedTickets and endedVoucherIds have the same order: each ticket reserved the voucher at the same position.
--- $1 organization_id text, $2 seconds int, $3 key_id text, $4 os_user text, $5 host text
 SELECT a.ended_tickets AS "endedTickets", a.ended_voucher_ids AS "endedVoucherIds", a.expired_batch_ids AS "expiredBatchIds",
        a.vouchers_expired AS "vouchersExpired"
   FROM advance_sandbox($1::text, $2::int, $3::text, $4::text, $5::text) AS a;
 
--- name: find_voucher_sandbox
+-- name: find_voucher_sandbox(voucher_id)
 -- Whether a voucher belongs to a sandbox organization. No row when there is no such voucher.
--- $1 voucher_id text
 SELECT o.sandbox FROM vouchers AS v JOIN organizations AS o ON o.id = ANY (ARRAY[v.organization_id]) WHERE v.id = $1::text;

@@ -9,16 +9,18 @@ export interface Statement {
   text: string;
 }
 
-/** Reads every statement of a `.sql` file, by name. Each statement comes after a line `-- name: <statement>` and comments. */
-export function readStatements(file: URL): Record<string, Statement> {
-  const statements: Record<string, Statement> = {};
-  const [, ...blocks] = readFileSync(file, "utf8").split(/^-- name: /m);
-  for (const block of blocks) {
-    const [name = "", ...lines] = block.split("\n");
-    const text = lines.filter((line) => !line.startsWith("--")).join("\n");
-    statements[name] = { name, text: text.trim().replace(/;$/, "") };
-  }
-  return statements;
+/**
+ * Reads every statement of a `.sql` file, by name. Each comes after a line `-- name: <name>(<parameters>)` and comments. The parameters are
+ * those of `$1`, `$2` and so on. One with a question mark may be null; one that the statement casts to an array may have null elements.
+ */
+export function readStatements(file: URL): Record<string, Statement & { parameters: string[] }> {
+  const blocks = readFileSync(file, "utf8").matchAll(/^-- name: (\w+)(?:\(([^)]*)\))?\n((?:--.*\n)*)([^;]*);/gm);
+  return Object.fromEntries(
+    Array.from(blocks, ([, name = "", list = "", , text = ""]) => [
+      name,
+      { name, text, parameters: list.match(/\w+/g) ?? [] },
+    ]),
+  );
 }
 
 /** Where to find the value of a column in the values of a row. */
@@ -173,6 +175,6 @@ export class Statements {
     const statement = this.#statements[name];
     if (statement === undefined) throw new Error(`there is no statement ${name}`);
     this.columns[name] = columns;
-    return statement;
+    return { name, text: statement.text };
   }
 }

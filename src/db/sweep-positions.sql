@@ -1,11 +1,9 @@
--- name: find_sweep_position
+-- name: find_sweep_position(task)
 -- Where a resumable sweeper task stopped, and how long ago in milliseconds.
--- $1 task text
 SELECT p.position, (extract(epoch FROM clock_timestamp() - p.moved_at) * 1000)::bigint AS "ageMs"
   FROM sweep_positions AS p WHERE p.task = $1::text;
 
--- name: move_sweep_position
+-- name: move_sweep_position(task, position)
 -- Saves where a resumable sweeper task stopped.
--- $1 task text, $2 position text
 INSERT INTO sweep_positions (moved_at, task, position) VALUES (clock_timestamp(), $1::text, $2::text)
     ON CONFLICT (task) DO UPDATE SET moved_at = excluded.moved_at, position = excluded.position;

@@ -1,20 +1,16 @@
--- name: select_vouchers_of_batch
+-- name: select_vouchers_of_batch(batch_id, after, limit)
 -- The next vouchers of a batch in order of serials.
--- $1 batch_id text, $2 after serial int (exclusive), $3 limit int
 SELECT v.id, v.code, v.serial, v.status FROM vouchers AS v
  WHERE v.batch_id = $1::text AND v.serial > $2::int ORDER BY v.serial LIMIT $3::int;
 
--- name: find_voucher_in_organization
+-- name: find_voucher_in_organization(organization_id, code_key)
 -- A voucher's id by its code within one organization.
--- $1 organization_id text, $2 code_key text
 SELECT v.id FROM vouchers AS v WHERE v.organization_id = $1::text AND v.code_key = $2::text;
 
--- name: find_vouchers
--- Finds vouchers for operators, in id order, by one of $2 to $6 or by $7 and $8; the others are null. A code, a reference and a redeem code
+-- name: find_vouchers(organization_id?, code_key?, ticket?, voucher_id?, external_ref?, redeem_code?, batch_id?, serial?, limit)
+-- Finds vouchers for operators, in id order, by one parameter or by batch_id and serial; the others are null. A code, a reference and a redeem code
 -- are unique only within an organization. Without an organization, each organization that has brands is searched, with one index scan per
 -- organization. Additional indexes would make every issue and every redemption slower.
--- $1 organization_id text or null, $2 code_key text, $3 ticket text, $4 voucher_id text, $5 external_ref text, $6 redeem_code text,
--- $7 batch_id text, $8 serial int, $9 limit int
 WITH searched AS (
   SELECT $1::text AS id WHERE $1::text IS NOT NULL
    UNION
@@ -49,31 +45,27 @@ SELECT clock.now, v.id, v.code, v.serial, v.organization_id AS "organizationId",
   LEFT JOIN redemptions AS rd ON rd.voucher_id = ANY (ARRAY[v.id])
  ORDER BY found.id LIMIT $9::int;
 
--- name: find_range_end
+-- name: find_range_end(after, limit)
 -- The last of the next vouchers in id order; null when there is none.
--- $1 after voucher_id text (exclusive; '' for the first), $2 limit int
 SELECT max(n.id) AS "lastId" FROM (SELECT v.id FROM vouchers AS v WHERE v.id > $1::text ORDER BY v.id LIMIT $2::int) AS n;
 
--- name: select_chain_heads_of_range
+-- name: select_chain_heads_of_range(after, last)
 -- The chain heads of the vouchers in an id range, in id order.
--- $1 after voucher_id text (exclusive), $2 last voucher_id text
 SELECT v.id AS "voucherId", v.last_sequence AS "lastSequence", v.sealed_sequence AS "sealedSequence",
        encode(v.sealed_hash, 'hex') AS "sealedHash"
   FROM vouchers AS v WHERE v.id > $1::text AND v.id <= $2::text ORDER BY v.id;
 
--- name: lock_expired_batch
+-- name: lock_expired_batch(only?, except)
 -- Of the batches with expiries to record, locks the one that expired first. Skips batches that another transaction has locked. Only sweepers
 -- and advance_sandbox lock batches, always before vouchers, so no transaction waits for a batch while it has a voucher locked.
--- $1 batch_id text[] to choose from or null for all, $2 batch_id text[] to leave out
 SELECT b.id AS "batchId", b.expiry_recorded_to AS "recordedTo", b.voucher_count AS "voucherCount" FROM batches AS b
  WHERE b.expiry_recorded_to < b.voucher_count AND b.valid_until <= (SELECT clock_timestamp()) AND b.id <> ALL ($2::text[])
    AND ($1::text[] IS NULL OR b.id IN (SELECT unnest($1::text[])))
  ORDER BY b.valid_until, b.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
 
--- name: lock_unrecorded_expiries
+-- name: lock_unrecorded_expiries(batch_id, after, last)
 -- Locks the Active vouchers of a serial range whose expiry is not recorded, in id order. Skips locked ones, and damaged ones, whose chains have
 -- an event beyond the head and take no other. OFFSET 0 keeps a plan that was made while there were no expiries from reading all of them.
--- $1 batch_id text, $2 after serial int (exclusive), $3 last serial int
 SELECT v.id FROM vouchers AS v
  WHERE v.id = ANY (ARRAY(SELECT r.id FROM vouchers AS r WHERE r.batch_id = $1::text AND r.serial > $2::int AND r.serial <= $3::int))
    AND v.status = 'Active'
@@ -81,10 +73,9 @@ SELECT v.id FROM vouchers AS v
    AND NOT EXISTS (SELECT 1 FROM voucher_events AS d WHERE d.voucher_id = v.id AND d.sequence > v.last_sequence OFFSET 0)
  ORDER BY v.id FOR NO KEY UPDATE OF v SKIP LOCKED;
 
--- name: advance_expiry
+-- name: advance_expiry(batch_id, after, last)
 -- Sets the serial up to which the expiries of a locked batch are recorded: the serial before the first Active voucher in a range whose expiry
 -- is not recorded, or the end of the range if there is none. Damaged vouchers and OFFSET 0 as in lock_unrecorded_expiries.
--- $1 batch_id text, $2 after serial int (exclusive), $3 last serial int
 UPDATE batches AS b
    SET expiry_recorded_to = coalesce((
          SELECT min(v.serial) - 1 FROM vouchers AS v

@@ -1,9 +1,8 @@
--- name: resolve_vouchers
+-- name: resolve_vouchers(organization_id, code_key?, ticket?, external_ref?)
 -- Reads many vouchers, each by code or by ticket and always within one organization, so that a voucher of another organization gives the
 -- same result as an unknown one. One row per wanted entry, in no order; the voucher is null where nothing matches. The same snapshot also
 -- gives the database's time, the reservation that is live at that time, the redemption of an external reference of the organization, and the
 -- version of the reference's last end (0 without one) with the generation of ends.
--- $1 organization_id text[], $2 code_key text[], $3 ticket text[], $4 external_ref text[]: equally long; null where unused
 SELECT (w.n - 1)::int AS n, clock.now, clock.generation, coalesce(e.version, 0) AS "seenEnd", v.id AS "voucher.id", v.code AS "voucher.code", v.serial AS "voucher.serial",
        v.status AS "voucher.status", v.redeemed_at AS "voucher.redeemedAt", b.valid_until AS "voucher.validUntil",
        b.retail_price_usd AS "voucher.retailPriceUsd", b.price_usd AS "voucher.priceUsd", b.benefit_months AS "voucher.benefitMonths",
@@ -31,22 +30,19 @@ SELECT (w.n - 1)::int AS n, clock.now, clock.generation, coalesce(e.version, 0) 
   LEFT JOIN redemptions AS rd ON rd.organization_id = w.organization_id AND rd.external_ref = w.external_ref
   LEFT JOIN reference_ends AS e ON e.organization_id = w.organization_id AND e.external_ref = w.external_ref;
 
--- name: lock_free_vouchers
+-- name: lock_free_vouchers(voucher_id)
 -- Locks the vouchers that no other transaction has locked, in id order, and returns their ids. Returns no state, because a joined row could be
 -- older than the lock.
--- $1 voucher_id text[]
 SELECT v.id FROM vouchers AS v WHERE v.id = ANY ($1::text[]) ORDER BY v.id FOR NO KEY UPDATE SKIP LOCKED;
 
--- name: lock_voucher
+-- name: lock_voucher(voucher_id)
 -- Locks one voucher, waiting up to the transaction's lock_timeout.
--- $1 voucher_id text
 SELECT FROM vouchers AS v WHERE v.id = $1::text FOR NO KEY UPDATE;
 
--- name: read_locked_vouchers
+-- name: read_locked_vouchers(voucher_id)
 -- The state of locked vouchers on which changes are decided, and the one time that the whole transaction uses. Includes the reservation in
 -- state Live, even past its end. Inserting a redemption before closedUntil fails; `now` is before closedUntil only after the clock was set back.
 -- One row per voucher. OFFSET 0 keeps a plan that was made while there were no reservations from reading all of them.
--- $1 voucher_id text[]
 SELECT clock.now, clock.closed_until AS "closedUntil", v.id, v.organization_id AS "organizationId", v.code, v.serial, v.status, v.last_sequence AS "lastSequence",
        v.sealed_sequence AS "sealedSequence", encode(v.sealed_hash, 'hex') AS "sealedHash", b.valid_until AS "validUntil",
        b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd", o.sandbox,
@@ -60,10 +56,8 @@ SELECT clock.now, clock.closed_until AS "closedUntil", v.id, v.organization_id A
   JOIN organizations AS o ON o.id = ANY (ARRAY[v.organization_id])
   LEFT JOIN LATERAL (SELECT r.* FROM reservations AS r WHERE r.voucher_id = v.id AND r.state = 'Live' OFFSET 0) AS h ON true;
 
--- name: advance_chains
+-- name: advance_chains(voucher_id, last_sequence_before, last_sequence, sealed_sequence, sealed_hash)
 -- Writes the new chain heads of locked vouchers. Raises VS001 when a head has changed since it was read.
--- $1 voucher_id text[], $2 last_sequence int[] before, $3 last_sequence int[] after, $4 sealed_sequence int[] after,
--- $5 sealed_hash text[] after, hex
 WITH moved AS (
   UPDATE vouchers AS v
      SET last_sequence = w.last_after, sealed_sequence = w.sealed_after, sealed_hash = decode(w.hash_after, 'hex')
@@ -74,10 +68,8 @@ WITH moved AS (
 )
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'unchanged chain heads') FROM moved;
 
--- name: redeem_vouchers
+-- name: redeem_vouchers(voucher_id, last_sequence_before, last_sequence, sealed_hash, redeemed_at)
 -- Sets locked, Active vouchers to Redeemed and writes their chain heads. Raises VS001 when one is not Active or its chain has changed.
--- $1 voucher_id text[], $2 last_sequence int[] before, $3 last_sequence int[] after (all of it sealed), $4 sealed_hash text[], hex,
--- $5 redeemed_at timestamptz
 WITH redeemed AS (
   UPDATE vouchers AS v
      SET status = 'Redeemed', pickable = false, redeemed_at = $5::timestamptz, last_sequence = w.last_after,
@@ -88,10 +80,8 @@ WITH redeemed AS (
 )
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'Active vouchers with an unchanged chain') FROM redeemed;
 
--- name: void_vouchers
+-- name: void_vouchers(voucher_id, last_sequence_before, last_sequence, sealed_sequence, sealed_hash)
 -- Sets locked, Active vouchers to Voided and writes their chain heads. Raises VS001 when one is not Active or its chain has changed.
--- $1 voucher_id text[], $2 last_sequence int[] before, $3 last_sequence int[] after, $4 sealed_sequence int[] after,
--- $5 sealed_hash text[] after, hex
 WITH voided AS (
   UPDATE vouchers AS v
      SET status = 'Voided', pickable = false, last_sequence = w.last_after, sealed_sequence = w.sealed_after,
@@ -103,8 +93,7 @@ WITH voided AS (
 )
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'Active vouchers with an unchanged chain') FROM voided;
 
--- name: read_chain_heads
+-- name: read_chain_heads(voucher_id)
 -- The chain heads of vouchers.
--- $1 voucher_id text[]
 SELECT v.id, v.last_sequence AS "lastSequence", v.sealed_sequence AS "sealedSequence", encode(v.sealed_hash, 'hex') AS "sealedHash"
   FROM vouchers AS v WHERE v.id = ANY ($1::text[]);

@@ -3,23 +3,20 @@
 -- appear in the order of its events.
 SELECT pg_try_advisory_xact_lock(21093::bigint << 48) AS locked;
 
--- name: select_outbox
+-- name: select_outbox(limit)
 -- The oldest rows of the outbox, and the number of events in each.
--- $1 limit int
 SELECT o.id, o.organization_id AS "organizationId", cardinality(o.voucher_ids) AS events
   FROM webhook_outbox AS o WHERE o.id > 0 ORDER BY o.id LIMIT $1::int;
 
--- name: lock_endpoints_of
+-- name: lock_endpoints_of(organization_id)
 -- Locks the enabled endpoints of organizations, in id order.
--- $1 organization_id text[]
 SELECT e.id FROM webhook_endpoints AS e
  WHERE e.id = ANY (ARRAY(SELECT n.id FROM webhook_endpoints AS n WHERE n.organization_id = ANY ($1::text[]) AND n.enabled)) AND e.enabled
  ORDER BY e.id FOR NO KEY UPDATE;
 
--- name: insert_deliveries
+-- name: insert_deliveries(outbox_id, endpoint_id)
 -- Makes one delivery for each event and each locked endpoint that subscribes to it. Returns the endpoints with due deliveries. A delivery
 -- waits while an earlier delivery of the same voucher to the same endpoint is not finished.
--- $1 id bigint[] of outbox rows, $2 endpoint_id text[]
 WITH made AS (
   INSERT INTO webhook_deliveries (position, created_at, next_attempt_at, sequence, endpoint_id, event_id, voucher_id, ticket, event_type)
   SELECT n.position, n.created_at,
@@ -44,22 +41,19 @@ WITH made AS (
 )
 SELECT DISTINCT m.endpoint_id AS "endpointId" FROM made AS m WHERE m.next_attempt_at IS NOT NULL;
 
--- name: delete_outbox
+-- name: delete_outbox(id)
 -- Deletes outbox rows whose deliveries this transaction has made.
--- $1 id bigint[]
 DELETE FROM webhook_outbox AS o WHERE o.id = ANY ($1::bigint[]);
 
--- name: find_target
+-- name: find_target(endpoint_id)
 -- The data for requests to an enabled endpoint, and the database's time. No row if the endpoint is disabled or deleted.
--- $1 endpoint_id text
 SELECT e.id, e.organization_id AS "organizationId", e.url, signing_versions(e) AS "signingVersions",
        e.failing_since IS NOT NULL AS "isFailing", clock_timestamp() AS now,
        (SELECT o.sandbox FROM organizations AS o WHERE o.id = e.organization_id) AS sandbox
   FROM webhook_endpoints AS e WHERE e.id = $1::text AND (e.enabled) IS NOT FALSE;
 
--- name: select_due_deliveries
+-- name: select_due_deliveries(endpoint_id, except, limit)
 -- The deliveries of an endpoint that have been due the longest, with the contents of their bodies.
--- $1 endpoint_id text, $2 event_id text[] to leave out, $3 limit int
 SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId", d.sequence, d.event_type AS "eventType", d.attempts,
        d.replayed_at IS NOT NULL AS "isReplay", (extract(epoch FROM clock_timestamp() - d.created_at) * 1000)::bigint AS "ageMs",
        e.occurred_at AS "occurredAt", encode(e.record_hash, 'hex') AS "recordHash",
@@ -70,21 +64,17 @@ SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId", d.sequence, d.event
   LEFT JOIN voucher_events AS e ON e.voucher_id = ANY (ARRAY[d.voucher_id]) AND e.sequence = d.sequence
   LEFT JOIN reservations AS r ON r.ticket = ANY (ARRAY[d.ticket]);
 
--- name: lock_endpoints
+-- name: lock_endpoints(endpoint_id)
 -- Locks endpoints, in id order.
--- $1 endpoint_id text[]
 SELECT FROM webhook_endpoints AS e WHERE e.id = ANY ($1::text[]) ORDER BY e.id FOR NO KEY UPDATE;
 
--- name: read_endpoints
+-- name: read_endpoints(endpoint_id)
 -- The state of endpoints, and the current time. A transaction that changes endpoints locks them first.
--- $1 endpoint_id text[]
 SELECT e.id, e.organization_id AS "organizationId", e.enabled, e.failing_since AS "failingSince", e.failures, clock.now
   FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now OFFSET 0) AS clock, webhook_endpoints AS e WHERE e.id = ANY ($1::text[]);
 
--- name: record_attempts
+-- name: record_attempts(now, endpoint_id, event_id, attempts, state, status, failure, next_attempt_at)
 -- Records attempts of deliveries to locked endpoints. Skips a delivery that another process has attempted in the meantime.
--- $1 now timestamptz, $2 endpoint_id text[], $3 event_id text[], $4 attempts int[] before, $5 state text[], $6 status int[],
--- $7 failure text[], $8 next_attempt_at timestamptz[]
 UPDATE webhook_deliveries AS d
    SET attempts = d.attempts + 1, state = w.state, last_status = w.status, last_failure = w.failure,
        next_attempt_at = w.next_attempt_at,
@@ -93,9 +83,8 @@ UPDATE webhook_deliveries AS d
        AS w (endpoint_id, event_id, attempts, state, status, failure, next_attempt_at)
  WHERE d.endpoint_id = ANY (ARRAY[w.endpoint_id]) AND d.event_id = w.event_id AND (d.finished_at IS NULL) IS NOT FALSE AND d.attempts = w.attempts;
 
--- name: release_next
+-- name: release_next(now, endpoint_id, voucher_id)
 -- For each pair of a locked endpoint and a voucher, makes the earliest unfinished delivery due if it waits.
--- $1 now timestamptz, $2 endpoint_id text[], $3 voucher_id text[]
 UPDATE webhook_deliveries AS d SET next_attempt_at = $1::timestamptz
   FROM unnest($2::text[], $3::text[]) AS w (endpoint_id, voucher_id)
  CROSS JOIN LATERAL (SELECT p.event_id, p.next_attempt_at FROM webhook_deliveries AS p
@@ -103,9 +92,8 @@ UPDATE webhook_deliveries AS d SET next_attempt_at = $1::timestamptz
                       ORDER BY p.position LIMIT 1) AS head
  WHERE d.endpoint_id = ANY (ARRAY[w.endpoint_id]) AND d.event_id = head.event_id AND head.next_attempt_at IS NULL;
 
--- name: record_health
--- Records when locked endpoints began to fail and how often in a row, and disables those that have a reason in $4.
--- $1 now timestamptz, $2 endpoint_id text[], $3 failing_since timestamptz[], $4 disabled_reason text[], $5 failures smallint[]
+-- name: record_health(now, endpoint_id, failing_since, disabled_reason, failures)
+-- Records when locked endpoints began to fail and how often in a row, and disables those with a disabled_reason.
 UPDATE webhook_endpoints AS e
    SET failing_since = w.failing_since, failures = w.failures, enabled = e.enabled AND w.reason IS NULL,
        disabled_reason = coalesce(e.disabled_reason, w.reason),
@@ -113,9 +101,8 @@ UPDATE webhook_endpoints AS e
   FROM unnest($2::text[], $3::timestamptz[], $4::text[], $5::smallint[]) AS w (id, failing_since, reason, failures)
  WHERE e.id = ANY (ARRAY[w.id]);
 
--- name: select_endpoints_with_due
+-- name: select_endpoints_with_due(limit)
 -- Enabled endpoints with deliveries that are due.
--- $1 limit int
 SELECT e.id AS "endpointId" FROM webhook_endpoints AS e
  WHERE e.enabled AND (SELECT true FROM webhook_deliveries AS d
                        WHERE d.endpoint_id = e.id AND d.next_attempt_at <= (SELECT clock_timestamp()) LIMIT 1)
@@ -127,18 +114,16 @@ SELECT e.id FROM webhook_endpoints AS e
  WHERE NOT e.enabled AND (SELECT true FROM webhook_deliveries AS d WHERE d.endpoint_id = e.id AND d.finished_at IS NULL LIMIT 1)
  LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
 
--- name: end_pending_deliveries
+-- name: end_pending_deliveries(endpoint_id, limit)
 -- Ends Pending deliveries of a locked, disabled endpoint: voucher by voucher, from the latest event to the earliest, so that no
 -- remaining delivery becomes due.
--- $1 endpoint_id text, $2 limit int
 UPDATE webhook_deliveries AS d SET state = 'Failed', next_attempt_at = NULL, finished_at = date_trunc('milliseconds', statement_timestamp())
   FROM (SELECT p.event_id FROM webhook_deliveries AS p WHERE p.endpoint_id = $1::text AND p.finished_at IS NULL
          ORDER BY p.voucher_id DESC, p.position DESC LIMIT $2::int) AS w
  WHERE d.endpoint_id = $1::text AND d.event_id = ANY (ARRAY[w.event_id]);
 
--- name: delete_old_deliveries
+-- name: delete_old_deliveries(days, limit)
 -- Deletes finished deliveries that are older than the given age, and all finished deliveries of deleted endpoints.
--- $1 age int in days, $2 limit int
 DELETE FROM webhook_deliveries AS d
  USING (SELECT o.endpoint_id, o.event_id
           FROM webhook_endpoints AS e CROSS JOIN (VALUES ('Delivered'), ('Failed')) AS s (state)
@@ -154,9 +139,8 @@ DELETE FROM webhook_deliveries AS d
 DELETE FROM webhook_endpoints AS e
  WHERE e.deleted_at IS NOT NULL AND NOT EXISTS (SELECT FROM webhook_deliveries AS d WHERE d.endpoint_id = e.id OFFSET 0);
 
--- name: select_deliveries
--- An endpoint's deliveries in the given states before ($3, $4), newest first.
--- $1 endpoint_id text, $2 state text[], $3 created_at timestamptz (exclusive, with $4), $4 event_id text, $5 limit int
+-- name: select_deliveries(endpoint_id, state, before, before_event_id, limit)
+-- An endpoint's deliveries in the given states before a time and an event, newest first.
 SELECT p.event_id AS "eventId", p.event_type AS "eventType", p.voucher_id AS "voucherId", p.sequence, p.state, p.attempts,
        p.next_attempt_at AS "nextAttemptAt", p.last_status AS "lastStatus", p.last_failure AS "lastFailure", p.created_at AS "createdAt",
        p.finished_at AS "finishedAt"
@@ -166,9 +150,8 @@ SELECT p.event_id AS "eventId", p.event_type AS "eventType", p.voucher_id AS "vo
                       ORDER BY d.created_at DESC, d.event_id DESC LIMIT $5::int) AS p
  ORDER BY p.created_at DESC, p.event_id DESC LIMIT $5::int;
 
--- name: select_replayable_by_time
+-- name: select_replayable_by_time(endpoint_id, from, to, limit)
 -- Finished deliveries of an endpoint whose events were written to the outbox in a period, oldest first.
--- $1 endpoint_id text, $2 from timestamptz, $3 to timestamptz (exclusive), $4 limit int
 SELECT p.event_id AS "eventId", p.voucher_id AS "voucherId"
   FROM (VALUES ('Delivered'), ('Failed')) AS s (state)
  CROSS JOIN LATERAL (SELECT d.* FROM webhook_deliveries AS d
@@ -176,22 +159,19 @@ SELECT p.event_id AS "eventId", p.voucher_id AS "voucherId"
                       ORDER BY d.created_at, d.event_id LIMIT $4::int) AS p
  ORDER BY p.created_at, p.event_id LIMIT $4::int;
 
--- name: select_replayable_by_id
+-- name: select_replayable_by_id(endpoint_id, event_id)
 -- The given deliveries of an endpoint that are finished.
--- $1 endpoint_id text, $2 event_id text[]
 SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId" FROM webhook_deliveries AS d
  WHERE d.endpoint_id = $1::text AND d.event_id = ANY ($2::text[]) AND (d.finished_at IS NULL) IS NOT TRUE;
 
--- name: replay_deliveries
+-- name: replay_deliveries(now, endpoint_id, event_id)
 -- Makes finished deliveries of a locked endpoint Pending again. They wait until release_next makes them due.
--- $1 now timestamptz, $2 endpoint_id text, $3 event_id text[]
 UPDATE webhook_deliveries AS d
    SET state = 'Pending', attempts = 0, next_attempt_at = NULL, finished_at = NULL, replayed_at = $1::timestamptz
  WHERE d.endpoint_id = $2::text AND d.event_id = ANY ($3::text[]) AND (d.finished_at IS NULL) IS NOT TRUE;
 
--- name: wait_for_earlier
+-- name: wait_for_earlier(endpoint_id, voucher_id)
 -- Makes the deliveries of vouchers to a locked endpoint wait while an earlier delivery of the same voucher is not finished.
--- $1 endpoint_id text, $2 voucher_id text[]
 UPDATE webhook_deliveries AS d SET next_attempt_at = NULL
   FROM unnest($2::text[]) AS w (voucher_id)
  CROSS JOIN LATERAL (SELECT p.event_id FROM webhook_deliveries AS p
@@ -199,10 +179,9 @@ UPDATE webhook_deliveries AS d SET next_attempt_at = NULL
                       ORDER BY p.position OFFSET 1) AS later
  WHERE d.endpoint_id = $1::text AND d.event_id = ANY (ARRAY[later.event_id]) AND d.next_attempt_at IS NOT NULL;
 
--- name: measure_webhooks
--- The number of unfinished deliveries and of outbox rows, each up to $1, and how long the oldest due delivery has been due. The last ignores
+-- name: measure_webhooks(limit)
+-- The number of unfinished deliveries and of outbox rows, each up to the limit, and how long the oldest due delivery has been due. The last ignores
 -- failing endpoints, whose deliveries are late because of the partners' servers.
--- $1 limit int
 SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries AS d WHERE d.finished_at IS NULL LIMIT $1::int) AS p)::int AS pending,
        (SELECT count(*) FROM (SELECT FROM webhook_outbox AS o LIMIT $1::int) AS p)::int AS outbox,
        coalesce((SELECT max(extract(epoch FROM clock_timestamp() - f.next_attempt_at) * 1000)

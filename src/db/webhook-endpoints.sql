@@ -1,7 +1,6 @@
--- name: insert_webhook_endpoint
+-- name: insert_webhook_endpoint(id, organization_id, url, description, event_types, enabled, disabled_reason)
 -- Inserts an endpoint into a random free one of its organization's 20 places. Writes no row when no place is free, or when another
 -- transaction has taken the place.
--- $1 id text, $2 organization_id text, $3 url text, $4 description text, $5 event_types text[], $6 enabled boolean, $7 disabled_reason text
 INSERT INTO webhook_endpoints (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at)
 SELECT $1::text, $2::text, free.place, $3::text, $4::text, $5::text[], $6::boolean,
        CASE WHEN NOT $6::boolean THEN $7::text END, CASE WHEN NOT $6::boolean THEN date_trunc('milliseconds', clock_timestamp()) END
@@ -10,25 +9,22 @@ SELECT $1::text, $2::text, free.place, $3::text, $4::text, $5::text[], $6::boole
          ORDER BY random() LIMIT 1) AS free
     ON CONFLICT (organization_id, place) DO NOTHING;
 
--- name: select_webhook_endpoints
+-- name: select_webhook_endpoints(organization_id)
 -- An organization's endpoints, oldest first: at most 20.
--- $1 organization_id text
 SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.event_types AS "eventTypes", w.enabled,
        w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt", w.failing_since AS "failingSince",
        CASE WHEN w.previous_secrets_until[1] > clock_timestamp() THEN w.previous_secrets_until[1] END AS "previousSecretUntil",
        signing_versions(w) AS "signingVersions", w.created_at AS "createdAt", date_trunc('milliseconds', clock_timestamp()) AS "readAt"
   FROM webhook_endpoints AS w WHERE w.organization_id = $1::text AND w.deleted_at IS NULL ORDER BY w.created_at, w.id;
 
--- name: list_webhook_endpoints
+-- name: list_webhook_endpoints(after, limit)
 -- Endpoints of all organizations in id order, for operators.
--- $1 after id text (exclusive), $2 limit int
 SELECT w.id, w.url, w.disabled_reason AS "disabledReason", w.failing_since AS "failingSince", w.organization_id AS "organizationId", o.name AS organization
   FROM webhook_endpoints AS w JOIN organizations AS o ON o.id = ANY (ARRAY[w.organization_id])
  WHERE w.id > $1::text AND w.deleted_at IS NULL ORDER BY w.id LIMIT $2::int;
 
--- name: find_webhook_endpoint
+-- name: find_webhook_endpoint(id, organization_id?)
 -- One endpoint. No row when an organization is given and the endpoint belongs to another one.
--- $1 id text, $2 organization_id text or null
 SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.event_types AS "eventTypes", w.enabled,
        w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt", w.failing_since AS "failingSince",
        CASE WHEN w.previous_secrets_until[1] > clock_timestamp() THEN w.previous_secrets_until[1] END AS "previousSecretUntil",
@@ -36,32 +32,28 @@ SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.even
   FROM webhook_endpoints AS w
  WHERE w.id = $1::text AND ($2::text IS NULL OR w.organization_id = $2::text) AND w.deleted_at IS NULL;
 
--- name: change_webhook_endpoint
+-- name: change_webhook_endpoint(id, organization_id, url?, description?, event_types?)
 -- Changes the columns whose parameter is not null. A new URL clears failing_since and failures. Writes no row when there is no such endpoint.
--- $1 id text, $2 organization_id text, $3 url text or null, $4 description text or null, $5 event_types text[] or null
 UPDATE webhook_endpoints AS w
    SET url = coalesce($3::text, w.url), description = coalesce($4::text, w.description), event_types = coalesce($5::text[], w.event_types),
        failing_since = CASE WHEN coalesce($3::text, w.url) = w.url THEN w.failing_since END,
        failures = CASE WHEN coalesce($3::text, w.url) = w.url THEN w.failures ELSE 0 END
  WHERE w.id = $1::text AND (w.organization_id = $2::text) IS NOT FALSE AND w.deleted_at IS NULL;
 
--- name: enable_webhook_endpoint
+-- name: enable_webhook_endpoint(id, by_operator)
 -- Enables a disabled endpoint. Writes no row when it is already enabled, or when an operator disabled it and by_operator is false.
--- $1 id text, $2 by_operator boolean
 UPDATE webhook_endpoints AS w SET enabled = true, disabled_reason = NULL, disabled_at = NULL, failing_since = NULL, failures = 0
  WHERE w.id = $1::text AND w.deleted_at IS NULL AND NOT w.enabled AND ($2::boolean OR w.disabled_reason <> 'operator');
 
--- name: disable_webhook_endpoint
+-- name: disable_webhook_endpoint(id, disabled_reason)
 -- Disables an enabled endpoint. For a disabled endpoint, the reason 'operator' replaces any other reason. Writes no row otherwise.
--- $1 id text, $2 disabled_reason text
 UPDATE webhook_endpoints AS w
    SET enabled = false, disabled_reason = $2::text, disabled_at = date_trunc('milliseconds', statement_timestamp())
  WHERE w.id = $1::text AND w.deleted_at IS NULL AND (w.enabled OR ($2::text = 'operator' AND w.disabled_reason <> 'operator'));
 
--- name: rotate_webhook_secret
+-- name: rotate_webhook_secret(id, organization_id?, hours)
 -- Begins the next version of an endpoint's secret. The replaced one also signs for the given number of hours. Writes no row if ten earlier
 -- ones still sign.
--- $1 id text, $2 organization_id text or null, $3 hours int
 UPDATE webhook_endpoints AS w
    SET secret_version = w.secret_version + 1,
        previous_secrets_until = (date_trunc('milliseconds', statement_timestamp()) + make_interval(hours => $3::int)) || w.previous_secrets_until[:9]
@@ -69,9 +61,8 @@ UPDATE webhook_endpoints AS w
    AND (w.previous_secrets_until[10] > clock_timestamp()) IS NOT TRUE
 RETURNING w.id, w.secret_version AS "secretVersion", w.previous_secrets_until[1] AS "previousSecretUntil";
 
--- name: delete_webhook_endpoint
+-- name: delete_webhook_endpoint(id, organization_id)
 -- Marks an endpoint as deleted and frees its place. The sweeper later deletes its deliveries and then the row.
--- $1 id text, $2 organization_id text
 UPDATE webhook_endpoints AS w
    SET deleted_at = statement_timestamp(), place = NULL, enabled = false, disabled_reason = coalesce(w.disabled_reason, 'partner'),
        disabled_at = coalesce(w.disabled_at, date_trunc('milliseconds', statement_timestamp()))
