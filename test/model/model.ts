@@ -1,21 +1,10 @@
-import {
-  happened,
-  including,
-  joined,
-  jsonText,
-  moving,
-  sentence,
-  type Template,
-  type Variable,
-  variable,
-} from "./template.ts";
+import { happened, including, jsonText, moving, sentence, type Template, type Variable, variable } from "./template.ts";
 
 // A minimal second implementation of the service's rules for sequential calls, without queues, leases, locks and transactions. It shares
 // no code with the service.
 
 /** Duration of a reservation. */
 const RESERVATION_SECONDS = 900;
-const BASE_URL = "https://vouchers.test";
 
 export type OrganizationName = "OURS" | "THEIRS";
 export type KeyName = "SHOP" | "TILL" | "AUDIT" | "OTHER";
@@ -152,7 +141,7 @@ export function lookUp(model: Model, key: KeyName, named: Named): Expected {
               expiresAt: endOf(live),
               heldByCaller,
             },
-      verifyUrl: verifyUrl(name),
+      verifyUrl: variable(`VERIFY_URL_${name}`),
     },
   };
 }
@@ -252,14 +241,10 @@ export function release(model: Model, key: KeyName, named: Named): Expected {
   return { outcome: "released", status: 200, body: { released: true } };
 }
 
-/** A voucher's chain: issued, and then possibly redeemed, voided or expired. Reservations are not in it. */
 export function events(model: Model, key: KeyName, named: Named): Expected {
   const voucher = find(model, key, named);
   if (voucher === null) return notFound();
-  const chain: Template[] = [issuedEvent(voucher)];
-  if (voucher.redemption !== null) chain.push(redeemedEvent(voucher, voucher.redemption));
-  if (voucher.voided !== null) chain.push(voidedEvent(voucher, voucher.voided));
-  if (voucher.expiryRecorded) chain.push(expiredEvent(voucher));
+  const chain = chainOf(voucher);
   return {
     outcome: `chain of ${chain.length}`,
     status: 200,
@@ -387,10 +372,6 @@ function endOf(reservation: Reservation, { fresh = false } = {}) {
 
 const PRODUCT = { productName: "Pass", productKey: "pass" };
 
-function verifyUrl(name: VoucherName) {
-  return joined(`${BASE_URL}/integrity/events/VoucherInstance/`, variable(`ID_${name}`));
-}
-
 function redeemed({ voucher }: Redemption, alreadyConfirmed: boolean, isOther = false): Expected {
   return {
     outcome: alreadyConfirmed ? "confirmed before" : "redeemed",
@@ -406,7 +387,7 @@ function redeemed({ voucher }: Redemption, alreadyConfirmed: boolean, isOther = 
       discountPriceUsd: 40.25,
       benefitMonths: 6,
       redeemedAt: happened(`REDEEMED_AT_${voucher}`, { fresh: true }),
-      verifyUrl: verifyUrl(voucher),
+      verifyUrl: variable(`VERIFY_URL_${voucher}`),
     },
   };
 }
@@ -420,36 +401,14 @@ const missingScope = () => refusal(401, "missing_scope", sentence);
 /** The same answer for unknown vouchers and for those of other organizations. */
 const notFound = () => refusal(404, "voucher_not_found", variable("SENTENCE_OF_404"));
 
-interface EventOf {
-  sequence: number;
-  eventType: string;
-  code: string;
-  occurredAt: string;
-  actor: Variable | null;
-  data: Template;
-}
-
-function issuedEvent({ name }: Voucher): Template {
-  return sealedEvent(name, {
-    sequence: 1,
-    eventType: "voucher.instance.issued",
-    code: "VCH001",
-    occurredAt: `ISSUED_AT_${name}`,
-    actor: null,
-    data: including({ nonce: variable(`NONCE_${name}_1`) }),
-  });
-}
-
-function redeemedEvent({ name, code }: Voucher, redemption: Redemption): Template {
-  const { key, externalRef, consumed, note } = redemption;
-  return sealedEvent(name, {
-    sequence: 2,
-    eventType: "voucher.instance.redeemed",
-    code: "VCH004",
-    occurredAt: `REDEEMED_AT_${name}`,
-    actor: variable(`KEY_ID_${key}`),
-    data: {
-      nonce: variable(`NONCE_${name}_2`),
+/** A voucher's chain: issued, and then possibly redeemed, voided or expired. Reservations are not in it. */
+function chainOf({ name, code, redemption, voided, expiryRecorded }: Voucher): Template[] {
+  const nonce = (sequence: number) => ({ nonce: variable(`NONCE_${name}_${sequence}`) });
+  const chain = [event(name, 1, "issued", "VCH001", `ISSUED_AT_${name}`, including(nonce(1)))];
+  if (redemption !== null) {
+    const { key, externalRef, consumed, note } = redemption;
+    const data = {
+      ...nonce(2),
       voucherCode: variable(code),
       serial: 1,
       externalRef,
@@ -458,68 +417,47 @@ function redeemedEvent({ name, code }: Voucher, redemption: Redemption): Templat
       ...(note === null ? {} : { note }),
       retailPriceUsd: 50,
       priceUsd: 40.25,
-    },
-  });
+    };
+    chain.push(event(name, 2, "redeemed", "VCH004", `REDEEMED_AT_${name}`, data, variable(`KEY_ID_${key}`)));
+  }
+  if (voided !== null) {
+    const data = including({ ...nonce(2), ...(voided.reason === null ? {} : { reason: voided.reason }) });
+    chain.push(event(name, 2, "voided", "VCH005", `VOIDED_AT_${name}`, data, null, voided.sealed));
+  }
+  if (expiryRecorded)
+    chain.push(event(name, 2, "expired", "VCH006", `EXPIRY_RECORDED_AT_${name}`, including(nonce(2))));
+  return chain;
 }
 
-function voidedEvent({ name }: Voucher, { reason, sealed }: { reason: string | null; sealed: boolean }): Template {
-  const event: EventOf = {
-    sequence: 2,
-    eventType: "voucher.instance.voided",
-    code: "VCH005",
-    occurredAt: `VOIDED_AT_${name}`,
-    actor: null,
-    data: including({ nonce: variable(`NONCE_${name}_2`), ...(reason === null ? {} : { reason }) }),
-  };
-  return sealed ? sealedEvent(name, event) : pendingEvent(event);
-}
-
-function expiredEvent({ name }: Voucher): Template {
-  return sealedEvent(name, {
-    sequence: 2,
-    eventType: "voucher.instance.expired",
-    code: "VCH006",
-    occurredAt: `EXPIRY_RECORDED_AT_${name}`,
-    actor: null,
-    data: including({ nonce: variable(`NONCE_${name}_2`) }),
-  });
-}
-
-function sealedEvent(voucher: VoucherName, { actor, data, ...event }: EventOf): Template {
-  const previousHash = event.sequence === 1 ? "0".repeat(64) : variable(`HASH_${voucher}_${event.sequence - 1}`);
-  const content = {
-    ...event,
-    occurredAt: happened(event.occurredAt),
-    previousHash,
+function event(
+  voucher: VoucherName,
+  sequence: number,
+  type: string,
+  code: string,
+  occurredAt: string,
+  data: Template,
+  actor: Variable | null = null,
+  isSealed = true,
+): Template {
+  const shown = {
+    sequence,
+    eventType: `voucher.instance.${type}`,
+    code,
+    occurredAt: happened(occurredAt),
     actorConnectedId: actor,
     actorIsEmployee: null,
-  };
-  return {
-    ...content,
-    sealStatus: "Sealed",
     // The model's service has no log.
     logIndex: null,
-    recordHash: variable(`HASH_${voucher}_${event.sequence}`),
-    payload: jsonText({
-      ...content,
-      v: 1,
-      entityType: "VoucherInstance",
-      entityId: variable(`ID_${voucher}`),
-      data,
-    }),
   };
-}
-
-function pendingEvent({ actor, data: _hidden, ...event }: EventOf): Template {
+  if (!isSealed) return { ...shown, sealStatus: "Pending", previousHash: null, recordHash: null, payload: null };
+  const { logIndex: _, ...content } = shown;
+  const previousHash = sequence === 1 ? "0".repeat(64) : variable(`HASH_${voucher}_${sequence - 1}`);
+  const sealed = { v: 1, entityType: "VoucherInstance", entityId: variable(`ID_${voucher}`), data };
   return {
-    ...event,
-    occurredAt: happened(event.occurredAt),
-    sealStatus: "Pending",
-    logIndex: null,
-    recordHash: null,
-    previousHash: null,
-    payload: null,
-    actorConnectedId: actor,
-    actorIsEmployee: null,
+    ...shown,
+    sealStatus: "Sealed",
+    previousHash,
+    recordHash: variable(`HASH_${voucher}_${sequence}`),
+    payload: jsonText({ ...content, previousHash, ...sealed }),
   };
 }

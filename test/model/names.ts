@@ -9,7 +9,7 @@ import {
   VOUCHERS,
   type VoucherName,
 } from "./model.ts";
-import type { Word } from "./request.ts";
+import type { Word } from "./step.ts";
 import { variable } from "./template.ts";
 
 /**
@@ -22,7 +22,7 @@ export type NameChoice =
   | { by: "ticket"; voucher: VoucherName; before: number; evenIfFinal: boolean }
   | { by: "nothing"; like: "code" | "ticket" };
 
-/** A name for the model, the request and the transcript. */
+/** A name for the model, the request and the title of a step. */
 export interface Name {
   named: Named;
   word: Word;

@@ -9,8 +9,7 @@ import { until } from "../support/until.ts";
 import * as model from "./model.ts";
 import { someVoucher } from "./names.ts";
 import { someRef } from "./partner-steps.ts";
-import { disagree, makeStep, type Step } from "./step.ts";
-import { moveBack, moveBackInShell } from "./time-passing.ts";
+import { count, disagree, makeStep, type Step } from "./step.ts";
 import type { World } from "./world.ts";
 
 // Steps other than partner calls.
@@ -24,11 +23,32 @@ const someSeconds = fc.constantFrom(120, 120, 120, 360, 360, 360, 850, 850, 850,
 /** A voucher's validity in seconds: beyond every run, or short enough to end during a reservation. */
 export const someValidity: fc.Arbitrary<number> = fc.constantFrom(864_000, 864_000, 864_000, 300, 1_380);
 
+/** Makes a lease older. A lease past its expiry ends at once. */
+const MOVE_LEASE_BACK = [
+  "if redis.call('EXISTS', KEYS[1]) == 0 then return end",
+  "redis.call('HINCRBY', KEYS[1], 'start', -ARGV[1])",
+  "redis.call('PEXPIRE', KEYS[1], redis.call('PTTL', KEYS[1]) - ARGV[1])",
+].join(" ");
+
+/**
+ * Simulates the passing of time: moves everything that is compared with a clock back by that time. That is the start and end of live
+ * reservations, the end of validity, and the age and expiry of leases. Past moments, such as redemptions, events and ended reservations, are
+ * never compared with a clock and stay. No job runs here, so no deadline has to move.
+ */
 export const timeStep: fc.Arbitrary<Step> = fc.record({ pass: someSeconds }).map((choice) =>
-  makeStep(choice, (_model, { pass }) => async (state, { system, voucherIds, bindings, transcript }) => {
-    transcript.begin(`${pass} seconds pass`);
-    for (const line of moveBackInShell(pass)) transcript.command(line);
-    await moveBack(system.servers, voucherIds, pass);
+  makeStep(choice, (_model, { pass }) => async (state, { system: { servers }, voucherIds, bindings, log }) => {
+    log.push(`${pass} seconds pass`);
+    await servers.db.query(
+      `WITH moved AS (
+         UPDATE reservations
+            SET started_at = started_at - make_interval(secs => $2), expires_at = expires_at - make_interval(secs => $2)
+          WHERE state = 'Live' AND voucher_id = ANY ($1)
+       )
+       UPDATE batches SET valid_until = valid_until - make_interval(secs => $2)
+        WHERE id IN (SELECT batch_id FROM vouchers WHERE id = ANY ($1))`,
+      [voucherIds, pass],
+    );
+    for (const id of voucherIds) await servers.redis.eval(MOVE_LEASE_BACK, 1, servers.leaseKey(id), pass * 1_000);
     bindings.passTime(pass);
     model.passTime(state, pass);
   }),
@@ -53,30 +73,19 @@ export const voidStep: fc.Arbitrary<Step> = fc
   })
   .map((choice) => makeStep(choice, () => (state, world) => runVoid(state, world, choice)));
 
-/** Voids a voucher and optionally requests its seal. Otherwise its event stays Pending. */
+/** Voids a voucher and optionally requests its seal. Otherwise its event stays Pending, as if the process died before. */
 async function runVoid(state: model.Model, world: World, choice: VoidChoice): Promise<void> {
-  const { system, organizations, bindings, transcript } = world;
-  const { code } = model.VOUCHERS[choice.void];
-  transcript.begin(`${choice.by} void ${choice.void}`);
-  const reason = choice.reason === null ? "" : ` --reason "${choice.reason}"`;
-  transcript.command(`npm run -s voucherctl -- voucher void $${code} --org $ORG_${choice.by}${reason}`);
-
-  if (!choice.announced) transcript.remark("the process dies before it requests the seal");
+  const { system, organizations, bindings } = world;
+  world.log.push(`${choice.by} void ${choice.void}`);
   const expected = model.voidVoucher(state, choice.by, choice.void, choice.reason, choice.announced);
-  const result = await voidVoucher(
-    provisioning(system.servers.db),
-    organizations[choice.by].organizationId,
-    bindings.textOf(code),
-    choice.reason,
-  ).catch(refusalOf);
+  const { organizationId } = organizations[choice.by];
+  const code = bindings.textOf(model.VOUCHERS[choice.void].code);
+  const result = await voidVoucher(provisioning(system.servers.db), organizationId, code, choice.reason).catch(
+    refusalOf,
+  );
   const actual = typeof result === "string" ? result : null;
-  transcript.remark(`actual   ${actual ?? "voided"}`);
-  if (actual !== expected) {
-    transcript.remark(`expected ${expected ?? "voided"}`);
-    disagree(world, `voiding returned ${actual ?? "voided"}, not ${expected ?? "voided"}`);
-  }
-  const outcome = `void: ${actual ?? "voided"}`;
-  world.tally.set(outcome, (world.tally.get(outcome) ?? 0) + 1);
+  if (actual !== expected) disagree(`voiding returned ${actual ?? "voided"}, not ${expected ?? "voided"}`);
+  count(world, `void: ${actual ?? "voided"}`);
   if (typeof result !== "string" && choice.announced) {
     await system.requestSeal(result.voucherId);
     await until(async () => (await readRecorded(system.servers.db, result.voucherId)).sealedSequence === 2);
@@ -102,8 +111,8 @@ export const hangStep: fc.Arbitrary<Step> = fc
       if (state.hanging !== null) return resume;
       if (model.KEYS[key].organization !== model.VOUCHERS[hang].organization) return null;
       return async (state, world) => {
-        const { system, organizations, bindings, transcript } = world;
-        transcript.begin(`${key} redeems ${hang} for ${externalRef.trim()}, and the job hangs in a frozen worker`);
+        const { system, organizations, bindings, log } = world;
+        log.push(`${key} redeems ${hang} for ${externalRef.trim()}, and the job hangs in a frozen worker`);
         const { organizationId } = organizations[model.KEYS[key].organization];
         const ref = { organizationId, externalRef: externalRef.trim() };
         const [seen] = await resolveVouchers(system.api.ctx.pool, [{ ...ref, codeKey: null, ticket: null }]);
@@ -117,48 +126,42 @@ export const hangStep: fc.Arbitrary<Step> = fc
   );
 
 async function resume(state: model.Model, world: World): Promise<void> {
-  const { system, bindings, transcript, hanging, tally } = world;
+  const { system, bindings, log, hanging } = world;
   if (hanging === null || state.hanging === null) throw new Error("no job hangs");
-  transcript.begin("the frozen worker goes on");
+  log.push("the frozen worker goes on");
   world.hanging = null;
   const { named } = state.hanging.call;
   const expected = model.resume(state);
   const reply = await system.runJob(newAttempt(hanging.voucherId), hanging);
   const actual =
     { confirmed: "confirmed before", refused: "code" in reply ? reply.code : "" }[reply.kind as string] ?? reply.kind;
-  if (actual !== expected) disagree(world, `the worker's reply is ${actual}, not ${expected}`);
+  if (actual !== expected) disagree(`the worker's reply is ${actual}, not ${expected}`);
   if (reply.kind === "redeemed" && named.by === "code") {
     bindings.bindText(`REDEEM_CODE_${named.voucher}`, reply.redeemCode);
     bindings.bindMoment(`REDEEMED_AT_${named.voucher}`, new Date(reply.redeemedAtMs));
   }
-  tally.set(`resume: ${actual}`, (tally.get(`resume: ${actual}`) ?? 0) + 1);
+  count(world, `resume: ${actual}`);
 }
 
 export const restartStep: fc.Arbitrary<Step> = fc.constant("restart the workers").map((choice) =>
-  makeStep(choice, () => async (_model, { system, transcript }) => {
-    transcript.begin("all workers restart");
+  makeStep(choice, () => async (_model, { system, log }) => {
+    log.push("all workers restart");
     await system.stopWorkers();
     await system.startWorkers();
   }),
 );
 
 export const leaseLostStep: fc.Arbitrary<Step> = fc.record({ loseLease: someVoucher }).map((choice) =>
-  makeStep(choice, (_model, { loseLease }) => async (_state, { system, bindings, transcript }) => {
-    transcript.begin(`Redis loses the lease of ${loseLease}`);
-    transcript.command(`redis-cli -u "$REDIS_URL" del "${system.servers.leaseKey(`$ID_${loseLease}`)}"`);
+  makeStep(choice, (_model, { loseLease }) => async (_state, { system, bindings, log }) => {
+    log.push(`Redis loses the lease of ${loseLease}`);
     await system.servers.redis.del(system.servers.leaseKey(bindings.textOf(`ID_${loseLease}`)));
   }),
 );
 
 /** Adds a lease without a reservation, as left by a dead process, older than the two seconds for which it would count. */
 export const orphanStep: fc.Arbitrary<Step> = fc.record({ orphan: someVoucher }).map((choice) =>
-  makeStep(choice, (_model, { orphan }) => async (_state, { system, bindings, transcript }) => {
-    transcript.begin(`${orphan} has a lease without a reservation`);
-    const shown = `"${system.servers.leaseKey(`$ID_${orphan}`)}"`;
-    transcript.command(
-      `redis-cli -u "$REDIS_URL" hset ${shown} ticket rsv_orphan key key_orphan start $(($(date +%s%3N) - 5000))`,
-    );
-    transcript.command(`redis-cli -u "$REDIS_URL" pexpire ${shown} 895000`);
+  makeStep(choice, (_model, { orphan }) => async (_state, { system, bindings, log }) => {
+    log.push(`${orphan} has a lease without a reservation`);
     const { redis } = system.servers;
     const key = system.servers.leaseKey(bindings.textOf(`ID_${orphan}`));
     const [seconds, micros] = (await redis.time()).map(Number) as [number, number];
@@ -176,12 +179,11 @@ export const sweepStep: fc.Arbitrary<Step> = fc.constant("sweep").map((choice) =
     model.isSealDue(state)
       ? null
       : async (_state, world) => {
-          world.transcript.begin("the sweeper runs once");
-          world.transcript.remark("a worker process runs it every SWEEP_INTERVAL_MS");
+          world.log.push("the sweeper runs once");
           const { failures, chainsBroken } = await world.system.sweep();
           const failed = Object.entries(failures).map(([task, why]) => `${task} failed: ${why}`);
-          if (failed.length > 0) disagree(world, ...failed);
-          if (chainsBroken > 0) disagree(world, `the sweeper found ${chainsBroken} broken chains`);
+          disagree(...failed);
+          if (chainsBroken > 0) disagree(`the sweeper found ${chainsBroken} broken chains`);
           model.sweep(state);
         },
   ),
@@ -189,13 +191,11 @@ export const sweepStep: fc.Arbitrary<Step> = fc.constant("sweep").map((choice) =
 
 /** Empties Redis, which contains only leases and finished jobs between two steps. */
 export const flushStep: fc.Arbitrary<Step> = fc.constant("flush Redis").map((choice) =>
-  makeStep(choice, () => async (_model, { system, transcript }) => {
-    const { redis } = system.servers;
-    transcript.begin("Redis loses everything");
-    transcript.command('redis-cli -u "$REDIS_URL" flushdb');
+  makeStep(choice, () => async (_model, { system, log }) => {
+    log.push("Redis loses everything");
     await until(
       async () => (await countJobs(system.servers, "redeem")) + (await countJobs(system.servers, "seal")) === 0,
     );
-    await redis.flushdb();
+    await system.servers.redis.flushdb();
   }),
 );

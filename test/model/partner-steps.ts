@@ -14,85 +14,56 @@ import {
   type VoucherName,
 } from "./model.ts";
 import { type NameChoice, resolveName, seldom, someAge, someKey, someName, someTicket, someVoucher } from "./names.ts";
-import type { PartnerRequest, Word } from "./request.ts";
-import { type Call, makeCall, makeStep, type Step } from "./step.ts";
+import { type Call, makeCall, makeStep, type Step, type Word } from "./step.ts";
 import { variable } from "./template.ts";
 import type { World } from "./world.ts";
 
-interface Named {
-  key: KeyName;
-  name: NameChoice;
-}
-
 const named = { key: someKey, name: someName };
 
-export const lookUpStep: fc.Arbitrary<Step> = fc.record({ call: fc.constant("look up"), ...named }).map((choice) =>
-  makeStep(choice, (model, { key, name }) => {
-    const of = resolveName(model, name);
-    if (of === null) return null;
-    const request: PartnerRequest = { key, method: "GET", path: [of.word] };
-    return async (model, world) => {
-      await makeCall(
-        world,
-        { kind: "look up", title: `${key} looks up ${of.title}`, request },
-        lookUp(model, key, of.named),
-      );
-    };
-  }),
-);
+/** A call of a kind that names a voucher, and what the model answers. */
+function makeVoucherCall(
+  kind: string,
+  verb: string,
+  request: (word: Word) => Pick<Call, "method" | "path" | "body">,
+  answer: typeof lookUp,
+) {
+  return (choice: { key: KeyName; name: NameChoice }): Step =>
+    makeStep(choice, (model, { key, name }) => {
+      const of = resolveName(model, name);
+      if (of === null) return null;
+      const call = { kind, title: `${key} ${verb} ${of.title}`, key, ...request(of.word) };
+      return async (model, world) => {
+        await makeCall(world, call, answer(model, key, of.named));
+      };
+    });
+}
 
-export const eventsStep: fc.Arbitrary<Step> = fc.record({ call: fc.constant("events"), ...named }).map((choice) =>
-  makeStep(choice, (model, { key, name }: Named) => {
-    const of = resolveName(model, name);
-    if (of === null) return null;
-    const request: PartnerRequest = { key, method: "GET", path: [of.word, "events"] };
-    return async (model, world) => {
-      await makeCall(
-        world,
-        { kind: "events", title: `${key} reads the chain of ${of.title}`, request },
-        events(model, key, of.named),
-      );
-    };
-  }),
-);
+export const lookUpStep: fc.Arbitrary<Step> = fc
+  .record({ call: fc.constant("look up"), ...named })
+  .map(makeVoucherCall("look up", "looks up", (word) => ({ method: "GET", path: [word] }), lookUp));
 
-export const reserveStep: fc.Arbitrary<Step> = fc.record({ call: fc.constant("reserve"), ...named }).map((choice) =>
-  makeStep(choice, (model, { key, name }: Named) => {
-    const of = resolveName(model, name);
-    if (of === null) return null;
-    const request: PartnerRequest = { key, method: "POST", path: ["reserve"], body: { code: of.word } };
-    return async (model, world) => {
-      await makeCall(
-        world,
-        { kind: "reserve", title: `${key} reserves ${of.title}`, request },
-        reserve(model, key, of.named),
-      );
-    };
-  }),
-);
+export const eventsStep: fc.Arbitrary<Step> = fc
+  .record({ call: fc.constant("events"), ...named })
+  .map(makeVoucherCall("events", "reads the chain of", (word) => ({ method: "GET", path: [word, "events"] }), events));
+
+export const reserveStep: fc.Arbitrary<Step> = fc
+  .record({ call: fc.constant("reserve"), ...named })
+  .map(
+    makeVoucherCall("reserve", "reserves", (code) => ({ method: "POST", path: ["reserve"], body: { code } }), reserve),
+  );
 
 export const releaseStep: fc.Arbitrary<Step> = fc
   .record({
     call: fc.constant("release"),
     key: someKey,
     name: someTicket,
-    reason: fc.constantFrom(null, "the cart was emptied"),
+    reason: fc.constantFrom<Record<string, string>>({}, { reason: "the cart was emptied" }),
   })
-  .map((choice) =>
-    makeStep(choice, (model, { key, name, reason }) => {
-      const of = resolveName(model, name);
-      if (of === null) return null;
-      const body = { ticket: of.word, ...(reason === null ? {} : { reason }) };
-      const request: PartnerRequest = { key, method: "POST", path: ["release"], body };
-      return async (model, world) => {
-        await makeCall(
-          world,
-          { kind: "release", title: `${key} releases ${of.title}`, request },
-          release(model, key, of.named),
-        );
-      };
-    }),
-  );
+  .map((choice) => {
+    const request = (ticket: Word) =>
+      ({ method: "POST", path: ["release"], body: { ticket, ...choice.reason } }) as const;
+    return makeVoucherCall("release", "releases", request, release)(choice);
+  });
 
 /** No token, a wrong one, or that of a reservation of any voucher. */
 type TokenChoice = null | "wrong" | { of: VoucherName; before: number };
@@ -132,12 +103,10 @@ export const redeemStep: fc.Arbitrary<Step> = fc
       const body: Record<string, Word> = { [name.by === "ticket" ? ticketAs : "code"]: of.word, externalRef };
       if (secret.word !== null) body.token = secret.word;
       if (note !== null) body.note = note;
-      const around = workers === "run" ? {} : { around: whileNoWorkerRuns };
       const call: Call = {
-        kind: "redeem",
-        title: `${key} redeems ${of.title} for ${externalRef.trim()}${secret.title}`,
-        request: { key, method: "POST", path: ["redeem"], body },
-        ...around,
+        ...{ kind: "redeem", title: `${key} redeems ${of.title} for ${externalRef.trim()}${secret.title}` },
+        ...{ key, method: "POST", path: ["redeem"], body },
+        around: workers === "run" ? undefined : whileNoWorkerRuns,
       };
       return async (model, world) => {
         const expected = redeem(model, key, { named: of.named, externalRef, token: secret.token, note });
@@ -160,8 +129,8 @@ function resolveToken(model: Model, choice: TokenChoice) {
 }
 
 /** Sends a redeem while no worker runs, and starts the workers once its job waits or it is answered. */
-async function whileNoWorkerRuns<T>({ system, transcript }: World, sending: () => Promise<T>): Promise<T> {
-  transcript.remark("no worker runs when this is sent; the workers start while it waits");
+async function whileNoWorkerRuns<T>({ system, log }: World, sending: () => Promise<T>): Promise<T> {
+  log.push("  no worker runs when this is sent; the workers start while it waits");
   await system.stopWorkers();
   try {
     let answered = false;

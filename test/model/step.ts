@@ -1,24 +1,14 @@
 import type fc from "fast-check";
 import { send } from "../support/client.ts";
-import type { ServedEvent } from "../support/independent-verifier.ts";
 import { databaseTime } from "../support/outside-transaction.ts";
-import type { Expected, Model } from "./model.ts";
-import { concrete, type PartnerRequest } from "./request.ts";
-import { render } from "./template.ts";
+import type { Expected, KeyName, Model } from "./model.ts";
+import type { Variable } from "./template.ts";
 import type { World } from "./world.ts";
 
 /** A fast-check command that runs on the service and on the model. */
 export type Step = fc.AsyncCommand<Model, World>;
 
-/** The service and the model differ. */
-export class Disagreement extends Error {}
-
-/** Number of steps by kind and outcome. */
-export type Tally = Map<string, number>;
-
-/**
- * Makes a step. `prepare` returns its action in the current state without changing anything, or null to skip the step.
- */
+/** Makes a step. `prepare` returns its action in the current state without changing anything, or null to skip the step. */
 export function makeStep<Choice>(
   choice: Choice,
   prepare: (model: Model, choice: Choice) => ((model: Model, world: World) => Promise<void>) | null,
@@ -30,15 +20,8 @@ export function makeStep<Choice>(
   };
 }
 
-/** A partner request of a step. */
-export interface Call {
-  /** The name under which the step is counted. */
-  kind: string;
-  title: string;
-  request: PartnerRequest;
-  /** Sends the request by calling `sending`, and may act before and after. */
-  around?: (world: World, sending: () => Promise<Answer>) => Promise<Answer>;
-}
+/** A value in a request: a text or a variable. */
+export type Word = string | Variable;
 
 interface Answer {
   status: number;
@@ -46,39 +29,45 @@ interface Answer {
   body: any;
 }
 
-/**
- * Makes a call and compares the answer with the model's. Returns the body.
- * @throws Disagreement on a difference.
- */
+/** A partner request of a step. */
+export interface Call {
+  /** The name under which the step is counted. */
+  kind: string;
+  title: string;
+  key: KeyName;
+  method: "GET" | "POST";
+  /** The segments after /partner/vouchers. */
+  path: readonly Word[];
+  body?: Record<string, Word>;
+  /** Sends the request by calling `sending`, and may act before and after. */
+  around?: ((world: World, sending: () => Promise<Answer>) => Promise<Answer>) | undefined;
+}
+
+/** Makes a call and compares the answer with the model's. Returns the body. @throws Error on a difference. */
 export async function makeCall(world: World, call: Call, expected: Expected): Promise<Answer["body"]> {
-  const { system, bindings, transcript, tally } = world;
-  transcript.begin(call.title);
-  const { method, path, key, body } = concrete(call.request, bindings);
-  const sending = () => send(method, `${system.api.url}${path}`, { key, body });
+  const { system, bindings } = world;
+  const textOf = (word: Word) => (typeof word === "string" ? word : bindings.textOf(word.name));
+  const path = ["/partner/vouchers", ...call.path.map((word) => encodeURIComponent(textOf(word)))].join("/");
+  const body = call.body && Object.fromEntries(Object.entries(call.body).map(([field, word]) => [field, textOf(word)]));
+  world.log.push(call.title, `  ${call.method} ${path} ${JSON.stringify(body) ?? ""}`);
+  const key = bindings.textOf(`KEY_${call.key}`);
+  const sending = () => send(call.method, `${system.api.url}${path}`, { key, body });
   const answer = await (call.around === undefined ? sending() : call.around(world, sending));
+  world.log.push(`  ${answer.status} ${JSON.stringify(answer.body)}`);
   const window = { from: world.seenAt, to: await databaseTime(system.servers.db) };
   world.seenAt = window.to;
-  const { differences, learned } =
-    answer.status === expected.status
-      ? bindings.compare(expected.body, answer.body, window)
-      : { differences: [`the status is ${answer.status}, not ${expected.status}`], learned: [] };
-  transcript.exchange(call.request, answer, learned);
-  if (differences.length > 0) {
-    transcript.remark(`expected ${expected.status} ${render(expected.body)}`);
-    disagree(world, ...differences);
-  }
-  const kind = `${call.kind}: ${expected.outcome}`;
-  tally.set(kind, (tally.get(kind) ?? 0) + 1);
+  if (answer.status !== expected.status) disagree(`the status is ${answer.status}, not ${expected.status}`);
+  disagree(...bindings.compare(expected.body, answer.body, window));
+  count(world, `${call.kind}: ${expected.outcome}`);
   return answer.body;
 }
 
-/** Ends the run with the given differences. */
-export function disagree(world: World, ...differences: string[]): never {
-  for (const difference of differences) world.transcript.remark(`wrong: ${difference}`);
-  throw new Disagreement(differences.join("; "));
+/** Counts a step of a kind with an outcome. */
+export function count({ tally }: World, outcome: string): void {
+  tally.set(outcome, (tally.get(outcome) ?? 0) + 1);
 }
 
-/** The events of a compared answer. */
-export function eventsOf(body: Answer["body"]): ServedEvent[] {
-  return body.events ?? [];
+/** Ends the run with the given differences, if there are any. */
+export function disagree(...differences: string[]): void {
+  if (differences.length > 0) throw new Error(differences.join("; "));
 }

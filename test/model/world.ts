@@ -3,9 +3,10 @@ import { databaseTime } from "../support/outside-transaction.ts";
 import { issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { Bindings } from "./bindings.ts";
 import { KEYS, type KeyName, type OrganizationName, VOUCHER_NAMES, VOUCHERS, type VoucherName } from "./model.ts";
-import type { Tally } from "./step.ts";
 import type { System } from "./system.ts";
-import { Transcript } from "./transcript.ts";
+
+/** Number of steps by kind and outcome. */
+export type Tally = Map<string, number>;
 
 /** The data of one run: two new organizations with keys and vouchers, on the shared service. */
 export interface World {
@@ -13,7 +14,8 @@ export interface World {
   organizations: Record<OrganizationName, TestPartner>;
   voucherIds: readonly string[];
   bindings: Bindings;
-  transcript: Transcript;
+  /** What happened, for the report of a failure. */
+  log: string[];
   /** The job that hangs in a frozen worker. */
   hanging: RedeemJob | null;
   /** The database's time after the last call. */
@@ -59,10 +61,10 @@ export async function openWorld(
     codes.set(code, voucher.code);
     voucherIds.push(voucher.id);
     bindings.bindText(`ID_${name}`, voucher.id);
+    bindings.bindText(`VERIFY_URL_${name}`, `https://vouchers.test/integrity/events/VoucherInstance/${voucher.id}`);
     bindings.bindText(code, voucher.code);
     bindings.bindText(`TYPED_${code}`, voucher.code.replaceAll("-", "").toLowerCase());
     bindings.bindMoment(`VALID_UNTIL_${name}`, validUntil);
   }
-  const transcript = new Transcript(bindings);
-  return { system, organizations, voucherIds, bindings, transcript, hanging: null, seenAt: now, tally };
+  return { system, organizations, voucherIds, bindings, log: [], hanging: null, seenAt: now, tally };
 }
