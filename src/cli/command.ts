@@ -212,7 +212,7 @@ function argumentsOf(command: Command): Record<string, unknown> {
 async function useServers() {
   const { databaseUrl, redisUrl } = readGivenServers(process.env);
   if (databaseUrl !== null) return { databaseUrl, redisUrl, env: {}, release: async () => undefined };
-  const { chooseServers, webhookEnvOf } = await import("../local/choose-servers.ts");
+  const { chooseServers, webhookEnvOf } = await import("../local/servers.ts");
   const servers = await chooseServers({ databaseUrl, redisUrl }, (line) => console.error(line)).catch(
     (error: Error) => {
       throw new ServersUnavailable(error.message, { cause: error });

@@ -4,23 +4,16 @@ import { writeKeyFile } from "../../packages/tlog/src/key-file.ts";
 import { readLogConfig } from "../config.ts";
 import type { AdminContext } from "../open-command.ts";
 import { auditedCommand } from "../services/audit/with-audit-entry.ts";
-import { initLog, type LogInit } from "../services/log/init-log.ts";
+import { initLog } from "../services/log/init-log.ts";
 import { readLogSettings } from "../services/log/log-settings.ts";
 
-/** The environment variables that configure the log of the embedded servers. */
-interface LocalLog {
-  LOG_KEY_FILE: string;
-  LOG_ANCHOR: string;
-}
-
 /** Makes the signing key of the embedded servers' log if its file does not exist. The log's name derives from `baseUrl`. */
-export async function useLocalLog(directory: string, baseUrl: string): Promise<LocalLog> {
+export async function useLocalLog(directory: string, baseUrl: string) {
   const folder = join(resolve(directory), "log");
   const keyFile = join(folder, "key");
   if (!existsSync(keyFile)) {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const origin = `${baseUrl.replace(/^\w+:\/\//, "")}/log`;
-    await writeKeyFile("log", origin, keyFile);
+    await writeKeyFile("log", `${baseUrl.replace(/^\w+:\/\//, "")}/log`, keyFile);
   }
   return { LOG_KEY_FILE: keyFile, LOG_ANCHOR: `file:${join(folder, "anchor")}` };
 }
@@ -29,7 +22,7 @@ export async function useLocalLog(directory: string, baseUrl: string): Promise<L
  * Begins the log of the embedded database, if it has none.
  * @throws AppError `invalid_request` when the database does not match the key or the anchor.
  */
-export async function beginLocalLog(admin: AdminContext, env: LocalLog): Promise<LogInit> {
-  const settings = await readLogSettings({ ...readLogConfig({ ...env }), keyFile: env.LOG_KEY_FILE });
-  return initLog({ ...admin, audited: auditedCommand("start", {}) }, settings, false);
+export async function beginLocalLog(admin: AdminContext, env: Record<"LOG_KEY_FILE" | "LOG_ANCHOR", string>) {
+  const settings = await readLogSettings({ ...readLogConfig(env), keyFile: env.LOG_KEY_FILE });
+  await initLog({ ...admin, audited: auditedCommand("start", {}) }, settings, false);
 }

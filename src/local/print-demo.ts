@@ -2,9 +2,9 @@ import { parseArgs } from "node:util";
 import { readAddress, readConfig, readGivenServers } from "../config.ts";
 import { openLog } from "../log.ts";
 import { openAdminContext } from "../open-command.ts";
-import { chooseServers } from "./choose-servers.ts";
 import { makeDemo, showDemo, showMarketplaceDemo } from "./demo.ts";
 import { LOCAL_DIRECTORY, readSaved, withLastStart } from "./directory.ts";
+import { chooseServers } from "./servers.ts";
 
 // `npm run demo`: a new demo organization on the running service, with a key, unused codes and the commands that the first `npm start`
 // prints. In production the organization is a sandbox. With --marketplace, also users and listings.

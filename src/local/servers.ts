@@ -2,65 +2,98 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { join, resolve } from "node:path";
+import pTimeout from "p-timeout";
+import pg from "pg";
 import { lockFile } from "../../packages/tlog/src/durable-file.ts";
-import { readSaved, type SavedServers, save } from "./directory.ts";
+import type { GivenServers } from "../config.ts";
+import { parseRedisUrl } from "../redis/addresses.ts";
+import { LOCAL_DIRECTORY, readSaved, type SavedServers, save } from "./directory.ts";
 import { findEmbeddedPostgres, type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "./postgres.ts";
-import { type LocalRedis, redisUrl, startRedis, stopRedis } from "./redis.ts";
-
-/** The embedded servers, shared by every process of this checkout that needs them. */
-interface LocalServers {
-  databaseUrl: string;
-  redisUrl: string;
-  reservationTokenSecret: string;
-  webhookSecret: string;
-  /** The password of the operator pages and the queue dashboard. */
-  opsToken: string;
-  /** Stops using the servers. The last process to do so stops them. */
-  release(): Promise<void>;
-}
+import { type LocalRedis, pingRedis, redisUrl, startRedis, stopRedis } from "./redis.ts";
 
 /** Longest wait for another process to start or stop the servers. Milliseconds. */
 const LOCK_TIMEOUT_MS = 120_000;
+/** Longest wait for a server that a variable names. Milliseconds. */
+const ANSWER_MAX_MS = 10_000;
 
-/** Which of the servers a process needs. */
-interface WantedServers {
-  postgres: boolean;
-  redis: boolean;
+/** The servers to use: the configured ones, and embedded ones in place of the others. */
+export interface ChosenServers {
+  databaseUrl: string;
+  redisUrl: string;
+  /** Whether the database is the embedded one. */
+  embedded: boolean;
+  /** The secrets of the embedded servers. Empty when both servers are configured. */
+  secrets: Partial<Pick<SavedServers, "reservationTokenSecret" | "webhookSecret" | "opsToken">>;
+  /** Ends this process's use of the embedded servers. The last process that uses them stops them. */
+  release(): Promise<void>;
+}
+
+/** The variables of webhooks for embedded servers: their secret and, outside production, permission to send to private addresses. */
+export function webhookEnvOf({ embedded, secrets }: ChosenServers): Record<string, string> {
+  return {
+    ...(secrets.webhookSecret && { WEBHOOK_SECRET: secrets.webhookSecret }),
+    ...(embedded && process.env.NODE_ENV !== "production" && { WEBHOOK_ALLOW_PRIVATE: "true" }),
+  };
 }
 
 /**
- * Uses the embedded Postgres and Redis under `directory`, or one of them, and starts them if they are not running. Each process that uses
- * them writes a file named by its process id, so that a killed process does not keep them running. If one does not start, both are
- * stopped, unless another process uses them.
+ * Chooses servers. Starts the embedded ones if they do not run: each process that uses them writes a file named by its process id, so that a
+ * killed process does not keep them running. If one does not start, both are stopped, unless another process uses them.
+ * @throws Error with a sentence that names the variable of a given server that does not answer.
  */
-export async function useLocalServers(
-  directory: string,
-  wanted: WantedServers,
-  say: (line: string) => void,
-): Promise<LocalServers> {
-  if (wanted.postgres) findEmbeddedPostgres();
-  const root = resolve(directory);
+export async function chooseServers(given: GivenServers, say: (line: string) => void): Promise<ChosenServers> {
+  await assertAnswering(given);
+  const { databaseUrl, redisUrl: givenRedisUrl } = given;
+  const embedded = databaseUrl === null;
+  if (!embedded && givenRedisUrl !== null) {
+    return { databaseUrl, redisUrl: givenRedisUrl, embedded, secrets: {}, release: async () => undefined };
+  }
+  if (embedded) findEmbeddedPostgres();
+  const root = resolve(LOCAL_DIRECTORY);
   const users = join(root, "users");
   mkdirSync(users, { recursive: true });
   const saved = await locked(root, async () => {
-    const state = await startServers(root, wanted, say);
+    const started = await startServers(root, given, say);
     writeFileSync(join(users, String(process.pid)), "");
-    return state;
+    return started;
   });
   const { postgres, redis } = serversOf(root, saved);
   return {
-    databaseUrl: postgresUrl(postgres),
-    redisUrl: redisUrl(redis),
-    reservationTokenSecret: saved.reservationTokenSecret,
-    webhookSecret: saved.webhookSecret,
-    opsToken: saved.opsToken,
+    databaseUrl: databaseUrl ?? postgresUrl(postgres),
+    redisUrl: givenRedisUrl ?? redisUrl(redis),
+    embedded,
+    secrets: saved,
     release: () =>
       locked(root, async () => {
         rmSync(join(users, String(process.pid)), { force: true });
-        if (liveUsers(users).length > 0) return;
-        await Promise.all([stopPostgres(postgres), stopRedis(redis)]);
+        if (liveUsers(users).length === 0) await Promise.all([stopPostgres(postgres), stopRedis(redis)]);
       }),
   };
+}
+
+/** Asserts that the servers which the environment names answer. @throws Error with one sentence, which names the variable. */
+export async function assertAnswering({ databaseUrl, redisUrl }: GivenServers): Promise<void> {
+  const redisUrls = redisUrl === null ? [] : parseRedisUrl(redisUrl).map(({ href }) => href);
+  await Promise.all([
+    databaseUrl !== null && within("DATABASE_URL: Postgres", connectOnce(databaseUrl)),
+    redisUrls.length > 0 && within("REDIS_URL: Redis", Promise.any(redisUrls.map(pingRedis))),
+  ]);
+}
+
+async function connectOnce(connectionString: string): Promise<void> {
+  const client = new pg.Client({ connectionString, connectionTimeoutMillis: 2 * ANSWER_MAX_MS });
+  client.on("error", () => undefined);
+  await client.connect();
+  await client.end();
+}
+
+function within(server: string, answer: Promise<unknown>): Promise<unknown> {
+  const message = `no answer within ${ANSWER_MAX_MS / 1_000} seconds`;
+  return pTimeout(answer, { milliseconds: ANSWER_MAX_MS, message }).catch((error: Error) => {
+    const [cause = error] = error instanceof AggregateError ? error.errors : [];
+    const reason = (cause.message || cause.code).replace(/\.$/, "");
+    throw new Error(`${server} does not accept a connection: ${reason}.`, { cause });
+  });
 }
 
 function serversOf(root: string, saved: SavedServers): { postgres: LocalPostgres; redis: LocalRedis } {
@@ -70,7 +103,8 @@ function serversOf(root: string, saved: SavedServers): { postgres: LocalPostgres
   };
 }
 
-async function startServers(root: string, wanted: WantedServers, say: (line: string) => void): Promise<SavedServers> {
+/** Starts the servers that are not given. */
+async function startServers(root: string, given: GivenServers, say: (line: string) => void): Promise<SavedServers> {
   const before = readSaved(root);
   const known = before.postgresPort !== undefined;
   const inUse = known && liveUsers(join(root, "users")).length > 0;
@@ -84,23 +118,21 @@ async function startServers(root: string, wanted: WantedServers, say: (line: str
     postgresPort: (inUse && before.postgresPort) || (await freePort()),
     redisPort: (inUse && before.redisPort) || (await freePort()),
   };
-  if (!inUse && known) {
-    // Servers of the last run may still run after all its processes were killed.
-    const previous = serversOf(root, { ...saved, ...before });
-    await Promise.all([stopPostgres(previous.postgres), stopRedis(previous.redis)]);
-  }
+  const stopUnlessUsed = async (servers: ReturnType<typeof serversOf>) => {
+    if (!inUse) await Promise.all([stopPostgres(servers.postgres), stopRedis(servers.redis)]);
+  };
+  // Servers of the last run may still run after all its processes were killed.
+  if (known) await stopUnlessUsed(serversOf(root, { ...saved, ...before }));
   save(root, saved);
-  const { postgres, redis } = serversOf(root, saved);
+  const servers = serversOf(root, saved);
   const started = await Promise.allSettled([
-    wanted.postgres && startPostgres(postgres),
-    wanted.redis && startRedis(redis, say),
+    given.databaseUrl === null && startPostgres(servers.postgres),
+    given.redisUrl === null && startRedis(servers.redis, say),
   ]);
   const failed = started.find((outcome) => outcome.status === "rejected");
-  if (failed !== undefined) {
-    if (!inUse) await Promise.all([stopPostgres(postgres), stopRedis(redis)]);
-    throw failed.reason;
-  }
-  return saved;
+  if (failed === undefined) return saved;
+  await stopUnlessUsed(servers);
+  throw failed.reason;
 }
 
 function liveUsers(directory: string): string[] {

@@ -1,18 +1,18 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { createServer } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { type Config, readAddress, readApiConfig, readGivenServers } from "../config.ts";
 import { AppError } from "../contract/errors.ts";
 import { hasKeys } from "../db/api-keys.ts";
 import { migrateDatabase } from "../db/migrate.ts";
 import { openLog } from "../log.ts";
-import { openAdminContext } from "../open-command.ts";
-import { assertPortFree } from "./assert-port-free.ts";
-import { type ChosenServers, chooseServers, webhookEnvOf } from "./choose-servers.ts";
+import { type AdminContext, openAdminContext } from "../open-command.ts";
 import { type Demo, makeDemo, showDemo } from "./demo.ts";
 import { LOCAL_DIRECTORY, save } from "./directory.ts";
 import { beginLocalLog, useLocalLog } from "./log-files.ts";
 import { START_MAX_MS } from "./redis.ts";
-import { freePort } from "./servers.ts";
+import { type ChosenServers, chooseServers, freePort, webhookEnvOf } from "./servers.ts";
 import { useLocalUserKeys } from "./user-keys.ts";
 
 // `npm start`: servers, migrations, one API process, two worker processes and, on the first start, a demo. Ctrl-C stops everything.
@@ -43,9 +43,9 @@ try {
     ...(userKeysUrl !== null && { AUTH_JWKS_URL: userKeysUrl }),
     DATABASE_URL: servers.databaseUrl,
     REDIS_URL: servers.redisUrl,
-    RESERVATION_TOKEN_SECRET: process.env.RESERVATION_TOKEN_SECRET || (servers.reservationTokenSecret ?? undefined),
+    RESERVATION_TOKEN_SECRET: process.env.RESERVATION_TOKEN_SECRET || servers.secrets.reservationTokenSecret,
     OPS_WRITABLE: process.env.OPS_WRITABLE || "true",
-    OPS_TOKEN: process.env.OPS_TOKEN || (servers.opsToken ?? undefined),
+    OPS_TOKEN: process.env.OPS_TOKEN || servers.secrets.opsToken,
   };
   const config = readApiConfig(env);
   const applied = await migrateDatabase(config.databaseUrl, { onWait: (message) => console.log(message) });
@@ -54,15 +54,12 @@ try {
   const localLog =
     servers.embedded && !process.env.LOG_KEY_FILE ? await useLocalLog(LOCAL_DIRECTORY, config.baseUrl) : null;
   if (localLog !== null) {
-    const admin = openAdminContext(config.databaseUrl, openLog("fatal", "start"));
-    await beginLocalLog(admin, localLog)
-      .catch((error: unknown) => {
-        if (!(error instanceof AppError)) throw error;
-        console.log(
-          `${error.message} Sealed events get no place in the log. If the database is new, delete ${LOCAL_DIRECTORY}/log to begin a new log.`,
-        );
-      })
-      .finally(() => admin.close());
+    await administer(config, (admin) => beginLocalLog(admin, localLog)).catch((error: unknown) => {
+      if (!(error instanceof AppError)) throw error;
+      console.log(
+        `${error.message} Sealed events get no place in the log. If the database is new, delete ${LOCAL_DIRECTORY}/log to begin a new log.`,
+      );
+    });
     Object.assign(env, localLog);
   }
   const [apiMetricsPort, ...workerMetricsPorts] = await metricsPorts(config.metricsPort);
@@ -73,17 +70,19 @@ try {
   for (const port of workerMetricsPorts) await untilReady(`http://127.0.0.1:${port}/metrics`);
   const { port, baseUrl } = config;
   save(LOCAL_DIRECTORY, { port, baseUrl, embedded: servers.embedded, log: localLog });
-  const admin = openAdminContext(config.databaseUrl, openLog("fatal", "start"));
   // A database without a key is unused, because every partner needs one.
-  const demo = await hasKeys(admin.pool)
-    .then((used) => (used ? null : makeDemo(admin)))
-    .finally(() => admin.close());
+  const demo = await administer(config, async (admin) => ((await hasKeys(admin.pool)) ? null : makeDemo(admin)));
   const metrics = [apiMetricsPort, ...workerMetricsPorts].map((port) => `http://localhost:${port}/metrics`);
   console.log(`Metrics of the API and its workers: ${metrics.join(" ")}`);
   console.log(describeStart(config, demo));
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   await stopNow(1);
+}
+
+async function administer<T>({ databaseUrl }: Config, work: (admin: AdminContext) => Promise<T>): Promise<T> {
+  const admin = openAdminContext(databaseUrl, openLog("fatal", "start"));
+  return work(admin).finally(() => admin.close());
 }
 
 /** What a person needs first, on one screen. */
@@ -160,10 +159,9 @@ async function untilReady(url: string): Promise<void> {
   const giveUpAt = Date.now() + START_MAX_MS;
   for (;;) {
     const response = await fetch(url).catch(() => null);
-    if (response?.ok) return;
-    if (stopping) return;
+    if (response?.ok || stopping) return;
     if (Date.now() > giveUpAt) throw new Error(`${url} did not answer in time.`);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await sleep(100);
   }
 }
 
@@ -189,4 +187,24 @@ function end(child: ChildProcess): Promise<void> {
     child.once("exit", () => resolve());
     child.kill("SIGTERM");
   });
+}
+
+/** Asserts that a port is free, so that no other process answers there instead. @throws Error with a message for the user. */
+function assertPortFree(port: number): Promise<void> {
+  if (port === 0) throw new Error("PORT is 0, but links need a port that stays the same. Use one: PORT=3000 npm start");
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once("error", (error: NodeJS.ErrnoException) =>
+      reject(new Error(explainPort(port, error), { cause: error })),
+    );
+    probe.listen(port, () => probe.close(() => resolve()));
+  });
+}
+
+function explainPort(port: number, { code, message }: NodeJS.ErrnoException): string {
+  if (code === "EADDRINUSE") {
+    return `Another process listens on port ${port}. Stop it or use another port: PORT=${port === 65_535 ? port - 1 : port + 1} npm start`;
+  }
+  if (code === "EACCES") return `Listening on port ${port} is not permitted. Use another port: PORT=3000 npm start`;
+  return `Cannot listen on port ${port}: ${message}`;
 }

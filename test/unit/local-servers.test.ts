@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { assertAnswering } from "../../src/local/assert-answering.ts";
+import { assertAnswering } from "../../src/local/servers.ts";
 
 it.each([
   ["DATABASE_URL", (address: string) => ({ databaseUrl: `postgres://${address}/x`, redisUrl: null })],
