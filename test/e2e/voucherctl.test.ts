@@ -1,18 +1,17 @@
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { Queue } from "bullmq";
 import { beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
-import packageJson from "../../package.json" with { type: "json" };
 import { sealQueue } from "../../src/queues/catalog.ts";
 import { sealVoucher } from "../../src/services/chain/seal-events.ts";
 import { partnerClient } from "../support/client.ts";
-import { makeContract, newUser, offerBatch, outcome } from "../support/marketplace.ts";
+import { makeContract, newUser, offerBatch } from "../support/marketplace.ts";
 import { findBatchOf, readRecorded } from "../support/recorded.ts";
 import { dumpRows } from "../support/row-dump.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
+import { openTestServers } from "../support/servers.ts";
 import { startWorkers } from "../support/service.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
 import { issueVoucher, issueVouchers, makeKey, makePartner } from "../support/supply.ts";
@@ -20,7 +19,7 @@ import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 import { useVoucherctl } from "../support/voucherctl.ts";
 
-const { db, servers, api, partner, stranger, till, keys, issue, as } = useService({ workers: [], users: true });
+const { db, servers, api, partner, stranger, till, keys, issue } = useService({ workers: [] });
 const voucherctl = useVoucherctl(servers);
 
 const ESCAPE = "\x1b";
@@ -32,13 +31,8 @@ async function readRow(table: string, id: string) {
   return (await db.query(`SELECT * FROM ${table} WHERE id = $1`, [id])).rows[0];
 }
 
-/** Runs voucherctl with a terminal for both its outputs, which script(1) provides. */
-const onTerminal = (line: string, env: Record<string, string> = {}) =>
-  execFileSync("script", ["-qec", `"${process.execPath}" src/cli/main.ts ${line}`, "/dev/null"], {
-    env: { PATH: process.env.PATH, TERM: "xterm-256color", DATABASE_URL: servers.adminUrl, ...env },
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+const fill = (text: string, given: Record<string, string>) =>
+  text.replace(/\{(\w+)\}/g, (_, name: string) => given[name] ?? "");
 
 describe("failures of voucherctl", () => {
   /** What commands in braces stand for. */
@@ -66,18 +60,18 @@ describe("failures of voucherctl", () => {
     };
   });
 
-  const PRODUCT =
-    "product create --brand {brand} --key k --name n --type Service --retail-price-usd 19.90 --price-usd 12";
+  const PRODUCT = "product create --brand {brand} --key k --name n --type Service --retail-price-usd 19.90 --price-usd";
   const KEY = "key create --org {org} --scope voucher.read";
   const ISSUE = "batch issue --product prd_x --count 1 --valid-until 2099-12-31";
   const OFFER = "contract offer --brand {brand} --user";
   const WEBHOOK = "webhook create --org {org} --url https://x.example/";
-  const NEXT = "voucherctl audit list shows what was created, with ids.\n";
+  const NO_BATCH = /^There is no batch bat_unknown\.\nvoucherctl audit list shows what was created, with ids\.\n$/;
+  const NO_CODE = /^No voucher (of org_\w+ )?has this code\./;
+  const LONG = "x".repeat(256);
 
   /** An exit code, a message, and commands that end with them. */
   const FAILURES: [exitCode: number, sentence: RegExp, ...commands: string[]][] = [
     [2, /^Unknown command 'kye'.\n\(Did you mean key\?\)\nSee voucherctl --help\n$/, "kye list"],
-    [2, /^Unknown command 'rovoke'.\n\(Did you mean revoke\?\)\nSee voucherctl key --help\n$/, "key rovoke"],
     [
       2,
       /^Unknown option '--jsno'.\n\(Did you mean --json\?\)\nSee voucherctl org create/,
@@ -86,68 +80,49 @@ describe("failures of voucherctl", () => {
     [2, /^Required option '--name <name>' not specified.\nSee voucherctl org create --help\n$/, "org create --json"],
     [2, /Exit status:/, ""],
     [2, /rotate/, "key"],
-    [2, /voucherctl org/, "org"],
-    [2, /--name/, ...["''", "'   '", "'two\nlines'", "x".repeat(201)].map((name) => `org create --name ${name}`)],
+    [2, /Give 1 to 200 characters/, "org create --name ''", `voucher void 7Q4K ${"--org o"} --reason ${LONG}`],
+    [2, /Give 1 to 200 characters/, `${PRODUCT} 12 --usage-unit-label ''`, `${KEY} --label ''`],
+    [2, /Give 1 to 255 characters/, `member add --org {org} --role owner --user ${LONG}`, `${OFFER} ''`],
+    [2, /'--price-usd <dollars>' .* Give dollars/, `${PRODUCT} free`],
+    [2, /'--retail-price-usd <dollars>' .* Give dollars/, `${PRODUCT} 12 --retail-price-usd=-1`],
+    [2, /--type.*Allowed choices/, `${PRODUCT} 12 --type Gift`],
+    [2, /--audience.*Allowed choices/, `${ISSUE} --audience Everyone`],
+    [2, /--role.*Allowed choices/, "member add --org {org} --user u --role admin"],
+    [2, /Unknown scope/, "key create --scope voucher.write"],
+    [2, /Unknown type/, `${WEBHOOK} --event-type all`],
+    [2, /--allow-ip/, ...["300.1.1.1", "10.0.0.0/33", "example.org"].map((address) => `${KEY} --allow-ip ${address}`)],
+    [2, /missing required argument 'id'/i, "key revoke", "batch show", "contract end"],
+    [2, /too many arguments/i, "db trust-clock now", "db adopt this"],
 
-    [1, new RegExp(`^There is no organization org_unknown.\n${NEXT}$`), "brand create --org org_unknown --name x"],
-    [2, /--org/, "brand create --name x", "key list"],
-    [2, /--name/, "brand create --org {org}"],
-
-    [1, /brd_unknown/, PRODUCT.replace("{brand}", "brd_unknown"), "contract offer --brand brd_unknown --user u"],
-    [1, /pass/, PRODUCT.replace("--key k", "--key pass")],
-    ...["--brand", "--key", "--name", "--type", "--retail-price-usd", "--price-usd"].map(
-      (option): [2, RegExp, string] => [2, new RegExp(option), PRODUCT.replace(new RegExp(` ${option} \\S+`), "")],
-    ),
-    [2, /--type/, `${PRODUCT} --type Gift`, `${PRODUCT} --type subscription`],
-    [2, /--price-usd/, ...["free", "1,5", "NaN"].map((price) => `${PRODUCT} --price-usd ${price}`)],
-    [2, /--retail-price/, ...["-1", "1.999", "10000000000"].map((price) => `${PRODUCT} --retail-price-usd=${price}`)],
-    [2, /--benefit-months/, `${PRODUCT} --benefit-months=-1`, `${PRODUCT} --benefit-months 1.5`],
-    [2, /--usage-unit-label/, `${PRODUCT} --usage-unit-label ''`],
-
-    [1, /org_unknown/, KEY.replace("{org}", "org_unknown"), "key list --org org_unknown"],
-    [2, /--scope/, "key create --org {org}", "key create --org {org} --scope voucher.write"],
     [
-      ...([2, /--allow-ip/] as const),
-      ...["300.1.1.1", "10.0.0.0/33", "2001:db8::/129", "example.org", "10.0.0.0/8/8", "''"].map(
-        (address) => `${KEY} --allow-ip ${address}`,
-      ),
+      1,
+      /^There is no organization org_unknown\./,
+      "brand create --org org_unknown --name x",
+      "key list --org org_unknown",
     ],
+    [1, /^There is no organization org_unknown\./, KEY.replace("{org}", "org_unknown")],
+    [1, /^There is no organization org_unknown\./, "member add --org org_unknown --user u --role owner"],
+    [1, /^There is no organization org_unknown\./, WEBHOOK.replace("{org}", "org_unknown")],
+    [
+      1,
+      /brd_unknown/,
+      `${PRODUCT.replace("{brand}", "brd_unknown")} 12`,
+      "contract offer --brand brd_unknown --user u",
+    ],
+    [1, /pass/, `${PRODUCT.replace("--key k", "--key pass")} 12`],
     [1, /invalid cidr/, `${KEY} --allow-ip 10.1.2.3/8`],
-    [
-      ...([2, /--expires/] as const),
-      ...["tomorrow", "2027-13-01", "2027-02-30", "1e9", "2099-01-01T00:00:00", "2099-02-29T00:00:00Z"].map(
-        (moment) => `${KEY} --expires ${moment}`,
-      ),
-    ],
     [1, /key_unknown/, "key revoke key_unknown --json", "key rotate key_unknown"],
     [1, /key_\w+/, "key rotate {revoked} --json"],
-    [2, /id/, "key revoke", "key rotate", "batch show", "contract end"],
-    [2, /--grace/, ...["24", "-1h", "1w", "1.5h", "h"].map((grace) => `key rotate k --grace=${grace}`)],
-
     [1, /prd_unknown/, ISSUE.replace("prd_x", "prd_unknown")],
-    [2, /--product/, ISSUE.replace("--product prd_x", ""), "link create --contract {active}"],
-    [2, /--count/, ISSUE.replace("--count 1", ""), ...["0", "-1", "1.5", "1e3"].map((n) => `${ISSUE} --count=${n}`)],
-    [2, /--valid-until/, "batch issue --product prd_x --count 1", `${ISSUE} --valid-until tomorrow`],
-    [2, /--audience/, `${ISSUE} --audience Everyone`],
     [2, /^--opens-at and --closes-at need a window: add --claim/, `${ISSUE} --opens-at 2027-01-01`],
     [2, /^--opens-at and --closes-at need a window/, `${ISSUE} --closes-at 2027-01-01`],
     [2, /--closes-at/, `${ISSUE} --buy --opens-at 2027-01-02 --closes-at 2027-01-01`],
-    [2, /--opens-at/, `${ISSUE} --buy --opens-at noon`],
-    [2, /--closes-at/, `${ISSUE} --claim --closes-at 2027-13-01`],
-    [1, new RegExp(`^There is no batch bat_unknown.\n${NEXT}$`), "batch show bat_unknown"],
-    [1, new RegExp(`^There is no batch bat_unknown.\n${NEXT}$`), "listing create --batch bat_unknown"],
-    [1, /bat_unknown/, "batch void bat_unknown"],
-
+    [2, /--opens-at must be earlier than --valid-until/, `${ISSUE} --buy --opens-at 2099-12-31`],
+    [1, NO_BATCH, "batch show bat_unknown", "listing create --batch bat_unknown", "batch void bat_unknown"],
     ...["show", "void"].flatMap((verb): [number, RegExp, ...string[]][] => [
-      [
-        ...([1, /^No voucher (of org_\w+ )?has this code\./] as const),
-        ...["{theirs}", "7Q4K-9MZX-2HTB-W8RC", "?", "größe"].map((code) => `voucher ${verb} ${code} --org {org}`),
-      ],
-      [1, /^No voucher of org_unknown has this code\.$/m, `voucher ${verb} {theirs} --org org_unknown`],
-      [2, /--org/, `voucher ${verb} 7Q4K-9MZX-2HTB-W8RC`],
-      [2, /code/, `voucher ${verb} --org {org}`],
+      [1, NO_CODE, ...["{theirs}", "?", "größe"].map((code) => `voucher ${verb} ${code} --org {org}`)],
+      [1, NO_CODE, `voucher ${verb} {theirs} --org org_unknown`],
     ]),
-    [2, /--reason/, `voucher void 7Q4K-9MZX-2HTB-W8RC --org {org} --reason ${"x".repeat(201)}`],
     [1, /cancelled/, "voucher void {voided} --org {org}"],
     [1, /used/, "voucher void {used} --org {org}"],
     [1, /expired/, "voucher void {expired} --org {org}"],
@@ -156,13 +131,7 @@ describe("failures of voucherctl", () => {
     [2, /--ref/, "voucher history", "voucher history vch_x --ref r"],
     [1, /vch_unknown/, "chain verify --voucher vch_unknown"],
     [2, /--all/, "chain verify --voucher vch_unknown --all"],
-
-    [1, /org_unknown/, "member add --org org_unknown --user u --role owner"],
-    [2, /--role/, "member add --org {org} --user u --role admin"],
-    [2, /--user/, ...["''", "x".repeat(256)].map((user) => `member add --org {org} --user ${user} --role owner`)],
     [1, /open contract/, `${OFFER} {user}`],
-    [2, /--ends-at/, `${OFFER} u --ends-at tomorrow`],
-    [2, /--brand/, "contract offer --user u"],
     [1, /ctr_unknown/, ...["accept", "decline", "end"].map((verb) => `contract ${verb} ctr_unknown`)],
     [1, /Offered/, "contract end {offered}"],
     [1, /Active/, "contract accept {active}", "contract decline {active}"],
@@ -171,25 +140,17 @@ describe("failures of voucherctl", () => {
     [1, /ctr_unknown/, "link create --contract ctr_unknown --product {prd}"],
     [1, /prd_unknown/, "link create --contract {active} --product prd_unknown"],
     [1, /already/, "listing create --batch {listed}"],
-    [2, /--batch/, "listing create"],
-
     [1, /^url must not have a user name/, WEBHOOK.replace("x.example", "user:pw@x.example")],
     [1, /^url .*\n/, WEBHOOK.replace("x.example", "127.0.0.1")],
-    [1, /There is no organization org_unknown\./, WEBHOOK.replace("{org}", "org_unknown")],
-    [2, /Unknown type/, `${WEBHOOK} --event-type all`],
     [
-      ...([1, /There is no webhook endpoint whk_none\./] as const),
-      ...["disable", "enable", "rotate", "deliveries"].map((verb) => `webhook ${verb} whk_none`),
-      "webhook replay whk_none --event-id vch_x-2",
+      1,
+      /no webhook endpoint whk_0/,
+      ...["disable", "enable", "rotate", "deliveries"].map((verb) => `webhook ${verb} whk_0`),
     ],
-    [2, /--from and a later --to/, "webhook replay whk_none"],
-    [2, /--from and a later --to/, "webhook replay whk_none --from 2026-11-22 --to 2026-11-21"],
-
+    [1, /no webhook endpoint whk_0/, "webhook replay whk_0 --event-id vch_x-2"],
+    [2, /--from and a later --to/, "webhook replay whk_0", "webhook replay whk_0 --from 2026-11-22 --to 2026-11-21"],
     // These tokens would be refused by the service of the given database.
     [2, /DATABASE_URL/, "user token --user alice --ttl 1h"],
-    [2, /--user/, "user token"],
-    [2, /--ttl/, "user token --user x --ttl soon"],
-    [2, /too many arguments/i, "db trust-clock now", "db adopt this"],
   ];
 
   it.each(
@@ -201,64 +162,56 @@ describe("failures of voucherctl", () => {
     sentence,
     command,
   }) => {
-    const fill = (text: string) => text.replace(/\{(\w+)\}/g, (_, name: string) => given[name] ?? "");
-    await voucherctl.fails(exitCode, new RegExp(fill(sentence.source), sentence.flags), fill(command));
+    await voucherctl.fails(exitCode, new RegExp(fill(sentence.source, given), sentence.flags), fill(command, given));
   });
 
-  it("failures of voucherctl exits with 69 when the database does not answer, and says so", async () => {
+  it("voucherctl exits with 69 when the database does not answer, with 78 for a wrong setting and 78 when it is not migrated, and says what to do", async () => {
     const closed = `postgres://wrong:secret@127.0.0.1:${await findSteadyPort()}/x`;
-    // A command that only reads cannot have done anything.
-    const words = /^The database does not answer \(ECONNREFUSED\).\nIs it running, and is DATABASE_URL right\?\n$/;
-    await voucherctl.fails(69, words, "audit list", { DATABASE_URL: closed });
-    const unknown = { DATABASE_URL: "postgres://wrong@no-such-host.invalid/x" };
-    await voucherctl.fails(69, /^The database does not answer \(E\w+\).\n/, "audit list", unknown);
-  });
-
-  it("failures of voucherctl exits with 78 for a wrong variable, an unknown database and a role without rights, and says what to change", async () => {
-    await voucherctl.fails(78, /^DATABASE_URL /, "audit list", { DATABASE_URL: "nonsense" });
-    await voucherctl.fails(78, /^DATABASE_URL /, "chain verify --json", { DATABASE_URL: "nonsense" });
-    await voucherctl.fails(78, /WEBHOOK_SECRET is not set/, WEBHOOK, { WEBHOOK_SECRET: "" });
-    const other = Object.assign(new URL(servers.adminUrl), { pathname: "/no_such_database" });
-    const words = /no_such_database.*\nCheck DATABASE_URL.\n$/;
-    await voucherctl.fails(78, words, "audit list", { DATABASE_URL: other.href });
     const role = `people_${process.pid}`;
     await db.query(`CREATE ROLE ${role} LOGIN PASSWORD 'people'`);
     onTestFinished(async () => void (await db.query(`DROP ROLE ${role}`)));
-    const low = Object.assign(new URL(servers.adminUrl), { username: role, password: "people" });
-    await voucherctl.fails(78, /may not do this.*audit_entries/, "audit list", { DATABASE_URL: low.href });
-  });
-
-  it("failures of voucherctl exits with 78 when the database is not migrated, also if only a function is missing", async () => {
-    const words = /not been migrated.*\nRun: npm run migrate\n$/;
-    // The template's own address has a database without tables.
-    const bare = { DATABASE_URL: inject("databaseUrl") };
-    for (const line of ["org create --name x", ISSUE, "chain verify --all"])
-      await voucherctl.fails(78, words, line, bare);
+    const changed = (change: Partial<URL>) => Object.assign(new URL(servers.adminUrl), change).href;
+    const silent = /^The database does not answer \(E\w+\).\nIs it running, and is DATABASE_URL right\?\n$/;
+    const bare = /not been migrated.*\nRun: npm run migrate\n$/;
+    for (const [exitCode, words, command, DATABASE_URL] of [
+      [69, silent, "audit list", closed],
+      [69, silent, "audit list", "postgres://wrong@no-such-host.invalid/x"],
+      [78, /^DATABASE_URL /, "chain verify --json", "nonsense"],
+      [78, /no_such_database.*\nCheck DATABASE_URL.\n$/, "audit list", changed({ pathname: "/no_such_database" })],
+      [78, /may not do this.*audit_entries/, "audit list", changed({ username: role, password: "people" })],
+      // The template's own address has a database without tables.
+      ...["org create --name x", ISSUE, "chain verify --all"].map(
+        (command) => [78, bare, command, inject("databaseUrl")] as const,
+      ),
+    ] as const) {
+      await voucherctl.fails(exitCode, words, command, { DATABASE_URL });
+    }
+    await voucherctl.fails(78, /WEBHOOK_SECRET is not set/, WEBHOOK, { WEBHOOK_SECRET: "" });
     await db.query("ALTER FUNCTION assert_row_count (bigint, integer, text) RENAME TO assert_row_count_away");
     onTestFinished(
       async () => void (await db.query("ALTER FUNCTION assert_row_count_away RENAME TO assert_row_count")),
     );
-    await voucherctl.fails(78, words, `voucher void ${(await issue()).code} ${org()}`);
+    await voucherctl.fails(78, bare, `voucher void ${(await issue()).code} ${org()}`);
   });
 });
 
 describe("text output of voucherctl", () => {
   let own: { organizationId: string; code: string; batchId: string };
-  let shows: string[];
 
   beforeAll(async () => {
     const made = await makePartner(db);
     await makeKey(db, made.organizationId, { allowIps: ["192.0.2.0/24"] });
     const [voucher] = await issueVouchers(db, made, 1_234, { validUntil: new Date("2099-12-31T23:59:59Z") });
     own = { ...made, code: voucher?.code ?? "", batchId: await findBatchOf(db, voucher?.id ?? "") };
-    const list = `list --org ${own.organizationId}`;
-    shows = [`key ${list}`, `batch ${list}`, "org list", "chain verify --all", "audit list"];
-    shows.push(`batch show ${own.batchId}`, `voucher show ${own.code} --org ${own.organizationId}`);
-    shows.push(`voucher find --code ${own.code}`, `voucher history ${own.code}`);
   });
 
   it("text output of voucherctl fits 80 columns, and has no trailing spaces, and no colours without a terminal unless FORCE_COLOR asks for them", async () => {
-    for (const line of shows) {
+    const { organizationId, code, batchId } = own;
+    for (const line of [
+      ...[`key list --org ${organizationId}`, `batch list --org ${organizationId}`, "org list", "chain verify --all"],
+      ...["audit list", `batch show ${batchId}`, `voucher show ${code} --org ${organizationId}`],
+      ...[`voucher find --code ${code}`, `voucher history ${code}`],
+    ]) {
       const plain = await voucherctl.text(line);
       expect(plain).not.toContain(ESCAPE);
       // Notes are wrapped to the terminal's width, and not wrapped without a terminal. Addresses are never wrapped.
@@ -272,6 +225,13 @@ describe("text output of voucherctl", () => {
   });
 
   it("text output of voucherctl has colours and progress on a terminal; NO_COLOR turns off colours, --json turns off both", async () => {
+    /** Runs voucherctl with a terminal for both its outputs, which script(1) provides. */
+    const onTerminal = (line: string, env: Record<string, string> = {}) =>
+      execFileSync("script", ["-qec", `"${process.execPath}" src/cli/main.ts ${line}`, "/dev/null"], {
+        env: { PATH: process.env.PATH, TERM: "xterm-256color", DATABASE_URL: servers.adminUrl, ...env },
+        encoding: "utf8",
+        stdio: ["ignore", "pipe", "inherit"],
+      });
     const { rows } = await db.query(
       "SELECT count(DISTINCT voucher_id)::int AS vouchers, count(*)::int AS events FROM voucher_events",
     );
@@ -289,14 +249,6 @@ describe("text output of voucherctl", () => {
     expect(onTerminal("chain verify --json")).toBe(`${JSON.stringify({ vouchers, events, broken: [] })}\r\n`);
   });
 
-  it("batch show formats counts with separators, prices in dollars and times with a zone", async () => {
-    const text = await voucherctl.text(`batch show ${own.batchId}`);
-    expect(text).toMatch(/^Batch bat_\w+\n/);
-    expect(text).toContain("Price        $40.25, list price $50.00\n");
-    expect(text).toContain("Valid until  2099-12-31 23:59:59 UTC\n");
-    expect(text).toContain("Vouchers     1,234: 1,234 active, 0 expired, 0 redeemed, 0 voided\n");
-  });
-
   it("key list shows columns, the last use of a key, and its limits below", async () => {
     const list = `key list --org ${own.organizationId}`;
     const [head = "", row = "", note = "", ...rest] = (await voucherctl.text(list)).split("\n");
@@ -310,38 +262,29 @@ describe("text output of voucherctl", () => {
 
   it("audit list shows who changed which entity, and its fields before and after", async () => {
     const listOf = (id: string) => voucherctl.text(`audit list --entity ${id}`);
-    const rotated = await makeKey(db, partner.organizationId);
-    await voucherctl.json(`key rotate ${rotated.id}`);
-    expect(await listOf(rotated.id)).toMatch(/: old secrets work until [-\d]{10} [:\d]{8}\n/);
-    const sandbox = await makePartner(db, { sandbox: true });
-    await db.query("SELECT advance_sandbox($1, 864000, 'key_1', 'api', 'host')", [sandbox.organizationId]);
-    expect(await listOf(sandbox.organizationId)).toContain(
-      "by api@host: times advanced by 10 d; vouchers expired 0; reservations ended 0\n",
-    );
     const { id } = await makeKey(db, partner.organizationId);
+    await voucherctl.json(`key rotate ${id}`);
+    expect(await listOf(id)).toMatch(/: old secrets work until [-\d]{10} [:\d]{8}\n/);
     await voucherctl.json(`key revoke ${id}`);
     expect(await listOf(id)).toMatch(
       new RegExp(
         `^TIME \\(UTC\\) +COMMAND +ENTITY\n[-\\d]{10} [:\\d]{8}  key revoke +${id}\n +by \\S+@\\S+: revoked at none → [-\\d]{10} [:\\d]{8}\n`,
       ),
     );
+    const sandbox = await makePartner(db, { sandbox: true });
+    await db.query("SELECT advance_sandbox($1, 864000, 'key_1', 'api', 'host')", [sandbox.organizationId]);
+    expect(await listOf(sandbox.organizationId)).toContain(
+      "by api@host: times advanced by 10 d; vouchers expired 0; reservations ended 0\n",
+    );
     expect(await listOf("key_none")).toBe("There are no audit entries.\n");
   });
 
-  it("text output of voucherctl ends without an error when the reader of its output stops reading", async () => {
-    const shell = spawn("sh", ["-c", `"${process.execPath}" src/cli/main.ts audit list --json | head -c 1`], {
+  it("text output of voucherctl ends without an error when the reader of its output stops reading", () => {
+    const shell = spawnSync("sh", ["-c", `"${process.execPath}" src/cli/main.ts audit list --json | head -c 1`], {
       env: { PATH: process.env.PATH, DATABASE_URL: servers.adminUrl },
+      encoding: "utf8",
     });
-    let stderr = "";
-    shell.stderr.on("data", (text) => {
-      stderr += text;
-    });
-    expect(await new Promise((resolve) => shell.once("close", resolve))).toBe(0);
-    expect(stderr).toBe("");
-  });
-
-  it("voucherctl --version prints the version of the package", async () => {
-    expect(await voucherctl.text("--version")).toBe(`${packageJson.version}\n`);
+    expect(shell).toMatchObject({ status: 0, stderr: "" });
   });
 
   it("user token needs no server and starts none", () => {
@@ -358,7 +301,7 @@ describe("text output of voucherctl", () => {
     ["member add --org {org} --user zoe --role owner", /^zoe is owner of org_\w+\.\n$/],
     [
       "contract offer --brand {brand} --user ann --ends-at 2099-06-30",
-      /^Offered contract ctr_[0-9a-z]{26} to ann\. It ends at 2099-06-30 00:00:00 UTC\.\n$/,
+      /to ann\. It ends at 2099-06-30 00:00:00 UTC\.\n$/,
     ],
     [
       "contract offer --brand {brand} --user joe --ends-at 2020-01-01",
@@ -377,39 +320,32 @@ describe("text output of voucherctl", () => {
       /^Key key_\w+\npvk_\w+\nSave it now: it is not stored and cannot be shown again\.\n$/,
     ],
   ])("voucherctl %s prints a text that matches %s", async (command, text) => {
-    const given: Record<string, string> = {
-      ...{ org: partner.organizationId, brand: partner.brandId, prd: partner.productId },
-      offered: await makeContract(db, partner.brandId, newUser(), "Offered"),
-      active: await makeContract(db, partner.brandId, newUser()),
+    const { organizationId, brandId, productId } = partner;
+    const issued = `batch issue --product ${productId} --count 1 --valid-until 2099-01-01 --buy`;
+    const given = {
+      ...{ org: organizationId, brand: brandId, prd: productId, both: (await voucherctl.json(issued)).id },
+      offered: await makeContract(db, brandId, newUser(), "Offered"),
+      active: await makeContract(db, brandId, newUser()),
       none: await findBatchOf(db, (await issue()).id),
     };
-    const { id: both } = await voucherctl.json(
-      `batch issue --product ${given.prd} --count 1 --valid-until 2099-01-01 --buy`,
-    );
-    const fill = (_: string, name: string) => ({ ...given, both })[name] ?? "";
-    expect(await voucherctl.text(command.replace(/\{(\w+)\}/g, fill))).toMatch(text);
-  });
-
-  it("org create suggests the next command with the new id on standard error, except with --json", async () => {
-    const { stdout, stderr } = await voucherctl.run("org create --name Guided");
-    expect(stderr).toBe(`Next: voucherctl brand create --org ${/org_\w+/.exec(stdout)?.[0]} --name NAME\n`);
-    expect(await voucherctl.json("org create --name 'Guided quietly'")).toHaveProperty("id");
+    expect(await voucherctl.text(fill(command, given))).toMatch(text);
   });
 
   it.each([
-    ["an organization", "org create --name"],
-    ["a brand", "brand create --org {org} --name"],
+    ["an organization", "org create --name", "brand create --org {id} --name NAME"],
+    ["a brand", "brand create --org {org} --name", "product create --brand {id} --key KEY --name NAME --type TYPE …"],
     [
       "a product",
       "product create --brand {brand} --type Service --retail-price-usd 2 --price-usd 1 --key {key} --name",
+      "batch issue --product {id} --count N --valid-until TIME --out FILE.csv",
     ],
-  ])("the name of %s that is already in use is used again, with a warning unless --json or --force is given", async (_, line) => {
-    const ids: Record<string, string> = { org: partner.organizationId, brand: partner.brandId };
-    const create = () => line.replace(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? newUser("key"));
+  ])("the name of %s that is already in use is used again, with a warning and the next command unless --json or --force is given", async (_, line, next) => {
+    const create = () => fill(line, { org: partner.organizationId, brand: partner.brandId, key: newUser("key") });
     const { id } = await voucherctl.json(`${create()} Twice`);
-    const warned = await voucherctl.run(`${create()} TWICE`);
-    const warning = expect.stringMatching(new RegExp(`^Warning: .*${id}.*\nNext: `));
-    expect(warned).toEqual({ exitCode: 0, stderr: warning, stdout: expect.not.stringContaining(id) });
+    const { exitCode, stdout, stderr } = await voucherctl.run(`${create()} TWICE`);
+    const [created = ""] = /(org|brd|prd)_\w+/.exec(stdout) ?? [];
+    expect({ exitCode, isNew: created !== id }).toEqual({ exitCode: 0, isNew: true });
+    expect(stderr).toMatch(new RegExp(`^Warning: .*${id}.*\nNext: voucherctl ${fill(next, { id: created })}\n$`));
     await voucherctl.text(`${create()} TWICE --force`);
     // It prints no warning.
     await voucherctl.json(`${create()} Twice`);
@@ -450,83 +386,35 @@ it("product create stores no term and no label by default, and accepts the key o
   expect(await readRow("products", id)).toMatchObject(stored);
 });
 
-describe("voucherctl key", () => {
-  const both = "--scope voucher.read --scope voucher.redeem";
-  const create = async (options: string) => voucherctl.json(`key create ${options}`);
+it("key create prints a working key, key list shows it without its secret, and key rotate and key revoke end it", async () => {
+  const own = `--org ${(await makePartner(db)).organizationId}`;
+  expect(await voucherctl.json(`key list ${own}`)).toStrictEqual({ keys: [] });
+  const [expiresAt, scopes] = ["2099-01-02T03:04:05.000Z", ["voucher.read", "voucher.redeem"]];
+  const options = `--scope ${scopes.join(" --scope ")} --label newer --allow-ip 192.0.2.0/24 --expires ${expiresAt}`;
+  const older = await voucherctl.json(`key create ${own} --scope voucher.read`);
+  const newer = await voucherctl.json(`key create ${own} ${options}`);
   const lookUp = async (key: string) => (await partnerClient(api.url, key).lookUp("7Q4K-9MZX-2HTB-W8RC")).status;
-
-  it("key create prints a working key that is not stored in clear text", async () => {
-    const made = await create(`${org()} ${both}`);
-    expect(await lookUp(made.key)).toBe(404);
-    expect(JSON.stringify(await dumpRows(db))).not.toContain(made.key.slice(4));
-  });
-
-  it.each([
-    ["without a scope for redeeming", "{org} --scope voucher.read", 404],
-    ["without an organization", both, 403],
-    [
-      "for other addresses",
-      `{org} ${both} --allow-ip 192.0.2.0/24 --allow-ip 2001:db8::/32 --allow-ip 198.51.100.7`,
-      403,
+  expect(await lookUp(older.key)).toBe(404);
+  const rotated = await voucherctl.json(`key rotate ${older.id}`);
+  expect(Date.parse(rotated.oldSecretsUntil) - Date.now()).toBeGreaterThan(86_000_000);
+  expect([await lookUp(older.key), await lookUp(rotated.key)]).toEqual([404, 404]);
+  await voucherctl.json(`key rotate ${older.id} --grace 0s`);
+  for (const old of [older.key, rotated.key]) await until(async () => (await lookUp(old)) === 401, 1_000);
+  await voucherctl.json(`key revoke ${older.id}`);
+  const unused = { createdAt: MOMENT, lastUsedAt: null, oldSecretsUntil: null };
+  const limited = { label: "newer", scopes, allowIps: ["192.0.2.0/24"], expiresAt, revokedAt: null, state: "Active" };
+  const ended = { label: null, scopes: ["voucher.read"], allowIps: [], expiresAt: null, state: "Revoked" };
+  const listed = await voucherctl.json(`key list ${own}`);
+  expect(listed).toStrictEqual({
+    keys: [
+      { ...unused, id: newer.id, ...limited },
+      expect.objectContaining({ id: older.id, ...ended, revokedAt: MOMENT }),
     ],
-    ["that has expired", `{org} ${both} --expires 2020-01-01`, 401],
-  ])("key create makes a key %s", async (_, options, status) => {
-    const { key } = await create(options.replace("{org}", org()));
-    expect(await lookUp(key)).toBe(status);
-    if (status === 404) expect((await partnerClient(api.url, key).reserve("7Q4K")).status).toBe(401);
   });
-
-  it("key list prints an organization's keys, newest first, without secrets", async () => {
-    const own = `--org ${(await makePartner(db)).organizationId}`;
-    expect(await voucherctl.json(`key list ${own}`)).toStrictEqual({ keys: [] });
-    const older = await create(`${own} --scope voucher.read`);
-    const newer = await create(`${own} ${both} --label newer --allow-ip 192.0.2.0/24 --expires 2099-01-02T03:04:05Z`);
-    await voucherctl.json(`key revoke ${older.id}`);
-    const listed = await voucherctl.json(`key list ${own}`);
-    const unused = { createdAt: MOMENT, lastUsedAt: null, oldSecretsUntil: null };
-    const [expiresAt, scopes] = ["2099-01-02T03:04:05.000Z", ["voucher.read", "voucher.redeem"]];
-    expect(listed).toStrictEqual({
-      keys: [
-        {
-          ...{ ...unused, id: newer.id, label: "newer", scopes, allowIps: ["192.0.2.0/24"], expiresAt },
-          ...{ revokedAt: null, state: "Active" },
-        },
-        {
-          ...{ ...unused, id: older.id, label: null, scopes: ["voucher.read"], allowIps: [], expiresAt: null },
-          ...{ revokedAt: MOMENT, state: "Revoked" },
-        },
-      ],
-    });
-    const text = await voucherctl.text(`key list ${own}`);
-    expect(text).toContain("revoked");
-    for (const { key } of [older, newer]) expect(JSON.stringify(listed) + text).not.toContain(key.slice(4));
-  });
-
-  it("key revoke ends a key within a second, and keeps the time of the first revocation", async () => {
-    const made = await create(`${org()} ${both}`);
-    expect(await lookUp(made.key)).toBe(404);
-    await voucherctl.json(`key revoke ${made.id}`);
-    await until(async () => (await lookUp(made.key)) === 401, 1_000);
-    const { revoked_at } = await readRow("api_keys", made.id);
-    await voucherctl.json(`key revoke ${made.id}`);
-    expect((await readRow("api_keys", made.id)).revoked_at).toEqual(revoked_at);
-  });
-
-  it("key rotate gives a key a new secret, and the old one works during a grace period of 24 hours or as given", async () => {
-    const made = await create(`${org()} ${both}`);
-    const rotated = await voucherctl.json(`key rotate ${made.id}`);
-    expect([await lookUp(made.key), await lookUp(rotated.key)]).toEqual([404, 404]);
-    const { rows } = await db.query(
-      "SELECT extract(epoch FROM expires_at - now())::float8 / 3600 AS hours FROM api_key_secrets WHERE key_id = $1 AND expires_at IS NOT NULL",
-      [made.id],
-    );
-    expect(rows).toHaveLength(1);
-    expect(rows[0].hours).toBeGreaterThan(23.9);
-    expect(rows[0].hours).toBeLessThanOrEqual(24);
-    const again = await voucherctl.json(`key rotate ${made.id} --grace 0s`);
-    for (const old of [made.key, rotated.key]) await until(async () => (await lookUp(old)) === 401, 1_000);
-    expect(await lookUp(again.key)).toBe(404);
-  });
+  const text = await voucherctl.text(`key list ${own}`);
+  expect(text).toContain("revoked");
+  const seen = JSON.stringify([listed, text, await dumpRows(db)]);
+  for (const { key } of [older, newer, rotated]) expect(seen).not.toContain(key.slice(4));
 });
 
 it.each(
@@ -664,119 +552,58 @@ it("voucher void succeeds when its event can be neither queued nor sealed, and l
   expect(await sealVoucher({ pool: db }, id)).toBe(1);
 });
 
-it("a user claims through a link that link create has made, and sees a listing that listing create has made", async () => {
-  const user = await as();
-  const contract = await makeContract(db, partner.brandId, newUser());
-  const line = `link create --contract ${contract} --product ${partner.productId}`;
-  const [first, second] = [await voucherctl.json(line), await voucherctl.json(line)];
-  const { rows } = await db.query("SELECT code FROM referral_links WHERE contract_id = $1 ORDER BY created_at", [
-    contract,
-  ]);
-  expect(rows).toEqual([{ code: first.code }, { code: second.code }]);
-  await offerBatch(db, partner, 1, { audience: "ReferrerOnly" });
-  expect(outcome(await user.claimByLink(second.code))).toBe("200");
-  const listing = await voucherctl.json(`listing create --batch ${await findBatchOf(db, (await issue()).id)}`);
-  expect(await user.listing(listing.id)).toMatchObject({ status: 200, body: { productId: partner.productId } });
-});
-
-it("contract end takes away the referrer's access and the link at once", async () => {
-  const user = newUser();
-  const contract = await makeContract(db, partner.brandId, user);
-  const { listingId } = await offerBatch(db, partner, 2, { audience: "ReferrerOnly" });
-  const { code } = await voucherctl.json(`link create --contract ${contract} --product ${partner.productId}`);
-  const client = await as(user);
-  expect((await client.listing(listingId)).body.canBuy).toBe(true);
-  await voucherctl.json(`contract end ${contract}`);
-  expect((await client.listing(listingId)).body.canBuy).toBe(false);
-  expect(outcome(await client.buyListing(listingId))).toBe("403 referrers_only");
-  expect(outcome(await client.claimByLink(code))).toBe("404 link_not_found");
-});
-
-describe("voucherctl chain verify", () => {
-  it("chain verify finds every chain of an intact database with Pending events intact", async () => {
-    const voucher = await issue();
-    await voucherctl.run(`voucher void ${voucher.code} ${org()}`);
-    const { rows } = await db.query(
-      "SELECT (SELECT count(*)::int FROM vouchers) AS vouchers, (SELECT count(*)::int FROM voucher_events) AS events",
-    );
-    for (const line of ["chain verify", "chain verify --all"])
-      expect(await voucherctl.json(line)).toStrictEqual({ ...rows[0], broken: [] });
-    const one = await voucherctl.json(`chain verify --voucher ${voucher.id}`);
-    expect(one).toStrictEqual({ vouchers: 1, events: 2, broken: [] });
-    const worker = await startWorkers(servers);
-    await until(async () => (await readRecorded(db, voucher.id)).sealedSequence === 2);
-    await worker.close();
-  });
-
-  describe("of a database whose rows were changed past its constraints", () => {
-    let tampered: TestServers;
-    let env: Record<string, string>;
-    /** The change made to each voucher, by its id. */
-    const done = new Map<string, string>();
-    let intact: string;
-
-    beforeAll(async () => {
-      tampered = await openTestServers();
-      servers.onClose(() => tampered.close());
-      env = { DATABASE_URL: tampered.adminUrl };
-      const owner = await makePartner(tampered.db);
-      const vouchers = await issueVouchers(tampered.db, owner, 11);
-      intact = vouchers.pop()?.id ?? "";
-      for (const { code } of vouchers) {
-        const line = `voucher void ${code} --org ${owner.organizationId} --reason a`;
-        await voucherctl.run(line, { ...env, ...VOID_WITHOUT_REDIS });
-      }
-      await tampered.db.query(`
-        ALTER TABLE voucher_events DISABLE TRIGGER USER;
-        ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_hash_matches_payload;
-        ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_no_fork;
-        ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_sealed_complete;
-        ALTER TABLE vouchers DISABLE TRIGGER USER`);
-      const event = (set: string, sequence = 2) =>
-        `UPDATE voucher_events SET ${set} WHERE voucher_id = $1 AND sequence = ${sequence}`;
-      const payload = (from: string, to: string) => `replace(payload, '${from}', '${to}')`;
-      const rehash = (text: string) => `payload = ${text}, record_hash = sha256(convert_to(${text}, 'UTF8'))`;
-      const changes: Record<string, string> = {
-        "payload changed": event(`payload = ${payload('reason":"a"', 'reason":"b"')}`),
-        "payload and hash changed": event(rehash(payload('reason":"a"', 'reason":"b"'))),
-        "first event and its hash changed": event(rehash(payload("OpenToAll", "ReferrerOnly")), 1),
-        "link changed": event("previous_hash = decode(repeat('ab', 32), 'hex')"),
-        "time changed": event("occurred_at = occurred_at - interval '1 hour'"),
-        "actor changed": event("actor_connected_id = 'key_of_another'"),
-        "type changed": event("event_type = 'voucher.instance.expired'"),
-        "tail cut off": "DELETE FROM voucher_events WHERE voucher_id = $1 AND sequence = 2",
-        "beginning cut off": "DELETE FROM voucher_events WHERE voucher_id = $1 AND sequence = 1",
-        "head changed": "UPDATE vouchers SET sealed_hash = decode(repeat('cd', 32), 'hex') WHERE id = $1",
-      };
-      for (const [index, [what, statement]] of Object.entries(changes).entries()) {
-        const { id: voucherId = "" } = vouchers[index] ?? {};
-        expect((await tampered.db.query(statement, [voucherId])).rowCount, what).toBe(1);
-        done.set(voucherId, what);
-      }
-    });
-
-    it("chain verify exits with 1 and names exactly the broken vouchers, each once, as JSON and as text", async () => {
-      const { exitCode, stdout, stderr } = await voucherctl.run("chain verify --all --json", env);
-      expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: "" });
-      const { broken, ...counts } = JSON.parse(stdout);
-      expect(counts).toStrictEqual({ vouchers: 11, events: 19 });
-      const named = broken.map(({ voucherId }: { voucherId: string }) => done.get(voucherId)).sort();
-      expect(named).toEqual([...done.values()].sort());
-      const problem = { sequence: expect.any(Number), problem: expect.stringMatching(/\S/) };
-      for (const entry of broken) expect(entry).toStrictEqual({ voucherId: expect.any(String), ...problem });
-      const text = await voucherctl.run("chain verify --all", env);
-      expect(text).toMatchObject({ exitCode: 1, stdout: expect.stringContaining("10 broken chains") });
-      for (const voucherId of done.keys()) expect(text.stdout).toContain(`BROKEN ${voucherId}`);
-      expect(text.stdout).not.toContain(intact);
-    });
-
-    it("chain verify --voucher exits with 1 for a broken voucher and with 0 for an unchanged one", async () => {
-      const [broken = ""] = done.keys();
-      const bad = await voucherctl.run(`chain verify --voucher ${broken} --json`, env);
-      expect({ exitCode: bad.exitCode, stderr: bad.stderr }).toEqual({ exitCode: 1, stderr: "" });
-      expect(JSON.parse(bad.stdout)).toMatchObject({ vouchers: 1, broken: [{ voucherId: broken, sequence: 2 }] });
-      const good = await voucherctl.run(`chain verify --voucher ${intact} --json`, env);
-      expect(good).toEqual({ exitCode: 0, stderr: "", stdout: '{"vouchers":1,"events":1,"broken":[]}\n' });
-    });
-  });
+it("chain verify finds every chain of an intact database intact, and names exactly the broken vouchers, each once", async () => {
+  const tampered = await openTestServers();
+  servers.onClose(() => tampered.close());
+  const env = { DATABASE_URL: tampered.adminUrl, ...VOID_WITHOUT_REDIS };
+  const owner = await makePartner(tampered.db);
+  const vouchers = await issueVouchers(tampered.db, owner, 11);
+  const intact = vouchers.pop()?.id ?? "";
+  for (const { code } of vouchers) {
+    await voucherctl.run(`voucher void ${code} --org ${owner.organizationId} --reason a`, env);
+  }
+  const verify = async (options: string) => {
+    const { exitCode, stdout, stderr } = await voucherctl.run(`chain verify ${options} --json`, env);
+    return { exitCode, stderr, ...JSON.parse(stdout) };
+  };
+  const whole = { exitCode: 0, stderr: "", vouchers: 11, events: 21, broken: [] };
+  for (const options of ["", "--all"]) expect(await verify(options)).toStrictEqual(whole);
+  await tampered.db.query(`
+    ALTER TABLE voucher_events DISABLE TRIGGER USER;
+    ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_hash_matches_payload;
+    ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_no_fork;
+    ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_sealed_complete;
+    ALTER TABLE vouchers DISABLE TRIGGER USER`);
+  const event = (set: string, sequence = 2) =>
+    `UPDATE voucher_events SET ${set} WHERE voucher_id = $1 AND sequence = ${sequence}`;
+  const payload = (from: string, to: string) => `replace(payload, '${from}', '${to}')`;
+  const rehash = (text: string) => `payload = ${text}, record_hash = sha256(convert_to(${text}, 'UTF8'))`;
+  const changes: Record<string, string> = {
+    "payload changed": event(`payload = ${payload('reason":"a"', 'reason":"b"')}`),
+    "payload and hash changed": event(rehash(payload('reason":"a"', 'reason":"b"'))),
+    "first event and its hash changed": event(rehash(payload("OpenToAll", "ReferrerOnly")), 1),
+    "link changed": event("previous_hash = decode(repeat('ab', 32), 'hex')"),
+    "time changed": event("occurred_at = occurred_at - interval '1 hour'"),
+    "actor changed": event("actor_connected_id = 'key_of_another'"),
+    "type changed": event("event_type = 'voucher.instance.expired'"),
+    "tail cut off": "DELETE FROM voucher_events WHERE voucher_id = $1 AND sequence = 2",
+    "beginning cut off": "DELETE FROM voucher_events WHERE voucher_id = $1 AND sequence = 1",
+    "head changed": "UPDATE vouchers SET sealed_hash = decode(repeat('cd', 32), 'hex') WHERE id = $1",
+  };
+  for (const [index, [what, statement]] of Object.entries(changes).entries()) {
+    expect((await tampered.db.query(statement, [vouchers[index]?.id])).rowCount, what).toBe(1);
+  }
+  const { broken, ...counts } = await verify("--all");
+  expect(counts).toStrictEqual({ exitCode: 1, stderr: "", vouchers: 11, events: 19 });
+  const ids = vouchers.map(({ id }) => id).sort();
+  const problem = { sequence: expect.any(Number), problem: expect.stringMatching(/\S/) };
+  expect(broken).toStrictEqual(ids.map((voucherId) => ({ voucherId, ...problem })));
+  const text = await voucherctl.run("chain verify --all", env);
+  expect(text).toMatchObject({ exitCode: 1, stdout: expect.stringContaining("10 broken chains") });
+  for (const id of ids) expect(text.stdout).toContain(`BROKEN ${id}`);
+  expect(text.stdout).not.toContain(intact);
+  const [first] = vouchers;
+  const one = { exitCode: 1, vouchers: 1, broken: [{ voucherId: first?.id, sequence: 2 }] };
+  expect(await verify(`--voucher ${first?.id}`)).toMatchObject(one);
+  expect(await verify(`--voucher ${intact}`)).toMatchObject({ exitCode: 0, vouchers: 1, events: 1, broken: [] });
 });
