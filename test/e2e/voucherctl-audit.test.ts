@@ -3,15 +3,15 @@ import { rmSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
-import { expect, it, onTestFinished } from "vitest";
+import { beforeAll, expect, it, onTestFinished } from "vitest";
 import { buildProgram } from "../../src/cli/program.ts";
-import type { ContractStatus } from "../../src/domain/audience.ts";
 import { newId } from "../../src/domain/ids.ts";
 import { makeLogFiles, makeNextLogFiles, NEXT_ORIGIN, ORIGIN, openSequencer, tamper } from "../support/log-setup.ts";
-import { makeContract, makeMember, newUser } from "../support/marketplace.ts";
+import { makeContract, newUser } from "../support/marketplace.ts";
+import { findBatchOf } from "../support/recorded.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers } from "../support/servers.ts";
-import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
+import { issueVouchers, makePartner } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
 import { openVoucherctl, useVoucherctl } from "../support/voucherctl.ts";
 
@@ -24,348 +24,217 @@ const entriesAfter = async (id: number) =>
   (await db.query("SELECT * FROM audit_entries WHERE id > $1 ORDER BY id", [id])).rows;
 const lastEntryId = async (): Promise<number> =>
   (await db.query("SELECT coalesce(max(id), 0) AS id FROM audit_entries")).rows[0].id;
-const batchOf = async (voucherId: string | undefined): Promise<string> =>
-  (await db.query("SELECT batch_id FROM vouchers WHERE id = $1", [voucherId])).rows[0].batch_id;
-
-/** Every row but the audit entries. */
-async function dumpOthers() {
-  const { audit_entries, ...others } = await dumpRows(db);
-  return { ...others, clock: (await db.query("SELECT clock_trusted_at FROM redemptions_closed")).rows };
-}
 
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 const idOf = (prefix: string) => expect.stringMatching(new RegExp(`^${prefix}_[0-9a-z]{26}$`));
+const SECRET = expect.stringMatching(/^pvk_[0-9A-HJKMNP-TV-Z]{47}$/);
+const DAY = "2099-12-31T00:00:00.000Z";
+const CLOSE = "2099-06-30T00:00:00.000Z";
 
-/** A command that must write an audit entry: what it prints, and the expected entry. */
-interface ChangeCase {
+/** A command that changes an entity. Names in braces stand for what the tests make, `{id}` for the entity. */
+interface Change {
   line: string;
-  printed: unknown;
-  given: State;
-  entityType: string;
-  /** Null for the `id` that the command prints. */
-  entityId: string | null;
-  before: State | null;
-  after: State;
+  /** What it prints; otherwise the new id. */
+  printed?: unknown;
+  /** The arguments in its entry. Without it, only their names are checked. */
+  given?: State;
+  /** Fields before the change that the entry before does not have. */
+  from?: State;
+  /** The fields that it changes; null when it changes nothing and writes no entry. */
+  to: State | null;
+  /** A statement to run first. */
+  sql?: string;
 }
 
-const keyState = (changes: State = {}) => ({
-  organizationId: partner.organizationId,
-  label: null,
-  scopes: ["voucher.read", "voucher.redeem"],
-  allowIps: [],
-  createdAt: MOMENT,
-  expiresAt: null,
-  revokedAt: null,
-  secretsExpireAt: [null],
-  ...changes,
-});
-
-const contractState = (user: string, changes: State = {}) => ({
-  brandId: partner.brandId,
-  userId: user,
-  status: "Offered",
-  endsAt: null,
-  offeredAt: MOMENT,
-  changedAt: MOMENT,
-  ...changes,
-});
-
-const webhookState = (changes: State = {}) => ({
-  organizationId: partner.organizationId,
-  url: "https://shop.example.com/",
-  description: "",
-  eventTypes: [],
-  enabled: true,
-  disabledReason: null,
-  disabledAt: null,
-  secretVersion: 1,
-  previousSecretUntil: null,
-  createdAt: MOMENT,
-  ...changes,
-});
-
-const batchState = (changes: State = {}) => ({
-  productId: partner.productId,
-  audience: "OpenToAll",
-  voucherCount: 2,
-  validUntil: "2099-12-31T00:00:00.000Z",
-  retailPriceUsd: 50,
-  priceUsd: 40.25,
-  benefitMonths: 6,
-  usageUnitLabel: "visit",
-  createdAt: MOMENT,
-  windows: [],
-  windowsOpenAt: [],
-  windowsCloseAt: [],
-  ...changes,
-});
-
-async function makeWebhook(): Promise<string> {
-  const { organizationId } = await makePartner(db);
-  const id = newId("whk");
-  await db.query(
-    "INSERT INTO webhook_endpoints (id, organization_id, place, url) VALUES ($1, $2, 1, 'https://shop.example.com/')",
-    [id, organizationId],
-  );
-  return id;
-}
-
-const DISABLED = { enabled: false, disabledReason: "operator", disabledAt: MOMENT };
-
-/** Changes an existing endpoint, which is disabled by an operator if `before` says so. */
-async function webhookChange(verb: string, before: State, after: State, printed: unknown): Promise<ChangeCase> {
-  const id = await makeWebhook();
-  if (before.enabled === false) {
-    await db.query(
-      "UPDATE webhook_endpoints SET enabled = false, disabled_reason = 'operator', disabled_at = now() WHERE id = $1",
-      [id],
-    );
-  }
-  const organizationId = idOf("org");
-  return {
-    line: `webhook ${verb} ${id}`,
-    printed,
-    given: { id },
-    entityType: "WebhookEndpoint",
-    entityId: id,
-    before: webhookState({ organizationId, ...before }),
-    after: webhookState({ organizationId, ...after }),
-  };
-}
-
-/** Changes the status of an existing contract. */
-async function contractMove(verb: string, from: ContractStatus, to: ContractStatus): Promise<ChangeCase> {
-  const user = newUser();
-  const id = await makeContract(db, partner.brandId, user, from);
-  return {
-    line: `contract ${verb} ${id}`,
-    printed: { id, status: to },
-    given: { id },
-    entityType: "ReferrerContract",
-    entityId: id,
-    before: contractState(user, { status: from }),
-    after: contractState(user, { status: to }),
-  };
-}
-
-/** Changes the one row that identifies the database as this deployment's. */
-async function deploymentChange(verb: string, before: State, after: State): Promise<ChangeCase> {
-  const { rows } = await db.query(
-    'SELECT id, system_identifier::text AS "systemIdentifier", database_oid::text AS "databaseOid" FROM deployment',
-  );
-  return {
-    line: `db ${verb}`,
-    printed: expect.anything(),
-    given: {},
-    entityType: "Deployment",
-    entityId: rows[0].id,
-    before: { ...rows[0], ...before },
-    after: { ...rows[0], ...after },
-  };
-}
-
-/** Creates an entity whose id has the given prefix. */
-const creation = (prefix: string, entityType: string, line: string, given: State, after: State): ChangeCase => ({
-  line,
-  printed: { id: idOf(prefix) },
-  given,
-  entityType,
-  entityId: null,
-  before: null,
-  after: { ...after, createdAt: MOMENT },
-});
-
-/** Every command that changes something. */
-const CHANGES: Record<string, () => Promise<ChangeCase>> = {
-  "org create": async () =>
-    creation(
-      "org",
-      "Organization",
-      "org create --name '  Café Größenwahn '",
-      { name: "Café Größenwahn" },
-      {
-        name: "Café Größenwahn",
-        sandbox: false,
+/** The changes of an entity, by its type, from its first entry on. */
+const CHANGES: Record<string, Change[]> = {
+  Organization: [
+    {
+      line: "org create --name '  Café Größenwahn '",
+      given: { name: "Café Größenwahn" },
+      to: { name: "Café Größenwahn", sandbox: false, createdAt: MOMENT },
+    },
+  ],
+  Brand: [
+    {
+      line: "brand create --org {org} --name Second",
+      to: { organizationId: "{org}", name: "Second", createdAt: MOMENT },
+    },
+  ],
+  Product: [
+    {
+      line: "product create --brand {brand} --key day --name 'Day pass' --type Service --retail-price-usd 9999999999.99 --price-usd 0.01 --benefit-months 12 --usage-unit-label entry",
+      to: {
+        ...{ brandId: "{brand}", key: "day", name: "Day pass", type: "Service", retailPriceUsd: 9999999999.99 },
+        ...{ priceUsd: 0.01, benefitMonths: 12, usageUnitLabel: "entry", createdAt: MOMENT },
       },
-    ),
-  "webhook create": async () => {
-    const [org, url] = [partner.organizationId, "https://shop.example.com/"];
-    const line = `webhook create --org ${org} --url ${url} --event-type reservation.expired`;
-    const eventTypes = ["reservation.expired"];
-    return {
-      ...creation("whk", "WebhookEndpoint", line, { org, url, eventType: eventTypes }, webhookState({ eventTypes })),
+    },
+  ],
+  ApiKey: [
+    {
+      line: "key create --org {org} --scope voucher.read --allow-ip 192.0.2.0/24 --expires 2099-12-31 --label 'till 1'",
+      printed: { id: idOf("key"), key: SECRET },
+      given: { org: "{org}", scope: ["voucher.read"], allowIp: ["192.0.2.0/24"], expires: DAY, label: "till 1" },
+      to: {
+        ...{ organizationId: "{org}", label: "till 1", scopes: ["voucher.read"], allowIps: ["192.0.2.0/24"] },
+        ...{ createdAt: MOMENT, expiresAt: DAY, revokedAt: null, secretsExpireAt: [null] },
+      },
+    },
+    {
+      line: "key rotate {id} --grace 2h",
+      printed: { id: "{id}", key: SECRET, oldSecretsUntil: MOMENT },
+      given: { id: "{id}", grace: 7_200_000 },
+      to: { secretsExpireAt: [MOMENT, null] },
+    },
+    { line: "key revoke {id}", printed: { id: "{id}", revoked: true }, to: { revokedAt: MOMENT } },
+    { line: "key revoke {id}", printed: { id: "{id}", revoked: true }, to: null },
+  ],
+  WebhookEndpoint: [
+    {
+      line: "webhook create --org {org} --url https://shop.example.com/ --event-type reservation.expired",
       printed: expect.objectContaining({ id: idOf("whk"), secret: expect.stringMatching(/^whsec_/) }),
-    };
-  },
-  "webhook disable": () => webhookChange("disable", {}, DISABLED, expect.anything()),
-  "webhook enable": () => webhookChange("enable", DISABLED, {}, expect.anything()),
-  "webhook rotate": () =>
-    webhookChange("rotate", {}, { secretVersion: 2, previousSecretUntil: MOMENT }, expect.anything()),
-  "webhook replay": async () => {
-    const change = await webhookChange("replay", { replayed: 0 }, { replayed: 1 }, expect.anything());
-    await db.query(
-      `INSERT INTO webhook_deliveries (endpoint_id, event_id, voucher_id, sequence, event_type, position, state, created_at, finished_at)
-       VALUES ($1, 'vch_x-2', 'vch_x', 2, 'voucher.instance.voided', 1, 'Delivered', now(), now())`,
-      [change.entityId],
-    );
-    return { ...change, line: `${change.line} --event-id vch_x-2`, given: { ...change.given, eventId: ["vch_x-2"] } };
-  },
-  "brand create": async () => {
-    const org = partner.organizationId;
-    const after = { organizationId: org, name: "Second" };
-    return creation("brd", "Brand", `brand create --org ${org} --name Second`, { org, name: "Second" }, after);
-  },
-  "product create": async () => {
-    const [brand, key] = [partner.brandId, newUser("product")];
-    const prices = { retailPriceUsd: 9999999999.99, priceUsd: 0.01 };
-    const same = { key, name: "Day pass", type: "Service", ...prices, benefitMonths: 12, usageUnitLabel: "entry" };
-    return creation(
-      ...(["prd", "Product"] as const),
-      `product create --brand ${brand} --key ${key} --name 'Day pass' --type Service --retail-price-usd 9999999999.99 --price-usd 0.01 --benefit-months 12 --usage-unit-label entry`,
-      ...[
-        { brand, ...same },
-        { brandId: brand, ...same },
-      ],
-    );
-  },
-  "key create": async () => {
-    const org = partner.organizationId;
-    const [label, expires] = ["till 1", "2099-01-01T00:00:00.000Z"];
-    const line = `key create --org ${org} --scope voucher.read --allow-ip 192.0.2.0/24 --expires 2099-01-01 --label 'till 1'`;
-    const given = { org, scope: ["voucher.read"], allowIp: ["192.0.2.0/24"], expires, label };
-    const after = { scopes: ["voucher.read"], allowIps: ["192.0.2.0/24"], expiresAt: expires, label };
-    return {
-      ...creation("key", "ApiKey", line, given, keyState(after)),
-      printed: { id: idOf("key"), key: expect.stringMatching(/^pvk_[0-9A-HJKMNP-TV-Z]{47}$/) },
-    };
-  },
-  "key rotate": async () => {
-    const { id } = await makeKey(db, partner.organizationId);
-    return {
-      line: `key rotate ${id} --grace 2h`,
-      printed: { id, key: expect.stringMatching(/^pvk_/), oldSecretsUntil: MOMENT },
-      given: { id, grace: 7_200_000 },
-      entityType: "ApiKey",
-      entityId: id,
-      before: keyState(),
-      after: keyState({ secretsExpireAt: [MOMENT, null] }),
-    };
-  },
-  "key revoke": async () => {
-    const { id } = await makeKey(db, partner.organizationId);
-    return {
-      line: `key revoke ${id}`,
-      printed: { id, revoked: true },
-      given: { id },
-      entityType: "ApiKey",
-      entityId: id,
-      before: keyState(),
-      after: keyState({ revokedAt: MOMENT }),
-    };
-  },
-  "batch issue": async () => {
-    const product = partner.productId;
-    const line = `batch issue --product ${product} --count 3 --valid-until 2099-12-31 --claim --buy --closes-at 2099-06-30T02:00:00+02:00`;
-    const closesAt = "2099-06-30T00:00:00.000Z";
-    const windows = { windows: ["buy", "claim"], windowsOpenAt: [null, null], windowsCloseAt: [closesAt, closesAt] };
-    const given = { product, count: 3, audience: "OpenToAll", claim: true, buy: true, closesAt };
-    return {
-      ...creation("bat", "Batch", line, { ...given, validUntil: "2099-12-31T00:00:00.000Z" }, batchState(windows)),
+      to: {
+        ...{ organizationId: "{org}", url: "https://shop.example.com/", description: "", enabled: true },
+        ...{ eventTypes: ["reservation.expired"], disabledReason: null, disabledAt: null, createdAt: MOMENT },
+        ...{ secretVersion: 1, previousSecretUntil: null },
+      },
+    },
+    {
+      line: "webhook rotate {id}",
+      printed: expect.anything(),
+      to: { secretVersion: 2, previousSecretUntil: MOMENT },
+    },
+    {
+      line: "webhook disable {id}",
+      printed: expect.anything(),
+      to: { enabled: false, disabledReason: "operator", disabledAt: MOMENT },
+    },
+    {
+      line: "webhook enable {id}",
+      printed: expect.anything(),
+      to: { enabled: true, disabledReason: null, disabledAt: null },
+    },
+    {
+      line: "webhook replay {id} --event-id vch_x-2",
+      printed: expect.anything(),
+      from: { replayed: 0 },
+      to: { replayed: 1 },
+      sql: `INSERT INTO webhook_deliveries (endpoint_id, event_id, voucher_id, sequence, event_type, position, state, created_at, finished_at)
+            VALUES ('{id}', 'vch_x-2', 'vch_x', 2, 'voucher.instance.voided', 1, 'Delivered', now(), now())`,
+    },
+  ],
+  Batch: [
+    {
+      line: "batch issue --product {product} --count 3 --valid-until 2099-12-31 --claim --buy --closes-at 2099-06-30T02:00:00+02:00",
       printed: { id: idOf("bat"), count: 3, firstSerial: 1, lastSerial: 3 },
-      after: batchState({ ...windows, voucherCount: 3 }),
-    };
-  },
-  "voucher void": async () => {
-    const { id, code } = await issue();
-    const org = partner.organizationId;
-    const active = { organizationId: org, batchId: await batchOf(id), serial: 1, redeemedAt: null };
-    return {
-      line: `voucher void ${code} --org ${org} --reason 'printed twice'`,
-      printed: { id, status: "Voided" },
-      given: { org, reason: "printed twice" },
-      entityType: "VoucherInstance",
-      entityId: id,
-      before: { ...active, status: "Active", lastSequence: 1 },
-      after: { ...active, status: "Voided", lastSequence: 2 },
-    };
-  },
-  "batch void": async () => {
-    const [voucher] = await issueVouchers(db, partner, 2, { validUntil: new Date("2099-12-31T00:00:00Z") });
-    const id = await batchOf(voucher?.id);
-    return {
-      line: `batch void ${id} --reason 'printed twice'`,
-      printed: { voided: 2, alreadyFinal: 0 },
-      given: { id, reason: "printed twice" },
-      entityType: "Batch",
-      entityId: id,
-      before: batchState({ vouchersVoided: 0 }),
-      after: batchState({ vouchersVoided: 2 }),
-    };
-  },
-  "member add": async () => {
-    const [org, user] = [partner.organizationId, newUser()];
-    await makeMember(db, org, user, "employee");
-    return {
-      line: `member add --org ${org} --user ${user} --role owner`,
-      printed: { organizationId: org, user, role: "owner" },
-      given: { org, user, role: "owner" },
-      entityType: "Member",
-      entityId: `${org}/${user}`,
-      before: { role: "employee", createdAt: MOMENT },
-      after: { role: "owner", createdAt: MOMENT },
-    };
-  },
-  "contract offer": async () => {
-    const [brand, user, endsAt] = [partner.brandId, newUser(), "2099-06-30T10:00:00.000Z"];
-    const line = `contract offer --brand ${brand} --user ${user} --ends-at 2099-06-30T12:00:00+02:00`;
-    const { after, ...change } = creation("ctr", "ReferrerContract", line, { brand, user, endsAt }, {});
-    return { ...change, after: contractState(user, { endsAt }) };
-  },
-  "contract accept": () => contractMove("accept", "Offered", "Active"),
-  "contract decline": () => contractMove("decline", "Offered", "Declined"),
-  "contract end": () => contractMove("end", "Active", "Ended"),
-  "link create": async () => {
-    const { productId, brandId } = partner;
-    const contract = await makeContract(db, brandId, newUser());
-    const line = `link create --contract ${contract} --product ${productId}`;
-    const after = { contractId: contract, productId, brandId };
-    return {
-      ...creation("lnk", "ReferralLink", line, { contract, product: productId }, after),
+      given: {
+        ...{ product: "{product}", count: 3, validUntil: DAY, audience: "OpenToAll", claim: true, buy: true },
+        closesAt: CLOSE,
+      },
+      to: {
+        ...{ productId: "{product}", audience: "OpenToAll", voucherCount: 3, validUntil: DAY, createdAt: MOMENT },
+        ...{ retailPriceUsd: 50, priceUsd: 40.25, benefitMonths: 6, usageUnitLabel: "visit" },
+        ...{ windows: ["buy", "claim"], windowsOpenAt: [null, null], windowsCloseAt: [CLOSE, CLOSE] },
+      },
+    },
+    {
+      line: "batch void {id} --reason 'printed twice'",
+      printed: { voided: 3, alreadyFinal: 0 },
+      from: { vouchersVoided: 0 },
+      to: { vouchersVoided: 3 },
+    },
+  ],
+  VoucherInstance: [
+    {
+      line: "voucher void {code} --org {org} --reason 'printed twice'",
+      printed: { id: "{voucher}", status: "Voided" },
+      given: { org: "{org}", reason: "printed twice" },
+      from: {
+        ...{ organizationId: "{org}", batchId: "{batch}", serial: 1, redeemedAt: null },
+        ...{ status: "Active", lastSequence: 1 },
+      },
+      to: { status: "Voided", lastSequence: 2 },
+    },
+  ],
+  Member: ["employee", "owner", null].map((role) => ({
+    line: `member add --org {org} --user {user} --role ${role ?? "owner"}`,
+    printed: { organizationId: "{org}", user: "{user}", role: role ?? "owner" },
+    to: role === null ? null : { role, createdAt: MOMENT },
+  })),
+  ReferrerContract: [
+    {
+      line: "contract offer --brand {brand} --user {user} --ends-at 2099-06-30T02:00:00+02:00",
+      given: { brand: "{brand}", user: "{user}", endsAt: CLOSE },
+      to: {
+        ...{ brandId: "{brand}", userId: "{user}", status: "Offered", endsAt: CLOSE },
+        ...{ offeredAt: MOMENT, changedAt: MOMENT },
+      },
+    },
+    { line: "contract accept {id}", printed: { id: "{id}", status: "Active" }, to: { status: "Active" } },
+    { line: "contract end {id}", printed: { id: "{id}", status: "Ended" }, to: { status: "Ended" } },
+  ],
+  "ReferrerContract declined": [
+    {
+      line: "contract decline {offered}",
+      printed: { id: "{offered}", status: "Declined" },
+      from: {
+        ...{ brandId: "{brand}", userId: "{offeree}", status: "Offered", endsAt: null },
+        ...{ offeredAt: MOMENT, changedAt: MOMENT },
+      },
+      to: { status: "Declined" },
+    },
+  ],
+  ReferralLink: [
+    {
+      line: "link create --contract {contract} --product {product}",
       printed: { code: expect.stringMatching(/^[0-9a-hjkmnp-tv-z]{12}$/) },
-    };
-  },
-  "listing create": async () => {
-    const batch = await batchOf((await issue()).id);
-    return creation("lst", "Listing", `listing create --batch ${batch}`, { batch }, { batchId: batch });
-  },
-  "db trust-clock": () =>
-    deploymentChange(
-      "trust-clock",
-      { closedUntil: MOMENT, trustedAt: null },
-      { closedUntil: MOMENT, trustedAt: MOMENT },
-    ),
-  "db adopt": () => deploymentChange("adopt", {}, { id: expect.stringMatching(/^[0-9a-f]{12}$/) }),
+      to: { contractId: "{contract}", productId: "{product}", brandId: "{brand}", createdAt: MOMENT },
+    },
+  ],
+  Listing: [{ line: "listing create --batch {batch}", to: { batchId: "{batch}", createdAt: MOMENT } }],
+  "Deployment trusted": [
+    {
+      line: "db trust-clock",
+      printed: expect.anything(),
+      from: {
+        id: "{deployment}",
+        systemIdentifier: "{system}",
+        databaseOid: "{oid}",
+        closedUntil: MOMENT,
+        trustedAt: null,
+      },
+      to: { trustedAt: MOMENT },
+    },
+  ],
+  "Deployment adopted": [
+    {
+      line: "db adopt",
+      printed: expect.anything(),
+      from: { id: "{deployment}", systemIdentifier: "{system}", databaseOid: "{oid}" },
+      to: { id: expect.stringMatching(/^[0-9a-f]{12}$/) },
+    },
+  ],
+};
+
+/** The ids of entities that exist before their first change. */
+const IDS: Record<string, string> = {
+  Member: "{org}/{user}",
+  VoucherInstance: "{voucher}",
+  "ReferrerContract declined": "{offered}",
+  "Deployment trusted": "{deployment}",
+  "Deployment adopted": "{deployment}",
 };
 
 /** Reads codes, and so writes an entry although it changes nothing. Tested in voucherctl-batch.test.ts. */
 const RECORDED_READS = ["batch export"];
 
-const LISTS = ["org", "brand", "product", "batch", "listing", "contract", "link"];
-
-/** Every command that only reads. */
-const READS: Record<string, () => Promise<string>> = {
-  "key list": async () => `key list --org ${partner.organizationId}`,
-  "webhook list": async () => `webhook list --org ${partner.organizationId}`,
-  "webhook deliveries": async () => `webhook deliveries ${await makeWebhook()}`,
-  "batch show": async () => `batch show ${await batchOf((await issue()).id)}`,
-  "voucher show": async () => `voucher show ${(await issue()).code} --org ${partner.organizationId}`,
-  "chain verify": async () => "chain verify --all",
-  "audit list": async () => "audit list",
-  "redemption list": async () => `redemption list --org ${partner.organizationId}`,
-  "voucher find": async () => "voucher find --ref order-1",
-  "voucher history": async () => `voucher history ${(await issue()).id}`,
-  ...Object.fromEntries(LISTS.map((noun) => [`${noun} list`, async () => `${noun} list`])),
-};
+/** Commands that only read. */
+const READS = [
+  ...["key list --org {org}", "webhook list --org {org}", "webhook deliveries {webhook}", "batch show {batch}"],
+  ...["voucher show {code} --org {org}", "voucher find --ref order-1", "voucher history {voucher}"],
+  ...["chain verify --all", "audit list", "redemption list --org {org}"],
+  ...["org", "brand", "product", "batch", "listing", "contract", "link"].map((noun) => `${noun} list`),
+];
 
 /** Commands that use no database: `completion` prints a script, `user token` signs with a key file of the embedded servers. */
 const ELSEWHERE = ["voucherctl completion", "user token", "sandbox check"];
@@ -383,73 +252,102 @@ const WITH_MORE = [
   ...["queue shards", "queue drop-shards", "webhook test"],
 ];
 
-function leavesOf(command: Command): Command[] {
-  return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
+/** What the names in braces stand for. */
+let made: Record<string, string>;
+
+beforeAll(async () => {
+  const [user, offeree] = [newUser(), newUser()];
+  const { id: voucher, code } = await issue();
+  const { rows } = await db.query(
+    "SELECT id AS deployment, system_identifier::text AS system, database_oid::text AS oid FROM deployment",
+  );
+  const webhook = newId("whk");
+  await db.query(
+    "INSERT INTO webhook_endpoints (id, organization_id, place, url) VALUES ($1, $2, 1, 'https://shop.example.com/')",
+    [webhook, (await makePartner(db)).organizationId],
+  );
+  made = {
+    ...{ ...rows[0], org: partner.organizationId, brand: partner.brandId, product: partner.productId },
+    ...{ user, offeree, voucher, code, webhook, batch: await findBatchOf(db, voucher) },
+    contract: await makeContract(db, partner.brandId, newUser(), "Active"),
+    offered: await makeContract(db, partner.brandId, offeree, "Offered"),
+  };
+});
+
+/** Replaces the names in braces in texts, lists and objects. */
+function fill<T>(value: T, more: State = {}): T {
+  if (typeof value === "string") {
+    return value.replace(/\{(\w+)\}/g, (_, name: string) => String({ ...made, ...more }[name])) as T;
+  }
+  if (Array.isArray(value)) return value.map((item) => fill(item, more)) as T;
+  if (typeof value !== "object" || value?.constructor !== Object) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fill(item, more)])) as T;
 }
 
+const commandOf = (line: string) => line.split(" ").slice(0, 2).join(" ");
+
 it("this file covers every command of voucherctl, or says where it is tested", () => {
+  const leavesOf = (command: Command): Command[] =>
+    command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
   const all = leavesOf(buildProgram()).map((command) => `${command.parent?.name()} ${command.name()}`);
-  const covered = [...Object.keys(CHANGES), ...Object.keys(READS), ...RECORDED_READS, ...ELSEWHERE, ...ON_THE_SERVER];
-  expect(all.sort()).toEqual([...covered, ...LOG_CHANGES, ...WITH_MORE].sort());
+  const here = [...Object.values(CHANGES).flatMap((changes) => changes.map(({ line }) => line)), ...READS];
+  const elsewhere = [...RECORDED_READS, ...ELSEWHERE, ...ON_THE_SERVER, ...LOG_CHANGES, ...WITH_MORE];
+  expect([...new Set([...here.map(commandOf), ...elsewhere])].sort()).toEqual(all.sort());
 });
 
 it.each(
   Object.entries(CHANGES),
-)("voucherctl %s prints its result and writes one audit entry with user, command, and state before and after", async (command, make) => {
-  const change = await make();
-  const [before, last] = [await dumpOthers(), await lastEntryId()];
-  const printed = await voucherctl.json(change.line);
-  expect(printed).toStrictEqual(change.printed);
-  expect(await dumpOthers(), "it changed something").not.toEqual(before);
-  expect(await entriesAfter(last)).toStrictEqual([
-    {
-      id: expect.any(Number),
-      at: expect.any(Date),
-      database_role: new URL(servers.adminUrl).username,
-      os_user: userInfo().username,
-      host: hostname(),
-      command,
-      arguments: change.given,
-      entity_type: change.entityType,
-      // A link is a secret, so its entry has the code's hash.
-      entity_id: change.entityId ?? printed.id ?? createHash("sha256").update(printed.code).digest("hex"),
-      before: change.before,
-      after: change.after,
-    },
-  ]);
-});
-
-it.each(Object.entries(READS))("voucherctl %s writes nothing", async (_command, make) => {
-  const line = await make();
-  const before = await dumpRows(db);
-  await voucherctl.json(line);
-  expect(await dumpRows(db)).toEqual(before);
-});
-
-it("a repeated key revoke or member add changes nothing and writes no audit entry", async () => {
-  const { id } = await makeKey(db, partner.organizationId);
-  for (const line of [
-    `key revoke ${id}`,
-    `member add --org ${partner.organizationId} --user ${newUser()} --role owner`,
-  ]) {
-    const first = await voucherctl.json(line);
-    const before = await dumpRows(db);
-    expect(await voucherctl.json(line)).toEqual(first);
-    expect(await dumpRows(db)).toEqual(before);
+)("each change of %s prints its result, writes one audit entry with user, command and state before and after, and is not made without it", async (entity, changes) => {
+  let id = fill(IDS[entity]);
+  let state = null as State | null;
+  for (const { line: pattern, printed, given, from, to, sql } of changes) {
+    const line = fill(pattern, { id });
+    if (sql !== undefined) await db.query(fill(sql, { id }));
+    if (to !== null) {
+      await db.query("ALTER TABLE audit_entries ADD CONSTRAINT full_up CHECK (false) NOT VALID");
+      await voucherctl
+        .fails(1, /full_up/, line)
+        .finally(() => db.query("ALTER TABLE audit_entries DROP CONSTRAINT full_up"));
+    }
+    const [last, rows] = [await lastEntryId(), await dumpRows(db)];
+    const result = await voucherctl.json(line);
+    expect(result, line).toStrictEqual(
+      fill(printed, { id }) ?? { id: expect.stringMatching(/^[a-z]{3}_[0-9a-z]{26}$/) },
+    );
+    if (to === null) {
+      expect(await dumpRows(db), line).toEqual(rows);
+      continue;
+    }
+    // A link is a secret, so its entry has the code's hash.
+    id ??= result.id ?? createHash("sha256").update(result.code).digest("hex");
+    const before: State | null = state === null && from === undefined ? null : { ...state, ...fill<State>(from ?? {}) };
+    state = { ...before, ...fill<State>(to) };
+    const names = Array.from(line.matchAll(/--([a-z-]+)/g), ([, name = ""]) =>
+      name.replace(/-./g, (text) => text.slice(1).toUpperCase()),
+    );
+    const entries = await entriesAfter(last);
+    expect(entries, line).toStrictEqual([
+      {
+        ...{ id: expect.any(Number), at: expect.any(Date), database_role: new URL(servers.adminUrl).username },
+        ...{ os_user: userInfo().username, host: hostname(), command: commandOf(line) },
+        arguments: fill(given, { id }) ?? expect.anything(),
+        ...{ entity_type: entity.split(" ")[0], entity_id: id, before, after: state },
+      },
+    ]);
+    expect(Object.keys(entries[0].arguments), line).toEqual(expect.arrayContaining(names));
   }
 });
 
-it("a command changes nothing when it cannot write its audit entry", async () => {
-  const cases = await Promise.all(Object.values(CHANGES).map((make) => make()));
-  await db.query("ALTER TABLE audit_entries ADD CONSTRAINT full_up CHECK (false) NOT VALID");
-  onTestFinished(async () => void (await db.query("ALTER TABLE audit_entries DROP CONSTRAINT full_up")));
-  for (const { line } of cases) await voucherctl.fails(1, /full_up/, line);
+it.each(READS)("voucherctl %s writes nothing", async (line) => {
+  const before = await dumpRows(db);
+  await voucherctl.json(fill(line));
+  expect(await dumpRows(db)).toEqual(before);
 });
 
 it("no audit entry contains a key, a voucher's code, a link or the hash of a secret", async () => {
   const made = await voucherctl.json(`key create --org ${partner.organizationId} --scope voucher.read`);
   const rotated = await voucherctl.json(`key rotate ${made.id}`);
-  const { code } = await voucherctl.json((await (CHANGES["link create"] as () => Promise<ChangeCase>)()).line);
+  const { code } = await voucherctl.json(fill("link create --contract {contract} --product {product}"));
   // In the spelling of a user, which normalises to the stored code.
   const typed = (await issue()).code.toLowerCase().replaceAll("-", " ");
   await voucherctl.json(`voucher void '${typed}' --org ${partner.organizationId}`);
