@@ -1,15 +1,14 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, it, onTestFinished } from "vitest";
+import { runNode, startNode } from "../support/child-process.ts";
 import { partnerClient } from "../support/client.ts";
 import { beginWithBackup, logKey, makeLogFiles, startWitness, tamper } from "../support/log-setup.ts";
 import { openTestServers } from "../support/servers.ts";
 import { startApi, startWorkers } from "../support/service.ts";
 import { signCheckpoint } from "../support/sign-checkpoint.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
-import { until } from "../support/until.ts";
+import { until, untilStarted } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 import { openVoucherctl, useVoucherctl } from "../support/voucherctl.ts";
 
@@ -27,11 +26,8 @@ it("voucherctl takes a deployment from its first key to a receipt that verifies 
   const witness = await voucherctl.json("witness", "keygen", "--name", "w.test", "--out", at("w.key"));
 
   const serve = ["src/cli/main.ts", "witness", "serve", "--key", at("w.key"), "--state", at("w.json"), "--log", vkey];
-  const serving = spawn(process.execPath, [...serve, "--port", "0", "--json"], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const [line] = await once(serving.stdout, "data");
-  const { url } = JSON.parse(String(line));
+  const serving = startNode([...serve, "--port", "0", "--json"], {});
+  const { url } = JSON.parse(await untilStarted(() => serving.output()));
   writeFileSync(at("policy"), `log ${vkey}\nwitness w ${witness.vkey} ${url}\nquorum w\n`);
   const env = { LOG_KEY_FILE: at("log.key"), LOG_ANCHOR: `file:${at("log.anchor")}`, LOG_POLICY: at("policy") };
 
@@ -117,8 +113,8 @@ it("voucherctl takes a deployment from its first key to a receipt that verifies 
   expect(working).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/A worker of the queue log is running/) });
   expect(existsSync(at("retired"))).toBe(false);
 
-  serving.kill("SIGTERM");
-  await once(serving, "exit");
+  serving.child.kill("SIGTERM");
+  await serving.ended;
 });
 
 it("log audit finds a database that was set back together with its checkpoint, by an anchor or by a witness", async () => {
@@ -163,31 +159,20 @@ it("log audit finds a database that was set back together with its checkpoint, b
 });
 
 it.each([
-  ["without a key", {}, /LOG_KEY_FILE is not set/],
-  ["with a key that others can read", { mode: 0o644 }, /Other users can read LOG_KEY_FILE/],
-  ["with a key and without an anchor", { mode: 0o600 }, /^LOG_KEY_FILE requires .* set LOG_ANCHOR\.$/m],
-  ["under another name", { origin: "other.test/log" }, /LOG_ORIGIN is other.test\/log/],
-])("a worker for the log does not start %s", async (_, given: {
-  mode?: number;
-  origin?: string;
-}, reason) => {
-  const { chmodSync } = await import("node:fs");
-  chmodSync(files.env.LOG_KEY_FILE, given.mode ?? 0o600);
-  const env = {
-    ...process.env,
+  ["without a key", null, {}, /LOG_KEY_FILE is not set/],
+  ["with a key that others can read", 0o644, {}, /Other users can read LOG_KEY_FILE/],
+  ["with a key and without an anchor", 0o600, {}, /^LOG_KEY_FILE requires .* set LOG_ANCHOR\.$/m],
+  ["under another name", 0o600, { LOG_ORIGIN: "other.test/log" }, /LOG_ORIGIN is other.test\/log/],
+])("a worker for the log does not start %s", async (_, mode, more, reason) => {
+  chmodSync(files.env.LOG_KEY_FILE, mode ?? 0o600);
+  const { exitCode, stderr } = await runNode(["workers/main.ts"], {
     BASE_URL: "https://vouchers.test",
     DATABASE_URL: servers.databaseUrl,
     REDIS_URL: servers.redisUrl,
     WORKER_QUEUES: "log",
-    ...(Object.keys(given).length > 0 && { LOG_KEY_FILE: files.env.LOG_KEY_FILE }),
-    ...(given.origin && { LOG_ORIGIN: given.origin }),
-  };
-  const child = spawn(process.execPath, ["workers/main.ts"], { env, stdio: ["ignore", "ignore", "pipe"] });
-  let errors = "";
-  child.stderr.on("data", (chunk) => {
-    errors += chunk;
+    ...(mode !== null && { LOG_KEY_FILE: files.env.LOG_KEY_FILE }),
+    ...more,
   });
-  const [exitCode] = await once(child, "close");
   expect(exitCode).not.toBe(0);
-  expect(errors).toMatch(reason);
+  expect(stderr).toMatch(reason);
 });

@@ -24,20 +24,21 @@ export interface Started {
 
 /** Starts `node file …` in the project directory, or in another. It does not inherit the environment of the tests. */
 export function startNode(args: readonly string[], env: Record<string, string>, cwd = ROOT): Started {
-  return start(process.execPath, args, env, false, cwd);
+  return startProgram(process.execPath, args, env, cwd);
 }
 
 /** Starts `npm …` likewise, as the leader of a process group, which gets the signals of a terminal. */
 export function startNpm(args: readonly string[], env: Record<string, string>): Started {
-  return start("npm", args, env, true);
+  return startProgram("npm", args, env, ROOT, true);
 }
 
-function start(
+/** Starts another program likewise. Its standard input is empty. */
+export function startProgram(
   program: string,
   args: readonly string[],
   env: Record<string, string>,
-  detached: boolean,
   cwd = ROOT,
+  detached = false,
 ): Started {
   const child = spawn(program, args, {
     cwd,
