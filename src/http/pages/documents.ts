@@ -12,14 +12,13 @@ import { getHeadingList, gfmHeadingId } from "marked-gfm-heading-id";
 import { ASSETS } from "./assets.ts";
 import { Html, html } from "./html.ts";
 import { GUIDE_PATH, layOut, type Site } from "./layout.ts";
-import { renderSequence } from "./sequence-diagram.ts";
 
 /** The files of `docs/` that partners need, in the order of the list on every page. */
 const NAMES =
   `integration.md clients.md orders.md settlement.md history.md going-live.md webhooks.md webhook-receivers.md sandbox.md portal.md errors.md
   versioning.md proof.md voucher-client.mjs voucher_client.py voucher-client.php webhook-receiver.mjs
   webhook_receiver.py webhook-receiver.php verify-webhook.sh sandbox-client.mjs verify-receipt.mjs verify-receipt.py
-  receipt-verifier.html chain-vectors.json log-vectors.json`.split(/\s+/);
+  receipt-verifier.html chain-vectors.json log-vectors.json images/checkout.svg`.split(/\s+/);
 
 /** Where the service serves a file of `docs/`. */
 const PATHS = new Map(
@@ -51,16 +50,15 @@ export const DOCUMENTS: readonly ServedDocument[] = Array.from(PATHS, ([name, pa
 export function renderDocument(site: Site, { text }: ServedDocument): Html {
   const marked = new Marked(gfmHeadingId(), {
     walkTokens(token) {
-      if (token.type === "link") token.href = addressOf(site, token.href);
+      if (token.type === "link" || token.type === "image") token.href = addressOf(site, token.href);
     },
     hooks: {
-      // Wide tables scroll on small screens. The tab stop lets the keyboard scroll them too.
+      // Tables and pictures scroll on small screens. The tab stop lets the keyboard scroll them too.
       postprocess: (markup) =>
-        markup.replaceAll("<table>", '<div class="wide" tabindex="0"><table>').replaceAll("</table>", "</table></div>"),
+        markup.replace(/(<table>.*?<\/table>)|<p>(<img [^>]*>)<\/p>/gs, '<div class="scroll" tabindex="0">$1$2</div>'),
     },
     renderer: {
       code({ lang = "", text: source }: Tokens.Code) {
-        if (lang === "mermaid") return renderSequence(source)?.markup ?? false;
         if (hljs.getLanguage(lang) === undefined) return false;
         return `<pre><code>${hljs.highlight(source, { language: lang }).value}</code></pre>\n`;
       },
