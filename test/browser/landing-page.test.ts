@@ -100,7 +100,7 @@ describe("the landing page", () => {
     await page.goto(api.url);
     await page.getByRole("listitem").getByRole("link", { name: "API reference" }).click();
     await page.getByText("/partner/vouchers/redeem").first().waitFor();
-    await page.getByRole("link", { name: "Start page" }).click();
+    await page.getByRole("link", { name: "Partner Voucher API" }).click();
     await page.waitForURL(`${api.url}/`);
     await page.getByRole("link", { name: "OpenAPI document" }).click();
     expect(JSON.parse(await page.locator("body").innerText())).toMatchObject({ openapi: "3.1.0" });

@@ -52,7 +52,7 @@ it("the guide has a button on each program that copies it as it is written", asy
 it("the guide is found from the reference, lists its sections and leads to the other documents, without JavaScript", async () => {
   const { page, close } = await openPage(browser, { javaScriptEnabled: false });
   await page.goto(`${api.url}/docs`);
-  await page.getByRole("link", { name: "Guide for partners" }).click();
+  await page.getByRole("navigation", { name: "Site" }).getByRole("link", { name: "Guide" }).click();
   await page.waitForURL(`${api.url}/docs/guide`);
   await page.getByText("On this page", { exact: true }).click();
   await page.getByRole("link", { name: "When to retry" }).first().click();

@@ -23,7 +23,7 @@ function joinScripts(): string {
 /** The page `docs/receipt-verifier.html`. It works from a disk, because the file contains the verification page's script and style. */
 export function renderReceiptVerifier(): Html {
   const script = `\n${joinScripts().trimStart()}`;
-  const style = `\n${ASSETS.receiptStyle.content}`;
+  const style = `\n${ASSETS.style.content}`;
   const policy = [
     "default-src 'none'",
     `script-src 'sha256-${hash("sha256", script, "base64")}'`,
@@ -44,11 +44,13 @@ receipt. To keep it in this file, write it between the tags of the second text f
 <style>${new Html(style)}</style>
 </head>
 <body>
-<main id="receipt-check" hidden>
+<main id="main">
+<div id="receipt-check" hidden>
 <h1>Verify a receipt</h1>
 <p>This file verifies a receipt of the Partner Voucher API's transparency log in your browser. It works from a disk, without a network: it
 can send and load nothing.</p>
 ${renderReceiptForm(advice)}
+</div>
 </main>
 <noscript><p>This file needs JavaScript. It loads no script; the one in it is all there is.</p></noscript>
 <script type="module">${new Html(script)}</script>

@@ -1,30 +1,20 @@
 import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { extname } from "node:path";
-
-const CONTENT_TYPES: Record<string, string> = {
-  ".css": "text/css; charset=utf-8",
-  ".js": "text/javascript; charset=utf-8",
-  ".svg": "image/svg+xml",
-};
+import { parse } from "node:path";
 
 /** A file that pages load. Its name contains a hash of its content. */
 export interface Asset {
   /** The last part of its path. */
   fileName: string;
-  contentType: string;
   content: Buffer;
 }
 
 /** A file with this name. Its content is these parts, by default the file with this name in `static/`. */
 function makeAsset(name: string, ...parts: Buffer[]): Asset {
   const content = parts.length === 0 ? readStatic(name) : Buffer.concat(parts);
-  const extension = extname(name);
-  const contentType = CONTENT_TYPES[extension];
-  if (contentType === undefined) throw new Error(`${name} has no content type`);
-  const fingerprint = hash("sha256", content).slice(0, 16);
-  return { fileName: `${name.slice(0, -extension.length)}.${fingerprint}${extension}`, contentType, content };
+  const { name: stem, ext } = parse(name);
+  return { fileName: `${stem}.${hash("sha256", content).slice(0, 16)}${ext}`, content };
 }
 
 function readStatic(name: string): Buffer {
@@ -48,19 +38,24 @@ const chainParts = ["copy.js", "check-chain.js", "check-payload.js"].map(readSta
 
 /** Every file that pages load. */
 export const ASSETS = {
-  style: makeAsset("pages.css", readStatic("verdict.css"), readStatic("pages.css")),
+  style: makeAsset("pages.css"),
   icon: makeAsset("icon.svg"),
   copyScript: makeAsset("copy.js"),
   chainScript: makeAsset("check-chain.js", readReceiptScript(), ...chainParts),
   receiptScript: makeAsset("check-receipt.js", readReceiptScript()),
-  receiptStyle: makeAsset("receipt-verifier.css", readStatic("verdict.css"), readStatic("receipt-verifier.css")),
-  referenceStyle: makeAsset("reference.css"),
+  referenceStyle: makeAsset(
+    "reference.css",
+    Buffer.from("@layer pages {\n"),
+    readStatic("pages.css"),
+    Buffer.from("}\n"),
+    readInstalled("swagger-ui-dist/swagger-ui.css"),
+    readStatic("reference.css"),
+  ),
   referenceScript: makeAsset("reference.js"),
   overviewStyle: makeAsset("overview.css", readInstalled("uplot/dist/uPlot.min.css"), readStatic("overview.css")),
   overviewScript: makeAsset("overview.js", readInstalled("uplot/dist/uPlot.iife.min.js"), readStatic("overview.js")),
   sheetStyle: makeAsset("sheet.css"),
   boardStyle: makeAsset("board.css"),
-  swaggerStyle: makeAsset("swagger-ui.css", readInstalled("swagger-ui-dist/swagger-ui.css")),
   swaggerScript: makeAsset("swagger-ui-bundle.js", readInstalled("swagger-ui-dist/swagger-ui-bundle.js")),
 } as const satisfies Record<string, Asset>;
 

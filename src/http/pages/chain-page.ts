@@ -159,7 +159,7 @@ ${chain.events.map((event) => renderRow(event, hasLog ? path : null))}
 function renderRow(event: PublicEvent, path: string | null): Html {
   const { title, sentence } = describeEvent(event.eventType);
   const sealed = event.sealStatus === "Sealed";
-  return html`<tr role="row" id="entry-${event.sequence}" data-event-type="${event.eventType}" data-seal="${event.sealStatus}"${event.logIndex === null ? null : html` data-leaf="${event.logIndex}"`}>
+  return html`<tr role="row" id="entry-${event.sequence}"${sealed ? null : html` class="waiting"`} data-event-type="${event.eventType}" data-seal="${event.sealStatus}"${event.logIndex === null ? null : html` data-leaf="${event.logIndex}"`}>
 <td role="cell" class="number">${event.sequence}</td>
 <th role="rowheader" scope="row" class="what"><strong>${title}</strong> <span class="sentence">${sentence}</span> <span class="type">${event.code} · ${event.eventType}</span></th>
 <td role="cell" class="when">${renderTime(event.occurredAt)}</td>

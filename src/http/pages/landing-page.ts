@@ -55,11 +55,11 @@ ${ops.token === null ? null : card(`${basePath}/ops/queues`, "Queue dashboard", 
 </section>
 <section aria-labelledby="course">
 <h2 id="course">From look-up to proof</h2>
-<ol class="steps">
-${step("Look up", "What is it worth, and can it be used?", "GET /partner/vouchers/{code}")}
-${step("Reserve", "No other caller can use it while your customer pays.", "POST /partner/vouchers/reserve")}
-${step("Redeem", "Once, under your order number. Repeating the request is safe.", "POST /partner/vouchers/redeem")}
-${step("Prove", "Read its sealed history and check the hashes yourself.", "GET /partner/vouchers/{code}/events")}
+<ol class="cards">
+${step("1. Look up", "What is it worth, and can it be used?", "GET /partner/vouchers/{code}")}
+${step("2. Reserve", "No other caller can use it while your customer pays.", "POST /partner/vouchers/reserve")}
+${step("3. Redeem", "Once, under your order number. Repeating the request is safe.", "POST /partner/vouchers/redeem")}
+${step("4. Prove", "Read its sealed history and check the hashes yourself.", "GET /partner/vouchers/{code}/events")}
 </ol>
 <p>With your API key in <code>$KEY</code>, which determines the vouchers that you can see:</p>
 <pre><code>curl -s '${baseUrl}/partner/vouchers/7Q4K-9MZX-2HTB-W8RC' -H "X-Api-Key: $KEY"</code></pre>

@@ -20,8 +20,9 @@ interface PageContent {
   description?: string;
   main: Html;
   scripts?: readonly Asset[];
-  /** After the style of all pages. */
+  /** After the style of all pages, or the one that replaces it. */
   styles?: readonly Asset[];
+  style?: Asset;
 }
 
 /** The path of an asset. */
@@ -30,7 +31,10 @@ export function assetPath(site: Site, asset: Asset): string {
 }
 
 /** A complete page: the shared frame around `main`. */
-export function layOut(site: Site, { title, description, main, scripts = [], styles = [] }: PageContent): Html {
+export function layOut(
+  site: Site,
+  { title, description, main, scripts = [], styles = [], style = ASSETS.style }: PageContent,
+): Html {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -40,11 +44,11 @@ export function layOut(site: Site, { title, description, main, scripts = [], sty
 <title>${title} · Partner Voucher API</title>
 ${description === undefined ? null : renderPreview(title, description)}
 <link rel="icon" type="image/svg+xml" href="${assetPath(site, ASSETS.icon)}">
-${[ASSETS.style, ...styles].map((style) => html`<link rel="stylesheet" href="${assetPath(site, style)}">`)}
+${[style, ...styles].map((each) => html`<link rel="stylesheet" href="${assetPath(site, each)}">`)}
 ${scripts.map((script) => html`<script type="module" src="${assetPath(site, script)}"></script>`)}
 </head>
 <body>
-<a class="skip" href="#main">Skip to content</a>
+<a class="hidden" href="#main">Skip to content</a>
 <header class="site">
 <a class="brand" href="${site.basePath}/"><img src="${assetPath(site, ASSETS.icon)}" alt="" width="28" height="28">Partner Voucher API</a>
 <nav aria-label="Site"><a href="${site.basePath}${GUIDE_PATH}">Guide</a><a href="${site.basePath}/docs">API reference</a></nav>
@@ -52,15 +56,10 @@ ${scripts.map((script) => html`<script type="module" src="${assetPath(site, scri
 <main id="main">
 ${main}
 </main>
-<footer class="site">${renderVersion()}</footer>
+<footer><p>Partner Voucher API, version ${packageJson.version}</p></footer>
 </body>
 </html>
 `;
-}
-
-/** The service and its version, for the foot of every page. */
-export function renderVersion(): Html {
-  return html`<p>Partner Voucher API, version ${packageJson.version}</p>`;
 }
 
 /** The title and description that messengers and search engines show for a page (https://ogp.me). */

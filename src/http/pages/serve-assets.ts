@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { extname } from "node:path";
 import compression from "compression";
 import type { RequestHandler, Response } from "express";
 import { AppError } from "../../contract/errors.ts";
@@ -25,7 +26,7 @@ const MAX_AGE_SECONDS = 31_536_000;
 export const assetsRoute = getRoute("/assets/:fileName", compress, (request, response) => {
   const asset = findAsset(String(request.params.fileName));
   if (asset === null) throw new AppError("not_found");
-  sendFile(response, asset.contentType, asset.content, `public, max-age=${MAX_AGE_SECONDS}, immutable`);
+  sendFile(response, extname(asset.fileName), asset.content, `public, max-age=${MAX_AGE_SECONDS}, immutable`);
 });
 
 /** How long a copy of security.txt is valid. Milliseconds. */
@@ -38,7 +39,7 @@ export function wellKnownRoutes(ctx: Pick<ApiContext, "config" | "limits">): Rou
   const file = (path: string, send: (response: Response) => void) =>
     getRoute(path, limitAddress(ctx), (_request, response) => send(response));
   return [
-    file("/favicon.ico", (response) => sendFile(response, ASSETS.icon.contentType, ASSETS.icon.content)),
+    file("/favicon.ico", (response) => sendFile(response, ".svg", ASSETS.icon.content)),
     // The pages of vouchers are for whoever has their address.
     file("/robots.txt", (response) =>
       sendFile(response, text, "User-agent: *\nAllow: /$\nAllow: /docs\nDisallow: /\n"),

@@ -43,7 +43,7 @@ function markLink(entry, previous, fault) {
   const mark = make("span", fault === null ? "mark good" : "mark bad", sentence);
   (entry.row.querySelector("summary") ?? entry.row.querySelector(".what")).append(" ", mark);
   if (fault === null) return;
-  entry.row.classList.add("faulty");
+  entry.row.className = "faulty bad";
   entry.row.querySelector("details")?.setAttribute("open", "");
 }
 
@@ -99,7 +99,7 @@ function showLocalTimes() {
   const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
   for (const time of document.querySelectorAll("table.chain time")) {
     const moment = new Date(time.dateTime);
-    if (!isLocalTimeUtc(moment)) time.after(" ", make("span", "local", `${format.format(moment)} local time`));
+    if (!isLocalTimeUtc(moment)) time.after(" · ", make("span", "local", `${format.format(moment)} local time`));
   }
 }
 

@@ -34,6 +34,10 @@ const plainPaths = () => ({
 });
 
 const reference = document.querySelector("#reference");
+// Swagger UI has a main element of its own.
+const frame = Object.assign(document.createElement("div"), { id: "main" });
+frame.append(...reference.parentElement.childNodes);
+document.querySelector("main").replaceWith(frame);
 const spec = await (await fetch(reference.dataset.description)).json();
 showOtherOrigin(spec.servers[0].url);
 SwaggerUIBundle({
