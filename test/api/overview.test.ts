@@ -6,17 +6,15 @@ import { countMissingStandbys, lookForFaults } from "../../src/services/ops/find
 import { reportPrefix } from "../../src/services/ops/process-report.ts";
 import { readOverview, viewOverview } from "../../src/services/ops/read-overview.ts";
 import { countActivity } from "../../src/services/sweep/sweep.ts";
+import { basic, browse, OPS_TOKEN } from "../support/browse.ts";
 import { newUser, offerBatch } from "../support/marketplace.ts";
 import { untilPast } from "../support/outside-transaction.ts";
 import { issueVoucher, issueVouchers, makePartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
-const TOKEN = "the token of the operators";
-const AUTHORIZATION = `Basic ${Buffer.from(`zoe:${TOKEN}`).toString("base64")}`;
-
 const { api, db, servers, partner, stranger, till, foreign, issue, as, contexts, worker } = useService({
-  env: { OPS_TOKEN: TOKEN },
+  env: { OPS_TOKEN },
   users: true,
   contexts: 1,
 });
@@ -24,10 +22,7 @@ const [ctx] = contexts;
 
 type View = ReturnType<typeof viewOverview>;
 
-async function open(path: string, accept = "application/json") {
-  const response = await fetch(`${api.url}/ops${path}`, { headers: { accept, authorization: AUTHORIZATION } });
-  return { status: response.status, text: await response.text() };
-}
+const open = (path: string) => browse(`${api.url}/ops${path}`, { headers: basic(OPS_TOKEN) });
 
 /** Counts what was written before this call. The sweeper does not run. */
 async function count() {
@@ -49,15 +44,10 @@ const read = async (organizationId: string | null = null): Promise<View> =>
 const faultsOf = async (runbook: string) =>
   (await lookForFaults(api.ctx, -1)).attention.filter((fault) => fault.runbook === runbook);
 
-const sumOf = (counts: readonly { redemptions: number; claims: number; refusals: number }[]) =>
-  counts.reduce(
-    (sum, { redemptions, claims, refusals }) => ({
-      redemptions: sum.redemptions + redemptions,
-      claims: sum.claims + claims,
-      refusals: sum.refusals + refusals,
-    }),
-    { redemptions: 0, claims: 0, refusals: 0 },
-  );
+const sumOf = (counts: View["minutes"]) => {
+  const add = (field: "redemptions" | "claims" | "refusals") => counts.reduce((sum, count) => sum + count[field], 0);
+  return { redemptions: add("redemptions"), claims: add("claims"), refusals: add("refusals") };
+};
 
 beforeAll(async () => {
   for (const { code } of await issueVouchers(db, partner, 3))
@@ -74,12 +64,8 @@ describe("the overview", () => {
     const view = JSON.parse((await open(`/overview.json?organization=${partner.organizationId}`)).text);
     const { body } = await till.redemptions({ from: view.minutes[0].at, to: view.completeUntil, limit: "1000" });
     expect(body.redemptions.length).toBe(3);
-    expect(sumOf(view.minutes)).toEqual({
-      redemptions: body.redemptions.length,
-      claims: 1,
-      refusals: expect.any(Number),
-    });
-    expect(sumOf(view.hours).redemptions).toBe(body.redemptions.length);
+    expect(sumOf(view.minutes)).toMatchObject({ redemptions: 3, claims: 1 });
+    expect(sumOf(view.hours).redemptions).toBe(3);
     expect([view.minutes.length, view.hours.length, view.organization]).toEqual([60, 48, partner.organizationId]);
     const all = await read();
     const { rows } = await db.query(
@@ -101,25 +87,14 @@ describe("the overview", () => {
   it("the overview shows each process with its queues, and one that vanished as gone for a minute", async () => {
     const id = "host 1 worker 2026";
     const prefix = reportPrefix(ctx.deployment);
-    const report = {
-      role: "worker",
-      host: "host",
-      pid: 1,
-      version: "0",
-      queues: ["seal"],
-      since: "2026-01-01T00:00:00Z",
-    };
+    const since = "2026-01-01T00:00:00Z";
+    const report = { role: "worker", host: "host", pid: 1, version: "0", queues: ["seal"], since };
     await servers.redis.hset(`${prefix}:processes`, id, JSON.stringify({ ...report, cpu: 0, memoryBytes: 1 }));
     await servers.redis.set(`${prefix}:process:${id}`, "up", "PX", 59_000);
     const find = async () => (await read()).processes;
     expect(await find()).toContainEqual({ ...report, state: "gone" });
-    const roles = (await find()).filter(({ state }) => state === "up").map(({ role, queues }) => [role, queues]);
-    expect(roles).toEqual(
-      expect.arrayContaining([
-        ["api", []],
-        ["worker", ["redeem", "seal"]],
-      ]),
-    );
+    const roles = (await find()).map(({ role, queues, state }) => `${role} ${queues} ${state}`);
+    expect(roles).toEqual(expect.arrayContaining(["api  up", "worker redeem,seal up"]));
     await servers.redis.del(`${prefix}:process:${id}`);
     expect((await find()).some(({ host }) => host === "host")).toBe(false);
     expect(await servers.redis.hexists(`${prefix}:processes`, id)).toBe(0);
@@ -139,7 +114,7 @@ describe("the overview", () => {
 
   it("the overview refuses an organization that does not exist, and asks for the password", async () => {
     expect((await open("/overview.json?organization=org_none")).status).toBe(404);
-    expect((await fetch(`${api.url}/ops/overview.json`)).status).toBe(401);
+    expect((await browse(`${api.url}/ops/overview.json`)).status).toBe(401);
   });
 
   it("the overview shows hostile names as text, in less than 100 kB with its styles", async () => {
@@ -147,7 +122,7 @@ describe("the overview", () => {
     await db.query("UPDATE organizations SET name = $1 WHERE id = $2", [name, stranger.organizationId]);
     let text = "";
     await until(async () => {
-      ({ text } = await open("", "text/html"));
+      ({ text } = await open(""));
       return text.includes("&#60;script&#62;alert(1)");
     });
     expect(text).not.toContain("<script>alert");
@@ -279,17 +254,7 @@ it("what needs attention has failed jobs since they were first seen, and no long
 
 it("what needs attention has a log that is refused", async () => {
   await insertLogTree(db as never, "vouchers.test/log", Buffer.alloc(32));
-  const report = {
-    placed: 0,
-    size: 0,
-    published: 0,
-    cosigned: 0,
-    anchors: [],
-    claims: 1,
-    refused: "no",
-    durationMs: 1,
-  };
-  const reply = { ...report, obstacle: "contradiction" };
+  const reply = { claims: 1, refused: "no", obstacle: "contradiction" };
   const queueViews = { findLastReply: async () => ({ reply, at: new Date() }) } as never;
   const { attention } = await lookForFaults({ ...api.ctx, queueViews }, -1);
   expect(attention.map(({ runbook }) => runbook)).toEqual(

@@ -1,0 +1,38 @@
+/** The password of the operator pages. */
+export const OPS_TOKEN = "the token of the operators";
+
+/** The header of HTTP Basic. */
+export const basic = (password: string, user = "Zoë") => ({
+  authorization: `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`,
+});
+
+export type Form = Record<string, string | string[]>;
+
+interface Sent {
+  method?: string;
+  headers?: Record<string, string>;
+  /** Sent as a form does; makes the method POST. */
+  form?: Form | undefined;
+  json?: unknown;
+}
+
+/** Sends a request as a browser does, with these headers and without following a redirect. */
+export async function browse(url: string, { method, headers = {}, form, json }: Sent = {}) {
+  const fields = Object.entries(form ?? {}).flatMap(([name, values]) =>
+    [values].flat().map((value): [string, string] => [name, value]),
+  );
+  const response = await fetch(url, {
+    redirect: "manual",
+    method: method ?? (form === undefined ? "GET" : "POST"),
+    headers: { accept: "text/html", ...(json !== undefined && { "content-type": "application/json" }), ...headers },
+    body: form !== undefined ? new URLSearchParams(fields) : json === undefined ? null : JSON.stringify(json),
+  });
+  const location = response.headers.get("location") ?? "";
+  return { status: response.status, headers: response.headers, location, text: await response.text() };
+}
+
+/** The link to the page that follows, as its path after `prefix`; empty without one. */
+export function nextOf(text: string, prefix: string): string {
+  const [, href = ""] = /rel="next" href="([^"]+)"/.exec(text) ?? [];
+  return href.replaceAll("&#38;", "&").replace(prefix, "");
+}
