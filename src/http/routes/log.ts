@@ -11,7 +11,7 @@ const FOR_A_SECOND = "public, max-age=1";
 
 /** Serves the log in the format C2SP tlog-tiles to anyone. Caches may store the responses, and pages of every origin may read them. */
 export function logRoutes(ctx: ApiContext): Route[] {
-  const serve = (path: string, read: (path: string) => Promise<Buffer | string>, type: string, caching: string) =>
+  const serve = (path: string, read: (path: string) => Promise<Uint8Array | string>, type: string, caching: string) =>
     getRoute(path, limitAddress(ctx), async (request, response) => {
       const content = await read(request.path.slice("/log/".length));
       response.setHeader("Access-Control-Allow-Origin", "*");

@@ -11,10 +11,7 @@ const LOCK_WAIT_MS = 5_000;
 /** The result of a job is the number of events that it sealed, or null if the voucher stayed locked. */
 type SealCommitter = GroupCommitter<SealJob, number | null>;
 
-/**
- * Opens the group committer for the seal jobs of a worker process. Calls `onAnnounced` after each commit that announced events to webhook
- * endpoints.
- */
+/** Opens the group committer for a worker's seal jobs. Calls `onAnnounced` after each commit that announced events to webhook endpoints. */
 export function openSealCommitter(
   ctx: Observing & { pool: pg.Pool; config: Config; onAnnounced: () => void },
 ): SealCommitter {

@@ -56,12 +56,7 @@ export function appendEvents(
   pending: readonly EventContent[],
   events: readonly EventContent[] = [],
 ): Appended {
-  const heads = new Map(
-    chains.map(({ id, lastSequence, sealedSequence, sealedHash }): [string, ChainHead] => [
-      id,
-      { lastSequence, sealedSequence, sealedHash },
-    ]),
-  );
+  const heads = new Map(chains.map((chain): [string, ChainHead] => [chain.id, chain]));
   const headOf = (voucherId: string): ChainHead => {
     const head = heads.get(voucherId);
     if (head === undefined) throw new Error(`the chain of ${voucherId} is not locked`);

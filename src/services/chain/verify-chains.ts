@@ -14,38 +14,19 @@ const CONCURRENCY = 2;
 /** A limit that no chain reaches: the largest SQL integer. */
 const ALL_EVENTS = 2 ** 31 - 1;
 
-interface BrokenChain {
-  voucherId: string;
-  sequence: number;
-  problem: string;
-}
-
 export interface VerifyResult {
   vouchers: number;
   events: number;
-  broken: BrokenChain[];
-}
-
-/** Vouchers in id order, after `afterId` and up to `lastId`. */
-interface ChainRange {
-  afterId: string;
-  lastId: string;
-}
-
-/** Chain heads and all their events, in chain order, from one database snapshot. */
-interface Snapshot {
-  heads: (ChainHead & { voucherId: string })[];
-  events: StoredEvent[];
+  broken: { voucherId: string; sequence: number; problem: string }[];
 }
 
 /** Verifies the chain of one voucher. @throws AppError `not_found`. */
-export async function verifyOneChain(ctx: { pool: pg.Pool }, voucherId: string): Promise<VerifyResult> {
-  const snapshot = await onSnapshot(ctx.pool, async (tx): Promise<Snapshot> => {
+export function verifyOneChain(ctx: { pool: pg.Pool }, voucherId: string): Promise<VerifyResult> {
+  return onSnapshot(ctx.pool, async (tx) => {
     const head = await findChainHead(tx, voucherId);
     if (head === null) throw new AppError("not_found", `There is no voucher ${voucherId}.`);
-    return { heads: [{ voucherId, ...head }], events: await selectEventsPage(tx, voucherId, 0, ALL_EVENTS) };
+    return verifySnapshot([{ voucherId, ...head }], await selectEventsPage(tx, voucherId, 0, ALL_EVENTS));
   });
-  return verifySnapshot(snapshot);
 }
 
 /** Verifies every chain without blocking writers. `onRange` gets the totals so far; if it throws, the verification ends. */
@@ -57,8 +38,8 @@ export async function verifyAllChains(
   const ranges = allRanges(ctx);
   const verifyRanges = async () => {
     // The loops share one generator, so a failure in one ends the ranges for all.
-    for await (const range of ranges) {
-      const result = await verifyRange(ctx, range);
+    for await (const [afterId, lastId] of ranges) {
+      const result = await verifyRange(ctx, afterId, lastId);
       total.vouchers += result.vouchers;
       total.events += result.events;
       total.broken.push(...result.broken);
@@ -78,32 +59,31 @@ export async function verifyNextChains(
 ): Promise<{ result: VerifyResult; last: string }> {
   const lastId = await findRangeEnd(ctx.pool, afterId, limit);
   if (lastId === null) return { result: { vouchers: 0, events: 0, broken: [] }, last: afterId };
-  return { result: await verifyRange(ctx, { afterId, lastId }), last: lastId };
+  return { result: await verifyRange(ctx, afterId, lastId), last: lastId };
 }
 
-/** Verifies the chains of a range in one snapshot. */
-async function verifyRange(ctx: { pool: pg.Pool }, { afterId, lastId }: ChainRange): Promise<VerifyResult> {
-  const snapshot = await onSnapshot(ctx.pool, async (tx) => ({
-    heads: await selectChainHeadsOfRange(tx, afterId, lastId),
-    events: await selectEventsOfRange(tx, afterId, lastId),
-  }));
-  return verifySnapshot(snapshot);
+/** Verifies the chains of the vouchers after one id and up to another in one snapshot. */
+function verifyRange(ctx: { pool: pg.Pool }, afterId: string, lastId: string): Promise<VerifyResult> {
+  return onSnapshot(ctx.pool, async (tx) =>
+    verifySnapshot(await selectChainHeadsOfRange(tx, afterId, lastId), await selectEventsOfRange(tx, afterId, lastId)),
+  );
 }
 
-async function* allRanges(ctx: { pool: pg.Pool }): AsyncGenerator<ChainRange, void, void> {
+async function* allRanges(ctx: { pool: pg.Pool }): AsyncGenerator<[afterId: string, lastId: string], void, void> {
   for (let afterId = ""; ; ) {
     const lastId = await findRangeEnd(ctx.pool, afterId, RANGE_VOUCHERS);
     if (lastId === null) return;
-    yield { afterId, lastId };
+    yield [afterId, lastId];
     afterId = lastId;
   }
 }
 
-function verifySnapshot({ heads, events }: Snapshot): VerifyResult {
+/** @param events all of these chains, in chain order, of the same snapshot. */
+function verifySnapshot(heads: (ChainHead & { voucherId: string })[], events: StoredEvent[]): VerifyResult {
   const chains = Map.groupBy(events, ({ voucherId }) => voucherId);
-  const broken = heads.flatMap((head): BrokenChain[] => {
-    const problem = verifyChain(head.voucherId, head, chains.get(head.voucherId) ?? []);
-    return problem === null ? [] : [{ voucherId: head.voucherId, ...problem }];
+  const broken = heads.flatMap(({ voucherId, ...head }) => {
+    const problem = verifyChain(voucherId, head, chains.get(voucherId) ?? []);
+    return problem === null ? [] : [{ voucherId, ...problem }];
   });
   return { vouchers: heads.length, events: events.length, broken };
 }

@@ -1,4 +1,5 @@
 import { addLeaf, appendLeaves, openLeafBatch, selectUnloggedEvents, writeLogSlots } from "../../db/events.ts";
+import type { Transaction } from "../../db/pool.ts";
 import { write } from "../../db/transaction.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 
@@ -12,31 +13,43 @@ const BATCHES_MAX = 4;
  * @returns how many events were added.
  */
 export async function backfillLog(ctx: AuditContext, onProgress: (events: number) => void): Promise<number> {
-  let total = 0;
-  let after = { voucherId: "", sequence: 0 };
-  let count: number;
-  do {
-    count = await withAuditEntry(
+  const place = { voucherId: "", sequence: 0 };
+  for (let total = 0; ; ) {
+    const count = await withAuditEntry(
       ctx,
       { type: "Log", id: "backfill" },
-      async (tx) => {
-        let added = 0;
-        for (let batches = 0; batches < BATCHES_MAX; batches++) {
-          const events = await selectUnloggedEvents(tx, after);
-          const last = events.at(-1);
-          if (last === undefined) break;
-          const batch = await openLeafBatch(tx);
-          const slots = events.map(({ recordHash }) => addLeaf(batch, recordHash));
-          await write(tx, [...writeLogSlots(events, slots), ...appendLeaves(batch)]);
-          added += events.length;
-          after = last;
-        }
-        return added;
-      },
+      (tx) => addUnlogged(tx, place, BATCHES_MAX),
       { before: { events: 0 }, after: (events) => ({ events }) },
     );
     total += count;
     onProgress(total);
-  } while (count > 0);
-  return total;
+    if (count === 0) return total;
+  }
+}
+
+/**
+ * Adds sealed events that belong to no batch to new batches, which wait for their places.
+ * @param place the event after which it begins; moves to the last one that was read.
+ * @returns how many events were added.
+ */
+export async function addUnlogged(
+  tx: Transaction,
+  place: { voucherId: string; sequence: number },
+  batchesMax: number,
+  isWanted: (recordHash: string) => boolean = () => true,
+): Promise<number> {
+  let added = 0;
+  for (let batches = 0; batches < batchesMax; batches++) {
+    const read = await selectUnloggedEvents(tx, place);
+    const { voucherId, sequence } = read.at(-1) ?? { voucherId: null, sequence: 0 };
+    if (voucherId === null) break;
+    Object.assign(place, { voucherId, sequence });
+    const events = read.filter(({ recordHash }) => isWanted(recordHash));
+    if (events.length === 0) continue;
+    const batch = await openLeafBatch(tx);
+    const slots = events.map(({ recordHash }) => addLeaf(batch, recordHash));
+    await write(tx, [...writeLogSlots(events, slots), ...appendLeaves(batch)]);
+    added += events.length;
+  }
+  return added;
 }

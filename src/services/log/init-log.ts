@@ -1,11 +1,11 @@
-import { formatCheckpoint } from "../../../packages/tlog/src/checkpoint.ts";
+import { type CheckpointNote, formatCheckpoint, type TreeHead } from "../../../packages/tlog/src/checkpoint.ts";
 import { signNote } from "../../../packages/tlog/src/note.ts";
-import { AppError } from "../../contract/errors.ts";
 import { findLogTree, insertLogTree } from "../../db/log-tree.ts";
+import type { Queryable } from "../../db/pool.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 import { readAnchor, writeAnchor } from "./anchors.ts";
 import type { LogSettings } from "./log-settings.ts";
-import { EMPTY_TREE, followTree } from "./tree-proofs.ts";
+import { EMPTY_TREE, followTree, LogRefused } from "./tree-proofs.ts";
 
 export interface LogInit {
   origin: string;
@@ -23,38 +23,51 @@ export interface LogInit {
  * an anchor of an existing log is missing and `acceptAnchor` is false.
  */
 export async function initLog(ctx: AuditContext, settings: LogSettings, acceptAnchor: boolean): Promise<LogInit> {
-  const { origin, keys, anchors } = settings;
-  const found = await Promise.all(anchors.map(async (file) => ({ file, known: await readAnchor(file, keys) })));
-  const missing = found.filter(({ known }) => known === null).map(({ file }) => file);
-  const largest = Math.max(0, ...found.map(({ known }) => known?.size ?? 0));
+  const { origin, anchors } = settings;
+  const known = await readAnchors(settings);
+  const largest = Math.max(0, ...known.map((anchor) => anchor?.size ?? 0));
+  const missing = anchors.find((_, at) => known[at] === null);
   return withAuditEntry(
     ctx,
     { type: "Log", id: origin },
     async (tx): Promise<LogInit> => {
       const before = await findLogTree(tx);
+      const tree = before ?? EMPTY_TREE;
       if (before !== null && before.origin !== origin) {
-        throw refuse(`This database has the log ${before.origin}. A log keeps its name.`);
+        throw new LogRefused(`This database has the log ${before.origin}. A log keeps its name.`);
       }
-      if (largest > (before?.size ?? 0)) {
-        throw refuse(
-          `An anchor knows ${largest} leaves, the database ${before?.size ?? 0}. See: voucherctl log recover`,
+      if (largest > tree.size) {
+        throw new LogRefused(
+          `An anchor knows ${largest} leaves, the database ${tree.size}. See: voucherctl log recover`,
         );
       }
-      if (before !== null && missing.length > 0 && !acceptAnchor) {
-        throw refuse(`The anchor ${missing[0]} is missing. --accept-anchor writes it from this database.`);
+      if (before !== null && missing !== undefined && !acceptAnchor) {
+        throw new LogRefused(`The anchor ${missing} is missing. --accept-anchor writes it from this database.`);
       }
       if (before === null) await insertLogTree(tx, origin, EMPTY_TREE.root);
-      const tree = before ?? EMPTY_TREE;
-      const heads = found.flatMap(({ known }) => known ?? []);
-      if (missing.length > 0) await followTree(tx, tree, heads);
-      const note = await signNote(keys, formatCheckpoint({ origin, ...tree }));
-      for (const file of missing) await writeAnchor(file, note, keys);
-      return { origin, size: tree.size, begun: before === null, anchorsWritten: missing };
+      const anchorsWritten = await writeMissingAnchors(tx, tree, settings);
+      return { origin, size: tree.size, begun: before === null, anchorsWritten };
     },
     { before: { anchorsWritten: [] }, after: ({ anchorsWritten }) => ({ anchorsWritten }) },
   );
 }
 
-function refuse(reason: string): AppError {
-  return new AppError("invalid_request", reason);
+/** Writes the anchors that have no file from the stored tree, whose leaves it reads. Returns their files. */
+export async function writeMissingAnchors(db: Queryable, tree: TreeHead, settings: LogSettings): Promise<string[]> {
+  const { origin, keys, anchors } = settings;
+  const known = await readAnchors(settings);
+  const missing = anchors.filter((_, at) => known[at] === null);
+  if (missing.length === 0) return [];
+  await followTree(
+    db,
+    tree,
+    known.filter((anchor) => anchor !== null),
+  );
+  const note = await signNote(keys, formatCheckpoint({ origin, size: tree.size, root: tree.root }));
+  for (const file of missing) await writeAnchor(file, note, keys);
+  return missing;
+}
+
+function readAnchors({ anchors, keys }: LogSettings): Promise<(CheckpointNote | null)[]> {
+  return Promise.all(anchors.map((file) => readAnchor(file, keys)));
 }

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { parseCheckpoint } from "../../../packages/tlog/src/checkpoint.ts";
 import { HASH_BYTES, type TileId } from "../../../packages/tlog/src/merkle.ts";
-import { parseTilePath, tileWidth } from "../../../packages/tlog/src/tiles.ts";
+import { formatBundle, parseTilePath, tileWidth } from "../../../packages/tlog/src/tiles.ts";
 import { hashLeaves } from "../../../packages/tlog/src/tree.ts";
 import { AppError } from "../../contract/errors.ts";
 import { findPublished, type Published } from "../../db/log-checkpoints.ts";
@@ -36,7 +36,7 @@ export function findCheckpoint(ctx: Deps): Promise<{ origin: string; size: numbe
  * smaller than the tile's width in that tree, but not larger.
  * @throws AppError `not_found`, `overloaded`.
  */
-export function readTile(ctx: Deps, path: string): Promise<Buffer> {
+export function readTile(ctx: Deps, path: string): Promise<Uint8Array> {
   return ctx.publicReads(async () => {
     const tile = parseTilePath(path);
     if (tile === null) throw new AppError("not_found");
@@ -56,16 +56,6 @@ export async function selectHashes(db: Queryable, { level, index }: TileId, widt
   if (hashes?.length !== width * HASH_BYTES)
     throw new Error(`the log's tile ${level}/${index} is missing or too short`);
   return hashes;
-}
-
-/** Formats a bundle (C2SP tlog-tiles): each entry follows its length, a two-byte number. */
-export function formatBundle(entries: Buffer): Buffer {
-  const bundle = Buffer.alloc((entries.length / HASH_BYTES) * (2 + HASH_BYTES));
-  for (let at = 0, to = 0; at < entries.length; at += HASH_BYTES) {
-    to = bundle.writeUInt16BE(HASH_BYTES, to);
-    to += entries.copy(bundle, to, at, at + HASH_BYTES);
-  }
-  return bundle;
 }
 
 async function selectPublished(pool: pg.Pool): Promise<Published> {

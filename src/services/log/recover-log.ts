@@ -4,16 +4,7 @@ import { type LogSource, readBundle } from "../../../packages/tlog/src/log-sourc
 import { HASH_BYTES, TILE_WIDTH } from "../../../packages/tlog/src/merkle.ts";
 import { isSignedBy } from "../../../packages/tlog/src/note.ts";
 import { edgeTiles, TreeAppender } from "../../../packages/tlog/src/tree.ts";
-import { AppError } from "../../contract/errors.ts";
-import {
-  addLeaf,
-  appendLeaves,
-  openLeafBatch,
-  selectOverdueSeals,
-  selectUnloggedEvents,
-  type UnloggedEvent,
-  writeLogSlots,
-} from "../../db/events.ts";
+import { selectOverdueSeals } from "../../db/events.ts";
 import {
   growTree,
   insertLostLeaves,
@@ -28,8 +19,9 @@ import { lockVoucher } from "../../db/vouchers.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 import { readUnsealed, sealChains } from "../chain/seal-events.ts";
 import { readAnchor } from "./anchors.ts";
+import { addUnlogged } from "./backfill-log.ts";
 import type { LogSettings } from "./log-settings.ts";
-import { followTree } from "./tree-proofs.ts";
+import { followTree, LogRefused } from "./tree-proofs.ts";
 
 /** Most overdue events that one transaction reads, to seal the chains of their vouchers. */
 const OVERDUE_MAX = 500;
@@ -66,23 +58,26 @@ export async function recoverLog(ctx: AuditContext, settings: LogSettings, sourc
     const largest = known[0];
     const goal = inCopy ?? largest;
     if (goal === undefined || largest === undefined)
-      throw refuse("Neither an anchor nor the copy has a checkpoint of this log.");
+      throw new LogRefused("Neither an anchor nor the copy has a checkpoint of this log.");
     const tree = await lockLogTree(tx);
-    if (tree === null) throw refuse("This database has no log, or the log is in use. Stop the workers first.");
+    if (tree === null) throw new LogRefused("This database has no log, or the log is in use. Stop the workers first.");
     if (goal.size <= tree.size)
-      throw refuse(`The database has ${tree.size} leaves, the copy's checkpoint ${goal.size}.`);
+      throw new LogRefused(`The database has ${tree.size} leaves, the copy's checkpoint ${goal.size}.`);
     const appender = new TreeAppender(tree.size, await selectLogTiles(tx, edgeTiles(tree.size)));
     const copied = await readLeaves(source, tree.size, goal.size);
     appender.append(copied);
     if (!isEqual(appender.root(), goal.root)) {
-      throw refuse(`The copy at ${source.from} does not continue this database's log to the checkpoint's root.`);
+      throw new LogRefused(
+        `The copy at ${source.from} does not continue this database's log to the checkpoint's root.`,
+      );
     }
     // The index of each appended leaf that has no event of this database yet, by the leaf's data.
     const unclaimed = new Map<string, number>();
     for (let at = 0; at < copied.length; at += HASH_BYTES) {
       unclaimed.set(keyOf(copied, at), tree.size + at / HASH_BYTES);
     }
-    await addUnlogged(tx, unclaimed);
+    const isCopied = (recordHash: string) => unclaimed.has(keyOf(Buffer.from(recordHash, "hex"), 0));
+    await addUnlogged(tx, { voucherId: "", sequence: 0 }, Number.POSITIVE_INFINITY, isCopied);
     const missing = largest.size - goal.size;
     const added = await placeWaiting(tx, unclaimed, appender, missing > 0);
     const lost = runsOf(unclaimed.values());
@@ -141,22 +136,6 @@ async function readLeaves(source: LogSource, start: number, end: number): Promis
   return Buffer.concat(bundles).subarray((start - first * TILE_WIDTH) * HASH_BYTES);
 }
 
-/** Adds sealed events that belong to no batch but have a leaf in the copy to new batches, which wait for their places. */
-async function addUnlogged(tx: Transaction, unclaimed: ReadonlyMap<string, number>): Promise<void> {
-  let after: Pick<UnloggedEvent, "voucherId" | "sequence"> = { voucherId: "", sequence: 0 };
-  for (;;) {
-    const events = await selectUnloggedEvents(tx, after);
-    const last = events.at(-1);
-    if (last === undefined) return;
-    after = last;
-    const copied = events.filter(({ recordHash }) => unclaimed.has(keyOf(Buffer.from(recordHash, "hex"), 0)));
-    if (copied.length === 0) continue;
-    const batch = await openLeafBatch(tx);
-    const slots = copied.map(({ recordHash }) => addLeaf(batch, recordHash));
-    await write(tx, [...writeLogSlots(copied, slots), ...appendLeaves(batch)]);
-  }
-}
-
 /**
  * Gives each leaf of the waiting batches its place in the copy, which it removes from `unclaimed`, or a new place at the end of the tree.
  * Proceeds in the order of the batches, so that the leaves of each chain stay in order.
@@ -183,7 +162,7 @@ async function placeWaiting(
       const inCopy = data.filter((leaf) => unclaimed.has(keyOf(leaf, 0))).length;
       if (onlyCopied && inCopy < leaves) {
         if (inCopy === 0) return [];
-        throw refuse(
+        throw new LogRefused(
           "A batch has leaves of the copy and others. Use a copy that has the whole log, or see log retire.",
         );
       }
@@ -212,8 +191,4 @@ function runsOf(indexes: Iterable<number>): LeafRun[] {
     else runs.push({ firstIndex: index, leaves: 1 });
   }
   return runs;
-}
-
-function refuse(reason: string): AppError {
-  return new AppError("invalid_request", reason);
 }

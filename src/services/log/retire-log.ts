@@ -2,13 +2,12 @@ import { hash } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isEqual } from "../../../packages/tlog/src/bytes.ts";
-import { type CheckpointNote, formatCheckpoint, parseCheckpoint } from "../../../packages/tlog/src/checkpoint.ts";
+import { type CheckpointNote, parseCheckpoint } from "../../../packages/tlog/src/checkpoint.ts";
 import { readIfThere } from "../../../packages/tlog/src/durable-file.ts";
 import { writeInto } from "../../../packages/tlog/src/monitor.ts";
 import { isSignedBy, parseNote, signNote } from "../../../packages/tlog/src/note.ts";
 import { parsePolicy } from "../../../packages/tlog/src/policy.ts";
 import type { TreeAppender } from "../../../packages/tlog/src/tree.ts";
-import { AppError } from "../../contract/errors.ts";
 import { findPublished } from "../../db/log-checkpoints.ts";
 import {
   type LogRetirement,
@@ -20,8 +19,9 @@ import { findLogTree, growTree, type LogTree } from "../../db/log-tree.ts";
 import type { Queryable } from "../../db/pool.ts";
 import { write } from "../../db/transaction.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
-import { readAnchor, writeAnchor } from "./anchors.ts";
+import { readAnchor } from "./anchors.ts";
 import { exportLog } from "./export-log.ts";
+import { writeMissingAnchors } from "./init-log.ts";
 import type { LogSettings } from "./log-settings.ts";
 import { followTree, LogRefused } from "./tree-proofs.ts";
 
@@ -68,7 +68,7 @@ export async function retireLog(ctx: AuditContext, settings: LogSettings, option
   const tree = await findLogTree(pool);
   const existing = (await selectLogRetirements(pool)).find((retirement) => retirement.origin === origin) ?? null;
   if (existing !== null && tree?.origin !== settings.origin) {
-    throw refuse(
+    throw new LogRefused(
       `${origin} is retired. The log is now ${tree?.origin}, and the key in LOG_KEY_FILE is of ${settings.origin}.`,
     );
   }
@@ -89,7 +89,7 @@ export async function retireLog(ctx: AuditContext, settings: LogSettings, option
           options,
           await lockLogToRetire(tx),
         );
-        if (retirement.servedNote !== servedNote) throw refuse("The log is in use. Stop its workers first.");
+        if (retirement.servedNote !== servedNote) throw new LogRefused("The log is in use. Stop its workers first.");
         followed.append(hash("sha256", retirement.lastNote, "buffer"));
         const after = { size: followed.size, root: followed.root() };
         await write(tx, [
@@ -100,7 +100,9 @@ export async function retireLog(ctx: AuditContext, settings: LogSettings, option
       { before: {}, after: () => ({ retiredFor: settings.origin }) },
     );
   }
-  const anchorsWritten = await writeFirstAnchors(pool, settings);
+  const begun = await findLogTree(pool);
+  const isPublished = begun === null || (await findPublished(pool)) !== null;
+  const anchorsWritten = isPublished ? [] : await writeMissingAnchors(pool, begun, settings);
   await writeInto(directory, "last-checkpoint", plan.lastNote);
   const lastSize = parseCheckpoint(plan.lastNote)?.size ?? 0;
   return { origin, nextOrigin: settings.origin, size: plan.size, lastSize, exported, anchorsWritten };
@@ -115,85 +117,59 @@ async function planRetirement(
 ): Promise<RetirementPlan> {
   const published = await findPublished(db);
   const retired = await selectLogRetirements(db);
-  if (reason.trim() === "") throw refuse("The reason is empty.");
-  if (tree === null) throw refuse("This database has no log, or the log is in use. Stop its workers first.");
-  if (tree.origin !== origin) throw refuse(`This database has the log ${tree.origin}, not ${origin}.`);
-  if (published === null) throw refuse(`${origin} has served no checkpoint yet. Start its worker first.`);
+  if (reason.trim() === "") throw new LogRefused("The reason is empty.");
+  if (tree === null) throw new LogRefused("This database has no log, or the log is in use. Stop its workers first.");
+  if (tree.origin !== origin) throw new LogRefused(`This database has the log ${tree.origin}, not ${origin}.`);
+  if (published === null) throw new LogRefused(`${origin} has served no checkpoint yet. Start its worker first.`);
   if (settings.origin === origin || retired.some((each) => each.origin === settings.origin)) {
-    throw refuse(`LOG_KEY_FILE must have a key with a new name; ${settings.origin} is or was a log of this database.`);
+    throw new LogRefused(
+      `LOG_KEY_FILE must have a key with a new name; ${settings.origin} is or was a log of this database.`,
+    );
   }
   const { logs } = await parsePolicy(published.policy);
   const keys = logs.map(({ key }) => key).filter(({ name }) => name === origin);
   if (keys.some(({ publicKey }) => settings.keys.some((key) => isEqual(key.publicKey, publicKey)))) {
-    throw refuse(`The key in LOG_KEY_FILE also signed ${origin}. Make a new one with: voucherctl log keygen`);
+    throw new LogRefused(`The key in LOG_KEY_FILE also signed ${origin}. Make a new one with: voucherctl log keygen`);
   }
   const known: CheckpointNote[] = [];
   for (const { file, text } of [{ file: "The served checkpoint", text: published.note }, ...checkpoints]) {
     const checkpoint = parseCheckpoint(text);
     if (checkpoint?.origin !== origin || !(await isSignedBy(checkpoint.note, keys))) {
-      throw refuse(`${file} is not a checkpoint of ${origin}.`);
+      throw new LogRefused(`${file} is not a checkpoint of ${origin}.`);
     }
     known.push(checkpoint);
   }
-  const last = findLastCheckpoint(known);
+  const last = known.reduce((best, next) =>
+    (next.size - best.size || next.note.signatures.length - best.note.signatures.length) > 0 ? next : best,
+  );
   const followed = await followTree(db, tree, acceptLoss ? [] : known).catch((error) => {
     if (!(error instanceof LogRefused) || acceptLoss) throw error;
-    throw refuse(
+    throw new LogRefused(
       `${origin} has signed ${last.size} leaves, which this database does not have: its tree has ${tree.size}. ` +
         "With a copy of them, run: voucherctl log recover. Without one, --accept-loss retires the log.",
     );
   });
   for (const file of settings.anchors) {
     await readAnchor(file, settings.keys).catch(() => {
-      throw refuse(`The anchor ${file} is of another log. Keep it, and name a new file in LOG_ANCHOR.`);
+      throw new LogRefused(`The anchor ${file} is of another log. Keep it, and name a new file in LOG_ANCHOR.`);
     });
   }
   const { policy, note: servedNote } = published;
-  const lastNote = await countersign(last, settings);
+  // The next log's keys sign the largest checkpoint too. Of several with its size, the one with the most signatures is the last.
+  const added = parseNote(await signNote(settings.keys, last.note.text))?.signatures ?? [];
+  const lines = new Set([...last.note.signatures, ...added].map(({ line }) => `${line}\n`));
+  const lastNote = `${last.note.text}\n${[...lines].join("")}`;
   return { origin, nextOrigin: settings.origin, size: tree.size, lastNote, servedNote, policy, reason, tree, followed };
-}
-
-/** Returns the largest checkpoint; if several have this size, the one with the most signatures. */
-function findLastCheckpoint(known: readonly CheckpointNote[]): CheckpointNote {
-  return known.reduce((best, next) =>
-    (next.size - best.size || next.note.signatures.length - best.note.signatures.length) > 0 ? next : best,
-  );
-}
-
-/** Adds the signatures of the next log's keys to a checkpoint's note. */
-async function countersign({ note }: CheckpointNote, { keys }: LogSettings): Promise<string> {
-  const added = parseNote(await signNote(keys, note.text))?.signatures ?? [];
-  const lines = new Set([...note.signatures, ...added].map(({ line }) => `${line}\n`));
-  return `${note.text}\n${[...lines].join("")}`;
 }
 
 /** @throws AppError if the directory contains anything other than an interrupted export of the log with this policy. */
 async function assertExportable(directory: string, policy: string): Promise<void> {
   const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];
-    throw refuse(`${directory} cannot be used: ${error.message}.`);
+    throw new LogRefused(`${directory} cannot be used: ${error.message}.`);
   });
   const exportedPolicy = (await readIfThere(join(directory, "policy")))?.toString();
   if (names.length > 0 && (exportedPolicy === undefined || !policy.startsWith(exportedPolicy))) {
-    throw refuse(`${directory} is not empty. Give a new directory for the export.`);
+    throw new LogRefused(`${directory} is not empty. Give a new directory for the export.`);
   }
-}
-
-/** Writes the missing anchors of a log that has not published a checkpoint yet. @returns the files that it wrote. */
-async function writeFirstAnchors(db: Queryable, { keys, anchors }: LogSettings): Promise<string[]> {
-  const written: string[] = [];
-  const tree = await findLogTree(db);
-  if (tree === null || (await findPublished(db)) !== null) return written;
-  await followTree(db, tree, []);
-  const note = await signNote(keys, formatCheckpoint(tree));
-  for (const file of anchors) {
-    if ((await readAnchor(file, keys)) !== null) continue;
-    await writeAnchor(file, note, keys);
-    written.push(file);
-  }
-  return written;
-}
-
-function refuse(reason: string): AppError {
-  return new AppError("invalid_request", reason);
 }
