@@ -1,9 +1,8 @@
 import { Webhook } from "standardwebhooks";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, expect, it, onTestFinished } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
-import { type PartnerRequest, type PartnerServer, startPartnerServer } from "../support/partner-server.ts";
-import type { TestApi } from "../support/service.ts";
+import { startPartnerServer } from "../support/partner-server.ts";
 import { makeKey, makePartner } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
 
@@ -16,9 +15,15 @@ let organizationId: string;
 let key: string;
 
 beforeEach(async () => {
-  ({ organizationId } = await makePartner(servers.db));
-  ({ key } = await makeKey(servers.db, organizationId, { scopes: ["voucher.webhook"] }));
+  ({ organizationId, key } = await makeCaller());
 });
+
+/** A key that may manage the webhooks of a new organization. */
+async function makeCaller(sandbox = false) {
+  const { organizationId } = await makePartner(servers.db, { sandbox });
+  const { key } = await makeKey(servers.db, organizationId, { scopes: ["voucher.webhook"] });
+  return { organizationId, key };
+}
 
 // biome-ignore lint/suspicious/noExplicitAny: the tests compare the bodies of many schemas
 type ApiResponse = { status: number; body: any };
@@ -41,89 +46,82 @@ async function create(
   return body;
 }
 
-describe("endpoints", () => {
-  it("endpoints show their secret only when they are created, and can be listed and read", async () => {
-    const { secret, ...created } = await create({ description: "shop", eventTypes: ["voucher.instance.voided"] });
-    expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
-    expect(created).toMatchObject({
-      id: expect.stringMatching(/^whk_/),
-      url: URL_OK,
-      description: "shop",
-      eventTypes: ["voucher.instance.voided"],
-      enabled: true,
-      disabledReason: null,
-      previousSecretUntil: null,
-    });
-    expect(await call("GET", `/${created.id}`)).toEqual({ status: 200, body: created });
-    const second = await create();
-    const { body } = await call("GET", "");
-    expect(body.webhooks.map(({ id }: { id: string }) => id)).toEqual([created.id, second.id]);
-    expect(JSON.stringify(body)).not.toContain("whsec_");
-    const { rows } = await servers.db.query("SELECT w::text AS row FROM webhook_endpoints AS w WHERE id = $1", [
-      created.id,
-    ]);
-    expect(rows[0].row).not.toContain(secret.slice("whsec_".length));
-  });
+const NOT_FOUND = { status: 404, body: { code: "webhook_not_found" } };
+const DISABLED = { status: 409, body: { code: "webhook_disabled" } };
+const LIMIT = { status: 409, body: { code: "webhook_limit" } };
 
-  it("endpoints change only in the fields that a request contains", async () => {
-    const { id } = await create({ description: "shop" });
-    const changed = await call("PATCH", `/${id}`, { eventTypes: ["reservation.expired"], enabled: false });
-    expect(changed.body).toMatchObject({
-      url: URL_OK,
-      description: "shop",
-      eventTypes: ["reservation.expired"],
-      enabled: false,
-      disabledReason: "partner",
-      disabledAt: expect.any(String),
-    });
-    const again = await call("PATCH", `/${id}`, { url: "https://other.example.com/", enabled: true });
-    expect(again.body).toMatchObject({
-      url: "https://other.example.com/",
-      description: "shop",
-      enabled: true,
-      disabledReason: null,
-    });
+it("endpoints show their secret only when they are created, and can be listed and read", async () => {
+  const wanted = { url: URL_OK, description: "shop", eventTypes: ["voucher.instance.voided"] };
+  const { secret, ...created } = await create(wanted);
+  expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  expect(created).toMatchObject({
+    ...{ ...wanted, id: expect.stringMatching(/^whk_/), enabled: true },
+    ...{ disabledReason: null, previousSecretUntil: null },
   });
-
-  it("endpoints do not exist for any call after their deletion", async () => {
-    const { id } = await create();
-    expect(await call("DELETE", `/${id}`)).toEqual({ status: 200, body: { id, deleted: true } });
-    for (const [method, path, body] of [
-      ["GET", `/${id}`],
-      ["DELETE", `/${id}`],
-      ["PATCH", `/${id}`, { enabled: true }],
-      ["POST", `/${id}/rotate`],
-      ["POST", `/${id}/test`],
-    ] as const) {
-      expect(await call(method, path, body)).toMatchObject({ status: 404, body: { code: "webhook_not_found" } });
-    }
-    expect((await call("GET", "")).body.webhooks).toEqual([]);
-  });
-
-  it.each([
-    ["partner", true],
-    ["gone", true],
-    ["failing", true],
-    ["operator", false],
-  ])("disabled for the reason %s can be enabled by the partner: %s", async (reason, canEnable) => {
-    const { id } = await create();
-    await servers.db.query(
-      "UPDATE webhook_endpoints SET enabled = false, disabled_reason = $2, disabled_at = now(), failing_since = now() WHERE id = $1",
-      [id, reason],
-    );
-    const answer = await call("PATCH", `/${id}`, { description: "new", enabled: true });
-    const read = await call("GET", `/${id}`);
-    if (canEnable) {
-      expect(read.body).toMatchObject({ enabled: true, disabledReason: null, failingSince: null, description: "new" });
-    } else {
-      expect(answer).toMatchObject({ status: 409, body: { code: "webhook_disabled" } });
-      expect(read.body).toMatchObject({ enabled: false, disabledReason: "operator", description: "" });
-      expect(await call("POST", `/${id}/test`)).toMatchObject({ status: 409, body: { code: "webhook_disabled" } });
-      await call("PATCH", `/${id}`, { enabled: false });
-      expect((await call("GET", `/${id}`)).body.disabledReason).toBe("operator");
-    }
-  });
+  expect(await call("GET", `/${created.id}`)).toEqual({ status: 200, body: created });
+  const second = await create();
+  const { body } = await call("GET", "");
+  expect(body.webhooks.map(({ id }: { id: string }) => id)).toEqual([created.id, second.id]);
+  expect(JSON.stringify(body)).not.toContain("whsec_");
+  const { rows } = await servers.db.query("SELECT w::text AS row FROM webhook_endpoints AS w WHERE id = $1", [
+    created.id,
+  ]);
+  expect(rows[0].row).not.toContain(secret.slice("whsec_".length));
 });
+
+it("endpoints change only in the fields that a request contains", async () => {
+  const { id } = await create({ description: "shop" });
+  const off = { eventTypes: ["reservation.expired"], enabled: false };
+  expect((await call("PATCH", `/${id}`, off)).body).toMatchObject({
+    ...{ ...off, url: URL_OK, description: "shop" },
+    ...{ disabledReason: "partner", disabledAt: expect.any(String) },
+  });
+  const on = { url: "https://other.example.com/", enabled: true };
+  const { body } = await call("PATCH", `/${id}`, on);
+  expect(body).toMatchObject({ ...on, description: "shop", disabledReason: null });
+});
+
+it("endpoints do not exist for any call after their deletion", async () => {
+  const { id } = await create();
+  expect(await call("DELETE", `/${id}`)).toEqual({ status: 200, body: { id, deleted: true } });
+  for (const [method, path, body] of OF_ONE) expect(await call(method, `/${id}${path}`, body)).toMatchObject(NOT_FOUND);
+  expect((await call("GET", "")).body.webhooks).toEqual([]);
+});
+
+it.each([
+  "partner",
+  "gone",
+  "failing",
+  "operator",
+])("endpoints that are disabled for the reason %s can be enabled by the partner, but not if an operator did it", async (reason) => {
+  const { id } = await create();
+  await servers.db.query(
+    "UPDATE webhook_endpoints SET enabled = false, disabled_reason = $2, disabled_at = now(), failing_since = now() WHERE id = $1",
+    [id, reason],
+  );
+  const answer = await call("PATCH", `/${id}`, { description: "new", enabled: true });
+  const { body } = await call("GET", `/${id}`);
+  if (reason !== "operator") {
+    expect(body).toMatchObject({ enabled: true, disabledReason: null, failingSince: null, description: "new" });
+    return;
+  }
+  expect(answer).toMatchObject(DISABLED);
+  expect(body).toMatchObject({ enabled: false, disabledReason: "operator", description: "" });
+  expect(await call("POST", `/${id}/test`)).toMatchObject(DISABLED);
+  await call("PATCH", `/${id}`, { enabled: false });
+  expect((await call("GET", `/${id}`)).body.disabledReason).toBe("operator");
+});
+
+/** Every call of one endpoint. */
+const OF_ONE: [method: string, path: string, body?: object][] = [
+  ["GET", ""],
+  ["PATCH", "", { enabled: false }],
+  ["DELETE", ""],
+  ["POST", "/rotate"],
+  ["POST", "/test"],
+  ["GET", "/deliveries"],
+  ["POST", "/replay", { eventIds: ["vch_1-1"] }],
+];
 
 it("access requires the scope voucher.webhook", async () => {
   const other = await makeKey(servers.db, organizationId);
@@ -137,23 +135,11 @@ it("access requires the scope voucher.webhook", async () => {
 
 it("access gives the same response for an endpoint of another organization as for an unknown one", async () => {
   const { id } = await create();
-  const stranger = await makeKey(servers.db, (await makePartner(servers.db)).organizationId, {
-    scopes: ["voucher.webhook"],
-  });
-  for (const [method, path, body] of [
-    ["GET", ""],
-    ["PATCH", "", { enabled: false }],
-    ["DELETE", ""],
-    ["POST", "/rotate"],
-    ["POST", "/test"],
-    ["GET", "/deliveries"],
-    ["POST", "/replay", { eventIds: ["vch_1-1"] }],
-  ] as const) {
-    const [foreign, unknown] = [
-      await call(method, `/${id}${path}`, body, stranger.key),
-      await call(method, `/${newId("whk")}${path}`, body, stranger.key),
-    ];
-    expect(foreign).toMatchObject({ status: 404, body: { code: "webhook_not_found" } });
+  const stranger = await makeCaller();
+  for (const [method, path, body] of OF_ONE) {
+    const foreign = await call(method, `/${id}${path}`, body, stranger.key);
+    const unknown = await call(method, `/${newId("whk")}${path}`, body, stranger.key);
+    expect(foreign).toMatchObject(NOT_FOUND);
     expect({ ...foreign.body, requestId: "" }).toEqual({ ...unknown.body, requestId: "" });
   }
   expect((await call("GET", `/${id}`)).body.enabled).toBe(true);
@@ -170,119 +156,106 @@ it("access is refused with webhooks_off when the deployment has no WEBHOOK_SECRE
   }
 });
 
-describe("bad input", () => {
-  it.each([
-    ["no address", "must be an address"],
-    ["", "must not be empty"],
-    ["http://shop.example.com/", "must begin with https://"],
-    ["ftp://shop.example.com/", "must be an address"],
-    ["https:shop.example.com", "must be an address"],
-    ["https://user:secret@shop.example.com/", "must not have a user name"],
-    ["https://shop.example.com:22/", "must have port 443 or 8443"],
-    ["https://shop.example.com/#", "must not have a fragment"],
-    ["https://shop.example.com/a b", "must be an address"],
-    ["https://shop.example.com/\r\nx-other: 1", "must be an address"],
-    ["https://localhost/", "must have a public host"],
-    ["https://intranet/", "must have a public host"],
-    ["https://db.internal/", "must have a public host"],
-    ["https://127.0.0.1/", "must have a public host"],
-    ["https://2130706433/", "must have a public host"],
-    ["https://10.1.2.3/", "must have a public host"],
-    ["https://169.254.169.254/latest/meta-data", "must have a public host"],
-    ["https://[::1]/", "must have a public host"],
-    ["https://[::ffff:10.0.0.1]/", "must have a public host"],
-    ["https://[64:ff9b::a00:1]/", "must have a public host"],
-    [`https://shop.example.com/${"x".repeat(2_048)}`, "must be at most 2048 characters long"],
-  ])("the URL %j is refused when an endpoint is created or changed", async (url, message) => {
-    const refused = {
-      status: 400,
-      body: { code: "invalid_request", error: expect.stringMatching(`^url ${message}`) },
-    };
-    expect(await call("POST", "", { url })).toMatchObject(refused);
-    const { id } = await create();
-    expect(await call("PATCH", `/${id}`, { url, description: "new" })).toMatchObject(refused);
-    expect((await call("GET", `/${id}`)).body).toMatchObject({ url: URL_OK, description: "" });
-  });
+/** URLs that are refused, by the reason. */
+const REFUSED: Record<string, string[]> = {
+  "must be an address": [
+    ...["no address", "ftp://shop.example.com/", "https:shop.example.com", "https://shop.example.com/a b"],
+    "https://shop.example.com/\r\nx-other: 1",
+  ],
+  "must not be empty": [""],
+  "must begin with https://": ["http://shop.example.com/"],
+  "must not have a user name": ["https://user:secret@shop.example.com/"],
+  "must have port 443 or 8443": ["https://shop.example.com:22/"],
+  "must not have a fragment": ["https://shop.example.com/#"],
+  "must be at most 2048 characters long": [`https://shop.example.com/${"x".repeat(2_048)}`],
+  "must have a public host": [
+    ...["localhost", "LOCALHOST.", "intranet", "db.internal", "127.0.0.1", "2130706433", "0x7f.1", "10.1.2.3"],
+    ...["172.16.0.1", "192.168.1.1", "100.64.0.1", "0.0.0.0", "255.255.255.255", "224.0.0.1", "169.254.169.254"],
+    ...["[::1]", "[::ffff:10.0.0.1]", "[64:ff9b::a00:1]", "[::]", "[fd00:ec2::254]", "[fe80::1]", "[ff02::1]"],
+    ...["[2002:a00:1::]", "[2001:db8::1]"],
+  ].map((host) => `https://${host}/`),
+};
 
-  it("a URL with any other host that is not public is refused", async () => {
-    const addresses = ["0x7f.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "0.0.0.0", "255.255.255.255", "224.0.0.1"];
-    const hosts = [
-      "[::]",
-      "[fd00:ec2::254]",
-      "[fe80::1]",
-      "[ff02::1]",
-      "[2002:a00:1::]",
-      "[2001:db8::1]",
-      "LOCALHOST.",
-    ];
-    for (const host of [...addresses, ...hosts]) {
-      const { body } = await call("POST", "", { url: `https://${host}/` });
-      expect(body, host).toMatchObject({ error: expect.stringMatching("^url must have a public host") });
+it("a URL that is no public address of HTTPS is refused when an endpoint is created or changed", async () => {
+  const { id } = await create();
+  for (const [message, urls] of Object.entries(REFUSED)) {
+    const error = expect.stringMatching(`^url ${message}`);
+    for (const url of urls) {
+      const refused = { status: 400, body: { code: "invalid_request", error } };
+      expect(await call("POST", "", { url }), url).toMatchObject(refused);
+      expect(await call("PATCH", `/${id}`, { url, description: "new" }), url).toMatchObject(refused);
     }
-  });
-
-  it.each([
-    "https://shop.example.com",
-    "https://shop.example.com:8443/x?y=z",
-    "https://93.184.215.14/",
-    "https://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]/",
-  ])("the URL %s is accepted", async (url) => {
-    expect((await create({ url })).url).toBe(url);
-  });
-
-  it.each([
-    [{}, /^url is required/],
-    [{ url: 7 }, /^url must be a string/],
-    [{ url: URL_OK, description: "x".repeat(201) }, /^description must be at most 200 characters/],
-    [{ url: URL_OK, eventTypes: "all" }, /^eventTypes must be a list/],
-    [{ url: URL_OK, eventTypes: ["voucher.instance.issued"] }, /^eventTypes.* must be a list of event types: /],
-    [{ url: URL_OK, eventTypes: ["webhook.test"] }, /^eventTypes.* must be a list of event types: /],
-    [
-      { url: URL_OK, eventTypes: ["reservation.expired", "reservation.expired"] },
-      /^eventTypes must name each event type at most once/,
-    ],
-    [{ url: URL_OK, enabled: "yes" }, /^enabled must be true or false/],
-  ])("%j is refused with a message that names the field", async (body, error) => {
-    expect(await call("POST", "", body)).toMatchObject({
-      status: 400,
-      body: { code: "invalid_request", error: expect.stringMatching(error) },
-    });
-  });
-
-  it("an id with NUL or of another invalid form is not found", async () => {
-    for (const id of ["%00", "whk_%00", "..%2f", "x".repeat(2_000)]) {
-      expect(await call("GET", `/${id}`)).toMatchObject({ status: 404, body: { code: "webhook_not_found" } });
-      expect(await call("DELETE", `/${id}`)).toMatchObject({ status: 404, body: { code: "webhook_not_found" } });
-    }
-  });
-
-  it("30 simultaneous requests create 20 endpoints, and deleting one allows one more", async () => {
-    // On a busy machine, a request can wait too long for another one's place, and is then made again.
-    const createAtLast = async (): ReturnType<typeof call> => {
-      const answer = await call("POST", "", { url: URL_OK });
-      return answer.status === 503 ? createAtLast() : answer;
-    };
-    const answers = await Promise.all(Array.from({ length: 30 }, createAtLast));
-    const statuses = Map.groupBy(answers, ({ status }) => status);
-    expect(statuses.get(200)).toHaveLength(20);
-    expect(statuses.get(409)?.map(({ body }) => body.code)).toEqual(Array(10).fill("webhook_limit"));
-    const { webhooks } = (await call("GET", "")).body;
-    expect(webhooks).toHaveLength(20);
-    await call("DELETE", `/${webhooks[7].id}`);
-    await create();
-    expect(await call("POST", "", { url: URL_OK })).toMatchObject({ status: 409, body: { code: "webhook_limit" } });
-    const other = await makeKey(servers.db, (await makePartner(servers.db)).organizationId, {
-      scopes: ["voucher.webhook"],
-    });
-    expect(await call("POST", "", { url: URL_OK }, other.key)).toMatchObject({ status: 200 });
-  });
+  }
+  expect((await call("GET", `/${id}`)).body).toMatchObject({ url: URL_OK, description: "" });
 });
 
-describe("secrets", () => {
-  /** Sends a test to a new endpoint and returns the secrets that have signed it. */
-  const signers = async (local: TestApi, receiver: PartnerServer, id: string, secrets: readonly string[]) => {
-    await call("POST", `/${id}/test`, undefined, key, local);
-    const { headers, body } = receiver.received.at(-1) as PartnerRequest;
+it("a URL with a public host is accepted, by name or by address", async () => {
+  for (const url of [
+    ...["https://shop.example.com", "https://shop.example.com:8443/x?y=z", "https://93.184.215.14/"],
+    "https://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]/",
+  ]) {
+    expect((await create({ url })).url).toBe(url);
+  }
+});
+
+it("bad input is refused with a message that names the field", async () => {
+  const url = URL_OK;
+  for (const [body, error] of [
+    [{}, /^url is required/],
+    [{ url: 7 }, /^url must be a string/],
+    [{ url, description: "x".repeat(201) }, /^description must be at most 200 characters/],
+    [{ url, eventTypes: "all" }, /^eventTypes must be a list/],
+    [{ url, eventTypes: ["voucher.instance.issued"] }, /^eventTypes.* must be a list of event types: /],
+    [{ url, eventTypes: ["webhook.test"] }, /^eventTypes.* must be a list of event types: /],
+    [{ url, eventTypes: ["reservation.expired", "reservation.expired"] }, /^eventTypes must name each .* at most once/],
+    [{ url, enabled: "yes" }, /^enabled must be true or false/],
+  ] as const) {
+    const refused = { code: "invalid_request", error: expect.stringMatching(error) };
+    expect(await call("POST", "", body)).toMatchObject({ status: 400, body: refused });
+  }
+});
+
+it("an id with NUL or of another invalid form is not found", async () => {
+  for (const id of ["%00", "whk_%00", "..%2f", "x".repeat(2_000)]) {
+    expect(await call("GET", `/${id}`)).toMatchObject(NOT_FOUND);
+    expect(await call("DELETE", `/${id}`)).toMatchObject(NOT_FOUND);
+  }
+});
+
+it("30 simultaneous requests create 20 endpoints, and deleting one allows one more", async () => {
+  // On a busy machine, a request can wait too long for another one's place, and is then made again.
+  const createAtLast = async (): ReturnType<typeof call> => {
+    const answer = await call("POST", "", { url: URL_OK });
+    return answer.status === 503 ? createAtLast() : answer;
+  };
+  const answers = await Promise.all(Array.from({ length: 30 }, createAtLast));
+  const statuses = Map.groupBy(answers, ({ status }) => status);
+  expect(statuses.get(200)).toHaveLength(20);
+  expect(statuses.get(409)).toMatchObject(Array(10).fill(LIMIT));
+  const { webhooks } = (await call("GET", "")).body;
+  expect(webhooks).toHaveLength(20);
+  await call("DELETE", `/${webhooks[7].id}`);
+  await create();
+  expect(await call("POST", "", { url: URL_OK })).toMatchObject(LIMIT);
+  expect(await call("POST", "", { url: URL_OK }, (await makeCaller()).key)).toMatchObject({ status: 200 });
+});
+
+/** A receiver on this machine, an endpoint there, and an API that may connect to it. */
+async function openLocal() {
+  const receiver = await startPartnerServer();
+  onTestFinished(() => receiver.close());
+  const local = await service.startApi({ WEBHOOK_SECRET: SECRET, WEBHOOK_ALLOW_PRIVATE: "true" });
+  const created = await create({ url: receiver.url }, local);
+  const post = (path: string, as = key) => call("POST", path, undefined, as, local);
+  return { receiver, local, post, ...created };
+}
+
+it("a replaced secret signs for 24 hours from its own replacement, however many rotations follow, up to ten secrets", async () => {
+  const { receiver, post, id, secret } = await openLocal();
+  /** Sends a test, and returns the secrets that have signed it. */
+  const signers = async (secrets: readonly string[]) => {
+    await post(`/${id}/test`);
+    const { headers = {}, body = "" } = receiver.received.at(-1) ?? {};
     return secrets.filter((secret) => {
       try {
         return new Webhook(secret).verify(body, headers as Record<string, string>);
@@ -291,51 +264,34 @@ describe("secrets", () => {
       }
     });
   };
-
-  it("a replaced secret signs for 24 hours from its own replacement, however many rotations follow, up to ten secrets", async () => {
-    const receiver = await startPartnerServer();
-    servers.onClose(() => receiver.close());
-    const local = await service.startApi({ WEBHOOK_SECRET: SECRET, WEBHOOK_ALLOW_PRIVATE: "true" });
-    const { id, secret } = await create({ url: receiver.url }, local);
-    const secrets = [secret];
-    for (let rotation = 1; rotation <= 10; rotation++) {
-      const { status, body } = await call("POST", `/${id}/rotate`, undefined, key, local);
-      expect(status).toBe(200);
-      secrets.push(body.secret);
-      const hours = (Date.parse(body.previousSecretUntil) - Date.now()) / 3_600_000;
-      expect(Math.abs(hours - 24)).toBeLessThan(0.1);
-    }
-    expect(await signers(local, receiver, id, secrets)).toEqual(secrets);
-    const refused = await call("POST", `/${id}/rotate`, undefined, key, local);
-    expect(refused).toMatchObject({ status: 409, body: { code: "webhook_limit" } });
-    await servers.db.query(
-      "UPDATE webhook_endpoints SET previous_secrets_until[10] = now(), previous_secrets_until[9] = now() WHERE id = $1",
-      [id],
-    );
-    expect(await signers(local, receiver, id, secrets)).toEqual(secrets.slice(2));
-    expect((await call("POST", `/${id}/rotate`, undefined, key, local)).status).toBe(200);
-  });
+  const secrets = [secret];
+  for (let rotation = 1; rotation <= 10; rotation++) {
+    const { status, body } = await post(`/${id}/rotate`);
+    expect(status).toBe(200);
+    secrets.push(body.secret);
+    const hours = (Date.parse(body.previousSecretUntil) - Date.now()) / 3_600_000;
+    expect(Math.abs(hours - 24)).toBeLessThan(0.1);
+  }
+  expect(await signers(secrets)).toEqual(secrets);
+  expect(await post(`/${id}/rotate`)).toMatchObject(LIMIT);
+  await servers.db.query(
+    "UPDATE webhook_endpoints SET previous_secrets_until[10] = now(), previous_secrets_until[9] = now() WHERE id = $1",
+    [id],
+  );
+  expect(await signers(secrets)).toEqual(secrets.slice(2));
+  expect((await post(`/${id}/rotate`)).status).toBe(200);
 });
 
 it("a test of an endpoint sends a signed request and returns the outcome, and never connects to loopback", async () => {
-  const receiver = await startPartnerServer();
-  servers.onClose(() => receiver.close());
-  const local = await service.startApi({ WEBHOOK_SECRET: SECRET, WEBHOOK_ALLOW_PRIVATE: "true" });
-  const { id } = await create({ url: receiver.url }, local);
-  const tested = await call("POST", `/${id}/test`, undefined, key, local);
-  expect(tested).toEqual({
-    status: 200,
-    body: { delivered: true, status: 204, failure: null, durationMs: expect.any(Number) },
-  });
-  expect(JSON.parse(receiver.received[0]?.body ?? "")).toEqual({
-    type: "webhook.test",
-    timestamp: expect.stringMatching(/Z$/),
-    data: { webhookId: id },
-  });
-  const sandbox = await makePartner(servers.db, { sandbox: true });
-  const test = await makeKey(servers.db, sandbox.organizationId, { scopes: ["voucher.webhook"] });
-  const { id: ofSandbox } = (await call("POST", "", { url: receiver.url }, test.key, local)).body;
-  await call("POST", `/${ofSandbox}/test`, undefined, test.key, local);
+  const { receiver, local, post, id } = await openLocal();
+  const delivered = { delivered: true, status: 204, failure: null, durationMs: expect.any(Number) };
+  expect(await post(`/${id}/test`)).toEqual({ status: 200, body: delivered });
+  const timestamp = expect.stringMatching(/Z$/);
+  const sent = { type: "webhook.test", timestamp, data: { webhookId: id } };
+  expect(JSON.parse(receiver.received[0]?.body ?? "")).toEqual(sent);
+  const sandbox = await makeCaller(true);
+  const { id: ofSandbox } = (await call("POST", "", { url: receiver.url }, sandbox.key, local)).body;
+  await post(`/${ofSandbox}/test`, sandbox.key);
   expect(JSON.parse(receiver.received[1]?.body ?? "").data).toEqual({ webhookId: ofSandbox, sandbox: true });
   // The shared API must not connect to loopback, even if the stored address is there.
   expect((await call("POST", `/${id}/test`)).body).toMatchObject({ delivered: false, failure: "refused_address" });

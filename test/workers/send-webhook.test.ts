@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, expect, it } from "vitest";
 import { isPublicAddress } from "../../src/domain/webhook-url.ts";
 import { openWebhookSender, sendWebhook } from "../../src/services/webhooks/send-webhook.ts";
 import { HOSTILE_KINDS, type HostileKind, startHostileReceiver } from "../support/hostile-receiver.ts";
@@ -36,19 +36,19 @@ async function receive(options: Parameters<typeof startPartnerServer>[0] = {}): 
   return receiver;
 }
 
-/** A TCP server on loopback. */
-async function serveRaw(onConnection: (socket: Socket) => void, host = "127.0.0.1"): Promise<number> {
+/** The URL of a TCP server on loopback. */
+async function serveRaw(onConnection: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket.on("error", () => undefined));
     onConnection(socket);
   });
-  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   closers.push(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });
-  return (server.address() as AddressInfo).port;
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
 it("a healthy endpoint gets the exact body and headers, on kept connections", async () => {
@@ -68,13 +68,13 @@ it("a healthy endpoint gets the exact body and headers, on kept connections", as
 
 it("a healthy endpoint gets the request on another connection when it has closed the idle one", async () => {
   const sockets: Socket[] = [];
-  const port = await serveRaw((socket) => {
+  const url = await serveRaw((socket) => {
     sockets.push(socket);
     socket.once("data", () => socket.end("HTTP/1.1 204 No Content\r\n\r\n"));
   });
   const send = makeSender();
-  expect(await send(`http://127.0.0.1:${port}/`)).toEqual(OK);
-  expect(await send(`http://127.0.0.1:${port}/`)).toEqual(OK);
+  expect(await send(url)).toEqual(OK);
+  expect(await send(url)).toEqual(OK);
   expect(sockets).toHaveLength(2);
 });
 
@@ -85,90 +85,91 @@ it("a healthy endpoint may have a certificate of an authority that is trusted, a
   expect(await send(`https://other.test:${port}/`)).toEqual(failed("tls"));
 });
 
-describe("an address that is not public", () => {
-  const guarded = { mayConnectTo: isPublicAddress };
+const guarded = { mayConnectTo: isPublicAddress };
 
-  it.each(
-    "127.0.0.1 [::1] [::ffff:127.0.0.1] 2130706433 0x7f.1 169.254.169.254 [64:ff9b::7f00:1]".split(" "),
-  )("an address that is not public is refused in a URL: %s", async (host) => {
-    const { port } = await receive();
-    expect(await makeSender(guarded)(`http://${host}:${port}/`)).toEqual(failed("refused_address"));
-  });
-
-  it.each([
-    [["127.0.0.1"]],
-    [["93.184.215.14", "10.0.0.1"]],
-    [["::ffff:10.0.0.1"]],
-    [["2002:7f00:1::"]],
-    [["not an address"]],
-  ])("an address that is not public is refused as one of a name's addresses: %j", async (addresses) => {
-    const receiver = await receive();
+it("an address that is not public is refused in a URL, and as one of a name's addresses", async () => {
+  const receiver = await receive();
+  const hosts = "127.0.0.1 [::1] [::ffff:127.0.0.1] 2130706433 0x7f.1 169.254.169.254 [64:ff9b::7f00:1]";
+  for (const host of hosts.split(" "))
+    expect(await makeSender(guarded)(`http://${host}:${receiver.port}/`), host).toEqual(failed("refused_address"));
+  for (const addresses of [
+    ...[["127.0.0.1"], ["93.184.215.14", "10.0.0.1"], ["::ffff:10.0.0.1"], ["2002:7f00:1::"], ["not an address"]],
+  ]) {
     const send = makeSender({ ...guarded, resolve: async () => addresses });
-    expect(await send(`http://hooks.test:${receiver.port}/`)).toEqual(failed("refused_address"));
-    expect(receiver.connections).toBe(0);
-  });
-
-  it("an address that is not public is never connected to by a name that answers differently at the second look-up", async () => {
-    const secret = await receive();
-    // The same port at an address that nothing else uses.
-    const good = await receive({
-      host: "127.0.0.2",
-      port: secret.port,
-      answer: (response) => response.setHeader("connection", "close").writeHead(204).end(),
-    });
-    const answers = ["127.0.0.2", "127.0.0.1"];
-    const send = makeSender({
-      resolve: async () => [answers.shift() ?? "127.0.0.1"],
-      mayConnectTo: (address) => address !== "127.0.0.1",
-    });
-    expect(await send(`http://hooks.test:${good.port}/`)).toEqual(OK);
-    expect(answers, "one look-up per connection").toEqual(["127.0.0.1"]);
-    expect(await send(`http://hooks.test:${good.port}/`)).toEqual(failed("refused_address"));
-    expect([good.connections, secret.connections]).toEqual([1, 0]);
-  });
-
-  it("an address that is not public is refused although the endpoint was created when private addresses were allowed", async () => {
-    const receiver = await receive();
-    const anywhere = makeSender({ allowPrivate: false, mayConnectTo: () => true });
-    expect(await anywhere(receiver.url)).toEqual(failed("refused_address"));
-    expect(receiver.connections).toBe(0);
-    const byName = makeSender({ allowPrivate: false, resolve: async () => ["127.0.0.1"] });
-    expect(await byName("https://hooks.example.com/")).toEqual(failed("refused_address"));
-  });
+    const result = await send(`http://hooks.test:${receiver.port}/`);
+    expect(result, String(addresses)).toEqual(failed("refused_address"));
+  }
+  expect(receiver.connections).toBe(0);
 });
 
-it.each([301, 302, 304, 307, 308])("a redirect with %i is not followed", async (status) => {
-  const target = await receive();
-  const receiver = await receive({
-    answer: (response) => response.writeHead(status, { location: target.url }).end(),
+it("an address that is not public is never connected to by a name that answers differently at the second look-up", async () => {
+  const secret = await receive();
+  // The same port at an address that nothing else uses.
+  const good = await receive({
+    host: "127.0.0.2",
+    port: secret.port,
+    answer: (response) => response.setHeader("connection", "close").writeHead(204).end(),
   });
-  expect(await makeSender()(receiver.url)).toEqual({ status, failure: "redirect", retryAfterMs: null });
+  const answers = ["127.0.0.2", "127.0.0.1"];
+  const send = makeSender({
+    resolve: async () => [answers.shift() ?? "127.0.0.1"],
+    mayConnectTo: (address) => address !== "127.0.0.1",
+  });
+  expect(await send(`http://hooks.test:${good.port}/`)).toEqual(OK);
+  expect(answers, "one look-up per connection").toEqual(["127.0.0.1"]);
+  expect(await send(`http://hooks.test:${good.port}/`)).toEqual(failed("refused_address"));
+  expect([good.connections, secret.connections]).toEqual([1, 0]);
+});
+
+it("an address that is not public is refused although the endpoint was created when private addresses were allowed", async () => {
+  const receiver = await receive();
+  const anywhere = makeSender({ allowPrivate: false, mayConnectTo: () => true });
+  expect(await anywhere(receiver.url)).toEqual(failed("refused_address"));
+  expect(receiver.connections).toBe(0);
+  const byName = makeSender({ allowPrivate: false, resolve: async () => ["127.0.0.1"] });
+  expect(await byName("https://hooks.example.com/")).toEqual(failed("refused_address"));
+});
+
+it("a redirect is not followed", async () => {
+  const target = await receive();
+  for (const status of [301, 302, 304, 307, 308]) {
+    const receiver = await receive({
+      answer: (response) => response.writeHead(status, { location: target.url }).end(),
+    });
+    expect(await makeSender()(receiver.url)).toEqual({ status, failure: "redirect", retryAfterMs: null });
+  }
   expect(target.connections).toBe(0);
 });
 
-it.each([
-  ["30", 30_000],
-  ["-1", null],
-  ["soon", null],
-  ["1e3", null],
-  ["99999999999999999999", null],
-  ["Sun, 06 Nov 1994 08:49:37 GMT", 0],
-])("an answer that is no success has the wait of a valid Retry-After: %s", async (header, retryAfterMs) => {
-  const receiver = await receive({
-    answer: (response) => response.writeHead(503, { "retry-after": header }).end("busy"),
-  });
-  expect(await makeSender()(receiver.url)).toEqual({ status: 503, failure: "status", retryAfterMs });
+it("an answer that is no success has the wait of a valid Retry-After", async () => {
+  for (const [header, retryAfterMs] of [
+    ...([
+      ["30", 30_000],
+      ["-1", null],
+      ["soon", null],
+      ["1e3", null],
+    ] as const),
+    ...([
+      ["99999999999999999999", null],
+      ["Sun, 06 Nov 1994 08:49:37 GMT", 0],
+    ] as const),
+  ]) {
+    const { url } = await receive({
+      answer: (response) => response.writeHead(503, { "retry-after": header }).end("busy"),
+    });
+    expect(await makeSender()(url), header).toEqual({ status: 503, failure: "status", retryAfterMs });
+  }
 });
 
 it("an answer that is no success is invalid when it is no HTTP, or its headers never end", async () => {
   const garbage = await serveRaw((socket) => socket.end("220 smtp.example.com ESMTP\r\n"));
-  expect(await makeSender()(`http://127.0.0.1:${garbage}/`)).toEqual(failed("invalid_response"));
+  expect(await makeSender()(garbage)).toEqual(failed("invalid_response"));
   const endless = await serveRaw((socket) => {
     socket.write("HTTP/1.1 200 OK\r\n");
     const more = () => socket.write(`x-more: ${"x".repeat(1_000)}\r\n`, (error) => error ?? more());
     more();
   });
-  expect(await makeSender()(`http://127.0.0.1:${endless}/`)).toEqual(failed("invalid_response"));
+  expect(await makeSender()(endless)).toEqual(failed("invalid_response"));
 });
 
 it("an attempt is a failure when the connection is refused or cut", async () => {
@@ -176,7 +177,7 @@ it("an attempt is a failure when the connection is refused or cut", async () => 
   await closed.close();
   expect(await makeSender()(closed.url)).toEqual(failed("connection"));
   const cut = await serveRaw((socket) => socket.once("data", () => socket.destroy()));
-  expect(await makeSender()(`http://127.0.0.1:${cut}/`)).toEqual(failed("connection"));
+  expect(await makeSender()(cut)).toEqual(failed("connection"));
   const halfway = await receive({
     answer: (response) => {
       response.writeHead(200, { "content-length": "10" }).write("x");
@@ -186,100 +187,86 @@ it("an attempt is a failure when the connection is refused or cut", async () => 
   expect(await makeSender()(halfway.url)).toEqual(failed("connection"));
 });
 
-it("an attempt is a failure when the certificate is not trusted, or it speaks no TLS", async () => {
-  const { port } = await receive({ tls: true });
-  expect(await makeSender()(`https://127.0.0.1:${port}/`)).toEqual(failed("tls"));
-  const plain = await receive();
-  expect(await makeSender()(`https://127.0.0.1:${plain.port}/`)).toEqual(failed("tls"));
+it("an attempt is a failure when the certificate is not trusted, it speaks no TLS, or the name has no address", async () => {
+  const [trusted, plain] = [await receive({ tls: true }), await receive()];
+  for (const { port } of [trusted, plain])
+    expect(await makeSender()(`https://127.0.0.1:${port}/`)).toEqual(failed("tls"));
+  for (const resolve of [async () => [], () => Promise.reject(new Error("no such host"))])
+    expect(await makeSender({ resolve })("http://hooks.test/")).toEqual(failed("unknown_host"));
 });
 
-it("an attempt is a failure when the name has no address", async () => {
-  expect(await makeSender({ resolve: async () => [] })("http://hooks.test/")).toEqual(failed("unknown_host"));
-  const rejects = makeSender({ resolve: () => Promise.reject(new Error("no such host")) });
-  expect(await rejects("http://hooks.test/")).toEqual(failed("unknown_host"));
-});
+const FAILURES: Record<HostileKind, string> = {
+  ...{ upgrade: "invalid_response", continues: "invalid_response", chunkExtensions: "invalid_response" },
+  ...{ silence: "timeout", slowHeaders: "timeout", slowBody: "timeout", late: "timeout", close: "connection" },
+};
 
-describe("an answer without an end", () => {
-  const FAILURES: Record<HostileKind, string> = {
-    upgrade: "invalid_response",
-    continues: "invalid_response",
-    silence: "timeout",
-    close: "connection",
-    slowHeaders: "timeout",
-    slowBody: "timeout",
-    chunkExtensions: "invalid_response",
-    late: "timeout",
+/** Answers with these headers and then with chunks as fast as they are read. */
+function pourBody(response: ServerResponse): void {
+  response.writeHead(200);
+  const pour = () => {
+    while (!response.destroyed && response.write("x".repeat(65_536)));
   };
+  response.on("drain", pour);
+  pour();
+}
 
-  /** Answers with these headers and then with chunks as fast as they are read. */
-  function pourBody(response: ServerResponse): void {
-    response.writeHead(200);
-    const pour = () => {
-      while (!response.destroyed && response.write("x".repeat(65_536)));
-    };
-    response.on("drain", pour);
-    pour();
-  }
-
-  it("an answer without an end is read up to 16 kB, and its status counts", async () => {
-    let written = 0;
-    const receiver = await receive({
-      answer: (response) => {
-        response.once("close", () => {
-          written = response.socket?.bytesWritten ?? 0;
-        });
-        pourBody(response);
-      },
-    });
-    expect(await makeSender({ attemptMaxMs: 60_000 })(receiver.url)).toMatchObject({ status: 200, failure: null });
-    // What the buffers of both kernels hold, not the megabytes of a reader without a limit.
-    expect(written).toBeLessThan(20_000_000);
-  });
-
-  it.each(
-    HOSTILE_KINDS,
-  )("an answer without an end ends within the one limit of an attempt, and leaves no connection: %s", async (kind) => {
-    const receiver = await startHostileReceiver(kind);
-    closers.push(receiver.close);
-    const startedAt = performance.now();
-    const { failure } = (await makeSender({ attemptMaxMs: 400 })(receiver.url)) ?? {};
-    expect(performance.now() - startedAt).toBeLessThan(1_000);
-    expect(failure).toBe(FAILURES[kind]);
-    expect(receiver.requests()).toBe(1);
-    await until(() => receiver.connections() === 0);
-  });
-
-  it("an attempt has one limit also on a kept connection that breaks late", async () => {
-    let requests = 0;
-    const port = await serveRaw((socket) => {
-      socket.on("data", () => {
-        requests += 1;
-        if (requests === 1) socket.write("HTTP/1.1 204 No Content\r\n\r\n");
-        else setTimeout(() => socket.destroy(), 200);
+it("an answer without an end is read up to 16 kB, and its status counts", async () => {
+  let written = 0;
+  const receiver = await receive({
+    answer: (response) => {
+      response.once("close", () => {
+        written = response.socket?.bytesWritten ?? 0;
       });
-    });
-    const send = makeSender({ attemptMaxMs: 300 });
-    expect(await send(`http://127.0.0.1:${port}/`)).toEqual(OK);
-    const startedAt = performance.now();
-    expect(await send(`http://127.0.0.1:${port}/`)).toEqual(failed("connection"));
-    expect(performance.now() - startedAt).toBeLessThan(400);
-    expect(requests).toBe(2);
+      pourBody(response);
+    },
   });
+  expect(await makeSender({ attemptMaxMs: 60_000 })(receiver.url)).toMatchObject({ status: 200, failure: null });
+  // What the buffers of both kernels hold, not the megabytes of a reader without a limit.
+  expect(written).toBeLessThan(20_000_000);
+});
 
-  it.each([
-    "continues",
-    "chunkExtensions",
-  ] as const)("an answer without an end is read up to a quarter of a megabyte: %s", async (kind) => {
+it.each(
+  HOSTILE_KINDS,
+)("an answer without an end ends within the one limit of an attempt, and leaves no connection: %s", async (kind) => {
+  const receiver = await startHostileReceiver(kind);
+  closers.push(receiver.close);
+  const startedAt = performance.now();
+  const { failure } = (await makeSender({ attemptMaxMs: 400 })(receiver.url)) ?? {};
+  expect(performance.now() - startedAt).toBeLessThan(1_000);
+  expect(failure).toBe(FAILURES[kind]);
+  expect(receiver.requests()).toBe(1);
+  await until(() => receiver.connections() === 0);
+});
+
+it("an attempt has one limit also on a kept connection that breaks late", async () => {
+  let requests = 0;
+  const url = await serveRaw((socket) => {
+    socket.on("data", () => {
+      requests += 1;
+      if (requests === 1) socket.write("HTTP/1.1 204 No Content\r\n\r\n");
+      else setTimeout(() => socket.destroy(), 200);
+    });
+  });
+  const send = makeSender({ attemptMaxMs: 300 });
+  expect(await send(url)).toEqual(OK);
+  const startedAt = performance.now();
+  expect(await send(url)).toEqual(failed("connection"));
+  expect(performance.now() - startedAt).toBeLessThan(400);
+  expect(requests).toBe(2);
+});
+
+it("an answer without an end is read up to a quarter of a megabyte, whatever precedes its body", async () => {
+  for (const kind of ["continues", "chunkExtensions"] as const) {
     const receiver = await startHostileReceiver(kind);
     closers.push(receiver.close);
-    expect(await makeSender({ attemptMaxMs: 60_000 })(receiver.url)).toEqual(failed("invalid_response"));
-  });
+    expect(await makeSender({ attemptMaxMs: 60_000 })(receiver.url), kind).toEqual(failed("invalid_response"));
+  }
+});
 
-  it("an attempt ends at the longest time to connect, when TLS or the name's look-up is not answered", async () => {
-    const silent = await serveRaw(() => undefined);
-    const quick = { connectMaxMs: 200, attemptMaxMs: 3_600_000 };
-    expect(await makeSender(quick)(`https://127.0.0.1:${silent}/`)).toEqual(failed("timeout"));
-    const lost = makeSender({ ...quick, resolve: () => new Promise(() => undefined) });
-    expect(await lost("http://hooks.test/")).toEqual(failed("timeout"));
-  });
+it("an attempt ends at the longest time to connect, when TLS or the name's look-up is not answered", async () => {
+  const silent = await serveRaw(() => undefined);
+  const quick = { connectMaxMs: 200, attemptMaxMs: 3_600_000 };
+  expect(await makeSender(quick)(silent.replace("http:", "https:"))).toEqual(failed("timeout"));
+  const lost = makeSender({ ...quick, resolve: () => new Promise(() => undefined) });
+  expect(await lost("http://hooks.test/")).toEqual(failed("timeout"));
 });
