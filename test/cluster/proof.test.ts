@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { lockReferences } from "../../src/db/redemptions.ts";
 import { inTransaction } from "../../src/db/transaction.ts";
 import { workerOptions } from "../../src/open-worker-service.ts";
@@ -6,68 +6,43 @@ import { redeemQueue } from "../../src/queues/catalog.ts";
 import { findShard, shardOf } from "../../src/queues/shards.ts";
 import { type RunningWorker, startWorker } from "../../src/queues/worker.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
-import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
+import type { PartnerClient, Reply } from "../support/client.ts";
 import { makeGate } from "../support/gate.ts";
-import { type ClusterNode, startRedisCluster, type TestCluster } from "../support/redis-cluster.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import {
-  endService,
-  openWorkerContext,
-  startApi,
-  startWorkers,
-  testConfig,
-  type WorkerContext,
-} from "../support/service.ts";
-import { issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { openWorkerContext, startWorkers, testConfig, type WorkerContext } from "../support/service.ts";
+import { issueVouchers } from "../support/supply.ts";
 import { until } from "../support/until.ts";
-import { SHARDS, slotOfShard } from "./load.ts";
+import { SHARDS, slotOfShard, useCluster } from "./load.ts";
 
 // A replica is promoted that has missed the start of a job, whose worker is dead. Redis then says that no worker has begun.
 
-let cluster: TestCluster;
-let servers: TestServers;
-let env: Record<string, string>;
+const own = useCluster({ apis: 1, env: { REDEEM_WAIT_MS: "15000" } });
 let ctx: WorkerContext;
 let till: PartnerClient;
-let partner: TestPartner;
 let vouchers: { id: string; code: string }[];
 
 beforeAll(async () => {
-  [cluster, servers] = await Promise.all([startRedisCluster(), openTestServers()]);
-  env = { REDIS_URL: cluster.url, QUEUE_SHARDS: String(SHARDS), REDEEM_WAIT_MS: "15000" };
-  const api = await startApi(servers, env);
-  ctx = openWorkerContext(testConfig(servers, env));
-  servers.onClose(() => ctx.close());
+  ctx = openWorkerContext(testConfig(own.servers, own.env));
+  own.servers.onClose(() => ctx.close());
   await ctx.deployment.ready();
-  partner = await makePartner(servers.db);
-  till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
+  [till] = own.tills as [PartnerClient];
   // So many that each shard has one.
-  vouchers = await issueVouchers(servers.db, partner, 200);
-});
-
-afterAll(async () => {
-  await endService(servers);
-  await cluster.close();
+  vouchers = await issueVouchers(own.servers.db, own.partner, 200);
 });
 
 const inShard = (shard: number) =>
   vouchers.find(({ id }) => shardOf(id, SHARDS) === shard) as { id: string; code: string };
-
-async function replicaOf(master: ClusterNode): Promise<ClusterNode> {
-  const infos = await Promise.all(cluster.nodes.map(({ client }) => client.info("replication")));
-  return cluster.nodes.find((_, index) => infos[index]?.includes(`master_port:${master.port}`)) as ClusterNode;
-}
 
 /** Redeems a voucher of a shard whose master dies after a worker has started the job, and before the replica knows. */
 async function redeemAcrossFailover(
   shard: number,
   work: (jobId: string, data: unknown) => Promise<void>,
 ): Promise<Reply> {
+  const { cluster, servers } = own;
   const { id, code } = inShard(shard);
   const { prefix } = findShard(servers.deploymentId, shard, SHARDS);
   const slot = slotOfShard(servers, shard);
   const master = await cluster.masterOf(slot);
-  const replica = await replicaOf(master);
+  const replica = await cluster.replicaOf(master);
   const asked = till.redeem({ code, externalRef: `order-${id}` });
   const jobId = await until(() => master.client.lindex(`${prefix}:redeem:wait`, 0));
   expect(await master.client.wait(1, 5_000)).toBe(1);
@@ -107,13 +82,13 @@ it("a promoted replica that missed the start of a redeem job never makes the API
 
 it("a promoted replica that missed the start of a redeem job never makes it answer that while the worker's transaction is open; a repetition gets the result", async () => {
   const { id, code } = inShard(5);
-  const ref = { organizationId: partner.organizationId, externalRef: `order-${id}` };
-  const reply = await inTransaction(servers.db, async (outside) => {
+  const ref = { organizationId: own.partner.organizationId, externalRef: `order-${id}` };
+  const reply = await inTransaction(own.servers.db, async (outside) => {
     await lockReferences(outside, [{ ...ref, seenEnd: 0, generation: 2 }]);
     return redeemAcrossFailover(5, async () => undefined);
   });
   expect(reply).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
-  await startWorkers(servers, env);
+  await startWorkers(own.servers, own.env);
   const repeated = await till.redeem({ code, externalRef: `order-${id}` });
   expect(repeated).toMatchObject({ status: 200, body: { redeemed: true, alreadyConfirmed: false } });
 });

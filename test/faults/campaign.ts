@@ -1,3 +1,4 @@
+import pTimeout from "p-timeout";
 import type pg from "pg";
 import { onSnapshot } from "../../src/db/transaction.ts";
 import { newId } from "../../src/domain/ids.ts";
@@ -10,7 +11,7 @@ import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { type IssuerKey, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
 import { startReceiver, WEBHOOK_ENV } from "../support/webhook-receiver.ts";
-import { checkAnswersAgain, checkEverything, checkUntouched, untilReady } from "./checker.ts";
+import { checkAnswersAgain, checkEverything, checkUntouched, untilReady, violation } from "./checker.ts";
 import { type Cluster, type Deployment, openCluster, processesOf } from "./cluster.ts";
 import {
   acquisitionOf,
@@ -19,22 +20,13 @@ import {
   type SuppliedKey,
   type SuppliedOffer,
   type SuppliedVoucher,
+  type Violation,
 } from "./history.ts";
-import {
-  type FaultCounts,
-  inflictFaults,
-  RECOVERED_MS,
-  type Stage,
-  TARGET_NAMES,
-  type TargetName,
-  targetsOnCluster,
-} from "./nemesis.ts";
-import { askUntilAnswered, Partner, type PartnerOptions } from "./partner.ts";
+import { inflictFaults, RECOVERED_MS, type Stage, TARGET_NAMES, type TargetName, targetsOnCluster } from "./nemesis.ts";
+import { askUntilAnswered, type CallerOptions, Partner, Shopper } from "./partner.ts";
 import { hasPatroni, PatroniPostgres } from "./patroni.ts";
 import { SeededRandom } from "./seeded-random.ts";
-import { Shopper } from "./shopper.ts";
 import { hasFakeTime } from "./stepped-clock.ts";
-import type { Violation } from "./violation.ts";
 
 export interface CampaignOptions {
   seed: number;
@@ -49,36 +41,10 @@ export interface CampaignOptions {
   keepLogsIn?: string | undefined;
   /** Ends the campaign early and skips the checks. */
   signal?: AbortSignal;
-  onProgress?: (progress: Progress) => void;
+  onProgress?: (progress: Record<"elapsedMs" | "requests" | "faults" | "accidents", number>) => void;
 }
 
-export interface Progress {
-  elapsedMs: number;
-  requests: number;
-  faults: number;
-  accidents: number;
-}
-
-export interface Totals {
-  seed: number;
-  elapsedMs: number;
-  requests: number;
-  retries: number;
-  /** References that were answered 200. */
-  confirmed: number;
-  /** Claims and purchases that were answered 200. */
-  acquired: number;
-  /** Number of requests by outcome. */
-  answers: Record<string, number>;
-  /** Totals of the second deployment. */
-  second: { requests: number; confirmed: number };
-  faults: FaultCounts;
-  /** Checkpoints of the log that were signed. */
-  checkpoints: number;
-  /** Time from the last fault until every API process redeems again. */
-  answeredAgainMs: number;
-  violations: Violation[];
-}
+export type Totals = Awaited<ReturnType<typeof runOn>>;
 
 const REDEEM_WAIT_MS = 3_000;
 const RESERVATION_SECONDS = 3;
@@ -104,6 +70,8 @@ const DELIVERED_P99_MS = 1_000;
 const PROGRESS_MS = 10_000;
 /** Time for every partner to get its last answer after recovery. Milliseconds. */
 const LAST_ANSWERS_MS = 20_000;
+/** Time for the log's worker to put the last events into a checkpoint. Milliseconds. */
+const LOGGED_WITHIN_MS = 30_000;
 
 interface Organization {
   keys: [SuppliedKey, ...SuppliedKey[]];
@@ -119,11 +87,13 @@ interface Organization {
 export async function runCampaign(options: CampaignOptions): Promise<Totals> {
   const issuer = await makeIssuerKey();
   const keys = writeKeysFile(issuer);
-  const servers = options.onCluster ? clusterServers() : { targets: TARGET_NAMES };
+  const withPatroni = options.onCluster === true && hasPatroni();
   const clock = hasFakeTime();
-  if (!clock) servers.targets = servers.targets.filter((name) => name !== "clock");
+  const known = options.onCluster ? targetsOnCluster(withPatroni) : TARGET_NAMES;
+  const targets = options.targets ?? known.filter((name) => clock || name !== "clock");
   const cluster = await openCluster({
-    ...servers,
+    ...(options.onCluster && { redisCluster: true }),
+    ...(withPatroni && { openPostgres: (directory, logs) => PatroniPostgres.open(directory, logs) }),
     postgres: { standby: true, clock },
     redeemWaitMs: REDEEM_WAIT_MS,
     reservationSeconds: RESERVATION_SECONDS,
@@ -132,53 +102,46 @@ export async function runCampaign(options: CampaignOptions): Promise<Totals> {
   });
   const files = makeLogFiles();
   const notes = new KeptNotes();
-  const receivers = new Map<HostileKind, Awaited<ReturnType<typeof startHostileReceiver>>>();
-  for (const kind of HOSTILE_KINDS) receivers.set(kind, await startHostileReceiver(kind));
+  const receivers: { kind: HostileKind; url: string; close(): Promise<void> }[] = [];
+  for (const kind of HOSTILE_KINDS) receivers.push({ kind, ...(await startHostileReceiver(kind)) });
   const witness = await startWitness({ onClose: () => undefined }, files, 0, { before: (note) => notes.keep(note) });
   files.setWitnesses([witness.url]);
   try {
     await beginLog(cluster.db, files);
     cluster.addLogWorker(files.env);
-    const urls = new Map([...receivers].map(([kind, { url }]) => [kind, url]));
-    return await runOn(cluster, issuer, notes, urls, { ...options, targets: options.targets ?? servers.targets });
+    return await runOn(cluster, issuer, notes, receivers, { ...options, targets });
   } finally {
     await cluster.close();
-    for (const receiver of receivers.values()) await receiver.close();
+    for (const receiver of receivers) await receiver.close();
     await witness.close();
     files.remove();
     keys.remove();
   }
 }
 
-/** A Redis Cluster, a Postgres that fails over if Patroni is available, and their targets. */
-function clusterServers() {
-  const openPostgres = hasPatroni() ? (directory: string, logs: string) => PatroniPostgres.open(directory, logs) : null;
-  const targets = targetsOnCluster(openPostgres !== null);
-  return { redisCluster: true, targets, ...(openPostgres && { openPostgres }) };
-}
-
 async function runOn(
   cluster: Cluster,
   issuer: IssuerKey,
   notes: KeptNotes,
-  receivers: ReadonlyMap<HostileKind, string>,
-  options: CampaignOptions,
-): Promise<Totals> {
-  const { clock } = cluster.postgres;
+  receivers: readonly { kind: HostileKind; url: string }[],
+  options: CampaignOptions & { targets: readonly TargetName[] },
+) {
+  const { db, apis, postgres } = cluster;
   const { seed, faultsMs, signal = new AbortController().signal } = options;
   const random = new SeededRandom(seed);
-  const history = new History();
-  const secondHistory = new History();
-  const faults: FaultCounts = {};
-  const copyViolations: Violation[] = [];
+  const [history, secondHistory] = [new History(), new History()];
+  const faults: Record<string, number> = {};
+  const violations: Violation[] = [];
   const vouchersPerLoop = Math.ceil((faultsMs / 1_000) * VOUCHERS_PER_LOOP_SECOND);
   const organizations: Organization[] = [];
-  for (let i = 0; i < ORGANIZATIONS; i++)
-    organizations.push(await supplyOrganization(cluster.db, vouchersPerLoop * LOOPS_PER_ORGANIZATION));
+  while (organizations.length < ORGANIZATIONS)
+    organizations.push(await supplyOrganization(db, vouchersPerLoop * LOOPS_PER_ORGANIZATION));
   const [first] = organizations as [Organization, ...Organization[]];
-  const lastVouchers = first.vouchers.splice(-cluster.apis.length);
-  const offers = await supplyOffers(cluster.db, Math.ceil(faultsMs / OFFER_EVERY_MS));
-  const enableReceivers = await addReceivers(cluster.db, first.keys[0].organizationId, receivers);
+  const lastVouchers = first.vouchers.splice(-apis.length);
+  const offers: SuppliedOffer[] = [];
+  while (offers.length < Math.ceil(faultsMs / OFFER_EVERY_MS))
+    offers.push({ ...(await makeOffer(db, OFFER_SUPPLY)), supply: OFFER_SUPPLY });
+  const enableReceivers = await addReceivers(db, first.keys[0].organizationId, receivers);
   const secondDeployment = await cluster.addDeployment();
   const secondOrganization = await supplyOrganization(secondDeployment.db, SECOND_VOUCHERS);
   const copyOfDatabase = await cluster.addCopy();
@@ -188,45 +151,28 @@ async function runOn(
   const elapsedMs = () => Math.round(performance.now() - startedAt);
   const progress = setInterval(() => {
     const inflicted = Object.values(faults).reduce((sum, count) => sum + count, 0);
-    options.onProgress?.({
-      elapsedMs: elapsedMs(),
-      requests: history.exchanges.length,
-      faults: inflicted,
-      accidents: cluster.accidents.length,
-    });
+    const [requests, accidents] = [history.exchanges.length, cluster.accidents.length];
+    options.onProgress?.({ elapsedMs: elapsedMs(), requests, faults: inflicted, accidents });
   }, PROGRESS_MS);
   let open = true;
   const over = new AbortController();
+  const at = { random, signal: over.signal };
+  const currentOffer = () =>
+    offers[Math.min(Math.floor(elapsedMs() / OFFER_EVERY_MS), offers.length - 1)] as SuppliedOffer;
   try {
-    const at = { random, signal: over.signal };
-    const foreignTo = (which: number) => organizations[(which + 1) % organizations.length] as Organization;
     const loops = [
-      ...organizations.flatMap((organization, which) =>
-        makePartners(cluster, organization, foreignTo(which), LOOPS_PER_ORGANIZATION, {
-          ...at,
-          name: `org-${which + 1}`,
-          history,
-        }),
-      ),
+      ...organizations.flatMap((organization, which) => {
+        const foreign = organizations[(which + 1) % organizations.length] as Organization;
+        const own = { ...at, name: `org-${which + 1}`, history };
+        return makePartners(cluster, organization, foreign, LOOPS_PER_ORGANIZATION, own);
+      }),
       ...Array.from({ length: SHOPPERS }, (_, index) => {
         const name = `shopper-${index + 1}`;
-        const currentOffer = () => offers[Math.min(Math.floor(elapsedMs() / OFFER_EVERY_MS), offers.length - 1)];
-        return new Shopper({
-          ...at,
-          name,
-          random: random.fork(name),
-          apis: cluster.apis,
-          history,
-          issuer,
-          currentOffer: () => currentOffer() as SuppliedOffer,
-        });
+        return new Shopper({ ...at, name, random: random.fork(name), apis, history, issuer, currentOffer });
       }),
     ];
-    const secondLoops = makePartners(secondDeployment, secondOrganization, first, SECOND_LOOPS, {
-      ...at,
-      name: "second",
-      history: secondHistory,
-    });
+    const second = { ...at, name: "second", history: secondHistory };
+    const secondLoops = makePartners(secondDeployment, secondOrganization, first, SECOND_LOOPS, second);
     const working = Promise.all(loops.map((loop) => loop.work(() => open)));
     const secondWorking = Promise.all(secondLoops.map((loop) => loop.work(() => open)));
     // Failures are reported at the end.
@@ -235,9 +181,9 @@ async function runOn(
     await inflictFaults(
       {
         ...{ cluster, secondDeployment, copyOfDatabase, upcomingVouchers, enableReceivers },
-        ...{ counts: faults, violations: copyViolations },
+        ...{ counts: faults, violations },
       },
-      options.targets ?? TARGET_NAMES,
+      options.targets,
       random.fork("faults"),
       { forMs: faultsMs, count: options.faultsMax },
       signal,
@@ -245,29 +191,24 @@ async function runOn(
     signal.throwIfAborted();
     await cluster.heal();
     open = false;
-    const { tookMs, violations } = await checkAnswersAgain(cluster, first.keys[0], lastVouchers, history);
-    violations.push(...copyViolations);
-    violations.push(...(await checkEnds(working, history, loops.length)));
+    const answeredAgain = await checkAnswersAgain(cluster, first.keys[0], lastVouchers, history);
+    violations.push(...answeredAgain.violations, ...(await checkEnds(working, history, loops.length)));
     for (const kind of HOSTILE_KINDS) await enableReceivers(kind, true);
     violations.push(...(await checkDeliveries(cluster, first, random.fork("deliveries"), history)));
-    violations.push(...(await checkEverything(cluster, history, clock)));
-    violations.push(...(await checkUntouched(copyOfDatabase.db)));
-    violations.push(...(await checkLog(cluster.db, notes)));
+    violations.push(...(await checkEverything(cluster, history, postgres.clock)));
+    violations.push(...(await checkUntouched(copyOfDatabase.db)), ...(await checkLog(db, notes)));
     for (const process of processesOf(secondDeployment)) process.start();
     await untilReady(secondDeployment);
     const ofSecond = await checkEnds(secondWorking, secondHistory, secondLoops.length);
-    ofSecond.push(...(await checkEverything(secondDeployment, secondHistory, clock)));
+    ofSecond.push(...(await checkEverything(secondDeployment, secondHistory, postgres.clock)));
     violations.push(...ofSecond.map(({ rule, ...rest }) => ({ rule: `second deployment: ${rule}`, ...rest })));
-    const second = countAnswers(secondHistory);
     return {
       ...countAnswers(history),
-      second,
-      seed,
-      elapsedMs: elapsedMs(),
-      faults,
+      ...{ second: countAnswers(secondHistory), seed, faults, violations, elapsedMs: elapsedMs() },
+      /** Checkpoints of the log that were signed. */
       checkpoints: notes.count,
-      answeredAgainMs: tookMs,
-      violations,
+      /** Time from the last fault until every API process redeems again. */
+      answeredAgainMs: answeredAgain.tookMs,
     };
   } finally {
     clearInterval(progress);
@@ -275,9 +216,6 @@ async function runOn(
     over.abort();
   }
 }
-
-/** Time for the log's worker to put the last events into a checkpoint. Milliseconds. */
-const LOGGED_WITHIN_MS = 30_000;
 
 /** Every sealed event must get into exactly one leaf, and no checkpoint that was ever signed may contradict another. */
 async function checkLog(db: pg.Pool, notes: KeptNotes): Promise<Violation[]> {
@@ -291,16 +229,16 @@ async function checkLog(db: pg.Pool, notes: KeptNotes): Promise<Violation[]> {
   };
   await until(isPublished, LOGGED_WITHIN_MS).catch(() => problems.push("events still wait for their checkpoint"));
   problems.push(...(await notes.findProblems(db)), ...(await onSnapshot(db, auditLog)).problems);
-  return problems.map((detail) => ({ rule: "the log keeps what was signed", detail, exchanges: [] }));
+  return problems.map((detail) => violation("the log keeps what was signed", detail));
 }
 
 /** Gives an organization disabled endpoints at hostile receivers. Returns what enables and disables those of a kind. */
 async function addReceivers(
   db: pg.Pool,
   organizationId: string,
-  receivers: ReadonlyMap<HostileKind, string>,
+  receivers: readonly { kind: HostileKind; url: string }[],
 ): Promise<Stage["enableReceivers"]> {
-  for (const [kind, url] of receivers) {
+  for (const { kind, url } of receivers) {
     for (let n = 0; n < HOSTILE_EACH; n++) {
       await db.query(
         `INSERT INTO webhook_endpoints (id, organization_id, place, url, enabled, disabled_reason, disabled_at)
@@ -310,48 +248,36 @@ async function addReceivers(
     }
   }
   // Waits for no standby: one that is cut off returns only once this fault, too, may end. Commits of the service may hold the rows until then.
-  return (kind, enabled) =>
-    until(
-      () =>
-        db
-          .query(
-            `UPDATE webhook_endpoints SET enabled = $2, disabled_reason = CASE WHEN NOT $2 THEN 'partner' END,
-                    disabled_at = CASE WHEN NOT $2 THEN now() END, failing_since = NULL
-               FROM (SELECT set_config('synchronous_commit', 'off', true)) AS local WHERE url LIKE '%/' || $1`,
-            [kind, enabled],
-          )
-          .catch(() => null),
-      RECOVERED_MS,
-    );
+  const enable = `
+    UPDATE webhook_endpoints SET enabled = $2, disabled_reason = CASE WHEN NOT $2 THEN 'partner' END,
+           disabled_at = CASE WHEN NOT $2 THEN now() END, failing_since = NULL
+      FROM (SELECT set_config('synchronous_commit', 'off', true)) AS local WHERE url LIKE '%/' || $1`;
+  return (kind, enabled) => until(() => db.query(enable, [kind, enabled]).catch(() => null), RECOVERED_MS);
 }
 
 /** Webhooks of an organization with a healthy receiver must not wait for those of another one whose receivers are hostile. */
 async function checkDeliveries(
-  cluster: Cluster,
+  { db, apis }: Cluster,
   hostile: Organization,
   random: SeededRandom,
   history: History,
 ): Promise<Violation[]> {
-  const healthy = await supplyOrganization(cluster.db, TIMED_VOUCHERS);
-  const { keys, vouchers } = healthy;
+  const healthy = await supplyOrganization(db, TIMED_VOUCHERS);
   const receiver = await startReceiver();
-  await receiver.addEndpoint(cluster.db, keys[0].organizationId);
-  const redeem = ({ keys: [key] }: Organization, voucher: SuppliedVoucher) =>
-    askUntilAnswered(
-      { random, apis: cluster.apis, history, signal: AbortSignal.timeout(LAST_ANSWERS_MS) },
-      {
-        ...{ operation: "redeem", key, voucher, by: { code: voucher.code }, token: null },
-        externalRef: `timed-${voucher.id}`,
-      },
-    );
+  await receiver.addEndpoint(db, healthy.keys[0].organizationId);
+  const redeem = ({ keys: [key] }: Organization, voucher: SuppliedVoucher) => {
+    const order = { externalRef: `timed-${voucher.id}`, by: { code: voucher.code }, token: null };
+    const caller = { random, apis, history, signal: AbortSignal.timeout(LAST_ANSWERS_MS) };
+    return askUntilAnswered(caller, { operation: "redeem", key, voucher, ...order });
+  };
   const redeemedAtMs = new Map<string, number>();
-  for (const [n, voucher] of vouchers.entries()) {
+  for (const [n, voucher] of healthy.vouchers.entries()) {
     await Promise.all([
       redeem(hostile, hostile.vouchers.at(-1 - n) as SuppliedVoucher),
       redeem(healthy, voucher).then(() => redeemedAtMs.set(voucher.id, Date.now())),
     ]);
   }
-  const all = () => new Set(receiver.received.map(({ voucherId }) => voucherId)).size === vouchers.length;
+  const all = () => new Set(receiver.received.map(({ voucherId }) => voucherId)).size === TIMED_VOUCHERS;
   await until(all, LAST_ANSWERS_MS).catch(() => undefined);
   await receiver.close();
   const delays = [...redeemedAtMs].map(([id, atMs]) => {
@@ -360,33 +286,20 @@ async function checkDeliveries(
   });
   const p99 = delays.sort((one, other) => one - other).at(-2) ?? Number.POSITIVE_INFINITY;
   if (p99 <= DELIVERED_P99_MS) return [];
-  const detail = `of ${vouchers.length} webhooks the second slowest took ${p99} ms`;
-  return [{ rule: "hostile receivers delay no other organization's webhooks", detail, exchanges: [] }];
+  const detail = `of ${TIMED_VOUCHERS} webhooks the second slowest took ${p99} ms`;
+  return [violation("hostile receivers delay no other organization's webhooks", detail)];
 }
 
-async function supplyOffers(db: pg.Pool, count: number): Promise<SuppliedOffer[]> {
-  const offers: SuppliedOffer[] = [];
-  for (let i = 0; i < count; i++) {
-    const { productId, batchId, listingId } = await makeOffer(db, OFFER_SUPPLY);
-    offers.push({ productId, batchId, listingId, supply: OFFER_SUPPLY });
-  }
-  return offers;
-}
-
-async function supplyOrganization(db: pg.Pool, vouchers: number): Promise<Organization> {
+async function supplyOrganization(db: pg.Pool, count: number): Promise<Organization> {
   const partner = await makePartner(db);
   const { organizationId } = partner;
   const keys: SuppliedKey[] = [];
-  for (let i = 0; i < KEYS_PER_ORGANIZATION; i++) {
+  while (keys.length < KEYS_PER_ORGANIZATION) {
     const { id, key } = await makeKey(db, organizationId);
     keys.push({ id, secret: key, organizationId });
   }
-  const issued = await issueVouchers(db, partner, vouchers);
-  return {
-    keys: keys as [SuppliedKey, ...SuppliedKey[]],
-    vouchers: issued.map(({ id, code }) => ({ id, code, organizationId })),
-    turn: 0,
-  };
+  const vouchers = (await issueVouchers(db, partner, count)).map(({ id, code }) => ({ id, code, organizationId }));
+  return { keys: keys as Organization["keys"], vouchers, turn: 0 };
 }
 
 /** The loops of an organization interleave its vouchers, so that vouchers used at the same time are neighbours in the list. */
@@ -395,7 +308,7 @@ function makePartners(
   organization: Organization,
   foreign: Organization,
   loops: number,
-  { name: prefix, random, history, signal }: Pick<PartnerOptions, "name" | "random" | "history" | "signal">,
+  { name: prefix, random, ...options }: Omit<CallerOptions, "apis">,
 ): Partner[] {
   const { keys, vouchers } = organization;
   return Array.from({ length: loops }, (_, loop) => {
@@ -406,11 +319,7 @@ function makePartners(
       vouchers[(Math.max(0, turn) * loops + of) % vouchers.length] as SuppliedVoucher;
     const ownFirst = [...keys.slice(loop % keys.length), ...keys.slice(0, loop % keys.length)];
     return new Partner({
-      name,
-      random: random.fork(name),
-      apis,
-      history,
-      keys: ownFirst as [SuppliedKey, ...SuppliedKey[]],
+      ...{ ...options, name, random: random.fork(name), apis, keys: ownFirst as Organization["keys"] },
       nextVoucher: () => {
         organization.turn = Math.max(organization.turn, used + 1);
         return voucherAt(used++, loop);
@@ -418,7 +327,6 @@ function makePartners(
       contestedVoucher: () => voucherAt(used + chooser.between(-3, 1), (loop + chooser.between(1, loops - 1)) % loops),
       foreignVoucher: () => chooser.pick(foreign.vouchers),
       reservationSeconds: RESERVATION_SECONDS,
-      signal,
     });
   });
 }
@@ -429,26 +337,18 @@ function upcomingOf({ vouchers, turn }: Organization): string[] {
   return vouchers.slice(from, from + UPCOMING_TURNS * LOOPS_PER_ORGANIZATION).map(({ id }) => id);
 }
 
+/** @throws the failure of a caller. */
 async function checkEnds(work: Promise<unknown>, history: History, loops: number): Promise<Violation[]> {
-  if (await endsWithin(work, LAST_ANSWERS_MS)) return [];
+  const ended = await pTimeout(work, { milliseconds: LAST_ANSWERS_MS, fallback: () => null });
+  if (ended !== null) return [];
   const exchanges = history.exchanges.slice(-loops);
   return [{ rule: "every retry ends", detail: "a caller still waits for an answer", exchanges }];
 }
 
-async function endsWithin(work: Promise<unknown>, timeoutMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, timeoutMs, false);
-  });
-  const ended = await Promise.race([work.then(() => true), late]);
-  clearTimeout(timer);
-  return ended;
-}
-
-function countAnswers(history: History): Pick<Totals, "requests" | "retries" | "confirmed" | "acquired" | "answers"> {
+function countAnswers(history: History) {
+  /** Number of requests by outcome. */
   const answers: Record<string, number> = {};
-  const refs = new Set<string>();
-  const acquisitions = new Set<string>();
+  const [refs, acquisitions] = [new Set<string>(), new Set<string>()];
   for (const { status, failure, code, ask } of history.exchanges) {
     const name = status === null ? `no answer: ${failure}` : [status, code].filter(Boolean).join(" ");
     answers[name] = (answers[name] ?? 0) + 1;

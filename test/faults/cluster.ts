@@ -4,19 +4,20 @@ import { join } from "node:path";
 import pg from "pg";
 import { migrateDatabase } from "../../src/db/migrate.ts";
 import { makeRoles } from "../support/logins.ts";
-import { startRedisCluster, type TestCluster } from "../support/redis-cluster.ts";
+import { startRedisCluster } from "../support/redis-cluster.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
-import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { FaultPostgres, type FaultyDatabase } from "./fault-postgres.ts";
 import { FaultRedis } from "./fault-redis.ts";
 import { ServiceProcess } from "./service-process.ts";
-import type { Violation } from "./violation.ts";
+
+type Env = Record<string, string>;
 
 export interface ClusterOptions {
   redeemWaitMs: number;
   reservationSeconds: number;
   /** More variables for every API and worker process. */
-  env?: Record<string, string>;
+  env?: Env;
   /** Folder to which the processes' logs are copied at the end. */
   keepLogsIn?: string | undefined;
   /** What the embedded Postgres can do beside failing. */
@@ -45,36 +46,7 @@ export interface Deployment {
 }
 
 /** The service on servers of its own. Every process can be killed and frozen. */
-export interface Cluster extends Deployment {
-  postgres: FaultyDatabase;
-  redis: FaultRedis;
-  /** Runs only during a failover of Redis. */
-  replica: FaultRedis;
-  /** The proxy through which the workers reach Redis. */
-  workerWire: TcpProxy;
-  /** Replaces `redis`, `replica` and `workerWire` unless null. */
-  redisCluster: TestCluster | null;
-  /** Creates, but does not start, an unrelated deployment on the same servers. */
-  addDeployment(): Promise<Deployment>;
-  /**
-   * Copies the database and creates, but does not start, a worker for the copy that shares the Redis by mistake. No process of the
-   * service may be running. The worker may refuse to work and exit; that is not an accident.
-   */
-  addCopy(): Promise<Deployment>;
-  /**
-   * Starts a physical copy of the running embedded Postgres with a worker that shares the Redis by mistake. `stop` returns a violation if
-   * the copy redeemed anything.
-   */
-  startHotCopy(): Promise<{ db: pg.Pool; stop(): Promise<Violation[]> }>;
-  /** Adds, but does not start, a worker process of the log, with the variables of its key, anchor and policy. */
-  addLogWorker(env: Record<string, string>): ServiceProcess;
-  /** Adds, but does not start, a worker process with extra environment variables. */
-  addWorker(env: Record<string, string>): ServiceProcess;
-  /** Resumes frozen processes and starts stopped ones. Resolves once the servers run. */
-  heal(): Promise<void>;
-  /** Stops every process and removes every file. */
-  close(): Promise<void>;
-}
+export type Cluster = Awaited<ReturnType<typeof openCluster>>;
 
 const API_PROCESSES = 2;
 /** The processes connect with the rights of the service only. */
@@ -84,36 +56,49 @@ const WORKER_PROCESSES = 2;
 const CLUSTER_SHARDS = "6";
 
 /** Starts the servers and migrates the database. `heal` starts the API and worker processes. */
-export async function openCluster(options: ClusterOptions): Promise<Cluster> {
+export async function openCluster(options: ClusterOptions) {
   const directory = mkdtempSync(join(tmpdir(), "voucher-faults-"));
   // Postgres runs as another user when the tests run as root.
   chmodSync(directory, 0o755);
-  mkdirSync(join(directory, "logs"));
+  const logs = join(directory, "logs");
+  mkdirSync(logs);
   const postgresFolder = join(directory, "postgres");
   const postgres =
-    (await options.openPostgres?.(postgresFolder, join(directory, "logs"))) ??
+    (await options.openPostgres?.(postgresFolder, logs)) ??
     new FaultPostgres(postgresFolder, await findSteadyPort(), options.postgres);
   const redis = new FaultRedis(join(directory, "redis"), await findSteadyPort());
+  /** Runs only during a failover of Redis. */
   const replica = new FaultRedis(join(directory, "replica"), await findSteadyPort());
+  /** The proxy through which the workers reach Redis. */
   const workerWire = await openTcpProxy(redis.url);
+  /** Replaces `redis`, `replica` and `workerWire` unless null. */
   const redisCluster = options.redisCluster ? await startRedisCluster() : null;
   const processes: ServiceProcess[] = [];
   const pools: pg.Pool[] = [];
 
-  const makeProcess = (
-    name: string,
-    script: "src/main.ts" | "workers/main.ts",
-    env: Record<string, string>,
-    accidents: string[],
-  ) => {
-    const process = new ServiceProcess(
-      { name, script, env: { ...sharedEnv(), ...env }, logFile: join(directory, "logs", `${name}.log`) },
-      (what) => void accidents.push(what),
-    );
+  const redisEnv = (url: string): Env =>
+    redisCluster === null ? { REDIS_URL: url } : { REDIS_URL: redisCluster.url, QUEUE_SHARDS: CLUSTER_SHARDS };
+  const makeProcess = (name: string, script: "src/main.ts" | "workers/main.ts", own: Env, accidents: string[]) => {
+    const env = {
+      DATABASE_URL: serviceUrl(postgres.url),
+      ...redisEnv(redis.url),
+      BASE_URL: "https://vouchers.test",
+      LOG_LEVEL: "warn",
+      REDEEM_WAIT_MS: String(options.redeemWaitMs),
+      RESERVATION_SECONDS: String(options.reservationSeconds),
+      SWEEP_INTERVAL_MS: "500",
+      // Rate limits would refuse requests that the faults should meet.
+      RATE_LIMIT_RPS: "0",
+      MISS_LIMIT_PER_MINUTE: "0",
+      ...options.env,
+      ...own,
+    };
+    const logFile = join(logs, `${name}.log`);
+    const process = new ServiceProcess({ name, script, env, logFile }, (what) => void accidents.push(what));
     processes.push(process);
     return process;
   };
-  const makeApi = async (name: string, env: Record<string, string>, accidents: string[]): Promise<ApiProcess> => {
+  const makeApi = async (name: string, env: Env, accidents: string[]): Promise<ApiProcess> => {
     const port = await findSteadyPort();
     const process = makeProcess(name, "src/main.ts", { PORT: String(port), ...env }, accidents);
     return { process, url: `http://127.0.0.1:${port}` };
@@ -124,111 +109,90 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     pools.push(pool);
     return pool;
   };
-  const redisEnv = (url: string): Record<string, string> =>
-    redisCluster === null ? { REDIS_URL: url } : { REDIS_URL: redisCluster.url, QUEUE_SHARDS: CLUSTER_SHARDS };
-  const sharedEnv = () => ({
-    DATABASE_URL: serviceUrl(postgres.url),
-    ...redisEnv(redis.url),
-    BASE_URL: "https://vouchers.test",
-    LOG_LEVEL: "warn",
-    REDEEM_WAIT_MS: String(options.redeemWaitMs),
-    RESERVATION_SECONDS: String(options.reservationSeconds),
-    SWEEP_INTERVAL_MS: "500",
-    // Rate limits would refuse requests that the faults should meet.
-    RATE_LIMIT_RPS: "0",
-    MISS_LIMIT_PER_MINUTE: "0",
-    ...options.env,
-  });
+  /** Creates, but does not start, a worker and the wanted number of API processes for another database of the server. */
+  const deploy = async (name: string, apis: number): Promise<Deployment> => {
+    const url = postgres.urlOf(name);
+    const db = openDatabase(url);
+    await makeRoles(db, SERVICE_PASSWORD);
+    const env = { DATABASE_URL: serviceUrl(url) };
+    const accidents: string[] = [];
+    const made: ApiProcess[] = [];
+    while (made.length < apis) made.push(await makeApi(`${name}-api`, env, accidents));
+    const workers = [makeProcess(`${name}-worker`, "workers/main.ts", env, accidents)];
+    return { options, apis: made, workers, db, accidents };
+  };
   const main: Deployment = { options, apis: [], workers: [], db: openDatabase(postgres.url), accidents: [] };
-  const addWorker = (env: Record<string, string>) => {
+  /** Adds, but does not start, a worker process with extra variables. */
+  const addWorker = (env: Env) => {
     const name = `worker-${main.workers.length + 1}`;
     const worker = makeProcess(name, "workers/main.ts", { ...redisEnv(workerWire.url), ...env }, main.accidents);
     main.workers.push(worker);
     return worker;
   };
-  const cluster: Cluster = {
-    ...main,
-    postgres,
-    redis,
-    replica,
-    workerWire,
-    redisCluster,
-    addWorker,
-    addLogWorker: (env) =>
-      addWorker({
-        ...{ DATABASE_URL: serviceUrl(postgres.url, "pva_log"), WORKER_QUEUES: "log", LOG_INTERVAL_MS: "200" },
-        ...env,
-      }),
-    async addDeployment() {
-      await main.db.query("CREATE DATABASE second");
-      const url = postgres.urlOf("second");
-      await migrateDatabase(url);
-      const db = openDatabase(url);
-      await makeRoles(db, SERVICE_PASSWORD);
-      const env = { DATABASE_URL: serviceUrl(url) };
-      const accidents: string[] = [];
-      const apis = [await makeApi("second-api", env, accidents)];
-      return {
-        options,
-        apis,
-        workers: [makeProcess("second-worker", "workers/main.ts", env, accidents)],
-        db,
-        accidents,
-      };
+  const cluster = {
+    ...{ ...main, postgres, redis, replica, workerWire, redisCluster, addWorker },
+    /** Adds, but does not start, a worker process of the log, with the variables of its key, anchor and policy. */
+    addLogWorker(env: Env): ServiceProcess {
+      const own = { WORKER_QUEUES: "log", LOG_INTERVAL_MS: "200", ...env };
+      return addWorker({ DATABASE_URL: serviceUrl(postgres.url, "pva_log"), ...own });
     },
-    async addCopy() {
+    /** Creates, but does not start, an unrelated deployment on the same servers. */
+    async addDeployment(): Promise<Deployment> {
+      await main.db.query("CREATE DATABASE second");
+      await migrateDatabase(postgres.urlOf("second"));
+      return deploy("second", 1);
+    },
+    /**
+     * Copies the database and creates, but does not start, a worker for the copy that shares the Redis by mistake. No process of the
+     * service may be running. The worker may refuse to work and exit; that is not an accident.
+     */
+    async addCopy(): Promise<Deployment> {
       // Postgres copies a database only while it has no connections; the pool reconnects by itself.
       const aside = openDatabase(postgres.urlOf("template1"));
       const original = new URL(postgres.url).pathname.slice(1);
       await aside.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", [original]);
       await aside.query(`CREATE DATABASE copy TEMPLATE ${original}`);
-      const url = postgres.urlOf("copy");
-      const db = openDatabase(url);
-      await makeRoles(db, SERVICE_PASSWORD);
-      const accidents: string[] = [];
-      const worker = makeProcess("copy-worker", "workers/main.ts", { DATABASE_URL: serviceUrl(url) }, accidents);
-      return { options, apis: [], workers: [worker], db, accidents };
+      return deploy("copy", 0);
     },
-    async startHotCopy() {
-      if (!(postgres instanceof FaultPostgres)) throw new Error("this needs the embedded Postgres");
-      const copy = await postgres.startHotCopy();
-      const url = copy.urlOf("postgres");
-      const db = new pg.Pool({ connectionString: url, max: 2 });
+    /**
+     * Starts a physical copy of the running embedded Postgres with a worker that shares the Redis by mistake. `stop` returns the number of
+     * redemptions that the copy made.
+     */
+    async startHotCopy(): Promise<{ db: pg.Pool; stop(): Promise<number> }> {
+      const copy = await embedded(postgres).startHotCopy();
+      const db = new pg.Pool({ connectionString: copy.url, max: 2 });
       const count = async () => Number((await db.query("SELECT count(*) FROM redemptions")).rows[0].count);
       const before = await count();
-      const worker = makeProcess("hot-copy-worker", "workers/main.ts", { DATABASE_URL: serviceUrl(url) }, []);
+      const worker = makeProcess("hot-copy-worker", "workers/main.ts", { DATABASE_URL: serviceUrl(copy.url) }, []);
       worker.start();
-      return {
-        db,
-        async stop() {
-          await worker.kill();
-          const made = (await count()) - before;
-          await db.end();
-          await copy.close();
-          const detail = `the copy made ${made} redemptions`;
-          return made === 0 ? [] : [{ rule: "a hot copy of the database redeems nothing", detail, exchanges: [] }];
-        },
+      const stop = async () => {
+        await worker.kill();
+        const made = (await count()) - before;
+        await db.end();
+        await copy.close();
+        return made;
       };
+      return { db, stop };
     },
-    async heal() {
+    /** Resumes frozen processes and starts stopped ones. Resolves once the servers run. */
+    async heal(): Promise<void> {
       const ours = processesOf(main);
       for (const frozen of [postgres, redis, ...ours]) frozen.thaw();
       await Promise.all([postgres.start(), redisCluster?.heal() ?? redis.start()]);
       for (const process of ours) process.start();
     },
-    async close() {
+    /** Stops every process and removes every file. */
+    async close(): Promise<void> {
       await Promise.all(processes.map((process) => process.kill()));
-      await Promise.all([postgres.close(), redis.close(), replica.close(), workerWire.close()]);
+      await Promise.all([postgres, redis, replica, workerWire].map((server) => server.close()));
       await redisCluster?.close();
       await Promise.all(pools.map((pool) => pool.end()));
-      if (options.keepLogsIn !== undefined) cpSync(join(directory, "logs"), options.keepLogsIn, { recursive: true });
+      if (options.keepLogsIn !== undefined) cpSync(logs, options.keepLogsIn, { recursive: true });
       rmSync(directory, { recursive: true, force: true });
     },
   };
   try {
-    for (let i = 1; i <= API_PROCESSES; i++) {
-      main.apis.push(await makeApi(`api-${i}`, {}, main.accidents));
-    }
+    for (let i = 1; i <= API_PROCESSES; i++) main.apis.push(await makeApi(`api-${i}`, {}, main.accidents));
     for (let i = 1; i <= WORKER_PROCESSES; i++) addWorker({});
     await Promise.all([postgres.start(), redisCluster ?? redis.start()]);
     await migrateDatabase(postgres.url);
@@ -238,6 +202,12 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     await cluster.close();
     throw error;
   }
+}
+
+/** @throws Error for a Postgres under Patroni. */
+export function embedded(postgres: FaultyDatabase): FaultPostgres {
+  if (postgres instanceof FaultPostgres) return postgres;
+  throw new Error("this needs the embedded Postgres");
 }
 
 /** The API and worker processes of a deployment. */

@@ -6,8 +6,7 @@ import pg from "pg";
 import { type LocalPostgres, postgresUrl, startPostgres } from "../../src/local/postgres.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
 import { until } from "../support/until.ts";
-import { childrenOf, findPostmaster, forgetPostmaster, freezePostgres, killPostgres } from "./postgres-processes.ts";
-import { signal } from "./process-list.ts";
+import { findPostmaster, forgetPostmaster, freezePostgres, killOneOf, killPostgres, signal } from "./processes.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 import { SteppedClock } from "./stepped-clock.ts";
 
@@ -81,11 +80,9 @@ export class FaultPostgres implements FaultyDatabase {
   }
 
   async killOne(random: SeededRandom): Promise<void> {
-    const postmaster = findPostmaster(this.#server.directory);
-    const children = postmaster === null ? [] : childrenOf(postmaster);
-    if (postmaster === null || children.length === 0) return;
-    signal(random.pick(children), "SIGKILL");
-    await until(() => !childrenOf(postmaster).some((pid) => children.includes(pid)));
+    const haveEnded = killOneOf(this.#server.directory, random);
+    if (haveEnded === null) return;
+    await until(haveEnded);
     await until(() => withClient(this.url, (db) => db.query("SELECT")).catch(() => null), FOLLOWED_MS);
   }
 
@@ -122,16 +119,14 @@ export class FaultPostgres implements FaultyDatabase {
   }
 
   /** Copies the files of the running server and starts the copy at a port of its own. Its commits wait for no standby. */
-  async startHotCopy(): Promise<HotCopy> {
-    const copy = await this.#copy(await findSteadyPort(), "synchronous_standby_names = ''");
+  async startHotCopy(): Promise<{ url: string; close(): Promise<void> }> {
+    const copy = await this.#copy("synchronous_standby_names = ''");
     await this.#run(copy);
-    return {
-      urlOf: (database) => postgresUrl(copy, database),
-      async close() {
-        await killPostgres(copy.directory);
-        rmSync(copy.directory, { recursive: true });
-      },
+    const close = async () => {
+      await killPostgres(copy.directory);
+      rmSync(copy.directory, { recursive: true });
     };
+    return { url: postgresUrl(copy), close };
   }
 
   async close(): Promise<void> {
@@ -147,11 +142,9 @@ export class FaultPostgres implements FaultyDatabase {
 
   async #startStandby(): Promise<void> {
     if (this.#standby === null) {
-      const { password } = this.#server;
-      const { port } = new URL(this.url);
+      const { password, port } = this.#server;
       const primary = `host=127.0.0.1 port=${port} user=postgres password=${password} application_name=${STANDBY}`;
-      const files = { "standby.signal": "" };
-      this.#standby = await this.#copy(await findSteadyPort(), `primary_conninfo = '${primary}'`, files);
+      this.#standby = await this.#copy(`primary_conninfo = '${primary}'`, { "standby.signal": "" });
     }
     await this.#run(this.#standby);
     await until(async () => {
@@ -165,7 +158,7 @@ export class FaultPostgres implements FaultyDatabase {
   }
 
   /** Copies as `pg_basebackup` does, which the embedded Postgres lacks: the WAL repairs files that change meanwhile. */
-  async #copy(port: number, setting: string, files: Record<string, string> = {}): Promise<LocalPostgres> {
+  async #copy(setting: string, files: Record<string, string> = {}): Promise<LocalPostgres> {
     const from = this.#server.directory;
     this.#copies += 1;
     const directory = `${this.#directory}-${this.#copies}`;
@@ -188,23 +181,21 @@ export class FaultPostgres implements FaultyDatabase {
       }
     });
     appendFileSync(join(directory, "postgresql.auto.conf"), `${setting}\n`);
-    return { ...this.#server, directory, port };
+    return { ...this.#server, directory, port: await findSteadyPort() };
   }
 }
 
 /** Copies what a folder contains. Files may disappear meanwhile. */
 async function copyAll(from: string, to: string, isWanted: (name: string) => boolean): Promise<void> {
-  const paths = readdirSync(from)
-    .filter(isWanted)
-    .map((name) => join(from, name));
+  const paths = readdirSync(from).flatMap((name) => (isWanted(name) ? [join(from, name)] : []));
   if (paths.length === 0) return;
   await run("cp", ["-a", ...paths, to]).catch((error) => {
     if (!String(error.stderr).includes("No such file")) throw error;
   });
 }
 
-async function withClient<T>(url: string, work: (db: pg.Client) => Promise<T>): Promise<T> {
-  const db = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
+export async function withClient<T>(url: string, work: (db: pg.Client) => Promise<T>, options: pg.ClientConfig = {}) {
+  const db = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000, ...options });
   db.on("error", () => undefined);
   try {
     await db.connect();
@@ -212,10 +203,4 @@ async function withClient<T>(url: string, work: (db: pg.Client) => Promise<T>): 
   } finally {
     await db.end().catch(() => undefined);
   }
-}
-
-/** A running copy of a server's files. */
-export interface HotCopy {
-  urlOf(database: string): string;
-  close(): Promise<void>;
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 import { type LocalRedis, redisUrl, startRedis } from "../../src/local/redis.ts";
 import { until } from "../support/until.ts";
-import { listProcesses, signal } from "./process-list.ts";
+import { listProcesses, signal } from "./processes.ts";
 
 /** The writes that a restart loses. `AppendOnlyTail` is the loss that Redis allows with a sync every second. */
 export type RedisLoss = "Nothing" | "AppendOnlyTail" | "Everything";
@@ -14,23 +14,18 @@ const SAMPLE_MS = 50;
 /** How long the samples are kept: longer than any loss. Milliseconds. */
 const KEEP_MS = 60_000;
 
-interface FileSize {
-  atMs: number;
-  file: string;
-  bytes: number;
-}
-
 /** A Redis server that can be killed and frozen, and that can restart without its last second of writes or empty. */
 export class FaultRedis {
   readonly #server: LocalRedis;
+  readonly #logDirectory: string;
   readonly #sampler: NodeJS.Timeout;
-  #sizes: FileSize[] = [];
+  #sizes: { atMs: number; file: string; bytes: number }[] = [];
   #pid: number | null = null;
 
   constructor(directory: string, port: number) {
     this.#server = { directory, port };
-    this.#sampler = setInterval(() => this.sampleSize(), SAMPLE_MS);
-    this.#sampler.unref();
+    this.#logDirectory = join(directory, "appendonlydir");
+    this.#sampler = setInterval(() => this.#sampleSize(), SAMPLE_MS).unref();
   }
 
   get url(): string {
@@ -44,14 +39,19 @@ export class FaultRedis {
   async start(): Promise<void> {
     if (this.#pid !== null) return;
     await startRedis(this.#server, () => undefined);
-    this.#pid = await findPid(this.#server);
+    const info = await withClient(this.#server, (client) => client.info("server"));
+    const pid = Number(/process_id:(\d+)/.exec(info)?.[1]);
+    const ours = listProcesses().find((listed) => listed.pid === pid);
+    if (!ours?.command.includes(String(this.#server.port))) throw new Error("this needs redis-server on PATH");
+    this.#pid = pid;
   }
 
-  /** Kills the server, as when its machine dies, and removes the lost writes. For `AppendOnlyTail`, those are the writes after `keptUntilMs`. */
-  async kill(loss: RedisLoss, keptUntilMs = Date.now() - TAIL_MS): Promise<void> {
+  /** Kills the server, as when its machine dies, and removes the lost writes. */
+  async kill(loss: RedisLoss): Promise<void> {
     const pid = this.#pid;
     if (pid === null) return;
-    signal(pid, "SIGKILL");
+    const keptUntilMs = Date.now() - TAIL_MS;
+    this.#signal("SIGKILL");
     await until(() => !listProcesses().some((listed) => listed.pid === pid));
     this.#pid = null;
     if (loss === "AppendOnlyTail") this.#cutTail(keptUntilMs);
@@ -60,11 +60,11 @@ export class FaultRedis {
   }
 
   freeze(): void {
-    if (this.#pid !== null) signal(this.#pid, "SIGSTOP");
+    this.#signal("SIGSTOP");
   }
 
   thaw(): void {
-    if (this.#pid !== null) signal(this.#pid, "SIGCONT");
+    this.#signal("SIGCONT");
   }
 
   /** Becomes a replica of another server. Resolves once it is in sync. */
@@ -87,6 +87,10 @@ export class FaultRedis {
     await this.kill("Nothing");
   }
 
+  #signal(name: NodeJS.Signals): void {
+    if (this.#pid !== null) signal(this.#pid, name);
+  }
+
   /**
    * SIGKILL alone loses nothing, because the kernel keeps what was written. To lose writes as a dying machine does, this cuts the file
    * to its length at that time.
@@ -97,14 +101,13 @@ export class FaultRedis {
     if (file !== null && size !== undefined && statSync(file).size > size.bytes) truncateSync(file, size.bytes);
   }
 
-  /** Records the append-only file's size now. Returns the time, for `kill`. */
-  sampleSize(): number {
+  /** Records the append-only file's size now. */
+  #sampleSize(): void {
     const file = this.#newestLog();
     const atMs = Date.now();
-    if (this.#pid === null || file === null) return atMs;
+    if (this.#pid === null || file === null) return;
     this.#sizes.push({ atMs, file, bytes: statSync(file).size });
     this.#sizes = this.#sizes.filter((sample) => sample.atMs >= atMs - KEEP_MS);
-    return atMs;
   }
 
   #newestLog(): string | null {
@@ -117,19 +120,6 @@ export class FaultRedis {
       return null;
     }
   }
-
-  get #logDirectory(): string {
-    return join(this.#server.directory, "appendonlydir");
-  }
-}
-
-function findPid(server: LocalRedis): Promise<number> {
-  return withClient(server, async (client) => {
-    const pid = Number(/process_id:(\d+)/.exec(await client.info("server"))?.[1]);
-    const ours = listProcesses().find((listed) => listed.pid === pid);
-    if (!ours?.command.includes(String(server.port))) throw new Error("this needs redis-server on PATH");
-    return pid;
-  });
 }
 
 async function withClient<T>(server: LocalRedis, work: (client: Redis) => Promise<T>): Promise<T> {

@@ -23,16 +23,10 @@ export interface SuppliedOffer {
   supply: number;
 }
 
-/** A signed-in user. */
-export interface ShoppingUser {
-  id: string;
-  token: string;
-}
-
 /** A user's request: a claim, or a purchase by either route. */
 export interface AcquireAsk {
   operation: "acquire";
-  user: ShoppingUser;
+  user: { id: string; token: string };
   offer: SuppliedOffer;
   by: { claim: true } | { paymentRef: string; route: "product" | "listing" };
 }
@@ -43,8 +37,8 @@ export type PartnerAsk = { key: SuppliedKey; voucher: SuppliedVoucher } & (
   | { operation: "redeem"; externalRef: string; by: { code: string } | { ticket: string }; token: string | null }
   | { operation: "reserve" }
   | { operation: "release"; ticket: string }
-  | { operation: "lookUp"; codeOrTicket: string }
-  | { operation: "events"; codeOrTicket: string }
+  | { operation: "lookUp" }
+  | { operation: "events" }
 );
 export type Operation = Ask["operation"];
 export type AskFor<Wanted extends Operation> = Extract<Ask, { operation: Wanted }>;
@@ -81,9 +75,7 @@ export class History {
     this.exchanges.push(numbered);
     const { ask, status, body, endedAtMs } = numbered;
     const { releasedAtMs, redeemedAtMs } = this.endings;
-    const note = (ends: Map<string, number>, id: string) => {
-      if (!ends.has(id)) ends.set(id, endedAtMs);
-    };
+    const note = (ends: Map<string, number>, id: string) => ends.set(id, ends.get(id) ?? endedAtMs);
     if (status === 200 && ask.operation === "release" && body.released === true) note(releasedAtMs, ask.ticket);
     if (status === 200 && ask.operation === "redeem") note(redeemedAtMs, body.voucherInstanceId);
     return numbered;
@@ -104,14 +96,27 @@ export function acquisitionOf({ user, offer, by }: AcquireAsk): string {
   return "claim" in by ? `claim ${user.id} ${offer.productId}` : `purchase ${user.id} ${by.paymentRef}`;
 }
 
-/** Describes a request in one line of a violation. */
-export function describeExchange(exchange: Exchange): string {
-  const result =
-    exchange.status === null
-      ? exchange.failure
-      : `${exchange.status} ${exchange.code ?? JSON.stringify(exchange.body)}`;
-  const when = `${new Date(exchange.sentAtMs).toISOString()} +${exchange.endedAtMs - exchange.sentAtMs} ms`;
-  return `#${exchange.number} ${when} ${exchange.api} ${describeAsk(exchange.ask)} (try ${exchange.attempt}): ${result}`;
+/** A broken rule with the requests that show it. */
+export interface Violation {
+  rule: string;
+  detail: string;
+  exchanges: readonly Exchange[];
+}
+
+/** Requests that a description shows at most. */
+const SHOWN_MAX = 12;
+
+export function describeViolation({ rule, detail, exchanges }: Violation): string {
+  const lines = exchanges.slice(0, SHOWN_MAX).map((exchange) => `    ${describeExchange(exchange)}`);
+  if (exchanges.length > SHOWN_MAX) lines.push(`    and ${exchanges.length - SHOWN_MAX} more`);
+  return [`${rule}: ${detail}`, ...lines].join("\n");
+}
+
+function describeExchange({ number, ask, api, attempt, sentAtMs, endedAtMs, ...outcome }: Exchange): string {
+  const { status, failure, code, body } = outcome;
+  const result = status === null ? failure : `${status} ${code ?? JSON.stringify(body)}`;
+  const when = `${new Date(sentAtMs).toISOString()} +${endedAtMs - sentAtMs} ms`;
+  return `#${number} ${when} ${api} ${describeAsk(ask)} (try ${attempt}): ${result}`;
 }
 
 function describeAsk(ask: Ask): string {

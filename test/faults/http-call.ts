@@ -1,11 +1,6 @@
-import { type Agent, type IncomingHttpHeaders, request } from "node:http";
-
-export interface Answer {
-  status: number;
-  headers: IncomingHttpHeaders;
-  // biome-ignore lint/suspicious/noExplicitAny: tests read answers of every shape; undefined when it is not JSON.
-  body: any;
-}
+import { once } from "node:events";
+import { type Agent, type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
+import { text } from "node:stream/consumers";
 
 /** Why a request has no answer. */
 export type Failure =
@@ -17,9 +12,15 @@ export type Failure =
   | "cut"
   | "timeout";
 
-export type Outcome =
-  | { kind: "answer"; requestId: string; answer: Answer }
-  | { kind: "failure"; requestId: string; failure: Failure };
+/** An answer, or the failure to get one: then status, body and headers are missing. */
+export interface Answer {
+  requestId: string;
+  status: number | null;
+  failure: Failure | null;
+  headers: IncomingHttpHeaders;
+  // biome-ignore lint/suspicious/noExplicitAny: tests read answers of every shape; undefined when it is not JSON.
+  body: any;
+}
 
 export interface Call {
   method: "GET" | "POST";
@@ -34,48 +35,35 @@ export interface Call {
 }
 
 /** Sends one request with an id that the API logs. Never rejects and never retries. */
-export function sendCall(call: Call): Promise<Outcome> {
+export async function sendCall({ method, url, key, token, body, timeoutMs, agent }: Call): Promise<Answer> {
   const requestId = crypto.randomUUID();
-  return new Promise((resolve) => {
-    const body = call.body === undefined ? undefined : JSON.stringify(call.body);
-    let failure: Failure = "reset";
-    const sent = request(call.url, {
-      method: call.method,
-      agent: call.agent ?? false,
+  const signal = AbortSignal.timeout(timeoutMs);
+  const json = body === undefined ? undefined : JSON.stringify(body);
+  let response: IncomingMessage | undefined;
+  try {
+    const sent = request(url, {
+      ...{ method, signal, agent: agent ?? false },
       headers: {
-        ...(call.key !== undefined && { "x-api-key": call.key }),
-        ...(call.token !== undefined && { authorization: `Bearer ${call.token}` }),
+        ...(key !== undefined && { "x-api-key": key }),
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
         "x-request-id": requestId,
-        ...(body !== undefined && { "content-type": "application/json", "content-length": Buffer.byteLength(body) }),
+        ...(json !== undefined && { "content-type": "application/json", "content-length": Buffer.byteLength(json) }),
       },
     });
-    const timer = setTimeout(() => {
-      failure = "timeout";
-      sent.destroy(new Error("no answer in time"));
-    }, call.timeoutMs);
-    const fail = (error?: NodeJS.ErrnoException) => {
-      clearTimeout(timer);
-      resolve({ kind: "failure", requestId, failure: error?.code === "ECONNREFUSED" ? "refused" : failure });
-    };
-    sent.on("error", fail);
-    sent.on("response", (response) => {
-      if (failure !== "timeout") failure = "cut";
-      const chunks: Buffer[] = [];
-      response.on("data", (chunk: Buffer) => chunks.push(chunk));
-      response.on("error", fail);
-      response.on("end", () => {
-        clearTimeout(timer);
-        const answer = { status: response.statusCode ?? 0, headers: response.headers, body: parse(chunks) };
-        resolve({ kind: "answer", requestId, answer });
-      });
-    });
-    sent.end(body);
-  });
+    sent.on("error", () => undefined).end(json);
+    [response] = (await once(sent, "response")) as [IncomingMessage];
+    const received = parse(await text(response));
+    return { requestId, status: response.statusCode ?? 0, failure: null, headers: response.headers, body: received };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const broken = code === "ECONNREFUSED" ? "refused" : response === undefined ? "reset" : "cut";
+    return { requestId, status: null, failure: signal.aborted ? "timeout" : broken, headers: {}, body: undefined };
+  }
 }
 
-function parse(chunks: Buffer[]): unknown {
+function parse(json: string): unknown {
   try {
-    return JSON.parse(Buffer.concat(chunks).toString("utf8"));
+    return JSON.parse(json);
   } catch {
     return undefined;
   }

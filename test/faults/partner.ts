@@ -1,7 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { verifyServedChain } from "../support/independent-verifier.ts";
+import { type IssuerKey, secondsFromNow, signUser } from "../support/user-tokens.ts";
 import type { ApiProcess } from "./cluster.ts";
-import type { Ask, AskFor, Exchange, History, PartnerAsk, SuppliedKey, SuppliedVoucher } from "./history.ts";
+import type {
+  AcquireAsk,
+  Ask,
+  Exchange,
+  History,
+  PartnerAsk,
+  SuppliedKey,
+  SuppliedOffer,
+  SuppliedVoucher,
+} from "./history.ts";
 import { type Answer, type Call, sendCall } from "./http-call.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
@@ -13,11 +23,17 @@ const IMPATIENT_CHANCE = 0.3;
 const RETRY_PAUSE_MS = { min: 20, max: 250 };
 const THINKING_MS = { min: 0, max: 60 };
 
-export interface PartnerOptions {
+/** What partners and shoppers have in common. */
+export interface CallerOptions {
   name: string;
   random: SeededRandom;
   apis: readonly ApiProcess[];
   history: History;
+  /** Aborting it ends the retries; `work` then rejects. */
+  signal: AbortSignal;
+}
+
+export interface PartnerOptions extends CallerOptions {
   /** Keys of the organization; the partner's own comes first. */
   keys: readonly [SuppliedKey, ...SuppliedKey[]];
   /** Yields the partner's own next voucher. */
@@ -26,8 +42,6 @@ export interface PartnerOptions {
   contestedVoucher: () => SuppliedVoucher;
   foreignVoucher: () => SuppliedVoucher;
   reservationSeconds: number;
-  /** Aborting it ends the retries; `work` then rejects. */
-  signal: AbortSignal;
 }
 
 /** Relative frequency of each checkout. */
@@ -135,13 +149,12 @@ export class Partner {
 
     lookAround: async () => {
       const voucher = this.#options.contestedVoucher();
-      await this.#ask({ operation: "lookUp", key: this.#ownKey, voucher, codeOrTicket: voucher.code });
-      await this.#ask({ operation: "events", key: this.#ownKey, voucher, codeOrTicket: voucher.code });
+      await this.#ask({ operation: "lookUp", key: this.#ownKey, voucher });
+      await this.#ask({ operation: "events", key: this.#ownKey, voucher });
     },
 
     lookUpForeignVoucher: () => {
-      const voucher = this.#options.foreignVoucher();
-      return this.#ask({ operation: "lookUp", key: this.#ownKey, voucher, codeOrTicket: voucher.code });
+      return this.#ask({ operation: "lookUp", key: this.#ownKey, voucher: this.#options.foreignVoucher() });
     },
   };
 
@@ -186,9 +199,59 @@ export class Partner {
   }
 }
 
+const BROWSING_MS = { min: 50, max: 250 };
+/** Longer than any run. Seconds. */
+const TOKEN_S = 2 * 86_400;
+/** Number of recent acquisitions that a shopper may repeat. */
+const REMEMBERED_MAX = 10;
+/** Relative frequency of each visit. */
+const VISITS = { claim: 3, claimTwice: 3, buy: 3, buyTwice: 3, repeatEarlier: 4 };
+
+/**
+ * Simulates users who claim and buy, one after another. Each request is repeated until it is answered; some are sent twice at the same
+ * time, and some again later. `currentOffer` yields the offer that all shoppers currently use.
+ */
+export class Shopper {
+  readonly #options: CallerOptions & { issuer: IssuerKey; currentOffer: () => SuppliedOffer };
+  readonly #made: AcquireAsk[] = [];
+  #users = 0;
+
+  constructor(options: CallerOptions & { issuer: IssuerKey; currentOffer: () => SuppliedOffer }) {
+    this.#options = options;
+  }
+
+  /** Visits offers until `goesOn` returns false, then finishes the current visit. */
+  async work(goesOn: () => boolean): Promise<void> {
+    const { random } = this.#options;
+    while (goesOn()) {
+      const asks = await this.#plan(random.weigh(VISITS));
+      await Promise.all(asks.map((ask) => askUntilAnswered(this.#options, ask)));
+      await sleep(random.between(BROWSING_MS.min, BROWSING_MS.max));
+    }
+  }
+
+  /** The requests of a visit. */
+  async #plan(visit: keyof typeof VISITS): Promise<AcquireAsk[]> {
+    const { random, name, issuer, currentOffer } = this.#options;
+    if (visit === "repeatEarlier") return this.#made.length > 0 ? [random.pick(this.#made)] : [];
+    this.#users += 1;
+    const id = `${name}-user-${this.#users}`;
+    const user = { id, token: await signUser(issuer, id, { exp: secondsFromNow(TOKEN_S) }) };
+    const offer = currentOffer();
+    const asks = Array.from({ length: visit.endsWith("Twice") ? 2 : 1 }, (): AcquireAsk => {
+      if (visit.startsWith("claim")) return { operation: "acquire", user, offer, by: { claim: true } };
+      const route = random.pick(["product", "listing"] as const);
+      return { operation: "acquire", user, offer, by: { paymentRef: `payment-of-${id}`, route } };
+    });
+    this.#made.push(...asks);
+    this.#made.splice(0, this.#made.length - REMEMBERED_MAX);
+    return asks;
+  }
+}
+
 /** Repeats a request until the answer is not a 5xx. Each attempt goes to a random API process. */
 export async function askUntilAnswered(
-  { random, apis, history, signal }: Pick<PartnerOptions, "random" | "apis" | "history" | "signal">,
+  { random, apis, history, signal }: Omit<CallerOptions, "name">,
   ask: Ask,
 ): Promise<Exchange> {
   for (let attempt = 1; ; attempt++) {
@@ -209,57 +272,40 @@ export async function exchangeOnce(
   how: Partial<Pick<Call, "agent" | "timeoutMs">> = {},
 ): Promise<Omit<Exchange, "number">> {
   const sentAtMs = Date.now();
-  const outcome = await sendCall({ timeoutMs: CALL_TIMEOUT_MS, ...callFor(ask, api.url), ...how });
-  const about = { ask, api: api.process.name, attempt, sentAtMs, endedAtMs: Date.now() };
-  if (outcome.kind === "failure") {
-    return {
-      ...about,
-      status: null,
-      failure: outcome.failure,
-      retryAfter: undefined,
-      code: undefined,
-      body: undefined,
-    };
-  }
-  const { answer } = outcome;
+  const by = ask.operation === "acquire" ? { token: ask.user.token } : { key: ask.key.secret };
+  const answer = await sendCall({ timeoutMs: CALL_TIMEOUT_MS, ...by, ...callFor(ask, api.url), ...how });
+  const { status, failure, body } = answer;
   return {
-    ...about,
-    status: answer.status,
-    failure: null,
+    ...{ ask, api: api.process.name, attempt, sentAtMs, endedAtMs: Date.now(), status, failure },
     retryAfter: answer.headers["retry-after"],
-    code: answer.status === 200 ? undefined : answer.body?.code,
+    code: status === 200 ? undefined : body?.code,
     body: keepOf(ask, answer),
   };
 }
 
-function callFor(ask: Ask, url: string): Pick<Call, "method" | "url" | "body" | "key" | "token"> {
-  if (ask.operation === "acquire") return { method: "POST", token: ask.user.token, ...acquireCall(ask, url) };
-  return { key: ask.key.secret, ...partnerCall(ask, `${url}/partner/vouchers`) };
-}
-
-function acquireCall({ offer, by }: AskFor<"acquire">, url: string): Pick<Call, "url" | "body"> {
-  if ("claim" in by) return { url: `${url}/products/${offer.productId}/claim` };
-  const path = by.route === "product" ? `products/${offer.productId}` : `marketplace/listings/${offer.listingId}`;
-  return { url: `${url}/${path}/buy`, body: { paymentRef: by.paymentRef } };
-}
-
-function partnerCall(ask: PartnerAsk, base: string): Pick<Call, "method" | "url" | "body"> {
+function callFor(ask: Ask, url: string): Pick<Call, "method" | "url" | "body"> {
+  const post = (path: string, body?: unknown) => ({ method: "POST" as const, url: `${url}/${path}`, body });
+  const vouchers = "partner/vouchers";
   switch (ask.operation) {
-    case "redeem":
-      return { method: "POST", url: `${base}/redeem`, body: redeemBody(ask) };
+    case "acquire": {
+      const { offer, by } = ask;
+      if ("claim" in by) return post(`products/${offer.productId}/claim`);
+      const path = by.route === "product" ? `products/${offer.productId}` : `marketplace/listings/${offer.listingId}`;
+      return post(`${path}/buy`, { paymentRef: by.paymentRef });
+    }
+    case "redeem": {
+      const { by, externalRef, token } = ask;
+      return post(`${vouchers}/redeem`, { ...by, externalRef, ...(token !== null && { token }) });
+    }
     case "reserve":
-      return { method: "POST", url: `${base}/reserve`, body: { code: ask.voucher.code } };
+      return post(`${vouchers}/reserve`, { code: ask.voucher.code });
     case "release":
-      return { method: "POST", url: `${base}/release`, body: { ticket: ask.ticket } };
-    case "lookUp":
-      return { method: "GET", url: `${base}/${ask.codeOrTicket}` };
-    case "events":
-      return { method: "GET", url: `${base}/${ask.codeOrTicket}/events` };
+      return post(`${vouchers}/release`, { ticket: ask.ticket });
+    default: {
+      const path = `${url}/${vouchers}/${ask.voucher.code}`;
+      return { method: "GET", url: ask.operation === "events" ? `${path}/events` : path };
+    }
   }
-}
-
-function redeemBody(ask: AskFor<"redeem">): Record<string, string> {
-  return { ...ask.by, externalRef: ask.externalRef, ...(ask.token !== null && { token: ask.token }) };
 }
 
 /** Selects the part of an answer that the rules need. */

@@ -1,16 +1,14 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, chownSync, closeSync, mkdirSync, openSync, readdirSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, closeSync, existsSync, mkdirSync, openSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import pg from "pg";
 import { installDebianPackages, onPath } from "../../src/local/debian-packages.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
 import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { until, untilStarted } from "../support/until.ts";
-import type { FaultyDatabase } from "./fault-postgres.ts";
-import { childrenOf, findPostmaster, freezePostgres, killPostgres } from "./postgres-processes.ts";
-import { signal } from "./process-list.ts";
+import { type FaultyDatabase, withClient } from "./fault-postgres.ts";
+import { freezePostgres, killOneOf, killPostgres, signal } from "./processes.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 import { SteppedClock } from "./stepped-clock.ts";
 
@@ -45,12 +43,8 @@ export function hasPatroni(say = (line: string): void => void process.stderr.wri
 
 /** The folder of Debian's newest Postgres with everything that Patroni runs; the embedded one has no pg_basebackup. */
 function findPrograms(): string | null {
-  try {
-    const newest = readdirSync(DEBIAN_POSTGRES).sort((one, other) => Number(other) - Number(one))[0];
-    return newest === undefined ? null : join(DEBIAN_POSTGRES, newest, "bin");
-  } catch {
-    return null;
-  }
+  const versions = existsSync(DEBIAN_POSTGRES) ? readdirSync(DEBIAN_POSTGRES).map(Number) : [];
+  return versions.length === 0 ? null : join(DEBIAN_POSTGRES, String(Math.max(...versions)), "bin");
 }
 
 /** Three Postgres nodes under Patroni with a synchronous standby, and HAProxy in front. */
@@ -114,7 +108,8 @@ export class PatroniPostgres implements FaultyDatabase {
     return untilStarted(() => this.findPrimary());
   }
 
-  standbys(primary: PatroniNode): PatroniNode[] {
+  async standbys(): Promise<PatroniNode[]> {
+    const primary = await this.primary();
     return this.nodes.filter((node) => node !== primary);
   }
 
@@ -174,7 +169,6 @@ export class PatroniPostgres implements FaultyDatabase {
 
 /** A Postgres with its Patroni: they live and die together, as on one host. */
 export class PatroniNode {
-  readonly name: string;
   /** Of Postgres itself. */
   readonly port: number;
   readonly patroniPort: number;
@@ -186,16 +180,9 @@ export class PatroniNode {
   /** The processes of Postgres, while they are frozen. */
   #frozen: number[] | null = null;
 
-  private constructor(
-    directory: string,
-    logFile: string,
-    name: string,
-    ports: { postgres: number; patroni: number },
-    replication: TcpProxy,
-  ) {
+  private constructor(directory: string, logFile: string, ports: Ports, replication: TcpProxy) {
     this.#directory = directory;
     this.#logFile = logFile;
-    this.name = name;
     this.port = ports.postgres;
     this.patroniPort = ports.patroni;
     this.replication = replication;
@@ -208,10 +195,10 @@ export class PatroniNode {
     mkdirSync(directory, { mode: 0o755 });
     const { uid, gid } = owner();
     if (uid !== undefined) chownSync(directory, uid, gid ?? uid);
-    const settings = await settingsOf(name, directory, ports, replication, etcdPort);
+    const settings = settingsOf(name, directory, ports, replication, etcdPort);
     // YAML includes JSON.
     writeFileSync(join(directory, "patroni.yml"), JSON.stringify(settings, null, 2));
-    return new PatroniNode(directory, join(logs, `${name}.log`), name, ports, replication);
+    return new PatroniNode(directory, join(logs, `${name}.log`), ports, replication);
   }
 
   get #data(): string {
@@ -221,14 +208,9 @@ export class PatroniNode {
   /** Starts Patroni, which starts Postgres. Does nothing when it runs. */
   start(): void {
     if (this.#process !== null) return;
-    const log = openSync(this.#logFile, "a");
-    this.#process = spawn("patroni", [join(this.#directory, "patroni.yml")], {
-      cwd: this.#directory,
-      stdio: ["ignore", log, log],
-      env: { PATH: process.env.PATH ?? "", HOME: this.#directory, LC_ALL: "C.UTF-8" },
-      ...owner(),
-    });
-    closeSync(log);
+    const env = { HOME: this.#directory, LC_ALL: "C.UTF-8" };
+    const options = { cwd: this.#directory, ...owner() };
+    this.#process = startProgram(this.#logFile, "patroni", [join(this.#directory, "patroni.yml")], env, options);
   }
 
   /** Patroni's answer at one of its addresses: 200 means yes. Null when it does not answer. */
@@ -242,14 +224,11 @@ export class PatroniNode {
 
   /** Whether this many standbys stream, and one is synchronous or none, as wanted. */
   async isFollowedBy(standbys: number, synchronous: boolean): Promise<boolean> {
-    const states = await withClient(this.url("postgres"), async (db) => {
-      const { rows } = await db.query<{ state: string; sync: string }>(
-        "SELECT state, sync_state AS sync FROM pg_stat_replication WHERE application_name LIKE 'pg_'",
-      );
-      return rows;
-    });
-    const waitsForOne = states.some(({ sync }) => sync === "sync" || sync === "quorum");
-    return states.filter(({ state }) => state === "streaming").length >= standbys && waitsForOne === synchronous;
+    const query = "SELECT state, sync_state AS sync FROM pg_stat_replication WHERE application_name LIKE 'pg_'";
+    const limits = { connectionTimeoutMillis: 3_000, query_timeout: 10_000 };
+    const { rows } = await withClient(this.url("postgres"), (db) => db.query(query), limits);
+    const waitsForOne = rows.some(({ sync }) => sync === "sync" || sync === "quorum");
+    return rows.filter(({ state }) => state === "streaming").length >= standbys && waitsForOne === synchronous;
   }
 
   /** Kills Patroni and all processes of Postgres, as when the host dies. */
@@ -263,14 +242,12 @@ export class PatroniNode {
   }
 
   /** Kills all processes of Postgres. Its Patroni lives and may give up the leader's lock. */
-  async killPostgresOnly(): Promise<void> {
-    await killPostgres(this.#data);
+  killPostgresOnly(): Promise<void> {
+    return killPostgres(this.#data);
   }
 
   killOne(random: SeededRandom): void {
-    const postmaster = findPostmaster(this.#data);
-    const children = postmaster === null ? [] : childrenOf(postmaster);
-    if (children.length > 0) signal(random.pick(children), "SIGKILL");
+    killOneOf(this.#data, random);
   }
 
   freeze(): void {
@@ -297,13 +274,12 @@ export class PatroniNode {
   }
 }
 
-function settingsOf(
-  name: string,
-  directory: string,
-  ports: { postgres: number; patroni: number },
-  replication: TcpProxy,
-  etcdPort: number,
-) {
+interface Ports {
+  postgres: number;
+  patroni: number;
+}
+
+function settingsOf(name: string, directory: string, ports: Ports, replication: TcpProxy, etcdPort: number) {
   const login = (username: string) => ({ username, password: PASSWORD });
   return {
     scope: "vouchers",
@@ -322,13 +298,8 @@ function settingsOf(
         postgresql: {
           use_pg_rewind: true,
           parameters: {
-            ...{
-              max_connections: 200,
-              restart_after_crash: "off",
-              wal_retrieve_retry_interval: "1s",
-              max_wal_size: "256MB",
-            },
-            ...{ shared_buffers: "32MB", wal_keep_size: "256MB" },
+            ...{ max_connections: 200, restart_after_crash: "off", wal_retrieve_retry_interval: "1s" },
+            ...{ max_wal_size: "256MB", shared_buffers: "32MB", wal_keep_size: "256MB" },
           },
         },
       },
@@ -349,7 +320,7 @@ function settingsOf(
 
 function startEtcd(directory: string, logs: string, client: number, peer: number): ChildProcess {
   const [clientUrl, peerUrl] = [`http://127.0.0.1:${client}`, `http://127.0.0.1:${peer}`];
-  return startProgram(logs, "etcd", [
+  return startProgram(join(logs, "etcd.log"), "etcd", [
     ...["--data-dir", join(directory, "etcd"), "--initial-cluster", `default=${peerUrl}`],
     ...["--listen-client-urls", clientUrl, "--advertise-client-urls", clientUrl],
     ...["--listen-peer-urls", peerUrl, "--initial-advertise-peer-urls", peerUrl],
@@ -363,14 +334,14 @@ function startHaproxy(logs: string, port: number, health: number, nodes: readonl
   ]);
   const listen = { PG_LISTEN: `127.0.0.1:${port}`, HEALTH_LISTEN: `127.0.0.1:${health}` };
   const env = { ...listen, ...Object.fromEntries(addresses) };
-  return startProgram(logs, "haproxy", ["-db", "-f", HAPROXY_CONFIG], env);
+  return startProgram(join(logs, "haproxy.log"), "haproxy", ["-db", "-f", HAPROXY_CONFIG], env);
 }
 
-function startProgram(logs: string, program: string, args: string[], env: Record<string, string> = {}) {
-  const log = openSync(join(logs, `${program}.log`), "a");
+function startProgram(logFile: string, program: string, args: string[], env = {}, options: SpawnOptions = {}) {
+  const log = openSync(logFile, "a");
   // Debian has HAProxy in /usr/sbin.
-  const path = `${process.env.PATH ?? ""}:/usr/sbin`;
-  const child = spawn(program, args, { stdio: ["ignore", log, log], env: { PATH: path, ...env } });
+  const own = { PATH: `${process.env.PATH ?? ""}:/usr/sbin`, ...env };
+  const child = spawn(program, args, { stdio: ["ignore", log, log], env: own, ...options });
   closeSync(log);
   return child;
 }
@@ -393,15 +364,4 @@ async function fetchStatus(url: string): Promise<number | null> {
   const response = await fetch(url, { signal: AbortSignal.timeout(1_000) }).catch(() => null);
   await response?.body?.cancel();
   return response?.status ?? null;
-}
-
-async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 3_000, query_timeout: 10_000 });
-  client.on("error", () => undefined);
-  try {
-    await client.connect();
-    return await work(client);
-  } finally {
-    await client.end().catch(() => undefined);
-  }
 }

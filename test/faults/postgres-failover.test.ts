@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { during, findMissing, type Load, longestGap, startLoad } from "../cluster/load.ts";
+import { findMissing, type Load, longestGap, since, startLoad } from "../cluster/load.ts";
 import { runNode, startNode } from "../support/child-process.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
@@ -52,7 +52,7 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
   }
 
   it("Postgres under Patroni, reached through one address reports a proxy that leads to a standby, in db check and in the log of a starting process", async () => {
-    const [standby] = postgres.standbys(await postgres.primary()) as [PatroniNode, PatroniNode];
+    const [standby] = (await postgres.standbys()) as [PatroniNode, PatroniNode];
     expect(await check(standby.url())).toEqual({ exitCode: 1, codes: ["standby"] });
     const env = { DATABASE_URL: standby.url(), REDIS_URL: cluster.redis.url, PORT: "0" };
     const api = startNode(["src/main.ts"], env);
@@ -93,10 +93,10 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
     expect(await check()).toEqual({ exitCode: 0, codes: [] });
     const load = await startPartners();
     await until(() => confirmed(load) >= 100, 90_000);
-    const [standby] = postgres.standbys(await postgres.primary()) as [PatroniNode, PatroniNode];
+    const [standby] = (await postgres.standbys()) as [PatroniNode, PatroniNode];
     const killedAt = Date.now();
     await standby.kill();
-    await until(() => during(load.answers, killedAt).filter(({ status }) => status === 200).length >= 300, 90_000);
+    await until(() => since(load.answers, killedAt).filter(({ status }) => status === 200).length >= 300, 90_000);
     await load.end();
     expect(longestGap(load.answers, null, killedAt)).toBeLessThan(GAP_MS);
     expect(await findMissing(cluster, load.answers)).toEqual([]);

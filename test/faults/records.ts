@@ -35,47 +35,46 @@ export interface RecordedAcquisition {
 }
 
 /** The content of the database at the end of a run, for comparison with the answers. */
-export interface Records {
-  redemptionsByRef: Map<string, RecordedRedemption>;
-  redemptionsByVoucher: Map<string, RecordedRedemption>;
-  reservationsByTicket: Map<string, RecordedReservation>;
-  reservationsByVoucher: Map<string, RecordedReservation[]>;
-  acquisitions: Map<string, RecordedAcquisition>;
-  /** The clock of all these times. Rules translate them into the host's, and doubt what a step leaves open. */
-  clock: SteppedClock;
+export type Records = ReturnType<typeof toRecords>;
+
+/** @param clock of all these times. Rules translate them into the host's, and doubt what a step leaves open. */
+export function toRecords(
+  clock: SteppedClock,
+  redemptions: RecordedRedemption[],
+  reservations: RecordedReservation[],
+  acquisitions: RecordedAcquisition[],
+) {
+  return {
+    clock,
+    redemptionsByRef: new Map(redemptions.map((row) => [`${row.organizationId} ${row.externalRef}`, row])),
+    redemptionsByVoucher: new Map(redemptions.map((row) => [row.voucherId, row])),
+    reservationsByTicket: new Map(reservations.map((row) => [row.ticket, row])),
+    reservationsByVoucher: Map.groupBy(reservations, (row) => row.voucherId),
+    acquisitions: new Map(acquisitions.map((row) => [row.acquisition, row])),
+  };
 }
 
 export async function readRecords(db: pg.Pool, clock: SteppedClock): Promise<Records> {
+  const msOf = (column: string) => `(extract(epoch FROM ${column}) * 1000)::float8`;
   const redemptions = await db.query<RecordedRedemption>(
     `SELECT voucher_id AS "voucherId", organization_id AS "organizationId", key_id AS "keyId", ticket,
-            redeem_code AS "redeemCode", external_ref AS "externalRef",
-            (extract(epoch FROM redeemed_at) * 1000)::float8 AS "redeemedAtMs"
+            redeem_code AS "redeemCode", external_ref AS "externalRef", ${msOf("redeemed_at")} AS "redeemedAtMs"
        FROM redemptions`,
   );
   const reservations = await db.query<RecordedReservation>(
-    `SELECT ticket, voucher_id AS "voucherId", key_id AS "keyId", state,
-            (extract(epoch FROM started_at) * 1000)::float8 AS "startedAtMs",
-            (extract(epoch FROM expires_at) * 1000)::float8 AS "expiresAtMs",
-            (extract(epoch FROM ended_at) * 1000)::float8 AS "endedAtMs"
+    `SELECT ticket, voucher_id AS "voucherId", key_id AS "keyId", state, ${msOf("started_at")} AS "startedAtMs",
+            ${msOf("expires_at")} AS "expiresAtMs", ${msOf("ended_at")} AS "endedAtMs"
        FROM reservations`,
   );
   const acquisitions = await db.query<RecordedAcquisition>(
-    `SELECT acquisition, voucher_id AS "voucherId", v.batch_id AS "batchId",
-            (extract(epoch FROM e.occurred_at) * 1000)::float8 AS "acquiredAtMs"
+    `SELECT acquisition, voucher_id AS "voucherId", v.batch_id AS "batchId", ${msOf("e.occurred_at")} AS "acquiredAtMs"
        FROM (SELECT 'claim ' || user_id || ' ' || product_id AS acquisition, voucher_id FROM claims
              UNION ALL SELECT 'purchase ' || user_id || ' ' || payment_ref, voucher_id FROM purchases) AS t
        JOIN vouchers v ON v.id = voucher_id
        JOIN voucher_events e USING (voucher_id)
       WHERE e.event_type IN ('voucher.instance.claimed', 'voucher.instance.bought')`,
   );
-  return {
-    redemptionsByRef: new Map(redemptions.rows.map((row) => [`${row.organizationId} ${row.externalRef}`, row])),
-    redemptionsByVoucher: new Map(redemptions.rows.map((row) => [row.voucherId, row])),
-    reservationsByTicket: new Map(reservations.rows.map((reservation) => [reservation.ticket, reservation])),
-    reservationsByVoucher: Map.groupBy(reservations.rows, (reservation) => reservation.voucherId),
-    acquisitions: new Map(acquisitions.rows.map((row) => [row.acquisition, row])),
-    clock,
-  };
+  return toRecords(clock, redemptions.rows, reservations.rows, acquisitions.rows);
 }
 
 /**

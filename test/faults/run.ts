@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
-import { type Progress, runCampaign, type Totals } from "./campaign.ts";
+import { runCampaign, type Totals } from "./campaign.ts";
+import { describeViolation } from "./history.ts";
 import { TARGET_NAMES, type TargetName, targetsOnCluster } from "./nemesis.ts";
-import { describeViolation } from "./violation.ts";
 
 // Runs a long campaign: `npm run test:faults -- --minutes 10 --seed 7`. Exits with status 1 after a violation.
 const { values } = parseArgs({
@@ -18,18 +18,15 @@ const { values } = parseArgs({
     logs: { type: "string" },
   },
 });
+const say = (line: string) => void process.stdout.write(`${line}\n`);
+const seconds = (ms: number) => `${Math.round(ms / 1_000)} s`;
 const minutes = Number(values.minutes);
 const seed = Number(values.seed);
 const faultsMax = values.faults === undefined ? undefined : Number(values.faults);
 const targets = values.only?.map((name) => name as TargetName);
 const known = values.cluster ? targetsOnCluster(true) : TARGET_NAMES;
-const unknownTarget = targets?.some((name) => !known.includes(name)) ?? false;
-if (
-  unknownTarget ||
-  !(minutes > 0 && minutes <= 24 * 60) ||
-  !Number.isSafeInteger(seed) ||
-  !(Number(values.faults ?? 1) > 0)
-) {
+const isKnown = targets?.every((name) => known.includes(name)) ?? true;
+if (!isKnown || !(minutes > 0 && minutes <= 24 * 60) || !Number.isSafeInteger(seed) || !((faultsMax ?? 1) > 0)) {
   say("usage: run.ts [--minutes N] [--faults N] [--seed WHOLE_NUMBER] [--cluster] [--only TARGET]... [--logs FOLDER]");
   say(`targets: ${known.map((name) => JSON.stringify(name)).join(", ")}`);
   process.exit(2);
@@ -41,14 +38,12 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal
 say(`Running faults for ${minutes} minutes with seed ${seed}. Press Ctrl-C to stop.`);
 try {
   const totals = await runCampaign({
-    seed,
+    ...{ seed, faultsMax, targets, onCluster: values.cluster, keepLogsIn: values.logs, signal: interrupted.signal },
     faultsMs: minutes * 60_000,
-    faultsMax,
-    targets,
-    onCluster: values.cluster,
-    keepLogsIn: values.logs,
-    signal: interrupted.signal,
-    onProgress: showProgress,
+    onProgress({ elapsedMs, requests, faults, accidents }) {
+      const trouble = accidents > 0 ? `, ${accidents} unexpected process exits` : "";
+      say(`${seconds(elapsedMs)}: ${requests} requests, ${faults} faults${trouble}`);
+    },
   });
   showTotals(totals);
   process.exitCode = totals.violations.length > 0 ? 1 : 0;
@@ -58,18 +53,13 @@ try {
   process.exitCode = 130;
 }
 
-function showProgress({ elapsedMs, requests, faults, accidents }: Progress): void {
-  const trouble = accidents > 0 ? `, ${accidents} unexpected process exits` : "";
-  say(`${seconds(elapsedMs)}: ${requests} requests, ${faults} faults${trouble}`);
-}
-
 function showTotals(totals: Totals): void {
   const rows: [string, string | number][] = [
     ["seed", totals.seed],
     ["duration", seconds(totals.elapsedMs)],
-    ...byName(totals.faults).map(([name, count]): [string, number] => [`fault: ${name}`, count]),
-    ["faults", sum(totals.faults)],
-    ...byName(totals.answers).map(([name, count]): [string, number] => [`answer: ${name}`, count]),
+    ...byName("fault", totals.faults),
+    ["faults", Object.values(totals.faults).reduce((total, count) => total + count, 0)],
+    ...byName("answer", totals.answers),
     ["requests", totals.requests],
     ["retries", totals.retries],
     ["references confirmed", totals.confirmed],
@@ -85,18 +75,7 @@ function showTotals(totals: Totals): void {
   for (const violation of totals.violations) say(`\n${describeViolation(violation)}`);
 }
 
-function byName(counts: Record<string, number>): [string, number][] {
-  return Object.entries(counts).sort(([one], [other]) => one.localeCompare(other));
-}
-
-function sum(counts: Record<string, number>): number {
-  return Object.values(counts).reduce((total, count) => total + count, 0);
-}
-
-function seconds(ms: number): string {
-  return `${Math.round(ms / 1_000)} s`;
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
+function byName(kind: string, counts: Record<string, number>): [string, number][] {
+  const sorted = Object.entries(counts).sort(([one], [other]) => one.localeCompare(other));
+  return sorted.map(([name, count]) => [`${kind}: ${name}`, count]);
 }

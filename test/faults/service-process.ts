@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { signal } from "./process-list.ts";
+import { signal } from "./processes.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** Saves a third of the time of each restart. */

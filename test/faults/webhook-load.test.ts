@@ -1,16 +1,16 @@
 import { loadavg } from "node:os";
 import type pg from "pg";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { requestWebhooks } from "../../src/services/sweep/sweep.ts";
 import { CAN_READ_USAGE, readCpuMicros } from "../bench/process-usage.ts";
 import { startNode } from "../support/child-process.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startWorkers, type TestWorker } from "../support/service.ts";
+import { startWorkers, type TestWorker } from "../support/service.ts";
 import { issueVouchers, makePartner, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 import { startReceiver, WEBHOOK_ENV, type WebhookReceiver } from "../support/webhook-receiver.ts";
 
 /** Redemptions of one measurement. */
@@ -27,25 +27,22 @@ const HANGING = 10;
 /** Deliveries that wait for an endpoint that does not answer. WEBHOOK_BACKLOG=1000000 for a long run. */
 const BACKLOG = Number(process.env.WEBHOOK_BACKLOG ?? 20_000);
 
-let servers: TestServers;
+const { servers, db } = useService({ apis: [], workers: [] });
 let worker: TestWorker;
 let receiver: WebhookReceiver;
 const hanging = new Set<string>();
 
 beforeAll(async () => {
-  servers = await openTestServers();
   receiver = await startReceiver(({ path }) => (hanging.has(path.slice(1)) ? null : 204));
   servers.onClose(() => receiver.close());
 });
-
-afterAll(() => endService(servers));
 
 const redeem = (partner: TestPartner, { id }: IssuedVoucher) =>
   runRedeemJob(worker.ctx, newAttempt(id), redeemJob(partner, "key", id, `order-${id}`));
 
 /** Redeems at a steady rate; returns the times from each commit to the receiver's request, sorted. Milliseconds. */
 async function measureDelays(partner: TestPartner, endpoint: string): Promise<number[]> {
-  const vouchers = await issueVouchers(servers.db, partner, REDEEMS);
+  const vouchers = await issueVouchers(db, partner, REDEEMS);
   const committedAt = new Map<string, number>();
   const before = receiver.of(endpoint).length;
   for (const voucher of vouchers) {
@@ -81,23 +78,18 @@ it("delivers a backlog with one worker process", async () => {
   const each = 250;
   const done: string[] = [];
   for (let n = 0; n < endpoints; n++) {
-    const partner = await makePartner(servers.db);
-    const vouchers = await issueVouchers(servers.db, partner, each);
-    done.push(await receiver.addEndpoint(servers.db, partner.organizationId));
+    const partner = await makePartner(db);
+    const vouchers = await issueVouchers(db, partner, each);
+    done.push(await receiver.addEndpoint(db, partner.organizationId));
     for (let from = 0; from < each; from += 50) {
       await Promise.all(vouchers.slice(from, from + 50).map((voucher) => redeem(partner, voucher)));
     }
   }
   const before = receiver.received.length;
-  const child = startNode(["workers/main.ts"], {
-    ...{
-      DATABASE_URL: servers.databaseUrl,
-      REDIS_URL: servers.redisUrl,
-      LOG_LEVEL: "warn",
-      RESERVATION_TOKEN_SECRET: "test-reservation-token-secret",
-    },
-    ...{ ...WEBHOOK_ENV, QUEUE_SHARDS: String(servers.queueShards[0]) },
-  });
+  const addresses = { DATABASE_URL: servers.databaseUrl, REDIS_URL: servers.redisUrl };
+  const own = { LOG_LEVEL: "warn", RESERVATION_TOKEN_SECRET: "test-reservation-token-secret", ...WEBHOOK_ENV };
+  const env = { ...addresses, ...own, QUEUE_SHARDS: String(servers.queueShards[0]) };
+  const child = startNode(["workers/main.ts"], env);
   try {
     await until(() => receiver.received.length > before, 120_000);
     const pids = [child.child.pid as number];
@@ -112,15 +104,8 @@ it("delivers a backlog with one worker process", async () => {
     if (CAN_READ_USAGE) expect(micros).toBeLessThanOrEqual(CPU_MAX_MICROS);
     expect(requests.every(({ isSigned }) => isSigned)).toBe(true);
     expect(new Set(requests.map(({ path, id }) => path + id)).size).toBe(endpoints * each);
-    await until(
-      async () =>
-        (
-          await servers.db.query(
-            "SELECT FROM webhook_deliveries WHERE endpoint_id = ANY ($1) AND finished_at IS NULL",
-            [done],
-          )
-        ).rowCount === 0,
-    );
+    const left = "SELECT FROM webhook_deliveries WHERE endpoint_id = ANY ($1) AND finished_at IS NULL";
+    await until(async () => (await db.query(left, [done])).rowCount === 0);
   } finally {
     child.child.kill("SIGTERM");
     await child.ended;
@@ -130,29 +115,29 @@ it("delivers a backlog with one worker process", async () => {
 
 it("delivers to a healthy endpoint as fast as before while ten endpoints hang, one of them with a large backlog, in bounded memory", async () => {
   worker = await startWorkers(servers, WEBHOOK_ENV);
-  const partner = await makePartner(servers.db);
-  const endpoint = await receiver.addEndpoint(servers.db, partner.organizationId);
-  const others = await Promise.all(Array.from({ length: HANGING }, () => makePartner(servers.db)));
+  const partner = await makePartner(db);
+  const endpoint = await receiver.addEndpoint(db, partner.organizationId);
+  const others = await Promise.all(Array.from({ length: HANGING }, () => makePartner(db)));
   const ids: string[] = [];
   for (const other of others) {
-    const id = await receiver.addEndpoint(servers.db, other.organizationId);
+    const id = await receiver.addEndpoint(db, other.organizationId);
     hanging.add(id);
     ids.push(id);
-    for (const voucher of await issueVouchers(servers.db, other, 20)) await redeem(other, voucher);
+    for (const voucher of await issueVouchers(db, other, 20)) await redeem(other, voucher);
   }
   const [first] = others as [TestPartner];
-  await issueVouchers(servers.db, first, BACKLOG);
-  await servers.db.query(
+  await issueVouchers(db, first, BACKLOG);
+  await db.query(
     `INSERT INTO webhook_deliveries (position, created_at, next_attempt_at, sequence, endpoint_id, event_id, voucher_id, event_type)
      SELECT 1, now(), now(), 1, $1, v.id || '-1', v.id, 'voucher.instance.voided'
        FROM vouchers AS v WHERE v.organization_id = $2 AND v.status = 'Active'`,
     [ids[0], first.organizationId],
   );
-  await servers.db.query("VACUUM (ANALYZE) webhook_deliveries");
+  await db.query("VACUUM (ANALYZE) webhook_deliveries");
   await requestWebhooks(worker.ctx);
   await until(() => ids.every((id) => receiver.of(id).length > 0));
   const enable = (enabled: boolean) =>
-    servers.db.query(
+    db.query(
       `UPDATE webhook_endpoints SET enabled = $2, disabled_reason = CASE WHEN NOT $2 THEN 'partner' END,
               disabled_at = CASE WHEN NOT $2 THEN now() END WHERE id = ANY ($1)`,
       [ids, enabled],

@@ -51,7 +51,13 @@ export const CODE_GUARDS: CodeGuard[] = [
   ),
   ...guardsOf(
     "src/services/partner/redeem-voucher.ts",
-    ["test/api/redeem", "test/races/references", "test/faults", "test/api/reused-reference", "test/faults/failover"],
+    [
+      "test/api/redeem",
+      "test/races/references",
+      "test/races/redeem-outcomes",
+      "test/api/reused-reference",
+      "test/faults/failover",
+    ],
     {
       "a refusal is told only after it ended earlier attempts": [
         `if (outcome.kind === "held") throw new AppError("redeem_unknown");`,

@@ -1,0 +1,385 @@
+import { type AskFor, acquisitionOf, type Exchange, type History, refOf, type Violation } from "./history.ts";
+import { endOf, type RecordedRedemption, type Records, seenUntil } from "./records.ts";
+import type { SteppedClock } from "./stepped-clock.ts";
+
+// The rules that compare the answers of a run with each other and with what the database contains at its end.
+
+type Redeem = Exchange<AskFor<"redeem">>;
+
+/** Both clocks round to milliseconds. */
+const ROUNDING_MS = 2;
+/**
+ * Longest time from sending a request to the service's first read: the API process and then Postgres are frozen (4.5 s each), the
+ * statement waits for a connection (2 s), and the machine is busy. Milliseconds.
+ */
+const FIRST_READ_MAX_MS = 20_000;
+
+/** Collects violations. */
+function openReport() {
+  const violations: Violation[] = [];
+  return {
+    violations,
+    report: (rule: string, detail: string, exchanges: readonly Exchange[]) =>
+      void violations.push({ rule, detail, exchanges }),
+  };
+}
+
+/** Whether a time of the database had not come when a call was answered. */
+function isAfter(atMs: number, { endedAtMs }: Exchange, { clock }: Records): boolean {
+  return clock.first(atMs) > endedAtMs + ROUNDING_MS;
+}
+
+const isConfirmed = ({ status }: Exchange) => status === 200;
+
+/** The rules for redeems. */
+export function checkRedeems(history: History, records: Records, redeemWaitMs: number): Violation[] {
+  const redeems = history.of("redeem");
+  const byRef = Map.groupBy(redeems, (redeem) => refOf(redeem.ask));
+  const reserved = history.of("reserve").filter(isConfirmed);
+  const ticketOfToken = new Map(reserved.map(({ body }): [string, string] => [body.token, body.ticket]));
+  return [
+    ...[...byRef].flatMap(([ref, ofRef]) => checkRef(ref, ofRef, records)),
+    ...redeems.flatMap((redeem): Violation[] => {
+      const broken = findUntrueRefusal(redeem, history, records, ticketOfToken);
+      return broken === null ? [] : [{ rule: broken[0], detail: broken[1], exchanges: [redeem] }];
+    }),
+    ...[...records.redemptionsByRef].flatMap(([ref, redemption]) =>
+      checkRedemptionWasRequested(ref, redemption, byRef.get(ref) ?? [], records, redeemWaitMs),
+    ),
+  ];
+}
+
+function checkRef(ref: string, redeems: readonly Redeem[], records: Records): Violation[] {
+  const { violations, report } = openReport();
+  const confirmed = redeems.filter(isConfirmed);
+  const redemption = records.redemptionsByRef.get(ref);
+  const first = confirmed.filter((redeem) => redeem.body?.alreadyConfirmed === false);
+  if (first.length > 1) report("a reference is new once", `${ref}: several answers call it new`, first);
+  for (const redeem of confirmed) {
+    if (redemption === undefined || !agrees(redeem, redemption))
+      report("a 200 stays true", `${ref}: the database contains ${JSON.stringify(redemption ?? null)}`, [redeem]);
+    else if (isAfter(redemption.redeemedAtMs, redeem, records))
+      report("a redemption is confirmed after it is decided", `${ref}: the answer is older`, [redeem]);
+  }
+  const knownAtMs = Math.min(...confirmed.map((redeem) => redeem.endedAtMs));
+  const refusedLater = redeems.filter((redeem) => redeem.sentAtMs > knownAtMs && saysNotRedeemed(redeem));
+  if (refusedLater.length > 0)
+    report("a confirmed reference is confirmed", `${ref}: a later retry was refused`, refusedLater);
+  const denied = redeems.filter((redeem) => redemption !== undefined && denies(redeem, redemption, records.clock));
+  if (denied.length > 0) {
+    const at = new Date(redemption?.redeemedAtMs ?? 0).toISOString();
+    report("a denied redemption does not exist", `${ref}: it was redeemed at ${at}`, denied);
+  }
+  return violations;
+}
+
+/** Whether an answer says that its attempt redeemed nothing. */
+function saysNotRedeemed({ status, code }: Redeem): boolean {
+  return status !== null && (status < 500 ? status !== 200 : code === "redeem_timeout");
+}
+
+/**
+ * Whether an answer denies a redemption that was made before the answer was decided. It is decided after the request is sent, and reads
+ * every redemption that was decided before.
+ */
+function denies(redeem: Redeem, redemption: RecordedRedemption, clock: SteppedClock): boolean {
+  if (!saysNotRedeemed(redeem) || redeem.ask.voucher.id !== redemption.voucherId) return false;
+  return clock.last(redemption.redeemedAtMs) <= redeem.sentAtMs - ROUNDING_MS;
+}
+
+/** Whether a call was ended: another call with its reference, sent after the call's first read, was told that nothing was redeemed. */
+function isEnded(redeem: Redeem, redeems: readonly Redeem[]): boolean {
+  return redeems.some(
+    ({ status, code, sentAtMs }) =>
+      redeem.status !== 200 &&
+      (status === 409 || code === "redeem_timeout") &&
+      sentAtMs > firstReadByMs(redeem) + ROUNDING_MS,
+  );
+}
+
+/** An answered call was read before its answer; an abandoned one may be read later. */
+function firstReadByMs({ status, sentAtMs, endedAtMs }: Redeem): number {
+  return status === null ? sentAtMs + FIRST_READ_MAX_MS : endedAtMs;
+}
+
+function agrees({ body }: Redeem, redemption: RecordedRedemption): boolean {
+  return (
+    body?.redeemed === true &&
+    body.voucherInstanceId === redemption.voucherId &&
+    body.redeemCode === redemption.redeemCode &&
+    Date.parse(body.redeemedAt) === redemption.redeemedAtMs
+  );
+}
+
+/** A refusal is true if its reason held at some moment between the request and its answer. Returns the broken rule and how it is broken. */
+function findUntrueRefusal(
+  redeem: Redeem,
+  history: History,
+  records: Records,
+  ticketOfToken: ReadonlyMap<string, string>,
+): [rule: string, detail: string] | null {
+  const { ask, code, sentAtMs, endedAtMs } = redeem;
+  const { clock, reservationsByTicket } = records;
+  switch (code) {
+    case "voucher_used": {
+      const redemption = records.redemptionsByVoucher.get(ask.voucher.id);
+      if (redemption === undefined || isAfter(redemption.redeemedAtMs, redeem, records))
+        return ["used means redeemed", "the voucher was not redeemed by then"];
+      const isOwn = `${redemption.organizationId} ${redemption.externalRef}` === refOf(ask);
+      return isOwn ? ["used means redeemed by another reference", "the same reference redeemed it"] : null;
+    }
+    case "voucher_reserved": {
+      const reservedByOther = (records.reservationsByVoucher.get(ask.voucher.id) ?? []).some(
+        (reservation) =>
+          reservation.keyId !== ask.key.id &&
+          clock.first(reservation.startedAtMs) <= endedAtMs + ROUNDING_MS &&
+          seenUntil(reservation, records, history, sentAtMs) >= sentAtMs - ROUNDING_MS,
+      );
+      return reservedByOther ? null : ["reserved means reserved by another key", "no other key had reserved it"];
+    }
+    case "reservation_ended": {
+      const reservation = "ticket" in ask.by ? reservationsByTicket.get(ask.by.ticket) : undefined;
+      if (reservation === undefined) return ["only a reservation ends", "the ticket is missing or unknown"];
+      const isLive = isAfter(endOf(reservation), redeem, records);
+      return isLive ? ["an ended reservation has ended", "the reservation was live"] : null;
+    }
+    case "token_mismatch": {
+      if (ask.token === null) return ["only a token mismatches", "no token was sent"];
+      const reservation = reservationsByTicket.get(ticketOfToken.get(ask.token) ?? "");
+      if (reservation === undefined) return ["a token belongs to a reservation", "its reservation does not exist"];
+      const isLive = isAfter(endOf(reservation), redeem, records);
+      return isLive ? ["a valid token matches", "its reservation was live all the time"] : null;
+    }
+    default:
+      return null;
+  }
+}
+
+/**
+ * Each redemption needs an attempt with the same key and the same code or ticket, within its deadline, whose answer does not deny it:
+ * no refusal, no timeout, and no 200 that credits an earlier attempt.
+ */
+function checkRedemptionWasRequested(
+  ref: string,
+  redemption: RecordedRedemption,
+  redeems: readonly Redeem[],
+  records: Records,
+  redeemWaitMs: number,
+): Violation[] {
+  const { violations, report } = openReport();
+  const { clock } = records;
+  const [fromMs, untilMs] = [clock.first(redemption.redeemedAtMs), clock.last(redemption.redeemedAtMs)];
+  const attempts = redeems.filter(
+    ({ ask, sentAtMs }) => ask.voucher.id === redemption.voucherId && sentAtMs <= untilMs + ROUNDING_MS,
+  );
+  const able = attempts.filter((redeem) => mayHaveRedeemed(redeem, redemption, clock, redeemWaitMs));
+  const at = new Date(redemption.redeemedAtMs).toISOString();
+  if (able.length === 0)
+    report("a redemption has an attempt", `${ref}: no attempt can have redeemed it at ${at}`, redeems);
+  else if (able.every((redeem) => isEnded(redeem, redeems)))
+    report("a refusal ends what came before", `${ref}: redeemed at ${at} by an attempt before a refusal`, redeems);
+  const reservedByOther = (records.reservationsByVoucher.get(redemption.voucherId) ?? []).find(
+    (reservation) =>
+      clock.last(reservation.startedAtMs) <= fromMs &&
+      clock.first(endOf(reservation)) > untilMs &&
+      reservation.keyId !== redemption.keyId,
+  );
+  const consumed = records.reservationsByTicket.get(redemption.ticket ?? "");
+  const isForeign = consumed !== undefined && consumed.keyId !== redemption.keyId;
+  const keepsOut = "a reservation keeps other keys out";
+  if (reservedByOther !== undefined)
+    report(keepsOut, `${ref}: redeemed during another key's reservation ${reservedByOther.ticket}`, attempts);
+  if (isForeign && !attempts.some(({ ask }) => ask.token !== null))
+    report(keepsOut, `${ref}: another key's reservation ${consumed.ticket} was consumed without its token`, attempts);
+  return violations;
+}
+
+function mayHaveRedeemed(
+  redeem: Redeem,
+  { redeemedAtMs, keyId, ticket }: RecordedRedemption,
+  clock: SteppedClock,
+  redeemWaitMs: number,
+): boolean {
+  const { ask, failure, body, sentAtMs } = redeem;
+  if (failure === "refused" || saysNotRedeemed(redeem) || body?.alreadyConfirmed === true) return false;
+  if (ask.key.id !== keyId || ("ticket" in ask.by && ask.by.ticket !== ticket)) return false;
+  // While the clock has not passed the closed time after a step back, redemptions get that time, which may be after the deadline.
+  if (clock.first(redeemedAtMs) < clock.last(redeemedAtMs)) return true;
+  return redeemedAtMs <= clock.latestShown(sentAtMs, firstReadByMs(redeem)) + redeemWaitMs + ROUNDING_MS;
+}
+
+/** The rules for reserves and releases. */
+export function checkReservations(history: History, records: Records): Violation[] {
+  const { violations, report } = openReport();
+  const reserves = history.of("reserve");
+  const byVoucher = Map.groupBy(reserves, (reserve) => reserve.ask.voucher.id);
+  for (const reserve of reserves) {
+    const { ask, code, body, sentAtMs, endedAtMs } = reserve;
+    if (reserve.status === 200) {
+      const reservation = records.reservationsByTicket.get(body.ticket);
+      if (
+        reservation?.voucherId !== ask.voucher.id ||
+        body.voucher !== ask.voucher.id ||
+        reservation.keyId !== ask.key.id
+      )
+        report("a ticket names a reservation", "there is none, or it has another voucher or key", [reserve]);
+      else if (Date.parse(body.expiresAt) !== reservation.expiresAtMs)
+        report("a reservation ends at its expiresAt", `it ends at ${new Date(reservation.expiresAtMs).toISOString()}`, [
+          reserve,
+        ]);
+      else if (
+        isAfter(reservation.startedAtMs, reserve, records) ||
+        seenUntil(reservation, records, history, sentAtMs) < sentAtMs - ROUNDING_MS
+      )
+        report("a returned ticket is live", "the reservation was not live", [reserve]);
+    }
+    const redemption = records.redemptionsByVoucher.get(ask.voucher.id);
+    if (code === "voucher_used" && (redemption === undefined || isAfter(redemption.redeemedAtMs, reserve, records)))
+      report("used means redeemed", "the voucher was not redeemed by then", [reserve]);
+    // A lease without a reservation may refuse for a moment, but another key must have requested it.
+    const isRequested = (other: Exchange<AskFor<"reserve">>) =>
+      other.ask.key.id !== ask.key.id && other.sentAtMs <= endedAtMs;
+    if (code === "voucher_reserved" && !byVoucher.get(ask.voucher.id)?.some(isRequested))
+      report("reserved means reserved by another key", "no other key requested it", [reserve]);
+  }
+  for (const [ticket, answers] of Map.groupBy(reserves.filter(isConfirmed), ({ body }) => String(body.ticket))) {
+    if (new Set(answers.map(({ body }) => body.token)).size > 1)
+      report("a ticket has one token", `${ticket} came with several`, answers);
+  }
+  const releases = Map.groupBy(history.of("release"), (release) => release.ask.ticket);
+  for (const [ticket, answers] of releases) {
+    const reservation = records.reservationsByTicket.get(ticket);
+    const confirmed = answers.filter(isConfirmed);
+    const released = confirmed.filter(({ body }) => body.released === true);
+    if (released.length > 1) report("a reservation is released once", `${ticket} was released twice`, released);
+    if (released.length > 0 && reservation?.state !== "Released")
+      report("a release stays true", `${ticket} is ${reservation?.state}`, released);
+    for (const answer of confirmed) {
+      if (answer.body.released === false && reservation && isAfter(endOf(reservation), answer, records))
+        report("nothing to release means no reservation", `${ticket} was live`, [answer]);
+    }
+  }
+  for (const { state, ticket } of records.reservationsByTicket.values()) {
+    if (state === "Released" && !releases.has(ticket)) report("a release has a call", `no call released ${ticket}`, []);
+  }
+  return violations;
+}
+
+/** The rules for claims and purchases. */
+export function checkAcquisitions(history: History, records: Records): Violation[] {
+  const { violations, report } = openReport();
+  const { clock } = records;
+  const calls = history.of("acquire");
+  const byAcquisition = Map.groupBy(calls, (call) => acquisitionOf(call.ask));
+  const byBatch = Map.groupBy(records.acquisitions.values(), (acquisition) => acquisition.batchId);
+  for (const [acquisition, answers] of byAcquisition) {
+    const recorded = records.acquisitions.get(acquisition);
+    const confirmed = answers.filter(isConfirmed);
+    const untrue = confirmed.filter(
+      ({ ask, body }) => body.voucherId !== recorded?.voucherId || recorded?.batchId !== ask.offer.batchId,
+    );
+    if (untrue.length > 0) {
+      const detail = `${acquisition}: the database contains ${JSON.stringify(recorded)}`;
+      report("an acquired voucher stays the user's", detail, untrue);
+    }
+    const first = confirmed.filter((call) => call.body.alreadyConfirmed === false);
+    if (first.length > 1) report("an acquisition is new once", `${acquisition}: several answers call it new`, first);
+    const denied = answers.filter(
+      ({ status, sentAtMs }) =>
+        status === 409 && recorded !== undefined && clock.last(recorded.acquiredAtMs) < sentAtMs - ROUNDING_MS,
+    );
+    if (denied.length > 0)
+      report("a repeated acquisition is recognised", `${acquisition}: the repeat was refused`, denied);
+  }
+  for (const { acquisition, acquiredAtMs, voucherId } of records.acquisitions.values()) {
+    const ofAcquisition = byAcquisition.get(acquisition) ?? [];
+    const mayHaveAcquired = ofAcquisition.some(
+      ({ status, failure, body, sentAtMs }) =>
+        sentAtMs <= clock.last(acquiredAtMs) + ROUNDING_MS &&
+        failure !== "refused" &&
+        (status === null || status >= 500 || (status === 200 && body.alreadyConfirmed === false)),
+    );
+    if (!mayHaveAcquired)
+      report("an acquisition has a call", `${acquisition}: no call can have acquired ${voucherId}`, ofAcquisition);
+  }
+  // Supply never grows, so "sold out" is true if nothing is left when the answer arrives.
+  for (const call of calls.filter(({ code }) => code === "sold_out")) {
+    const { batchId, supply } = call.ask.offer;
+    const acquired = byBatch.get(batchId) ?? [];
+    const left = supply - acquired.filter(({ acquiredAtMs }) => !isAfter(acquiredAtMs, call, records)).length;
+    if (left > 0) report("sold out means that nothing is left", `${left} vouchers of ${batchId} were left`, [call]);
+  }
+  for (const [batchId, supply] of new Map(calls.map(({ ask }) => [ask.offer.batchId, ask.offer.supply]))) {
+    const vouchers = (byBatch.get(batchId) ?? []).map(({ voucherId }) => voucherId);
+    const detail = `${batchId} had ${supply} vouchers and ${vouchers.length} acquisitions of ${new Set(vouchers).size}`;
+    if (vouchers.length > supply || new Set(vouchers).size < vouchers.length)
+      report("no voucher is acquired twice or beyond supply", detail, []);
+  }
+  return violations;
+}
+
+/** The refusals that each well-formed call may get. */
+const REFUSALS: Record<string, readonly string[]> = {
+  redeem: ["voucher_used", "voucher_reserved", "reservation_ended", "token_mismatch"],
+  reserve: ["voucher_used", "voucher_reserved"],
+  acquire: ["sold_out"],
+};
+const UNAVAILABLE = ["redeem_timeout", "redeem_unknown", "voucher_busy", "overloaded", "unavailable"];
+
+/** Checks each answer by itself, and look-ups and chains against what the database contains at the end. */
+export function checkAnswers(history: History, records: Records): Violation[] {
+  const { violations, report } = openReport();
+  for (const exchange of history.exchanges) {
+    const detail = findFormFault(exchange);
+    if (detail !== null) report("every answer is documented", detail, [exchange]);
+  }
+  const { redeemedAtMs } = history.endings;
+  for (const lookUp of history.of("lookUp").filter(isConfirmed)) {
+    const detail = findLookUpFault(lookUp, records, redeemedAtMs.get(lookUp.ask.voucher.id));
+    if (detail !== null) report("a look-up shows the true state", detail, [lookUp]);
+  }
+  for (const events of history.of("events").filter(isConfirmed))
+    if (events.body.broken !== null) report("no chain is ever broken", events.body.broken, [events]);
+  return violations;
+}
+
+function findFormFault({ ask, status, code, body, retryAfter }: Exchange): string | null {
+  const isForeign = ask.operation !== "acquire" && ask.voucher.organizationId !== ask.key.organizationId;
+  if (status === null) return null;
+  if (body === undefined) return "the body is not JSON";
+  if (status === 200) return isForeign ? "a foreign voucher was shown" : null;
+  if (status === 503) {
+    if (code === undefined || !UNAVAILABLE.includes(code)) return `503 with the code ${code}`;
+    return Number(retryAfter) >= 1 ? null : "503 without Retry-After";
+  }
+  if (isForeign) return status === 404 && code === "voucher_not_found" ? null : "a foreign voucher must answer 404";
+  if (status === 409 && code !== undefined && REFUSALS[ask.operation]?.includes(code)) return null;
+  return "the answer is not documented";
+}
+
+function findLookUpFault(
+  lookUp: Exchange<AskFor<"lookUp">>,
+  records: Records,
+  confirmedAtMs: number | undefined,
+): string | null {
+  const { ask, body, sentAtMs } = lookUp;
+  const redemption = records.redemptionsByVoucher.get(ask.voucher.id);
+  if (body.id !== ask.voucher.id) return "it shows another voucher";
+  if (body.status === "Redeemed") {
+    if (redemption === undefined) return "the voucher was never redeemed";
+    const { redeemedAtMs } = redemption;
+    if (Date.parse(body.redeemedAt) !== redeemedAtMs || isAfter(redeemedAtMs, lookUp, records))
+      return "the voucher was redeemed at another time";
+    return body.reservation === null ? null : "a redeemed voucher is reserved";
+  }
+  if (body.status !== "Active") return `its status cannot be ${body.status}`;
+  if (confirmedAtMs !== undefined && confirmedAtMs < sentAtMs) return "a redemption was confirmed before";
+  if (body.reservation === null) return null;
+  const { ticket, startedAt, expiresAt, heldByCaller } = body.reservation;
+  const reservation = (records.reservationsByVoucher.get(ask.voucher.id) ?? []).find(
+    (candidate) => candidate.startedAtMs === Date.parse(startedAt) && candidate.expiresAtMs === Date.parse(expiresAt),
+  );
+  if (reservation === undefined) return "there is no such reservation";
+  if (heldByCaller !== (reservation.keyId === ask.key.id)) return "heldByCaller is wrong";
+  return ticket === (heldByCaller ? reservation.ticket : null) ? null : "it shows the wrong ticket";
+}
