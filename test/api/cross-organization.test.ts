@@ -91,13 +91,11 @@ it("every partner route that names a voucher or a redemption has a probe", () =>
 it.each(
   Object.entries(PROBES),
 )("%s gives another organization's key the same answer for an existing voucher as for one that does not exist, and changes nothing", async (route, probe) => {
-  const before = await dumpRows(servers.db);
+  const leases = async () => (await servers.redis.keys("lease:*")).sort();
+  const before = [await dumpRows(servers.db), await leases()];
   const seen = async (code: string, token: string | null, ref: string) =>
     (await Promise.all(probe({ code, token, ref }))).map(
-      ({ status, body: { requestId, completeUntil, nextCursor, ...body } }) => ({
-        status,
-        body,
-      }),
+      ({ status, body: { requestId, completeUntil, nextCursor, ...body } }) => ({ status, body }),
     );
   const none = await seen("7Q4K-9MZX-2HTB-W8RC", null, "never-used");
   for (const answer of none) expect(answer).toEqual(NOTHING[route] ?? notFound("voucher_not_found"));
@@ -107,7 +105,7 @@ it.each(
     }
   }
   expect(await seen(newId("rsv"), "a-token", "never-used")).toEqual(none);
-  expect(await dumpRows(servers.db)).toEqual(before);
+  expect([await dumpRows(servers.db), await leases()]).toEqual(before);
 });
 
 it("a job that names the wrong organization redeems nothing, and the other jobs of its batch succeed", async () => {
