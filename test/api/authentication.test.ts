@@ -104,24 +104,18 @@ it.each(
   expectRefused(await call(route, undefined, { headers: bearer, body: "{" }), { status: 401, code: "missing_key" });
 });
 
-it("an API key works from the moment it is made, and only as a whole", async () => {
+it("an API key works from the moment it is made, only as a whole, and is not stored", async () => {
   const { code } = await issueVoucher(servers.db, partner);
   const made = await key(partner.organizationId);
+  const dump = JSON.stringify(await dumpRows(servers.db, ["api_keys", "api_key_secrets"]));
+  expect(dump).toContain(made.id);
+  for (const part of [made.key.slice(4, -7), Buffer.from(made.key).toString("hex")]) expect(dump).not.toContain(part);
   expect(made.key).toMatch(/^pvk_[0-9A-HJKMNP-TV-Z]{47}$/);
   expect((await partnerClient(api.url, made.key).lookUp(code)).status).toBe(200);
   const last = made.key.at(-1) === "0" ? "1" : "0";
   for (const secret of [made.key.slice(0, -1) + last, made.key.toLowerCase(), made.id, "x".repeat(4_000)]) {
     expectRefused(await call(lookUp, secret), { status: 401, code: "unknown_key" });
   }
-});
-
-it("the database stores nothing from which an API key could be recovered", async () => {
-  const made = await key(partner.organizationId);
-  const dump = JSON.stringify(await dumpRows(servers.db, ["api_keys", "api_key_secrets"]));
-  expect(dump).toContain(made.id);
-  expect(dump).not.toContain(made.key);
-  expect(dump).not.toContain(made.key.slice(4, -7));
-  expect(dump).not.toContain(Buffer.from(made.key).toString("hex"));
 });
 
 it("an expired API key gets the same answer as an unknown one", async () => {
@@ -140,15 +134,17 @@ it("an API key that was just used stops working at its end, not half a second la
   expect(await lastCallThrough(short.key)).toBeLessThanOrEqual(expiresAt.getTime() + 50);
 });
 
-it("an API key stops working in every process within a second of being revoked", async () => {
+it("an API key stops working in every process within a second of being revoked, with both secrets of its grace", async () => {
   const made = await key(partner.organizationId);
   for (const each of [api, behindProxy]) expect(isThrough(await call(lookUp, made.key, { api: each }))).toBe(true);
+  const rotated = await rotateKey(provisioning(servers.db), made.id, 60_000);
   await endKey(provisioning(servers.db), made.id);
   const revokedAt = Date.now();
   for (const each of [api, behindProxy]) {
     expect(await lastCallThrough(made.key, each)).toBeLessThan(revokedAt + 1_000);
   }
-  expectRefused(await call(lookUp, made.key), { status: 401, code: "unknown_key" });
+  for (const secret of [made.key, rotated.key])
+    expectRefused(await call(lookUp, secret), { status: 401, code: "unknown_key" });
   // A rotated secret of a revoked key does not exist.
   await expect(rotateKey(provisioning(servers.db), made.id, 0)).rejects.toMatchObject({ code: "not_found" });
 });
@@ -194,15 +190,6 @@ it("a longer grace gives no more time to an API key's secret that has an end", a
   );
 });
 
-it("an API key that is revoked during the grace loses both secrets", async () => {
-  const made = await key(partner.organizationId);
-  const rotated = await rotateKey(provisioning(servers.db), made.id, 60_000);
-  await endKey(provisioning(servers.db), made.id);
-  for (const secret of [made.key, rotated.key]) {
-    expectRefused(await call(lookUp, secret), { status: 401, code: "unknown_key" });
-  }
-});
-
 it("an allowlist ignores X-Forwarded-For and headers like it when no proxy is trusted", async () => {
   const inside = await key(partner.organizationId, { allowIps: ["198.51.100.7"] });
   const here = await key(partner.organizationId, { allowIps: ["127.0.0.1"] });
@@ -214,32 +201,26 @@ it("an allowlist ignores X-Forwarded-For and headers like it when no proxy is tr
 });
 
 // caller-network.test.ts and api-keys.test.ts have the other spellings of an address.
-it.each([
-  ["the one address that is there", "198.51.100.7", true],
-  ["the last address that is no trusted proxy", "203.0.113.9, 198.51.100.7, 10.1.2.3", true],
-  ["an address beside empty list elements (RFC 9110, 5.6.1)", " ,198.51.100.7 ,", true],
-  ["an IPv4 address in IPv6 notation", "::FFFF:c633:6407", true],
-  ["a proxy in IPv6 notation after it", "198.51.100.7, ::ffff:10.1.2.3", true],
-  ["a bracketed address with a port", "[2001:db8::1]:51234", true],
-  ["an address and a trusted proxy with ports", "203.0.113.9, 198.51.100.7:51234, 10.1.2.3:443", true],
-  ["an allowed address that the caller put in front", "198.51.100.7, 203.0.113.9", false],
-  ["an allowed address before an untrusted hop in IPv6 notation", "198.51.100.7, ::ffff:203.0.113.9", false],
-  [
-    "an allowed address before an untrusted hop with a port",
-    "198.51.100.7:443, 203.0.113.9:51234, 10.1.2.3:443",
-    false,
-  ],
-  ["an allowed address in another embedding than the mapped one", "::198.51.100.7", false],
-  ["an address with more than a port", "198.51.100.7:443:443", false],
-  ["an IPv4 address in brackets", "[198.51.100.7]", false],
-  ["no address", "unknown", false],
-  ["nothing", "", false],
-  ["an IPv6 address with a zone", "fe80::1%eth0", false],
-])("an allowlist reads the last untrusted address of X-Forwarded-For from a trusted proxy: %s", async (_what, forwarded, allowed) => {
+it("an allowlist reads the last untrusted address of X-Forwarded-For from a trusted proxy, in each spelling", async () => {
   const inside = await key(partner.organizationId, { allowIps: ["::ffff:198.51.100.0/120", "2001:db8::/32"] });
-  const reply = await call(lookUp, inside.key, { api: behindProxy, headers: { "x-forwarded-for": forwarded } });
-  if (allowed) expect(isThrough(reply)).toBe(true);
-  else expectRefused(reply, { status: 403, code: "address_not_allowed" });
+  const ask = (forwarded: string) =>
+    call(lookUp, inside.key, { api: behindProxy, headers: { "x-forwarded-for": forwarded } });
+  for (const forwarded of [
+    "198.51.100.7",
+    "203.0.113.9, 198.51.100.7, 10.1.2.3",
+    // Empty list elements (RFC 9110, 5.6.1).
+    " ,198.51.100.7 ,",
+    "::FFFF:c633:6407",
+    "198.51.100.7, ::ffff:10.1.2.3",
+    "[2001:db8::1]:51234",
+    "203.0.113.9, 198.51.100.7:51234, 10.1.2.3:443",
+  ]) {
+    expect(isThrough(await ask(forwarded)), forwarded).toBe(true);
+  }
+  const elsewhere = ["198.51.100.7, 203.0.113.9", "198.51.100.7, ::ffff:203.0.113.9", "::198.51.100.7"];
+  const hop = "198.51.100.7:443, 203.0.113.9:51234, 10.1.2.3:443";
+  for (const forwarded of [...elsewhere, hop, "198.51.100.7:443:443", "[198.51.100.7]", "unknown", "", "fe80::1%eth0"])
+    expectRefused(await ask(forwarded), { status: 403, code: "address_not_allowed" });
 });
 
 it("an allowlist reads the last of two X-Forwarded-For headers", async () => {
@@ -251,13 +232,4 @@ it("an allowlist reads the last of two X-Forwarded-For headers", async () => {
   };
   expect((await ask("203.0.113.9", "198.51.100.7")).status).toBe(404);
   expect((await ask("198.51.100.7", "203.0.113.9")).status).toBe(403);
-});
-
-it("a changed allowlist takes effect within a second", async () => {
-  const made = await key(partner.organizationId);
-  expect(isThrough(await call(lookUp, made.key))).toBe(true);
-  await servers.db.query("UPDATE api_keys SET allow_ips = '{192.0.2.0/24}' WHERE id = $1", [made.id]);
-  const changedAt = Date.now();
-  expect(await lastCallThrough(made.key)).toBeLessThan(changedAt + 1_000);
-  expectRefused(await call(lookUp, made.key), { status: 403, code: "address_not_allowed" });
 });

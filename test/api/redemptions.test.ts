@@ -205,8 +205,6 @@ it("the list of redemptions refuses a cursor of another range", async () => {
   const { cursor } = await readAll(till, { from: "2020-01-01T00:00:00Z", to: "2900-01-01T00:00:00Z" });
   expect(await refused(`?cursor=${cursor}&from=2020-01-02T00:00:00Z`)).toBe("from differs from the cursor's.");
   expect(await refused(`?cursor=${cursor}&to=2900-01-02T00:00:00Z`)).toBe("to differs from the cursor's.");
-  const { cursor: unbounded } = await readAll(till, {});
-  expect(await refused(`?cursor=${unbounded}&to=2900-01-02T00:00:00Z`)).toBe("to differs from the cursor's.");
 });
 
 it("a redemption reads as a repeated redeem, for references with any characters", async () => {
@@ -222,12 +220,9 @@ it("a redemption reads as a repeated redeem, for references with any characters"
   }
 });
 
-it.each([
-  "never",
-  "a\0b",
-  "x".repeat(2_000),
-  "\u0007",
-])("a redemption under %j answers 404 redemption_not_found", async (externalRef) => {
-  const { status, body } = await till.redemption(externalRef);
-  expect({ status, code: body.code }).toEqual({ status: 404, code: "redemption_not_found" });
+it("a redemption under an unknown reference answers 404 redemption_not_found", async () => {
+  for (const externalRef of ["never", "a\0b", "x".repeat(2_000), "\u0007"]) {
+    const { status, body } = await till.redemption(externalRef);
+    expect({ status, code: body.code }).toEqual({ status: 404, code: "redemption_not_found" });
+  }
 });
