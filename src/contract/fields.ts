@@ -201,6 +201,21 @@ export function pickFields<Shape extends z.ZodRawShape>(
   return picked as typeof values;
 }
 
+/** The example of each field of a body that has one, except for the values given. For examples of the whole body. */
+export function sampleOf<Shape extends z.ZodRawShape>(
+  { shape }: z.ZodObject<Shape>,
+  given: Partial<z.output<z.ZodObject<Shape>>> = {},
+): z.output<z.ZodObject<Shape>> {
+  const sample: Record<string, unknown> = {};
+  for (const [name, field] of Object.entries(shape)) {
+    const schema = field as z.ZodType;
+    const described = schema.meta() ?? (schema instanceof z.ZodNullable ? (schema.unwrap() as z.ZodType).meta() : {});
+    const value = name in given ? given[name as keyof typeof given] : described?.examples?.[0];
+    if (value !== undefined) sample[name] = value;
+  }
+  return sample as z.output<z.ZodObject<Shape>>;
+}
+
 /** The field that marks every response about a sandbox organization. */
 export const sandbox = z
   .literal(true)

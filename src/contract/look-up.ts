@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { EXAMPLE, EXAMPLE_VERIFY_URL, examples } from "./example.ts";
-import { flag, named, sandbox, text, timestamp, verifyUrl } from "./fields.ts";
+import { flag, named, sampleOf, sandbox, text, timestamp, verifyUrl } from "./fields.ts";
 import { VOUCHER_EXAMPLE, voucherView } from "./voucher.ts";
 
 const reservation = z
@@ -33,12 +33,7 @@ examples.add(lookUpResponse, {
     summary: "Reserved by the calling key",
     value: {
       voucher: VOUCHER_EXAMPLE,
-      reservation: {
-        ticket: EXAMPLE.ticket,
-        startedAt: EXAMPLE.reservedAt,
-        expiresAt: EXAMPLE.reservedUntil,
-        heldByCaller: true,
-      },
+      reservation: sampleOf(reservation, { heldByCaller: true }),
       verifyUrl: EXAMPLE_VERIFY_URL,
     },
   },

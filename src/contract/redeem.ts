@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { EXAMPLE, EXAMPLE_VERIFY_URL, type Examples, examples } from "./example.ts";
+import { EXAMPLE, type Examples, examples } from "./example.ts";
 import {
   benefitMonths,
   code,
@@ -9,6 +9,7 @@ import {
   productName,
   redeemCode,
   reference,
+  sampleOf,
   sandbox,
   serial,
   textUpTo,
@@ -103,24 +104,7 @@ export const redeemResponse = named("Redemption", {
 
 export type RedeemResponse = z.output<typeof redeemResponse>;
 
-/** Example values of `redeemedVoucher`. */
-export const REDEEMED_VOUCHER = {
-  voucherInstanceId: EXAMPLE.voucherId,
-  redeemCode: EXAMPLE.redeemCode,
-  serial: EXAMPLE.serial,
-  productName: EXAMPLE.productName,
-  productKey: EXAMPLE.productKey,
-  discountPriceUsd: EXAMPLE.priceUsd,
-  benefitMonths: EXAMPLE.benefitMonths,
-  redeemedAt: EXAMPLE.redeemedAt,
-};
-
-const REDEEMED: RedeemResponse = {
-  redeemed: true,
-  alreadyConfirmed: false,
-  ...REDEEMED_VOUCHER,
-  verifyUrl: EXAMPLE_VERIFY_URL,
-};
+const REDEEMED = sampleOf(redeemResponse, { redeemed: true, alreadyConfirmed: false });
 
 /** The example of a response to a read of a reference's redemption. */
 export const REDEMPTION_EXAMPLES: Examples<RedeemResponse> = {

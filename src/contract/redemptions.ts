@@ -1,7 +1,17 @@
 import { z } from "zod";
-import { EXAMPLE, EXAMPLE_VERIFY_URL, examples } from "./example.ts";
-import { named, queryCursor, queryInteger, queryTime, sandbox, text, timestamp, verifyUrl } from "./fields.ts";
-import { REDEEMED_VOUCHER, redeemedVoucher } from "./redeem.ts";
+import { EXAMPLE, examples } from "./example.ts";
+import {
+  named,
+  queryCursor,
+  queryInteger,
+  queryTime,
+  sampleOf,
+  sandbox,
+  text,
+  timestamp,
+  verifyUrl,
+} from "./fields.ts";
+import { redeemedVoucher } from "./redeem.ts";
 
 /** Maximum number of redemptions on one page. */
 const REDEMPTIONS_LIMIT_MAX = 1_000;
@@ -56,15 +66,6 @@ export const redemptionsResponse = named("RedemptionsPage", {
 
 export type RedemptionsResponse = z.output<typeof redemptionsResponse>;
 
-const LISTED: ListedRedemptionView = {
-  externalRef: EXAMPLE.externalRef,
-  ...REDEEMED_VOUCHER,
-  ticket: EXAMPLE.ticket,
-  keyId: EXAMPLE.keyId,
-  keyLabel: "Till 3",
-  verifyUrl: EXAMPLE_VERIFY_URL,
-};
-
 const CSV_COLUMNS = [
   ...([
     "externalRef",
@@ -89,7 +90,7 @@ export async function* redemptionsCsv(pages: AsyncIterable<ListedRedemptionView[
 examples.add(redemptionsResponse, {
   last: {
     summary: "The last page of a day that is over",
-    value: { redemptions: [LISTED], nextCursor: null, completeUntil: EXAMPLE.completeUntil },
+    value: { redemptions: [sampleOf(listedRedemption)], nextCursor: null, completeUntil: EXAMPLE.completeUntil },
   },
   open: {
     summary: "Nothing new yet: keep the cursor",

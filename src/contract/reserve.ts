@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { EXAMPLE, examples } from "./example.ts";
-import { code, named, sandbox, text, timestamp, voucherId } from "./fields.ts";
+import { code, named, sampleOf, sandbox, text, timestamp, voucherId } from "./fields.ts";
 
 export const reserveRequest = named("ReserveRequest", { code });
 
@@ -24,14 +24,4 @@ export const reserveResponse = named("Reservation", {
 
 export type ReserveResponse = z.output<typeof reserveResponse>;
 
-examples.add(reserveResponse, {
-  reserved: {
-    summary: "Reserved",
-    value: {
-      ticket: EXAMPLE.ticket,
-      token: EXAMPLE.token,
-      expiresAt: EXAMPLE.reservedUntil,
-      voucher: EXAMPLE.voucherId,
-    },
-  },
-});
+examples.add(reserveResponse, { reserved: { summary: "Reserved", value: sampleOf(reserveResponse) } });

@@ -7,6 +7,7 @@ import {
   queryCursor,
   queryInteger,
   queryTime,
+  sampleOf,
   sandbox,
   text,
   timestamp,
@@ -112,19 +113,13 @@ examples.add(deliveriesResponse, {
     summary: "The last page",
     value: {
       deliveries: [
-        {
-          eventId: `${EXAMPLE.voucherId}-2`,
+        sampleOf(webhookDelivery, {
           eventType: "voucher.instance.redeemed",
-          voucherId: EXAMPLE.voucherId,
-          sequence: 2,
           state: "Delivered",
-          attempts: 1,
+          sequence: 2,
           nextAttemptAt: null,
-          lastStatus: 204,
           lastFailure: null,
-          createdAt: EXAMPLE.redeemedAt,
-          finishedAt: EXAMPLE.redeemedAt,
-        },
+        }),
       ],
       nextCursor: null,
     },

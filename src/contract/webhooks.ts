@@ -6,6 +6,7 @@ import {
   flag,
   named,
   redeemCode,
+  sampleOf,
   sandbox,
   sha256,
   text,
@@ -171,18 +172,14 @@ export const webhookEndpoint = named("Webhook", {
 
 export type WebhookView = z.output<typeof webhookEndpoint>;
 
-const WEBHOOK: WebhookView = {
-  id: EXAMPLE.webhookId,
-  url: EXAMPLE.webhookUrl,
-  description: "orders of the web shop",
+const WEBHOOK = sampleOf(webhookEndpoint, {
   eventTypes: ["voucher.instance.redeemed", "voucher.instance.voided"],
   enabled: true,
   disabledReason: null,
   disabledAt: null,
   failingSince: null,
   previousSecretUntil: null,
-  createdAt: EXAMPLE.issuedAt,
-};
+});
 
 examples.add(webhookEndpoint, {
   enabled: { summary: "Enabled", value: WEBHOOK },
@@ -239,6 +236,6 @@ export type RotatedWebhook = z.output<typeof rotatedWebhook>;
 examples.add(rotatedWebhook, {
   rotated: {
     summary: "Both secrets sign for 24 hours",
-    value: { id: EXAMPLE.webhookId, secret: EXAMPLE.webhookSecret, previousSecretUntil: EXAMPLE.redeemedAt },
+    value: sampleOf(rotatedWebhook),
   },
 });
