@@ -5,19 +5,7 @@ export interface Selector {
 }
 
 /** Keywords in the position of a metric name. */
-const KEYWORDS = new Set([
-  "and",
-  "or",
-  "unless",
-  "bool",
-  "offset",
-  "by",
-  "without",
-  "on",
-  "ignoring",
-  "group_left",
-  "group_right",
-]);
+const KEYWORDS = "and or unless bool offset by without on ignoring group_left group_right".split(" ");
 
 /**
  * Extracts the selectors of an expression (Prometheus, "Querying basics"). Names without a following parenthesis are metrics, except in
@@ -28,7 +16,7 @@ export function selectorsOf(expression: string): Selector[] {
   const text = expression.replace(/\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)/g, " ");
   const pattern = /"(?:[^"\\]|\\.)*"|\[[^\]]*\]|\b\d[\w.]*|([a-zA-Z_:][\w:]*)\s*(\(|\{([^}]*)\})?/g;
   for (const [, name, suffix, matchers = ""] of text.matchAll(pattern)) {
-    if (name === undefined || suffix === "(" || KEYWORDS.has(name)) continue;
+    if (name === undefined || suffix === "(" || KEYWORDS.includes(name)) continue;
     found.push({
       metric: name,
       matchers: Array.from(

@@ -12,40 +12,23 @@ export interface Recorded {
 }
 
 export async function readRecorded(db: pg.Pool, voucherId: string): Promise<Recorded> {
-  const { rows } = await db.query(
-    `SELECT v.status, v.last_sequence, v.sealed_sequence, d.external_ref, d.ticket, d.redeem_code, d.redeemed_at,
-            h.ticket AS live_ticket
+  const { rows } = await db.query<Omit<Recorded, "redemption" | "events"> & Recorded["redemption"]>(
+    `SELECT v.status, v.last_sequence AS "lastSequence", v.sealed_sequence AS "sealedSequence", h.ticket AS "liveTicket",
+            d.external_ref AS "externalRef", d.ticket, d.redeem_code AS "redeemCode", d.redeemed_at AS "redeemedAt"
        FROM vouchers v LEFT JOIN redemptions d ON d.voucher_id = v.id
        LEFT JOIN reservations h ON h.voucher_id = v.id AND h.state = 'Live' WHERE v.id = $1`,
     [voucherId],
   );
-  const events = await db.query<{ sequence: number; event_type: string; seal_status: string; payload: string | null }>(
-    "SELECT sequence, event_type, seal_status, payload FROM voucher_events WHERE voucher_id = $1 ORDER BY sequence",
+  const { rows: events } = await db.query<Recorded["events"][number]>(
+    `SELECT sequence, event_type AS "eventType", seal_status AS "sealStatus", payload::jsonb -> 'data' AS data
+       FROM voucher_events WHERE voucher_id = $1 ORDER BY sequence`,
     [voucherId],
   );
   const [row] = rows;
   if (row === undefined || rows.length > 1) throw new Error(`${rows.length} rows about voucher ${voucherId}`);
-  return {
-    status: row.status,
-    lastSequence: row.last_sequence,
-    sealedSequence: row.sealed_sequence,
-    redemption:
-      row.external_ref === null
-        ? null
-        : {
-            externalRef: row.external_ref,
-            ticket: row.ticket,
-            redeemCode: row.redeem_code,
-            redeemedAt: row.redeemed_at,
-          },
-    liveTicket: row.live_ticket,
-    events: events.rows.map((event) => ({
-      sequence: event.sequence,
-      eventType: event.event_type,
-      sealStatus: event.seal_status,
-      data: event.payload === null ? null : JSON.parse(event.payload).data,
-    })),
-  };
+  const { externalRef, ticket, redeemCode, redeemedAt, ...voucher } = row;
+  const redemption = externalRef === null ? null : { externalRef, ticket, redeemCode, redeemedAt };
+  return { ...voucher, redemption, events };
 }
 
 export async function findBatchOf(db: pg.Pool, voucherId: string): Promise<string> {

@@ -1,32 +1,9 @@
 import type pg from "pg";
 
-const TABLES = [
-  "deployment",
-  "organizations",
-  "brands",
-  "products",
-  "api_keys",
-  "api_key_secrets",
-  "batches",
-  "vouchers",
-  "reservations",
-  "redemptions",
-  "voucher_events",
-  "sweep_positions",
-  "broken_chains",
-  "members",
-  "referrer_contracts",
-  "referral_links",
-  "batch_windows",
-  "listings",
-  "claims",
-  "purchases",
-  "webhook_endpoints",
-  "webhook_outbox",
-  "webhook_deliveries",
-  "audit_entries",
-] as const;
-type Table = (typeof TABLES)[number];
+const TABLES =
+  `deployment organizations brands products api_keys api_key_secrets batches vouchers reservations redemptions
+  voucher_events sweep_positions broken_chains members referrer_contracts referral_links batch_windows listings claims purchases
+  webhook_endpoints webhook_outbox webhook_deliveries audit_entries`.split(/\s+/);
 
 /**
  * Dumps every row of the tables with its position and its last transaction. Two equal dumps prove that nothing was written in between,
@@ -34,7 +11,7 @@ type Table = (typeof TABLES)[number];
  */
 export async function dumpRows(
   db: pg.Pool,
-  tables: readonly Table[] = TABLES,
+  tables: readonly string[] = TABLES,
 ): Promise<Record<string, string[] | undefined>> {
   const dump: Record<string, string[]> = {};
   for (const table of tables) {

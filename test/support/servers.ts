@@ -12,37 +12,7 @@ import { mastersOf } from "../../src/redis/connections.ts";
 import type { Login } from "./logins.ts";
 
 /** A new database and an empty Redis database for one test file. */
-export interface TestServers {
-  /** The address for the API and the workers, with the rights of `pva_api`. */
-  databaseUrl: string;
-  /** The address for the log's sequencer, with the rights of `pva_log`. */
-  logUrl: string;
-  /** The address for voucherctl, with the rights of `pva_admin`. */
-  adminUrl: string;
-  /** The address for migrations, as the database's owner. */
-  ownerUrl: string;
-  redisUrl: string;
-  /** A pool of the owner: to issue vouchers, check the result and force interleavings. */
-  db: pg.Pool;
-  /** On a cluster, the commands `keys`, `flushdb` and `exists` reach all masters. Others without a key reach one node. */
-  redis: Redis;
-  /** The database is a deployment of its own. */
-  deploymentId: string;
-  /** The number of shards that commands use. */
-  queueShards: [number];
-  /** The shards of queues with a job for each voucher. */
-  shards: readonly Shard[];
-  /** The shard of a voucher's jobs. */
-  shardOf(voucherId: string): Shard;
-  /** The prefix of keys in the first shard: the only one of one Redis, and of queues that are not divided. */
-  queuePrefix: string;
-  leaseKey(voucherId: string): string;
-  /** Registers what uses the servers; closeOpened closes it, the latest first. A closer may run twice. */
-  onClose(closer: () => Promise<unknown>): void;
-  closeOpened(): Promise<void>;
-  /** Closes what is still open and drops the database. */
-  close(): Promise<void>;
-}
+export type TestServers = Awaited<ReturnType<typeof openTestServers>>;
 
 let clones = 0;
 
@@ -68,7 +38,7 @@ export async function connectRedis(redisUrl: string): Promise<Redis> {
 }
 
 /** Clones the migrated template and empties the Redis database of this vitest worker. `shardCount` is that of each queue. */
-export async function openTestServers(shardCount = inject("queueShards")): Promise<TestServers> {
+export async function openTestServers(shardCount = inject("queueShards")) {
   clones += 1;
   const name = `voucher_test_${process.pid}_${clones}`;
   await administer(`CREATE DATABASE ${name} TEMPLATE ${inject("template")}`);
@@ -90,21 +60,34 @@ export async function openTestServers(shardCount = inject("queueShards")): Promi
     for (const close of closers.splice(0).reverse()) await close();
   };
   return {
+    /** The address for the API and the workers, with the rights of `pva_api`. */
     databaseUrl: withLogin(ownerUrl, logins.api),
+    /** The address for the log's sequencer, with the rights of `pva_log`. */
     logUrl: withLogin(ownerUrl, logins.log),
+    /** The address for voucherctl, with the rights of `pva_admin`. */
     adminUrl: withLogin(ownerUrl, logins.admin),
+    /** The address for migrations, as the database's owner. */
     ownerUrl,
     redisUrl,
+    /** A pool of the owner: to issue vouchers, check the result and force interleavings. */
     db,
+    /** On a cluster, the commands `keys`, `flushdb` and `exists` reach all masters. Others without a key reach one node. */
     redis,
+    /** The database is a deployment of its own. */
     deploymentId,
-    queueShards: [shardCount],
+    /** The number of shards that commands use. */
+    queueShards: [shardCount] as [number],
+    /** The shards of queues with a job for each voucher. */
     shards,
-    shardOf: (voucherId) => shards[shardOf(voucherId, shards.length)] as Shard,
+    /** The shard of a voucher's jobs. */
+    shardOf: (voucherId: string) => shards[shardOf(voucherId, shards.length)] as Shard,
+    /** The prefix of keys in the first shard: the only one of one Redis, and of queues that are not divided. */
     queuePrefix: findShard(deploymentId, 0, shardCount).prefix,
-    leaseKey: (voucherId) => leaseKey(deploymentId, voucherId),
-    onClose: (closer) => void closers.push(closer),
+    leaseKey: (voucherId: string) => leaseKey(deploymentId, voucherId),
+    /** Registers what uses the servers; closeOpened closes it, the latest first. A closer may run twice. */
+    onClose: (closer: () => Promise<unknown>) => void closers.push(closer),
     closeOpened,
+    /** Closes what is still open and drops the database. */
     async close() {
       await closeOpened();
       redis.disconnect();
@@ -121,17 +104,11 @@ export function openServicePool(databaseUrl: string, max = 1): pg.Pool {
 }
 
 function withPath(url: string, path: string): string {
-  const changed = new URL(url);
-  changed.pathname = `/${path}`;
-  return changed.href;
+  return Object.assign(new URL(url), { pathname: `/${path}` }).href;
 }
 
 function withLogin(url: string, login: Login | null): string {
-  if (login === null) return url;
-  const changed = new URL(url);
-  changed.username = login.name;
-  changed.password = login.password;
-  return changed.href;
+  return login === null ? url : Object.assign(new URL(url), { username: login.name, password: login.password }).href;
 }
 
 async function administer(statement: string): Promise<void> {

@@ -1,5 +1,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
 
 /** The part of a received span that tests use. */
 export interface ReceivedSpan {
@@ -25,44 +26,17 @@ export interface TraceCollector {
   close(): Promise<void>;
 }
 
-interface Value {
-  stringValue?: string;
-  intValue?: number | string;
-  boolValue?: boolean;
-}
-interface Attribute {
-  key: string;
-  value: Value;
-}
-interface Export {
-  resourceSpans: {
-    resource: { attributes: Attribute[] };
-    scopeSpans: {
-      spans: {
-        traceId: string;
-        spanId: string;
-        parentSpanId?: string;
-        name: string;
-        kind: number;
-        attributes: Attribute[];
-        links?: { spanId: string }[];
-        status?: { code?: number };
-      }[];
-    }[];
-  }[];
-}
+// biome-ignore lint/suspicious/noExplicitAny: the JSON form of OTLP, of which the functions below read what ReceivedSpan has.
+type Otlp = any;
 
 /** Opens a collector on a free port. */
 export async function openTraceCollector(): Promise<TraceCollector> {
   const bodies: TraceCollector["bodies"] = [];
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk) => chunks.push(chunk));
-    request.on("end", () => {
-      if (request.url === "/v1/traces")
-        bodies.push({ contentType: request.headers["content-type"] ?? "", bytes: Buffer.concat(chunks) });
-      response.writeHead(request.url === "/v1/traces" ? 200 : 404, { "Content-Type": "application/json" }).end("{}");
-    });
+  const server = createServer(async (request, response) => {
+    const bytes = await buffer(request);
+    const isTraces = request.url === "/v1/traces";
+    if (isTraces) bodies.push({ contentType: request.headers["content-type"] ?? "", bytes });
+    response.writeHead(isTraces ? 200 : 404, { "Content-Type": "application/json" }).end("{}");
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
@@ -76,25 +50,22 @@ export async function openTraceCollector(): Promise<TraceCollector> {
   };
 }
 
-function spansOf({ resourceSpans }: Export): ReceivedSpan[] {
-  return resourceSpans.flatMap(({ resource, scopeSpans }) =>
-    scopeSpans.flatMap(({ spans }) =>
-      spans.map((span) => ({
+function spansOf({ resourceSpans }: Otlp): ReceivedSpan[] {
+  return resourceSpans.flatMap(({ resource, scopeSpans }: Otlp) =>
+    scopeSpans.flatMap(({ spans }: Otlp) =>
+      spans.map(({ traceId, spanId, name, kind, ...span }: Otlp) => ({
         service: String(valuesOf(resource.attributes)["service.name"]),
-        traceId: span.traceId,
-        spanId: span.spanId,
-        parentSpanId: span.parentSpanId === "" ? undefined : span.parentSpanId,
-        name: span.name,
-        kind: span.kind,
+        ...{ traceId, spanId, name, kind },
+        parentSpanId: span.parentSpanId || undefined,
         attributes: valuesOf(span.attributes),
-        links: (span.links ?? []).map((link) => link.spanId),
+        links: (span.links ?? []).map((link: Otlp) => link.spanId),
         failed: span.status?.code === 2,
       })),
     ),
   );
 }
 
-function valuesOf(attributes: Attribute[]): Record<string, unknown> {
+function valuesOf(attributes: Otlp[]): Record<string, unknown> {
   return Object.fromEntries(
     attributes.map(({ key, value }) => [key, value.stringValue ?? value.boolValue ?? Number(value.intValue)]),
   );

@@ -1,19 +1,10 @@
 import { afterAll, beforeAll } from "vitest";
 import { partnerClient } from "./client.ts";
 import { marketClient, signedIn } from "./marketplace.ts";
-import { openTestServers, type TestServers } from "./servers.ts";
-import {
-  endService,
-  openWorkerContext,
-  startApi,
-  startWorkers,
-  type TestApi,
-  type TestWorker,
-  testConfig,
-  type WorkerContext,
-} from "./service.ts";
-import { issueVoucher, makeKey, makePartner, type TestPartner } from "./supply.ts";
-import { type IssuerKey, makeIssuerKey, writeKeysFile } from "./user-tokens.ts";
+import { openTestServers } from "./servers.ts";
+import { endService, openWorkerContext, startApi, startWorkers, testConfig } from "./service.ts";
+import { issueVoucher, makeKey, makePartner } from "./supply.ts";
+import { makeIssuerKey, writeKeysFile } from "./user-tokens.ts";
 
 type Env = Record<string, string>;
 
@@ -34,16 +25,54 @@ interface Wanted {
   users?: boolean;
 }
 
-interface Started {
-  servers: TestServers;
-  apis: TestApi[];
-  workers: TestWorker[];
-  contexts: WorkerContext[];
-  partner: TestPartner;
-  stranger: TestPartner;
-  keys: Record<"till" | "rival" | "foreign", { id: string; key: string }>;
-  issuer: IssuerKey;
-  env: Env;
+async function start({ apis = [{}], workers = [{}], contexts = 0, env = {}, users = false }: Wanted) {
+  const servers = await openTestServers();
+  const issuer = await makeIssuerKey();
+  const keysFile = writeKeysFile(issuer);
+  servers.onClose(async () => keysFile.remove());
+  const own: Env = { ...env, ...(users && { AUTH_JWKS_URL: keysFile.url }) };
+  const [openedApis, openedWorkers] = await Promise.all([
+    Promise.all(apis.map((one) => startApi(servers, { ...own, ...one }))),
+    Promise.all(workers.map((one) => startWorkers(servers, { ...own, ...one }))),
+  ]);
+  const opened = Array.from({ length: contexts }, () => openWorkerContext(testConfig(servers, own)));
+  for (const context of opened) servers.onClose(() => context.close());
+  const partner = await makePartner(servers.db);
+  const stranger = await makePartner(servers.db);
+  const keys = {
+    till: await makeKey(servers.db, partner.organizationId),
+    rival: await makeKey(servers.db, partner.organizationId),
+    foreign: await makeKey(servers.db, stranger.organizationId),
+  };
+  return {
+    servers,
+    apis: openedApis,
+    workers: openedWorkers,
+    contexts: opened,
+    partner,
+    stranger,
+    keys,
+    issuer,
+    env: own,
+  };
+}
+
+type Started = Awaited<ReturnType<typeof start>>;
+
+/** Opens something before the tests of a file, and closes it after them. Returns how to get it. */
+function useOpened<T>(open: () => Promise<T>, close: (opened: T) => Promise<unknown>): () => T {
+  let opened: { value: T } | null = null;
+  beforeAll(async () => {
+    opened = { value: await open() };
+  });
+  afterAll(async () => {
+    if (opened !== null) await close(opened.value);
+    opened = null;
+  });
+  return () => {
+    if (opened === null) throw new Error("the service has not started: use it inside a test or a hook");
+    return opened.value;
+  };
 }
 
 /**
@@ -51,38 +80,12 @@ interface Started {
  * of it: servers, processes, a partner with two keys (`till` and `rival`) and another partner (`foreign`). All of it exists inside tests and
  * hooks only; the returned objects look it up when a property is read.
  */
-export function useService({ apis = [{}], workers = [{}], contexts = 0, env = {}, users = false }: Wanted = {}) {
-  let started: Started | null = null;
-  const now = () => {
-    if (started === null) throw new Error("the service has not started: use it inside a test or a hook");
-    return started;
-  };
-  beforeAll(async () => {
-    const servers = await openTestServers();
-    const issuer = await makeIssuerKey();
-    const keysFile = writeKeysFile(issuer);
-    servers.onClose(async () => keysFile.remove());
-    const own = { ...env, ...(users && { AUTH_JWKS_URL: keysFile.url }) };
-    const [openedApis, openedWorkers] = await Promise.all([
-      Promise.all(apis.map((one) => startApi(servers, { ...own, ...one }))),
-      Promise.all(workers.map((one) => startWorkers(servers, { ...own, ...one }))),
-    ]);
-    const opened = Array.from({ length: contexts }, () => openWorkerContext(testConfig(servers, own)));
-    for (const context of opened) servers.onClose(() => context.close());
-    const partner = await makePartner(servers.db);
-    const stranger = await makePartner(servers.db);
-    const keys = {
-      till: await makeKey(servers.db, partner.organizationId),
-      rival: await makeKey(servers.db, partner.organizationId),
-      foreign: await makeKey(servers.db, stranger.organizationId),
-    };
-    const processes = { apis: openedApis, workers: openedWorkers, contexts: opened };
-    started = { servers, ...processes, partner, stranger, keys, issuer, env: own };
-  });
-  afterAll(async () => {
-    if (started !== null) await endService(started.servers);
-    started = null;
-  });
+export function useService(wanted: Wanted = {}) {
+  const { apis = [{}], workers = [{}], contexts = 0 } = wanted;
+  const now = useOpened(
+    () => start(wanted),
+    ({ servers }) => endService(servers),
+  );
   const each = <T extends object>(wanted: readonly unknown[] | number, find: (at: number) => T | undefined) =>
     Array.from({ length: typeof wanted === "number" ? wanted : wanted.length }, (_, at) =>
       lazily(() => find(at) as T),
@@ -125,16 +128,11 @@ export function useService({ apis = [{}], workers = [{}], contexts = 0, env = {}
 
 /** Opens the servers of a file's tests with two partners and no process of the service, and closes them after the tests. */
 export function useDatabase() {
-  let opened: { servers: TestServers; partner: TestPartner; stranger: TestPartner } | null = null;
-  const now = () => {
-    if (opened === null) throw new Error("the database is not open: use it inside a test or a hook");
-    return opened;
-  };
-  beforeAll(async () => {
+  const open = async () => {
     const servers = await openTestServers();
-    opened = { servers, partner: await makePartner(servers.db), stranger: await makePartner(servers.db) };
-  });
-  afterAll(() => opened?.servers.close());
+    return { servers, partner: await makePartner(servers.db), stranger: await makePartner(servers.db) };
+  };
+  const now = useOpened(open, ({ servers }) => servers.close());
   return {
     servers: lazily(() => now().servers),
     db: lazily(() => now().servers.db),
