@@ -79,6 +79,15 @@ function redeemDirectly(voucherId: string) {
   });
 }
 
+/** A call for a voucher, which can be repeated. To be released, the voucher is reserved first. */
+async function prepareCall(kind: "redeem" | "reserve" | "release", code: string): Promise<() => Promise<Reply>> {
+  const externalRef = newRef();
+  if (kind === "redeem") return () => till.redeem({ code, externalRef });
+  if (kind === "reserve") return () => till.reserve(code);
+  const { ticket } = (await till.reserve(code)).body;
+  return () => till.release(ticket);
+}
+
 /** The outcome of a call and its duration in milliseconds. */
 async function timed(call: Promise<Reply>): Promise<{ answer: string; tookMs: number }> {
   const startedAt = performance.now();
@@ -87,16 +96,45 @@ async function timed(call: Promise<Reply>): Promise<{ answer: string; tookMs: nu
 }
 
 describe("while another transaction locks one voucher's row", () => {
-  it("other vouchers are redeemed, and its own redeem succeeds once the row is free", async () => {
+  it.each([
+    ["redeem", "worker"],
+    ["reserve", "api"],
+    ["release", "api"],
+  ] as const)("other vouchers are served, and its own %s succeeds once the row is free", async (kind, role) => {
     const locked = await issue();
-    const { redeem } = await whileLocked(servers.db, [locked.id], async () => {
-      const redeem = till.redeem({ code: locked.code, externalRef: newRef() });
-      await untilWaiting(servers.db, 1, "worker");
-      await redeemOthers();
-      expect((await readRecorded(servers.db, locked.id)).redemption).toBeNull();
-      return { redeem };
+    const call = await prepareCall(kind, locked.code);
+    const { reply } = await whileLocked(servers.db, [locked.id], async () => {
+      const reply = call();
+      await untilWaiting(servers.db, 1, role);
+      await (kind === "redeem" ? redeemOthers() : reserveOthers());
+      return { reply };
     });
-    expect(await redeem).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
+    const { status, body } = await reply;
+    expect(status).toBe(200);
+    const { redemption, liveTicket } = await readRecorded(servers.db, locked.id);
+    expect({ redeemCode: redemption?.redeemCode, liveTicket }).toEqual({
+      redeemCode: body.redeemCode,
+      liveTicket: kind === "reserve" ? body.ticket : null,
+    });
+  });
+
+  it.each([
+    "redeem",
+    "reserve",
+    "release",
+  ] as const)("its %s answers 503 voucher_busy with Retry-After after the wait, changes nothing, and succeeds when it is repeated later", async (kind) => {
+    const locked = await issue();
+    const call = await prepareCall(kind, locked.code);
+    const before = await readRecorded(servers.db, locked.id);
+    await whileLocked(servers.db, [locked.id], async () => {
+      const reply = await call();
+      expect(outcome(reply)).toBe("503 voucher_busy");
+      expect(Number(reply.headers.get("retry-after"))).toBeGreaterThan(0);
+    });
+    expect(await readRecorded(servers.db, locked.id)).toEqual(before);
+    if (kind === "reserve") expect(await servers.redis.exists(servers.leaseKey(locked.id))).toBe(0);
+    const { status, body } = await call();
+    expect({ status, again: body.alreadyConfirmed ?? false }).toEqual({ status: 200, again: false });
   });
 
   it("redeems of other vouchers in the same batch do not wait for it", async () => {
@@ -108,19 +146,6 @@ describe("while another transaction locks one voucher's row", () => {
       return { own };
     });
     expect(await own).toMatchObject({ reply: { kind: "redeemed" } });
-  });
-
-  it("its redeem answers 503 voucher_busy with Retry-After after the wait, and a retry with the same reference redeems it later", async () => {
-    const locked = await issue();
-    const externalRef = newRef();
-    await whileLocked(servers.db, [locked.id], async () => {
-      const reply = await till.redeem({ code: locked.code, externalRef });
-      expect(outcome(reply)).toBe("503 voucher_busy");
-      expect(Number(reply.headers.get("retry-after"))).toBeGreaterThan(0);
-    });
-    expect((await readRecorded(servers.db, locked.id)).redemption).toBeNull();
-    const retry = await till.redeem({ code: locked.code, externalRef });
-    expect(retry).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
   });
 
   it("other vouchers are redeemed even if more redeems wait for the locked one than workers run at once", async () => {
@@ -141,30 +166,6 @@ describe("while another transaction locks one voucher's row", () => {
       expect(answer).toMatch(/^(200|409 voucher_used|503 (voucher_busy|overloaded|redeem_\w+))$/);
   });
 
-  it("other vouchers are reserved and released, and its own reserve succeeds once the row is free", async () => {
-    const locked = await issue();
-    const { reserve } = await whileLocked(servers.db, [locked.id], async () => {
-      const reserve = till.reserve(locked.code);
-      await untilWaiting(servers.db, 1, "api");
-      await reserveOthers();
-      return { reserve };
-    });
-    const { status, body } = await reserve;
-    expect(status).toBe(200);
-    expect((await readRecorded(servers.db, locked.id)).liveTicket).toBe(body.ticket);
-  });
-
-  it("its reserve answers 503 voucher_busy with Retry-After after the wait, and leaves no lease", async () => {
-    const locked = await issue();
-    await whileLocked(servers.db, [locked.id], async () => {
-      const reply = await till.reserve(locked.code);
-      expect(outcome(reply)).toBe("503 voucher_busy");
-      expect(Number(reply.headers.get("retry-after"))).toBeGreaterThan(0);
-    });
-    expect(await servers.redis.exists(servers.leaseKey(locked.id))).toBe(0);
-    expect(await rival.reserve(locked.code)).toMatchObject({ status: 200 });
-  });
-
   it("other vouchers are reserved while 30 reserves of one key wait for the locked one", async () => {
     const locked = await issue();
     const { reserves } = await whileLocked(servers.db, [locked.id], async () => {
@@ -176,30 +177,6 @@ describe("while another transaction locks one voucher's row", () => {
     const replies = await Promise.all(reserves);
     expect(new Set(replies.map(({ status, body }) => `${status} ${body.ticket}`)).size).toBe(1);
     expect(replies[0]?.status).toBe(200);
-  });
-
-  it("its release succeeds once the row is free", async () => {
-    const locked = await issue();
-    const { ticket } = (await till.reserve(locked.code)).body;
-    const { release } = await whileLocked(servers.db, [locked.id], async () => {
-      const release = till.release(ticket);
-      await untilWaiting(servers.db, 1, "api");
-      await reserveOthers();
-      return { release };
-    });
-    expect(await release).toMatchObject({ status: 200, body: { released: true } });
-    expect((await readRecorded(servers.db, locked.id)).liveTicket).toBeNull();
-  });
-
-  it("its release answers 503 voucher_busy with Retry-After after the wait, and the reservation stays", async () => {
-    const locked = await issue();
-    const { ticket } = (await till.reserve(locked.code)).body;
-    await whileLocked(servers.db, [locked.id], async () => {
-      const reply = await till.release(ticket);
-      expect(outcome(reply)).toBe("503 voucher_busy");
-      expect(Number(reply.headers.get("retry-after"))).toBeGreaterThan(0);
-    });
-    expect((await readRecorded(servers.db, locked.id)).liveTicket).toBe(ticket);
   });
 
   it("other vouchers are looked up, reserved and redeemed while 30 releases wait for the locked one", async () => {
