@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -64,13 +64,11 @@ beforeAll(() => {
 
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** Starts a program in the folder of the receivers, at the vector's time. */
-function start(program: string, args: string[], env: Record<string, string>): ChildProcess {
+/** Options of a program in the folder of the receivers, at the vector's time. */
+function inFolder(env: Record<string, string>) {
   const clock = join(directory, "clock");
-  return spawn(program, args, {
-    cwd: directory,
-    env: { PATH: `${clock}:${process.env.PATH}`, PYTHONPATH: clock, SIGNING_SECRET: SECRET, ...env },
-  });
+  const own = { PATH: `${clock}:${process.env.PATH}`, PYTHONPATH: clock, SIGNING_SECRET: SECRET };
+  return { cwd: directory, env: { ...own, ...env } };
 }
 
 it("the page shows the test vector", () => {
@@ -99,7 +97,7 @@ describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
   let url: string;
 
   beforeAll(async () => {
-    receiver = start(program, args, { PORT: "0" });
+    receiver = spawn(program, args, inFolder({ PORT: "0" }));
     for (const stream of [receiver.stdout, receiver.stderr]) {
       stream?.setEncoding("utf8").on("data", (text) => {
         output += text;
@@ -118,16 +116,16 @@ describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
     return (await fetch(url, { method: "POST", headers, body })).status;
   }
 
-  it.each(FORGED)("refuses %s", async (_what, request) => {
-    const taken = () => output.match(/voucher\.instance/g);
-    const before = taken();
-    expect(await deliver(request)).toBe(401);
-    expect(taken()).toEqual(before);
+  it("refuses forged and old requests", async () => {
+    for (const [what, request] of FORGED) expect(await deliver(request), what).toBe(401);
+    expect(output).not.toMatch(/voucher\.instance/);
   });
 
-  it.each(GENUINE)("accepts %s", async (_what, request) => {
-    expect(await deliver(request)).toBe(204);
-    await until(() => output.includes(`${request.id} voucher.instance.redeemed\n`));
+  it("accepts genuine requests", async () => {
+    for (const [what, request] of GENUINE) {
+      expect(await deliver(request), what).toBe(204);
+      await until(() => output.includes(`${request.id} voucher.instance.redeemed\n`));
+    }
   });
 
   it("takes a repeated event once", async () => {
@@ -147,26 +145,16 @@ describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
   });
 });
 
-describe.runIf(hasProgram("openssl"))("verify-webhook.sh", () => {
-  function verify({ id, timestamp, signature, body }: Sent): Promise<{ exitCode: number | null; printed: string }> {
-    const child = start("bash", ["verify-webhook.sh"], {
-      HTTP_WEBHOOK_ID: id,
-      HTTP_WEBHOOK_TIMESTAMP: timestamp,
-      HTTP_WEBHOOK_SIGNATURE: signature,
-    });
-    let printed = "";
-    child.stdout?.setEncoding("utf8").on("data", (text) => {
-      printed += text;
-    });
-    child.stdin?.end(body);
-    return new Promise((done) => child.once("close", (exitCode) => done({ exitCode, printed })));
-  }
-
-  it.each(FORGED)("verify-webhook.sh refuses %s", async (_what, request) => {
-    expect(await verify(request)).toEqual({ exitCode: 1, printed: "" });
-  });
-
-  it.each(GENUINE)("verify-webhook.sh prints the body of %s", async (_what, request) => {
-    expect(await verify(request)).toEqual({ exitCode: 0, printed: request.body });
-  });
-});
+it.runIf(hasProgram("openssl"))(
+  "verify-webhook.sh prints the body of genuine requests, and refuses all others",
+  async () => {
+    for (const [what, { id, timestamp, signature, body }] of [...FORGED, ...GENUINE]) {
+      const headers = { HTTP_WEBHOOK_ID: id, HTTP_WEBHOOK_TIMESTAMP: timestamp, HTTP_WEBHOOK_SIGNATURE: signature };
+      const { status, stdout } = spawnSync("bash", ["verify-webhook.sh"], { ...inFolder(headers), input: body });
+      const isGenuine = GENUINE.some(([name]) => name === what);
+      expect({ status, stdout: String(stdout) }, what).toEqual(
+        isGenuine ? { status: 0, stdout: body } : { status: 1, stdout: "" },
+      );
+    }
+  },
+);
