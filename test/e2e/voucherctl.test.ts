@@ -398,9 +398,11 @@ it("key create prints a working key, key list shows it without its secret, and k
   const rotated = await voucherctl.json(`key rotate ${older.id}`);
   expect(Date.parse(rotated.oldSecretsUntil) - Date.now()).toBeGreaterThan(86_000_000);
   expect([await lookUp(older.key), await lookUp(rotated.key)]).toEqual([404, 404]);
-  await voucherctl.json(`key rotate ${older.id} --grace 0s`);
+  const last = await voucherctl.json(`key rotate ${older.id} --grace 0s`);
   for (const old of [older.key, rotated.key]) await until(async () => (await lookUp(old)) === 401, 1_000);
+  expect(await lookUp(last.key)).toBe(404);
   await voucherctl.json(`key revoke ${older.id}`);
+  await until(async () => (await lookUp(last.key)) === 401, 1_000);
   const unused = { createdAt: MOMENT, lastUsedAt: null, oldSecretsUntil: null };
   const limited = { label: "newer", scopes, allowIps: ["192.0.2.0/24"], expiresAt, revokedAt: null, state: "Active" };
   const ended = { label: null, scopes: ["voucher.read"], allowIps: [], expiresAt: null, state: "Revoked" };
@@ -414,7 +416,7 @@ it("key create prints a working key, key list shows it without its secret, and k
   const text = await voucherctl.text(`key list ${own}`);
   expect(text).toContain("revoked");
   const seen = JSON.stringify([listed, text, await dumpRows(db)]);
-  for (const { key } of [older, newer, rotated]) expect(seen).not.toContain(key.slice(4));
+  for (const { key } of [older, newer, rotated, last]) expect(seen).not.toContain(key.slice(4));
 });
 
 it.each(
