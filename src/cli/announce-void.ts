@@ -1,4 +1,3 @@
-import type { Logger } from "pino";
 import { Deployment } from "../db/deployment.ts";
 import { openPool } from "../db/pool.ts";
 import { Leases } from "../holds/lease.ts";
@@ -15,34 +14,29 @@ import { withRedis } from "./with-redis.ts";
  * @returns whether the event is sealed or has a job. If not, the sweeper adds a job. Does not throw, because the void is already committed.
  */
 export async function announceVoid(
-  ctx: Pick<CommandContext, "databaseUrl" | "redisUrl" | "queueShards">,
-  voided: VoidResult,
+  { databaseUrl, redisUrl, queueShards }: Pick<CommandContext, "databaseUrl" | "redisUrl" | "queueShards">,
+  { voucherId, endedTicket }: VoidResult,
 ): Promise<boolean> {
   const log = openLog("silent", "voucherctl");
   const deployment = new Deployment(log);
-  const pool = openPool({ databaseUrl: ctx.databaseUrl, max: 1, applicationName: "voucherctl", deployment, log });
+  const pool = openPool({ databaseUrl, max: 1, applicationName: "voucherctl", deployment, log });
+  const requestSeal = async () => {
+    if (redisUrl === null) throw new Error("REDIS_URL is not set");
+    await withRedis({ redisUrl, log }, async (redis) => {
+      const requests = openSealRequests({ redis, shards: queueShards[0], deployment, log });
+      const added = await requests.add([voucherId]).finally(() => requests.close());
+      if (endedTicket !== null) await new Leases(redis, deployment).release(voucherId, endedTicket);
+      if (added === 0) throw new Error("the seal queue is full");
+    });
+  };
   try {
     // Connecting sets the id of `deployment`, which the Redis keys contain.
     await pool.query("SELECT 1");
-    await requestSeal({ ...ctx, deployment, log }, voided).catch(() => sealVoucher({ pool }, voided.voucherId));
+    await requestSeal().catch(() => sealVoucher({ pool }, voucherId));
     return true;
   } catch {
     return false;
   } finally {
     await pool.end();
   }
-}
-
-async function requestSeal(
-  ctx: Pick<CommandContext, "redisUrl" | "queueShards"> & { deployment: Deployment; log: Logger },
-  { voucherId, endedTicket }: VoidResult,
-): Promise<void> {
-  const { redisUrl, queueShards, deployment, log } = ctx;
-  if (redisUrl === null) throw new Error("REDIS_URL is not set");
-  await withRedis({ redisUrl, log }, async (redis) => {
-    const requests = openSealRequests({ redis, shards: queueShards[0], deployment, log });
-    const added = await requests.add([voucherId]).finally(() => requests.close());
-    if (endedTicket !== null) await new Leases(redis, deployment).release(voucherId, endedTicket);
-    if (added === 0) throw new Error("the seal queue is full");
-  });
 }

@@ -22,8 +22,7 @@ export const audit: Noun = {
       async run(ctx, { entity, limit }) {
         const acts = await selectAuditEntries(ctx.pool, entity ?? null, limit);
         const headings = ["TIME (UTC)", "COMMAND", "ENTITY"];
-        const empty = "There are no audit entries.";
-        ctx.print({ acts }, () => (acts.length === 0 ? empty : formatTable(headings, acts.map(toRow))));
+        ctx.print({ acts }, () => formatTable(headings, acts.map(toRow), "There are no audit entries."));
       },
     }),
   },

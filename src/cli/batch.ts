@@ -14,7 +14,6 @@ import { Interrupted, UsageError } from "./exit-code.ts";
 import { formatCount, formatFields, formatUsd, formatUtc, formatUtcWithZone, paint, pluralize } from "./format.ts";
 import { listVerb } from "./list.ts";
 import { flag, integer, isoDate, name, option, required, type Values, YES } from "./options.ts";
-import type { Progress } from "./progress.ts";
 
 const OUT_HELP = "write a CSV file with id, code and serial; an existing file is kept under a new name";
 const VALID_UNTIL_HELP =
@@ -110,13 +109,14 @@ async function issue(ctx: CommandContext, options: IssueOptions): Promise<void> 
     if (error instanceof Interrupted) error.message = "Interrupted. Nothing was issued.";
     throw error;
   });
-  const kept = out && (await keepFile(out, progress));
+  progress.end();
+  const kept = await out?.keep();
   // Without a file or a window, only `batch export` gives access to the codes.
   const unreachable = !options.out && !options.codes && !options.claim && !options.buy;
   ctx.print(result, () =>
     [
       `${result.sandbox ? "Sandbox batch" : "Batch"} ${result.id}: ${pluralize(count, "voucher")}, serials ${formatCount(result.firstSerial)} to ${formatCount(result.lastSerial)}, valid until ${formatUtcWithZone(validUntil)}.`,
-      kept && describeFile(kept),
+      kept,
       unreachable &&
         `Warning: these codes were not saved, and users cannot claim or buy the vouchers. Get them with: voucherctl batch export ${result.id} --out FILE`,
       validUntil <= new Date() && "Warning: these vouchers have already expired.",
@@ -141,8 +141,9 @@ async function exportCodes(ctx: CommandContext, { out: file }: { out: string }, 
     await out.discard();
     throw error;
   });
-  const kept = await keepFile(out, progress);
-  ctx.print({ id, count }, () => `Batch ${id}: ${pluralize(count, "voucher")}.\n${describeFile(kept)}`);
+  progress.end();
+  const kept = await out.keep();
+  ctx.print({ id, count }, () => `Batch ${id}: ${pluralize(count, "voucher")}.\n${kept}`);
 }
 
 async function voidAll(
@@ -171,23 +172,6 @@ async function voidAll(
       result.alreadyFinal === 0 ? "" : ` ${formatCount(result.alreadyFinal)} were redeemed, voided or expired before.`;
     return `Batch ${id}: ${pluralize(result.voided, "voucher")} voided.${others}`;
   });
-}
-
-type CodesFile = Awaited<ReturnType<typeof openCodesFile>>;
-type KeptFile = Awaited<ReturnType<CodesFile["keep"]>>;
-
-async function keepFile(out: CodesFile, progress: Progress): Promise<KeptFile> {
-  const kept = await out.keep();
-  if (kept.problem !== null) {
-    progress.end();
-    process.stderr.write(`The file could not be renamed (${kept.problem}). The codes are in ${kept.file}.\n`);
-  }
-  return kept;
-}
-
-function describeFile({ file, older }: KeptFile): string {
-  const renamed = older === null ? "" : `\nThe existing file was renamed to ${older}.`;
-  return `The codes are in ${file}. Only you can read this file.${renamed}`;
 }
 
 function describeBatch(batch: BatchSummary): string {

@@ -51,17 +51,21 @@ export async function openCodesFile(file: string, total: number, kind: "new" | "
       await close();
       warnOfUncertainIssue(unfinished);
     },
-    /** Gives the file its final name. Never throws, because the vouchers already exist: `problem` says why the renaming failed. */
-    async keep(): Promise<{ file: string; older: string | null; problem: string | null }> {
+    /** Gives the file its final name, and describes where it is. Never throws, because the vouchers already exist. */
+    async keep(): Promise<string> {
+      let kept = unfinished;
       let older: string | null = null;
       try {
         await close();
         older = setAside(file);
         renameSync(unfinished, file);
-        return { file, older, problem: null };
+        kept = file;
       } catch (error) {
-        return { file: unfinished, older, problem: (error as Error).message };
+        const problem = (error as Error).message;
+        process.stderr.write(`The file could not be renamed (${problem}). The codes are in ${unfinished}.\n`);
       }
+      const renamed = older === null ? "" : `\nThe existing file was renamed to ${older}.`;
+      return `The codes are in ${kept}. Only you can read this file.${renamed}`;
     },
     discard,
   };

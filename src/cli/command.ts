@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
-import { type Config, readGivenServers, readQueueShards, readWebhookConfig } from "../config.ts";
+import { type Config, readGivenServers, readQueueShards } from "../config.ts";
 import { AppError } from "../contract/errors.ts";
 import { isDatabaseUnavailable } from "../db/transaction.ts";
 import { openLog } from "../log.ts";
@@ -32,8 +32,8 @@ interface VerbOf<Context, Options> {
   options?: Options;
   /** More text for `--help`. */
   help?: string;
-  /** What may follow the noun and the verb. */
-  examples: readonly string[];
+  /** What may follow the noun and the verb. By default nothing. */
+  examples?: readonly string[];
   run(ctx: Context, options: Values<Options>, ...args: string[]): Promise<void>;
 }
 
@@ -62,8 +62,8 @@ export interface CommandContext extends AdminContext, Interaction {
   redisUrl: string | null;
   /** The value of QUEUE_SHARDS, which must be that of the API processes and workers. */
   queueShards: Config["queueShards"];
-  /** Reads the settings of webhooks. @throws ConfigError when they are invalid. */
-  readWebhookConfig(): Config["webhooks"];
+  /** The environment, with the variables of webhooks that `npm start` uses for the embedded servers. */
+  env: NodeJS.ProcessEnv;
 }
 
 type Options = Record<string, OptionOf<unknown>>;
@@ -80,7 +80,7 @@ export function verb<Given extends Options>(spec: VerbOf<CommandContext, Given>)
 /** A verb that needs no server. */
 export function verbWithoutServers<Given extends Options>(spec: VerbOf<Interaction, Given>): Verb {
   return (command) => {
-    const { description, argument, options = {}, help, examples, run } = spec;
+    const { description, argument, options = {}, help, examples = [""], run } = spec;
     command.description(description);
     if (argument !== undefined) command.argument(argument[0], argument[1], argument[2] ?? String);
     for (const [key, { build }] of Object.entries({ ...options, json: JSON_ONLY })) {
@@ -187,9 +187,7 @@ export async function withServers(
   const admin = openAdminContext(databaseUrl, openLog("fatal", "voucherctl"));
   try {
     interaction.signal.throwIfAborted();
-    const queueShards = readQueueShards(process.env);
-    const readWebhooks = () => readWebhookConfig({ ...env, ...process.env });
-    await run({ ...admin, ...interaction, databaseUrl, redisUrl, queueShards, readWebhookConfig: readWebhooks });
+    await run({ ...admin, ...interaction, databaseUrl, redisUrl, env, queueShards: readQueueShards(env) });
   } finally {
     await admin.close();
     await release();
@@ -208,10 +206,11 @@ function argumentsOf(command: Command): Record<string, unknown> {
   return { ...Object.fromEntries(named.filter(([name]) => name !== "code")), ...options };
 }
 
-/** The configured servers, or the embedded ones. `env` has the variables of webhooks that `npm start` uses for the embedded servers. */
+/** The configured servers, or the embedded ones. */
 async function useServers() {
-  const { databaseUrl, redisUrl } = readGivenServers(process.env);
-  if (databaseUrl !== null) return { databaseUrl, redisUrl, env: {}, release: async () => undefined };
+  const { env } = process;
+  const { databaseUrl, redisUrl } = readGivenServers(env);
+  if (databaseUrl !== null) return { databaseUrl, redisUrl, env, release: async () => undefined };
   const { chooseServers, webhookEnvOf } = await import("../local/servers.ts");
   const servers = await chooseServers({ databaseUrl, redisUrl }, (line) => console.error(line)).catch(
     (error: Error) => {
@@ -220,7 +219,7 @@ async function useServers() {
   );
   const { migrateDatabase } = await import("../db/migrate.ts");
   await migrateDatabase(servers.databaseUrl, { onWait: (message) => console.error(message) });
-  return { ...servers, env: webhookEnvOf(servers) };
+  return { ...servers, env: { ...webhookEnvOf(servers), ...env } };
 }
 
 /** What to do when a command that writes ended in its middle. */

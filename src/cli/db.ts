@@ -20,7 +20,6 @@ export const db: Noun = {
 Set PVA_API_PASSWORD, PVA_LOG_PASSWORD or PVA_ADMIN_PASSWORD (16 or more visible
 ASCII characters) to let that role log in. Otherwise grant the role to a login
 of your own.`,
-      examples: [""],
       async run(ctx) {
         const { roles, takenFromPublic } = await applyRoleGrants(ctx, readRolePasswords(process.env));
         const revoked = takenFromPublic.map((grant) => `Revoked from PUBLIC: ${grant}.`);
@@ -33,7 +32,6 @@ of your own.`,
       help: `Processes refuse a database that was copied or restored elsewhere, because the
 jobs in Redis may belong to the original. Stop every process that uses the
 original, run this command on the copy, and start the processes on the copy.`,
-      examples: [""],
       async run(ctx, { yes }) {
         await confirmLoss(ctx, yes, "Processes that use this database stop, and its jobs in Redis are refused.");
         const { id, before } = await adopt(ctx);
@@ -46,7 +44,6 @@ original, run this command on the copy, and start the processes on the copy.`,
       help: `After a jump ahead, lists of redemptions stay behind the clock. If the clock was
 wrong, set it right: the processes notice. Run this command if it is right now,
 or if redemptions are dated later than the clock.`,
-      examples: [""],
       async run(ctx) {
         const { before, after } = await trustDatabaseClock(ctx);
         const [was, is] = [before.toISOString(), after.toISOString()];
@@ -62,7 +59,6 @@ or if redemptions are dated later than the clock.`,
       help: `Reads the settings of Postgres, and of Redis if REDIS_URL is set. Run it with
 the addresses and the QUEUE_SHARDS that the service uses. Exits with 1 if it
 finds a risk.`,
-      examples: [""],
       async run(ctx) {
         const risks = await findRisks(ctx);
         ctx.print({ risks }, () => risks.map(({ message }) => message).join("\n") || "No risk found.");

@@ -60,8 +60,9 @@ export interface TableRow {
   note?: string;
 }
 
-/** Formats rows in columns. Widths count UTF-16 units, so put text with wide characters in the last column. */
-export function formatTable(headings: readonly string[], rows: readonly TableRow[]): string {
+/** Formats rows in columns, or says `none`. Widths count UTF-16 units, so put text with wide characters in the last column. */
+export function formatTable(headings: readonly string[], rows: readonly TableRow[], none = ""): string {
+  if (rows.length === 0) return none;
   const lengthOf = (cell = "") => stripVTControlCharacters(cell).length;
   const widths = headings.map((heading, column) =>
     rows.reduce((width, { cells }) => Math.max(width, lengthOf(cells[column])), heading.length),

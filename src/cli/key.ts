@@ -39,7 +39,7 @@ export const key: Noun = {
       async run(ctx, { org }) {
         const { keys, ...mark } = await readKeys(ctx, org);
         const headings = ["ID", "STATE", "SCOPES", "LAST USED", "LABEL"];
-        ctx.print({ keys, ...mark }, () => (keys.length === 0 ? "No keys." : formatTable(headings, keys.map(toRow))));
+        ctx.print({ keys, ...mark }, () => formatTable(headings, keys.map(toRow), "No keys."));
       },
     }),
     "revoke <id>": verb({

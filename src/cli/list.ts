@@ -47,11 +47,8 @@ export function listVerb<Name extends ListName>(list: Name, spec: ListOf<Name>):
     examples,
     async run(ctx, { limit, after = "", ...given }) {
       const page = await listCatalog(ctx, list, given as Partial<Record<ListFilter<Name>, string>>, { after, limit });
-      ctx.print(page, () =>
-        page.items.length === 0
-          ? `There are no ${after === "" ? "" : "more "}${list}.`
-          : formatTable(headings, page.items.map(toRow)),
-      );
+      const none = `There are no ${after === "" ? "" : "more "}${list}.`;
+      ctx.print(page, () => formatTable(headings, page.items.map(toRow), none));
       if (page.nextCursor !== null) ctx.next(`the same command with --after ${page.nextCursor}`);
     },
   });

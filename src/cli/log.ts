@@ -48,7 +48,6 @@ export const log: Noun = {
       description: "begin the log of this database, and write its first anchors",
       options: { acceptAnchor: flag("write missing anchors; give it only if no other tree was ever signed") },
       help: "Reads LOG_KEY_FILE, LOG_ORIGIN, LOG_ANCHOR and LOG_POLICY.",
-      examples: [""],
       async run(ctx, { acceptAnchor = false }) {
         const result = await initLog(ctx, await readSettings(), acceptAnchor);
         const { origin, size, begun, anchorsWritten } = result;
@@ -99,7 +98,6 @@ tell whether the leaves are events of vouchers that were not named.`,
     }),
     backfill: verb({
       description: "add the events that were sealed before the log began",
-      examples: [""],
       async run(ctx) {
         const progress = ctx.progress("Added", "events", await countIssuedVouchers(ctx.pool));
         const events = await backfillLog(ctx, (soFar) => {

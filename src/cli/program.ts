@@ -60,7 +60,6 @@ export function buildProgram(): Command {
   }
   const defineCompletion = verbWithoutServers({
     description: "print a script for bash and zsh: source <(voucherctl completion)",
-    examples: [""],
     async run(ctx) {
       const script = writeCompletion(program);
       ctx.print({ script }, () => script);

@@ -91,16 +91,10 @@ const MEANING: Record<State, (division: Division) => string> = {
 };
 
 function describeDivisions(divisions: readonly Division[]): string {
-  if (divisions.length === 0) return "No process has used the queues yet.";
-  return formatTable(
-    ["Shards", "API processes", "Jobs", "State"],
-    divisions.map((division) => ({
-      cells: [
-        String(division.shards),
-        String(division.apis),
-        division.jobs === null ? "?" : pluralize(division.jobs, "job"),
-        MEANING[stateOf(division)](division),
-      ],
-    })),
-  );
+  const rows = divisions.map((division) => {
+    const { shards, apis, jobs } = division;
+    const left = jobs === null ? "?" : pluralize(jobs, "job");
+    return { cells: [String(shards), String(apis), left, MEANING[stateOf(division)](division)] };
+  });
+  return formatTable(["Shards", "API processes", "Jobs", "State"], rows, "No process has used the queues yet.");
 }

@@ -40,7 +40,7 @@ export const redemption: Noun = {
             const cells = [formatUtc(new Date(one.redeemedAt)), one.externalRef, one.productName];
             return { cells: [...cells, String(one.discountPriceUsd), one.keyLabel ?? one.keyId] };
           });
-          return `${rows.length === 0 ? "There are no redemptions." : formatTable(headings, rows)}\n${end}`;
+          return `${formatTable(headings, rows, "There are no redemptions.")}\n${end}`;
         });
       },
     }),

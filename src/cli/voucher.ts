@@ -109,19 +109,15 @@ function queryOf(
 }
 
 function describeFound({ items }: FoundVouchers): string {
-  if (items.length === 0) return "No voucher was found.";
-  return formatTable(
-    ["VOUCHER", "STATUS", "SERIAL", "CODE"],
-    items.map(
-      ({ id, status, serial, code, externalRef, productName, brand, batchId, organizationId, sandbox }): TableRow => {
-        const reference = externalRef === null ? "" : `for ${externalRef}; `;
-        return {
-          cells: [id, paint(STATUS_STYLE[status], status), String(serial), code],
-          note: `${reference}${productName} of ${brand}, ${batchId}, ${organizationId}${sandbox ? ", a sandbox" : ""}`,
-        };
-      },
-    ),
-  );
+  const rows = items.map(({ id, status, serial, code, externalRef, productName, brand, ...item }) => {
+    const reference = externalRef === null ? "" : `for ${externalRef}; `;
+    const place = `${item.batchId}, ${item.organizationId}${item.sandbox ? ", a sandbox" : ""}`;
+    return {
+      cells: [id, paint(STATUS_STYLE[status], status), String(serial), code],
+      note: `${reference}${productName} of ${brand}, ${place}`,
+    };
+  });
+  return formatTable(["VOUCHER", "STATUS", "SERIAL", "CODE"], rows, "No voucher was found.");
 }
 
 function describeHistory({ voucher, events, reservations, redemption }: VoucherHistory): string {

@@ -1,4 +1,4 @@
-import { ConfigError } from "../config.ts";
+import { ConfigError, readWebhookConfig } from "../config.ts";
 import { DELIVERY_STATES, REPLAY_MAX, type WebhookDeliveryView } from "../contract/webhook-deliveries.ts";
 import { WEBHOOK_EVENT_TYPES, type WebhookView } from "../contract/webhooks.ts";
 import { testWebhook, type WebhookDeps } from "../services/webhooks/endpoints.ts";
@@ -49,9 +49,8 @@ export const webhook: Noun = {
       examples: ["--org org_…"],
       async run(ctx, { org }) {
         const listed = await listEndpoints(ctx, org);
-        const rows = listed.webhooks.map(toEndpointRow);
         const headings = ["ID", "STATE", "EVENTS", "URL"];
-        ctx.print(listed, () => (rows.length === 0 ? "No webhook endpoints." : formatTable(headings, rows)));
+        ctx.print(listed, () => formatTable(headings, listed.webhooks.map(toEndpointRow), "No webhook endpoints."));
       },
     }),
     "test <id>": verb({
@@ -125,9 +124,8 @@ export const webhook: Noun = {
       examples: ["whk_… --state Failed"],
       async run(ctx, { state, limit, after: cursor }, id) {
         const page = await listEndpointDeliveries(ctx, id, { state, limit, cursor });
-        const rows = page.deliveries.map(toDeliveryRow);
         const headings = ["EVENT", "TYPE", "STATE", "ATTEMPTS", "LAST RESULT"];
-        ctx.print(page, () => (rows.length === 0 ? "No deliveries." : formatTable(headings, rows)));
+        ctx.print(page, () => formatTable(headings, page.deliveries.map(toDeliveryRow), "No deliveries."));
         if (page.nextCursor !== null) ctx.next(`the same command with --after ${page.nextCursor}`);
       },
     }),
@@ -135,7 +133,7 @@ export const webhook: Noun = {
 };
 
 function settingsOf(ctx: CommandContext): WebhookDeps {
-  const webhooks = ctx.readWebhookConfig();
+  const webhooks = readWebhookConfig(ctx.env);
   if (webhooks.secret === null) throw new ConfigError("WEBHOOK_SECRET is not set");
   return { config: { webhooks } };
 }

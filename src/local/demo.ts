@@ -1,7 +1,7 @@
 import { SCOPES } from "../domain/api-keys.ts";
 import type { Audience } from "../domain/voucher.ts";
 import type { AdminContext } from "../open-command.ts";
-import { issueBatch } from "../services/admin/issue-batch.ts";
+import { type IssueInput, issueBatch } from "../services/admin/issue-batch.ts";
 import { createBrand, createListing, createOrganization, createProduct } from "../services/admin/manage-catalog.ts";
 import { changeContract, makeLink, offerContract } from "../services/admin/manage-contracts.ts";
 import { createKey } from "../services/admin/manage-keys.ts";
@@ -24,7 +24,6 @@ const VALID_DAYS = 365;
 /** How long the printed tokens are valid. Milliseconds. */
 const TOKEN_MS = 86_400_000;
 
-const validUntil = () => new Date(Date.now() + VALID_DAYS * 86_400_000);
 const auditedContext = (admin: AdminContext) => ({ ...admin, audited: auditedCommand("demo make", {}) });
 
 /** Creates a new organization with brand, product, batch and key. May run any number of times on the same database. */
@@ -42,30 +41,24 @@ export async function makeDemo(admin: AdminContext, sandbox = false): Promise<De
     benefitMonths: 3,
     usageUnitLabel: null,
   });
+  const { codes } = await issue(ctx, productId, "OpenToAll", {});
+  const terms = { organizationId, label: "demo", scopes: [...SCOPES], allowIps: [], expiresAt: null };
+  return { organizationId, brandId, productId, key: (await createKey(ctx, terms)).key, codes };
+}
+
+async function issue(ctx: AuditContext, productId: string, audience: Audience, windows: IssueInput["windows"]) {
+  const validUntil = new Date(Date.now() + VALID_DAYS * 86_400_000);
   const codes: string[] = [];
-  const terms = { productId, count: BATCH_SIZE, validUntil: validUntil(), audience: "OpenToAll" as const };
-  await issueBatch(
-    ctx,
-    { ...terms, windows: {}, codes: null },
-    (vouchers) => void codes.push(...vouchers.map((voucher) => voucher.code)),
-  );
-  const { key } = await createKey(ctx, {
-    organizationId,
-    label: "demo",
-    scopes: [...SCOPES],
-    allowIps: [],
-    expiresAt: null,
-  });
-  return { organizationId, brandId, productId, key, codes };
+  const input = { productId, count: BATCH_SIZE, validUntil, audience, windows, codes: null };
+  const { id } = await issueBatch(ctx, input, (vouchers) => void codes.push(...vouchers.map(({ code }) => code)));
+  return { id, codes };
 }
 
 /** Lists a batch that users can claim and buy. */
 async function listBatch(ctx: AuditContext, productId: string, audience: Audience): Promise<string> {
   const always = { opensAt: null, closesAt: null };
-  const windows = { claim: always, buy: always };
-  const terms = { productId, count: BATCH_SIZE, validUntil: validUntil(), audience, windows, codes: null };
-  const batch = await issueBatch(ctx, terms, () => undefined);
-  return (await createListing(ctx, batch.id)).id;
+  const { id } = await issue(ctx, productId, audience, { claim: always, buy: always });
+  return (await createListing(ctx, id)).id;
 }
 
 /** The partner's commands of a demo, to paste into a shell. They fit on 80 columns. */

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { exportJWK, generateKeyPair, importJWK, SignJWT } from "jose";
 
@@ -11,7 +11,7 @@ const KEY_ID = "embedded";
  * Only processes with this URL in AUTH_JWKS_URL trust the key.
  */
 export async function useLocalUserKeys(directory: string): Promise<string> {
-  const { privateFile, publicFile } = filesOf(directory);
+  const [privateFile, publicFile] = [privateFileOf(directory), resolve(directory, "user-keys.jwks.json")];
   if (!existsSync(publicFile)) {
     mkdirSync(directory, { recursive: true });
     const { publicKey, privateKey } = await generateKeyPair(ALGORITHM, { crv: "Ed25519", extractable: true });
@@ -36,7 +36,7 @@ export async function mintUserToken(
   { issuer, audience }: TokenClaims = { issuer: null, audience: null },
 ): Promise<string> {
   await useLocalUserKeys(directory);
-  const key = await importJWK(JSON.parse(readFileSync(filesOf(directory).privateFile, "utf8")), ALGORITHM);
+  const key = await importJWK(JSON.parse(readFileSync(privateFileOf(directory), "utf8")), ALGORITHM);
   return new SignJWT({ ...(issuer !== null && { iss: issuer }), ...(audience !== null && { aud: audience }) })
     .setProtectedHeader({ alg: ALGORITHM, kid: KEY_ID })
     .setSubject(userId)
@@ -45,7 +45,6 @@ export async function mintUserToken(
     .sign(key);
 }
 
-function filesOf(directory: string): { privateFile: string; publicFile: string } {
-  const root = resolve(directory);
-  return { privateFile: join(root, "user-key.json"), publicFile: join(root, "user-keys.jwks.json") };
+function privateFileOf(directory: string): string {
+  return resolve(directory, "user-key.json");
 }
