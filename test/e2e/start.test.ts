@@ -1,10 +1,11 @@
-import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { type Started, startNode } from "../support/child-process.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
 import { START_MS, until, untilStarted } from "../support/until.ts";
 
@@ -12,32 +13,19 @@ const START = fileURLToPath(new URL("../../src/local/start.ts", import.meta.url)
 const DEMO = fileURLToPath(new URL("../../src/local/print-demo.ts", import.meta.url));
 const VOUCHERCTL = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
+const HOME = process.env.HOME ?? "";
+
 /** `npm start` as a new user runs it: in an empty folder, with no server configured. */
-class Started {
-  output = "";
-  readonly process: ChildProcess;
+const start = (directory: string, port: number) => startNode([START], { HOME, PORT: String(port) }, directory);
 
-  constructor(directory: string, port: number) {
-    const { PATH, HOME } = process.env;
-    this.process = spawn(process.execPath, [START], { cwd: directory, env: { PATH, HOME, PORT: String(port) } });
-    this.process.stdout?.on("data", (chunk) => {
-      this.output += chunk;
-    });
-    this.process.stderr?.on("data", (chunk) => {
-      this.output += chunk;
-    });
-  }
+async function untilReady({ output, child }: Started): Promise<void> {
+  await until(() => output().includes("Ctrl-C stops everything") || child.exitCode !== null, 2 * START_MS);
+  if (child.exitCode !== null) throw new Error(output());
+}
 
-  async ready(): Promise<void> {
-    await until(() => this.output.includes("Ctrl-C stops everything") || this.process.exitCode !== null, 2 * START_MS);
-    if (this.process.exitCode !== null) throw new Error(this.output);
-  }
-
-  async interrupt(): Promise<number | null> {
-    this.process.kill("SIGINT");
-    await until(() => this.process.exitCode !== null || this.process.signalCode !== null, START_MS);
-    return this.process.exitCode;
-  }
+async function interrupt({ child, ended }: Started): Promise<number | null> {
+  child.kill("SIGINT");
+  return (await ended).exitCode;
 }
 
 /** The child processes of a process. */
@@ -92,28 +80,28 @@ describe("npm start on a machine without servers", () => {
     // When the tests run as root, Postgres runs as another user, who must be able to enter the folder.
     chmodSync(directory, 0o755);
     port = await findSteadyPort();
-    first = new Started(directory, port);
-    await first.ready();
+    first = start(directory, port);
+    await untilReady(first);
   });
 
   afterAll(async () => {
-    await first.interrupt();
+    await interrupt(first);
     rmSync(directory, { recursive: true, force: true });
   });
 
   it("npm start on a machine without servers ends with what a person needs first, on a screen of 80 columns and 24 lines: the address, a key and calls that look up, reserve and redeem a voucher", async () => {
-    await untilStarted(() => first.output.includes("  password "));
-    const screen = first.output.slice(first.output.indexOf("The API is at ")).split("\n");
+    await untilStarted(() => first.output().includes("  password "));
+    const screen = first.output().slice(first.output().indexOf("The API is at ")).split("\n");
     expect(screen.length).toBeLessThanOrEqual(24);
     expect(screen.filter((line) => line.length > 80)).toEqual([]);
     for (const words of ["npm run demo -- --marketplace", `http://localhost:${port}/docs`]) {
-      expect(first.output).toContain(words);
+      expect(first.output()).toContain(words);
     }
-    tryPartnerCommands(first.output);
+    tryPartnerCommands(first.output());
   });
 
   it("npm start on a machine without servers prints a password that opens the queue dashboard and the forms of the operator pages", async () => {
-    const [, pages = "", password = ""] = /(\S+) +password (\S+)/.exec(first.output) ?? [];
+    const [, pages = "", password = ""] = /(\S+) +password (\S+)/.exec(first.output()) ?? [];
     const address = `${pages}/queues`;
     const open = (given: string, path = "") =>
       fetch(address + path, { headers: { authorization: `Basic ${Buffer.from(`:${given}`).toString("base64")}` } });
@@ -125,23 +113,19 @@ describe("npm start on a machine without servers", () => {
 
   /** Runs a program in the folder of `npm start`, without its port. */
   const runThere = (args: string[], more: Record<string, string> = {}) => {
-    const { PATH, HOME } = process.env;
+    const { PATH } = process.env;
     return spawnSync(process.execPath, args, { cwd: directory, env: { PATH, HOME, ...more }, encoding: "utf8" });
   };
 
-  it("npm run demo finds the running service by its last start, and prints a fresh key and unused codes whenever it runs", () => {
+  it("npm run demo finds the running service by its last start, and prints a fresh key and unused codes whenever it runs, of a sandbox in production", () => {
     for (const _ of [1, 2]) {
       const { status, stdout, stderr } = runThere([DEMO]);
       expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
       const blank = (text: string) => text.replaceAll(/pvk_\w+|[0-9A-Z]{4}(?:-[0-9A-Z]{4}){3}/g, "…");
-      expect(blank(first.output)).toContain(blank(stdout).trim());
+      expect(blank(first.output())).toContain(blank(stdout).trim());
       tryPartnerCommands(stdout);
     }
-  });
-
-  it("npm run demo makes a sandbox in production", () => {
-    const { status, stdout } = runThere([DEMO], { NODE_ENV: "production" });
-    expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/KEY=pvt_/) });
+    expect(runThere([DEMO], { NODE_ENV: "production" }).stdout).toMatch(/KEY=pvt_/);
   });
 
   it("npm run demo says to start the service first when nothing answers, and starts nothing", () => {
@@ -169,7 +153,7 @@ describe("npm start on a machine without servers", () => {
   });
 
   it("voucherctl uses the address and the log of the last npm start", () => {
-    const code = /CODE=(\S+)/.exec(first.output)?.[1] ?? "";
+    const code = /CODE=(\S+)/.exec(first.output())?.[1] ?? "";
     const { voucher } = JSON.parse(runThere([VOUCHERCTL, "voucher", "history", code, "--json"]).stdout);
     expect(voucher.verifyUrl).toBe(`http://localhost:${port}/integrity/events/VoucherInstance/${voucher.id}`);
     const other = runThere([VOUCHERCTL, "voucher", "history", code, "--json"], { PORT: "4000" });
@@ -179,13 +163,7 @@ describe("npm start on a machine without servers", () => {
   });
 
   it("npm start on a machine without servers accepts tokens of voucherctl user token with the requested lifetime", async () => {
-    const { PATH, HOME } = process.env;
-    const token = (...more: string[]) =>
-      execFileSync(process.execPath, [VOUCHERCTL, "user", "token", "--user", "alice", ...more], {
-        cwd: directory,
-        env: { PATH, HOME },
-        encoding: "utf8",
-      });
+    const token = (...more: string[]) => runThere([VOUCHERCTL, "user", "token", "--user", "alice", ...more]).stdout;
     const claim = async (bearer: string) => {
       const address = `http://127.0.0.1:${port}/products/prd_none/claim`;
       return (await fetch(address, { method: "POST", headers: { authorization: `Bearer ${bearer}` } })).status;
@@ -199,7 +177,7 @@ describe("npm start on a machine without servers", () => {
   });
 
   it("npm start on a machine without servers serves the metrics of the API and of both workers on separate ports and prints their URLs", async () => {
-    const line = await untilStarted(() => /^Metrics of the API and its workers: (.*)$/m.exec(first.output)?.[1]);
+    const line = await untilStarted(() => /^Metrics of the API and its workers: (.*)$/m.exec(first.output())?.[1]);
     const addresses = line.split(" ");
     expect(new Set(addresses).size).toBe(3);
     const texts = await Promise.all(addresses.map(async (address) => (await fetch(address)).text()));
@@ -209,9 +187,9 @@ describe("npm start on a machine without servers", () => {
   });
 
   it("npm start on a machine without servers fails when its port is in use, and leaves the process on that port alone", async () => {
-    const second = new Started(directory, port);
-    await untilStarted(() => second.process.exitCode !== null);
-    expect({ exitCode: second.process.exitCode, output: second.output }).toEqual({
+    const second = start(directory, port);
+    await untilStarted(() => second.child.exitCode !== null);
+    expect({ exitCode: second.child.exitCode, output: second.output() }).toEqual({
       exitCode: 1,
       output: expect.stringMatching(new RegExp(`^Another process listens on port ${port}\\. .*\\n$`)),
     });
@@ -219,25 +197,25 @@ describe("npm start on a machine without servers", () => {
   });
 
   it("npm start on a machine without servers stops everything on Ctrl-C, keeps its data and creates no second demo", async () => {
-    const key = /pvk_[0-9A-Z]+/.exec(first.output)?.[0] ?? "";
-    const code = /CODE=(\S+)/.exec(first.output)?.[1] ?? "";
+    const key = /pvk_[0-9A-Z]+/.exec(first.output())?.[0] ?? "";
+    const code = /CODE=(\S+)/.exec(first.output())?.[1] ?? "";
     const { postgresPort, redisPort } = JSON.parse(readFileSync(join(directory, ".data/servers.json"), "utf8"));
-    expect(await first.interrupt()).toBe(0);
+    expect(await interrupt(first)).toBe(0);
     for (const gone of [port, postgresPort, redisPort]) {
       await expect(fetch(`http://127.0.0.1:${gone}/`)).rejects.toThrow();
     }
 
-    const second = new Started(directory, port);
+    const second = start(directory, port);
     try {
-      await second.ready();
-      await untilStarted(() => second.output.includes("  password "));
-      expect(second.output).not.toContain("KEY=");
+      await untilReady(second);
+      await untilStarted(() => second.output().includes("  password "));
+      expect(second.output()).not.toContain("KEY=");
       const response = await fetch(`http://127.0.0.1:${port}/partner/vouchers/${code}`, {
         headers: { "x-api-key": key },
       });
       expect(await response.json()).toMatchObject({ voucher: { status: "Redeemed" } });
     } finally {
-      expect(await second.interrupt()).toBe(0);
+      expect(await interrupt(second)).toBe(0);
     }
   });
 
@@ -265,21 +243,21 @@ describe("npm start on a machine without servers", () => {
   });
 
   it("npm start refuses PORT=0 in one sentence, before it starts a server", async () => {
-    const started = new Started(directory, 0);
-    await untilStarted(() => started.process.exitCode !== null);
-    expect(started.output).toMatch(/^PORT is 0, .*\n$/);
+    const started = start(directory, 0);
+    await untilStarted(() => started.child.exitCode !== null);
+    expect(started.output()).toMatch(/^PORT is 0, .*\n$/);
   });
 
   it("npm start on a machine without servers leaves no service process running when it is killed", async () => {
-    const killed = new Started(directory, port);
-    await killed.ready();
-    const service = childrenOf(killed.process.pid);
+    const killed = start(directory, port);
+    await untilReady(killed);
+    const service = childrenOf(killed.child.pid);
     expect(service).toHaveLength(3);
-    killed.process.kill("SIGKILL");
+    killed.child.kill("SIGKILL");
     await until(() => service.every((pid) => !isAlive(pid)), START_MS);
     // The next start finds and stops the servers that it left running.
-    const next = new Started(directory, port);
-    await next.ready();
-    expect(await next.interrupt()).toBe(0);
+    const next = start(directory, port);
+    await untilReady(next);
+    expect(await interrupt(next)).toBe(0);
   });
 });
