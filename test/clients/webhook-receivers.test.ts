@@ -92,6 +92,7 @@ const SERVERS = [
 ].filter(({ program }) => program === process.execPath || hasProgram(program, program === "php" ? "php-cli" : program));
 
 describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
+  const name = `the receiver ${args.at(-1)}`;
   let receiver: ChildProcess;
   let output = "";
   let url: string;
@@ -116,19 +117,19 @@ describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
     return (await fetch(url, { method: "POST", headers, body })).status;
   }
 
-  it("refuses forged and old requests", async () => {
+  it(`${name} refuses forged and old requests`, async () => {
     for (const [what, request] of FORGED) expect(await deliver(request), what).toBe(401);
     expect(output).not.toMatch(/voucher\.instance/);
   });
 
-  it("accepts genuine requests", async () => {
+  it(`${name} accepts genuine requests`, async () => {
     for (const [what, request] of GENUINE) {
       expect(await deliver(request), what).toBe(204);
       await until(() => output.includes(`${request.id} voucher.instance.redeemed\n`));
     }
   });
 
-  it("takes a repeated event once", async () => {
+  it(`${name} takes a repeated event once`, async () => {
     expect(await deliver(VECTOR)).toBe(204);
     const last = signed({ id: "vch_b-2" });
     expect(await deliver(last)).toBe(204);
@@ -136,7 +137,7 @@ describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
     expect(output.split(`${VECTOR.id} voucher.instance.redeemed\n`)).toHaveLength(2);
   });
 
-  it("refuses a request that is too long or lacks its headers, and still runs", async () => {
+  it(`${name} refuses a request that is too long or lacks its headers, and still runs`, async () => {
     // Python closes the connection before it has read the body.
     const long = await deliver(signed({ body: JSON.stringify("x".repeat(200_000)) })).catch(() => null);
     expect([401, 413, null]).toContain(long);
@@ -145,16 +146,13 @@ describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
   });
 });
 
-it.runIf(hasProgram("openssl"))(
-  "verify-webhook.sh prints the body of genuine requests, and refuses all others",
-  async () => {
-    for (const [what, { id, timestamp, signature, body }] of [...FORGED, ...GENUINE]) {
-      const headers = { HTTP_WEBHOOK_ID: id, HTTP_WEBHOOK_TIMESTAMP: timestamp, HTTP_WEBHOOK_SIGNATURE: signature };
-      const { status, stdout } = spawnSync("bash", ["verify-webhook.sh"], { ...inFolder(headers), input: body });
-      const isGenuine = GENUINE.some(([name]) => name === what);
-      expect({ status, stdout: String(stdout) }, what).toEqual(
-        isGenuine ? { status: 0, stdout: body } : { status: 1, stdout: "" },
-      );
-    }
-  },
-);
+it.runIf(hasProgram("openssl"))("verify-webhook.sh prints the body of genuine requests, and refuses all others", () => {
+  for (const [what, { id, timestamp, signature, body }] of [...FORGED, ...GENUINE]) {
+    const headers = { HTTP_WEBHOOK_ID: id, HTTP_WEBHOOK_TIMESTAMP: timestamp, HTTP_WEBHOOK_SIGNATURE: signature };
+    const { status, stdout } = spawnSync("bash", ["verify-webhook.sh"], { ...inFolder(headers), input: body });
+    const isGenuine = GENUINE.some(([name]) => name === what);
+    expect({ status, stdout: String(stdout) }, what).toEqual(
+      isGenuine ? { status: 0, stdout: body } : { status: 1, stdout: "" },
+    );
+  }
+});
