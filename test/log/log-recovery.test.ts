@@ -11,9 +11,10 @@ import { auditLog } from "../../src/services/log/audit-log.ts";
 import { backfillLog } from "../../src/services/log/backfill-log.ts";
 import { recoverLog } from "../../src/services/log/recover-log.ts";
 import { assertInvariants } from "../support/invariants.ts";
-import { backUp, settingsOf, tamper, useLog } from "../support/log-setup.ts";
+import { backUp, settingsOf, tamper } from "../support/log-setup.ts";
 import { besideTransaction } from "../support/outside-transaction.ts";
 import { provisioning } from "../support/supply.ts";
+import { useLog } from "../support/use-log.ts";
 
 const { servers, db, files, partner, at, issue, begin, run, audit, exportTo, recoverFrom, monitor, beginWithBackup } =
   useLog();

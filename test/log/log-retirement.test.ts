@@ -11,12 +11,13 @@ import { auditServedLog } from "../../src/services/log/audit-served-log.ts";
 import { readEventProof } from "../../src/services/log/read-receipt.ts";
 import { type RetireOptions, retireLog } from "../../src/services/log/retire-log.ts";
 import { assertInvariants } from "../support/invariants.ts";
-import { backUp, dieAt, NEXT_ORIGIN, ORIGIN, settingsOf, startWitness, tamper, useLog } from "../support/log-setup.ts";
+import { backUp, dieAt, NEXT_ORIGIN, ORIGIN, settingsOf, startWitness, tamper } from "../support/log-setup.ts";
 import { besideTransaction, untilWaiting } from "../support/outside-transaction.ts";
 import { openServicePool } from "../support/servers.ts";
 import { signCheckpoint } from "../support/sign-checkpoint.ts";
 import { provisioning } from "../support/supply.ts";
 import { untilStarted } from "../support/until.ts";
+import { useLog } from "../support/use-log.ts";
 
 const { servers, db, files, next, at, issue, begin, run, audit, ...log } = useLog();
 const { exportTo, recoverFrom, monitor, policyIn, beginWithBackup } = log;

@@ -10,9 +10,10 @@ import { ANCHOR_NAMESPACE } from "../../src/domain/chain.ts";
 import { auditServedLog } from "../../src/services/log/audit-served-log.ts";
 import { backfillLog } from "../../src/services/log/backfill-log.ts";
 import { assertInvariants } from "../support/invariants.ts";
-import { logKey, tamper, useLog, witnessKeys } from "../support/log-setup.ts";
+import { logKey, tamper, witnessKeys } from "../support/log-setup.ts";
 import { signCheckpoint } from "../support/sign-checkpoint.ts";
 import { provisioning } from "../support/supply.ts";
+import { useLog } from "../support/use-log.ts";
 
 const { db, at, issue, begin, run, audit, exportTo, policyIn, monitor } = useLog();
 

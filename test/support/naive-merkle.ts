@@ -32,28 +32,6 @@ export function naiveProof(m: number, leaves: readonly Uint8Array[], isWhole = t
     : [...naiveProof(m - k, leaves.slice(k), false), naiveRoot(leaves.slice(0, k))];
 }
 
-/** Section 2.1.3.2 of RFC 9162: whether a path leads from a leaf to the root. */
-export function naiveIncluded(
-  index: number,
-  size: number,
-  leaf: Uint8Array,
-  path: readonly Uint8Array[],
-  root: Buffer,
-) {
-  if (index >= size) return false;
-  let [fn, sn] = [index, size - 1];
-  let r = sha256(Buffer.of(0), leaf);
-  for (const p of path) {
-    if (sn === 0) return false;
-    if (fn % 2 === 1 || fn === sn) {
-      r = sha256(Buffer.of(1), p, r);
-      while (fn % 2 === 0 && fn !== 0) [fn, sn] = [fn >> 1, sn >> 1];
-    } else r = sha256(Buffer.of(1), r, p);
-    [fn, sn] = [fn >> 1, sn >> 1];
-  }
-  return sn === 0 && r.equals(root);
-}
-
 function naiveSplit(n: number): number {
   let k = 1;
   while (k * 2 < n) k *= 2;

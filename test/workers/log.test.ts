@@ -23,13 +23,13 @@ import {
   settingsOf,
   startWitness,
   tamper,
-  useLog,
   witnessKeys,
 } from "../support/log-setup.ts";
 import { naiveRoot } from "../support/naive-merkle.ts";
 import { besideTransaction, untilWaiting } from "../support/outside-transaction.ts";
 import { signCheckpoint } from "../support/sign-checkpoint.ts";
 import { issueVouchers, provisioning } from "../support/supply.ts";
+import { useLog } from "../support/use-log.ts";
 
 const { servers, db, files, partner, issue, begin, open, run, audit } = useLog();
 

@@ -1,0 +1,76 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach } from "vitest";
+import { openLogSource } from "../../packages/tlog/src/log-source.ts";
+import { monitorLog } from "../../packages/tlog/src/monitor.ts";
+import { parsePolicy } from "../../packages/tlog/src/policy.ts";
+import { onSnapshot } from "../../src/db/transaction.ts";
+import { auditLog } from "../../src/services/log/audit-log.ts";
+import { exportLog } from "../../src/services/log/export-log.ts";
+import { recoverLog } from "../../src/services/log/recover-log.ts";
+import {
+  beginLog,
+  beginWithBackup,
+  type LogFiles,
+  makeLogFiles,
+  makeNextLogFiles,
+  openSequencer,
+  settingsOf,
+} from "./log-setup.ts";
+import { openTestServers, type TestServers } from "./servers.ts";
+import { issueVouchers, makePartner, provisioning, type TestPartner } from "./supply.ts";
+import { lazily } from "./use-service.ts";
+
+/**
+ * Opens a database with a partner, and the files of a log and of the one that follows, for each test of a file. Gives what tests do with them;
+ * `of` are the files of the log, and files that a test names are in the directory of the first log.
+ */
+export function useLog() {
+  let opened: { servers: TestServers; partner: TestPartner; files: LogFiles; next: LogFiles } | null = null;
+  const now = () => {
+    if (opened === null) throw new Error("the log is not open: use it inside a test or a hook");
+    return opened;
+  };
+  beforeEach(async () => {
+    const servers = await openTestServers();
+    opened = { servers, partner: await makePartner(servers.db), files: makeLogFiles(), next: makeNextLogFiles() };
+  });
+  afterEach(async () => {
+    const { servers, files, next } = now();
+    await servers.close();
+    files.remove();
+    next.remove();
+  });
+  const db = lazily(() => now().servers.db);
+  const files = lazily(() => now().files);
+  const at = (name: string) => join(files.directory, name);
+  const policyIn = (name: string) => parsePolicy(readFileSync(at(`${name}/policy`), "utf8"));
+  return {
+    servers: lazily(() => now().servers),
+    db,
+    files,
+    next: lazily(() => now().next),
+    partner: lazily(() => now().partner),
+    at,
+    issue: (count: number) => issueVouchers(db, now().partner, count),
+    begin: (acceptAnchor = false) => beginLog(db, files, acceptAnchor),
+    /** Opens a sequencer with nothing in memory. */
+    open: (of: LogFiles = files, anchors?: string[]) => openSequencer(now().servers, of, anchors),
+    /** Runs one pass of such a sequencer. */
+    run: (of: LogFiles = files) => openSequencer(now().servers, of).run(),
+    audit: () => onSnapshot(db, auditLog),
+    exportTo: (name: string) => exportLog(db, at(name)),
+    recoverFrom: async (name: string, of: LogFiles = files) =>
+      recoverLog(provisioning(db), await settingsOf(of), openLogSource(at(name))),
+    policyIn,
+    /** Monitors an export of the log. */
+    monitor: async (name: string, options: Partial<Parameters<typeof monitorLog>[0]> = {}) =>
+      monitorLog({
+        source: openLogSource(at(name)),
+        policy: options.policy ?? (await policyIn(name)),
+        ...{ state: at("seen"), keep: false, receipts: [], ...options },
+      }),
+    beginWithBackup: (counts: { kept: number; lost: number }) =>
+      beginWithBackup(now().servers, files, now().partner, counts),
+  };
+}
