@@ -19,10 +19,7 @@ const RETRY_MAX_MS = 10_000;
 /** A log or a copy does not respond, which says nothing about the log. */
 export class SourceUnavailable extends Error {}
 
-/**
- * A copy of a log in the format of C2SP tlog-tiles: a served log, or the files of an export or a monitor. Public histories are read in the
- * same way.
- */
+/** A copy of a log as C2SP tlog-tiles: served, or the files of an export or a monitor. Public histories are read in the same way. */
 export interface LogSource {
   /** Its address or directory, for messages. */
   from: string;
@@ -96,10 +93,7 @@ export async function readServedCheckpoint(
   return { checkpoint, text, cosignedAge: times.length === 0 ? null : age };
 }
 
-/**
- * The data of a bundle's leaves in a tree of this size.
- * @throws NotAccepted when the copy does not have them.
- */
+/** The data of a bundle's leaves in a tree of this size. @throws NotAccepted when the copy does not have them. */
 export async function readBundle(source: LogSource, index: number, size: number): Promise<Uint8Array> {
   const width = tileWidth({ level: 0, index }, size);
   // A copy of a larger tree may have only the full bundle.

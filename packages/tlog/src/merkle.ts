@@ -27,38 +27,29 @@ interface Subtree {
 
 /** The ranges whose roots form the inclusion proof of a leaf. Starts with the leaf's sibling (RFC 6962, section 2.1.1). */
 export function inclusionRanges(index: number, size: number): LeafRange[] {
-  const ranges: LeafRange[] = [];
-  for (let start = 0, end = size; end - start > 1; ) {
-    const middle = start + splitSize(end - start);
-    if (index < middle) {
-      ranges.push({ start: middle, end });
-      end = middle;
-    } else {
-      ranges.push({ start, end: middle });
-      start = middle;
-    }
-  }
-  return ranges.reverse();
+  return descend(size, ({ start, end }) => end - start === 1, index).siblings;
 }
 
 /** The ranges whose roots form the proof that the tree of `size` continues the one of `oldSize` (RFC 6962, section 2.1.2). */
 export function consistencyRanges(oldSize: number, size: number): LeafRange[] {
-  if (oldSize === 0 || oldSize === size) return [];
-  const ranges: LeafRange[] = [];
-  let [start, end] = [0, size];
-  while (oldSize < end) {
+  if (oldSize === 0 || oldSize >= size) return [];
+  const { siblings, reached } = descend(size, ({ end }) => end === oldSize, oldSize - 1);
+  // If the range is the whole old tree, the proof omits its root, which the verifier knows.
+  return reached.start > 0 ? [reached, ...siblings] : siblings;
+}
+
+/** Descends from the root of a tree toward a leaf, to the first range that is the goal. Gives the siblings of the ranges on the way, from below. */
+function descend(size: number, isGoal: (range: LeafRange) => boolean, leaf: number) {
+  const siblings: LeafRange[] = [];
+  let reached: LeafRange = { start: 0, end: size };
+  while (reached.end > reached.start && !isGoal(reached)) {
+    const { start, end } = reached;
     const middle = start + splitSize(end - start);
-    if (oldSize <= middle) {
-      ranges.push({ start: middle, end });
-      end = middle;
-    } else {
-      ranges.push({ start, end: middle });
-      start = middle;
-    }
+    const isLeft = leaf < middle;
+    reached = isLeft ? { start, end: middle } : { start: middle, end };
+    siblings.unshift(isLeft ? { start: middle, end } : { start, end: middle });
   }
-  // The remaining range ends where the old tree ends. If it is the whole old tree, the proof omits its root, which the verifier knows.
-  if (start > 0) ranges.push({ start, end });
-  return ranges.reverse();
+  return { siblings, reached };
 }
 
 /** The tiles whose hashes are needed to compute the roots of these ranges, each tile once. */

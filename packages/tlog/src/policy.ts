@@ -46,10 +46,7 @@ export function explainDamage(text: string, what: string): string | null {
   return text === "" || text.endsWith("\n") ? null : `The last line of the ${what} has no end: it was cut. ${again}.`;
 }
 
-/**
- * Parses a policy file strictly.
- * @throws PolicyNotRead with the reason.
- */
+/** Parses a policy file strictly. @throws PolicyNotRead with the reason. */
 export async function parsePolicy(text: string): Promise<Policy> {
   const policy: Policy = { logs: [], witnesses: [], groups: [], quorum: null };
   const names = new Set<string>();

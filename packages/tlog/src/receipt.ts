@@ -30,10 +30,7 @@ export function formatProof({ extra, index, hashes, checkpoint }: Proof): string
   return lines.join("\n");
 }
 
-/**
- * Parses a proof strictly.
- * @throws NotAccepted with the reason.
- */
+/** Parses a proof strictly. @throws NotAccepted with the reason. */
 export function parseProof(text: string): Proof & { parsed: CheckpointNote } {
   const damage = explainDamage(text, "receipt");
   if (damage !== null) throw new NotAccepted(damage);

@@ -22,28 +22,25 @@ interface WitnessResponse {
   contentType: string;
 }
 
+interface WitnessContext {
+  key: SignerKey;
+  logs: readonly VerifierKey[];
+  /** The file of the state. */
+  file: string;
+  /** The last tree of each log that it has cosigned, by origin. */
+  seen: Map<string, TreeHead>;
+}
+
 /** A witness (C2SP tlog-witness): cosigns a checkpoint only when it continues the last one that it has cosigned. */
 export class WitnessServer {
-  readonly #key: SignerKey;
-  readonly #logs: readonly VerifierKey[];
-  readonly #file: string;
-  readonly #seen: Map<string, TreeHead>;
+  readonly #ctx: WitnessContext;
   /** Releases the state for another process. */
   readonly close: () => unknown;
   /** The last request. Requests run one at a time, because each must see the tree that the previous one cosigned. */
   #last: Promise<unknown> = Promise.resolve();
 
-  private constructor(
-    key: SignerKey,
-    logs: readonly VerifierKey[],
-    file: string,
-    seen: Map<string, TreeHead>,
-    unlock: () => unknown,
-  ) {
-    this.#key = key;
-    this.#logs = logs;
-    this.#file = file;
-    this.#seen = seen;
+  private constructor(ctx: WitnessContext, unlock: () => unknown) {
+    this.#ctx = ctx;
     this.close = unlock;
   }
 
@@ -55,9 +52,9 @@ export class WitnessServer {
   static async open(key: SignerKey, logs: readonly VerifierKey[], file: string): Promise<WitnessServer> {
     const unlock = await lockFile(file, 0);
     try {
-      const heads = parseState(String((await readIfThere(file)) ?? "{}"));
-      if (heads === null) throw new Error(`${file} is damaged. Restore it, or make a witness with a new key.`);
-      return new WitnessServer(key, logs, file, heads, unlock);
+      const seen = parseState(String((await readIfThere(file)) ?? "{}"));
+      if (seen === null) throw new Error(`${file} is damaged. Restore it, or make a witness with a new key.`);
+      return new WitnessServer({ key, logs, file, seen }, unlock);
     } catch (error) {
       unlock();
       throw error;
@@ -72,28 +69,29 @@ export class WitnessServer {
   }
 
   async #decide(body: string, now: number): Promise<WitnessResponse> {
+    const { key, logs, file, seen } = this.#ctx;
     const request = parseRequest(body);
     const checkpoint = request === null ? null : parseCheckpoint(request.note);
     if (request === null || checkpoint === null) return refuse(400, "The request is not well formed.");
     const { origin, size, root, note } = checkpoint;
-    const keys = this.#logs.filter(({ name }) => name === origin);
+    const keys = logs.filter(({ name }) => name === origin);
     if (keys.length === 0) return refuse(404, "This witness does not know the log.");
     if (!(await isSignedBy(note, keys))) return refuse(403, "The log has not signed this.");
     if (request.oldSize > size) return refuse(400, "The old size is larger than the checkpoint's.");
-    const seen = this.#seen.get(origin) ?? EMPTY;
-    if (request.oldSize !== seen.size) {
-      return { status: 409, text: `${seen.size}\n`, contentType: "text/x.tlog.size" };
+    const last = seen.get(origin) ?? EMPTY;
+    if (request.oldSize !== last.size) {
+      return { status: 409, text: `${last.size}\n`, contentType: "text/x.tlog.size" };
     }
-    if (!(await verifyConsistency(seen.size, seen.root, size, root, request.proof))) {
+    if (!(await verifyConsistency(last.size, last.root, size, root, request.proof))) {
       return refuse(422, "The proof does not lead from the last tree to this one.");
     }
-    const next = new Map(this.#seen).set(origin, { size, root });
+    const next = new Map(seen).set(origin, { size, root });
     const state = [...next].map(([name, head]) => [name, { size: head.size, root: encodeBase64(head.root) }]);
-    await writeDurably(this.#file, `${JSON.stringify(Object.fromEntries(state))}\n`);
-    this.#seen.set(origin, { size, root });
+    await writeDurably(file, `${JSON.stringify(Object.fromEntries(state))}\n`);
+    seen.set(origin, { size, root });
     return {
       status: 200,
-      text: `${await cosignNote(this.#key, formatCheckpoint(checkpoint), now)}\n`,
+      text: `${await cosignNote(key, formatCheckpoint(checkpoint), now)}\n`,
       contentType: "text/plain; charset=utf-8",
     };
   }

@@ -27,10 +27,7 @@ export function openSealCommitter(
   });
 }
 
-/**
- * Runs one seal job.
- * @throws Error when the voucher stays locked.
- */
+/** Runs one seal job. @throws Error when the voucher stays locked. */
 export async function runSealJob(ctx: { sealCommitter: SealCommitter }, job: SealJob): Promise<SealReply> {
   const sealed = await ctx.sealCommitter.submit({ ...job });
   if (sealed === null) throw new Error(`voucher ${job.voucherId} stays locked`);

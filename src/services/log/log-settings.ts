@@ -22,10 +22,7 @@ export interface LogSettings {
 /** The key file or the policy cannot be used. The message is for an operator. */
 export class LogSettingsError extends Error {}
 
-/**
- * Reads the key file and the policy.
- * @throws LogSettingsError without an anchor, when other users can read the key file, or when a file cannot be used.
- */
+/** Reads the key file and the policy. @throws LogSettingsError without an anchor, when others can read the key file, or a file is unusable. */
 export async function readLogSettings(config: LogConfig & { keyFile: string }): Promise<LogSettings> {
   const keys = await readKeys(config.keyFile);
   const origin = keys[0]?.name ?? "";

@@ -11,18 +11,12 @@ import type { Bulkhead } from "../batches/bulkhead.ts";
 
 type Deps = { pool: pg.Pool; publicReads: Bulkhead };
 
-/**
- * Reads the served checkpoint and its policy.
- * @throws AppError `not_found` before the first checkpoint, `overloaded`.
- */
+/** Reads the served checkpoint and its policy. @throws AppError `not_found` before the first checkpoint, `overloaded`. */
 export function readPublished(ctx: Deps): Promise<Published> {
   return ctx.publicReads(() => selectPublished(ctx.pool));
 }
 
-/**
- * Reads the log's name and the tree size of the served checkpoint, and its policy; null before the first checkpoint.
- * @throws AppError `overloaded`.
- */
+/** The served checkpoint's log and tree size, and its policy; null before the first checkpoint. @throws AppError `overloaded`. */
 export function findCheckpoint(ctx: Deps): Promise<{ origin: string; size: number; policy: string } | null> {
   return ctx.publicReads(async () => {
     const published = await findPublished(ctx.pool);

@@ -14,28 +14,19 @@ import { proveInclusion } from "./tree-proofs.ts";
 
 type PartnerDeps = { pool: pg.Pool; partnerCalls: Bulkhead };
 
-/**
- * The receipt of the redemption with a reference of the caller's organization.
- * @throws AppError `redemption_not_found`, `not_logged_yet`, `overloaded`.
- */
+/** The receipt of a redemption by its reference. @throws AppError `redemption_not_found`, `not_logged_yet`, `overloaded`. */
 export function readRedemptionReceipt(ctx: PartnerDeps, caller: Caller, externalRef: string): Promise<string> {
   return ctx.partnerCalls(() => receiptOfRedemption(ctx.pool, caller.organizationId, externalRef));
 }
 
-/**
- * The receipt of the redemption with a reference of an organization. Unlike {@link readRedemptionReceipt}, it has no limit of concurrent reads.
- * @throws AppError `redemption_not_found`, `not_logged_yet`.
- */
+/** The same for any organization, without a limit of concurrent reads. @throws AppError `redemption_not_found`, `not_logged_yet`. */
 export async function receiptOfRedemption(pool: pg.Pool, organizationId: string, externalRef: string): Promise<string> {
   const event = externalRef.includes("\0") ? null : await findLoggedRedemption(pool, organizationId, externalRef);
   if (event === null) throw new AppError("redemption_not_found");
   return proveEvent(pool, event, true);
 }
 
-/**
- * The receipt of an event of one of the caller's vouchers.
- * @throws AppError `voucher_not_found`, `too_many_misses`, `not_found` (no such event), `not_logged_yet`, `overloaded`.
- */
+/** An event's receipt. @throws AppError `voucher_not_found`, `too_many_misses`, `not_found` (no such event), `not_logged_yet`, `overloaded`. */
 export async function readEventReceipt(
   ctx: PartnerDeps & { voucherReads: VoucherReads; limits: Limits },
   caller: Caller,
@@ -51,10 +42,7 @@ export async function readEventReceipt(
   });
 }
 
-/**
- * The proof that an event is in the log, without its payload, for anyone who knows the voucher's id.
- * @throws AppError `entity_not_found`, `not_logged_yet`, `overloaded`.
- */
+/** The proof of an event without its payload, for anyone. @throws AppError `entity_not_found`, `not_logged_yet`, `overloaded`. */
 export function readEventProof(
   ctx: { pool: pg.Pool; publicReads: Bulkhead },
   entityType: string,

@@ -41,10 +41,7 @@ export interface WebhookSummary extends DeliveriesResponse {
   morePending: boolean;
 }
 
-/**
- * A page of an endpoint's deliveries, newest first. The caller has checked whose endpoint it is.
- * @throws AppError `invalid_request` for a malformed cursor.
- */
+/** A page of deliveries, newest first. The caller has checked whose they are. @throws AppError `invalid_request` for a malformed cursor. */
 export async function listDeliveries(
   { pool }: { pool: pg.Pool },
   endpointId: string,
@@ -66,10 +63,7 @@ export async function listDeliveries(
   };
 }
 
-/**
- * Reads a page of the deliveries of an organization's endpoint, newest first.
- * @throws AppError `webhooks_off`, `webhook_not_found`, `invalid_request` for a malformed cursor.
- */
+/** The same for an organization's endpoint. @throws AppError `webhooks_off`, `webhook_not_found`, `invalid_request` for a malformed cursor. */
 export async function readDeliveries(
   ctx: WebhookDeps & { pool: pg.Pool },
   organizationId: string,
@@ -81,10 +75,7 @@ export async function readDeliveries(
   return listDeliveries(ctx, id, query);
 }
 
-/**
- * Reads an endpoint of any organization, the number of its unfinished deliveries, and a page of its deliveries, newest first.
- * @throws AppError `webhook_not_found`, `invalid_request` for a malformed cursor.
- */
+/** What operators see of any endpoint. @throws AppError `webhook_not_found`, `invalid_request` for a malformed cursor. */
 export async function readWebhookPage(ctx: { pool: pg.Pool }, id: string, page: WebhookPage): Promise<WebhookSummary> {
   const endpoint = await selectWebhook(ctx.pool, id, null);
   const shown = await listDeliveries(ctx, id, { ...page, limit: PAGE_SIZE });
@@ -92,10 +83,7 @@ export async function readWebhookPage(ctx: { pool: pg.Pool }, id: string, page: 
   return { endpoint, pending: pending.deliveries.length, morePending: pending.nextCursor !== null, ...shown };
 }
 
-/**
- * Sends finished deliveries of a partner's endpoint again.
- * @throws AppError `webhooks_off`, `webhook_not_found`, `webhook_disabled`.
- */
+/** Sends finished deliveries of a partner's endpoint again. @throws AppError `webhooks_off`, `webhook_not_found`, `webhook_disabled`. */
 export async function replayWebhook(
   ctx: WebhookDeps & { pool: pg.Pool; webhookRequests: WebhookRequests },
   organizationId: string,

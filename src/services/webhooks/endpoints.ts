@@ -43,10 +43,7 @@ export function requireWebhookSecret({ config }: WebhookDeps): string {
   return config.webhooks.secret;
 }
 
-/**
- * Creates an endpoint and returns it with its secret, which is shown only here.
- * @throws AppError `webhooks_off`, `invalid_request` for its URL, `webhook_limit`.
- */
+/** Creates an endpoint. Its secret is shown only here. @throws AppError `webhooks_off`, `invalid_request` for its URL, `webhook_limit`. */
 export async function createWebhook(
   ctx: WebhookDeps,
   db: Queryable,
@@ -122,10 +119,7 @@ export async function testWebhook(
   return { delivered: failure === null, status, failure, durationMs: Math.round(performance.now() - startedAt) };
 }
 
-/**
- * Reads an endpoint's row. If `organizationId` is null, the endpoint may belong to any organization.
- * @throws AppError `webhook_not_found`, also for endpoints of other organizations.
- */
+/** Reads the row of an organization's endpoint or, if `organizationId` is null, of anyone's. @throws AppError `webhook_not_found`. */
 export async function selectWebhook(db: Queryable, id: string, organizationId: string | null): Promise<WebhookRow> {
   // No id contains NUL, and Postgres does not accept NUL in text.
   const row = id.includes("\0") ? null : await findWebhookEndpoint(db, id, organizationId);
