@@ -49,29 +49,28 @@ async function openOperatorsPage(): Promise<string> {
   return (await response.text()).replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
 }
 
-describe("before the log begins", () => {
-  it("the operators' page says that there is no log", async () => {
-    expect(await openOperatorsPage()).toContain("This deployment has no log. voucherctl log init begins it.");
-  });
+const proofOf = (sequence: number | string, at: number, headers: Record<string, string> = {}) =>
+  fetch(`${api.url}/integrity/events/VoucherInstance/${vouchers[at]?.id}/${sequence}/proof`, { headers });
 
-  it("no part of a log is served, and receipts answer not_logged_yet", async () => {
-    for (const path of ["checkpoint", "policy", "tile/0/000.p/1", "tile/entries/000.p/1"]) {
-      expect((await get(path)).status, path).toBe(404);
-    }
-    const [voucher] = vouchers;
-    expect((await till.redeem({ code: voucher?.code, externalRef: "early" })).status).toBe(200);
-    const reply = await till.receipt("early");
-    expect([reply.status, reply.body.code, reply.headers.get("retry-after")]).toEqual([409, "not_logged_yet", "1"]);
-    expect((await till.events(voucher?.code ?? "")).body.events[0].logIndex).toBeNull();
-  });
-});
+const codeOf = (at: number) => String(vouchers[at]?.code);
 
-it("a proof that is not in the log yet is a page in a browser, which says within seconds and asks again by itself", async () => {
-  const address = `${api.url}/integrity/events/VoucherInstance/${vouchers[0]?.id}/1/proof`;
-  const response = await fetch(address, { headers: { accept: "text/html" } });
-  expect([response.status, response.headers.get("refresh")]).toEqual([409, "3"]);
-  expect(await response.text()).toMatch(/Not in the log yet.*within seconds.*This page looks again by itself/s);
-  expect((await fetch(address)).headers.get("refresh")).toBeNull();
+const logIndexesOf = async (at: number) =>
+  (await till.events(codeOf(at))).body.events.map(({ logIndex }: { logIndex: number | null }) => logIndex);
+
+it("before the log begins no part of a log is served, receipts answer not_logged_yet, and the operators' page says so", async () => {
+  expect(await openOperatorsPage()).toContain("This deployment has no log. voucherctl log init begins it.");
+  for (const path of ["checkpoint", "policy", "tile/0/000.p/1", "tile/entries/000.p/1"]) {
+    expect((await get(path)).status, path).toBe(404);
+  }
+  expect((await till.redeem({ code: codeOf(0), externalRef: "early" })).status).toBe(200);
+  const reply = await till.receipt("early");
+  expect([reply.status, reply.body.code, reply.headers.get("retry-after")]).toEqual([409, "not_logged_yet", "1"]);
+  expect(await logIndexesOf(0)).toEqual([null, null]);
+  // In a browser, it is a page that says within seconds and asks again by itself.
+  const page = await proofOf(1, 0, { accept: "text/html" });
+  expect([page.status, page.headers.get("refresh")]).toEqual([409, "3"]);
+  expect(await page.text()).toMatch(/Not in the log yet.*within seconds.*This page looks again by itself/s);
+  expect((await proofOf(1, 0)).headers.get("refresh")).toBeNull();
 });
 
 describe("after a checkpoint is published", () => {
@@ -121,23 +120,14 @@ describe("after a checkpoint is published", () => {
     expect((await get("tile/1/000.p/1")).bytes).toHaveLength(32);
   });
 
-  it.each([
-    "tile/0/001",
-    "tile/0/001.p/46",
-    "tile/0/002.p/1",
-    "tile/1/000",
-    "tile/1/000.p/2",
-    "tile/2/000.p/1",
-    "tile/0/0",
-    "tile/0/000.p/0",
-    "tile/entries/001",
-    "tile/7/000",
-    "tile/0/%30%30%30",
-    "tile/",
-    "nothing",
-  ])("%s does not exist", async (path) => {
-    const { status, headers } = await get(path);
-    expect([status, headers.get("cache-control")]).toEqual([404, "no-store"]);
+  it("a tile that the checkpoint does not cover, and another spelling of one that it does, do not exist", async () => {
+    for (const path of [
+      ...["tile/0/001", "tile/0/001.p/46", "tile/0/002.p/1", "tile/1/000", "tile/1/000.p/2", "tile/2/000.p/1"],
+      ...["tile/0/0", "tile/0/000.p/0", "tile/entries/001", "tile/7/000", "tile/0/%30%30%30", "tile/", "nothing"],
+    ]) {
+      const { status, headers } = await get(path);
+      expect([status, headers.get("cache-control")], path).toEqual([404, "no-store"]);
+    }
   });
 
   it("a receipt proves a redemption offline, with a verifier that shares no code with the service", async () => {
@@ -152,51 +142,45 @@ describe("after a checkpoint is published", () => {
       eventType: "voucher.instance.redeemed",
       data: { externalRef: "early" },
     });
-    const events = (await till.events(vouchers[0]?.code ?? "")).body.events;
-    expect(events.map(({ logIndex }: { logIndex: number }) => logIndex)).toEqual([0, 300]);
-    expect((await till.eventReceipt(vouchers[0]?.code ?? "", 2)).body).toBe(body);
+    expect(await logIndexesOf(0)).toEqual([0, 300]);
+    expect((await till.eventReceipt(codeOf(0), 2)).body).toBe(body);
   });
 
   it("the public proof has no payload and proves only the recordHash", async () => {
-    const id = String(vouchers[7]?.id);
-    const { body } = await send("GET", `${api.url}/integrity/events/VoucherInstance/${id}/1/proof`);
-    expect(body).not.toContain("extra");
-    const chain = await send("GET", `${api.url}/integrity/events/VoucherInstance/${id}`);
-    const [event] = chain.body.events;
+    const proof = await (await proofOf(1, 7)).text();
+    expect(proof).not.toContain("extra");
+    const { body } = await send("GET", `${api.url}/integrity/events/VoucherInstance/${vouchers[7]?.id}`);
+    const [event] = body.events;
     const policy = await parsePolicy((await get("policy")).bytes.toString());
-    const proved = await verifyProof(body, policy, Buffer.from(event.recordHash, "hex"));
+    const proved = await verifyProof(proof, policy, Buffer.from(event.recordHash, "hex"));
     expect([proved.index, event.logIndex]).toEqual([7, 7]);
   });
 
   it("a later event has no receipt and no logIndex until the next checkpoint", async () => {
-    const code = String(vouchers[9]?.code);
-    expect((await till.redeem({ code, externalRef: "late" })).status).toBe(200);
+    expect((await till.redeem({ code: codeOf(9), externalRef: "late" })).status).toBe(200);
     expect((await till.receipt("late")).status).toBe(409);
-    expect((await till.events(code)).body.events.map(({ logIndex }: { logIndex: number | null }) => logIndex)).toEqual([
-      9,
-      null,
-    ]);
+    expect(await logIndexesOf(9)).toEqual([9, null]);
     await run();
     expect((await till.receipt("late")).status).toBe(200);
   });
 
-  it.each(["0", "3", "01", "-1", "1.0", "99999999999", "x", "1%00"])("an event %s does not exist", async (sequence) => {
-    const reply = await till.eventReceipt(String(vouchers[3]?.code), sequence);
-    expect([reply.status, reply.body.code]).toEqual([404, "not_found"]);
-    const proof = await send("GET", `${api.url}/integrity/events/VoucherInstance/${vouchers[3]?.id}/${sequence}/proof`);
-    expect([proof.status, proof.body.code]).toEqual([404, "entity_not_found"]);
+  it("an event that a voucher does not have has no receipt and no proof", async () => {
+    for (const sequence of ["0", "3", "01", "-1", "1.0", "99999999999", "x", "1%00"]) {
+      const reply = await till.eventReceipt(codeOf(3), sequence);
+      expect([reply.status, reply.body.code], sequence).toEqual([404, "not_found"]);
+      const proof = await proofOf(sequence, 3);
+      expect([proof.status, (await proof.json()).code], sequence).toEqual([404, "entity_not_found"]);
+    }
   });
 });
 
-describe("a log that continues a retired one", () => {
-  it("operators see which log was retired, with how many leaves, when and why", async () => {
-    expect(await openOperatorsPage()).not.toContain("Retired logs");
-    await servers.db.query(
-      `INSERT INTO log_retirements (origin, next_origin, size, root, last_note, served_note, policy, reason, retired_at)
-       SELECT 'vouchers.test/old', t.origin, 5, t.root, '', '', '', 'the <key> leaked', '2026-11-01T12:00:00Z' FROM log_tree AS t`,
-    );
-    expect(await openOperatorsPage()).toMatch(
-      /Retired logs .* vouchers\.test\/old 5 leaves 1 November 2026, 12:00:00 UTC the &#60;key&#62; leaked/,
-    );
-  });
+it("operators see which log was retired, with how many leaves, when and why", async () => {
+  expect(await openOperatorsPage()).not.toContain("Retired logs");
+  await servers.db.query(
+    `INSERT INTO log_retirements (origin, next_origin, size, root, last_note, served_note, policy, reason, retired_at)
+     SELECT 'vouchers.test/old', t.origin, 5, t.root, '', '', '', 'the <key> leaked', '2026-11-01T12:00:00Z' FROM log_tree AS t`,
+  );
+  expect(await openOperatorsPage()).toMatch(
+    /Retired logs .* vouchers\.test\/old 5 leaves 1 November 2026, 12:00:00 UTC the &#60;key&#62; leaked/,
+  );
 });
