@@ -43,16 +43,13 @@ interface KnownHead {
   root: Uint8Array | null;
 }
 
-/** An audit that has begun, and the heads that the anchors and witnesses know. */
-interface BegunAudit {
-  audit: LogAudit;
-  heads: KnownHead[];
-}
-
-function begin(): BegunAudit {
+/** An audit without findings, and the heads that the anchors and witnesses know. */
+function begin() {
   const inside = { leaves: 0, events: 0, waiting: 0, lost: 0, retirements: 0 };
   const outside = { anchors: 0, witnesses: 0, silentWitnesses: 0 };
-  return { audit: { ...inside, ...outside, problemCount: 0, problems: [] }, heads: [] };
+  const audit: LogAudit = { ...inside, ...outside, problemCount: 0, problems: [] };
+  const heads: KnownHead[] = [];
+  return { audit, heads };
 }
 
 /**
@@ -64,7 +61,7 @@ export async function askOutside(
   pool: pg.Pool,
   anchors: readonly string[],
   ownPolicy: Policy | null,
-): Promise<BegunAudit> {
+): Promise<ReturnType<typeof begin>> {
   const begun = begin();
   const { audit, heads } = begun;
   const report = reportInto(audit);
