@@ -1,4 +1,3 @@
-import { Closers } from "./closers.ts";
 import type { Config } from "./config.ts";
 import { Deployment } from "./db/deployment.ts";
 import { openPool } from "./db/pool.ts";
@@ -8,8 +7,7 @@ import { openLog } from "./log.ts";
 import { pooledRandomBytes } from "./random.ts";
 import { isCluster, openFailFast } from "./redis/connections.ts";
 import { openReport } from "./services/ops/process-report.ts";
-import { findClusterRisks } from "./services/servers/find-cluster-risks.ts";
-import { findDurabilityRisks, warnOfRisks } from "./services/servers/find-durability-risks.ts";
+import { findClusterRisks, findDurabilityRisks, warnOfRisks } from "./services/servers/find-risks.ts";
 import type { Traces } from "./traces/traces.ts";
 
 /** Opens what API and worker processes have in common. Postgres and Redis need not be reachable yet. */
@@ -23,19 +21,20 @@ export function openService(
   }: { traces: Traces; role: string; redisName: string; connectionsMax: number },
 ) {
   const log = openLog(config.logLevel, role);
-  const closers = new Closers();
-  closers.add(() => traces.close());
+  /** Closed in reverse order, each one even if another fails. */
+  const closers = new AsyncDisposableStack();
+  closers.defer(() => traces.close());
   const deployment = new Deployment(log);
   const { databaseUrl } = config;
   const pool = openPool({ databaseUrl, max: connectionsMax, applicationName: role, deployment, log });
-  closers.add(() => pool.end());
+  closers.defer(() => pool.end());
   void deployment.connect(pool);
   void deployment.ready().then(() => deployment.watch(pool));
-  closers.add(async () => deployment.close());
+  closers.defer(async () => deployment.close());
   const redis = openFailFast(config.redisUrl, redisName, log);
-  closers.add(async () => redis.disconnect());
+  closers.defer(async () => redis.disconnect());
   const report = openReport({ redis, deployment, log }, role, role === "worker" ? config.workerQueues : []);
-  closers.add(() => report.close());
+  closers.defer(() => report.close());
   if (config.production) void deployment.ready().then(() => warnOfRisks(log, findDurabilityRisks({ pool, redis })));
   if (isCluster(redis)) void warnOfRisks(log, findClusterRisks(config.redisUrl, config.queueShards[0]));
   return {
@@ -50,17 +49,17 @@ export function openService(
     traces,
     tokenSecrets: nameTokenSecrets(config.reservationTokenSecrets),
     randomBytes: pooledRandomBytes,
-    onClose: (closer: () => Promise<unknown>) => closers.add(closer),
+    onClose: (closer: () => Promise<void>) => closers.defer(closer),
     /** Closes a resource with the service, before those that were opened earlier. Returns the resource. */
-    closeLater<Resource extends { close(): Promise<unknown> }>(resource: Resource): Resource {
-      closers.add(() => resource.close());
+    closeLater<Resource extends { close(): Promise<void> }>(resource: Resource): Resource {
+      closers.defer(() => resource.close());
       return resource;
     },
     /** As closeLater, for a resource that is drained. */
-    drainLater<Resource extends { drain(): Promise<unknown> }>(resource: Resource): Resource {
-      closers.add(() => resource.drain());
+    drainLater<Resource extends { drain(): Promise<void> }>(resource: Resource): Resource {
+      closers.defer(() => resource.drain());
       return resource;
     },
-    close: () => closers.close(),
+    close: () => closers.disposeAsync(),
   };
 }

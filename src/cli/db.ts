@@ -1,10 +1,7 @@
 import { readRolePasswords } from "../config.ts";
 import type { AppliedRole } from "../db/roles/apply-roles.ts";
-import { adopt } from "../services/servers/adopt-database.ts";
-import { applyRoleGrants } from "../services/servers/apply-roles.ts";
-import { type ClusterRisk, findClusterRisks } from "../services/servers/find-cluster-risks.ts";
-import { type DurabilityRisk, findDurabilityRisks } from "../services/servers/find-durability-risks.ts";
-import { trustDatabaseClock } from "../services/servers/trust-clock.ts";
+import { adopt, applyRoleGrants, trustDatabaseClock } from "../services/servers/change-database.ts";
+import { findClusterRisks, findDurabilityRisks, type Risk } from "../services/servers/find-risks.ts";
 import { type CommandContext, confirmLoss, type Noun, verb } from "./command.ts";
 import { EXIT } from "./exit-code.ts";
 import { YES } from "./options.ts";
@@ -68,8 +65,7 @@ finds a risk.`,
   },
 };
 
-async function findRisks(ctx: CommandContext): Promise<(DurabilityRisk | ClusterRisk)[]> {
-  const { pool, redisUrl, queueShards, log } = ctx;
+async function findRisks({ pool, redisUrl, queueShards, log }: CommandContext): Promise<Risk[]> {
   const clusterRisks = redisUrl === null ? [] : await findClusterRisks(redisUrl, queueShards[0]);
   // With another risk, Redis may not answer.
   const isRedisUsable = clusterRisks.every(({ code }) => code === "redis_shards");

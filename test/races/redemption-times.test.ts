@@ -7,7 +7,7 @@ import { newId } from "../../src/domain/ids.ts";
 import { auditedCommand } from "../../src/services/audit/with-audit-entry.ts";
 import { openCompleteUntil } from "../../src/services/partner/list-redemptions.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
-import { trustDatabaseClock } from "../../src/services/servers/trust-clock.ts";
+import { trustDatabaseClock } from "../../src/services/servers/change-database.ts";
 import { besideTransaction, bypassTriggers, databaseTime } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";

@@ -1,12 +1,7 @@
 import type pg from "pg";
-import {
-  FIRST_RESERVATION,
-  type ReservationPosition,
-  selectLiveReservations,
-  selectLiveTickets,
-} from "../../db/reservations.ts";
+import { FIRST_RESERVATION, selectLiveReservations, selectLiveTickets } from "../../db/reservations.ts";
 import { findSweepPosition, moveSweepPosition } from "../../db/sweep-positions.ts";
-import { type FoundLease, type Leases, ORPHAN_AFTER_MS } from "../../holds/lease.ts";
+import { type Leases, ORPHAN_AFTER_MS } from "../../holds/lease.ts";
 
 interface Deps {
   pool: pg.Pool;
@@ -24,66 +19,57 @@ const SCAN_COUNT = 1_000;
  */
 const CLEAN_PAGES_MAX = 2;
 
+/** The position of the first page, from which the next run starts after the last page. */
+const START = "0";
+
+/** Repairs the page at a position. `next` is the position of the next one. */
+type RepairPage = (position: string) => Promise<{ next: string; repaired: number }>;
+
 /**
- * Restores missing leases of live reservations and returns their number. Each run continues where the last one stopped. After Redis has lost
- * its data, restored leases again refuse competing callers before they wait for the voucher's row.
+ * Restores missing leases of live reservations and returns their number. After Redis has lost its data, restored leases again refuse
+ * competing callers before they wait for the voucher's row.
  */
-export async function restoreLeases({ pool, leases }: Deps, untilMs: number): Promise<number> {
-  let after = toReservationPosition((await findSweepPosition(pool, "restore_leases"))?.position);
-  let count = 0;
-  let pages = 0;
-  let missing = 0;
-  do {
+export function restoreLeases({ pool, leases }: Deps, untilMs: number): Promise<number> {
+  return repairPages(pool, "restore_leases", untilMs, async (position) => {
+    const [expiresAt, ticket] = position.split(" ");
+    const after = expiresAt && ticket ? { expiresAt: new Date(expiresAt), ticket } : FIRST_RESERVATION;
     const reservations = await selectLiveReservations(pool, after, RESERVATIONS_MAX);
     const restored = await Promise.all(reservations.map((reservation) => leases.restore(reservation)));
-    missing = restored.filter(Boolean).length;
-    count += missing;
-    pages += 1;
-    const last = reservations.at(-1);
-    // After the last reservation, the next pass starts from the first one.
-    after = reservations.length === RESERVATIONS_MAX && last !== undefined ? last : FIRST_RESERVATION;
-  } while (after !== FIRST_RESERVATION && mayContinue(pages, missing, untilMs));
-  await moveSweepPosition(pool, "restore_leases", `${after.expiresAt.toISOString()} ${after.ticket}`);
-  return count;
+    const last = reservations.length === RESERVATIONS_MAX ? reservations.at(-1) : undefined;
+    const next = last === undefined ? START : `${last.expiresAt.toISOString()} ${last.ticket}`;
+    return { next, repaired: restored.filter(Boolean).length };
+  });
 }
 
-function toReservationPosition(position: string | undefined): ReservationPosition {
-  const [expiresAt, ticket] = position?.split(" ") ?? [];
-  return expiresAt === undefined || ticket === undefined
-    ? FIRST_RESERVATION
-    : { expiresAt: new Date(expiresAt), ticket };
+/** Removes leases older than ORPHAN_AFTER_MS that have no live reservation. Returns their number. */
+export function removeOrphanLeases({ pool, leases }: Deps, untilMs: number): Promise<number> {
+  return repairPages(pool, "remove_orphan_leases", untilMs, async (position) => {
+    const { cursor, found } = await leases.scan(position, SCAN_COUNT);
+    const old = found.filter((lease) => lease.ageMs > ORPHAN_AFTER_MS);
+    const tickets = old.map((lease) => lease.ticket);
+    const live: ReadonlySet<string> = old.length === 0 ? new Set() : await selectLiveTickets(pool, tickets);
+    const orphans = old.filter((lease) => !live.has(lease.ticket));
+    const removed = await Promise.all(orphans.map(({ voucherId, ticket }) => leases.release(voucherId, ticket)));
+    return { next: cursor, repaired: removed.filter(Boolean).length };
+  });
 }
 
-/**
- * Removes leases older than ORPHAN_AFTER_MS that have no live reservation. Returns their number. Each run continues where the last one
- * stopped.
- */
-export async function removeOrphanLeases({ pool, leases }: Deps, untilMs: number): Promise<number> {
-  let cursor = (await findSweepPosition(pool, "remove_orphan_leases"))?.position ?? "0";
+/** Repairs pages from where the last run stopped. Returns the number of repairs. */
+async function repairPages(
+  pool: pg.Pool,
+  task: Parameters<typeof moveSweepPosition>[1],
+  untilMs: number,
+  repairPage: RepairPage,
+): Promise<number> {
+  let position = (await findSweepPosition(pool, task))?.position ?? START;
   let count = 0;
-  let pages = 0;
-  let removed = 0;
-  do {
-    const scanned = await leases.scan(cursor, SCAN_COUNT);
-    cursor = scanned.cursor;
-    const old = scanned.found.filter((lease) => lease.ageMs > ORPHAN_AFTER_MS);
-    removed = await removeOrphans({ pool, leases }, old);
-    count += removed;
-    pages += 1;
-  } while (cursor !== "0" && mayContinue(pages, removed, untilMs));
-  await moveSweepPosition(pool, "remove_orphan_leases", cursor);
+  for (let pages = 1; ; pages++) {
+    const { next, repaired } = await repairPage(position);
+    position = next;
+    count += repaired;
+    const mayContinue = pages < CLEAN_PAGES_MAX || repaired > 0;
+    if (next === START || !mayContinue || performance.now() >= untilMs) break;
+  }
+  await moveSweepPosition(pool, task, position);
   return count;
-}
-
-function mayContinue(pages: number, repaired: number, untilMs: number): boolean {
-  return (pages < CLEAN_PAGES_MAX || repaired > 0) && performance.now() < untilMs;
-}
-
-async function removeOrphans({ pool, leases }: Deps, found: readonly FoundLease[]): Promise<number> {
-  if (found.length === 0) return 0;
-  const tickets = found.map((lease) => lease.ticket);
-  const live = await selectLiveTickets(pool, tickets);
-  const orphans = found.filter((lease) => !live.has(lease.ticket));
-  const removed = await Promise.all(orphans.map(({ voucherId, ticket }) => leases.release(voucherId, ticket)));
-  return removed.filter(Boolean).length;
 }
