@@ -4,10 +4,7 @@ import { openService } from "./open-service.ts";
 import type { WorkerOptions } from "./queues/worker.ts";
 import { TRACES_OFF, type Traces } from "./traces/traces.ts";
 
-/**
- * Postgres connections of a worker process, at most: redemptions (fast path, slow path), seals (the same), the sweeper, the log, and webhooks
- * (reads, recorded attempts).
- */
+/** Postgres connections of a worker process, at most: redemptions (fast path, slow path), seals (the same), sweeper, log, webhooks. */
 export const WORKER_CONNECTIONS_MAX = 1 + 4 + 1 + 4 + 1 + 1 + (1 + 1);
 
 /** Opens what the workers of a process share. Each worker opens the rest, so that a process loads only what its queues need. */

@@ -54,10 +54,7 @@ export class Batcher<Item, Result> {
     this.#options = { concurrency: 1, splitOn: () => false, ...limits };
   }
 
-  /**
-   * Adds an item to a batch. Validate it first: if `run` throws, all items of the batch are rejected, unless `splitOn` returns true.
-   * @throws BatcherFull, or the error that `run` threw.
-   */
+  /** Adds an item to a batch. Validate it first: if `run` throws, its whole batch is rejected. @throws BatcherFull, or what `run` threw. */
   submit(item: Item): Promise<Result> {
     if (this.#waiting.length >= this.#options.waitingMax) return Promise.reject(new BatcherFull());
     this.#observer?.submitted(item);

@@ -1,7 +1,4 @@
-/**
- * Slots that owners share. An owner may take another one only while more are free than it has, so the slots of slow work never all belong to
- * one owner, and each additional owner still finds some.
- */
+/** Slots that owners share. An owner may take another one only while more are free than it has, so each further owner still finds some. */
 export class FairSlots {
   readonly #max: number;
   /** Slots in use, by owner. */

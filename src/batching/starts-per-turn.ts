@@ -1,7 +1,4 @@
-/**
- * Makes a gate that lets at most `startsMax` callers through per turn of the event loop, in order of arrival. Without it, callers that arrive
- * together would all run in one turn, and all other work of the process would wait for its end.
- */
+/** Makes a gate for at most `startsMax` callers per turn of the event loop, in order of arrival, so that other work runs in between. */
 export function startsPerTurn(startsMax: number): () => Promise<void> {
   const waiting: (() => void)[] = [];
   let started = 0;

@@ -72,10 +72,7 @@ export class Leases {
     return (await this.#redis.releaseLease(this.#key(voucherId), ticket)) === 1;
   }
 
-  /**
-   * Restores the lease of a live reservation if it is missing or has another ticket. The lease expires with the reservation. Returns whether it
-   * was restored.
-   */
+  /** Restores a live reservation's lease if it is missing or has another ticket, until the reservation ends. Returns whether it did. */
   async restore({ voucherId, ticket, keyId, ageMs, leftMs }: LeasedReservation): Promise<boolean> {
     return (await this.#redis.restoreLease(this.#key(voucherId), ticket, keyId, ageMs, leftMs)) === 1;
   }

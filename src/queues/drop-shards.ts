@@ -5,10 +5,7 @@ import { listShards } from "./shards.ts";
 /** Keys per step of a scan. */
 const SCAN_COUNT = 1_000;
 
-/**
- * Deletes the keys of all queues with `count` shards each, and so all their jobs. No process may use this number of shards. Returns the
- * number of deleted keys. @throws Error when Redis does not answer.
- */
+/** Deletes all jobs of queues with `count` shards, which no process may use. Returns the number of deleted keys. */
 export async function dropShards(redis: RedisClient, deploymentId: string, count: number): Promise<number> {
   const prefixes = listShards(deploymentId, count).flatMap(({ prefix }) =>
     QUEUES.map(({ name }) => `${prefix}:${name}:`),

@@ -58,10 +58,7 @@ export function probeShards(
   );
 }
 
-/**
- * Reads BullMQ's own keys: the lists `wait` (oldest last) and `active`, the sorted set `failed`, and a job's `timestamp`.
- * @throws Error when Redis does not answer.
- */
+/** Reads BullMQ's own keys: the lists `wait` (oldest last) and `active`, the sorted set `failed`, and a job's `timestamp`. */
 async function measureShard(redis: RedisClient, { prefix, index, name: shard }: Shard): Promise<QueueBacklog[]> {
   const names = QUEUES.filter(({ shardBy }) => shardBy !== undefined || index === 0).map(({ name }) => name);
   // One node has all keys of a shard, so a pipeline can read them.

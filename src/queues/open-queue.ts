@@ -21,10 +21,7 @@ export interface QueueLinks {
   log: Logger;
 }
 
-/**
- * Opens a shard of a queue for adding jobs. The connection must be ready, because BullMQ writes the limit of the event stream to Redis at once and
- * ignores a failure.
- */
+/** Opens a shard of a queue for adding jobs. The connection must be ready: BullMQ writes a setting at once and ignores a failure. */
 export function openQueue(
   definition: Pick<QueueDefinition, "name" | "keep" | "keepFailed" | "dataMaxBytes">,
   shard: Shard,

@@ -44,10 +44,7 @@ export class QueueViews {
     return this.#views;
   }
 
-  /**
-   * The reply and time of the job that was completed last in a queue's first shard. Null when no completed job is kept or its reply does not
-   * have the expected form. Rejects when Redis does not answer.
-   */
+  /** The last completed job's reply and time in a queue's first shard, or null. Rejects when Redis does not answer. */
   async findLastReply<Reply>(
     definition: Pick<QueueDefinition<never, Reply>, "name" | "reply">,
   ): Promise<{ reply: Reply; at: Date } | null> {

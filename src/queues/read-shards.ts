@@ -44,11 +44,7 @@ export async function readDivisions(redis: RedisClient, deploymentId: string): P
   return Promise.all(found.map((count) => readDivision(redis, deploymentId, count, names)));
 }
 
-/**
- * Whether a worker waits for jobs of a queue.
- * @param counts the numbers of shards that processes use.
- * @throws Error when Redis does not respond.
- */
+/** Whether a worker waits for jobs of a queue, in one of these numbers of shards. @throws Error when Redis does not respond. */
 export async function hasWorker(
   redis: RedisClient,
   deploymentId: string,

@@ -135,10 +135,7 @@ export function startWorker<Data, Reply extends object>(
   };
 }
 
-/**
- * The number of jobs of one shard that may be fetched at the same time: its share of `concurrency` and, if there are several shards, another
- * quarter of `concurrency`. So a shard continues even if a quarter of `concurrency` waits for locked rows.
- */
+/** The jobs of one shard that may be fetched at once: its share and, beside other shards, a quarter of `concurrency` for waits. */
 function jobsOfShard(concurrency: number, shards: number): number {
   if (shards <= 1) return concurrency;
   return Math.min(concurrency, Math.ceil(concurrency / shards) + Math.ceil(concurrency / 4));

@@ -40,10 +40,7 @@ const TRUSTED_MAX = 10_000;
 const STARTS_PER_TURN = 2;
 /** How long a fetched key is still trusted after the issuer withdraws it, at most. Keys from a file are read once. Milliseconds. */
 const WITHDRAWN_KEY_MS = 600_000;
-/**
- * Lifetime of fetched keys, pause before an unknown key id triggers another fetch, and longest duration of a fetch. Milliseconds. `jose` parses
- * each key once per fetched set.
- */
+/** Lifetime of fetched keys, shortest time between fetches for unknown key ids, and longest duration of a fetch. Milliseconds. */
 const KEYS = { maxAge: WITHDRAWN_KEY_MS - TRUSTED_MS, cooldown: 10_000, timeoutDuration: 2_000 };
 /** Longest subject, in characters. */
 const SUBJECT_MAX = 255;
@@ -57,10 +54,7 @@ interface Trusted {
   expiresAt: number;
 }
 
-/**
- * Verifies users' tokens: JWTs (RFC 7519) signed with a key of the configured JWKS (RFC 7517). A browsing user sends the same token with every
- * request, so a valid token is remembered for a few seconds.
- */
+/** Verifies users' tokens: JWTs (RFC 7519) signed with a key of the configured JWKS (RFC 7517). Remembers a valid one for seconds. */
 export class UserAuthenticator {
   readonly #tokens: UserTokens;
   readonly #clock: DatabaseClock;

@@ -55,10 +55,7 @@ export class AcquisitionCommitter {
     });
   }
 
-  /**
-   * Decides one request and commits the decision.
-   * @throws BatcherFull when too many requests wait, or the database's error.
-   */
+  /** Decides one request and commits. @throws BatcherFull when too many requests wait, or the database's error. */
   async submit(request: AcquisitionRequest): Promise<AcquisitionOutcome> {
     const read = await this.#reads.submit(request);
     return "kind" in read ? read : this.#committer.submit(read);

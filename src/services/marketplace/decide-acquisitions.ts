@@ -113,10 +113,7 @@ const NOT_FOUND = {
   link: "link_not_found",
 } as const satisfies Record<WantedSource["way"], Refused["code"]>;
 
-/**
- * Which batches are open to a request whose product exists. Only a sandbox's members and the brand's referrers can use its listings and
- * products. Everyone can use its referrers' links.
- */
+/** Which batches are open to a request. Only a sandbox's members and referrers use its listings and products, and everyone its links. */
 function findOpenBatches(
   { way }: AcquisitionRequest,
   { product, offers, link }: Source,

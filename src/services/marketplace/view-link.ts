@@ -17,10 +17,7 @@ export interface LinkOffer {
   sandbox: boolean;
 }
 
-/**
- * Reads what a referrer's link offers now. Changes nothing.
- * @throws AppError `link_not_found` for an unknown link and for one whose contract is not active; `overloaded`.
- */
+/** Reads what a referrer's link offers now. @throws AppError `link_not_found`, also while its contract is not active; `overloaded`. */
 export async function viewLink(
   { pool, publicReads }: { pool: pg.Pool; publicReads: Bulkhead },
   linkCode: string,

@@ -11,11 +11,7 @@ import { findListing, type Listing, selectListings } from "../../db/listings.ts"
 import { canBuy } from "../../domain/offer.ts";
 import type { Bulkhead } from "../batches/bulkhead.ts";
 
-/**
- * A page of listings whose vouchers are still valid. Everyone sees referrer-only listings. Only a sandbox's members and referrers see its
- * listings.
- * @throws AppError `overloaded`.
- */
+/** A page of listings that are still valid. A sandbox's are for its members and referrers only. @throws AppError `overloaded`. */
 export async function viewListings(
   ctx: { pool: pg.Pool; publicReads: Bulkhead },
   userId: string | null,

@@ -19,10 +19,7 @@ import { verifyUrl } from "../voucher/resolve-voucher.ts";
 /** How long a process reuses the time before which redemptions are complete. An older time is correct, but lists fewer redemptions. Milliseconds. */
 const COMPLETE_UNTIL_MAX_AGE_MS = 1_000;
 
-/**
- * Returns a function that gives the time before which redemptions are complete. The function advances that time in the database, at most once
- * a second unless it fails. The database then refuses redemptions before it.
- */
+/** Returns a function that advances the time before which redemptions are complete, at most once a second. The database closes it. */
 export function openCompleteUntil({
   pool,
   deployment,
@@ -84,11 +81,7 @@ export function listRedemptions(
 /** Redemptions on one page of a whole range. */
 const PAGE_MAX = 1_000;
 
-/**
- * All redemptions of an organization from `from` to the earlier of `to` and `completeUntil`, in pages that are read as they are used. `until` is
- * the end that they reach.
- * @throws AppError `overloaded`, also while pages are read.
- */
+/** All redemptions from `from` to `until`: the earlier of `to` and `completeUntil`. Pages are read as they are used. @throws `overloaded`. */
 export function readAllRedemptions(
   ctx: Deps,
   organizationId: string,

@@ -8,10 +8,7 @@ import type { Bulkhead } from "../batches/bulkhead.ts";
 import { confirmRead, type ReferenceEnds } from "../batches/end-references.ts";
 import { redemptionResponse } from "./redeem-voucher.ts";
 
-/**
- * Reads the redemption of one reference, as a repeated redeem would return it.
- * @throws AppError `redemption_not_found`, also for references of other organizations; `overloaded`.
- */
+/** Reads a reference's redemption as a repeated redeem would return it. @throws AppError `redemption_not_found`, `overloaded`. */
 export async function readRedemption(
   ctx: { pool: pg.Pool; config: Config; partnerCalls: Bulkhead; referenceEnds: ReferenceEnds },
   { organizationId }: Caller,

@@ -8,11 +8,7 @@ import type { Caller } from "../auth/caller.ts";
 import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
 import type { ReservationCommitter } from "./reservation-committer.ts";
 
-/**
- * Releases a reservation by its ticket. Any key of the organization may do this. Works without Redis: a lease that cannot be released
- * expires.
- * @throws AppError `voucher_busy` when another transaction keeps the voucher locked.
- */
+/** Releases a reservation by its ticket, for any key of the organization. Works without Redis. @throws AppError `voucher_busy`. */
 export async function releaseReservation(
   ctx: {
     voucherReads: VoucherReads;

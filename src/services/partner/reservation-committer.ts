@@ -47,10 +47,7 @@ export function openReservationCommitter(ctx: Observing & { pool: pg.Pool }): Re
   });
 }
 
-/**
- * Decides moves of locked vouchers one after another. Each decision changes the state in memory that the next one reads. The writes fail if
- * the stored state was changed without the lock.
- */
+/** Decides moves one after another on the state in memory. The writes fail if the stored state was changed without the lock. */
 async function moveReservations(
   moves: readonly ReservationMove[],
   { now, vouchers }: LockedVouchers,

@@ -15,10 +15,7 @@ export interface Risk {
 /** The values of `synchronous_commit` that wait until a synchronous standby has the transaction on disk. */
 const WAITS_FOR_STANDBY = ["on", "remote_apply"];
 
-/**
- * Finds the settings of Postgres, and of Redis unless it is null, that could lose acknowledged redemptions, or jobs and leases.
- * @throws Error when a server does not respond.
- */
+/** Finds settings of Postgres and, unless it is null, of Redis that could lose acknowledged work. @throws Error without an answer. */
 export async function findDurabilityRisks({
   pool,
   redis,

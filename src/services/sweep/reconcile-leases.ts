@@ -13,10 +13,7 @@ const RESERVATIONS_MAX = 1_000;
 /** Keys that one SCAN reads, which takes Redis about a millisecond. */
 const SCAN_COUNT = 1_000;
 
-/**
- * Pages after which a pass stops, unless the last page needed a repair. This bounds the cost of a pass that has nothing to repair. With a pass
- * every five seconds, 100 000 reservations are checked in four minutes, and a reservation lasts fifteen.
- */
+/** Pages after which a pass stops, unless the last one needed a repair. 100 000 reservations are then checked in four minutes. */
 const CLEAN_PAGES_MAX = 2;
 
 /** The position of the first page, from which the next run starts after the last page. */
@@ -25,10 +22,7 @@ const START = "0";
 /** Repairs the page at a position. `next` is the position of the next one. */
 type RepairPage = (position: string) => Promise<{ next: string; repaired: number }>;
 
-/**
- * Restores missing leases of live reservations and returns their number. After Redis has lost its data, restored leases again refuse
- * competing callers before they wait for the voucher's row.
- */
+/** Restores missing leases of live reservations, so that they refuse competing callers again. Returns their number. */
 export function restoreLeases({ pool, leases }: Deps, untilMs: number): Promise<number> {
   return repairPages(pool, "restore_leases", untilMs, async (position) => {
     const [expiresAt, ticket] = position.split(" ");

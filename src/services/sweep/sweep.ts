@@ -119,10 +119,7 @@ export async function requestWebhooks({
   return endpointIds.length;
 }
 
-/**
- * Ends the Pending deliveries of disabled endpoints, deletes old deliveries and those of deleted endpoints, then these endpoints.
- * Returns how many deliveries it ended or deleted.
- */
+/** Ends Pending deliveries of disabled endpoints, and deletes old deliveries and deleted endpoints. Returns the number of deliveries. */
 export async function removeDeliveries({ pool }: { pool: pg.Pool }, untilMs: number): Promise<number> {
   let count = 0;
   for (const step of [
