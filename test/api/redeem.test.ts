@@ -170,7 +170,6 @@ const REFUSALS: [string, string, () => Promise<[PartnerClient, Record<string, un
     async () => [till, { code: (await issue({ validUntil: new Date(Date.now() - 1) })).code }],
   ],
   ["another key's reservation, by code", "voucher_reserved", async () => [till, { code: (await hold()).code }]],
-  ["another key's reservation, by ticket", "voucher_reserved", async () => [till, { ticket: (await hold()).ticket }]],
   [
     "a released ticket of its holder, with its token",
     "reservation_ended",
@@ -179,28 +178,7 @@ const REFUSALS: [string, string, () => Promise<[PartnerClient, Record<string, un
       return [shop, { ticket, token }];
     },
   ],
-  [
-    "another key's released ticket, by the field of codes",
-    "reservation_ended",
-    async () => [till, { code: (await hold({ released: true })).ticket }],
-  ],
-  [
-    "an ended ticket while its holder has a newer one, even with the newer token",
-    "reservation_ended",
-    async () => {
-      const { ticket, code } = await hold({ released: true });
-      return [shop, { ticket, token: (await shop.reserve(code)).body.token }];
-    },
-  ],
   ["a token without a reservation", "token_mismatch", async () => [till, { code: (await issue()).code, token: "x" }]],
-  [
-    "the token of a released reservation",
-    "token_mismatch",
-    async () => {
-      const { code, token } = await hold({ released: true });
-      return [shop, { code, token }];
-    },
-  ],
   [
     "another reservation's token, for the holder too",
     "token_mismatch",

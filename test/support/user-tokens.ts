@@ -1,10 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { exportJWK, type GenerateKeyPairResult, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
+import { startPartnerServer } from "./partner-server.ts";
 
 /** A key pair of a token issuer. */
 export interface IssuerKey {
@@ -57,7 +56,7 @@ export function writeKeysFile(...issuers: readonly IssuerKey[]): KeysFile {
 export interface KeysServer {
   url: string;
   /** Number of requests that the server received. */
-  fetches: number;
+  readonly fetches: number;
   /** Replaces the published keys. */
   publish(...issuers: readonly IssuerKey[]): void;
   /** Replaces the response. After null, the server never responds. */
@@ -67,25 +66,23 @@ export interface KeysServer {
 
 export async function openKeysServer(...issuers: readonly IssuerKey[]): Promise<KeysServer> {
   let reply: { status: number; body: string } | null = null;
-  const server: Server = createServer((_request, response) => {
-    keysServer.fetches += 1;
-    if (reply === null) return;
-    response.writeHead(reply.status, { "content-type": "application/json" }).end(reply.body);
+  const server = await startPartnerServer({
+    answer: (response) => {
+      if (reply !== null) response.writeHead(reply.status, { "content-type": "application/json" }).end(reply.body);
+    },
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const keysServer: KeysServer = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks.json`,
-    fetches: 0,
+    url: server.url,
+    get fetches() {
+      return server.received.length;
+    },
     publish(...published) {
       reply = { status: 200, body: JSON.stringify({ keys: published.map(({ publicJwk }) => publicJwk) }) };
     },
     answer(newReply) {
       reply = newReply;
     },
-    close() {
-      server.closeAllConnections();
-      return new Promise((resolve) => server.close(() => resolve()));
-    },
+    close: server.close,
   };
   keysServer.publish(...issuers);
   return keysServer;
