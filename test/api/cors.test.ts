@@ -1,4 +1,4 @@
-import { beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { send } from "../support/client.ts";
 import { useService } from "../support/use-service.ts";
 
@@ -9,12 +9,6 @@ const LOCAL = "http://localhost:5173";
 const service = useService({ apis: [{ CORS_ORIGINS: `${SHOP}, ${LOCAL}` }, {}], workers: [] });
 const { api, keys } = service;
 const closed = service.apis[1];
-let voucher: { id: string; code: string };
-
-beforeAll(async () => {
-  voucher = await service.issue();
-});
-
 /** Routes that pages of a listed origin may call, with the method. */
 const OPEN: [method: string, path: string][] = [
   ["GET", "/marketplace/listings"],
@@ -26,13 +20,10 @@ const OPEN: [method: string, path: string][] = [
   ["GET", "/integrity/events/VoucherInstance/vch_1"],
   ["GET", "/integrity/events/VoucherInstance/vch_1/1/proof"],
 ];
+/** Routes that no page may call. */
 const NEVER: [method: string, path: string][] = [
   ["GET", "/partner/vouchers/7Q4K-9MZX-2HTB-W8RC"],
-  ["GET", "/partner/vouchers/7Q4K-9MZX-2HTB-W8RC/events"],
-  ["POST", "/partner/vouchers/reserve"],
   ["POST", "/partner/vouchers/redeem"],
-  ["POST", "/partner/vouchers/release"],
-  ["GET", "/healthz"],
   ["GET", "/readyz"],
   ["GET", "/nowhere"],
 ];
@@ -71,13 +62,6 @@ it.each(
   }
 });
 
-it("a page of a listed origin may read the history of a voucher", async () => {
-  const { status, headers } = await send("GET", `${api.url}/integrity/events/VoucherInstance/${voucher.id}`, {
-    headers: { origin: SHOP },
-  });
-  expect({ status, origin: headers.get("access-control-allow-origin") }).toEqual({ status: 200, origin: SHOP });
-});
-
 it.each(
   NEVER,
 )("a page of a listed origin may never call %s %s: no preflight is answered and no header is sent", async (method, path) => {
@@ -88,25 +72,19 @@ it.each(
   expect(corsOf(headers)).toEqual([]);
 });
 
+const OTHERS = `https://evil.example http://shop.example https://shop.example.evil.example https://shop.example:8443
+  https://sub.shop.example HTTPS://SHOP.EXAMPLE null`.split(/\s+/);
+
 it.each([
-  "https://evil.example",
-  "http://shop.example",
-  "https://shop.example.evil.example",
-  "https://shop.example:8443",
-  "https://sub.shop.example",
-  "HTTPS://SHOP.EXAMPLE",
+  ...OTHERS,
   `${SHOP}, ${LOCAL}`,
-  "null",
   "",
 ])("a page of any other origin gets no CORS header, and caches keep its responses apart: Origin: %s", async (origin) => {
   for (const [method, path] of OPEN) {
     const asked = await preflight(api.url + path, origin, method);
     expect({ status: asked.status, cors: corsOf(asked.headers) }).toEqual({ status: 405, cors: [] });
     const { headers } = await send(method, api.url + path, { headers: { origin } });
-    expect({ cors: corsOf(headers), vary: headers.get("vary") }).toEqual({
-      cors: [],
-      vary: expect.stringMatching(/\bOrigin\b/),
-    });
+    expect([corsOf(headers), headers.get("vary")]).toEqual([[], expect.stringMatching(/\bOrigin\b/)]);
   }
 });
 
@@ -114,9 +92,6 @@ it("a page of any other origin gets no CORS header from a service without CORS_O
   for (const [method, path] of OPEN) {
     expect((await preflight(closed.url + path, SHOP, method)).status).toBe(405);
     const { headers } = await send(method, closed.url + path, { headers: { origin: SHOP } });
-    expect({ cors: corsOf(headers), vary: headers.get("vary") ?? "" }).toEqual({
-      cors: [],
-      vary: expect.not.stringContaining("Origin"),
-    });
+    expect([corsOf(headers), headers.get("vary") ?? ""]).toEqual([[], expect.not.stringContaining("Origin")]);
   }
 });

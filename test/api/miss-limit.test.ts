@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
 import { countOutcomes } from "../support/marketplace.ts";
 import { monitorRedis } from "../support/redis-monitor.ts";
@@ -38,12 +38,6 @@ async function useUp(client: PartnerClient): Promise<void> {
   expect(countOutcomes(replies)["404 voucher_not_found"]).toBe(LIMIT);
 }
 
-function withoutId({ status, headers, body }: Reply) {
-  const { requestId, ...rest } = body;
-  const fields = Object.fromEntries(headers);
-  return { status, rest, fields: { ...fields, date: null, "x-request-id": null, "retry-after": null } };
-}
-
 it("unknown codes may be tried up to the limit by a key; then no code is looked up for it", async () => {
   const [client] = await newClients();
   const { code } = await service.issue();
@@ -76,23 +70,24 @@ it("misses count on every route, and another organization's like unknown ones", 
 
 it("over the miss limit, unknown codes get the same bytes as those that exist", async () => {
   const [client] = await newClients();
-  const { code } = await service.issue();
-  const stranger = await issueVoucher(servers.db, service.stranger);
+  const codes = [(await service.issue()).code, (await issueVoucher(servers.db, service.stranger)).code, UNKNOWN];
   await useUp(client);
   for (const call of callsWith(client)) {
-    const answers = [await call(code), await call(stranger.code), await call(UNKNOWN)].map(withoutId);
-    expect(answers[1]).toEqual(answers[0]);
-    expect(answers[2]).toEqual(answers[0]);
+    const answers = new Set<string>();
+    for (const code of codes) {
+      const { status, headers, body } = await call(code);
+      const kept = [...headers].filter(([name]) => !["date", "x-request-id", "retry-after"].includes(name));
+      answers.add(JSON.stringify([status, kept, { ...body, requestId: "" }]));
+    }
+    expect(answers.size).toBe(1);
   }
 });
 
 it("misses count against the guessing key only", async () => {
-  const [guesser] = await newClients();
-  const [honest] = await newClients();
+  const [[guesser], [honest]] = [await newClients(), await newClients()];
   const { code } = await service.issue();
   await useUp(guesser);
   expect((await guesser.lookUp(code)).status).toBe(429);
-  expect((await honest.lookUp(code)).status).toBe(200);
   expect((await honest.redeem({ code, externalRef: "honest" })).status).toBe(200);
 });
 
@@ -124,21 +119,19 @@ it("a burst of misses does not reveal a code that follows them", async () => {
 itOnOneRedis("misses are counted while Redis is away, by each process for itself", async () => {
   const proxy = await openTcpProxy(servers.redisUrl);
   const cut = await startApi({ ...servers, redisUrl: proxy.url }, { MISS_LIMIT_PER_MINUTE: String(LIMIT) });
-  try {
-    const { code } = await service.issue();
-    for (const fault of ["cut", "jam"] as const) {
-      const { key } = await makeKey(servers.db, partner.organizationId);
-      const client = partnerClient(cut.url, key);
-      proxy[fault]();
-      expect((await client.lookUp(code)).status).toBe(200);
-      await useUp(client);
-      expect((await client.lookUp(code)).status).toBe(429);
-      proxy.mend();
-    }
-  } finally {
+  onTestFinished(async () => {
     proxy.mend();
     await cut.close();
     await proxy.close();
+  });
+  const { code } = await service.issue();
+  for (const fault of ["cut", "jam"] as const) {
+    const client = partnerClient(cut.url, (await makeKey(servers.db, partner.organizationId)).key);
+    proxy[fault]();
+    expect((await client.lookUp(code)).status).toBe(200);
+    await useUp(client);
+    expect((await client.lookUp(code)).status).toBe(429);
+    proxy.mend();
   }
 });
 
@@ -193,9 +186,8 @@ it("an unknown ticket is no miss, nor is a retry of a confirmed reference with a
 });
 
 it("MISS_LIMIT_PER_MINUTE=0 turns the miss limit off", async () => {
-  const off = await startApi(servers);
+  const off = await service.startApi({ MISS_LIMIT_PER_MINUTE: "0" });
   const client = partnerClient(off.url, (await makeKey(servers.db, partner.organizationId)).key);
   const replies = await Promise.all(Array.from({ length: 200 }, () => client.lookUp(UNKNOWN)));
   expect(countOutcomes(replies)).toEqual({ "404 voucher_not_found": 200 });
-  await off.close();
 });

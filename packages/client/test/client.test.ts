@@ -296,9 +296,13 @@ it("webhooks are managed, tested and verified, whatever the receiver's headers l
   const { secret: next } = await webhooks.rotate(id);
   const old = { ...headers, "webhook-timestamp": "1800000000" };
   const unsigned = { ...headers, "webhook-signature": undefined };
-  const refused = [verifyWebhook(`${body} `, headers, secret), verifyWebhook(body, headers, next)];
-  refused.push(verifyWebhook(body, old, secret), verifyWebhook(body, unsigned, secret));
-  for (const verdict of refused) await expect(verdict).rejects.toThrow(InvalidWebhook);
+  for (const [text, given, key] of [
+    [`${body} `, headers, secret],
+    [body, headers, next],
+    [body, old, secret],
+  ] as const)
+    await expect(verifyWebhook(text, given, key)).rejects.toThrow(InvalidWebhook);
+  await expect(verifyWebhook(body, unsigned, secret)).rejects.toThrow(InvalidWebhook);
   expect(await webhooks.replay(id, { from: new Date(Date.now() - 1_000), to: "2100-01-01T00:00:00Z" })).toEqual({
     replayed: 0,
   });
