@@ -1,236 +1,97 @@
-/** Describes an error code. The API reference shows it. */
 interface ErrorDescription {
   status: number;
-  /** When the API responds with this code, for authors of clients. One sentence without a full stop. */
-  meaning: string;
   /** The default message, which can be shown to the user. */
   sentence: string;
   /** Default of `Retry-After`, in seconds. */
   retryAfterSeconds?: number;
 }
 
-function describe(status: number, meaning: string, sentence: string, retryAfterSeconds?: number): ErrorDescription {
-  return { status, meaning, sentence, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
+function describe(status: number, sentence: string, retryAfterSeconds?: number): ErrorDescription {
+  return { status, sentence, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
 }
 
 /** Why a voucher that the caller may see cannot be reserved or redeemed. */
 const REFUSALS = {
-  voucher_used: describe(
-    409,
-    "The voucher was redeemed under another reference; this is final",
-    "This voucher has already been used.",
-  ),
-  voucher_voided: describe(
-    409,
-    "The issuer cancelled the voucher; this is final",
-    "This voucher has been cancelled by its issuer.",
-  ),
-  voucher_expired: describe(409, "The voucher's `validUntil` has passed; this is final", "This voucher has expired."),
-  reservation_ended: describe(
-    409,
-    "This ticket's reservation has expired or was released; the voucher itself may still be valid",
-    "This reservation has ended. Look the voucher up again by its code.",
-  ),
-  token_mismatch: describe(
-    409,
-    "The voucher has no live reservation, or the token belongs to another one",
-    "The reservation token does not match this voucher's reservation.",
-  ),
-  voucher_reserved: describe(
-    409,
-    "Another key of the same organization has reserved the voucher",
-    "This voucher is reserved by another checkout at the moment.",
-  ),
+  voucher_used: describe(409, "This voucher has already been used."),
+  voucher_voided: describe(409, "This voucher has been cancelled by its issuer."),
+  voucher_expired: describe(409, "This voucher has expired."),
+  reservation_ended: describe(409, "This reservation has ended. Look the voucher up again by its code."),
+  token_mismatch: describe(409, "The reservation token does not match this voucher's reservation."),
+  voucher_reserved: describe(409, "This voucher is reserved by another checkout at the moment."),
 };
 
-/** Every code that an error body may carry. Codes are stable: partners branch on them. */
+/** Every code that an error body may carry. Codes are stable: partners branch on them. docs/errors.md says when the API sends each. */
 export const ERRORS = {
-  invalid_http: describe(400, "The request is not valid HTTP, or has no Host header", "This is not an HTTP request."),
-  headers_too_large: describe(
-    431,
-    "The address and the headers together are longer than 16 KiB",
-    "The request's address or headers are too long.",
-  ),
-  request_timeout: describe(
-    408,
-    "The headers did not arrive within 10 seconds, or the whole request within 15",
-    "The request did not arrive in time.",
-  ),
-  invalid_json: describe(400, "The body is not a JSON object in UTF-8", "The body must be a JSON object."),
-  invalid_request: describe(
-    400,
-    "A field is missing, of the wrong type or too long; the sentence names it",
-    "externalRef is required.",
-  ),
-  body_too_large: describe(413, "The body is larger than 16 KiB", "The body must not be larger than 16 KiB."),
+  invalid_http: describe(400, "This is not an HTTP request."),
+  headers_too_large: describe(431, "The request's address or headers are too long."),
+  request_timeout: describe(408, "The request did not arrive in time."),
+  invalid_json: describe(400, "The body must be a JSON object."),
+  invalid_request: describe(400, "externalRef is required."),
+  body_too_large: describe(413, "The body must not be larger than 16 KiB."),
   unsupported_encoding: describe(
     415,
-    "The body is not in UTF-8, or is compressed by a method that the service does not support",
     "The body must be JSON in UTF-8, plain or compressed with gzip, deflate, br or zstd.",
   ),
-  missing_key: describe(401, "The request has no key", "Send an API key in X-Api-Key, or as the portal's password."),
-  unknown_key: describe(
-    401,
-    "The key is mistyped, unknown, revoked or expired",
-    "This API key is unknown or no longer works.",
-  ),
-  missing_scope: describe(
-    401,
-    "The key is valid but lacks the scope that this endpoint requires",
-    "This API key lacks the scope voucher.redeem.",
-  ),
-  missing_token: describe(
-    401,
-    "The request has no user token",
-    "Send your token in the Authorization header, after the word Bearer.",
-  ),
-  invalid_token: describe(
-    401,
-    "The token's signature is wrong, the token has expired, or it was issued for another service",
-    "This sign-in is invalid or has expired. Please sign in again.",
-  ),
-  missing_password: describe(
-    401,
-    "The operator pages and the queue dashboard require the operations token as the HTTP Basic password",
-    "Sign in with the operations token as the password, under any user name.",
-  ),
-  wrong_password: describe(
-    401,
-    "The password sent to the operator pages or the queue dashboard is not the operations token",
-    "This is not the operations token.",
-  ),
-  cross_site: describe(
-    403,
-    "The browser sent a change to the operator pages or the queue dashboard on behalf of a page of another site",
-    "This request was sent from a page of another site.",
-  ),
+  missing_key: describe(401, "Send an API key in X-Api-Key, or as the portal's password."),
+  unknown_key: describe(401, "This API key is unknown or no longer works."),
+  missing_scope: describe(401, "This API key lacks the scope voucher.redeem."),
+  missing_token: describe(401, "Send your token in the Authorization header, after the word Bearer."),
+  invalid_token: describe(401, "This sign-in is invalid or has expired. Please sign in again."),
+  missing_password: describe(401, "Sign in with the operations token as the password, under any user name."),
+  wrong_password: describe(401, "This is not the operations token."),
+  cross_site: describe(403, "This request was sent from a page of another site."),
   portal_needs_read_key: describe(
     403,
-    "The portal takes keys for people: with the scope `voucher.read` and without `voucher.redeem`. This key is another one",
     "The portal needs an API key that can read and not redeem. Ask the operator for one with voucher.read and without voucher.redeem (voucherctl key create --org ID --scope voucher.read), and restart the browser to sign in with it.",
   ),
   referrers_only: describe(
     403,
-    "Only users with an active referrer contract with the brand can claim or buy these vouchers, and the caller has none",
     "Only referrers with an active contract can get this voucher. Ask a referrer for their link.",
   ),
-  key_without_organization: describe(
-    403,
-    "The key is valid but is not bound to an organization",
-    "This API key is not bound to an organization.",
-  ),
-  address_not_allowed: describe(
-    403,
-    "The key may not be used from the caller's address",
-    "This API key may not be used from your address.",
-  ),
-  sandbox_only: describe(
-    403,
-    "The endpoint is for keys of sandbox organizations, which begin with `pvt_`; this key is live",
-    "Only keys of sandbox organizations can do this. This key is live.",
-  ),
-  not_found: describe(404, "There is nothing at this address", "There is nothing at this address."),
-  voucher_not_found: describe(
-    404,
-    "No voucher of the caller's brands has this code or ticket; vouchers of other organizations get the same response",
-    "No voucher of your brands matches this code or ticket.",
-  ),
-  entity_not_found: describe(404, "No entity with this type and id has a history", "No voucher has this id."),
-  redemption_not_found: describe(
-    404,
-    "The caller's organization has redeemed nothing under this reference yet; references of other organizations get the same response",
-    "Nothing has been redeemed under this reference.",
-  ),
-  listing_not_found: describe(404, "There is no such listing", "There is no such listing."),
-  product_not_found: describe(404, "There is no such product", "There is no such product."),
-  link_not_found: describe(
-    404,
-    "There is no such link, or its contract is no longer active",
-    "This link is invalid or has expired.",
-  ),
-  webhook_not_found: describe(
-    404,
-    "The caller's organization has no webhook endpoint with this id; endpoints of other organizations get the same response",
-    "Your organization has no webhook endpoint with this id.",
-  ),
-  webhooks_off: describe(
-    404,
-    "The operator of this deployment has not switched webhooks on",
-    "Webhooks are not switched on here. Ask the operator.",
-  ),
+  key_without_organization: describe(403, "This API key is not bound to an organization."),
+  address_not_allowed: describe(403, "This API key may not be used from your address."),
+  sandbox_only: describe(403, "Only keys of sandbox organizations can do this. This key is live."),
+  not_found: describe(404, "There is nothing at this address."),
+  voucher_not_found: describe(404, "No voucher of your brands matches this code or ticket."),
+  entity_not_found: describe(404, "No voucher has this id."),
+  redemption_not_found: describe(404, "Nothing has been redeemed under this reference."),
+  listing_not_found: describe(404, "There is no such listing."),
+  product_not_found: describe(404, "There is no such product."),
+  link_not_found: describe(404, "This link is invalid or has expired."),
+  webhook_not_found: describe(404, "Your organization has no webhook endpoint with this id."),
+  webhooks_off: describe(404, "Webhooks are not switched on here. Ask the operator."),
   method_not_allowed: describe(
     405,
-    "The address does not accept this method; the `Allow` header lists those it accepts",
     "This address does not accept this method. The Allow header lists those it accepts.",
   ),
   ...REFUSALS,
-  not_logged_yet: describe(
-    409,
-    "The event is not covered by the log's checkpoint yet, or this deployment has no log",
-    "This event is not in the log yet. It usually is within seconds: please try again.",
-    1,
-  ),
+  not_logged_yet: describe(409, "This event is not in the log yet. It usually is within seconds: please try again.", 1),
   webhook_limit: describe(
     409,
-    "The organization has 20 webhook endpoints, or the endpoint has ten earlier secrets that still sign: the most",
     "There can be at most 20 webhook endpoints, and ten earlier secrets of one. Delete an endpoint, or rotate later.",
   ),
   webhook_disabled: describe(
     409,
-    "The webhook endpoint is disabled; the sentence says who can enable it",
     "The operator has disabled this webhook endpoint, and only the operator can enable it again.",
   ),
-  sold_out: describe(409, "The window is open, but no voucher is left", "No vouchers are left."),
-  window_closed: describe(
-    409,
-    "There is no such window, or it is not open now",
-    "This offer is not open at the moment.",
-  ),
-  rate_limited: describe(
-    429,
-    "The caller sent too many requests; `Retry-After` says when to try again",
-    "There were too many requests. Please try again in a moment.",
-  ),
-  too_many_misses: describe(
-    429,
-    "The key has tried too many codes that do not exist. Until `Retry-After`, it cannot look up any code; tickets and retries of confirmed references still work",
-    "Too many codes that do not exist were tried. Please try again later.",
-  ),
+  sold_out: describe(409, "No vouchers are left."),
+  window_closed: describe(409, "This offer is not open at the moment."),
+  rate_limited: describe(429, "There were too many requests. Please try again in a moment."),
+  too_many_misses: describe(429, "Too many codes that do not exist were tried. Please try again later."),
   redeem_timeout: describe(
     503,
-    "The redemption did not complete. Nothing was redeemed under the reference, and no attempt made before this response ever will; a later one may",
     "The voucher could not be redeemed in time. This attempt redeemed nothing. Please try again.",
     2,
   ),
   redeem_unknown: describe(
     503,
-    "It is not known yet whether the voucher was redeemed; retry with the same reference to find out",
     "It is not known yet whether the voucher was redeemed. Retry with the same externalRef to find out. It is never redeemed twice.",
     2,
   ),
-  voucher_busy: describe(
-    503,
-    "Another operation has locked the voucher; the request was not carried out",
-    "This voucher is being changed at the moment. Please try again.",
-    1,
-  ),
-  overloaded: describe(
-    503,
-    "Too many requests are waiting; the request was not carried out",
-    "The service is busy. Please try again.",
-    1,
-  ),
-  unavailable: describe(
-    503,
-    "The service cannot reach a server that it depends on",
-    "The service is not available at the moment. Please try again.",
-    2,
-  ),
-  internal_error: describe(
-    500,
-    "The service failed unexpectedly; quote the `requestId` when you report it",
-    "Something went wrong on our side.",
-  ),
+  voucher_busy: describe(503, "This voucher is being changed at the moment. Please try again.", 1),
+  overloaded: describe(503, "The service is busy. Please try again.", 1),
+  unavailable: describe(503, "The service is not available at the moment. Please try again.", 2),
+  internal_error: describe(500, "Something went wrong on our side."),
 };
 
 export type ErrorCode = keyof typeof ERRORS;

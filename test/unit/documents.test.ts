@@ -7,13 +7,12 @@ import { WORKER_CONNECTIONS_MAX } from "../../src/open-worker-service.ts";
 import { renderReceiptVerifier } from "../support/render-receipt-verifier.ts";
 import { VARIABLE_NAMES } from "../support/variable-names.ts";
 
-it("docs/errors.md has the table of all error codes; `npx vitest run test/unit/documents.test.ts -u` writes it", async () => {
-  const table = Object.entries(ERRORS)
-    .toSorted(([, a], [, b]) => a.status - b.status)
-    .map(([code, { status, meaning }]) => `| ${status} | \`${code}\` | ${meaning} |\n`);
-  const written = readFileSync("docs/errors.md", "utf8");
-  const expected = written.replace(/(?<=^\|---\|---\|---\|\n)(\|.*\n)*/m, table.join(""));
-  await expect(expected).toMatchFileSnapshot("../../docs/errors.md");
+it("docs/errors.md says when each error code is sent, in the order of the statuses", () => {
+  const rows = readFileSync("docs/errors.md", "utf8").matchAll(/^\| (\d+) \| `(\w+)` \| \S.* \|$/gm);
+  const codes = Object.entries(ERRORS).map(([code, { status }]) => `${status} ${code}`);
+  const listed = Array.from(rows, ([, status, code]) => `${status} ${code}`);
+  expect(listed.toSorted()).toEqual(codes.toSorted());
+  expect(listed).toEqual(listed.toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10)));
 });
 
 it("docs/receipt-verifier.html has the script of the verification page and the verifier of packages/tlog; `npx vitest run test/unit/documents.test.ts -u` writes it", async () => {

@@ -5,10 +5,19 @@ import { ERRORS, type ErrorCode, statusOf } from "../../contract/errors.ts";
 import { ANY_ADDRESS_ERRORS } from "../../contract/errors-of.ts";
 import { EXAMPLE } from "../../contract/example.ts";
 import type { Endpoint } from "../endpoint.ts";
+import { DOCUMENTS } from "../pages/documents.ts";
 import { ALLOW, RATE_LIMIT, REQUEST_ID, RETRY_AFTER, WWW_AUTHENTICATE } from "./response-headers.ts";
 
 /** Statuses with `Retry-After`. */
 const RETRY_LATER = [429, 503];
+
+/** What docs/errors.md says about each code. */
+const MEANINGS = new Map(
+  Array.from(
+    DOCUMENTS.find(({ path }) => path === "/docs/errors")?.text.matchAll(/^\| \d+ \| `(\w+)` \| (.+) \|$/gm) ?? [],
+    ([, code, meaning]) => [code, meaning],
+  ),
+);
 
 type Described = Pick<Endpoint, "security" | "errors" | "errorDetails">;
 
@@ -75,5 +84,5 @@ function exampleErrors(codes: readonly ErrorCode[], details: Record<string, stri
 
 /** A Markdown list of what the codes mean. */
 function listCodes(codes: readonly ErrorCode[]): string {
-  return codes.map((code) => `- \`${code}\`: ${ERRORS[code].meaning}.`).join("\n");
+  return codes.map((code) => `- \`${code}\`: ${MEANINGS.get(code)}.`).join("\n");
 }
