@@ -3,8 +3,13 @@ import type { ErrorCode } from "../contract/errors.ts";
 import type { ApiContext } from "../open-api.ts";
 import { limitAddress } from "./middleware/rate-limit.ts";
 
+/** The groups of the API reference. */
+export type Tag = "Partner" | "Webhooks" | "Sandbox" | "Marketplace" | "Public verification" | "Health";
+
 /** Who may call an endpoint, and what its handler learns about the caller. */
 export interface Access<Caller> {
+  /** The group of the endpoints with this access. */
+  tag: Tag;
   /** Alternatives that the API reference shows. Each maps a security scheme to the scopes it needs; `{}` means no credentials. */
   security: readonly Record<string, string[]>[];
   /** Errors that the guard can send. */
@@ -21,6 +26,7 @@ export interface Access<Caller> {
 
 /** Health probes: no credentials and no limit. */
 export const probe: Access<null> = {
+  tag: "Health",
   security: [],
   errors: [],
   crossOrigin: false,
@@ -31,6 +37,7 @@ export const probe: Access<null> = {
 /** Any caller. Each address has a limit. */
 export const anyone: Access<null> = {
   ...probe,
+  tag: "Public verification",
   errors: ["rate_limited"],
   crossOrigin: true,
   guard: (ctx) => [limitAddress(ctx)],

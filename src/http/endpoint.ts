@@ -8,7 +8,7 @@ import type { Examples } from "../contract/example.ts";
 import { ID_INPUT_MAX } from "../contract/fields.ts";
 import { TEXT } from "../contract/receipt.ts";
 import type { ApiContext } from "../open-api.ts";
-import type { Access } from "./access.ts";
+import type { Access, Tag } from "./access.ts";
 import { allowOrigins } from "./middleware/allow-origins.ts";
 import { jsonBody } from "./middleware/json-body.ts";
 
@@ -18,9 +18,6 @@ type ParameterOf<Path extends string> = Path extends `${infer Head}/${infer Rest
   : Path extends `:${infer Name}`
     ? Name
     : never;
-
-/** The groups of the API reference. */
-export type Tag = "Partner" | "Webhooks" | "Sandbox" | "Marketplace" | "Public verification" | "Health";
 
 /** What a handler receives. */
 interface EndpointRequest<Caller, Parameter extends string, Query, Body> {
@@ -47,18 +44,16 @@ interface Definition<
   Body extends z.ZodObject,
   Result extends z.ZodType,
 > {
-  method: Method;
+  /** GET by default. */
+  method?: Method;
   path: Path;
   /** Names the operation in generated clients, and its errors in {@link ERRORS_OF}. */
   operationId: keyof typeof ERRORS_OF;
-  tag: Tag;
   /** A few words, without a full stop. */
   summary: string;
   /** What a caller must know, in Markdown; a function where it depends on the configuration. */
   description: string | ((settings: DescribedSettings) => string);
   access: Access<Caller>;
-  /** Descriptions of the path parameters for the API reference. The parameters are not validated: an invalid id is not found. */
-  parameters: Record<ParameterOf<Path>, z.ZodType>;
   query?: Query;
   /** Without it, the request body is not read. */
   body?: Body;
@@ -78,12 +73,19 @@ interface Definition<
   ): Promise<z.output<Result>>;
 }
 
+/** Descriptions of the path parameters for the API reference. The parameters are not validated: an invalid id is not found. */
+type Parameters<Path extends string> = [ParameterOf<Path>] extends [never]
+  ? { parameters?: undefined }
+  : { parameters: Record<ParameterOf<Path>, z.ZodType> };
+
 /** An endpoint as the route table and the API reference see it. */
 export interface Endpoint
   extends Omit<
     Definition<string, unknown, z.ZodObject, z.ZodObject, z.ZodType>,
-    "parameters" | "handler" | "access" | "csv"
+    "method" | "handler" | "access" | "csv"
   > {
+  method: Method;
+  tag: Tag;
   parameters: Record<string, z.ZodType>;
   security: Access<unknown>["security"];
   hasCsv: boolean;
@@ -102,9 +104,9 @@ export function endpoint<
   Query extends z.ZodObject,
   Body extends z.ZodObject,
   Result extends z.ZodType,
->(definition: Definition<Path, Caller, Query, Body, Result>): Endpoint {
-  const { access, handler, csv, ...described } = definition;
-  const { query, body } = described;
+>(definition: Definition<Path, Caller, Query, Body, Result> & Parameters<Path>): Endpoint {
+  const { access, handler, csv, method = "get", parameters = {}, ...described } = definition;
+  const { query, body } = definition;
   const errors = new Set<ErrorCode>([
     ...access.errors,
     ...(query === undefined ? [] : (["invalid_request"] as const)),
@@ -119,6 +121,9 @@ export function endpoint<
   });
   return {
     ...described,
+    method,
+    parameters,
+    tag: access.tag,
     security: access.security,
     hasCsv: csv !== undefined,
     errors,
@@ -126,7 +131,7 @@ export function endpoint<
       path: definition.path,
       crossOrigin: access.crossOrigin ? allowOrigins(ctx.config.corsOrigins) : [],
       methods: {
-        [definition.method]: [
+        [method]: [
           ...access.guard(ctx),
           ...(body === undefined ? [] : jsonBody),
           ...(csv === undefined ? [] : [respondCsv((request, response) => csv(ctx, read(request, response)))]),

@@ -6,6 +6,7 @@ import { assertRefusalsLeft, consumeAddressLimit, consumeRateLimit, consumeRefus
 
 /** Signed-in users, identified by their subject. */
 export const signedInUser: Access<string> = {
+  tag: "Marketplace",
   security: [{ userToken: [] }],
   errors: ["missing_token", "invalid_token", "rate_limited", "unavailable"],
   crossOrigin: true,

@@ -20,6 +20,7 @@ declare global {
 /** Partners with a key that has the scope. Every successful response to a sandbox key is marked. */
 export function partnerKey(scope: Scope): Access<Caller> {
   return {
+    tag: scope === "voucher.webhook" ? "Webhooks" : "Partner",
     security: [{ apiKey: [scope] }],
     errors: [
       "missing_key",
@@ -42,6 +43,7 @@ export function sandboxKey(scope: Scope): Access<Caller> {
   const { extraFieldsOf: _, ...access } = partnerKey(scope);
   return {
     ...access,
+    tag: "Sandbox",
     errors: [...access.errors, "sandbox_only"],
     guard: (ctx) => [...access.guard(ctx), requireSandbox],
   };
@@ -52,16 +54,10 @@ const requireSandbox: RequestHandler = (_request, response, next) => {
   next();
 };
 
-/** The rate limit that each scope uses. Reads and webhooks cannot exhaust the limit of reserve, redeem and release. */
-const LIMIT_OF_SCOPE = {
-  "voucher.read": "read",
-  "voucher.redeem": "move",
-  "voucher.webhook": "read",
-} as const satisfies Record<Scope, string>;
-
 /** Admits a request whose `X-Api-Key` is a key with the scope (else 401), in the order of {@link admitKey}. */
 function authenticate(ctx: KeyDeps, scope: Scope): RequestHandler {
-  const limiter = ctx.limits[LIMIT_OF_SCOPE[scope]];
+  // Reads and webhooks cannot exhaust the limit of reserve, redeem and release.
+  const limiter = scope === "voucher.redeem" ? ctx.limits.move : ctx.limits.read;
   const assertScopes = (scopes: ReadonlySet<string>) => {
     if (!scopes.has(scope)) throw new AppError("missing_scope", `This API key lacks the scope ${scope}.`);
   };

@@ -8,7 +8,6 @@ export const buyListing = endpoint({
   method: "post",
   path: "/marketplace/listings/:id/buy",
   operationId: "buyListing",
-  tag: "Marketplace",
   summary: "Buy from a listing",
   description:
     "Gives the user a voucher of the listing's batch for a payment that the storefront has captured. One voucher per organization, user and `paymentRef`, across both purchase endpoints: a repeat returns the same voucher, even if the offer has since closed.",

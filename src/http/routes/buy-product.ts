@@ -8,7 +8,6 @@ export const buyProduct = endpoint({
   method: "post",
   path: "/products/:id/buy",
   operationId: "buyProduct",
-  tag: "Marketplace",
   summary: "Buy a product's voucher",
   description:
     "Gives the user a voucher of the product for a payment that the storefront has captured. The voucher comes from the batch that expires first among those open to the user. One voucher per organization, user and `paymentRef`, across both purchase endpoints.",

@@ -7,7 +7,6 @@ export const changeWebhook = endpoint({
   method: "patch",
   path: "/partner/webhooks/:id",
   operationId: "changeWebhook",
-  tag: "Webhooks",
   summary: "Change a webhook endpoint",
   description:
     "Changes the fields that the body has. `enabled: true` enables an endpoint that you disabled, that answered 410, or that failed for five days. Only the operator can enable one that the operator disabled.",

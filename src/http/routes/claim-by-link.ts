@@ -7,7 +7,6 @@ export const claimByLink = endpoint({
   method: "post",
   path: "/r/:code/claim",
   operationId: "claimByLink",
-  tag: "Marketplace",
   summary: "Claim through a referrer's link",
   description:
     "Gives the user a free voucher of the link's product, from batches of either audience, and records the referrer. Works while the referrer's contract is active. One voucher per user and product, like every claim.",

@@ -8,7 +8,6 @@ export const claimProduct = endpoint({
   method: "post",
   path: "/products/:id/claim",
   operationId: "claimProduct",
-  tag: "Marketplace",
   summary: "Claim a product's voucher",
   description:
     "Gives the user a free voucher of the product, from the batch that expires first among those open to the user. One voucher per user and product: a repeat returns the same voucher.",

@@ -7,7 +7,6 @@ export const deleteWebhook = endpoint({
   method: "delete",
   path: "/partner/webhooks/:id",
   operationId: "deleteWebhook",
-  tag: "Webhooks",
   summary: "Delete a webhook endpoint",
   description: "Ends its deliveries, and deletes their list. A request that is on its way may still arrive.",
   access: partnerKey("voucher.webhook"),

@@ -5,10 +5,8 @@ import { anyone } from "../access.ts";
 import { endpoint } from "../endpoint.ts";
 
 export const eventProof = endpoint({
-  method: "get",
   path: "/integrity/events/:entityType/:entityId/:sequence/proof",
   operationId: "readEventProof",
-  tag: "Public verification",
   summary: "Prove an event without a key",
   description:
     "A proof that the event's `recordHash` is in the transparency log, for anyone who knows the voucher's id. It has no payload: if you have the payload, hash it to compare.",

@@ -5,10 +5,8 @@ import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const eventReceipt = endpoint({
-  method: "get",
   path: "/partner/vouchers/:codeOrTicket/events/:sequence/receipt",
   operationId: "readEventReceipt",
-  tag: "Partner",
   summary: "Read the receipt of an event",
   description:
     "A proof that one sealed event of the voucher is in the transparency log, with the event's payload. An event that does not exist answers 404 `not_found`.",

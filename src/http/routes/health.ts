@@ -12,28 +12,22 @@ import { endpoint } from "../endpoint.ts";
 const PROBE_MS = 1_500;
 
 export const health = endpoint({
-  method: "get",
   path: "/healthz",
   operationId: "health",
-  tag: "Health",
   summary: "Is the process up?",
   description: "For liveness probes. Contacts no other server.",
   access: probe,
-  parameters: {},
   response: healthResponse,
   responseDescription: "The process is up.",
   handler: async () => ({ status: "ok" as const }),
 });
 
 export const readiness = endpoint({
-  method: "get",
   path: "/readyz",
   operationId: "readiness",
-  tag: "Health",
   summary: "Can the process serve requests?",
   description: "For readiness probes. Checks Postgres, its schema and Redis within 1.5 seconds.",
   access: probe,
-  parameters: {},
   response: readinessResponse,
   responseDescription: "The process can serve requests.",
   errorDetails: {

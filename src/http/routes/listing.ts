@@ -4,10 +4,8 @@ import { endpoint, pathId } from "../endpoint.ts";
 import { anyUser } from "../middleware/authenticate-user.ts";
 
 export const listing = endpoint({
-  method: "get",
   path: "/marketplace/listings/:id",
   operationId: "readListing",
-  tag: "Marketplace",
   summary: "Read one listing",
   description: "One listing as the caller sees it. The token is optional.",
   access: anyUser,

@@ -4,15 +4,12 @@ import { endpoint } from "../endpoint.ts";
 import { anyUser } from "../middleware/authenticate-user.ts";
 
 export const listings = endpoint({
-  method: "get",
   path: "/marketplace/listings",
   operationId: "readListings",
-  tag: "Marketplace",
   summary: "List the marketplace",
   description:
     "Every listing whose vouchers are still valid, one page at a time. Everyone sees listings for referrers; `canBuy` tells whether this caller may buy. A caller without a token is treated as a user without a contract.",
   access: anyUser,
-  parameters: {},
   query: listingsQuery,
   response: listingsResponse,
   responseDescription: "A page of listings.",

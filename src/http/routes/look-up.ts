@@ -5,10 +5,8 @@ import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const lookUp = endpoint({
-  method: "get",
   path: "/partner/vouchers/:codeOrTicket",
   operationId: "lookUpVoucher",
-  tag: "Partner",
   summary: "Look up a voucher",
   description:
     "Returns a voucher's value, its status and its live reservation. Changes nothing. Vouchers of other organizations answer like vouchers that do not exist.",

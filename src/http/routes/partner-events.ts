@@ -5,10 +5,8 @@ import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const partnerEvents = endpoint({
-  method: "get",
   path: "/partner/vouchers/:codeOrTicket/events",
   operationId: "readVoucherEvents",
-  tag: "Partner",
   summary: "Read a voucher's sealed events",
   description:
     "Every event of the voucher with the exact text that was hashed, so that you can recompute each hash: `recordHash` is the SHA-256 of `payload`, and each payload contains the previous event's hash.",

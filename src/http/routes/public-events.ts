@@ -4,10 +4,8 @@ import { anyone } from "../access.ts";
 import { endpoint } from "../endpoint.ts";
 
 export const publicEvents = endpoint({
-  method: "get",
   path: "/integrity/events/:entityType/:entityId",
   operationId: "readPublicEvents",
-  tag: "Public verification",
   summary: "Verify a voucher's history without a key",
   description:
     "The chain's hashes, for anyone who knows the voucher's id; every `verifyUrl` points here. Payloads are left out because they contain codes: the holder of a payload can hash it and find the hash here. A browser gets a page that shows the chain and verifies it.",

@@ -7,7 +7,6 @@ export const redeem = endpoint({
   method: "post",
   path: "/partner/vouchers/redeem",
   operationId: "redeemVoucher",
-  tag: "Partner",
   summary: "Redeem a voucher, exactly once",
   description: `Redeems a voucher under your own order reference, exactly once. Repeat the call with the same \`externalRef\` as often as you like: it redeems one voucher and returns the same result, with \`alreadyConfirmed: true\`.
 
@@ -15,7 +14,6 @@ export const redeem = endpoint({
 
 A refusal confirms nothing, so its \`externalRef\` can be used again. A reservation made by your own key does not prevent redemption. A voucher reserved by another key of your organization requires the reservation's \`token\`.`,
   access: partnerKey("voucher.redeem"),
-  parameters: {},
   body: redeemRequest,
   response: redeemResponse,
   responseDescription: "The redemption under this `externalRef`, new or repeated.",

@@ -4,10 +4,8 @@ import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const redemptionReceipt = endpoint({
-  method: "get",
   path: "/partner/redemptions/:externalRef/receipt",
   operationId: "readRedemptionReceipt",
-  tag: "Partner",
   summary: "Read a redemption's receipt",
   description:
     "A proof that the redemption's sealed event is in the transparency log. It has the event's payload and verifies offline, also after this service is gone: keep it with your order. Until a checkpoint covers the event, usually for a second, the response is 409 `not_logged_yet`.",

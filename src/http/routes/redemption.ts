@@ -5,10 +5,8 @@ import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const redemption = endpoint({
-  method: "get",
   path: "/partner/redemptions/:externalRef",
   operationId: "readRedemption",
-  tag: "Partner",
   summary: "Read the redemption of a reference",
   description:
     "What this `externalRef` redeemed, as a repeated redeem would answer it, without trying to redeem anything. A 404 is no proof that an attempt failed: it may still be in progress. Repeat the redeem to find out.",

@@ -4,10 +4,8 @@ import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const redemptions = endpoint({
-  method: "get",
   path: "/partner/redemptions",
   operationId: "listRedemptions",
-  tag: "Partner",
   summary: "List your organization's redemptions",
   description: `Every redemption by any key of your organization, one page at a time, to settle a day or to keep your own books.
 
@@ -15,7 +13,6 @@ Follow \`nextCursor\` until it is null, and each redemption is listed exactly on
 
 With \`Accept: text/csv\` the answer is one CSV file of all redemptions from \`from\` to the earlier of \`to\` and \`completeUntil\`; \`limit\` and \`cursor\` do not apply. The header \`Complete-Until\` has the end that it reaches.`,
   access: partnerKey("voucher.read"),
-  parameters: {},
   query: redemptionsQuery,
   response: redemptionsResponse,
   responseDescription: "A page of redemptions.",

@@ -7,12 +7,10 @@ export const release = endpoint({
   method: "post",
   path: "/partner/vouchers/release",
   operationId: "releaseReservation",
-  tag: "Partner",
   summary: "Release a reservation",
   description:
     "Ends a reservation that is not needed, so that the voucher is free at once. Always safe to call: a ticket without a live reservation, for any reason, answers 200 with `released: false`.",
   access: partnerKey("voucher.redeem"),
-  parameters: {},
   body: releaseRequest,
   response: releaseResponse,
   responseDescription: "The ticket no longer has a live reservation.",

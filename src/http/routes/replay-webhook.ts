@@ -8,7 +8,6 @@ export const replayWebhook = endpoint({
   method: "post",
   path: "/partner/webhooks/:id/replay",
   operationId: "replayWebhook",
-  tag: "Webhooks",
   summary: "Send deliveries of a webhook endpoint again",
   description:
     "Sends finished deliveries again, with the same ids: those of events in a period, or those with the given `eventIds`. At most 10,000, the oldest first: call it again with a later `from` for more. Deliveries that still wait are not affected.",

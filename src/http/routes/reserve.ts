@@ -7,12 +7,10 @@ export const reserve = endpoint({
   method: "post",
   path: "/partner/vouchers/reserve",
   operationId: "reserveVoucher",
-  tag: "Partner",
   summary: "Reserve a voucher for one checkout",
   description: ({ reservationSeconds }) =>
     `Reserves a voucher for ${showDuration(reservationSeconds)}, so that no other key can redeem it without the reservation's token. A repeat by the same key returns the same ticket, token and expiry. Every other key is refused while the reservation is live.`,
   access: partnerKey("voucher.redeem"),
-  parameters: {},
   body: reserveRequest,
   response: reserveResponse,
   responseDescription: "The reservation, new or repeated.",

@@ -7,7 +7,6 @@ export const rotateWebhook = endpoint({
   method: "post",
   path: "/partner/webhooks/:id/rotate",
   operationId: "rotateWebhook",
-  tag: "Webhooks",
   summary: "Give a webhook endpoint a new secret",
   description:
     "For 24 hours, each request has two signatures: of the new secret and of the previous one. Rotating again within that time ends the oldest one at once.",

@@ -9,7 +9,6 @@ export const testWebhook = endpoint({
   method: "post",
   path: "/partner/webhooks/:id/test",
   operationId: "testWebhook",
-  tag: "Webhooks",
   summary: "Send a test to a webhook endpoint",
   description:
     "Sends one signed event of the type `webhook.test` now, and returns the result within about 15 seconds. It is not repeated and not listed among the deliveries.",

@@ -5,10 +5,8 @@ import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const webhookDeliveries = endpoint({
-  method: "get",
   path: "/partner/webhooks/:id/deliveries",
   operationId: "listWebhookDeliveries",
-  tag: "Webhooks",
   summary: "List the deliveries of a webhook endpoint",
   description:
     "What was sent to the endpoint in the last 30 days and what waits, with the state and the last result of each. Of an answer, only its status is kept.",

@@ -4,10 +4,8 @@ import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const webhook = endpoint({
-  method: "get",
   path: "/partner/webhooks/:id",
   operationId: "readWebhook",
-  tag: "Webhooks",
   summary: "Read a webhook endpoint",
   description:
     "Shows whether it is enabled, and since when it has been failing. The secret is not shown again: rotate it if you have lost it.",

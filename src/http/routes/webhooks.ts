@@ -4,14 +4,11 @@ import { endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const webhooks = endpoint({
-  method: "get",
   path: "/partner/webhooks",
   operationId: "listWebhooks",
-  tag: "Webhooks",
   summary: "List your organization's webhook endpoints",
   description: "All endpoints, without their secrets.",
   access: partnerKey("voucher.webhook"),
-  parameters: {},
   response: webhookList,
   responseDescription: "The endpoints.",
   handler: (ctx, { caller }) => ctx.partnerCalls(() => listWebhooks(ctx, ctx.pool, caller.organizationId)),
