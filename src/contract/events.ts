@@ -115,62 +115,50 @@ export type PartnerChain = z.output<typeof partnerChain>;
 export const publicChain = chainOf(publicEvent).meta({ id: "PublicChain" });
 export type PublicChain = z.output<typeof publicChain>;
 
-function exampleEvent(content: Omit<EventContent, "voucherId" | "actorIsEmployee">, previousHash: string) {
-  const event = { ...content, actorIsEmployee: null };
+/** Seals one event of the example voucher. */
+function exampleEvent(
+  content: Pick<EventContent, "sequence" | "eventType" | "actorConnectedId" | "data">,
+  at: string,
+  previousHash: string,
+) {
+  const event = { ...content, occurredAt: new Date(at), actorIsEmployee: null };
   const seal = sealEvent({ ...event, voucherId: EXAMPLE.voucherId }, previousHash);
-  return {
-    sequence: event.sequence,
-    eventType: event.eventType,
+  return pickFields(partnerEvent, {
+    ...event,
+    ...seal,
     code: EVENT_CODES[event.eventType],
-    occurredAt: event.occurredAt.toISOString(),
-    sealStatus: "Sealed" as const,
-    recordHash: seal.recordHash,
+    occurredAt: at,
+    sealStatus: "Sealed",
     logIndex: 70_310 + event.sequence,
-    previousHash,
-    payload: seal.payload,
-    actorConnectedId: event.actorConnectedId,
-    actorIsEmployee: event.actorIsEmployee,
-  };
+  });
 }
 
+const { code: voucherCode, serial, productKey, validUntil, retailPriceUsd, priceUsd } = EXAMPLE;
+const { externalRef, redeemCode, ticket } = EXAMPLE;
+const prices = { retailPriceUsd, priceUsd };
+
+const issuedData = { voucherCode, serial, productKey, audience: "OpenToAll", validUntil, ...prices };
 const issued = exampleEvent(
   {
     sequence: 1,
     eventType: "voucher.instance.issued",
-    occurredAt: new Date(EXAMPLE.issuedAt),
     actorConnectedId: null,
-    data: {
-      nonce: "59651d9fa3c6d96f7bc1fdda5c07a4f7",
-      voucherCode: EXAMPLE.code,
-      serial: EXAMPLE.serial,
-      productKey: EXAMPLE.productKey,
-      audience: "OpenToAll",
-      validUntil: EXAMPLE.validUntil,
-      retailPriceUsd: EXAMPLE.retailPriceUsd,
-      priceUsd: EXAMPLE.priceUsd,
-    },
+    data: { nonce: "59651d9fa3c6d96f7bc1fdda5c07a4f7", ...issuedData },
   },
+  EXAMPLE.issuedAt,
   GENESIS_HASH,
 );
 
+const redeemedData = { voucherCode, serial, externalRef, redeemCode, ticket, ...prices };
 const redeemed = exampleEvent(
   {
     sequence: 2,
     eventType: "voucher.instance.redeemed",
-    occurredAt: new Date(EXAMPLE.redeemedAt),
     actorConnectedId: EXAMPLE.keyId,
-    data: {
-      nonce: "935d21c1466ab95da43e35d256da89d3",
-      voucherCode: EXAMPLE.code,
-      serial: EXAMPLE.serial,
-      externalRef: EXAMPLE.externalRef,
-      redeemCode: EXAMPLE.redeemCode,
-      ticket: EXAMPLE.ticket,
-      retailPriceUsd: EXAMPLE.retailPriceUsd,
-      priceUsd: EXAMPLE.priceUsd,
-    },
+    data: { nonce: "935d21c1466ab95da43e35d256da89d3", ...redeemedData },
   },
-  issued.recordHash,
+  EXAMPLE.redeemedAt,
+  issued.recordHash ?? "",
 );
 
 /** An example chain with real hashes, so that a verifier accepts it. */

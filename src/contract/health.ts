@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { errorResponse } from "./error-response.ts";
+import { errorResponse } from "./errors.ts";
 import { examples } from "./example.ts";
 import { named } from "./fields.ts";
 

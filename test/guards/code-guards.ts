@@ -186,7 +186,7 @@ export const CODE_GUARDS: CodeGuard[] = [
   }),
   ...guardsOf("src/http/middleware/authenticate.ts", ["test/api/authentication", "test/api/sandbox"], {
     "a key is used from its addresses only": [`!key.allows(request.ip ?? "")`, "false"],
-    "a key does what its scopes allow": ["!key.scopes.has(scope)", "false"],
+    "a key does what its scopes allow": ["!scopes.has(scope)", "false"],
     "sandbox routes are for sandboxes only": ["!callerOf(response).sandbox", "false"],
   }),
   ...guardsOf("src/services/auth/authenticate-user.ts", ["test/api/marketplace-tokens"], {

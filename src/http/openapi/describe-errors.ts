@@ -1,8 +1,6 @@
 import { z } from "zod";
 import type { ZodOpenApiResponseObject } from "zod-openapi";
-import { errorResponse } from "../../contract/error-response.ts";
-import { ERRORS, type ErrorCode, statusOf } from "../../contract/errors.ts";
-import { ANY_ADDRESS_ERRORS } from "../../contract/errors-of.ts";
+import { ANY_ADDRESS_ERRORS, ERRORS, type ErrorCode, errorResponse, statusOf } from "../../contract/errors.ts";
 import { EXAMPLE } from "../../contract/example.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { DOCUMENTS } from "../pages/documents.ts";
