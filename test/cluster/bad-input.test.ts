@@ -22,7 +22,6 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  voucherctl.close();
   await Promise.all([cluster.close(), other.close(), servers.close()]);
 });
 

@@ -12,8 +12,6 @@ beforeAll(() => {
   voucherctl = openVoucherctl({ adminUrl: own.servers.adminUrl, redisUrl: own.cluster.url });
 });
 
-afterAll(() => voucherctl.close());
-
 const withShards = (shards: string) => ({ ...own.env, QUEUE_SHARDS: shards, WORKER_QUEUES: "redeem,seal,sweep" });
 
 /** Replaces processes one after the other, as in a rolling update. */

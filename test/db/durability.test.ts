@@ -27,7 +27,6 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  voucherctl.close();
   await Promise.all([stopPostgres(postgres), stopRedis(redis)]);
   rmSync(directory, { recursive: true, force: true });
 });

@@ -30,7 +30,6 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  voucherctl.close();
   await db.end();
   await postgres.close();
 });

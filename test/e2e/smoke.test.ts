@@ -134,31 +134,27 @@ it("voucherctl runs a command of each noun", async () => {
     tried.add(line.split(" ")[0] ?? "");
     return voucherctl.json(line);
   };
-  try {
-    const org = (await run("org create --name Corner")).id;
-    const brand = (await run(`brand create --org ${org} --name Corner`)).id;
-    const named = "--key day --name Day --type Service --retail-price-usd 20 --price-usd 15";
-    const product = (await run(`product create --brand ${brand} ${named}`)).id;
-    const issue = "batch issue --count 2 --valid-until 2099-12-31 --claim --buy";
-    const batch = (await run(`${issue} --product ${product}`)).id;
-    expect((await run(`key create --org ${org} --scope voucher.read`)).key).toMatch(/^pvk_/);
-    expect((await run(`webhook create --org ${org} --url https://shop.example.com/hooks`)).secret).toMatch(/^whsec_/);
-    await run(`listing create --batch ${batch}`);
-    await run(`member add --org ${org} --user alice --role owner`);
-    const contract = (await run(`contract offer --brand ${brand} --user bob`)).id;
-    await run(`contract accept ${contract}`);
-    expect((await run(`link create --contract ${contract} --product ${product}`)).code).toMatch(/\S/);
-    const { rows } = await servers.db.query("SELECT code FROM vouchers WHERE batch_id = $1 ORDER BY serial", [batch]);
-    expect(await run(`voucher void ${rows[0]?.code} --org ${org}`)).toBeTypeOf("object");
-    expect(await run(`redemption list --org ${org}`)).toMatchObject({ redemptions: [] });
-    expect(await run("chain verify --all")).toMatchObject({ broken: [] });
-    expect(await run("audit list --limit 5")).toBeTypeOf("object");
-    expect(await run("queue shards")).toBeTypeOf("object");
-    const process = await runNode(["src/cli/main.ts", "org", "list", "--json"], { DATABASE_URL: servers.adminUrl });
-    expect(JSON.parse(process.stdout).items).toHaveLength(2);
-  } finally {
-    voucherctl.close();
-  }
+  const org = (await run("org create --name Corner")).id;
+  const brand = (await run(`brand create --org ${org} --name Corner`)).id;
+  const named = "--key day --name Day --type Service --retail-price-usd 20 --price-usd 15";
+  const product = (await run(`product create --brand ${brand} ${named}`)).id;
+  const issue = "batch issue --count 2 --valid-until 2099-12-31 --claim --buy";
+  const batch = (await run(`${issue} --product ${product}`)).id;
+  expect((await run(`key create --org ${org} --scope voucher.read`)).key).toMatch(/^pvk_/);
+  expect((await run(`webhook create --org ${org} --url https://shop.example.com/hooks`)).secret).toMatch(/^whsec_/);
+  await run(`listing create --batch ${batch}`);
+  await run(`member add --org ${org} --user alice --role owner`);
+  const contract = (await run(`contract offer --brand ${brand} --user bob`)).id;
+  await run(`contract accept ${contract}`);
+  expect((await run(`link create --contract ${contract} --product ${product}`)).code).toMatch(/\S/);
+  const { rows } = await servers.db.query("SELECT code FROM vouchers WHERE batch_id = $1 ORDER BY serial", [batch]);
+  expect(await run(`voucher void ${rows[0]?.code} --org ${org}`)).toBeTypeOf("object");
+  expect(await run(`redemption list --org ${org}`)).toMatchObject({ redemptions: [] });
+  expect(await run("chain verify --all")).toMatchObject({ broken: [] });
+  expect(await run("audit list --limit 5")).toBeTypeOf("object");
+  expect(await run("queue shards")).toBeTypeOf("object");
+  const process = await runNode(["src/cli/main.ts", "org", "list", "--json"], { DATABASE_URL: servers.adminUrl });
+  expect(JSON.parse(process.stdout).items).toHaveLength(2);
   const nouns = buildProgram().commands.map((command) => command.name());
   expect([...tried, ...TRIED_ELSEWHERE].sort()).toEqual(nouns.filter((noun) => noun !== "help").sort());
 });
@@ -189,9 +185,7 @@ it("a worker killed in the middle of many redeems costs none of them: retried, e
   const bodies = await Promise.all(redeemed);
 
   expect(bodies.map(({ voucherInstanceId }) => voucherInstanceId)).toEqual(vouchers.map(({ id }) => id));
-  const { rows } = await servers.db.query(
-    "SELECT count(*)::int AS redemptions FROM redemptions WHERE organization_id = $1",
-    [partner.organizationId],
-  );
+  const count = "SELECT count(*)::int AS redemptions FROM redemptions WHERE organization_id = $1";
+  const { rows } = await servers.db.query(count, [partner.organizationId]);
   expect(rows).toEqual([{ redemptions: vouchers.length }]);
 });

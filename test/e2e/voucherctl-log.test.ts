@@ -122,7 +122,6 @@ it("log audit finds a database that was set back together with its checkpoint, b
   const command = openVoucherctl(own);
   const log = makeLogFiles();
   onTestFinished(async () => {
-    command.close();
     await own.close();
     log.remove();
   });

@@ -1,7 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { afterAll, expect } from "vitest";
+import { expect } from "vitest";
 import type { Ended } from "./child-process.ts";
 import { dumpRows } from "./row-dump.ts";
 import type { TestServers } from "./servers.ts";
@@ -22,7 +21,6 @@ export interface Voucherctl {
    */
   // biome-ignore lint/suspicious/noExplicitAny: each command prints an object of its own shape.
   json(...lineAndArgs: string[]): Promise<any>;
-  close(): void;
 }
 
 const HOST = fileURLToPath(new URL("./voucherctl-host.ts", import.meta.url));
@@ -30,27 +28,24 @@ const HOST = fileURLToPath(new URL("./voucherctl-host.ts", import.meta.url));
 /** The words of a line, which stand in single quotes where they contain spaces. */
 const split = (line: string) => Array.from(line.matchAll(/'([^']*)'|\S+/g), ([word, quoted]) => quoted ?? word);
 
-/** Runs voucherctl commands in one process, because starting hundreds of processes takes longer than their work. */
-export function openVoucherctl(servers: Pick<TestServers, "adminUrl" | "redisUrl">): Voucherctl {
-  let host: ChildProcess | null = null;
-  let previous: Promise<unknown> = Promise.resolve();
+let host: ChildProcess | null = null;
+let previous: Promise<unknown> = Promise.resolve();
 
-  const runHosted = async (command: HostedCommand): Promise<Ended> => {
-    host ??= fork(HOST, { stdio: ["ignore", "ignore", "inherit", "ipc"] });
-    const settled = new AbortController();
-    const answered = once(host, "message", { signal: settled.signal });
-    const exited = once(host, "exit", { signal: settled.signal }).then(([exitCode]): never => {
-      throw new Error(`the process that runs commands ended with ${exitCode} at ${command.args.join(" ")}`);
-    });
-    host.send(command);
-    try {
-      const [ended] = await Promise.race([answered, exited]);
-      return ended;
-    } finally {
-      for (const promise of [answered, exited]) promise.catch(() => undefined);
-      settled.abort();
-    }
-  };
+/** Runs a command in one process for all of them, because starting hundreds of processes takes longer than their work. */
+function runHosted(command: HostedCommand): Promise<Ended> {
+  host ??= fork(HOST, { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  // It ends with this process.
+  host.unref();
+  host.channel?.unref();
+  const { promise, resolve, reject } = Promise.withResolvers<Ended>();
+  const onExit = (exitCode: number) =>
+    reject(new Error(`the process of commands ended with ${exitCode}: ${command.args}`));
+  host.once("message", resolve).once("exit", onExit).send(command);
+  return promise.finally(() => host?.off("message", resolve).off("exit", onExit));
+}
+
+/** Opens voucherctl on servers. */
+export function openVoucherctl(servers: Pick<TestServers, "adminUrl" | "redisUrl">): Voucherctl {
   const voucherctl: Voucherctl = {
     run(command, more = {}) {
       const env = {
@@ -71,15 +66,13 @@ export function openVoucherctl(servers: Pick<TestServers, "adminUrl" | "redisUrl
       expect(stdout.endsWith("\n")).toBe(true);
       return JSON.parse(stdout);
     },
-    close: () => host?.disconnect(),
   };
   return voucherctl;
 }
 
-/** Opens voucherctl for a test file, and ends its process after the last test. */
+/** Opens voucherctl on the servers of a test file. */
 export function useVoucherctl(servers: Pick<TestServers, "adminUrl" | "redisUrl" | "db">) {
   const voucherctl = openVoucherctl(servers);
-  afterAll(() => voucherctl.close());
   return {
     ...voucherctl,
     /** Runs a command that must succeed without a warning on standard error, and returns its text. */
