@@ -174,16 +174,10 @@ export class Partner {
   #redeem(
     voucher: SuppliedVoucher,
     externalRef: string,
-    how: { key?: SuppliedKey; ticket?: string; token?: string } = {},
+    { key = this.#ownKey, ticket = "", token = null as string | null } = {},
   ): Promise<Exchange> {
-    return this.#ask({
-      operation: "redeem",
-      key: how.key ?? this.#ownKey,
-      voucher,
-      externalRef,
-      by: how.ticket === undefined ? { code: voucher.code } : { ticket: how.ticket },
-      token: how.token ?? null,
-    });
+    const by = ticket === "" ? { code: voucher.code } : { ticket };
+    return this.#ask({ operation: "redeem", key, voucher, externalRef, by, token });
   }
 
   #reserve(voucher: SuppliedVoucher, key: SuppliedKey = this.#ownKey): Promise<Exchange> {

@@ -95,7 +95,7 @@ export class PatroniPostgres implements FaultyDatabase {
 
   /** HAProxy's address. */
   urlOf(database: string): string {
-    return `postgresql://${USER}:${PASSWORD}@127.0.0.1:${this.#port}/${database}`;
+    return urlAt(this.#port, database);
   }
 
   /** The node that holds the leader's lock and accepts writes, or null. */
@@ -219,7 +219,7 @@ export class PatroniNode {
   }
 
   url(database = DATABASE): string {
-    return `postgresql://${USER}:${PASSWORD}@127.0.0.1:${this.port}/${database}`;
+    return urlAt(this.port, database);
   }
 
   /** Whether this many standbys stream, and one is synchronous or none, as wanted. */
@@ -273,6 +273,8 @@ export class PatroniNode {
     await this.replication.close();
   }
 }
+
+const urlAt = (port: number, database: string) => `postgresql://${USER}:${PASSWORD}@127.0.0.1:${port}/${database}`;
 
 interface Ports {
   postgres: number;

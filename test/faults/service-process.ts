@@ -12,7 +12,7 @@ const LOG_TAIL_LINES = 20;
 const RESTART_AFTER_MS = 500;
 
 /** A program with its environment and log file. */
-export interface ServiceProgram {
+interface ServiceProgram {
   name: string;
   script: "src/main.ts" | "workers/main.ts";
   env: Record<string, string>;
@@ -72,7 +72,12 @@ export class ServiceProcess {
         if (this.#child === child) this.#child = null;
         if (!this.#endExpected) {
           const how = signalName ?? `exit code ${exitCode}`;
-          this.#onAccident(`${name} exited unexpectedly (${how}):\n${this.#readLastWords()}`);
+          // Usually the reason of the exit.
+          const plain = this.readLog()
+            .split("\n")
+            .filter((line) => line !== "" && !line.startsWith("{"));
+          const lastWords = plain.slice(-LOG_TAIL_LINES).join("\n");
+          this.#onAccident(`${name} exited unexpectedly (${how}):\n${lastWords}`);
           this.#restart = setTimeout(() => this.start(), RESTART_AFTER_MS);
         }
         resolve(exitCode);
@@ -80,15 +85,13 @@ export class ServiceProcess {
     });
   }
 
-  async kill(): Promise<void> {
-    this.#signal("SIGKILL");
-    await this.#exited;
+  kill(): Promise<number | null> {
+    return this.#end("SIGKILL");
   }
 
   /** Sends SIGTERM; resolves with the exit code once the process has drained. */
-  async terminate(): Promise<number | null> {
-    this.#signal("SIGTERM");
-    return this.#exited;
+  terminate(): Promise<number | null> {
+    return this.#end("SIGTERM");
   }
 
   freeze(): void {
@@ -99,20 +102,14 @@ export class ServiceProcess {
     this.#signal("SIGCONT");
   }
 
-  /** Returns the last output besides JSON log lines: usually the reason of the exit. */
-  #readLastWords(): string {
-    return this.readLog()
-      .split("\n")
-      .filter((line) => line !== "" && !line.startsWith("{"))
-      .slice(-LOG_TAIL_LINES)
-      .join("\n");
+  #end(name: "SIGKILL" | "SIGTERM"): Promise<number | null> {
+    this.#endExpected = true;
+    clearTimeout(this.#restart);
+    this.#signal(name);
+    return this.#exited;
   }
 
   #signal(name: NodeJS.Signals): void {
-    if (name === "SIGKILL" || name === "SIGTERM") {
-      this.#endExpected = true;
-      clearTimeout(this.#restart);
-    }
     if (this.#child?.pid !== undefined) signal(this.#child.pid, name);
   }
 }

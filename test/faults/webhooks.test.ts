@@ -45,7 +45,7 @@ afterAll(async () => {
   await receiver?.close();
 });
 
-/** How many requests the receiver got before a worker is killed: it dies in the middle of its work. */
+/** Kills a worker in the middle of its work, once the receiver got some requests. */
 async function killAtWork(worker: ServiceProcess, requests: number): Promise<void> {
   const from = receiver.received.length;
   // A worker without work is killed too, so that the test does not wait for ever.
@@ -71,11 +71,10 @@ it(`loses no event, signs every request and keeps each voucher's order in ${KILL
   await cluster.db.query("UPDATE reservations SET expires_at = expires_at - interval '1 day'");
   const redeem = async (id: string) => {
     const job = redeemJob(partner, "key", id, `order-${id}`, { deadlineMs: Date.now() + 3_600_000 });
-    const isRedeemed = async () => {
+    await untilStarted(async () => {
       const reply = await runRedeemJob(redeemer, newAttempt(id), job).catch(() => null);
       return reply?.kind === "redeemed" || reply?.kind === "confirmed";
-    };
-    await untilStarted(isRedeemed);
+    });
   };
   const { workers } = cluster;
   for (const worker of workers) worker.start();

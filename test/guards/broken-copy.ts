@@ -9,25 +9,10 @@ const NOT_COPIED = ["node_modules", ".git", ".data", ".ci"];
 
 /** Runs test files, or all guarantees. Returns whether a test failed. */
 export async function turnsRed(files: readonly string[], { cwd = ROOT, sql = "" } = {}): Promise<boolean> {
-  const child = spawn(
-    process.execPath,
-    [
-      "node_modules/vitest/vitest.mjs",
-      "run",
-      "--project",
-      "guarantees",
-      "--project",
-      "campaigns",
-      "--bail",
-      "1",
-      ...files,
-    ],
-    {
-      cwd,
-      env: { ...process.env, NO_COLOR: "1", BREAK_SCHEMA: sql, VITEST_POOL_ID: undefined },
-      stdio: ["ignore", "pipe", "pipe"],
-    },
-  );
+  const projects = ["--project", "guarantees", "--project", "campaigns"];
+  const args = ["node_modules/vitest/vitest.mjs", "run", ...projects, "--bail", "1", ...files];
+  const env = { ...process.env, NO_COLOR: "1", BREAK_SCHEMA: sql, VITEST_POOL_ID: undefined };
+  const child = spawn(process.execPath, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (output += text));
   const code = await new Promise((resolved) => child.on("close", resolved));

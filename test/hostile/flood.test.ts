@@ -3,35 +3,28 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { makeApiKey } from "../../src/domain/api-keys.ts";
 import { pooledRandomBytes } from "../../src/random.ts";
 import { partnerClient, send } from "../support/client.ts";
-import { assertInvariants } from "../support/invariants.ts";
 import { scrape } from "../support/scrape.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { issueVoucher, makeKey, makePartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 import { type HostileService, startHostileService } from "./hostile-service.ts";
 
-let servers: TestServers;
+const { servers, keys, issue } = useService({ apis: [], workers: [] });
 let service: HostileService;
 let key: string;
 let code: string;
 const sockets: Socket[] = [];
 
 beforeAll(async () => {
-  servers = await openTestServers();
-  service = await startHostileService(servers, {
-    // A small heap, so that garbage does not count as memory in use.
-    NODE_OPTIONS: "--max-old-space-size=128 --max-semi-space-size=2",
-  });
-  const partner = await makePartner(servers.db);
-  key = (await makeKey(servers.db, partner.organizationId)).key;
-  code = (await issueVoucher(servers.db, partner)).code;
+  // A small heap, so that garbage does not count as memory in use.
+  const small = { NODE_OPTIONS: "--max-old-space-size=128 --max-semi-space-size=2" };
+  service = await startHostileService(servers, small);
+  key = keys.till.key;
+  code = (await issue()).code;
 });
 
 afterAll(async () => {
-  await assertInvariants(servers.db);
   for (const socket of sockets) socket.destroy();
   await service.stop();
-  await servers.close();
 });
 
 /** Opens a connection and sends bytes on it. */
@@ -72,13 +65,8 @@ function largeRequests(count: number): string[] {
   return Array.from({ length: count }, (_, index) => {
     const secret = index % 4 > 0 ? key : makeApiKey(pooledRandomBytes);
     const body = JSON.stringify({ code: `no-code-${Math.random()}`, [`field${Math.random()}`]: FILLING });
-    const head = [
-      "Host: x",
-      `X-Api-Key: ${secret}`,
-      `X-Request-Id: ${crypto.randomUUID()}`,
-      `Content-Length: ${body.length}`,
-    ];
-    return `POST /partner/vouchers/reserve HTTP/1.1\r\n${head.join("\r\n")}\r\n\r\n${body}`;
+    const head = `Host: x\r\nX-Api-Key: ${secret}\r\nX-Request-Id: ${crypto.randomUUID()}`;
+    return `POST /partner/vouchers/reserve HTTP/1.1\r\n${head}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
   });
 }
 

@@ -39,18 +39,15 @@ export async function startHostileService(
   const api = start("src/main.ts", apiMetrics);
   const worker = start("workers/main.ts", workerMetrics);
   const url = `http://127.0.0.1:${port}`;
+  const metricsUrl = (own: number) => `http://127.0.0.1:${own}/metrics`;
   await untilStarted(() => api.output().includes('"listening"') && worker.output().includes('"working"'));
   await untilStarted(async () => (await send("GET", `${url}/readyz`)).status === 200);
   return {
     url,
-    metricsUrls: {
-      api: `http://127.0.0.1:${apiMetrics}/metrics`,
-      worker: `http://127.0.0.1:${workerMetrics}/metrics`,
-    },
+    metricsUrls: { api: metricsUrl(apiMetrics), worker: metricsUrl(workerMetrics) },
     async stop() {
       for (const { child } of [api, worker]) child.kill("SIGTERM");
-      const [apiEnded, workerEnded] = await Promise.all([api.ended, worker.ended]);
-      return { api: apiEnded, worker: workerEnded };
+      return { api: await api.ended, worker: await worker.ended };
     },
   };
 }

@@ -1,21 +1,21 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { makeApiKey } from "../../src/domain/api-keys.ts";
 import { pooledRandomBytes } from "../../src/random.ts";
+import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
 import { endKey, rotateKey } from "../../src/services/admin/manage-keys.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { runNode } from "../support/child-process.ts";
-import { assertInvariants } from "../support/invariants.ts";
 import { makeOffer, makeReferral } from "../support/marketplace.ts";
 import { untilWaiting, whileLocked } from "../support/outside-transaction.ts";
 import { exchange } from "../support/raw-http.ts";
 import { dumpRedis, recordRedis } from "../support/redis-record.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { scrape } from "../support/scrape.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { issueVouchers, makeKey, makePartner, provisioning } from "../support/supply.ts";
-import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { issueVouchers, makeKey, provisioning } from "../support/supply.ts";
+import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { openTraceCollector } from "../support/trace-collector.ts";
 import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 import { makeIssuerKey, signUser, writeKeysFile } from "../support/user-tokens.ts";
 import { startHostileService } from "./hostile-service.ts";
 
@@ -37,30 +37,17 @@ const words: Secrets = {};
 /** All output of the run by channel. */
 const emitted: Record<string, string> = {};
 
-let servers: TestServers;
-let database: TcpProxy;
 /** Statuses of all answers, to check that the run was complete. */
 const statuses = new Set<number>();
 
-beforeAll(async () => {
-  servers = await openTestServers();
-  database = await openTcpProxy(servers.databaseUrl);
-  await run();
-});
+const { servers, db, partner, keys, issuer } = useService({ apis: [], workers: [] });
 
-afterAll(async () => {
-  await assertInvariants(servers.db);
-  await database.close();
-  await servers.close();
-});
+beforeAll(run);
 
 /** Uses every feature, including failures, and fills `emitted` and the secrets. */
 async function run(): Promise<void> {
-  const [collector, record, issuer] = [
-    await openTraceCollector(),
-    await recordRedis(servers.redisUrl),
-    await makeIssuerKey(),
-  ];
+  const database = await openTcpProxy(servers.databaseUrl);
+  const [collector, record] = [await openTraceCollector(), await recordRedis(servers.redisUrl)];
   const keysFile = writeKeysFile(issuer);
   const service = await startHostileService(
     { databaseUrl: database.url, redisUrl: servers.redisUrl },
@@ -78,12 +65,7 @@ async function run(): Promise<void> {
   const refusals: string[] = [];
   const publicly: string[] = [];
   /** Sends a request, records a refusal and returns the answer. */
-  const ask = async (
-    method: string,
-    path: string,
-    options: { headers?: Record<string, string>; body?: unknown } = {},
-  ) => {
-    const { headers = {}, body } = options;
+  const ask = async (method: string, path: string, headers: Record<string, string> = {}, body?: unknown) => {
     const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
     const reply = await fetch(`${service.url}${path}`, { method, headers, body: text ?? null, redirect: "manual" });
     const answered = { status: reply.status, text: await reply.text(), headers: reply.headers };
@@ -93,20 +75,19 @@ async function run(): Promise<void> {
   };
 
   // Vouchers and keys, with audit entries.
-  const partner = await makePartner(servers.db);
-  const issued = await issueVouchers(servers.db, partner, 12);
-  const [lookedUp, reserved, redeemed, poisoned, locked, voided, late, spare] = issued;
-  if (!lookedUp || !reserved || !redeemed || !poisoned || !locked || !voided || !late || !spare)
-    throw new Error("too few vouchers");
-  const { key } = await makeKey(servers.db, partner.organizationId);
-  const till = await makeKey(servers.db, partner.organizationId);
-  const unbound = await makeKey(servers.db, null);
-  const revoked = await makeKey(servers.db, partner.organizationId);
-  await endKey(provisioning(servers.db), revoked.id);
-  const rotated = await rotateKey(provisioning(servers.db), till.id, 3_600_000);
-  await voidVoucher(provisioning(servers.db), partner.organizationId, voided.code, "printed twice");
-  const offer = await makeOffer(servers.db, 5);
-  const link = await makeReferral(servers.db, offer);
+  const issued = await issueVouchers(db, partner, 12);
+  const [lookedUp, reserved, redeemed, poisoned, locked, voided, late, spare] = issued as [
+    ...[IssuedVoucher, IssuedVoucher, IssuedVoucher, IssuedVoucher],
+    ...[IssuedVoucher, IssuedVoucher, IssuedVoucher, IssuedVoucher],
+  ];
+  const [{ key }, till] = [keys.till, keys.rival];
+  const unbound = await makeKey(db, null);
+  const revoked = await makeKey(db, partner.organizationId);
+  await endKey(provisioning(db), revoked.id);
+  const rotated = await rotateKey(provisioning(db), till.id, 3_600_000);
+  await voidVoucher(provisioning(db), partner.organizationId, voided.code, "printed twice");
+  const offer = await makeOffer(db, 5);
+  const link = await makeReferral(db, offer);
   const voucherctl = (...args: string[]) =>
     runNode(["src/cli/main.ts", ...args], { DATABASE_URL: servers.adminUrl, REDIS_URL: servers.redisUrl });
   const made = await voucherctl("key", "create", "--org", partner.organizationId, "--scope", "voucher.read", "--json");
@@ -119,34 +100,24 @@ async function run(): Promise<void> {
   const forged = await signUser(await makeIssuerKey("EdDSA", issuer.kid), "a-user");
   const [unknown, mistyped] = [makeApiKey(pooledRandomBytes), `${key.slice(0, -1)}${key.endsWith("0") ? "1" : "0"}`];
   const [by, user] = [{ "x-api-key": key }, { authorization: `Bearer ${userToken}` }];
-  const post = (path: string, body: unknown, headers: Record<string, string> = by) =>
-    ask("POST", path, { headers, body });
+  const post = (path: string, body: unknown, headers: Record<string, string> = by) => ask("POST", path, headers, body);
   const redeem = (body: Record<string, unknown>, headers: Record<string, string> = by) =>
     post("/partner/vouchers/redeem", body, headers);
 
   // Successful calls.
-  await ask("GET", `/partner/vouchers/${lookedUp.code}`, { headers: by });
-  await ask("GET", `/partner/vouchers/${lookedUp.code}/events`, { headers: by });
+  await ask("GET", `/partner/vouchers/${lookedUp.code}`, by);
+  await ask("GET", `/partner/vouchers/${lookedUp.code}/events`, by);
   const reservation = JSON.parse((await post("/partner/vouchers/reserve", { code: reserved.code })).text);
   const snapshots = [await dumpRedis(servers.redis)];
   const wrongToken = "a-reservation-token-that-is-wrong";
-  expect(
-    (
-      await redeem(
-        { ticket: reservation.ticket, token: wrongToken, externalRef: "WORD-REF-0" },
-        { "x-api-key": till.key },
-      )
-    ).status,
-  ).toBe(409);
-  const first = await redeem(
-    { ticket: reservation.ticket, token: reservation.token, externalRef: "WORD-REF-1", note: "WORD-NOTE" },
-    { "x-api-key": rotated.key },
-  );
+  const { ticket, token } = reservation;
+  const refused = await redeem({ ticket, token: wrongToken, externalRef: "WORD-REF-0" }, { "x-api-key": till.key });
+  const withToken = { ticket, token, externalRef: "WORD-REF-1", note: "WORD-NOTE" };
+  const first = await redeem(withToken, { "x-api-key": rotated.key });
   const second = await redeem({ code: redeemed.code, externalRef: "WORD-REF-2" });
-  expect([first.status, second.status]).toEqual([200, 200]);
-  expect(JSON.parse((await redeem({ code: redeemed.code, externalRef: "WORD-REF-2" })).text).alreadyConfirmed).toBe(
-    true,
-  );
+  expect([refused.status, first.status, second.status]).toEqual([409, 200, 200]);
+  const repeated = await redeem({ code: redeemed.code, externalRef: "WORD-REF-2" });
+  expect(JSON.parse(repeated.text).alreadyConfirmed).toBe(true);
   const lateReservation = JSON.parse((await post("/partner/vouchers/reserve", { code: late.code })).text);
   await post("/partner/vouchers/release", { ticket: lateReservation.ticket, reason: "WORD-REASON" });
   const bought = await post(`/marketplace/listings/${offer.listingId}/buy`, { paymentRef: "WORD-PAYMENT" }, user);
@@ -163,7 +134,7 @@ async function run(): Promise<void> {
       "/openapi.json",
       "/marketplace/listings",
     ]) {
-      publicly.push((await ask("GET", path, { headers: { accept } })).text);
+      publicly.push((await ask("GET", path, { accept })).text);
     }
   }
 
@@ -182,15 +153,15 @@ async function run(): Promise<void> {
       `/ops/queues/${secret}`,
     ]) {
       await ask("GET", path);
-      await ask("DELETE", path, { headers: by });
-      if (secret !== lookedUp.code) await ask("GET", path, { headers: by });
-      await ask("GET", path, { headers: { accept: "text/html", authorization: `Bearer ${secret}` } });
+      await ask("DELETE", path, by);
+      if (secret !== lookedUp.code) await ask("GET", path, by);
+      await ask("GET", path, { accept: "text/html", authorization: `Bearer ${secret}` });
     }
     const misplaced: Record<string, string>[] = [{ authorization: secret }, { cookie: `operator=${secret}` }];
     if (secret !== key) misplaced.push({ "x-api-key": secret });
     for (const headers of misplaced) {
-      await ask("GET", `/partner/vouchers/${lookedUp.code}`, { headers });
-      await ask("GET", "/ops/queues/api/queues", { headers });
+      await ask("GET", `/partner/vouchers/${lookedUp.code}`, headers);
+      await ask("GET", "/ops/queues/api/queues", headers);
     }
     for (const body of [
       { externalRef: 5, code: secret },
@@ -216,29 +187,26 @@ async function run(): Promise<void> {
     }
   }
   for (const wrong of [unknown, mistyped, unbound.key, revoked.key]) {
-    await ask("GET", `/partner/vouchers/${lookedUp.code}`, { headers: { "x-api-key": wrong } });
+    await ask("GET", `/partner/vouchers/${lookedUp.code}`, { "x-api-key": wrong });
   }
-  await ask("POST", `/products/${offer.productId}/claim`, { headers: { authorization: `Bearer ${forged}` } });
+  await ask("POST", `/products/${offer.productId}/claim`, { authorization: `Bearer ${forged}` });
   await redeem({ code: voided.code, externalRef: "WORD-REF-3" });
 
   // Database errors, whose messages quote the written values.
-  await servers.db.query(
-    "ALTER TABLE redemptions ADD CONSTRAINT poisoned CHECK (external_ref <> 'WORD-REF-POISON') NOT VALID",
-  );
-  await servers.db.query("ALTER TABLE reservations ADD CONSTRAINT poisoned CHECK (state <> 'Live') NOT VALID");
-  expect((await redeem({ code: poisoned.code, externalRef: "WORD-REF-POISON", note: "WORD-NOTE-POISON" })).status).toBe(
-    503,
-  );
+  await db.query("ALTER TABLE redemptions ADD CONSTRAINT poisoned CHECK (external_ref <> 'WORD-REF-POISON') NOT VALID");
+  await db.query("ALTER TABLE reservations ADD CONSTRAINT poisoned CHECK (state <> 'Live') NOT VALID");
+  const poison = { code: poisoned.code, externalRef: "WORD-REF-POISON", note: "WORD-NOTE-POISON" };
+  expect((await redeem(poison)).status).toBe(503);
   expect((await post("/partner/vouchers/reserve", { code: poisoned.code })).status).toBe(500);
-  await servers.db.query("ALTER TABLE reservations DROP CONSTRAINT poisoned");
-  await whileLocked(servers.db, [locked.id], async () => {
+  await db.query("ALTER TABLE reservations DROP CONSTRAINT poisoned");
+  await whileLocked(db, [locked.id], async () => {
     const cutOff = redeem({ code: locked.code, externalRef: "WORD-REF-CUT", note: "WORD-NOTE-CUT" });
-    await untilWaiting(servers.db, 1, "worker");
+    await untilWaiting(db, 1, "worker");
     database.cut();
     expect((await cutOff).status).toBe(503);
   });
   for (const path of [`/partner/vouchers/${lookedUp.code}`, `/partner/vouchers/${reservation.ticket}`]) {
-    expect((await ask("GET", path, { headers: by })).status).toBe(503);
+    expect((await ask("GET", path, by)).status).toBe(503);
   }
   expect((await redeem({ code: late.code, token: reservation.token, externalRef: "WORD-REF-DOWN" })).status).toBe(503);
   expect((await post("/partner/vouchers/reserve", { code: late.code })).status).toBe(503);
@@ -250,10 +218,10 @@ async function run(): Promise<void> {
   // The operators' dashboard.
   const basic = (password: string) => Buffer.from(`operator:${password}`).toString("base64");
   const authorization = `Basic ${basic(OPS_TOKEN)}`;
-  await ask("GET", "/ops/queues", { headers: { authorization: `Basic ${basic(`${OPS_TOKEN}x`)}` } });
+  await ask("GET", "/ops/queues", { authorization: `Basic ${basic(`${OPS_TOKEN}x`)}` });
   const dashboard: string[] = [];
   const look = async (path: string) => {
-    const { status, text } = await ask("GET", `/ops/queues/${path}`, { headers: { authorization } });
+    const { status, text } = await ask("GET", `/ops/queues/${path}`, { authorization });
     expect(status, path).toBe(200);
     dashboard.push(text);
     return JSON.parse(text);
@@ -302,28 +270,24 @@ async function run(): Promise<void> {
     redeemCodes[`the redeem code ${redeemCode} without hyphens`] = redeemCode.replaceAll("-", "");
   }
   Object.assign(words, {
-    references: "WORD-REF",
-    notes: "WORD-NOTE",
-    reasons: "WORD-REASON",
-    payments: "WORD-PAYMENT",
+    ...{ references: "WORD-REF", notes: "WORD-NOTE", reasons: "WORD-REASON", payments: "WORD-PAYMENT" },
+    ...{ "a ticket": ticket, "another ticket": lateReservation.ticket },
   });
-  Object.assign(words, { "a ticket": reservation.ticket, "another ticket": lateReservation.ticket });
 
-  emitted.metrics = (await Promise.all(Object.values(service.metricsUrls).map(scrape)))
-    .map(({ text }) => text)
-    .join("\n");
+  const reports = await Promise.all(Object.values(service.metricsUrls).map(scrape));
+  emitted.metrics = reports.map(({ text }) => text).join("\n");
   const ended = await service.stop();
   snapshots.push(await dumpRedis(servers.redis));
   record.close();
   keysFile.remove();
-  await collector.close();
+  await Promise.all([collector.close(), database.close()]);
   emitted.log = [ended.api, ended.worker].map(({ stdout, stderr }) => `${stdout}${stderr}`).join("\n");
   emitted.dashboard = dashboard.join("\n");
   emitted.refusals = refusals.join("\n");
   emitted["public answers"] = publicly.join("\n");
   emitted.traces = collector.bodies.map(({ bytes }) => bytes.toString("utf8")).join("\n");
   emitted.voucherctl = [made.stderr, ...commands.flatMap(({ stdout, stderr }) => [stdout, stderr])].join("\n");
-  const rows = await dumpRows(servers.db);
+  const rows = await dumpRows(db);
   emitted["audit entries"] = (rows.audit_entries ?? []).join("\n");
   emitted.database = JSON.stringify(rows);
   // Replies carry the redeem code to the API process, which answers the partner.
@@ -354,36 +318,14 @@ it("the run was complete and left output in every channel", () => {
   expect(emitted.traces).toContain("process redeem");
 });
 
-describe("no output contains secrets:", () => {
-  it.each([
-    "log",
-    "metrics",
-    "traces",
-    "dashboard",
-    "refusals",
-    "public answers",
-    "audit entries",
-    "voucherctl",
-  ])("%s: no credentials or codes", (where) => {
-    expect(find(emitted[where], credentials, codes, redeemCodes)).toEqual([]);
-  });
+const FOR_ALL = ["log", "metrics", "traces", "dashboard", "refusals", "public answers"];
+const VALUABLE = [credentials, codes, redeemCodes];
 
-  it.each([
-    "log",
-    "metrics",
-    "traces",
-    "dashboard",
-    "refusals",
-    "public answers",
-  ])("%s: no texts from callers", (where) => {
-    expect(find(emitted[where], words)).toEqual([]);
-  });
-
-  it("Redis: no credentials or codes in any command or stored value", () => {
-    expect(find(emitted["Redis without replies"], credentials, codes, redeemCodes)).toEqual([]);
-  });
-
-  it("the database: no credentials, including those that it issued", () => {
-    expect(find(emitted.database, credentials)).toEqual([]);
-  });
+it.each([
+  ...FOR_ALL.map((where): [string, Secrets[]] => [where, [...VALUABLE, words]]),
+  ...["audit entries", "voucherctl", "Redis without replies"].map((where): [string, Secrets[]] => [where, VALUABLE]),
+  // Including those that it issued.
+  ["database", [credentials]],
+])("no output contains secrets: %s", (where, secrets) => {
+  expect(find(emitted[where], ...secrets)).toEqual([]);
 });
