@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { partnerClient } from "../support/client.ts";
 import { startApi, startWorkers } from "../support/service.ts";
 import { until } from "../support/until.ts";
