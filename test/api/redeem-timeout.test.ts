@@ -4,16 +4,16 @@ import { partnerClient } from "../support/client.ts";
 import { countJobs } from "../support/redeem-jobs.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { startApi, startWorkers } from "../support/service.ts";
-import { issueVoucher, issueVouchers } from "../support/supply.ts";
+import { issueVouchers } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
 const WAIT_MS = 500;
 
-const { servers, partner, keys, till } = useService({ workers: [], env: { REDEEM_WAIT_MS: String(WAIT_MS) } });
+const { servers, partner, keys, till, issue } = useService({ workers: [], env: { REDEEM_WAIT_MS: String(WAIT_MS) } });
 
 it("a redeem without a worker answers 503 with Retry-After after the wait, removes the job, and says that this attempt redeemed nothing", async () => {
-  const voucher = await issueVoucher(servers.db, partner);
+  const voucher = await issue();
   const before = await dumpRows(servers.db);
   const startedAt = performance.now();
   const { status, body, headers } = await till.redeem({ code: voucher.code, externalRef: "no-worker" });
@@ -82,18 +82,14 @@ it("a redeem that timed out leaves nothing that a worker started later would red
     );
     expect(rows[0].n).toBe(0);
 
-    const retried = await retry.redeem({ code: given?.code, externalRef: "given-up-1" });
-    expect({ status: retried.status, body: retried.body }).toMatchObject({
-      status: 200,
-      body: { alreadyConfirmed: false, voucherInstanceId: given?.id },
-    });
     // The reference of an attempt that was given up is free for another voucher as well.
-    const elsewhere = await issueVoucher(servers.db, partner);
-    const moved = await retry.redeem({ code: elsewhere.code, externalRef: "given-up-2" });
-    expect({ status: moved.status, body: moved.body }).toMatchObject({
-      status: 200,
-      body: { alreadyConfirmed: false, voucherInstanceId: elsewhere.id },
-    });
+    for (const [again, externalRef] of [
+      [given, "given-up-1"],
+      [await issue(), "given-up-2"],
+    ] as const) {
+      const body = { alreadyConfirmed: false, voucherInstanceId: again?.id };
+      expect(await retry.redeem({ code: again?.code, externalRef })).toMatchObject({ status: 200, body });
+    }
   } finally {
     await worker.close();
     await patient.close();
@@ -101,8 +97,7 @@ it("a redeem that timed out leaves nothing that a worker started later would red
 });
 
 it("without a worker, redeem answers confirmed references, used and expired vouchers, and unknown codes", async () => {
-  const used = await issueVoucher(servers.db, partner);
-  const expired = await issueVoucher(servers.db, partner, { validUntil: new Date(Date.now() - 1_000) });
+  const [used, expired] = [await issue(), await issue({ validUntil: new Date(Date.now() - 1_000) })];
   const worker = await startWorkers(servers);
   const first = await until(async () => {
     const reply = await till.redeem({ code: used.code, externalRef: "confirmed-before" });

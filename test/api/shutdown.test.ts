@@ -1,30 +1,19 @@
 import { once } from "node:events";
 import { Agent, request } from "node:http";
 import { connect } from "node:net";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { CONNECTION_LIMITS } from "../../src/http/server.ts";
 import { startNode } from "../support/child-process.ts";
 import { countJobs } from "../support/redeem-jobs.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, type TestApi } from "../support/service.ts";
+import { startApi, type TestApi } from "../support/service.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
-import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { until, untilStarted } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 
 /** Longer than all other steps of closing take together. */
 const REDEEM_WAIT_MS = 1_500;
 
-let servers: TestServers;
-let partner: TestPartner;
-let key: string;
-
-beforeAll(async () => {
-  servers = await openTestServers();
-  partner = await makePartner(servers.db);
-  ({ key } = await makeKey(servers.db, partner.organizationId));
-});
-
-afterAll(() => endService(servers));
+const { servers, keys, issue } = useService({ apis: [], workers: [] });
 
 interface Answer {
   status: number | undefined;
@@ -34,7 +23,7 @@ interface Answer {
 /** Sends a request on a kept connection. */
 function send(agent: Agent, url: string, method: string, body?: string): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const sent = request(url, { method, agent, headers: { "x-api-key": key } }, (answer) => {
+    const sent = request(url, { method, agent, headers: { "x-api-key": keys.till.key } }, (answer) => {
       answer.resume().once("end", () => resolve({ status: answer.statusCode, connection: answer.headers.connection }));
     });
     sent.once("error", reject).end(body);
@@ -44,7 +33,7 @@ function send(agent: Agent, url: string, method: string, body?: string): Promise
 it("an API that is told to stop answers what is under way, ends that connection and closes", async () => {
   // No worker runs, so the redeem is under way until its wait is over.
   const api = await startApi(servers, { REDEEM_WAIT_MS: String(REDEEM_WAIT_MS) });
-  const { code } = await issueVoucher(servers.db, partner);
+  const { code } = await issue();
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   expect((await send(agent, `${api.url}/healthz`, "GET")).connection).toBe("keep-alive");
   const body = JSON.stringify({ code, externalRef: "under-way" });

@@ -15,8 +15,7 @@ const history = (idCodeOrTicket: string, organizationId: string | null = null) =
   readVoucherHistory(api.ctx, idCodeOrTicket, organizationId);
 
 it("findVouchers finds a redeemed voucher by each identifier, in all organizations or its own, but not in another one", async () => {
-  const [voucher] = await issueVouchers(servers.db, one, 3);
-  if (voucher === undefined) throw new Error("no voucher was issued");
+  const voucher = await issueVoucher(servers.db, one);
   const { ticket } = (await till.reserve(voucher.code)).body;
   const { redeemCode } = (await till.redeem({ code: ticket, externalRef: "order-find" })).body;
   const [found] = await find({ by: "id", value: voucher.id });
@@ -48,19 +47,15 @@ it("findVouchers finds a redeemed voucher by each identifier, in all organizatio
 
 it("findVouchers finds the vouchers of all organizations that use the same code, or only that of a given organization", async () => {
   const owners = [one, other];
-  for (const owner of owners) await issueVouchers(servers.db, owner, 1, { codes: [SHARED_CODE] });
+  const validUntil = new Date(Date.now() - 1_000);
+  for (const owner of owners) await issueVouchers(servers.db, owner, 1, { codes: [SHARED_CODE], validUntil });
   const found = await find({ by: "code", value: SHARED_CODE });
   expect(found.map((voucher) => voucher.organizationId).sort()).toEqual(owners.map((o) => o.organizationId).sort());
   expect(await find({ by: "code", value: SHARED_CODE }, other.organizationId)).toEqual([
-    expect.objectContaining({ organizationId: other.organizationId, status: "Active", externalRef: null }),
+    expect.objectContaining({ organizationId: other.organizationId, status: "Expired", externalRef: null }),
   ]);
   await expect(history(SHARED_CODE)).rejects.toThrow(/Several organizations.*org_/);
   expect((await history(SHARED_CODE, other.organizationId)).voucher.organizationId).toBe(other.organizationId);
-});
-
-it("findVouchers shows a voucher past its validUntil as Expired", async () => {
-  const { id } = await issueVoucher(servers.db, one, { validUntil: new Date(Date.now() - 1_000) });
-  expect(await find({ by: "id", value: id })).toEqual([expect.objectContaining({ status: "Expired" })]);
 });
 
 it("findVouchers finds nothing by malformed identifiers", async () => {

@@ -4,10 +4,10 @@ import { insertListing } from "../../src/db/listings.ts";
 import { CONTRACT_MOVES, type ContractStatus } from "../../src/domain/audience.ts";
 import { newId } from "../../src/domain/ids.ts";
 import type { Audience } from "../../src/domain/voucher.ts";
-import { type IssuedVoucher, type IssueInput, issueBatch } from "../../src/services/admin/issue-batch.ts";
+import type { IssuedVoucher, IssueInput } from "../../src/services/admin/issue-batch.ts";
 import { makeLink } from "../../src/services/admin/manage-contracts.ts";
 import { type Reply, send } from "./client.ts";
-import { makePartner, provisioning, type TestPartner } from "./supply.ts";
+import { issueTestBatch, makePartner, provisioning, type TestPartner } from "./supply.ts";
 import { type IssuerKey, signUser } from "./user-tokens.ts";
 
 const ALWAYS = { opensAt: null, closesAt: null };
@@ -33,22 +33,10 @@ export async function offerBatch(
   count: number,
   options: { audience?: Audience; validUntil?: Date; windows?: IssueInput["windows"] } = {},
 ): Promise<Offered> {
-  const vouchers: IssuedVoucher[] = [];
-  const { id: batchId } = await issueBatch(
-    provisioning(db),
-    {
-      productId: partner.productId,
-      count,
-      validUntil: options.validUntil ?? inSeconds(86_400),
-      audience: options.audience ?? "OpenToAll",
-      windows: options.windows ?? OPEN,
-      codes: null,
-    },
-    (chunk) => void vouchers.push(...chunk),
-  );
+  const issued = await issueTestBatch(db, partner, count, { windows: OPEN, ...options });
   const listingId = newId("lst");
-  await insertListing(db, listingId, batchId);
-  return { batchId, listingId, vouchers };
+  await insertListing(db, listingId, issued.batchId);
+  return { ...issued, listingId };
 }
 
 /** Creates a partner with one listed batch. */

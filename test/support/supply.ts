@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import type pg from "pg";
 import { insertBrand, insertOrganization, insertProduct } from "../../src/db/catalog.ts";
 import type { Scope } from "../../src/domain/api-keys.ts";
@@ -64,27 +65,28 @@ interface IssueOptions {
   codes?: string[];
 }
 
-/** Issues vouchers of a product, by default valid for a day. */
+/** Issues a batch of a product, by default valid for a day, for everyone and without windows. */
+export async function issueTestBatch(
+  db: pg.Pool,
+  { productId }: Pick<TestPartner, "productId">,
+  count: number,
+  { validUntil = new Date(Date.now() + 86_400_000), audience = "OpenToAll", windows = {}, codes }: IssueOptions = {},
+): Promise<{ batchId: string; vouchers: IssuedVoucher[] }> {
+  const vouchers: IssuedVoucher[] = [];
+  const imported = codes === undefined ? null : Readable.from(codes);
+  const input = { productId, count, validUntil, audience, windows, codes: imported };
+  const { id } = await issueBatch(provisioning(db), input, (chunk) => void vouchers.push(...chunk));
+  return { batchId: id, vouchers };
+}
+
+/** Issues vouchers of a product. */
 export async function issueVouchers(
   db: pg.Pool,
   partner: TestPartner,
   count: number,
   options: IssueOptions = {},
 ): Promise<IssuedVoucher[]> {
-  const issued: IssuedVoucher[] = [];
-  await issueBatch(
-    provisioning(db),
-    {
-      productId: partner.productId,
-      count,
-      validUntil: options.validUntil ?? new Date(Date.now() + 86_400_000),
-      audience: options.audience ?? "OpenToAll",
-      windows: options.windows ?? {},
-      codes: options.codes === undefined ? null : toAsync(options.codes),
-    },
-    (vouchers) => void issued.push(...vouchers),
-  );
-  return issued;
+  return (await issueTestBatch(db, partner, count, options)).vouchers;
 }
 
 /** Issues one voucher. */
@@ -96,8 +98,4 @@ export async function issueVoucher(
   const [voucher] = await issueVouchers(db, partner, 1, options);
   if (voucher === undefined) throw new Error("no voucher was issued");
   return voucher;
-}
-
-async function* toAsync(lines: string[]): AsyncGenerator<string> {
-  yield* lines;
 }
