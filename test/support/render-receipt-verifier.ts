@@ -49,7 +49,7 @@ receipt. To keep it in this file, write it between the tags of the second text f
 <h1>Verify a receipt</h1>
 <p>This file verifies a receipt of the Partner Voucher API's transparency log in your browser. It works from a disk, without a network: it
 can send and load nothing.</p>
-${renderReceiptForm(advice)}
+${renderReceiptForm("", "", advice)}
 </div>
 </main>
 <noscript><p>This file needs JavaScript. It loads no script; the one in it is all there is.</p></noscript>

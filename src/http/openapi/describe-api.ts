@@ -11,7 +11,7 @@ import { examples } from "../../contract/example.ts";
 import { webhookEvent } from "../../contract/webhooks.ts";
 import type { DescribedSettings, Endpoint } from "../endpoint.ts";
 import { GUIDE_PATH } from "../pages/layout.ts";
-import { ErrorDescriptions } from "./describe-errors.ts";
+import { describeErrors, type ErrorDescriptions } from "./describe-errors.ts";
 import { describeFiles } from "./describe-files.ts";
 import { INTRODUCTION, SECURITY_SCHEMES, TAGS } from "./introduction.ts";
 import { RATE_LIMIT, REQUEST_ID } from "./response-headers.ts";
@@ -21,7 +21,7 @@ export type ApiDescription = oas31.OpenAPIObject;
 
 /** Generates an OpenAPI 3.1 document from the schemas that validate requests and type responses. */
 export function describeApi(endpoints: readonly Endpoint[], settings: DescribedSettings): ApiDescription {
-  const errors = new ErrorDescriptions();
+  const errors: ErrorDescriptions = new Map();
   const paths: ZodOpenApiPathsObject = {};
   for (const endpoint of endpoints) {
     const path = endpoint.path.replace(/:(\w+)/g, "{$1}");
@@ -118,7 +118,7 @@ function describeOperation(
           ...(endpoint.hasCsv && { "text/csv": { schema: z.string() } }),
         },
       },
-      ...errors.of(endpoint),
+      ...describeErrors(errors, endpoint),
     },
   };
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject } from "zod-openapi";
 import type { ErrorCode } from "../../contract/errors.ts";
-import type { ErrorDescriptions } from "./describe-errors.ts";
+import { describeErrors, type ErrorDescriptions } from "./describe-errors.ts";
 import { RATE_LIMIT, REQUEST_ID } from "./response-headers.ts";
 
 const FILE_ERRORS: ReadonlySet<ErrorCode> = new Set(["not_found", "rate_limited"]);
@@ -57,7 +57,7 @@ export function describeFiles(errors: ErrorDescriptions): ZodOpenApiPathsObject 
           headers: z.object({ ...REQUEST_ID, ...RATE_LIMIT }),
           content: { [type]: { schema: z.string() } },
         },
-        ...errors.of({ security: [], errors: FILE_ERRORS }),
+        ...describeErrors(errors, { security: [], errors: FILE_ERRORS }),
       },
     };
     return [path, { get }];

@@ -11,28 +11,20 @@ export interface Asset {
 }
 
 /** A file with this name. Its content is these parts, by default the file with this name in `static/`. */
-function makeAsset(name: string, ...parts: Buffer[]): Asset {
-  const content = parts.length === 0 ? readStatic(name) : Buffer.concat(parts);
+function makeAsset(name: string, ...parts: string[]): Asset {
+  const content = Buffer.from(parts.length === 0 ? readStatic(name) : parts.join(""));
   const { name: stem, ext } = parse(name);
   return { fileName: `${stem}.${hash("sha256", content).slice(0, 16)}${ext}`, content };
 }
 
-function readStatic(name: string): Buffer {
-  return readFileSync(new URL(`./static/${name}`, import.meta.url));
-}
-
+const readStatic = (name: string) => readFileSync(new URL(`./static/${name}`, import.meta.url), "utf8");
 const { resolve } = createRequire(import.meta.url);
-
 /** Reads a file of an installed package. */
-function readInstalled(path: string): Buffer {
-  return readFileSync(resolve(path));
-}
+const readInstalled = (path: string) => readFileSync(resolve(path), "utf8");
 
-/** The script of docs/receipt-verifier.html, which a test renders from packages/tlog and static/check-receipt.js. */
-function readReceiptScript(): Buffer {
-  const file = readFileSync(new URL("../../../docs/receipt-verifier.html", import.meta.url), "utf8");
-  return Buffer.from(/<script type="module">\n(.*)<\/script>/s.exec(file)?.[1] ?? "");
-}
+// A test renders the file from packages/tlog and static/check-receipt.js.
+const receiptVerifier = readFileSync(new URL("../../../docs/receipt-verifier.html", import.meta.url), "utf8");
+const receiptScript = /<script type="module">\n(.*)<\/script>/s.exec(receiptVerifier)?.[1] ?? "";
 
 const chainParts = ["copy.js", "check-chain.js", "check-payload.js"].map(readStatic);
 
@@ -41,13 +33,13 @@ export const ASSETS = {
   style: makeAsset("pages.css"),
   icon: makeAsset("icon.svg"),
   copyScript: makeAsset("copy.js"),
-  chainScript: makeAsset("check-chain.js", readReceiptScript(), ...chainParts),
-  receiptScript: makeAsset("check-receipt.js", readReceiptScript()),
+  chainScript: makeAsset("check-chain.js", receiptScript, ...chainParts),
+  receiptScript: makeAsset("check-receipt.js", receiptScript),
   referenceStyle: makeAsset(
     "reference.css",
-    Buffer.from("@layer pages {\n"),
+    "@layer pages {\n",
     readStatic("pages.css"),
-    Buffer.from("}\n"),
+    "}\n",
     readInstalled("swagger-ui-dist/swagger-ui.css"),
     readStatic("reference.css"),
   ),
@@ -58,8 +50,3 @@ export const ASSETS = {
   boardStyle: makeAsset("board.css"),
   swaggerScript: makeAsset("swagger-ui-bundle.js", readInstalled("swagger-ui-dist/swagger-ui-bundle.js")),
 } as const satisfies Record<string, Asset>;
-
-/** The asset with this name, or null. */
-export function findAsset(fileName: string): Asset | null {
-  return Object.values(ASSETS).find((asset) => asset.fileName === fileName) ?? null;
-}

@@ -6,20 +6,17 @@ import { validate } from "../endpoint.ts";
 import { ASSETS } from "./assets.ts";
 import { describeEvent } from "./event-words.ts";
 import { type Html, html } from "./html.ts";
-import { layOut, SANDBOX_NOTICE, type Site } from "./layout.ts";
+import { layOut, SANDBOX_NOTICE } from "./layout.ts";
 import { renderReceiptForm } from "./receipt-form.ts";
 import { MINUTES, renderTime } from "./time.ts";
 
-/** One page of a chain. */
+/** One page of a chain: its events have a greater sequence than `after`. */
 interface ChainExcerpt {
   chain: PublicChain;
-  /** The event before the first one on the page; null on the first page. */
-  before: PublicEvent | null;
-  /** The page has events with a greater sequence. */
+  /** The path of the history. */
+  path: string;
   after: number;
   limit: number;
-  /** The checkpoint that the log serves, and its policy; null before the first one. */
-  checkpoint: { origin: string; size: number; policy: string } | null;
 }
 
 /** The public page of a voucher's chain, with the same content as the JSON: a timeline, which a script checks in the browser. */
@@ -34,28 +31,27 @@ export async function renderChain(
   const overlap = Math.min(after, 1);
   const chain = await readPublicChain(ctx, entityType, entityId, { after: after - overlap, limit: limit + overlap });
   const before = chain.events[0]?.sequence === after ? (chain.events.shift() ?? null) : null;
-  return renderExcerpt(ctx.config, { chain, before, after, limit, checkpoint: await findCheckpoint(ctx) });
-}
-
-function renderExcerpt(site: Site, excerpt: ChainExcerpt): Html {
-  const { chain, before, checkpoint } = excerpt;
-  const path = `/integrity/events/${encodeURIComponent(chain.entityType)}/${encodeURIComponent(chain.entityId)}`;
-  return layOut(site, {
+  // Null before the log's first checkpoint.
+  const checkpoint = await findCheckpoint(ctx);
+  const { basePath, baseUrl } = ctx.config;
+  const history = `/integrity/events/${encodeURIComponent(chain.entityType)}/${encodeURIComponent(chain.entityId)}`;
+  const excerpt = { chain, path: basePath + history, after, limit };
+  return layOut(ctx.config, {
     title: `${chain.sandbox ? "Sandbox: voucher" : "Voucher"} history ${chain.entityId}`,
     scripts: [ASSETS.chainScript],
     description: "What happened to a voucher, entry by entry, and whether its history is intact.",
     main: html`<h1>Voucher history</h1>
 ${chain.sandbox ? SANDBOX_NOTICE : null}
 <p class="entity"><span class="label">Voucher</span> <code id="entity-id" class="copied" data-entity-type="${chain.entityType}">${chain.entityId}</code></p>
-${renderVerdict(`${site.basePath}${path}`, excerpt)}
+${renderVerdict(excerpt)}
 <noscript><p class="notice">With JavaScript, this page checks the chain of hashes in your browser and shows your local time. Without
 it, compare by eye: the previous hash of each entry must be the hash of the entry above it.</p></noscript>
 <section aria-labelledby="entries">
 <h2 id="entries">What happened</h2>
 ${renderBefore(before)}
-${checkpoint === null ? null : renderCheckpoint(site, chain.events, checkpoint)}
-${chain.events.length === 0 ? html`<p class="notice">There are no entries after number ${excerpt.after}.</p>` : renderTable(`${site.basePath}${path}`, excerpt)}
-${renderPaging(`${site.basePath}${path}`, excerpt)}
+${checkpoint === null ? null : renderCheckpoint(basePath, chain.events, checkpoint)}
+${chain.events.length === 0 ? html`<p class="notice">There are no entries after number ${after}.</p>` : renderTable(chain.events, checkpoint === null ? null : excerpt.path)}
+${renderPaging(excerpt)}
 </section>
 <section id="payload-check" aria-labelledby="payload-heading" hidden>
 <h2 id="payload-heading">Check a payload</h2>
@@ -68,7 +64,16 @@ sealed. It stays on this page: nothing is sent.</p>
 </form>
 <div id="payload-result" role="status"></div>
 </section>
-${checkpoint === null ? null : renderReceiptCheck(site, checkpoint)}
+${
+  checkpoint === null
+    ? null
+    : html`<section id="receipt-check" aria-labelledby="receipt-heading" hidden>
+<h2 id="receipt-heading">Do you hold a receipt?</h2>
+<p>Paste a receipt of any voucher, or the proof of an entry above, to see what it proves. It stays on this page: nothing is sent.
+<a href="${basePath}/docs/receipt-verifier.html" download>The same as a file</a> works from your disk, without this service.</p>
+${renderReceiptForm(checkpoint.policy)}
+</section>`
+}
 <section aria-labelledby="meaning" class="fine">
 <h2 id="meaning">What this page proves, and what it does not</h2>
 <p>Each entry is sealed with a hash, a fingerprint of its content, and contains the hash of the previous entry. Changing, removing or
@@ -80,10 +85,10 @@ ${
   checkpoint === null
     ? null
     : html`<p>The log is one tree over the entries of all vouchers, which others keep and compare. A receipt or a proof shows that an entry is
-in it; verify one here, or <a href="${site.basePath}/docs/proof">with a tool of your own</a>.</p>`
+in it; verify one here, or <a href="${basePath}/docs/proof">with a tool of your own</a>.</p>`
 }
 <p>The text of each entry is preserved unchanged since ${renderTime(chain.canonPreservedSinceUtc)}. The same chain for programs:</p>
-<pre><code>curl -s '${site.baseUrl}${path}'</code></pre>
+<pre><code>curl -s '${baseUrl}${history}'</code></pre>
 </section>`,
   });
 }
@@ -92,7 +97,7 @@ in it; verify one here, or <a href="${site.basePath}/docs/proof">with a tool of 
  * The page's first sentence: what happened last, in UTC, or which entries of a longer history the page has. The script adds local time and
  * whether the chain is intact.
  */
-function renderVerdict(path: string, { chain, after, limit }: ChainExcerpt): Html | null {
+function renderVerdict({ chain, path, after, limit }: ChainExcerpt): Html | null {
   const last = chain.events.at(-1);
   if (last === undefined) return null;
   const { title, outcome } = describeEvent(last.eventType);
@@ -110,12 +115,12 @@ function renderVerdict(path: string, { chain, after, limit }: ChainExcerpt): Htm
 
 /** States which entries are in the log. Readers need not trust the statement, because each entry in the log has a proof. */
 function renderCheckpoint(
-  site: Site,
+  basePath: string,
   events: readonly PublicEvent[],
-  { origin, size }: NonNullable<ChainExcerpt["checkpoint"]>,
-): Html | null {
+  { origin, size }: { origin: string; size: number },
+): Html {
   const outside = events.filter(({ logIndex }) => logIndex === null).map(({ sequence }) => sequence);
-  const link = html`<a href="${site.basePath}/log/checkpoint">checkpoint of ${size} ${size === 1 ? "leaf" : "leaves"}</a>`;
+  const link = html`<a href="${basePath}/log/checkpoint">checkpoint of ${size} ${size === 1 ? "leaf" : "leaves"}</a>`;
   const upTo = html`in the log <code>${origin}</code>, up to its ${link}`;
   if (events.length === 0) return html`<p id="log">The log <code>${origin}</code> serves its ${link}.</p>`;
   if (outside.length === 0) return html`<p id="log">Every entry here is ${upTo}.</p>`;
@@ -126,36 +131,20 @@ function renderCheckpoint(
   return html`<p id="log" class="pending">${missing} yet ${upTo}. It usually gets there within seconds.</p>`;
 }
 
-function renderReceiptCheck(site: Site, { policy }: NonNullable<ChainExcerpt["checkpoint"]>): Html {
-  const advice = html`This is the policy that the service serves. Compare its keys with your contract, or paste your own copy: a policy that comes with
-the proof proves nothing.`;
-  return html`<section id="receipt-check" aria-labelledby="receipt-heading" hidden>
-<h2 id="receipt-heading">Do you hold a receipt?</h2>
-<p>Paste a receipt of any voucher, or the proof of an entry above, to see what it proves. It stays on this page: nothing is sent.
-<a href="${site.basePath}/docs/receipt-verifier.html" download>The same as a file</a> works from your disk, without this service.</p>
-${renderReceiptForm(advice, policy)}
-</section>`;
-}
-
-function renderTable(path: string, { chain, checkpoint }: ChainExcerpt): Html {
-  const hasLog = checkpoint !== null;
+/** @param path of the history, for links to proofs; null without a log. */
+function renderTable(events: readonly PublicEvent[], path: string | null): Html {
   // The explicit roles repeat those of the elements, because browsers drop them when CSS changes the display of table parts.
   return html`<table class="chain" role="table" aria-labelledby="entries">
 <thead role="rowgroup"><tr role="row">
-<th role="columnheader" scope="col">Number</th>
-<th role="columnheader" scope="col">What happened</th>
-<th role="columnheader" scope="col">When</th>
-<th role="columnheader" scope="col">Seal</th>
-${hasLog ? html`<th role="columnheader" scope="col">Leaf</th>` : null}
-<th role="columnheader" scope="col">Hashes</th>
-</tr></thead>
+${["Number", "What happened", "When", "Seal", ...(path === null ? [] : ["Leaf"]), "Hashes"].map(
+  (name) => html`<th role="columnheader" scope="col">${name}</th>\n`,
+)}</tr></thead>
 <tbody role="rowgroup">
-${chain.events.map((event) => renderRow(event, hasLog ? path : null))}
+${events.map((event) => renderRow(event, path))}
 </tbody>
 </table>`;
 }
 
-/** @param path of the history, for links to proofs; null without a log. */
 function renderRow(event: PublicEvent, path: string | null): Html {
   const { title, sentence } = describeEvent(event.eventType);
   const sealed = event.sealStatus === "Sealed";
@@ -189,7 +178,7 @@ function renderBefore(before: PublicEvent | null): Html | null {
   return html`<p class="before" id="before" data-sequence="${before.sequence}"><span class="label">Continues from entry ${before.sequence}, which has the hash</span> ${hash}</p>`;
 }
 
-function renderPaging(path: string, { chain, after, limit }: ChainExcerpt): Html | null {
+function renderPaging({ chain, path, after, limit }: ChainExcerpt): Html | null {
   const last = chain.events.at(-1);
   if (after === 0 && !chain.hasMore) return null;
   const earlier = html`<a rel="prev" href="${path}?after=${Math.max(0, after - limit)}&limit=${limit}">Earlier entries</a>`;

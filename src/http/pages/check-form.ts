@@ -22,20 +22,7 @@ ${problem === null ? null : html`<p class="problem" id="voucher-problem" role="a
 </form>`;
 }
 
-/** The page that contains only the form. */
-function renderCheckPage(site: Site, entered: string, problem: string | null): Html {
-  return layOut(site, {
-    title: "Check a voucher",
-    main: html`<h1>Check a voucher</h1>
-<p class="lead">See what happened to a voucher, and whether its history is intact. Receipts usually have the link or the id.</p>
-${renderCheckForm(site, entered, problem)}`,
-  });
-}
-
-/**
- * Reads the voucher's id from a verify link or an id that a person has entered. Returns null for anything else. Checks only the format: the
- * history's page says whether the voucher exists.
- */
+/** The id in a verify link or an id that a person has entered, or null. Whether the voucher exists is said by the history's page. */
 function readVoucherId(entered: string): string | null {
   const text = entered.trim();
   const id = /\/VoucherInstance\/([^/?#\s]+)/i.exec(text)?.[1] ?? text;
@@ -55,6 +42,12 @@ export function checkVoucherRoute(ctx: Pick<ApiContext, "config" | "limits">): R
     if (id !== null) return response.redirect(303, `${config.basePath}/integrity/events/${ENTITY_TYPE}/${id}`);
     if (!wantsPage(response)) throw new AppError("invalid_request", "voucher must be a verify link or an id.");
     const isEmpty = entered.trim() === "";
-    sendPage(response, isEmpty ? 200 : 400, renderCheckPage(config, entered, isEmpty ? null : NOT_AN_ID));
+    const page = layOut(config, {
+      title: "Check a voucher",
+      main: html`<h1>Check a voucher</h1>
+<p class="lead">See what happened to a voucher, and whether its history is intact. Receipts usually have the link or the id.</p>
+${renderCheckForm(config, entered, isEmpty ? null : NOT_AN_ID)}`,
+    });
+    sendPage(response, isEmpty ? 200 : 400, page);
   });
 }

@@ -2,7 +2,7 @@ import type { ApiContext } from "../../open-api.ts";
 import { type LinkOffer, viewLink } from "../../services/marketplace/view-link.ts";
 import { pathId } from "../endpoint.ts";
 import { type Html, html } from "./html.ts";
-import { layOut, SANDBOX_NOTICE, type Site } from "./layout.ts";
+import { layOut, SANDBOX_NOTICE } from "./layout.ts";
 import { qrCode } from "./qr-code.ts";
 import { MINUTES, renderTime } from "./time.ts";
 
@@ -21,11 +21,9 @@ const STATES: Record<LinkOffer["state"], { badge: Html; sentence: string }> = {
 /** The public page of a referrer's link: what it offers, and how to claim it. */
 export async function renderLink(ctx: ApiContext, given: unknown): Promise<Html> {
   const code = pathId(given);
-  return renderOffer(ctx.config, code, await viewLink(ctx, code));
-}
-
-function renderOffer(site: Site, code: string, { product, state, validUntil, sandbox }: LinkOffer): Html {
+  const { product, state, validUntil, sandbox } = await viewLink(ctx, code);
   const { productName, brand, retailPriceUsd, benefitMonths } = product;
+  const site = ctx.config;
   const address = `${site.baseUrl}/r/${encodeURIComponent(code)}`;
   const storefront = site.storefrontUrl?.replaceAll("{code}", encodeURIComponent(code)) ?? null;
   const { badge, sentence } = STATES[state];

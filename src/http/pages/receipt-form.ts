@@ -1,7 +1,10 @@
 import { type Html, html } from "./html.ts";
 
-/** The form that check-receipt.js shows and handles. `advice` says where the policy comes from; `policy` and `receipt` are prefilled. */
-export function renderReceiptForm(advice: Html, policy = "", receipt = ""): Html {
+const SERVED = html`This is the policy that the service serves. Compare its keys with your contract, or paste your own copy: a policy that comes with
+the proof proves nothing.`;
+
+/** The form that check-receipt.js shows and handles. `advice` says where the policy comes from. */
+export function renderReceiptForm(policy: string, receipt = "", advice = SERVED): Html {
   return html`<form id="receipt-form">
 <label for="receipt">Receipt</label>
 <textarea id="receipt" rows="6" spellcheck="false" autocomplete="off" autocapitalize="off" placeholder="c2sp.org/tlog-proof@v1…">${receipt}</textarea>

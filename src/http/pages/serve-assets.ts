@@ -6,7 +6,7 @@ import { AppError } from "../../contract/errors.ts";
 import type { ApiContext } from "../../open-api.ts";
 import { getRoute, type Route } from "../endpoint.ts";
 import { limitAddress } from "../middleware/rate-limit.ts";
-import { ASSETS, findAsset } from "./assets.ts";
+import { ASSETS } from "./assets.ts";
 
 /** Compresses responses. Only for routes whose responses are the same for everyone: compressed secrets can be guessed by their length. */
 export const compress: RequestHandler = compression();
@@ -24,8 +24,8 @@ const MAX_AGE_SECONDS = 31_536_000;
 
 /** Styles, scripts and images of the pages. */
 export const assetsRoute = getRoute("/assets/:fileName", compress, (request, response) => {
-  const asset = findAsset(String(request.params.fileName));
-  if (asset === null) throw new AppError("not_found");
+  const asset = Object.values(ASSETS).find(({ fileName }) => fileName === request.params.fileName);
+  if (asset === undefined) throw new AppError("not_found");
   sendFile(response, extname(asset.fileName), asset.content, `public, max-age=${MAX_AGE_SECONDS}, immutable`);
 });
 

@@ -43,12 +43,10 @@ function renderReceipt(site: Site, { receipt, policy, redemption }: Order): Html
   if (receipt === null) {
     return html`<p class="notice">There is no receipt yet: the transparency log does not have this redemption. That usually takes seconds, where the service has a log.</p>`;
   }
-  const advice = html`This is the policy that the service serves. Compare its keys with your contract, or paste your own copy: a policy that comes with
-the proof proves nothing.`;
   return html`<p>Proves the redemption without this service. <a href="${portalPath(site, "orders", redemption.externalRef, "receipt")}">Download the receipt</a></p>
 <noscript><p class="fine">Verifying it on this page needs JavaScript. <a href="${site.basePath}/docs/proof">There are other tools</a>.</p></noscript>
 <div id="receipt-check" hidden>
-${renderReceiptForm(advice, policy, receipt)}
+${renderReceiptForm(policy, receipt)}
 </div>
 <script type="module" src="${assetPath(site, ASSETS.receiptScript)}"></script>`;
 }

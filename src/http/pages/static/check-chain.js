@@ -1,12 +1,10 @@
 // The part of a chain's script after check-receipt.js and copy.js: checks the chain in the reader's browser, from the text on the page,
 // without a request. Reloads the page while an entry is not sealed or not in the log yet.
 
-const FIRST_PREVIOUS_HASH = "0".repeat(64);
-
 /** The number and hash of the entry before the page's first entry. On the first page: number 0 and a hash of zeros. */
 function readPreviousEntry() {
   const element = document.querySelector("#before");
-  if (element === null) return { sequence: 0, recordHash: FIRST_PREVIOUS_HASH };
+  if (element === null) return { sequence: 0, recordHash: "0".repeat(64) };
   return { sequence: Number(element.dataset.sequence), recordHash: textOf(element, ".record-hash") };
 }
 
@@ -22,19 +20,6 @@ function findFault(entry, previous) {
     : `Its previous hash is not the hash of entry ${previous.sequence}.`;
 }
 
-/** Checks and marks the link of each entry. Returns the faulty entries, each with a sentence. */
-function checkLinks(entries, entryBefore) {
-  let previous = entryBefore;
-  const faults = [];
-  for (const entry of entries) {
-    const fault = findFault(entry, previous);
-    markLink(entry, previous, fault);
-    if (fault !== null) faults.push({ entry, fault });
-    previous = entry;
-  }
-  return faults;
-}
-
 /** Marks an entry's link as valid or faulty, next to its hashes. Opens the hashes of a faulty entry. */
 function markLink(entry, previous, fault) {
   if (fault === null && !entry.sealed) return;
@@ -48,28 +33,24 @@ function markLink(entry, previous, fault) {
 }
 
 /** Adds the result of the check to the verdict at the top of the page. Replaces the verdict if the chain is broken. */
-function showVerdict(entries, faults) {
-  const verdict = document.querySelector("#verdict");
-  if (verdict === null) return;
+function showVerdict(verdict, faults) {
   const sentence = verdict.querySelector("strong");
-  const pending = entries.some((entry) => !entry.sealed);
-  const [first] = faults;
-  if (first !== undefined) {
+  const say = (text) => sentence.after(make("p", "", text));
+  if (faults.length > 0) {
     verdict.className = "verdict bad";
     sentence.textContent = "This history is broken. Do not rely on it.";
-    sentence.after(make("p", "", `Entry ${first.entry.sequence}: ${first.fault}`));
-    return;
+    return say(`Entry ${faults[0].entry.sequence}: ${faults[0].fault}`);
   }
   showLocalTime(sentence.querySelector("time"));
   const sealed = entries.filter((entry) => entry.sealed);
   if (sealed.length === 0) return;
   const whole = verdict.dataset.whole === "true";
-  if (!pending) verdict.className = "verdict good";
-  const intact = whole ? " The history is intact." : " Every link on this page is valid.";
-  sentence.append(pending ? " The sealed entries are intact." : intact);
-  sentence.after(
-    make("p", "", `${describeLinks(entries[0].sequence, sealed.length)} Your browser checked this just now.`),
-  );
+  if (sealed.length < entries.length) sentence.append(" The sealed entries are intact.");
+  else {
+    verdict.className = "verdict good";
+    sentence.append(whole ? " The history is intact." : " Every link on this page is valid.");
+  }
+  say(`${describeLinks(entries[0].sequence, sealed.length)} Your browser checked this just now.`);
 }
 
 /** Describes the links of `sealedCount` consecutive entries. `first` is the number of the first one. */
@@ -80,9 +61,7 @@ function describeLinks(first, sealedCount) {
   return `Entries ${first} to ${first + sealedCount - 1} each contain the hash of the previous entry.`;
 }
 
-function isLocalTimeUtc(moment) {
-  return moment.getTimezoneOffset() === 0;
-}
+const isLocalTimeUtc = (moment) => moment.getTimezoneOffset() === 0;
 
 /** Replaces a time in UTC by the reader's local time. */
 function showLocalTime(time) {
@@ -111,16 +90,15 @@ function reloadWhilePending(faults) {
   const notices = document.querySelectorAll("#verdict .pending, #log.pending");
   if (faults.length > 0 || notices.length === 0) return;
   const round = history.state?.round ?? 0;
-  const seconds = RELOAD_AFTER_SECONDS[round] ?? RELOAD_AFTER_SECONDS.at(-1);
   for (const notice of notices) notice.append(" This page looks again by itself.");
   const reload = () => {
-    const pasteFields = [...document.querySelectorAll("#payload, #receipt")];
-    const inUse = document.hidden || pasteFields.some((field) => field.value !== "");
-    if (inUse || document.querySelector("details[open]") !== null) return void setTimeout(reload, 1_000);
+    const hasPasted = [...document.querySelectorAll("#payload, #receipt")].some(({ value }) => value !== "");
+    const inUse = document.hidden || hasPasted || document.querySelector("details[open]") !== null;
+    if (inUse) return void setTimeout(reload, 1_000);
     history.replaceState({ round: round + 1 }, "");
     location.reload();
   };
-  setTimeout(reload, seconds * 1_000);
+  setTimeout(reload, (RELOAD_AFTER_SECONDS[round] ?? RELOAD_AFTER_SECONDS.at(-1)) * 1_000);
 }
 
 /** Adds a copy button after each id and hash. */
@@ -133,8 +111,15 @@ function addCopyButtons() {
 }
 
 const entries = readEntries();
-const faults = checkLinks(entries, readPreviousEntry());
-showVerdict(entries, faults);
+const faults = [];
+let previous = readPreviousEntry();
+for (const entry of entries) {
+  const fault = findFault(entry, previous);
+  markLink(entry, previous, fault);
+  if (fault !== null) faults.push({ entry, fault });
+  previous = entry;
+}
+if (entries.length > 0) showVerdict(document.querySelector("#verdict"), faults);
 showLocalTimes();
 addCopyButtons();
 reloadWhilePending(faults);

@@ -14,22 +14,16 @@ import {
 
 /**
  * Verifies a receipt against a policy that the reader keeps. A vkey alone is a policy that requires this log and no witness.
- * @param findRecordHash gives the data of a leaf by its index, for a proof without a payload; null when it is unknown.
- * @returns what it proves. `canVerify` is false when the browser lacks Ed25519: then everything but the signatures holds.
- * @throws NotAccepted with the reason.
+ * `findRecordHash` gives the data of a leaf by its index, for a proof without a payload; null when it is unknown.
+ * `canVerify` is false when the browser lacks Ed25519: then everything but the signatures holds. @throws NotAccepted with the reason.
  */
 async function verifyReceipt(text, given, findRecordHash) {
   const policy = await parsePolicy(/^\S+\n?$/.test(given) ? `log ${given.trim()}\nquorum none\n` : given);
   const { extra, index } = parseProof(text);
   const canVerify = await hasEd25519();
   const proved = await verifyProof(text, policy, extra === null ? findRecordHash(index) : null, canVerify);
-  return {
-    ...proved,
-    payload: extra && new TextDecoder().decode(extra),
-    recordHash: encodeHex(proved.recordHash),
-    witnesses: proved.cosignatures.map(({ key, time }) => ({ name: key.name, time })),
-    canVerify,
-  };
+  const payload = extra && new TextDecoder().decode(extra);
+  return { ...proved, payload, recordHash: encodeHex(proved.recordHash), canVerify };
 }
 
 /** Creates an element. Its children are text or elements, never markup. */
@@ -69,14 +63,9 @@ function readEntries() {
   }));
 }
 
-/** What a history's page shows of its voucher; null in the file that works from a disk. */
-function readHistory() {
-  const entityId = textOf(document, "#entity-id");
-  return entityId === null ? null : { entityId, entries: readEntries() };
-}
-
 /** How a receipt's event relates to the history on the page: a result (null: neither good nor bad) and a sentence. */
-function compareWithHistory({ entityId, entries }, fields, recordHash) {
+function compareWithHistory(entityId, fields, recordHash) {
+  const entries = readEntries();
   const entry = entries.find((candidate) => candidate.recordHash === recordHash);
   if (entry !== undefined) return [true, `It is entry ${entry.sequence} of the history on this page.`];
   if (fields?.entityId !== entityId) return [null, `It is about another voucher: ${fields?.entityId ?? "unknown"}.`];
@@ -85,23 +74,20 @@ function compareWithHistory({ entityId, entries }, fields, recordHash) {
   return [false, `It is not entry ${fields.sequence} of the history on this page, which has another hash.`];
 }
 
-const describeTime = (seconds) => new Date(seconds * 1_000).toISOString().replace(/\.\d+Z$/, "Z");
-
 /** The checks that a receipt has passed: a result and a sentence each. */
-function describeProof({ origin, index, size, witnesses, canVerify }) {
+function describeProof({ origin, index, size, cosignatures, canVerify }) {
+  const seen = cosignatures.map(({ key, time }) => {
+    const sentence = `${key.name} saw it at ${new Date(time * 1_000).toISOString().replace(".000", "")}.`;
+    return canVerify ? [true, sentence] : [null, `It says that ${sentence}`];
+  });
+  if (seen.length === 0)
+    seen.push([null, "The policy has no witness that saw it: the operator could show another log to others."]);
   return [
     [true, `Leaf ${index} is in the checkpoint of ${origin} with ${size} ${size === 1 ? "leaf" : "leaves"}.`],
     canVerify
       ? [true, `The checkpoint is signed by the key of ${origin} in the policy.`]
       : [null, "The signatures were not verified."],
-    ...witnesses.map(({ name, time }) =>
-      canVerify
-        ? [true, `${name} saw it at ${describeTime(time)}.`]
-        : [null, `It says that ${name} saw it at ${describeTime(time)}.`],
-    ),
-    ...(witnesses.length > 0
-      ? []
-      : [[null, "The policy has no witness that saw it: the operator could show another log to others."]]),
+    ...seen,
   ];
 }
 
@@ -116,11 +102,8 @@ function describeEvent({ eventType, occurredAt, entityId, sequence, data }) {
     ["Note", data?.note],
     ["Sandbox", data?.sandbox && "true: the voucher is for tests and has no value"],
   ].filter(([, value]) => value !== undefined && value !== null);
-  return make(
-    "dl",
-    "facts",
-    ...facts.map(([name, value]) => make("div", "", make("dt", "", name), make("dd", "", String(value)))),
-  );
+  const rows = facts.map(([name, value]) => make("div", "", make("dt", "", name), make("dd", "", String(value))));
+  return make("dl", "facts", ...rows);
 }
 
 const LOOK_AND_WORD = { true: ["good", "Yes: "], false: ["bad", "No: "], null: ["waiting", "Note: "] };
@@ -134,33 +117,31 @@ function listChecks(checks) {
   return make("ul", "checks", ...items);
 }
 
-function showProved(proved, history, show) {
+function showProved(proved, show) {
+  // Null in the file that works from a disk.
+  const entityId = textOf(document, "#entity-id");
   const fields = proved.payload === null ? null : readPayload(proved.payload);
-  const relation = history === null ? [] : [compareWithHistory(history, fields, proved.recordHash)];
-  const checks = [...describeProof(proved), ...relation];
+  const checks = describeProof(proved);
+  if (entityId !== null) checks.push(compareWithHistory(entityId, fields, proved.recordHash));
   const contradicts = checks.some(([ok]) => ok === false);
-  const isOther = fields !== null && history !== null && fields.entityId !== history.entityId;
+  const isOther = fields !== null && entityId !== null && fields.entityId !== entityId;
   const heading = contradicts
     ? "This receipt contradicts the history on this page. Keep it."
     : proved.canVerify
       ? `This receipt is valid under this policy${isOther ? ", but it is of another voucher" : ""}`
       : "This browser cannot verify signatures. The receipt is not verified";
-  const advice = proved.canVerify
-    ? []
-    : [
-        make(
-          "p",
-          "",
-          "Ed25519 signatures need Chrome or Edge 137, Firefox 129 or Safari 17. Or use a script of the guide.",
-        ),
-      ];
-  const event = fields === null ? [] : [make("p", "label", "What the event says"), describeEvent(fields)];
-  const exact =
-    proved.payload === null
-      ? []
-      : [make("details", "", make("summary", "", "The exact text"), make("pre", "", make("code", "", proved.payload)))];
-  const look = contradicts ? "bad" : proved.canVerify && !isOther ? "good" : "waiting";
-  show(look, heading, listChecks(checks), ...advice, ...event, ...exact);
+  const details = [listChecks(checks)];
+  if (!proved.canVerify) {
+    const advice =
+      "Ed25519 signatures need Chrome or Edge 137, Firefox 129 or Safari 17. Or use a script of the guide.";
+    details.push(make("p", "", advice));
+  }
+  if (fields !== null) details.push(make("p", "label", "What the event says"), describeEvent(fields));
+  if (proved.payload !== null) {
+    const exact = make("pre", "", make("code", "", proved.payload));
+    details.push(make("details", "", make("summary", "", "The exact text"), exact));
+  }
+  show(contradicts ? "bad" : proved.canVerify && !isOther ? "good" : "waiting", heading, ...details);
 }
 
 /** Reads a text field. Pasted text often lacks its last newline, which both formats need. */
@@ -178,13 +159,12 @@ async function checkPasted(form, show) {
       `A receipt begins with the line c2sp.org/tlog-proof@v1. Copy its whole text.`;
     return show("waiting", "This is not a receipt", make("p", "", advice));
   }
-  const history = readHistory();
   const findRecordHash = (index) => {
-    const hash = history?.entries.find(({ leaf }) => leaf === index)?.recordHash ?? null;
+    const hash = readEntries().find(({ leaf }) => leaf === index)?.recordHash ?? null;
     return hash === null ? null : Uint8Array.from(hash.match(/../g), (byte) => Number.parseInt(byte, 16));
   };
   try {
-    showProved(await verifyReceipt(receipt, policy, findRecordHash), history, show);
+    showProved(await verifyReceipt(receipt, policy, findRecordHash), show);
   } catch (error) {
     if (!(error instanceof NotAccepted)) throw error;
     const reason = make("p", "", error.message);
