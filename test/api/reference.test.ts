@@ -1,6 +1,6 @@
-import { readFileSync } from "node:fs";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { expect, it } from "vitest";
+import packageJson from "../../package.json" with { type: "json" };
 import { createApp } from "../../src/app.ts";
 import { ERRORS, type ErrorCode } from "../../src/contract/errors.ts";
 import { partnerChain } from "../../src/contract/events.ts";
@@ -12,10 +12,10 @@ import { DESCRIPTION, mediaOf, OPERATIONS, type Schema } from "../support/api-de
 import { ANY_ADDRESS, checkBody, isOutside, OUTSIDE } from "../support/check-answer.ts";
 import { send } from "../support/client.ts";
 import { verifyServedChain } from "../support/independent-verifier.ts";
-import { BASE_URL, startApi } from "../support/service.ts";
+import { BASE_URL } from "../support/service.ts";
 import { useService } from "../support/use-service.ts";
 
-const { api, servers } = useService({ workers: [], env: { OPS_TOKEN: "a-token-for-operators" } });
+const { api } = useService({ workers: [], env: { OPS_TOKEN: "a-token-for-operators" } });
 
 /** Codes that no endpoint of the API answers with, and where they come from. */
 const OUTSIDE_CODES: Partial<Record<ErrorCode, string>> = {
@@ -25,19 +25,12 @@ const OUTSIDE_CODES: Partial<Record<ErrorCode, string>> = {
   portal_needs_read_key: "the portal",
 };
 
-it("the API's description is valid OpenAPI 3.1", async () => {
-  const validated = await new Validator().validate(JSON.parse(JSON.stringify(DESCRIPTION)));
-  expect(validated).toEqual({ valid: true });
-  expect(DESCRIPTION.openapi).toMatch(/^3\.1\./);
-});
-
-it("the API's description is served at /openapi.json and names the public base address", async () => {
-  const { status, body, headers } = await send("GET", `${api.url}/openapi.json`);
+it("the API's description is valid OpenAPI 3.1, has the version of the service and is served at /openapi.json", async () => {
+  const { status, body } = await send("GET", `${api.url}/openapi.json`);
   expect(status).toBe(200);
-  expect(headers.get("content-type")).toMatch(/^application\/json/);
   expect(body).toEqual(JSON.parse(JSON.stringify(DESCRIPTION)));
-  expect(body.servers).toEqual([{ url: BASE_URL }]);
-  expect(body.info.version).toBe(JSON.parse(readFileSync("package.json", "utf8")).version);
+  expect(body).toMatchObject({ openapi: expect.stringMatching(/^3\.1\./), info: { version: packageJson.version } });
+  expect(await new Validator().validate(body)).toEqual({ valid: true });
 });
 
 it("the API's description describes exactly the mounted addresses that belong to the API", () => {
@@ -74,23 +67,16 @@ it("the API's description describes every error code at its endpoints, with its 
   expect([...told.keys(), ...outside].toSorted()).toEqual(Object.keys(ERRORS).toSorted());
 });
 
-it("the API's description requires Retry-After on exactly 429 and 503", () => {
-  for (const { operationId, responses } of OPERATIONS) {
+it("the API's description requires Retry-After on exactly 429 and 503, and describes rate limits at every address except the two for probes", () => {
+  for (const { operationId, path, responses } of OPERATIONS) {
+    const isProbe = ["/healthz", "/readyz"].includes(path);
+    expect("429" in responses, operationId).toBe(!isProbe);
     for (const [status, { headers }] of Object.entries(responses)) {
       const tells = headers["Retry-After"]?.required === true;
       expect(tells, `${operationId} ${status}`).toBe(["429", "503"].includes(status));
-    }
-  }
-});
-
-it("the API's description describes rate limits at every address except the two for probes", () => {
-  for (const { operationId, path, responses } of OPERATIONS) {
-    const isProbe = ["/healthz", "/readyz"].includes(path);
-    for (const [status, { headers }] of Object.entries(responses)) {
       if (status === "default") continue;
       expect("RateLimit" in headers && "RateLimit-Policy" in headers, `${operationId} ${status}`).toBe(!isProbe);
     }
-    expect("429" in responses, operationId).toBe(!isProbe);
   }
 });
 
@@ -147,11 +133,11 @@ it("the API's description describes every operation, parameter, header and field
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-it("the API's description names the configured base address in servers, contact and the link to the guide, and depends on it nowhere else", () => {
+it("the API's description states the license, names the configured base address in servers, contact and the link to the guide, and depends on it nowhere else", () => {
   const elsewhere = "https://elsewhere.test/vouchers";
   const described = describeApi(ENDPOINTS, { reservationSeconds: RESERVATION_SECONDS, baseUrl: elsewhere });
   expect(described.servers).toEqual([{ url: elsewhere }]);
-  expect(described.info.contact?.url).toBe(`${elsewhere}/`);
+  expect(described.info).toMatchObject({ license: { identifier: "MIT" }, contact: { url: `${elsewhere}/` } });
   expect(described.externalDocs?.url).toBe(`${elsewhere}/docs/guide`);
   expect(JSON.parse(JSON.stringify(described).replaceAll(elsewhere, BASE_URL))).toEqual(
     JSON.parse(JSON.stringify(DESCRIPTION)),
@@ -190,25 +176,18 @@ it("the API's description accepts a redeem request with exactly one of code and 
   }
 });
 
-it("the API's description states the license and whom to contact", () => {
-  expect(DESCRIPTION.info).toMatchObject({ license: { identifier: "MIT" }, contact: { url: `${BASE_URL}/` } });
-});
-
-it.each([
-  ["15 minutes", 900],
-  ["1 minute", 60],
-  ["90 seconds", 90],
-  ["1 second", 1],
-])("the API's description states the configured reservation time: %s", (length, reservationSeconds) => {
-  const { paths } = describeApi(ENDPOINTS, { baseUrl: BASE_URL, reservationSeconds });
-  const { description } = paths?.["/partner/vouchers/reserve"]?.post ?? {};
-  expect(description).toContain(`Reserves a voucher for ${length}, so that`);
+it("the API's description states the configured reservation time", () => {
+  const lengths = { "15 minutes": 900, "1 minute": 60, "90 seconds": 90, "1 second": 1 };
+  for (const [length, reservationSeconds] of Object.entries(lengths)) {
+    const { paths } = describeApi(ENDPOINTS, { baseUrl: BASE_URL, reservationSeconds });
+    const { description } = paths?.["/partner/vouchers/reserve"]?.post ?? {};
+    expect(description).toContain(`Reserves a voucher for ${length}, so that`);
+  }
 });
 
 it("the reference page loads everything from its own origin", async () => {
   const page = await fetch(`${api.url}/docs`);
-  expect(page.status).toBe(200);
-  expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+  expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
   const policy = page.headers.get("content-security-policy") ?? "";
   expect(policy).toContain("default-src 'none'");
   expect(policy).not.toMatch(/unsafe|\*|https?:/);
@@ -219,17 +198,5 @@ it("the reference page loads everything from its own origin", async () => {
     const { status, headers } = await fetch(new URL(address, `${api.url}/docs`));
     expect({ address, status }).toEqual({ address, status: 200 });
     expect(headers.get("x-content-type-options") ?? headers.get("content-type")).toMatch(/nosniff|json/);
-  }
-});
-
-it("the reference page loads everything below the path of BASE_URL", async () => {
-  const behindPath = await startApi(servers, { BASE_URL: "https://vouchers.test/api" });
-  try {
-    const html = await (await fetch(`${behindPath.url}/docs`)).text();
-    const addresses = [...html.matchAll(/(?:src|href|data-description)="(\/[^"]+)"/g)].map(([, address]) => address);
-    expect(addresses.length).toBeGreaterThan(5);
-    for (const address of addresses) expect(address).toMatch(/^\/api\//);
-  } finally {
-    await behindPath.close();
   }
 });

@@ -1,21 +1,9 @@
 import { readFileSync } from "node:fs";
 import { Queue } from "bullmq";
-import type { Browser, BrowserContextOptions } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import {
-  findAxeViolations,
-  LOOKS,
-  measureOverflow,
-  openPage,
-  photograph,
-  startBrowser,
-  updateImage,
-} from "../support/browser.ts";
-import { partnerClient } from "../support/client.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
-import { issueVoucher, makeKey, makePartner } from "../support/supply.ts";
+import { beforeAll, expect, it } from "vitest";
+import { expectSound, findAxeViolations, LOOKS, photograph, updateImage, useBrowser } from "../support/browser.ts";
 import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 
 const TOKEN = "the token of the operators";
 const NOTE = "a note that names Mrs Miller";
@@ -23,56 +11,33 @@ const OPERATIONS = readFileSync(new URL("../../docs/operations.md", import.meta.
 const NEVER_FILLED = /^(delayed|prioriti[sz]ed|waiting.children|paused)/i;
 const PAUSE = "/ops/queues/api/queues/redeem/pause";
 
-let servers: TestServers;
-let api: TestApi;
-let writable: TestApi;
-let worker: TestWorker;
-let browser: Browser;
+const { apis, servers, till, issue } = useService({
+  apis: [{}, { OPS_WRITABLE: "true" }],
+  env: { OPS_TOKEN: TOKEN, BASE_URL: "http://localhost" },
+});
+const [api, writable] = apis;
+const visit = useBrowser(() => ({ httpCredentials: { username: "operator", password: TOKEN } }));
 let voucher: { id: string; code: string };
 
 beforeAll(async () => {
-  servers = await openTestServers();
-  const operated = { OPS_TOKEN: TOKEN, BASE_URL: "http://localhost" };
-  [api, writable, worker, browser] = await Promise.all([
-    startApi(servers, operated),
-    startApi(servers, { ...operated, OPS_WRITABLE: "true" }),
-    startWorkers(servers),
-    startBrowser(),
-  ]);
-  const partner = await makePartner(servers.db);
-  const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
-  voucher = await issueVoucher(servers.db, partner);
+  voucher = await issue();
   await till.redeem({ code: voucher.code, externalRef: "order-of-dashboard-test", note: NOTE });
 });
-
-afterAll(async () => {
-  await browser.close();
-  await api.close();
-  await writable.close();
-  await worker.close();
-  await servers.close();
-});
-
-/** A page in a browser that answers the password dialog. */
-const openSignedIn = (password = TOKEN, options: BrowserContextOptions = {}) =>
-  openPage(browser, { ...options, httpCredentials: { username: "operator", password } });
 
 it.each(
   LOOKS,
 )("the queue dashboard refuses a wrong password with a page that passes axe on a %s", async (look, options) => {
-  const { page, close } = await openSignedIn("the token of someone else", options);
-  expect((await page.goto(`${api.url}/ops/queues`))?.status()).toBe(401);
-  await page.getByText("This is not the operations token").waitFor();
-  expect(await findAxeViolations(page)).toEqual([]);
-  expect(await measureOverflow(page)).toBe(0);
-  await photograph(page, `dashboard refused, ${look}`);
-  await close();
+  const httpCredentials = { username: "operator", password: "the token of someone else" };
+  const visited = await visit(`${api.url}/ops/queues`, { ...options, httpCredentials });
+  expect(visited.status).toBe(401);
+  await visited.page.getByText("This is not the operations token").waitFor();
+  await expectSound(visited, `dashboard refused, ${look}`, "401");
 });
 
 it.each(
   LOOKS,
 )("the queue dashboard has only the axe violations that docs/operations.md lists on a %s", async (look, options) => {
-  const { page, close } = await openSignedIn(TOKEN, options);
+  const { page } = await visit("about:blank", options);
   const found = new Set<string>();
   for (const [path, element] of [
     ["/ops/queues", page.getByRole("link", { name: "Completed" })],
@@ -89,12 +54,10 @@ it.each(
     look,
   ).toEqual([]);
   expect(listed.length).toBeGreaterThan(0);
-  await close();
 });
 
 it("the queue dashboard shows the three queues after sign-in, and redacts what an operator may not see of a job", async () => {
-  const { page, complaints, close } = await openSignedIn();
-  await page.goto(`${api.url}/ops/queues`);
+  const { page, complaints } = await visit(`${api.url}/ops/queues`);
   const menu = page.getByRole("navigation");
   for (const name of ["redeem", "seal", "sweep"]) await menu.getByRole("link", { name, exact: true }).first().waitFor();
   await photograph(page, "dashboard");
@@ -110,11 +73,10 @@ it("the queue dashboard shows the three queues after sign-in, and redacts what a
     expect(await page.getByRole("button", { name: new RegExp(`^${action}`, "i") }).count(), action).toBe(0);
   }
   expect(complaints).toEqual([]);
-  await close();
 });
 
 it("the queue dashboard has our mark, loads nothing from elsewhere, and has only tabs of states that a job can have", async () => {
-  const { page, complaints, close } = await openSignedIn();
+  const { page, complaints } = await visit("about:blank");
   const origins = new Set<string>();
   page.on("request", (request) => origins.add(new URL(request.url()).origin));
   await page.goto(`${api.url}/ops/queues/queue/redeem`);
@@ -134,7 +96,6 @@ it("the queue dashboard has our mark, loads nothing from elsewhere, and has only
   expect((await page.getByRole("link").allInnerTexts()).filter((text) => NEVER_FILLED.test(text))).toEqual([]);
   expect([...origins]).toEqual([api.url]);
   expect(complaints).toEqual([]);
-  await close();
 });
 
 it("the queue dashboard leads from a job to its voucher, and from a failed one to the runbook", async () => {
@@ -146,30 +107,23 @@ it("the queue dashboard leads from a job to its voucher, and from a failed one t
   await queue.add("redeem", { code: "no worker can read this" });
   await until(async () => (await queue.getFailedCount()) === 1);
   await queue.close();
-  const { page, close } = await openSignedIn();
-  await page.goto(`${api.url}/ops/queues/queue/redeem?status=completed`);
-  const link = page.locator(`a[href$='/ops/vouchers/${voucher.id}']`);
-  await link.first().waitFor();
+  const { page } = await visit(`${api.url}/ops/queues/queue/redeem?status=completed`);
+  await page.locator(`a[href$='/ops/vouchers/${voucher.id}']`).first().waitFor();
   await page.goto(`${api.url}/ops/queues/queue/redeem?status=failed`);
-  const runbook = page.locator("a[href$='/ops/runbook#VouchersJobsFail']");
-  await runbook.first().waitFor();
+  await page.locator("a[href$='/ops/runbook#VouchersJobsFail']").first().waitFor();
   await photograph(page, "dashboard, failed");
   await page.goto(`${api.url}/ops/runbook#VouchersJobsFail`);
   expect(await page.getByRole("heading", { name: "VouchersJobsFail" }).isVisible()).toBe(true);
-  await close();
 });
 
 it("the queue dashboard refuses changes, even from its own page, unless OPS_WRITABLE is true", async () => {
-  const { page, close } = await openSignedIn();
-  await page.goto(`${api.url}/ops/queues`);
+  const { page } = await visit(`${api.url}/ops/queues`);
   const pause = `fetch("${PAUSE}", { method: "PUT" }).then((response) => response.status)`;
   expect(await page.evaluate(pause)).toBe(405);
-  await close();
 });
 
 it("the queue dashboard refuses a change from another site, although the browser sends the password", async () => {
-  const { page, close } = await openSignedIn();
-  await page.goto(`${writable.url}/ops/queues`);
+  const { page } = await visit(`${writable.url}/ops/queues`);
   // Under another host name the service is another site, whose pages may submit a form to it.
   await page.goto(`${writable.url.replace("127.0.0.1", "evil.test")}/assets/none`);
   const sent = page.waitForResponse((response) => response.url() === `${writable.url}${PAUSE}`);
@@ -184,5 +138,4 @@ it("the queue dashboard refuses a change from another site, although the browser
   expect(await response.request().headerValue("authorization")).toMatch(/^Basic /);
   expect(response.status()).toBe(403);
   await page.getByText("This request was sent from a page of another site.").waitFor();
-  await close();
 });

@@ -1,28 +1,15 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findAxeViolations, LOOKS, measureOverflow, openPage, photograph, startBrowser } from "../support/browser.ts";
+import type { Page } from "playwright-core";
+import { expect, it } from "vitest";
+import { expectSound, LOOKS, photograph, useBrowser } from "../support/browser.ts";
 import { partnerClient } from "../support/client.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi } from "../support/service.ts";
+import { useService } from "../support/use-service.ts";
 
 const TOKEN = "the token of the operators";
 /** Markup, a change of direction, and 200 characters without a place to break. */
 const HOSTILE = `<img src=x onerror=alert(1)> ‮ "quoted" ${"W".repeat(160)}`;
 
-let servers: TestServers;
-let api: TestApi;
-let browser: Browser;
-
-beforeAll(async () => {
-  servers = await openTestServers();
-  const operated = { OPS_TOKEN: TOKEN, OPS_WRITABLE: "true", BASE_URL: "http://localhost" };
-  [api, , browser] = await Promise.all([startApi(servers, operated), startWorkers(servers), startBrowser()]);
-});
-
-afterAll(async () => {
-  await browser.close();
-  await servers.close();
-});
+const { api } = useService({ apis: [{ OPS_TOKEN: TOKEN, OPS_WRITABLE: "true", BASE_URL: "http://localhost" }] });
+const visit = useBrowser(() => ({ httpCredentials: { username: "zoe", password: TOKEN } }));
 
 /** Fills in the fields with these labels and sends the form with the keyboard. */
 async function send(page: Page, fields: Record<string, string>): Promise<void> {
@@ -30,82 +17,74 @@ async function send(page: Page, fields: Record<string, string>): Promise<void> {
   await page.locator("form.act button").press("Enter");
 }
 
-describe.each(LOOKS)("on a %s", (look, options) => {
-  it("an operator goes from nothing to a printed sheet, a key and a void, without JavaScript or a mouse, and every page passes axe", async () => {
-    const credentials = { httpCredentials: { username: "zoe", password: TOKEN } };
-    const { page, close } = await openPage(browser, { ...options, ...credentials, javaScriptEnabled: false });
-    const inspector = await openPage(browser, { ...options, ...credentials });
-    /** Opens the same page with script, which axe needs. */
-    const inspect = async (what: string) => {
-      await inspector.page.goto(page.url());
-      expect(await findAxeViolations(inspector.page), what).toEqual([]);
-      expect(await measureOverflow(inspector.page), what).toBe(0);
-      const markup = await page.content();
-      expect(markup.length, what).toBeLessThan(76_000);
-      await photograph(page, `acting, ${what}, ${look}`);
-    };
-    await page.goto(`${api.url}/ops`);
-    await page
-      .getByRole("navigation", { name: "Operations" })
-      .getByRole("link", { name: "Organizations" })
-      .press("Enter");
-    await page.getByRole("link", { name: "New organization" }).press("Enter");
-    await inspect("a form");
-    await send(page, { Name: "" });
-    expect(await page.getByRole("alert").innerText()).toBe("Name must not be empty.");
-    await photograph(page, `acting, a problem, ${look}`);
-    await send(page, { Name: `${look} ${HOSTILE}`.slice(0, 200) });
-    await page.getByRole("heading", { name: "Create a brand" }).waitFor();
-    await send(page, { Name: HOSTILE });
-    await inspect("a product's form");
-    await send(page, { Name: HOSTILE, Key: "day", "List price": "20", "Price of the voucher": "15.00" });
-    await inspect("a batch's form");
-    await send(page, { "Number of vouchers": "30", "Valid until": "2999-12-31T23:59" });
-    await inspect("a batch");
-    await page.getByRole("link", { name: "Print sheet" }).press("Enter");
-    await inspect("the sheet on the screen");
-    const code = await page.locator(".voucher code").first().innerText();
-    expect(await page.locator(".voucher svg.qr").count()).toBe(24);
-    await page.emulateMedia({ media: "print" });
-    await photograph(page, `acting, the sheet on paper, ${look}`);
-    const boxes = await page
-      .locator(".voucher")
-      .evaluateAll((labels) => labels.map((label) => label.getBoundingClientRect().height));
-    // 34 mm at 96 dots per inch.
-    for (const height of boxes) expect(height).toBeCloseTo((34 * 96) / 25.4, 0);
-    // Chromium ends each page of the PDF with its own object.
-    const paper = (await page.pdf({ preferCSSPageSize: true })).toString("latin1");
-    expect([paper.match(/\/Type \/Page\b/g)?.length, /\/MediaBox \[0 0 59[45](\.\d+)? 84[12]/.test(paper)]).toEqual([
-      1,
-      true,
-    ]);
-    await page.emulateMedia({ media: "screen" });
-    await page.getByRole("navigation", { name: "Where" }).getByRole("link").first().press("Enter");
-    await inspect("an organization");
-    await page.getByRole("link", { name: "New API key" }).press("Enter");
-    await inspect("a key's form");
-    await send(page, { Label: "till <1>" });
-    const key = await page.locator("pre.secret").innerText();
-    await photograph(page, `acting, a key, ${look}`);
-    expect((await partnerClient(api.url, key).redeem({ code, externalRef: `order, ${look}` })).status).toBe(200);
-    await page.goBack();
-    await page.goto(`${page.url().replace(/\/keys\/new$/, "")}#batches`);
-    await page.getByRole("table", { name: "Batches" }).getByRole("link").first().press("Enter");
-    await page.getByRole("link", { name: "Void the batch" }).press("Enter");
-    await inspect("a void");
-    await send(page, { "The product's name": HOSTILE });
-    expect(await page.getByRole("status").innerText()).toBe("29 voided. 1 were redeemed, voided or expired before.");
-    await page.getByRole("navigation", { name: "Where" }).getByRole("link").nth(1).press("Enter");
-    await page.getByRole("link", { name: "Offer a contract" }).press("Enter");
-    await send(page, { User: `referrer on a ${look}` });
-    await page.getByRole("link", { name: "Accept it" }).press("Enter");
-    await send(page, {});
-    await page.getByRole("link", { name: "Create a link" }).press("Enter");
-    await send(page, {});
-    expect(await page.locator("td svg.qr").count()).toBe(1);
-    await inspect("a contract");
-    expect(inspector.complaints).toEqual([]);
-    await inspector.close();
-    await close();
-  });
+it.each(
+  LOOKS,
+)("an operator on a %s goes from nothing to a printed sheet, a key and a void, without JavaScript or a mouse, and every page passes axe", async (look, options) => {
+  const { page } = await visit(`${api.url}/ops`, { ...options, javaScriptEnabled: false });
+  const inspector = await visit("about:blank", options);
+  /** Opens the same page with script, which axe needs. */
+  const inspect = async (what: string) => {
+    await inspector.page.goto(page.url());
+    await expectSound(inspector, `acting, ${what}, ${look}`);
+    expect((await page.content()).length, what).toBeLessThan(76_000);
+  };
+  await page
+    .getByRole("navigation", { name: "Operations" })
+    .getByRole("link", { name: "Organizations" })
+    .press("Enter");
+  await page.getByRole("link", { name: "New organization" }).press("Enter");
+  await inspect("a form");
+  await send(page, { Name: "" });
+  expect(await page.getByRole("alert").innerText()).toBe("Name must not be empty.");
+  await photograph(page, `acting, a problem, ${look}`);
+  await send(page, { Name: `${look} ${HOSTILE}`.slice(0, 200) });
+  await page.getByRole("heading", { name: "Create a brand" }).waitFor();
+  await send(page, { Name: HOSTILE });
+  await inspect("a product's form");
+  await send(page, { Name: HOSTILE, Key: "day", "List price": "20", "Price of the voucher": "15.00" });
+  await inspect("a batch's form");
+  await send(page, { "Number of vouchers": "30", "Valid until": "2999-12-31T23:59" });
+  await inspect("a batch");
+  await page.getByRole("link", { name: "Print sheet" }).press("Enter");
+  await inspect("the sheet on the screen");
+  const code = await page.locator(".voucher code").first().innerText();
+  expect(await page.locator(".voucher svg.qr").count()).toBe(24);
+  await page.emulateMedia({ media: "print" });
+  await photograph(page, `acting, the sheet on paper, ${look}`);
+  const boxes = await page
+    .locator(".voucher")
+    .evaluateAll((labels) => labels.map((label) => label.getBoundingClientRect().height));
+  // 34 mm at 96 dots per inch.
+  for (const height of boxes) expect(height).toBeCloseTo((34 * 96) / 25.4, 0);
+  // Chromium ends each page of the PDF with its own object.
+  const paper = (await page.pdf({ preferCSSPageSize: true })).toString("latin1");
+  expect([paper.match(/\/Type \/Page\b/g)?.length, /\/MediaBox \[0 0 59[45](\.\d+)? 84[12]/.test(paper)]).toEqual([
+    1,
+    true,
+  ]);
+  await page.emulateMedia({ media: "screen" });
+  await page.getByRole("navigation", { name: "Where" }).getByRole("link").first().press("Enter");
+  await inspect("an organization");
+  await page.getByRole("link", { name: "New API key" }).press("Enter");
+  await inspect("a key's form");
+  await send(page, { Label: "till <1>" });
+  const key = await page.locator("pre.secret").innerText();
+  await photograph(page, `acting, a key, ${look}`);
+  expect((await partnerClient(api.url, key).redeem({ code, externalRef: `order, ${look}` })).status).toBe(200);
+  await page.goBack();
+  await page.goto(`${page.url().replace(/\/keys\/new$/, "")}#batches`);
+  await page.getByRole("table", { name: "Batches" }).getByRole("link").first().press("Enter");
+  await page.getByRole("link", { name: "Void the batch" }).press("Enter");
+  await inspect("a void");
+  await send(page, { "The product's name": HOSTILE });
+  expect(await page.getByRole("status").innerText()).toBe("29 voided. 1 were redeemed, voided or expired before.");
+  await page.getByRole("navigation", { name: "Where" }).getByRole("link").nth(1).press("Enter");
+  await page.getByRole("link", { name: "Offer a contract" }).press("Enter");
+  await send(page, { User: `referrer on a ${look}` });
+  await page.getByRole("link", { name: "Accept it" }).press("Enter");
+  await send(page, {});
+  await page.getByRole("link", { name: "Create a link" }).press("Enter");
+  await send(page, {});
+  expect(await page.locator("td svg.qr").count()).toBe(1);
+  await inspect("a contract");
 });

@@ -1,23 +1,23 @@
 import { renameSync, writeFileSync } from "node:fs";
-import type { Browser, BrowserContextOptions } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findAxeViolations, LOOKS, measureOverflow, openPage, photograph, startBrowser } from "../support/browser.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { expectSound, LOOKS, photograph, useBrowser } from "../support/browser.ts";
 import { partnerClient } from "../support/client.ts";
 import { beginLog, type LogFiles, logKey, makeLogFiles, startWitness } from "../support/log-setup.ts";
 import { makeOffer } from "../support/marketplace.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi } from "../support/service.ts";
+import { startWorkers } from "../support/service.ts";
 import { signCheckpoint } from "../support/sign-checkpoint.ts";
 import { makeKey } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 
-const SWEEPING = { WORKER_QUEUES: "redeem,seal,sweep", SWEEP_INTERVAL_MS: "500" };
 const TOKEN = "the token of the operators";
 
-let servers: TestServers;
+const { api, servers, db } = useService({
+  apis: [{ OPS_TOKEN: TOKEN, OPS_WRITABLE: "true", BASE_URL: "http://localhost" }],
+  workers: [{ WORKER_QUEUES: "redeem,seal,sweep", SWEEP_INTERVAL_MS: "500" }],
+});
+const visit = useBrowser(() => ({ httpCredentials: { username: "zoe", password: TOKEN } }));
 let files: LogFiles;
-let api: TestApi;
-let browser: Browser;
 /** The ids of a key that works and of a revoked one. */
 let keyIds: [works: string, revoked: string];
 let offer: Awaited<ReturnType<typeof makeOffer>>;
@@ -26,19 +26,14 @@ let reserved: { id: string; code: string };
 const webhookId = "whk_01jzbq0000e00a4g0g00000001";
 
 beforeAll(async () => {
-  servers = await openTestServers();
   files = makeLogFiles();
-  const operated = { OPS_TOKEN: TOKEN, OPS_WRITABLE: "true", BASE_URL: "http://localhost" };
-  [api, , browser] = await Promise.all([startApi(servers, operated), startWorkers(servers, SWEEPING), startBrowser()]);
-  offer = await makeOffer(servers.db, 30);
-  const [key, revoked] = [
-    await makeKey(servers.db, offer.organizationId),
-    await makeKey(servers.db, offer.organizationId),
-  ];
+  servers.onClose(async () => files.remove());
+  offer = await makeOffer(db, 30);
+  const [key, revoked] = [await makeKey(db, offer.organizationId), await makeKey(db, offer.organizationId)];
   keyIds = [key.id, revoked.id];
-  await servers.db.query("UPDATE api_keys SET label = 'till 1 of the corner shop' WHERE id = $1", [key.id]);
-  await servers.db.query("UPDATE api_keys SET revoked_at = now() WHERE id = $1", [revoked.id]);
-  await makeKey(servers.db, offer.organizationId, { expiresAt: new Date("2026-01-02T03:04:05Z") });
+  await db.query("UPDATE api_keys SET label = 'till 1 of the corner shop' WHERE id = $1", [key.id]);
+  await db.query("UPDATE api_keys SET revoked_at = now() WHERE id = $1", [revoked.id]);
+  await makeKey(db, offer.organizationId, { expiresAt: new Date("2026-01-02T03:04:05Z") });
   const till = partnerClient(api.url, key.key);
   const [first, second, ...others] = offer.vouchers;
   if (first === undefined || second === undefined) throw new Error("no vouchers");
@@ -48,16 +43,16 @@ beforeAll(async () => {
   await till.redeem({ ticket, externalRef: "order-of-the-page", note: "for Mrs Miller" });
   await till.reserve(reserved.code);
   files.setWitnesses([(await startWitness(servers, files)).url]);
-  await beginLog(servers.db, files);
+  await beginLog(db, files);
   const log = { WORKER_QUEUES: "log", DATABASE_URL: servers.logUrl, LOG_INTERVAL_MS: "100", ...files.env };
   await startWorkers(servers, log);
   await until(async () => (await fetch(`${api.url}/log/checkpoint`)).status === 200);
-  await servers.db.query(
+  await db.query(
     `INSERT INTO webhook_endpoints (id, organization_id, place, url, description, failing_since)
      VALUES ($1, $2, 1, 'https://shop.example.com/hooks/vouchers?for=the-back-office-of-the-corner-shop', 'orders of the web shop', now())`,
     [webhookId, offer.organizationId],
   );
-  await servers.db.query(
+  await db.query(
     `INSERT INTO webhook_deliveries (position, created_at, next_attempt_at, finished_at, sequence, attempts, last_status, endpoint_id,
                                      event_id, voucher_id, event_type, state, last_failure)
      SELECT n, now() + n * interval '1 second', CASE n WHEN 4 THEN now() END, CASE WHEN n < 4 THEN now() END, n,
@@ -68,15 +63,6 @@ beforeAll(async () => {
     [webhookId, redeemed.id],
   );
 });
-
-afterAll(async () => {
-  await browser.close();
-  await servers.close();
-  files.remove();
-});
-
-const openSignedIn = (options: BrowserContextOptions = {}) =>
-  openPage(browser, { ...options, httpCredentials: { username: "zoe", password: TOKEN } });
 
 describe.each(LOOKS)("on a %s", (look, options) => {
   it.each([
@@ -90,23 +76,15 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     ["no voucher", () => "/vouchers?words=nothing"],
     ["the runbook", () => "/runbook"],
     ["the log", () => "/log"],
-    ["the organizations", () => "/organizations"],
     ["the webhook targets", () => "/webhooks"],
     ["the audit", () => "/audit"],
   ])("%s passes axe, does not overflow and keeps its policy, without JavaScript", async (what, path) => {
-    const { page, complaints, close } = await openSignedIn(options);
-    await page.goto(`${api.url}/ops${path()}`);
-    expect(await findAxeViolations(page)).toEqual([]);
-    expect(await measureOverflow(page)).toBe(0);
-    await photograph(page, `operators, ${what}, ${look}`);
-    expect(complaints).toEqual([]);
-    await close();
+    await expectSound(await visit(`${api.url}/ops${path()}`, options), `operators, ${what}, ${look}`);
   });
 });
 
 it("an operator without JavaScript finds a voucher by its order, sees who redeemed it, and goes on to its organization and its batch", async () => {
-  const { page, close } = await openSignedIn({ javaScriptEnabled: false });
-  await page.goto(`${api.url}/ops`);
+  const { page } = await visit(`${api.url}/ops`, { javaScriptEnabled: false });
   await page.getByLabel("Find", { exact: true }).fill("order-of-the-page");
   await page.keyboard.press("Enter");
   await page.waitForURL(`${api.url}/ops/vouchers/${redeemed.id}`);
@@ -116,13 +94,11 @@ it("an operator without JavaScript finds a voucher by its order, sees who redeem
   expect(await page.getByRole("table", { name: "Redemptions" }).getByRole("row").count()).toBe(10);
   await page.getByRole("link", { name: offer.batchId }).click();
   expect(await page.getByText("21", { exact: true }).first().isVisible()).toBe(true);
-  await close();
 });
 
 it("an operator without JavaScript finds an API key by its id on a phone, marked among the keys of its organization", async () => {
   const [, phone] = LOOKS[3];
-  const { page, close } = await openSignedIn({ ...phone, javaScriptEnabled: false });
-  await page.goto(`${api.url}/ops`);
+  const { page } = await visit(`${api.url}/ops`, { ...phone, javaScriptEnabled: false });
   await page.getByLabel("Find", { exact: true }).fill(keyIds[0]);
   await page.keyboard.press("Enter");
   await page.waitForURL(`${api.url}/ops/organizations/${offer.organizationId}#${keyIds[0]}`);
@@ -137,20 +113,17 @@ it("an operator without JavaScript finds an API key by its id on a phone, marked
     return y >= 0 && y + height <= phone.viewport.height;
   });
   await photograph(page, "operators, a key that was found");
-  await close();
 });
 
 it("an operator without JavaScript releases a reservation from its page", async () => {
-  const { page, close } = await openSignedIn({ javaScriptEnabled: false });
-  await page.goto(`${api.url}/ops/vouchers/${reserved.id}`);
+  const { page } = await visit(`${api.url}/ops/vouchers/${reserved.id}`, { javaScriptEnabled: false });
   await page.getByRole("button", { name: "Release this reservation" }).click();
   await page.getByText("released by an operator").waitFor();
   expect(await page.getByRole("button", { name: "Release this reservation" }).count()).toBe(0);
-  await close();
 });
 
 it("the overview has tables with the numbers of the database without JavaScript, of the organization that is chosen", async () => {
-  const { page, close } = await openSignedIn({ javaScriptEnabled: false });
+  const { page } = await visit("about:blank", { javaScriptEnabled: false });
   await until(async () => {
     await page.goto(`${api.url}/ops`);
     return (await page.locator("#sums").innerText()).includes("9 redemptions");
@@ -161,21 +134,20 @@ it("the overview has tables with the numbers of the database without JavaScript,
   await page.getByText("Numbers: Last hour, per minute").click();
   const cells = await page.locator("#minutes td:nth-child(2)").allInnerTexts();
   expect(cells).toHaveLength(60);
-  const { rows } = await servers.db.query("SELECT count(*)::int AS redeemed FROM redemptions");
+  const { rows } = await db.query("SELECT count(*)::int AS redeemed FROM redemptions");
   expect(cells.reduce((sum, cell) => sum + (Number(cell) || 0), 0)).toBe(rows[0].redeemed);
   expect(await page.locator("[data-plot]:visible").count()).toBe(0);
-  await close();
 });
 
 it("the overview draws plots, and refreshes without moving what is being read", async () => {
-  const { page, complaints, close } = await openSignedIn();
-  await page.goto(`${api.url}/ops`);
+  const visited = await visit(`${api.url}/ops`);
+  const { page } = visited;
   expect(await page.locator("[data-plot] canvas:visible").count()).toBe(3);
   const heading = page.locator("#servers");
   await heading.scrollIntoViewIfNeeded();
   await page.evaluate("getSelection().selectAllChildren(document.querySelector('#jobs'))");
   const before = { y: (await heading.boundingBox())?.y, jobs: await page.locator("#jobs").innerHTML() };
-  await servers.db.query("UPDATE webhook_endpoints SET failures = 3 WHERE id = $1", [webhookId]);
+  await db.query("UPDATE webhook_endpoints SET failures = 3 WHERE id = $1", [webhookId]);
   await servers.redis.zadd(`{pva:${api.ctx.deployment.id}}:redeem:failed`, 1, "job");
   await page.getByText("A webhook endpoint fails", { exact: true }).waitFor({ state: "attached" });
   expect((await heading.boundingBox())?.y).toBeCloseTo(before.y ?? -1, 0);
@@ -183,17 +155,13 @@ it("the overview draws plots, and refreshes without moving what is being read", 
   expect(await page.locator("#jobs").innerHTML()).toBe(before.jobs);
   await page.evaluate("getSelection().removeAllRanges()");
   await until(async () => (await page.locator("#jobs").innerHTML()) !== before.jobs);
-  expect(await findAxeViolations(page)).toEqual([]);
-  await photograph(page, "operators, the overview with a fault");
+  await expectSound(visited, "operators, the overview with a fault");
   await page.getByRole("link", { name: "What to do about: A webhook endpoint fails" }).click();
   expect(await page.locator("h2#VouchersWebhooksFail").count()).toBe(1);
-  expect(complaints).toEqual([]);
-  await close();
 });
 
 it("the page of the log says what is in the log and served, which witnesses cosigned, and which anchors remember it", async () => {
-  const { page, close } = await openSignedIn({ javaScriptEnabled: false });
-  await page.goto(`${api.url}/ops`);
+  const { page } = await visit(`${api.url}/ops`, { javaScriptEnabled: false });
   await page.getByRole("link", { name: "Log" }).click();
   const facts = (await page.locator(".facts").innerText()).replaceAll(/\s+/g, " ");
   expect(facts).toMatch(
@@ -204,14 +172,14 @@ it("the page of the log says what is in the log and served, which witnesses cosi
   expect(await rowOf("Witnesses")).toMatch(/^w2\.test http:.*\d+ leaves\s+Cosigned .* UTC$/s);
   expect(await rowOf("Anchors")).toMatch(/\/anchor\s+\d+ leaves\s+Within the tree$/s);
   expect(await page.locator("pre").innerText()).toContain("— w2.test ");
-  await close();
 });
 
 it("the page of the log says why the log is refused, and leads to what to do", async () => {
   // In one step: a running worker reads the anchor.
   writeFileSync(`${files.anchor}.new`, await signCheckpoint(logKey, { size: 10_000, root: Buffer.alloc(32, 7) }));
   renameSync(`${files.anchor}.new`, files.anchor);
-  const { page, close } = await openSignedIn();
+  const visited = await visit("about:blank");
+  const { page } = visited;
   await until(async () => {
     await page.goto(`${api.url}/ops/log`);
     return (await page.locator(".verdict.bad").count()) === 1;
@@ -220,9 +188,7 @@ it("the page of the log says why the log is refused, and leads to what to do", a
     /A signed checkpoint has 10000 leaves, the database \d+/,
   );
   expect(await page.getByRole("table", { name: "Anchors" }).innerText()).toContain("Larger than the database");
-  expect(await findAxeViolations(page)).toEqual([]);
-  await photograph(page, "operators, a refused log");
+  await expectSound(visited, "operators, a refused log");
   await page.getByRole("link", { name: "What to do" }).click();
   expect(await page.locator("h2#VouchersLogRefused").count()).toBe(1);
-  await close();
 });

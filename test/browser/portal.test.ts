@@ -1,65 +1,51 @@
 import { readFileSync } from "node:fs";
-import type { Browser, BrowserContextOptions } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findAxeViolations, LOOKS, measureOverflow, openPage, photograph, startBrowser } from "../support/browser.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { expectSound, LOOKS, useBrowser } from "../support/browser.ts";
 import { partnerClient } from "../support/client.ts";
-import { beginLog, type LogFiles, makeLogFiles, openSequencer, startWitness } from "../support/log-setup.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
+import { beginLog, makeLogFiles, openSequencer, startWitness } from "../support/log-setup.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 
 const COUNT = 12;
 /** Names of 200 characters that would change a page that did not escape and isolate them. */
 const NAME = `<img src=x onerror=document.title=1>\u202eلا&quot;`.padEnd(200, "W");
 
-let servers: TestServers;
-let files: LogFiles;
-let api: TestApi;
-let browser: Browser;
+const env = { BASE_URL: "http://localhost", WEBHOOK_SECRET: "the root secret of the tests of the portal" };
+const { api, servers, db } = useService({ apis: [env] });
 let reader: string;
 let code: string;
+const visit = useBrowser(() => ({ httpCredentials: { username: "zoe", password: reader } }));
 
 beforeAll(async () => {
-  servers = await openTestServers();
-  files = makeLogFiles();
+  const files = makeLogFiles();
+  servers.onClose(async () => files.remove());
   files.setWitnesses([(await startWitness(servers, files)).url]);
-  const env = { BASE_URL: "http://localhost", WEBHOOK_SECRET: "the root secret of the tests of the portal" };
-  [api, , browser] = await Promise.all([startApi(servers, env), startWorkers(servers), startBrowser()]);
-  const { organizationId, productId } = await makePartner(servers.db, { sandbox: true });
-  const vouchers = await issueVouchers(servers.db, { organizationId, productId, brandId: "" }, COUNT);
+  const partner = await makePartner(db, { sandbox: true });
+  const { organizationId, productId } = partner;
+  const vouchers = await issueVouchers(db, partner, COUNT);
   code = vouchers[COUNT - 1]?.code ?? "";
-  const till = await makeKey(servers.db, organizationId);
-  await servers.db.query("UPDATE organizations SET name = $2 WHERE id = $1", [organizationId, NAME]);
-  await servers.db.query("UPDATE products SET name = $2 WHERE id = $1", [productId, NAME]);
-  await servers.db.query("UPDATE api_keys SET label = $2 WHERE id = $1", [till.id, NAME]);
+  const till = await makeKey(db, organizationId);
+  await db.query("UPDATE organizations SET name = $2 WHERE id = $1", [organizationId, NAME]);
+  await db.query("UPDATE products SET name = $2 WHERE id = $1", [productId, NAME]);
+  await db.query("UPDATE api_keys SET label = $2 WHERE id = $1", [till.id, NAME]);
   for (const voucher of vouchers) {
     const externalRef = voucher.code === code ? "order-of-the-page" : `${NAME.slice(0, 100)} ${voucher.serial}`;
     expect((await partnerClient(api.url, till.key).redeem({ code: voucher.code, externalRef })).status).toBe(200);
   }
-  await servers.db.query(
+  await db.query(
     `INSERT INTO webhook_endpoints (id, organization_id, place, url, description, failing_since)
      VALUES ('whk_01jzbq0000e00a4g0g00000001', $1, 1, 'https://shop.example.com/' || repeat('x', 100), $2, now())`,
     [organizationId, NAME],
   );
-  const scopes = ["voucher.read", "voucher.webhook"] as const;
-  reader = (await makeKey(servers.db, organizationId, { scopes: [...scopes] })).key;
-  await beginLog(servers.db, files);
+  reader = (await makeKey(db, organizationId, { scopes: ["voucher.read", "voucher.webhook"] })).key;
+  await beginLog(db, files);
   await openSequencer(servers, files).run();
   await until(async () => {
     const headers = { authorization: `Basic ${Buffer.from(`zoe:${reader}`).toString("base64")}` };
     return (await (await fetch(`${api.url}/portal`, { headers })).text()).includes(`${COUNT} redemptions`);
   });
 });
-
-afterAll(async () => {
-  await browser.close();
-  await endService(servers);
-  files.remove();
-});
-
-const openSignedIn = (options: BrowserContextOptions = {}) =>
-  openPage(browser, { ...options, httpCredentials: { username: "zoe", password: reader } });
 
 describe.each(LOOKS)("on a %s", (look, options) => {
   it.each([
@@ -71,30 +57,24 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     ["unknown order", "/portal/orders/none", 404],
     ["marketplace", "/marketplace/listings", 200],
   ])("%s passes axe, does not overflow, keeps its policy and escapes hostile names", async (what, path, status) => {
-    const { page, complaints, close } = await openSignedIn(options);
-    expect((await page.goto(api.url + path))?.status()).toBe(status);
-    expect(await findAxeViolations(page)).toEqual([]);
-    expect(await measureOverflow(page)).toBe(0);
-    expect(await page.title()).toMatch(/Partner Voucher API$/);
-    expect(await page.locator('img[src="x"]').count()).toBe(0);
-    expect(await page.getByText("Sandbox.").count()).toBe(path.startsWith("/portal") ? 1 : 0);
-    await photograph(page, `portal, ${what}, ${look}`);
+    const visited = await visit(api.url + path, options);
+    expect(visited.status).toBe(status);
+    expect(await visited.page.title()).toMatch(/Partner Voucher API$/);
+    expect(await visited.page.locator('img[src="x"]').count()).toBe(0);
+    expect(await visited.page.getByText("Sandbox.").count()).toBe(path.startsWith("/portal") ? 1 : 0);
     // The console reports the status 404.
-    expect(complaints.filter((complaint) => !complaint.includes("404"))).toEqual([]);
-    await close();
+    await expectSound(visited, `portal, ${what}, ${look}`, "404");
   });
 });
 
 it("a person of a partner goes from today's sum to the day, its CSV and an order by keyboard, without JavaScript", async () => {
-  const { page, close } = await openSignedIn({ javaScriptEnabled: false });
-  await page.goto(`${api.url}/portal`);
-  const { rows } = await servers.db.query<{ sum: string }>(
+  const { page } = await visit(`${api.url}/portal`, { javaScriptEnabled: false });
+  const { rows } = await db.query<{ sum: string }>(
     "SELECT sum(b.price_usd) FROM redemptions AS r JOIN vouchers AS v ON v.id = r.voucher_id JOIN batches AS b ON b.id = v.batch_id",
   );
   const total = `${COUNT} redemptions, $${Number(rows[0]?.sum).toFixed(2)}`;
   expect(await page.locator("section", { hasText: "Today" }).first().innerText()).toContain(total);
-  await page.getByRole("link", { name: "Each of today" }).first().focus();
-  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "Each of today" }).press("Enter");
   await page.waitForURL(/\/portal\/redemptions\?day=/);
   expect(await page.getByText(total).count()).toBe(1);
   expect(await page.getByRole("row").count()).toBe(COUNT + 1);
@@ -106,34 +86,24 @@ it("a person of a partner goes from today's sum to the day, its CSV and an order
   await page.keyboard.press("Enter");
   await page.waitForURL(`${api.url}/portal/orders/order-of-the-page`);
   expect(await page.getByRole("list").last().innerText()).toMatch(/Issued[\s\S]*Redeemed/);
-  await close();
 });
 
 it("a person of a partner downloads an order's receipt and verifies it on the page", async () => {
-  const { page, complaints, close } = await openSignedIn();
-  await page.goto(`${api.url}/portal/orders/order-of-the-page`);
+  const { page, complaints } = await visit(`${api.url}/portal/orders/order-of-the-page`);
   const downloading = page.waitForEvent("download");
   await page.getByRole("link", { name: "Download the receipt" }).click();
   const receipt = readFileSync(await (await downloading).path(), "utf8");
   expect(receipt).toMatch(/^c2sp\.org\/tlog-proof@v1\n/);
   expect(await page.getByRole("textbox", { name: "Receipt" }).inputValue()).toBe(receipt);
   await page.getByRole("button", { name: "Verify the receipt" }).click();
-  const result = page.locator("#receipt-result.verdict");
-  await result.waitFor();
-  expect(await result.getAttribute("class")).toContain("good");
-  expect(await result.innerText()).toContain("order-of-the-page");
+  expect(await page.locator("#receipt-result.verdict.good").innerText()).toContain("order-of-the-page");
   expect(complaints).toEqual([]);
-  await close();
 });
 
 it("a person of a partner sees a plot whose bars are visible and as high as the numbers of the table", async () => {
-  const { page, close } = await openSignedIn();
-  await page.goto(`${api.url}/portal`);
-  const heights = (await page.evaluate(
-    "[...document.querySelectorAll('svg.chart rect')].map((bar) => bar.getBoundingClientRect().height)",
-  )) as number[];
-  expect(heights).toHaveLength(30);
+  const { page } = await visit(`${api.url}/portal`);
+  const bars = page.locator("svg.chart rect");
+  const heights = await bars.evaluateAll((found) => found.map((bar) => bar.getBoundingClientRect().height));
   expect(heights.slice(0, -1)).toEqual(Array(29).fill(0));
   expect(heights.at(-1)).toBeGreaterThan(100);
-  await close();
 });

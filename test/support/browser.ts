@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { AxeResults } from "axe-core";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import { findChromium } from "./chromium.ts";
 import { START_MS } from "./until.ts";
 
@@ -20,33 +21,37 @@ export const LOOKS = [
 /** The script of axe, minified, because each page evaluates it: half the size of `axe.source`. */
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** Starts a browser, one per test file. It resolves every host name under `.test` to this machine. */
-export function startBrowser(): Promise<Browser> {
-  return chromium.launch({
-    executablePath: findChromium(),
-    args: ["--host-resolver-rules=MAP *.test 127.0.0.1"],
-    timeout: START_MS,
-  });
-}
-
 /** A page in its own profile, and its errors so far. Browsers report violations of a page's policy on the console. */
 export interface Visit {
   page: Page;
   /** Script errors, and console messages at levels error and warning. */
   complaints: string[];
-  close(): Promise<void>;
+  /** The status of the answer; undefined for a page that is no answer. */
+  status: number | undefined;
 }
 
-/** Opens an empty page in its own profile, in Berlin's time zone by default. */
-export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Visit> {
-  const context = await browser.newContext({ locale: "en-GB", timezoneId: "Europe/Berlin", ...options });
-  const page = await context.newPage();
-  const complaints: string[] = [];
-  page.on("pageerror", (error) => complaints.push(`script: ${error.message}`));
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) complaints.push(message.text());
+/**
+ * Starts a browser before the tests of a file. It resolves every host name under `.test` to this machine. Returns what opens an address with
+ * these options, in Berlin's time zone by default, until the test ends.
+ */
+export function useBrowser(own: () => BrowserContextOptions = () => ({})) {
+  let browser: Browser;
+  beforeAll(async () => {
+    const args = ["--host-resolver-rules=MAP *.test 127.0.0.1"];
+    browser = await chromium.launch({ executablePath: findChromium(), args, timeout: START_MS });
   });
-  return { page, complaints, close: () => context.close() };
+  afterAll(() => browser.close());
+  return async (address: string, options: BrowserContextOptions = {}): Promise<Visit> => {
+    const context = await browser.newContext({ locale: "en-GB", timezoneId: "Europe/Berlin", ...own(), ...options });
+    onTestFinished(() => context.close());
+    const page = await context.newPage();
+    const complaints: string[] = [];
+    page.on("pageerror", (error) => complaints.push(`script: ${error.message}`));
+    page.on("console", (message) => {
+      if (["error", "warning"].includes(message.type())) complaints.push(message.text());
+    });
+    return { page, complaints, status: (await page.goto(address))?.status() };
+  };
 }
 
 /** The only rule of WCAG 2.2, which axe leaves out unless it is named. */
@@ -60,9 +65,20 @@ export async function findAxeViolations(page: Page): Promise<string[]> {
 }
 
 /** By how many pixels the page is wider than its window. */
-export async function measureOverflow(page: Page): Promise<number> {
+async function measureOverflow(page: Page): Promise<number> {
   const width = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
   return (await page.evaluate(width)) as number;
+}
+
+/** Expects that a page passes axe, is not wider than its window, and has no complaint without the text `expected`. Takes its picture. */
+export async function expectSound({ page, complaints }: Visit, name: string, expected = "\0"): Promise<void> {
+  await photograph(page, name);
+  expect(await findAxeViolations(page), name).toEqual([]);
+  expect(await measureOverflow(page), name).toBe(0);
+  expect(
+    complaints.filter((complaint) => !complaint.includes(expected)),
+    name,
+  ).toEqual([]);
 }
 
 /** Replaces a picture in docs/images by the visible part of the page. Does nothing without UPDATE_IMAGES=1. */

@@ -9,21 +9,14 @@ const PACKAGES = ["chromium-headless-shell", "fonts-liberation", "fonts-dejavu-c
  * Finds a Chromium on PATH, or else announces and installs the distribution's package.
  * @throws Error with instructions when there is none.
  */
-export function findChromium(say: (line: string) => void = console.log): string {
-  const found = onPathAny();
-  if (found !== null) return found;
-  installDebianPackages("Chromium", PACKAGES, say);
-  const installed = onPathAny();
-  if (installed !== null) return installed;
+export function findChromium(): string {
+  const find = () => PROGRAMS.map(onPath).find((path) => path !== null);
+  const found = find();
+  if (found !== undefined) return found;
+  installDebianPackages("Chromium", PACKAGES, console.log);
+  const installed = find();
+  if (installed !== undefined) return installed;
   throw new Error(`The browser tests need a Chromium on PATH, under one of the names ${PROGRAMS.join(", ")}.`);
-}
-
-function onPathAny(): string | null {
-  for (const program of PROGRAMS) {
-    const path = onPath(program);
-    if (path !== null) return path;
-  }
-  return null;
 }
 
 // `node test/support/chromium.ts` installs it before parallel tests need it.

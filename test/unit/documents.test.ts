@@ -20,36 +20,24 @@ it("docs/receipt-verifier.html has the script of the verification page and the v
   await expect(markup).toMatchFileSnapshot("../../docs/receipt-verifier.html");
 });
 
-describe("docs/configuration.md", () => {
+it("docs/configuration.md describes every variable of the environment", () => {
   const documented = readFileSync("docs/configuration.md", "utf8");
-  const variables = VARIABLE_NAMES;
-
-  it("docs/configuration.md describes every variable of the environment", () => {
-    expect(variables.length).toBeGreaterThan(20);
-    expect(variables.filter((name) => !documented.includes(`\`${name}\``))).toEqual([]);
-  });
+  expect(VARIABLE_NAMES.length).toBeGreaterThan(20);
+  expect(VARIABLE_NAMES.filter((name) => !documented.includes(`\`${name}\``))).toEqual([]);
 });
 
-describe("links of the documents", () => {
-  const files = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", ...globSync("docs/**/*.md")];
-  const links = files.flatMap((file) =>
-    Array.from(
-      readFileSync(file, "utf8").matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g),
-      ([, path = "", anchor]) => ({
-        file,
-        target: path === "" ? file : join(dirname(file), path),
-        anchor,
-      }),
-    ),
-  );
-
-  it("links of the documents lead to files and headings that exist", () => {
-    expect(links.length).toBeGreaterThan(50);
-    expect(links.filter(({ target }) => !existsSync(target))).toEqual([]);
-    expect(links.filter(({ target, anchor }) => anchor !== undefined && !anchorsOf(target).includes(anchor))).toEqual(
-      [],
-    );
-  });
+it("links of the documents lead to files and headings that exist", () => {
+  let count = 0;
+  for (const file of ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", ...globSync("docs/**/*.md")]) {
+    const links = readFileSync(file, "utf8").matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g);
+    for (const [link, path = "", anchor] of links) {
+      const target = path === "" ? file : join(dirname(file), path);
+      expect(existsSync(target), `${file}: ${link}`).toBe(true);
+      if (anchor !== undefined) expect(anchorsOf(target), `${file}: ${link}`).toContain(anchor);
+      count += 1;
+    }
+  }
+  expect(count).toBeGreaterThan(50);
 });
 
 /** The anchors that GitHub makes of a document's headings. */
@@ -67,21 +55,18 @@ describe("connections to Postgres", () => {
   const scaling = readFileSync("docs/scaling.md", "utf8");
 
   it.each([
-    [
-      "docs/scaling.md",
-      new RegExp(String.raw`^\| API process \| ${api} \|[\s\S]*^\| Worker process \| ${worker} \|`, "m"),
-    ],
-    ["docs/scaling.md", new RegExp(`at least ${api} × APIs \\+ ${worker} × workers`)],
-    [
-      "docs/operations.md",
-      new RegExp(`^\\| API,.* ${api} connections[\\s\\S]*^\\| Worker,.* ${worker} connections`, "m"),
-    ],
-    ["docker-compose.yml", new RegExp(`An API process uses up to ${api} connections, a worker ${worker}\\.`)],
+    ["docs/scaling.md", `\n| API process | ${api} |`],
+    ["docs/scaling.md", `\n| Worker process | ${worker} |`],
+    ["docs/scaling.md", `at least ${api} × APIs + ${worker} × workers`],
+    ["docker-compose.yml", `An API process uses up to ${api} connections, a worker ${worker}.`],
   ])("connections to Postgres are as many in %s as a process opens: %s", (file, told) => {
-    expect(readFileSync(file, "utf8")).toMatch(told);
+    expect(readFileSync(file, "utf8")).toContain(told);
   });
 
-  it("connections to Postgres of an API are the sum of its row in the table", () => {
+  it("connections to Postgres of an API are the sum of its row in the table, and those in docs/operations.md", () => {
+    expect(readFileSync("docs/operations.md", "utf8")).toMatch(
+      new RegExp(`^\\| API,.* ${api} connections[\\s\\S]*^\\| Worker,.* ${worker} connections`, "m"),
+    );
     const purposes = /^\| API process \| \d+ \| ([^|]+) \|/m.exec(scaling)?.[1] ?? "";
     const counts = purposes.split(", ").map((purpose) => Number.parseInt(purpose, 10));
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(api);
@@ -114,13 +99,8 @@ describe("docs/scaling.md", () => {
 
   it("docs/scaling.md takes the costs of a redemption from docs/benchmarks.md, and adds them up", () => {
     const rowOf = (name: string) => numbersOf(new RegExp(`^\\| ${name} \\|([^|]*)\\|`, "m").exec(scaling)?.[1] ?? "");
-    const costs = [
-      "API process",
-      "Worker process",
-      "One Redis",
-      "A master of a Redis Cluster",
-      "A core of Postgres",
-    ].map((name) => rowOf(`${name}(?= \\| \\d+ \\| [\\d ]+/s)`)[0]);
+    const parts = ["API process", "Worker process", "One Redis", "A master of a Redis Cluster", "A core of Postgres"];
+    const costs = parts.map((name) => rowOf(`${name}(?= \\| \\d+ \\| [\\d ]+/s)`)[0]);
     expect(costs).toEqual([api, worker, redis, master, postgres]);
     expect(rowOf("Sum, one Redis")).toEqual([api + worker + redis + postgres]);
     expect(rowOf("Sum, Redis Cluster")).toEqual([api + worker + master + postgres]);

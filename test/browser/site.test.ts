@@ -1,0 +1,183 @@
+import type { Locator, Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
+import { DOCUMENTS } from "../../src/http/pages/documents.ts";
+import { DESCRIPTION } from "../support/api-description.ts";
+import { expectSound, LOOKS, photograph, useBrowser } from "../support/browser.ts";
+import { readSnippets } from "../support/document-snippets.ts";
+import { makeOffer, makeReferral } from "../support/marketplace.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
+import { useService } from "../support/use-service.ts";
+import { signUser } from "../support/user-tokens.ts";
+
+const PORT = String(await findSteadyPort());
+const OPS_TOKEN = "the token of the operators";
+/** The reference page sends requests to BASE_URL only. */
+const env = { PORT, BASE_URL: `http://127.0.0.1:${PORT}`, OPS_TOKEN };
+const { api, db, issue, issuer, keys } = useService({ apis: [env], workers: [], users: true });
+const visit = useBrowser();
+const PAGES = DOCUMENTS.filter(({ sentAs }) => sentAs === null).map(({ path }) => path);
+
+describe.each(LOOKS)("on a %s", (look, options) => {
+  it.each(["/", ...PAGES])("the page %s passes axe, does not overflow and keeps its policy", async (path) => {
+    const visited = await visit(api.url + path, options);
+    expect(await visited.page.getByRole("heading", { level: 1 }).count()).toBe(1);
+    await expectSound(visited, `${path.replace("/docs/", "")}, ${look}`);
+  });
+
+  it("the field that checks a voucher names the problem of a wrong text at the field, and passes axe", async () => {
+    const visited = await visit(`${api.url}/check?voucher=7Q4K-9MZX-2HTB-W8RC`, options);
+    const field = visited.page.getByLabel("Verify link or voucher id");
+    expect(await field.inputValue()).toBe("7Q4K-9MZX-2HTB-W8RC");
+    expect(await field.getAttribute("aria-invalid")).toBe("true");
+    expect(await visited.page.getByRole("alert").innerText()).toContain("A voucher's code cannot be checked here");
+    // The console reports the status 400.
+    await expectSound(visited, `check, ${look}`, "400");
+  });
+
+  it("an unknown address is a page that leads to the start page and passes axe", async () => {
+    const visited = await visit(`${api.url}/nowhere`, options);
+    expect(visited.status).toBe(404);
+    await expectSound(visited, `unknown address, ${look}`, "404");
+    await visited.page.getByRole("link", { name: "Go to the start page" }).click();
+    await visited.page.waitForURL(`${api.url}/`);
+  });
+
+  it("a referrer's link shows its offer and passes axe", async () => {
+    const { code } = await makeReferral(db, await makeOffer(db, 2));
+    const visited = await visit(`${api.url}/r/${code}`, options);
+    expect(await visited.page.getByRole("heading", { level: 1 }).innerText()).toMatch(/^Pass from Brand/);
+    await visited.page.getByText("Available").waitFor();
+    await expectSound(visited, `referrer's link, ${look}`);
+  });
+
+  it("the reference page shows every operation, does not overflow, keeps its policy and passes axe", async () => {
+    const visited = await visit(`${api.url}/docs`, options);
+    const paths = visited.page.locator(".opblock-summary-path");
+    await paths.first().waitFor();
+    const shown = await paths.evaluateAll((found) => found.map((path) => path.getAttribute("data-path")));
+    const described = Object.entries({ ...DESCRIPTION.paths, ...DESCRIPTION.webhooks }).flatMap(([path, item]) =>
+      Object.keys(item ?? {}).map(() => path),
+    );
+    expect(shown.toSorted()).toEqual(described.toSorted());
+    expect(await visited.page.locator("#elsewhere").isVisible()).toBe(false);
+    await photograph(visited.page, `docs, ${look}`);
+    await openOperation(visited.page, "Partner", "redeemVoucher");
+    await expectSound(visited, `docs, redeem, ${look}`);
+    expect(visited.page.url()).toBe(`${api.url}/docs#/Partner/redeemVoucher`);
+  });
+});
+
+it("the landing page works without JavaScript and has a keyboard link that skips the header", async () => {
+  const { page } = await visit(api.url, { javaScriptEnabled: false });
+  expect(await page.getByRole("listitem").count()).toBeGreaterThanOrEqual(10);
+  await page.getByLabel("Verify link or voucher id").fill("vch_none");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`${api.url}/integrity/events/VoucherInstance/vch_none`);
+  await page.getByText("No voucher has this id").waitFor();
+  await page.getByRole("link", { name: "Go to the start page" }).click();
+  await page.keyboard.press("Tab");
+  expect(await page.getByRole("link", { name: "Skip to content" }).boundingBox()).toMatchObject({
+    x: 0,
+    height: expect.closeTo(20, -1),
+  });
+  await page.keyboard.press("Enter");
+  await page.waitForURL((url) => url.hash === "#main");
+});
+
+it("the landing page links to the reference, the OpenAPI document, health and the dashboard", async () => {
+  const { page } = await visit(api.url, { httpCredentials: { username: "", password: OPS_TOKEN } });
+  await page.getByRole("listitem").getByRole("link", { name: "API reference" }).click();
+  await page.getByText("/partner/vouchers/redeem").first().waitFor();
+  await page.getByRole("link", { name: "Partner Voucher API", exact: true }).click();
+  await page.waitForURL(`${api.url}/`);
+  await page.getByRole("link", { name: "OpenAPI document" }).click();
+  expect(JSON.parse(await page.locator("body").innerText())).toMatchObject({ openapi: "3.1.0" });
+  await page.goBack();
+  await page.getByRole("link", { name: "Health" }).click();
+  expect(JSON.parse(await page.locator("body").innerText())).toMatchObject({ status: "ok" });
+  await page.goBack();
+  await page.getByRole("link", { name: "Queue dashboard" }).click();
+  await page.getByRole("navigation").getByRole("link", { name: "redeem", exact: true }).first().waitFor();
+});
+
+it("the guide has a button on each program that copies it as it is written", async () => {
+  const { page } = await visit(`${api.url}/docs/clients`, { permissions: ["clipboard-read", "clipboard-write"] });
+  const programs = readSnippets("docs/clients.md");
+  expect(await page.getByRole("button", { name: /^Copy / }).count()).toBe(programs.length);
+  await page.getByRole("button", { name: "Copy checkout.php" }).click();
+  await page.getByText("Copied", { exact: true }).waitFor();
+  const copied = `${await page.evaluate("navigator.clipboard.readText()")}\n`;
+  expect(copied).toBe(programs.find(({ language }) => language === "php")?.code);
+});
+
+it("the guide is found from the reference, lists its sections and leads to the other documents, without JavaScript", async () => {
+  const { page } = await visit(`${api.url}/docs`, { javaScriptEnabled: false });
+  await page.getByRole("link", { name: "openapi.json" }).click();
+  await page.waitForURL(`${api.url}/openapi.json`);
+  await page.goBack();
+  await page.getByRole("navigation", { name: "Site" }).getByRole("link", { name: "Guide" }).click();
+  await page.waitForURL(`${api.url}/docs/guide`);
+  await page.getByText("On this page", { exact: true }).click();
+  await page.getByRole("link", { name: "When to retry" }).first().click();
+  await page.waitForURL(`${api.url}/docs/guide#when-to-retry`);
+  await page.getByRole("link", { name: "What may change" }).click();
+  await page.waitForURL(`${api.url}/docs/versioning`);
+});
+
+/** Expands an operation. */
+async function openOperation(page: Page, tag: string, operationId: string): Promise<Locator> {
+  const operation = page.locator(`#operations-${tag}-${operationId}`);
+  await operation.locator(".opblock-summary-control").click();
+  await operation.locator(".opblock-body").waitFor();
+  return operation;
+}
+
+/** Enters a key or a token in the dialog of the reference page, and calls an operation. Returns the response's status and body. */
+async function call(
+  page: Page,
+  [scheme, secret]: string[],
+  [tag = "", id = ""]: string[],
+  [name = "", value = ""]: string[],
+) {
+  await page.locator(".btn.authorize").click();
+  const form = page.locator(".auth-container").filter({ hasText: scheme });
+  await form.locator("input").fill(secret ?? "");
+  await form.getByRole("button", { name: "Apply credentials" }).click();
+  await page.locator(".btn-done").first().click();
+  const operation = await openOperation(page, tag, id);
+  await operation.getByRole("button", { name: "Try it out" }).click();
+  await operation.getByPlaceholder(name).fill(value);
+  await operation.getByRole("button", { name: "Execute" }).click();
+  const live = operation.locator(".live-responses-table");
+  await live.waitFor();
+  const status = Number((await live.locator(".response-col_status").last().innerText()).trim());
+  return { status, body: JSON.parse(await live.locator(".highlight-code code").first().innerText()) };
+}
+
+it("the reference page looks up a voucher with a partner's key and does not store the key", async () => {
+  const { code } = await issue();
+  const { key } = keys.till;
+  const { page, complaints } = await visit(`${api.url}/docs`);
+  const reply = await call(page, ["apiKey", key], ["Partner", "lookUpVoucher"], ["codeOrTicket", code]);
+  expect(reply).toMatchObject({ status: 200, body: { voucher: { code, status: "Active" } } });
+  const kept = await page.evaluate("JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])");
+  expect(kept).not.toContain(key);
+  expect(complaints).toEqual([]);
+});
+
+it("the reference page buys with a user's token and the example body", async () => {
+  const { productId, vouchers } = await makeOffer(db, 1);
+  const token = await signUser(issuer, "user-of-the-page");
+  const { page, complaints } = await visit(`${api.url}/docs`);
+  const reply = await call(page, ["userToken", token], ["Marketplace", "buyProduct"], ["id", productId]);
+  expect(reply).toMatchObject({ status: 200, body: { voucher: { id: vouchers[0]?.id } } });
+  expect(complaints).toEqual([]);
+});
+
+it("the reference page shows where requests go when opened at an address other than BASE_URL", async () => {
+  const { page } = await visit(`${api.url.replace("127.0.0.1", "localhost")}/docs`);
+  await page.locator("#elsewhere a").waitFor();
+  expect(await page.locator("#elsewhere").innerText()).toContain(api.url);
+  await page.locator("#elsewhere a").click();
+  await page.waitForURL(`${api.url}/docs`);
+});
