@@ -1,21 +1,13 @@
 import { createServer } from "node:http";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { migrateDatabase } from "../../src/db/migrate.ts";
 import { runNode, startNode } from "../support/child-process.ts";
 import { scrape } from "../support/scrape.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
 import { untilStarted } from "../support/until.ts";
+import { useDatabase } from "../support/use-service.ts";
 
-let servers: TestServers;
-
-beforeAll(async () => {
-  servers = await openTestServers();
-});
-
-afterAll(async () => {
-  await servers.close();
-});
+const { servers } = useDatabase();
 
 const env = async (metricsPort: number) => ({
   DATABASE_URL: servers.databaseUrl,

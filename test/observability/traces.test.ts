@@ -62,20 +62,10 @@ beforeAll(async () => {
   const claim = await market.claimProduct(offer.productId);
   expect(claim.status).toBe(200);
   await send("GET", `${url}/nowhere/${one.code}`);
-  secrets.push(
-    one.code,
-    one.id,
-    reserved.code,
-    reservation.body.ticket,
-    reservation.body.token,
-    key,
-    user,
-    claim.body.voucher.code,
-  );
+  const { ticket, token } = reservation.body;
+  secrets.push(one.code, one.id, reserved.code, ticket, token, key, user, claim.body.voucher.code);
   secrets.push("SECRET-", partner.organizationId, ...crowd.flatMap(({ id, code }) => [id, code]));
-
-  for (const { child } of [api, worker]) child.kill("SIGTERM");
-  [apiEnded, workerEnded] = await Promise.all([api.ended, worker.ended]);
+  [apiEnded, workerEnded] = await stop({ api, worker });
   keysFile.remove();
   spans = collector.spans();
 });
@@ -96,6 +86,12 @@ async function startTraced(otel: Record<string, string>): Promise<{ api: Started
   await untilStarted(() => api.output().includes('"listening"') && worker.output().includes('"working"'));
   await untilStarted(async () => (await send("GET", `${url}/readyz`)).status === 200);
   return { api, worker, url };
+}
+
+/** Ends both processes. */
+function stop({ api, worker }: { api: Started; worker: Started }): Promise<[Ended, Ended]> {
+  for (const { child } of [api, worker]) child.kill("SIGTERM");
+  return Promise.all([api.ended, worker.ended]);
 }
 
 /** Posts a body after the server has read the headers and started the request; resolves to the status. */
@@ -133,29 +129,17 @@ it("traces are all sent before a process stops", () => {
 });
 
 it("traces follow a redeem from the caller's own trace through its job to the worker's transaction", () => {
-  const answered = spanOf(chosen.redeem, REDEEM);
-  const read = spanOf(chosen.redeem, "lookups batch");
-  const asked = spanOf(chosen.redeem, "send redeem");
-  const job = spanOf(chosen.redeem, "process redeem");
-  const batch = spanOf(chosen.redeem, "redeem batch");
-  expect([answered, read, asked, job, batch].map(({ service }) => service)).toEqual([
-    "voucher-api",
-    "voucher-api",
-    "voucher-api",
-    "voucher-worker",
-    "voucher-worker",
-  ]);
-  expect([answered, read, asked, job, batch].map(({ kind }) => kind)).toEqual([
-    SERVER,
-    INTERNAL,
-    PRODUCER,
-    CONSUMER,
-    INTERNAL,
-  ]);
-  expect(answered.parentSpanId).toBe("00000000000000ab");
-  expect([read.parentSpanId, asked.parentSpanId]).toEqual([answered.spanId, answered.spanId]);
-  expect(job.parentSpanId).toBe(asked.spanId);
-  expect(batch.parentSpanId).toBe(job.spanId);
+  const expected = [
+    [REDEEM, "voucher-api", SERVER, undefined],
+    ["lookups batch", "voucher-api", INTERNAL, REDEEM],
+    ["send redeem", "voucher-api", PRODUCER, REDEEM],
+    ["process redeem", "voucher-worker", CONSUMER, "send redeem"],
+    ["redeem batch", "voucher-worker", INTERNAL, "process redeem"],
+  ] as const;
+  for (const [name, service, kind, parent] of expected) {
+    const parentSpanId = parent === undefined ? "00000000000000ab" : spanOf(chosen.redeem, parent).spanId;
+    expect(spanOf(chosen.redeem, name)).toMatchObject({ service, kind, parentSpanId });
+  }
   expect(spans.filter(({ traceId }) => traceId === chosen.redeem)).toHaveLength(5);
 });
 
@@ -221,12 +205,8 @@ it("traces have their ids in the log line of the request", () => {
 
 describe("the variables of OpenTelemetry", () => {
   it("the variables of OpenTelemetry set the service's name; the default protocol works", async () => {
-    const { api, worker } = await startTraced({
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-      OTEL_SERVICE_NAME: "till-service",
-    });
-    for (const { child } of [api, worker]) child.kill("SIGTERM");
-    await Promise.all([api.ended, worker.ended]);
+    const named = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_SERVICE_NAME: "till-service" };
+    await stop(await startTraced(named));
     const binary = collector.bodies.filter(({ contentType }) => contentType === "application/x-protobuf");
     expect(binary.map(({ bytes }) => bytes.toString("latin1")).join("\n")).toContain("till-service");
   });
@@ -241,8 +221,7 @@ describe("the variables of OpenTelemetry", () => {
     const [voucher] = await issueVouchers(servers.db, partner, 1);
     const body = { code: voucher?.code, externalRef: "away" };
     expect((await partnerClient(url, key).redeem(body)).status).toBe(200);
-    for (const { child } of [api, worker]) child.kill("SIGTERM");
-    const ended = await Promise.all([api.ended, worker.ended]);
+    const ended = await stop({ api, worker });
     expect(ended.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
   });
 
@@ -256,8 +235,7 @@ describe("the variables of OpenTelemetry", () => {
       [{ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }, true],
     ] as const) {
       const { api, worker } = await startTraced({ ...otel, NODE_OPTIONS });
-      for (const { child } of [api, worker]) child.kill("SIGTERM");
-      await Promise.all([api.ended, worker.ended]);
+      await stop({ api, worker });
       expect([api.output().includes("LOADED"), worker.output().includes("LOADED")]).toEqual([loads, loads]);
     }
   });

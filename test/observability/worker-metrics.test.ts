@@ -1,47 +1,32 @@
 import { mkdirSync, rmSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { startNode } from "../support/child-process.ts";
-import { partnerClient } from "../support/client.ts";
+import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { backUp, beginLog, makeLogFiles, startWitness, tamper } from "../support/log-setup.ts";
 import { bypassTriggers, longestWaitMs, whileLocked } from "../support/outside-transaction.ts";
 import { scrape } from "../support/scrape.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
 import { BASE_URL, startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
-import { issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { issueVouchers, makeKey } from "../support/supply.ts";
 import { until, untilStarted } from "../support/until.ts";
+import { useDatabase } from "../support/use-service.ts";
 
 const TASKS = [
-  "expireReservations",
-  "restoreLeases",
-  "removeOrphanLeases",
-  "recordExpiries",
-  "endContracts",
-  "requestSeals",
+  ...["expireReservations", "restoreLeases", "removeOrphanLeases"],
+  ...["recordExpiries", "endContracts", "requestSeals"],
 ];
 
-let servers: TestServers;
-let partner: TestPartner;
-let key: string;
+const { servers, partner } = useDatabase();
 let api: TestApi;
 let sweeper: TestWorker;
+let till: PartnerClient;
 
 beforeAll(async () => {
-  servers = await openTestServers();
-  partner = await makePartner(servers.db);
-  key = (await makeKey(servers.db, partner.organizationId)).key;
+  const { key } = await makeKey(servers.db, partner.organizationId);
   api = await startApi(servers, { METRICS_PORT: "0", RESERVATION_SECONDS: "1" });
-  sweeper = await startWorkers(servers, {
-    METRICS_PORT: "0",
-    WORKER_QUEUES: "redeem,seal,sweep",
-    SWEEP_INTERVAL_MS: "200",
-  });
-});
-
-afterAll(async () => {
-  await api.close();
-  await sweeper.close();
-  await servers.close();
+  const SWEEPING = { WORKER_QUEUES: "redeem,seal,sweep", SWEEP_INTERVAL_MS: "200" };
+  sweeper = await startWorkers(servers, { METRICS_PORT: "0", ...SWEEPING });
+  till = partnerClient(api.url, key);
 });
 
 const read = async (name: string, labels?: Record<string, string>) =>
@@ -57,7 +42,7 @@ it("the sweeper reports each task as 0 from the start, then its passes and proce
   expect(report.value("voucher_sweep_duration_seconds_count")).toBe(0);
 
   const [voucher] = await issueVouchers(servers.db, partner, 1);
-  await partnerClient(api.url, key).reserve(voucher?.code ?? "");
+  await till.reserve(voucher?.code ?? "");
   await until(async () => (await read("voucher_sweep_items_total", { task: "expireReservations" })) === 1);
   expect(await read("voucher_sweep_duration_seconds_count")).toBeGreaterThan(0);
   expect(await read("voucher_sweep_failures_total", { task: "expireReservations" })).toBe(0);
@@ -105,7 +90,6 @@ describe("the wait of a redeem", () => {
 
   it("the wait of a redeem is split into queue, transaction and reply, once for each job with a reply", async () => {
     const vouchers = await issueVouchers(servers.db, partner, 5);
-    const till = partnerClient(api.url, key);
     const [first] = vouchers;
     for (const [index, { code }] of vouchers.entries())
       expect((await till.redeem({ code, externalRef: `wait-${index}` })).status).toBe(200);
@@ -120,7 +104,6 @@ describe("the wait of a redeem", () => {
   it("the wait of a redeem counts a wait for a locked row as transaction time", async () => {
     const [voucher] = await issueVouchers(servers.db, partner, 1);
     const [, before] = await waits("sum");
-    const till = partnerClient(api.url, key);
     const answered = await whileLocked(servers.db, [voucher?.id ?? ""], async () => {
       const answer = till.redeem({ code: voucher?.code, externalRef: "locked" });
       await until(async () => (await longestWaitMs(servers.db)) > 500);
