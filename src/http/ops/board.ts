@@ -5,6 +5,9 @@ import { ExpressAdapter } from "@bull-board/express";
 import type { Request, RequestHandler, Response } from "express";
 import packageJson from "../../../package.json" with { type: "json" };
 import type { QueueView } from "../../queues/queue-views.ts";
+import { ASSETS } from "../pages/assets.ts";
+import { assetPath } from "../pages/layout.ts";
+import { type OperatedSite, opsPath } from "./operator-frame.ts";
 
 /** Routes that are always refused. Adding or editing a job would send redacted data back, and obliterating a queue deletes its limits. */
 const REFUSED_ROUTES = [
@@ -57,27 +60,18 @@ class QueueOnBoard extends BullMQAdapter {
   }
 }
 
-/** What the board's page links to. */
-interface BoardLinks {
-  /** The board's path in the browser, including the service's base path. */
-  board: string;
-  icon: string;
-  style: string;
-  /** The start page of the operator pages. */
-  operations: string;
-}
-
 /**
  * Builds bull-board for the queues. It shows no text of callers, no secrets and no details of Redis. Import this module on demand, because it
  * loads bull-board.
  */
-export function buildBoard(views: readonly QueueView[], links: BoardLinks, readOnlyMode: boolean): RequestHandler {
-  const serverAdapter = new BoardServer(links.style).setBasePath(links.board);
+export function buildBoard(views: readonly QueueView[], site: OperatedSite): RequestHandler {
+  const [icon, operations] = [assetPath(site, ASSETS.icon), opsPath(site)];
+  const serverAdapter = new BoardServer(assetPath(site, ASSETS.boardStyle)).setBasePath(opsPath(site, "queues"));
   createBullBoard({
     queues: views.map(({ queue, shard, shown }) => {
       const adapter = new QueueOnBoard(queue, {
-        readOnlyMode,
-        externalJobUrl: (job) => linkJob(job, links.operations),
+        readOnlyMode: !site.ops.writable,
+        externalJobUrl: (job) => linkJob(job, operations),
         // Shards of a queue have the same name, so the prefix tells them apart.
         ...(shard.count > 1 && { prefix: `${shard.name} ` }),
       });
@@ -90,9 +84,9 @@ export function buildBoard(views: readonly QueueView[], links: BoardLinks, readO
       uiConfig: {
         boardTitle: "Voucher queues",
         environment: { label: `Version ${packageJson.version}`, color: "#0f5c5c", textColor: "#ffffff" },
-        boardLogo: { path: links.icon, width: 28, height: 28 },
-        favIcon: { default: links.icon, alternative: links.icon },
-        miscLinks: [{ text: "Operator pages", url: links.operations }],
+        boardLogo: { path: icon, width: 28, height: 28 },
+        favIcon: { default: icon, alternative: icon },
+        miscLinks: [{ text: "Operator pages", url: operations }],
         hideRedisDetails: true,
         hideDocsLink: true,
         // Showing them would list all Redis connections at every poll.
@@ -105,16 +99,13 @@ export function buildBoard(views: readonly QueueView[], links: BoardLinks, readO
 }
 
 /** The link of a job: for a failed job the runbook, otherwise the job's voucher or webhook endpoint, or the runbook if it has neither. */
-function linkJob({ failedReason, data }: QueueJobJson, operations: string): { displayText: string; href: string } {
-  if (failedReason) return { displayText: "Runbook", href: `${operations}/runbook#VouchersJobsFail` };
+function linkJob({ failedReason, data }: QueueJobJson, operations: string) {
+  const link = (displayText: string, path: string) => ({ displayText, href: `${operations}/${path}` });
+  if (failedReason) return link("Runbook", "runbook#VouchersJobsFail");
   const { voucherId, endpointId }: { voucherId?: unknown; endpointId?: unknown } = data ?? {};
-  if (typeof voucherId === "string") {
-    return { displayText: "Voucher", href: `${operations}/vouchers/${encodeURIComponent(voucherId)}` };
-  }
-  if (typeof endpointId === "string") {
-    return { displayText: "Endpoint", href: `${operations}/webhooks/${encodeURIComponent(endpointId)}` };
-  }
-  return { displayText: "Runbook", href: `${operations}/runbook#VouchersSweepFails` };
+  if (typeof voucherId === "string") return link("Voucher", `vouchers/${encodeURIComponent(voucherId)}`);
+  if (typeof endpointId === "string") return link("Endpoint", `webhooks/${encodeURIComponent(endpointId)}`);
+  return link("Runbook", "runbook#VouchersSweepFails");
 }
 
 /** Replaces each field that may not be shown with an object, so that a worker rejects a job created from redacted data. */

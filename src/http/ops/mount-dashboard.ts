@@ -2,12 +2,9 @@ import type { RequestHandler, Router } from "express";
 import { AppError } from "../../contract/errors.ts";
 import type { ApiContext } from "../../open-api.ts";
 import { isRedisUnavailable } from "../../redis/connections.ts";
-import { ASSETS } from "../pages/assets.ts";
-import { assetPath } from "../pages/layout.ts";
 import { offerPage } from "../pages/offer-page.ts";
 import { headersOf } from "../pages/page-headers.ts";
 import { authenticateOperator, refuseCrossSite, refuseWrites } from "./authenticate-operator.ts";
-import { opsPath } from "./operator-frame.ts";
 
 /** The path of the dashboard, after the base path. */
 const DASHBOARD_PATH = "/ops/queues";
@@ -64,12 +61,5 @@ async function loadBoard(ctx: ApiContext): Promise<RequestHandler> {
       throw noRedis(cause);
     }),
   ]);
-  const { config } = ctx;
-  const links = {
-    board: config.basePath + DASHBOARD_PATH,
-    icon: assetPath(config, ASSETS.icon),
-    style: assetPath(config, ASSETS.boardStyle),
-    operations: opsPath(config),
-  };
-  return buildBoard(views, links, !config.ops.writable);
+  return buildBoard(views, ctx.config);
 }
