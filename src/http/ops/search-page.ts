@@ -1,7 +1,7 @@
 import { AppError } from "../../contract/errors.ts";
 import { findKeyPlace } from "../../db/api-keys.ts";
+import { searchVouchers } from "../../services/admin/find-vouchers.ts";
 import { listCatalog } from "../../services/admin/list-catalog.ts";
-import { searchVouchers } from "../../services/admin/search-vouchers.ts";
 import { type Html, html } from "../pages/html.ts";
 import {
   layOutForOperators,
