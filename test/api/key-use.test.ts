@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { pino } from "pino";
-import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { BatcherFull } from "../../src/batching/batcher.ts";
 import { recordKeyUsage, selectKeys } from "../../src/db/api-keys.ts";
 import { hashApiKey, makeApiKey } from "../../src/domain/api-keys.ts";
@@ -21,26 +21,16 @@ const other = service.apis[1];
 
 beforeAll(async () => {
   // A trigger records every write of a key's last use.
-  await servers.db.query("CREATE TABLE key_writes (key_id text NOT NULL)");
   await servers.db.query(`
+    CREATE TABLE key_writes (key_id text NOT NULL);
     CREATE FUNCTION mark_write() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
     BEGIN
       INSERT INTO key_writes VALUES (NEW.key_id);
       RETURN NEW;
     END
-    $$`);
-  await servers.db.query(
-    "CREATE TRIGGER writes_are_marked AFTER INSERT OR UPDATE ON api_key_uses FOR EACH ROW EXECUTE FUNCTION mark_write()",
-  );
-  await servers.db.query(`
-    CREATE FUNCTION fail_write() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-      RAISE EXCEPTION 'no';
-    END
-    $$`);
+    $$;
+    CREATE TRIGGER writes_are_marked AFTER INSERT OR UPDATE ON api_key_uses FOR EACH ROW EXECUTE FUNCTION mark_write()`);
 });
-
-afterEach(() => servers.db.query("DROP TRIGGER IF EXISTS writes_fail ON api_key_uses"));
 
 const newKey = () => makeKey(servers.db, partner.organizationId);
 const madeUpKey = () => makeApiKey(provisioning(servers.db).randomBytes);
@@ -65,7 +55,11 @@ async function backdateUse(keyId: string, seconds: number): Promise<void> {
 }
 
 /** Runs `work` and returns how often the API sent the named statement to the database in that time. */
-async function countQueries(by: TestApi, name: string, work: (count: () => number) => Promise<void>): Promise<number> {
+async function countQueries(
+  by: TestApi,
+  name: string,
+  work: (count: () => number) => Promise<unknown>,
+): Promise<number> {
   const { pool } = by.ctx;
   const query = pool.query;
   let count = 0;
@@ -79,6 +73,16 @@ async function countQueries(by: TestApi, name: string, work: (count: () => numbe
     pool.query = query;
   }
   return count;
+}
+
+/** Looks a code up with the key until the API has looked the key up so often: it does so every half second while the key is in use. */
+function untilKeyRead(by: TestApi, key: string, times: number): Promise<number> {
+  return countQueries(by, "find_keys_by_secret", async (count) => {
+    await until(async () => {
+      expect((await partnerClient(by.url, key).lookUp(CODE)).status).toBe(404);
+      return count() >= times;
+    });
+  });
 }
 
 it("a key's last use is null before the first call and recorded soon after it", async () => {
@@ -96,16 +100,7 @@ it("a key's last use is written at most once a minute for any number of calls an
   const clients = [api, other].map(({ url }) => partnerClient(url, key));
   await Promise.all(clients.flatMap((client) => Array.from({ length: 20 }, () => client.lookUp(CODE))));
   await until(async () => (await countWrites(id)) > 0);
-  // Waits until each API has looked up the key twice more. An API looks up a key in use every half second.
-  const reads = [api, other].map((each, index) =>
-    countQueries(each, "find_keys_by_secret", async (count) => {
-      await until(async () => {
-        await clients[index]?.lookUp(CODE);
-        return count() >= 2;
-      });
-    }),
-  );
-  await Promise.all(reads);
+  await Promise.all([api, other].map((each) => untilKeyRead(each, key, 2)));
   expect(await countWrites(id)).toBe(1);
 });
 
@@ -134,15 +129,7 @@ it("a key's last use is written again when a minute has passed, and not before",
 it("a fresh last use causes no write", async () => {
   const { id, key } = await newKey();
   await backdateUse(id, 10);
-  const writes = await countQueries(api, "record_key_usage", async () => {
-    await countQueries(api, "find_keys_by_secret", async (count) => {
-      await until(async () => {
-        await partnerClient(api.url, key).lookUp(CODE);
-        return count() >= 3;
-      });
-    });
-  });
-  expect(writes).toBe(0);
+  expect(await countQueries(api, "record_key_usage", () => untilKeyRead(api, key, 3))).toBe(0);
 });
 
 it("a key's last use is not recorded when the key is revoked or mistyped", async () => {
@@ -171,23 +158,13 @@ it("a locked row of a key's last use delays no call", async () => {
 });
 
 it("calls succeed when a key's last use cannot be written", async () => {
-  await servers.db.query(
-    "CREATE TRIGGER writes_fail BEFORE INSERT ON api_key_uses FOR EACH ROW EXECUTE FUNCTION fail_write()",
-  );
+  await servers.db.query("ALTER TABLE api_key_uses ADD CONSTRAINT writes_fail CHECK (false) NOT VALID");
   const failing = await startApi(servers);
   const { id, key } = await newKey();
-  const writes = await countQueries(failing, "record_key_usage", async () => {
-    await countQueries(failing, "find_keys_by_secret", async (count) => {
-      await until(async () => {
-        expect((await partnerClient(failing.url, key).lookUp(CODE)).status).toBe(404);
-        return count() >= 3;
-      });
-    });
-  });
   // After a failure, the API pauses for a minute.
-  expect(writes).toBe(1);
+  expect(await countQueries(failing, "record_key_usage", () => untilKeyRead(failing, key, 3))).toBe(1);
+  await servers.db.query("ALTER TABLE api_key_uses DROP CONSTRAINT writes_fail");
   expect(await findLastUse(id)).toBeNull();
-  await failing.close();
 });
 
 describe("the cache of keys", () => {
