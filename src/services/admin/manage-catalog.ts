@@ -1,9 +1,7 @@
-import { AppError } from "../../contract/errors.ts";
 import { insertBrand, insertOrganization, insertProduct, type NewProduct, selectWindows } from "../../db/catalog.ts";
 import { insertListing } from "../../db/listings.ts";
-import { violates } from "../../db/transaction.ts";
 import { newId } from "../../domain/ids.ts";
-import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
+import { type AuditContext, refuseIfTaken, withAuditEntry } from "../audit/with-audit-entry.ts";
 
 /** Creates a live or sandbox organization and returns its id. Which of the two it is never changes. */
 export async function createOrganization(ctx: AuditContext, name: string, sandbox = false): Promise<string> {
@@ -22,13 +20,9 @@ export async function createBrand(ctx: AuditContext, organizationId: string, nam
 /** Creates a product and returns its id. @throws AppError `invalid_request` when the brand already has a product with this key. */
 export async function createProduct(ctx: AuditContext, product: Omit<NewProduct, "id">): Promise<string> {
   const id = newId("prd");
-  try {
-    await withAuditEntry(ctx, { type: "Product", id }, (tx) => insertProduct(tx, { ...product, id }));
-  } catch (error) {
-    if (!violates(error, "products_brand_id_key_key")) throw error;
-    const message = `The brand already has a product with the key ${product.key}.`;
-    throw new AppError("invalid_request", message, { cause: error });
-  }
+  const taken = `The brand already has a product with the key ${product.key}.`;
+  const created = withAuditEntry(ctx, { type: "Product", id }, (tx) => insertProduct(tx, { ...product, id }));
+  await refuseIfTaken("products_brand_id_key_key", taken, created);
   return id;
 }
 
@@ -38,14 +32,10 @@ export async function createProduct(ctx: AuditContext, product: Omit<NewProduct,
  */
 export async function createListing(ctx: AuditContext, batchId: string): Promise<{ id: string; canBeBought: boolean }> {
   const id = newId("lst");
-  try {
-    const { buy } = await withAuditEntry(ctx, { type: "Listing", id }, async (tx) => {
-      await insertListing(tx, id, batchId);
-      return selectWindows(tx, batchId);
-    });
-    return { id, canBeBought: buy !== null };
-  } catch (error) {
-    if (!violates(error, "listings_batch_id_key")) throw error;
-    throw new AppError("invalid_request", `Batch ${batchId} is already listed.`, { cause: error });
-  }
+  const created = withAuditEntry(ctx, { type: "Listing", id }, async (tx) => {
+    await insertListing(tx, id, batchId);
+    return selectWindows(tx, batchId);
+  });
+  const { buy } = await refuseIfTaken("listings_batch_id_key", `Batch ${batchId} is already listed.`, created);
+  return { id, canBeBought: buy !== null };
 }

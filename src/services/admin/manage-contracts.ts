@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../../contract/errors.ts";
 import { findContractStatus, insertContract, insertLink, insertMember, moveContract } from "../../db/contracts.ts";
-import { violates } from "../../db/transaction.ts";
 import { CONTRACT_MOVES, type MemberRole } from "../../domain/audience.ts";
 import { makeLinkCode } from "../../domain/codes.ts";
 import { newId } from "../../domain/ids.ts";
-import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
+import { type AuditContext, refuseIfTaken, withAuditEntry } from "../audit/with-audit-entry.ts";
 
 /** Makes a user a member of an organization, or changes their role. */
 export async function addMember(
@@ -22,16 +21,10 @@ export async function offerContract(
   contract: { brandId: string; userId: string; endsAt: Date | null },
 ): Promise<string> {
   const id = newId("ctr");
-  try {
-    await withAuditEntry(ctx, { type: "ReferrerContract", id }, (tx) => insertContract(tx, { ...contract, id }));
-  } catch (error) {
-    if (!violates(error, "referrer_contracts_one_open")) throw error;
-    throw new AppError(
-      "invalid_request",
-      "This user already has an open contract with this brand. Decline or end it first.",
-      { cause: error },
-    );
-  }
+  const taken = "This user already has an open contract with this brand. Decline or end it first.";
+  const entity = { type: "ReferrerContract", id } as const;
+  const offered = withAuditEntry(ctx, entity, (tx) => insertContract(tx, { ...contract, id }));
+  await refuseIfTaken("referrer_contracts_one_open", taken, offered);
   return id;
 }
 

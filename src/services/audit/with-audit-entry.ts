@@ -1,9 +1,10 @@
 import { hostname, userInfo } from "node:os";
 import { isDeepStrictEqual } from "node:util";
 import type pg from "pg";
+import { AppError } from "../../contract/errors.ts";
 import { type Entity, insertAuditEntry, lockEntity, readEntityState } from "../../db/audit-entries.ts";
 import type { Transaction } from "../../db/pool.ts";
-import { inTransaction, waitForLocks } from "../../db/transaction.ts";
+import { inTransaction, violates, waitForLocks } from "../../db/transaction.ts";
 import type { RandomBytes } from "../../domain/codes.ts";
 
 /** Longest wait of an administrative command for each lock, bounded because a person is waiting. Milliseconds. */
@@ -88,4 +89,11 @@ export async function withAuditEntry<T>(
 
 function merge<State>(read: State | null, unseen: Record<string, unknown> | undefined): State | null {
   return unseen === undefined ? read : ({ ...read, ...unseen } as State);
+}
+
+/** Waits for a command. @throws AppError `invalid_request` with this message when the command violates the constraint. */
+export async function refuseIfTaken<T>(constraint: string, message: string, command: Promise<T>): Promise<T> {
+  return command.catch((cause) => {
+    throw violates(cause, constraint) ? new AppError("invalid_request", message, { cause }) : cause;
+  });
 }
