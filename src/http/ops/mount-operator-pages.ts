@@ -2,7 +2,10 @@ import express, { Router } from "express";
 import type { ApiContext } from "../../open-api.ts";
 import { offerPage, sendPage } from "../pages/offer-page.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
-import { mountActions } from "./actions/mount-actions.ts";
+import { CATALOG_ACTIONS } from "./actions/catalog-actions.ts";
+import { PARTNER_ACTIONS } from "./actions/partner-actions.ts";
+import { sendCsv, showPrintSheet } from "./actions/send-codes.ts";
+import { type Console, runAction, showForm } from "./actions/serve-action.ts";
 import { authenticateOperator, refuseCrossSite, refuseWrites } from "./authenticate-operator.ts";
 import { CATALOG_PAGES } from "./catalog-pages.ts";
 import { LIST_PAGES } from "./list-pages.ts";
@@ -52,4 +55,15 @@ export function mountOperatorPages(router: Router, ctx: ApiContext): void {
     response.redirect(303, await releaseReservationOf(visitOf(ctx, request), request.body?.ticket));
   });
   router.use(OPS_PATH, pageHeaders, offerPage(ctx.config), authenticateOperator(ctx, token), refuseCrossSite, pages);
+}
+
+/** Mounts what operators can do. */
+function mountActions(pages: Router, ctx: ApiContext, console: Console): void {
+  for (const action of [...CATALOG_ACTIONS, ...PARTNER_ACTIONS]) {
+    const [path] = action.is;
+    pages.get(path, showForm(ctx, action));
+    pages.post(path, express.urlencoded({ extended: false, limit: "16kb" }), runAction(ctx, console, action));
+  }
+  pages.get("/batches/:id/codes.csv", sendCsv(ctx, console));
+  pages.get("/batches/:id/print", showPrintSheet(ctx, console));
 }
