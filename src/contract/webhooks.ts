@@ -44,48 +44,36 @@ export const sequence = count(1, "The event's position in the voucher's chain.",
 const recordHash = sha256("The event's `recordHash` in the voucher's chain.");
 const occurredAt = timestamp("When it happened.", EXAMPLE.redeemedAt);
 
-const sealedData = z.object({ voucherId, sequence, recordHash });
+const sealed = { voucherId, sequence, recordHash };
 
-function eventOf<const Type extends string, Data extends z.ZodObject>(type: Type, id: string, data: Data) {
-  const described = {
+function eventOf<const Type extends string, Data extends z.ZodRawShape>(type: Type, id: string, data: Data) {
+  return named(id, {
     type: z.literal(type).meta({ description: "The type of the event." }),
     timestamp: occurredAt,
-    data: data.extend({ sandbox }).meta({ description: "What has happened." }),
-  };
-  return z.object(described).meta({ id });
+    data: z.object({ ...data, sandbox }).meta({ description: "What has happened." }),
+  });
 }
 
 /** The body of a webhook request. It has no voucher code, no ticket and no token; fields are sent in this order. */
 export const webhookEvent = z
   .discriminatedUnion("type", [
-    eventOf(
-      "voucher.instance.redeemed",
-      "WebhookRedeemed",
-      sealedData.extend({
-        externalRef: text("The reference under which the voucher was redeemed.", EXAMPLE.externalRef),
-        redeemCode,
-      }),
-    ),
-    eventOf("voucher.instance.voided", "WebhookVoided", sealedData),
-    eventOf("voucher.instance.expired", "WebhookExpired", sealedData),
-    eventOf("voucher.instance.claimed", "WebhookClaimed", sealedData),
-    eventOf("voucher.instance.bought", "WebhookBought", sealedData),
-    eventOf(
-      "reservation.expired",
-      "WebhookReservationExpired",
-      z.object({
-        voucherId,
-        startedAt: timestamp("When the reservation began.", EXAMPLE.reservedAt),
-        expiresAt: timestamp("When it expired, as the answer to reserve said.", EXAMPLE.reservedUntil),
-      }),
-    ),
-    eventOf(
-      WEBHOOK_TEST_TYPE,
-      "WebhookTest",
-      z.object({
-        webhookId: text("The endpoint that was tested.", EXAMPLE.webhookId),
-      }),
-    ),
+    eventOf("voucher.instance.redeemed", "WebhookRedeemed", {
+      ...sealed,
+      externalRef: text("The reference under which the voucher was redeemed.", EXAMPLE.externalRef),
+      redeemCode,
+    }),
+    eventOf("voucher.instance.voided", "WebhookVoided", sealed),
+    eventOf("voucher.instance.expired", "WebhookExpired", sealed),
+    eventOf("voucher.instance.claimed", "WebhookClaimed", sealed),
+    eventOf("voucher.instance.bought", "WebhookBought", sealed),
+    eventOf("reservation.expired", "WebhookReservationExpired", {
+      voucherId,
+      startedAt: timestamp("When the reservation began.", EXAMPLE.reservedAt),
+      expiresAt: timestamp("When it expired, as the answer to reserve said.", EXAMPLE.reservedUntil),
+    }),
+    eventOf(WEBHOOK_TEST_TYPE, "WebhookTest", {
+      webhookId: text("The endpoint that was tested.", EXAMPLE.webhookId),
+    }),
   ])
   .meta({ id: "WebhookEvent" });
 

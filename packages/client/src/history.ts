@@ -4,13 +4,10 @@ type Chain = Pick<components["schemas"]["Chain"], "entityId" | "events">;
 
 /** What the check of a history found. */
 export type Verdict =
-  | {
-      intact: true;
-      sealed: number;
-      pending: number /** Keep it: nobody can change the history before it unnoticed. */;
-      headHash: string | null;
-    }
-  | { intact: false /** The position of the first bad event, from 1. */; sequence: number; reason: string };
+  /** Keep `headHash`: nobody can change the history before it unnoticed. */
+  | { intact: true; sealed: number; pending: number; headHash: string | null }
+  /** `sequence` is the position of the first bad event, from 1. */
+  | { intact: false; sequence: number; reason: string };
 
 const GENESIS_HASH = "0".repeat(64);
 
@@ -44,8 +41,8 @@ export async function verifyHistory({ entityId, events }: Chain, keptHash?: stri
     sealed += 1;
     isKept ||= recordHash === keptHash;
   }
-  if (!isKept)
-    return { intact: false, sequence: events.length, reason: "The hash that you kept is not in the history." };
+  const lost = "The hash that you kept is not in the history.";
+  if (!isKept) return { intact: false, sequence: events.length, reason: lost };
   return { intact: true, sealed, pending: events.length - sealed, headHash };
 }
 
