@@ -67,7 +67,7 @@ export const CODE_GUARDS: CodeGuard[] = [
       "a repeated redeem is confirmed by the standby": ["    await confirmRead(ctx);\n", ""],
     },
   ),
-  ...guardsOf("src/db/redemptions.sql", ["test/races/references"], {
+  ...guardsOf("src/db/redemptions.sql", ["test/races/redeem-outcomes"], {
     "a reference is locked before its end is read": [
       "WHERE NOT pg_try_advisory_xact_lock_shared(hashtext(w.organization_id), hashtext(w.external_ref))",
       "WHERE false",

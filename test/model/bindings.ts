@@ -1,19 +1,20 @@
-import type { Moment, Placeholder, Template, Variable } from "./template.ts";
-
-/** The database's time before and after a call. */
-interface Window {
-  from: Date;
-  to: Date;
-}
+import { expect } from "vitest";
 
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** The values of the variables of one run. */
+/**
+ * The values of the variables of one run: those that the service chooses. The first answer sets the value of a variable, and later answers
+ * must have the same value.
+ */
 export class Bindings {
+  /** The bindings of the present run. */
+  static present = new Bindings();
   readonly #texts = new Map<string, string>();
   /** In milliseconds. Moving moments are stored as if no time had passed. */
   readonly #moments = new Map<string, number>();
   #passedMs = 0;
+  /** The database's time before and after the call whose answer is compared. */
+  window = { from: new Date(0), to: new Date(0) };
 
   /** Sets a variable before the first answer. */
   bindText(name: string, value: string): void {
@@ -36,74 +37,70 @@ export class Bindings {
     this.#passedMs += seconds * 1_000;
   }
 
-  /** Compares an answer with its template and stores the values of new variables. Returns the differences, each with its place. */
-  compare(template: Template, value: unknown, window: Window, place = "body"): string[] {
-    const differs = [`${place} is ${JSON.stringify(value) ?? "absent"}, not ${JSON.stringify(template)}`];
-    if (typeof template !== "object" || template === null) return template === value ? [] : differs;
-    if (isPlaceholder(template)) return this.#compareChosen(template, value, window, place) ?? differs;
-    if (typeof value !== "object" || value === null || Array.isArray(value) !== Array.isArray(template)) return differs;
-    const unexpected = Object.keys(value).filter((field) => !(field in template));
-    return [
-      ...this.#compareFields(template as { [field: string]: Template }, value, window, place),
-      ...unexpected.map((field) => `${place}.${field} is not expected`),
-    ];
-  }
-
-  #compareFields(
-    fields: { readonly [field: string]: Template },
-    value: object,
-    window: Window,
-    place: string,
-  ): string[] {
-    const actual = value as Record<string, unknown>;
-    return Object.entries(fields).flatMap(([field, expected]) =>
-      this.compare(expected, actual[field], window, `${place}.${field}`),
-    );
-  }
-
-  /** Returns null for a value of another kind, or another value than before. */
-  #compareChosen(placeholder: Placeholder, value: unknown, window: Window, place: string): string[] | null {
-    if (placeholder.is === "including") {
-      const isObject = typeof value === "object" && value !== null;
-      return isObject ? this.#compareFields(placeholder.fields, value, window, place) : null;
-    }
-    if (typeof value !== "string" || value === "") return null;
-    if (placeholder.is === "json") return this.compare(placeholder.of, parse(value), window, `${place}|fromjson`);
-    if (placeholder.is === "sentence") return [];
-    const fits =
-      placeholder.is === "variable" ? this.#fits(placeholder, value) : this.#isAt(placeholder, value, window);
-    return fits ? [] : null;
-  }
-
-  #fits({ name }: Variable, value: string): boolean {
+  /** Whether a value is that of a variable. Sets a new variable, unless another one has this value. */
+  isText(name: string, value: unknown): boolean {
+    if (typeof value !== "string" || value === "") return false;
     const known = this.#texts.get(name);
     if (known !== undefined) return value === known;
-    // A new value never equals that of another variable.
     if ([...this.#texts.values()].includes(value)) return false;
     this.#texts.set(name, value);
     return true;
   }
 
-  #isAt({ name, plusMs, moves, fresh }: Moment, value: string, window: Window): boolean {
-    if (!MOMENT.test(value)) return false;
+  /** Whether a value is that of a moment. Sets a new moment if it was before the end of the call. */
+  isMoment(name: string, value: unknown, { plusMs, moves, fresh }: MomentOptions): boolean {
+    if (typeof value !== "string" || !MOMENT.test(value)) return false;
+    const { from, to } = this.window;
     const moved = moves ? this.#passedMs : 0;
     const moment = Date.parse(value) + moved - plusMs;
     const known = this.#moments.get(name);
     if (known !== undefined) return moment === known;
-    if (moment > window.to.getTime() + moved || (fresh && moment < window.from.getTime() + moved)) return false;
+    if (moment > to.getTime() + moved || (fresh && moment < from.getTime() + moved)) return false;
     this.#moments.set(name, moment);
     return true;
   }
 }
 
-function isPlaceholder(template: object): template is Placeholder {
-  return "is" in template;
+interface MomentOptions {
+  /** Offset from the named moment. */
+  plusMs: number;
+  /** Whether simulated time moves it back, such as the end of a reservation or of a validity period. */
+  moves: boolean;
+  /** Whether it lies between the start and the end of the call that first returns it. */
+  fresh: boolean;
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+/** A text that is the same wherever the variable appears. Two variables never have the same text. */
+export interface Variable {
+  name: string;
+  asymmetricMatch(value: unknown): boolean;
+}
+
+export function variable(name: string): Variable {
+  return { name, asymmetricMatch: (value) => Bindings.present.isText(name, value) };
+}
+
+function moment(name: string, options: MomentOptions) {
+  return { name, asymmetricMatch: (value: unknown) => Bindings.present.isMoment(name, value, options) };
+}
+
+/** A moment in UTC that simulated time does not move, because it records a past event. */
+export const happened = (name: string, { fresh = false } = {}) => moment(name, { plusMs: 0, moves: false, fresh });
+
+/** A moment in UTC that simulated time moves back, because the service compares it with the clock. */
+export const moving = (name: string, { plusMs = 0, fresh = false } = {}) =>
+  moment(name, { plusMs, moves: true, fresh });
+
+/** Any non-empty text. */
+export const sentence: unknown = expect.stringMatching(/./);
+
+/** A text that contains this JSON. */
+export function jsonText(json: object) {
+  return {
+    json,
+    asymmetricMatch(value: unknown) {
+      expect(JSON.parse(String(value))).toEqual(json);
+      return true;
+    },
+  };
 }

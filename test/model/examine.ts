@@ -1,7 +1,7 @@
 import { verifyServedChain } from "../support/independent-verifier.ts";
+import { variable } from "./bindings.ts";
 import { events, lookUp, type Model, statesOfReservation, VOUCHER_NAMES } from "./model.ts";
 import { disagree, makeCall } from "./step.ts";
-import { variable } from "./template.ts";
 import type { World } from "./world.ts";
 
 /**

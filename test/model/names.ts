@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { variable } from "./bindings.ts";
 import {
   isActive,
   type KeyName,
@@ -10,7 +11,6 @@ import {
   type VoucherName,
 } from "./model.ts";
 import type { Word } from "./step.ts";
-import { variable } from "./template.ts";
 
 /**
  * How a generated call names its voucher. The history determines the ticket. Most calls skip vouchers that are redeemed, voided or

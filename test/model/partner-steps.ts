@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { countJobs } from "../support/redeem-jobs.ts";
 import { until } from "../support/until.ts";
+import { variable } from "./bindings.ts";
 import {
   events,
   isReserved,
@@ -15,7 +16,6 @@ import {
 } from "./model.ts";
 import { type NameChoice, resolveName, seldom, someAge, someKey, someName, someTicket, someVoucher } from "./names.ts";
 import { type Call, makeCall, makeStep, type Step, type Word } from "./step.ts";
-import { variable } from "./template.ts";
 import type { World } from "./world.ts";
 
 const named = { key: someKey, name: someName };

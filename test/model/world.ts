@@ -18,8 +18,6 @@ export interface World {
   log: string[];
   /** The job that hangs in a frozen worker. */
   hanging: RedeemJob | null;
-  /** The database's time after the last call. */
-  seenAt: Date;
   /** Counts the steps of all runs. */
   tally: Tally;
 }
@@ -32,6 +30,7 @@ export async function openWorld(
 ): Promise<World> {
   const { db } = system.servers;
   const bindings = new Bindings();
+  Bindings.present = bindings;
   const organizations = { OURS: await makePartner(db), THEIRS: await makePartner(db) };
   const brands = Object.entries(organizations).map(async ([name, { brandId }]) => {
     const { rows } = await db.query<{ name: string }>("SELECT name FROM brands WHERE id = $1", [brandId]);
@@ -47,6 +46,7 @@ export async function openWorld(
   await Promise.all([...brands, ...keys]);
 
   const now = await databaseTime(db);
+  bindings.window.to = now;
   const codes = new Map<string, string>();
   const voucherIds: string[] = [];
   for (const name of VOUCHER_NAMES) {
@@ -66,5 +66,5 @@ export async function openWorld(
     bindings.bindText(`TYPED_${code}`, voucher.code.replaceAll("-", "").toLowerCase());
     bindings.bindMoment(`VALID_UNTIL_${name}`, validUntil);
   }
-  return { system, organizations, voucherIds, bindings, log: [], hanging: null, seenAt: now, tally };
+  return { system, organizations, voucherIds, bindings, log: [], hanging: null, tally };
 }
