@@ -431,81 +431,61 @@ describe("requests that are ready together", () => {
   });
 });
 
-describe("when something ends while a claim or buy waits for a voucher's row", () => {
-  /** Locks the only voucher, runs `end` with a near moment while a call waits for the voucher, and returns the outcome after that moment. */
-  async function waitPast(
-    offer: Offered,
-    end: (moment: Date) => Promise<unknown>,
-    call: (user: MarketClient) => Promise<Reply>,
-    userId: string,
-  ) {
-    const client = await as(userId);
-    const { reply } = await whileLocked(servers.db, idsOf(offer), async () => {
-      const reply = call(client);
-      await untilWaiting(servers.db, 1, "api");
-      const moment = new Date((await databaseTime(servers.db)).getTime() + 20);
-      await end(moment);
-      await untilPast(servers.db, moment);
-      return { reply };
-    });
-    const answer = outcome(await reply);
-    expect(await readAcquisitions(servers.db, idsOf(offer))).toEqual([]);
-    return answer;
-  }
+/** A contract that the service has accepted keeps its end. */
+const endContract = (id: string) => (moment: Date) =>
+  bypassTriggers(servers.db, "UPDATE referrer_contracts SET ends_at = $1 WHERE id = $2", [moment, id]);
+const setMoment = (update: string, id: string) => (moment: Date) => servers.db.query(update, [moment, id]);
 
-  /** A contract that the service has accepted keeps its end. */
-  const endContract = (id: string) => (moment: Date) =>
-    bypassTriggers(servers.db, "UPDATE referrer_contracts SET ends_at = $1 WHERE id = $2", [moment, id]);
+/** What ends at a near moment, and the call that then gets the answer. */
+type Ending = [end: (moment: Date) => Promise<unknown>, call: (user: MarketClient) => Promise<Reply>];
 
-  const ENDS: [
-    string,
-    string,
-    (
-      offer: Offered & TestPartner,
-      userId: string,
-    ) => Promise<[(moment: Date) => Promise<unknown>, (user: MarketClient) => Promise<Reply>]>,
-  ][] = [
-    [
-      "409 window_closed",
-      "window",
-      async ({ batchId, listingId }) => [
-        (moment) => servers.db.query("UPDATE batch_windows SET closes_at = $1 WHERE batch_id = $2", [moment, batchId]),
-        (user) => user.buyListing(listingId),
-      ],
+it.each<[string, string, (offer: Offered & TestPartner, userId: string) => Promise<Ending>]>([
+  [
+    "409 window_closed",
+    "window",
+    async ({ batchId, listingId }) => [
+      setMoment("UPDATE batch_windows SET closes_at = $1 WHERE batch_id = $2", batchId),
+      (user) => user.buyListing(listingId),
     ],
-    [
-      "409 window_closed",
-      "voucher's validity",
-      async ({ batchId, productId }) => [
-        (moment) => servers.db.query("UPDATE batches SET valid_until = $1 WHERE id = $2", [moment, batchId]),
-        (user) => user.claimProduct(productId),
-      ],
+  ],
+  [
+    "409 window_closed",
+    "voucher's validity",
+    async ({ batchId, productId }) => [
+      setMoment("UPDATE batches SET valid_until = $1 WHERE id = $2", batchId),
+      (user) => user.claimProduct(productId),
     ],
-    [
-      "403 referrers_only",
-      "contract",
-      async ({ brandId, productId }, userId) => [
-        endContract(await makeContract(servers.db, brandId, userId)),
-        (user) => user.buyProduct(productId),
-      ],
+  ],
+  [
+    "403 referrers_only",
+    "contract",
+    async ({ brandId, productId }, userId) => [
+      endContract(await makeContract(servers.db, brandId, userId)),
+      (user) => user.buyProduct(productId),
     ],
-    [
-      "404 link_not_found",
-      "link's contract",
-      async (offer) => {
-        const { code, contractId } = await makeReferral(servers.db, offer);
-        return [endContract(contractId), (user) => user.claimByLink(code)];
-      },
-    ],
-  ];
-
-  it.each(
-    ENDS,
-  )("a claim or buy answers %s when it waits for a row past the end of its %s", async (answer, what, make) => {
-    const audience = what.includes("contract") ? "ReferrerOnly" : "OpenToAll";
-    const offer = await makeOffer(servers.db, 1, { audience });
-    const userId = newUser();
-    const [end, call] = await make(offer, userId);
-    expect(await waitPast(offer, end, call, userId)).toBe(answer);
+  ],
+  [
+    "404 link_not_found",
+    "link's contract",
+    async (offer) => {
+      const { code, contractId } = await makeReferral(servers.db, offer);
+      return [endContract(contractId), (user) => user.claimByLink(code)];
+    },
+  ],
+])("a claim or buy answers %s when it waits for a voucher's row past the end of its %s", async (answer, what, make) => {
+  const audience = what.includes("contract") ? "ReferrerOnly" : "OpenToAll";
+  const offer = await makeOffer(servers.db, 1, { audience });
+  const userId = newUser();
+  const [end, call] = await make(offer, userId);
+  const client = await as(userId);
+  const { reply } = await whileLocked(servers.db, idsOf(offer), async () => {
+    const reply = call(client);
+    await untilWaiting(servers.db, 1, "api");
+    const moment = new Date((await databaseTime(servers.db)).getTime() + 20);
+    await end(moment);
+    await untilPast(servers.db, moment);
+    return { reply };
   });
+  expect(outcome(await reply)).toBe(answer);
+  expect(await readAcquisitions(servers.db, idsOf(offer))).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { adoptDatabase } from "../../src/db/deployment.ts";
 import { openApi } from "../../src/open-api.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
@@ -67,54 +67,58 @@ async function withCopy(work: (copy: TestServers) => Promise<void>): Promise<voi
   }
 }
 
-describe("two deployments on one Redis", () => {
-  it("run none of each other's jobs and leave each other's leases untouched", async () => {
-    const [voucher, reserved] = [await issueVoucher(servers.db, partner), await issueVoucher(servers.db, partner)];
-    expect(await till.reserve(reserved.code)).toMatchObject({ status: 200 });
-    const before = await servers.redis.hgetall(servers.leaseKey(reserved.id));
-    // Old enough to be removed as an orphan.
-    await servers.redis.hincrby(servers.leaseKey(reserved.id), "start", -60_000);
-    const worker = await startWorkers(other, { WORKER_QUEUES: "redeem,seal,sweep", SWEEP_INTERVAL_MS: "100" });
-    const swept = () => other.redis.zcard(`${other.queuePrefix}:sweep:completed`);
-    try {
-      expect(await till.redeem({ code: voucher.code, externalRef: "other-deployment" })).toMatchObject({
-        status: 503,
-        body: { code: "redeem_timeout" },
-      });
-      await until(async () => (await swept()) > 2);
-      expect(await servers.redis.hgetall(servers.leaseKey(reserved.id))).toMatchObject({ ticket: before.ticket });
-    } finally {
-      await worker.close();
-    }
-  });
+it("two deployments on one Redis run none of each other's jobs and leave each other's leases untouched", async () => {
+  const [voucher, reserved] = [await issueVoucher(servers.db, partner), await issueVoucher(servers.db, partner)];
+  expect(await till.reserve(reserved.code)).toMatchObject({ status: 200 });
+  const before = await servers.redis.hgetall(servers.leaseKey(reserved.id));
+  // Old enough to be removed as an orphan.
+  await servers.redis.hincrby(servers.leaseKey(reserved.id), "start", -60_000);
+  const worker = await startWorkers(other, { WORKER_QUEUES: "redeem,seal,sweep", SWEEP_INTERVAL_MS: "100" });
+  const swept = () => other.redis.zcard(`${other.queuePrefix}:sweep:completed`);
+  try {
+    expect(await till.redeem({ code: voucher.code, externalRef: "other-deployment" })).toMatchObject({
+      status: 503,
+      body: { code: "redeem_timeout" },
+    });
+    await until(async () => (await swept()) > 2);
+    expect(await servers.redis.hgetall(servers.leaseKey(reserved.id))).toMatchObject({ ticket: before.ticket });
+  } finally {
+    await worker.close();
+  }
 });
+
+/** Starts an API and a worker on a database, and expects that they become ready only after `repair`. */
+async function expectReadyAfter(database: TestServers, unready: object, repair: (reader: TestApi) => Promise<void>) {
+  const worker = openWorkerContext(testConfig(database));
+  const reader = await startApiUnready(database);
+  let working = false;
+  void worker.deployment.ready().then(() => {
+    working = true;
+  });
+  try {
+    const response = await fetch(`${reader.url}/readyz`);
+    expect({ status: response.status, ...(await response.json()) }).toMatchObject({ status: 503, ...unready });
+    expect(working).toBe(false);
+    await repair(reader);
+    await worker.deployment.ready();
+    await until(async () => (await fetch(`${reader.url}/readyz`)).ok);
+  } finally {
+    await reader.close();
+    await worker.close();
+  }
+}
 
 it("a copy of the database is refused by API and workers until it is adopted, and then is a deployment of its own", async () => {
   const voucher = await issueVoucher(servers.db, partner);
   await withCopy(async (copy) => {
-    const worker = openWorkerContext(testConfig(copy));
-    const reader = await startApiUnready(copy);
-    let working = false;
-    void worker.deployment.ready().then(() => {
-      working = true;
-    });
-    try {
-      const unready = await fetch(`${reader.url}/readyz`);
-      expect(unready.status).toBe(503);
-      expect(await unready.json()).toMatchObject({ postgres: "copied", error: expect.stringContaining("db adopt") });
+    const copied = { postgres: "copied", error: expect.stringContaining("db adopt") };
+    await expectReadyAfter(copy, copied, async (reader) => {
       const foreign = partnerClient(reader.url, "pvk_anything");
       expect((await foreign.lookUp(voucher.code)).status).toBeGreaterThanOrEqual(401);
-      expect(working).toBe(false);
-
-      const id = await adoptDatabase(copy.db);
-      expect(id).not.toBe(servers.deploymentId);
-      await worker.deployment.ready();
-      await until(async () => (await fetch(`${reader.url}/readyz`)).ok);
+      expect(await adoptDatabase(copy.db)).not.toBe(servers.deploymentId);
+      await reader.ctx.deployment.ready();
       expect(reader.ctx.deployment.origin).not.toBe(api.ctx.deployment.origin);
-    } finally {
-      await reader.close();
-      await worker.close();
-    }
+    });
   });
 });
 
@@ -136,32 +140,14 @@ it("a copy of the database cannot replace the original under a running process: 
 
 it("a database that lacks a migration of this release makes the API not ready and gives workers no jobs, until it is migrated", async () => {
   const lagging = await openTestServers();
-  const last = "DELETE FROM migrations WHERE id = (SELECT max(id) FROM migrations) RETURNING *";
+  const last = "DELETE FROM migrations WHERE id = (SELECT max(id) FROM migrations) RETURNING id, name, hash";
   const { rows } = await lagging.db.query(last);
-  const reader = await startApiUnready(lagging);
-  const worker = openWorkerContext(testConfig(lagging));
-  let working = false;
-  void worker.deployment.ready().then(() => {
-    working = true;
-  });
-  try {
-    const unready = await fetch(`${reader.url}/readyz`);
-    expect(unready.status).toBe(503);
-    // The names of migrations are for the log only.
-    expect(await unready.json()).toMatchObject({
-      postgres: "outdated",
-      error: expect.stringMatching(
-        /^The database lacks migrations of this release\. Run: npm run migrate( No answer from Redis\.)?$/,
-      ),
-    });
-    expect(working).toBe(false);
+  // The names of migrations are for the log only.
+  const sentence = /^The database lacks migrations of this release\. Run: npm run migrate( No answer from Redis\.)?$/;
+  const outdated = { postgres: "outdated", error: expect.stringMatching(sentence) };
+  await expectReadyAfter(lagging, outdated, async () => {
     const { id, name, hash } = rows[0];
     await lagging.db.query("INSERT INTO migrations (id, name, hash) VALUES ($1, $2, $3)", [id, name, hash]);
-    await until(async () => (await fetch(`${reader.url}/readyz`)).ok);
-    await worker.deployment.ready();
-  } finally {
-    await reader.close();
-    await worker.close();
-    await lagging.close();
-  }
+  });
+  await lagging.close();
 });
