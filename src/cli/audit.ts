@@ -29,7 +29,7 @@ export const audit: Noun = {
 };
 
 function toRow(entry: AuditEntry): TableRow {
-  const { entity, more } = nameEntity(entry);
+  const [entity, more] = nameEntity(entry);
   const change = [describeChange(entry), more].filter(Boolean).join("; ");
   return {
     cells: [formatUtc(entry.at), entry.command, entity],
@@ -38,17 +38,11 @@ function toRow(entry: AuditEntry): TableRow {
 }
 
 /** The entity's name for the table column, and details for the note, if any. */
-function nameEntity({ entityType, entityId }: AuditEntry): { entity: string; more?: string } {
-  switch (entityType) {
-    case "ReferralLink":
-      return { entity: `link ${entityId.slice(0, 12)}…` };
-    case "Member": {
-      const slash = entityId.indexOf("/");
-      return { entity: entityId.slice(slash + 1), more: `organization ${entityId.slice(0, slash)}` };
-    }
-    default:
-      return { entity: entityId };
-  }
+function nameEntity({ entityType, entityId }: AuditEntry): [name: string, more?: string] {
+  if (entityType === "ReferralLink") return [`link ${entityId.slice(0, 12)}…`];
+  if (entityType !== "Member") return [entityId];
+  const slash = entityId.indexOf("/");
+  return [entityId.slice(slash + 1), `organization ${entityId.slice(0, slash)}`];
 }
 
 /** The fields that changed; for a new or removed entity, all that have a value. */

@@ -129,22 +129,18 @@ function describeHistory({ voucher, events, reservations, redemption }: VoucherH
       cells: [event.eventType.replace("voucher.instance.", ""), event.sealStatus],
       note: describeEvent(event, redemption && { ...redemption, key: keyOf(redemption) }),
     })),
-    ...reservations.flatMap((reservation) => [
-      {
-        at: reservation.startedAt,
+    ...reservations.flatMap((reservation) => {
+      const { ticket, state, startedAt, endedAt, endReason } = reservation;
+      const until = formatUtc(new Date(reservation.expiresAt));
+      const start = {
+        at: startedAt,
         cells: ["reserved", ""],
-        note: `${reservation.ticket} by ${keyOf(reservation)} until ${formatUtc(new Date(reservation.expiresAt))}`,
-      },
-      ...(reservation.endedAt === null || reservation.state === "Consumed"
-        ? []
-        : [
-            {
-              at: reservation.endedAt,
-              cells: [`reservation ${reservation.state.toLowerCase()}`, ""],
-              note: [reservation.ticket, reservation.endReason].filter(Boolean).join(": "),
-            },
-          ]),
-    ]),
+        note: `${ticket} by ${keyOf(reservation)} until ${until}`,
+      };
+      if (endedAt === null || state === "Consumed") return [start];
+      const note = [ticket, endReason].filter(Boolean).join(": ");
+      return [start, { at: endedAt, cells: [`reservation ${state.toLowerCase()}`, ""], note }];
+    }),
   ].sort((a, b) => a.at.localeCompare(b.at));
   const title = formatFields(
     `Voucher ${paint("bold", voucher.id)} is ${paint(STATUS_STYLE[voucher.status], voucher.status)}`,

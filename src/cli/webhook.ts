@@ -146,7 +146,7 @@ function toEndpointRow({ id, url, description, eventTypes, disabledReason, faili
         ? paint("yellow", "failing")
         : paint("green", "enabled");
   const events = eventTypes.length === 0 ? "all" : String(eventTypes.length);
-  const note = eventTypes.length === 0 ? description : [description, eventTypes.join(" ")].filter(Boolean).join("; ");
+  const note = [description, eventTypes.join(" ")].filter(Boolean).join("; ");
   return { cells: [id, state, events, url], note };
 }
 
