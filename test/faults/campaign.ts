@@ -23,7 +23,7 @@ import {
   type Violation,
 } from "./history.ts";
 import { inflictFaults, RECOVERED_MS, type Stage, TARGET_NAMES, type TargetName, targetsOnCluster } from "./nemesis.ts";
-import { askUntilAnswered, type CallerOptions, Partner, Shopper } from "./partner.ts";
+import { askUntilAnswered, type CallerOptions, workAsPartner, workAsShopper } from "./partner.ts";
 import { hasPatroni, PatroniPostgres } from "./patroni.ts";
 import { SeededRandom } from "./seeded-random.ts";
 import { hasFakeTime } from "./stepped-clock.ts";
@@ -157,26 +157,26 @@ async function runOn(
   let open = true;
   const over = new AbortController();
   const at = { random, signal: over.signal };
+  const goesOn = () => open;
   const currentOffer = () =>
     offers[Math.min(Math.floor(elapsedMs() / OFFER_EVERY_MS), offers.length - 1)] as SuppliedOffer;
   try {
-    const loops = [
+    const working = [
       ...organizations.flatMap((organization, which) => {
         const foreign = organizations[(which + 1) % organizations.length] as Organization;
         const own = { ...at, name: `org-${which + 1}`, history };
-        return makePartners(cluster, organization, foreign, LOOPS_PER_ORGANIZATION, own);
+        return startPartners(cluster, organization, foreign, LOOPS_PER_ORGANIZATION, own, goesOn);
       }),
       ...Array.from({ length: SHOPPERS }, (_, index) => {
         const name = `shopper-${index + 1}`;
-        return new Shopper({ ...at, name, random: random.fork(name), apis, history, issuer, currentOffer });
+        const own = { ...at, name, random: random.fork(name), apis, history, issuer, currentOffer };
+        return workAsShopper(own, goesOn);
       }),
     ];
     const second = { ...at, name: "second", history: secondHistory };
-    const secondLoops = makePartners(secondDeployment, secondOrganization, first, SECOND_LOOPS, second);
-    const working = Promise.all(loops.map((loop) => loop.work(() => open)));
-    const secondWorking = Promise.all(secondLoops.map((loop) => loop.work(() => open)));
+    const secondWorking = startPartners(secondDeployment, secondOrganization, first, SECOND_LOOPS, second, goesOn);
     // Failures are reported at the end.
-    for (const work of [working, secondWorking]) work.catch(() => undefined);
+    for (const work of [...working, ...secondWorking]) work.catch(() => undefined);
     const upcomingVouchers = () => organizations.flatMap(upcomingOf);
     await inflictFaults(
       {
@@ -192,14 +192,14 @@ async function runOn(
     await cluster.heal();
     open = false;
     const answeredAgain = await checkAnswersAgain(cluster, first.keys[0], lastVouchers, history);
-    violations.push(...answeredAgain.violations, ...(await checkEnds(working, history, loops.length)));
+    violations.push(...answeredAgain.violations, ...(await checkEnds(working, history)));
     for (const kind of HOSTILE_KINDS) await enableReceivers(kind, true);
     violations.push(...(await checkDeliveries(cluster, first, random.fork("deliveries"), history)));
     violations.push(...(await checkEverything(cluster, history, postgres.clock)));
     violations.push(...(await checkUntouched(copyOfDatabase.db)), ...(await checkLog(db, notes)));
     for (const process of processesOf(secondDeployment)) process.start();
     await untilReady(secondDeployment);
-    const ofSecond = await checkEnds(secondWorking, secondHistory, secondLoops.length);
+    const ofSecond = await checkEnds(secondWorking, secondHistory);
     ofSecond.push(...(await checkEverything(secondDeployment, secondHistory, postgres.clock)));
     violations.push(...ofSecond.map(({ rule, ...rest }) => ({ rule: `second deployment: ${rule}`, ...rest })));
     return {
@@ -303,13 +303,14 @@ async function supplyOrganization(db: pg.Pool, count: number): Promise<Organizat
 }
 
 /** The loops of an organization interleave its vouchers, so that vouchers used at the same time are neighbours in the list. */
-function makePartners(
+function startPartners(
   { apis }: Deployment,
   organization: Organization,
   foreign: Organization,
   loops: number,
   { name: prefix, random, ...options }: Omit<CallerOptions, "apis">,
-): Partner[] {
+  goesOn: () => boolean,
+): Promise<void>[] {
   const { keys, vouchers } = organization;
   return Array.from({ length: loops }, (_, loop) => {
     const name = `${prefix}-loop-${loop + 1}`;
@@ -318,7 +319,7 @@ function makePartners(
     const voucherAt = (turn: number, of: number) =>
       vouchers[(Math.max(0, turn) * loops + of) % vouchers.length] as SuppliedVoucher;
     const ownFirst = [...keys.slice(loop % keys.length), ...keys.slice(0, loop % keys.length)];
-    return new Partner({
+    const own = {
       ...{ ...options, name, random: random.fork(name), apis, keys: ownFirst as Organization["keys"] },
       nextVoucher: () => {
         organization.turn = Math.max(organization.turn, used + 1);
@@ -327,7 +328,8 @@ function makePartners(
       contestedVoucher: () => voucherAt(used + chooser.between(-3, 1), (loop + chooser.between(1, loops - 1)) % loops),
       foreignVoucher: () => chooser.pick(foreign.vouchers),
       reservationSeconds: RESERVATION_SECONDS,
-    });
+    };
+    return workAsPartner(own, goesOn);
   });
 }
 
@@ -338,10 +340,10 @@ function upcomingOf({ vouchers, turn }: Organization): string[] {
 }
 
 /** @throws the failure of a caller. */
-async function checkEnds(work: Promise<unknown>, history: History, loops: number): Promise<Violation[]> {
-  const ended = await pTimeout(work, { milliseconds: LAST_ANSWERS_MS, fallback: () => null });
+async function checkEnds(working: readonly Promise<void>[], history: History): Promise<Violation[]> {
+  const ended = await pTimeout(Promise.all(working), { milliseconds: LAST_ANSWERS_MS, fallback: () => null });
   if (ended !== null) return [];
-  const exchanges = history.exchanges.slice(-loops);
+  const exchanges = history.exchanges.slice(-working.length);
   return [{ rule: "every retry ends", detail: "a caller still waits for an answer", exchanges }];
 }
 

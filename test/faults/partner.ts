@@ -46,150 +46,108 @@ export interface PartnerOptions extends CallerOptions {
 
 /** Relative frequency of each checkout. */
 const CHECKOUTS = {
-  redeemByCode: 26,
-  redeemByTicket: 16,
-  redeemWithTokenOfAnotherKey: 8,
-  reserveAndRelease: 8,
-  reserveAndAbandon: 6,
-  reserveAndOverstay: 1,
-  sameRedeemTwice: 10,
-  sameRefOnAnotherVoucher: 8,
-  severalRefsOnOneVoucher: 8,
-  contestReservation: 8,
-  lookAround: 10,
-  lookUpForeignVoucher: 2,
+  ...{ redeemByCode: 26, redeemByTicket: 16, redeemWithTokenOfAnotherKey: 8, reserveAndRelease: 8 },
+  ...{ reserveAndAbandon: 6, reserveAndOverstay: 1, sameRedeemTwice: 10, sameRefOnAnotherVoucher: 8 },
+  ...{ severalRefsOnOneVoucher: 8, contestReservation: 8, lookAround: 10, lookUpForeignVoucher: 2 },
 };
 
 /**
- * A partner that repeats every request, with the same reference, until it gets an answer other than a 5xx. Its choices are seeded; the
- * answers are not.
+ * A partner that serves one customer after another until `goesOn` returns false, then finishes the current one. It repeats every request, with
+ * the same reference, until it gets an answer other than a 5xx. Its choices are seeded; the answers are not.
  */
-export class Partner {
-  readonly #options: PartnerOptions;
-  readonly #random: SeededRandom;
-  #refs = 0;
-
-  constructor(options: PartnerOptions) {
-    this.#options = options;
-    this.#random = options.random;
-  }
-
-  /** Serves one customer after another until `goesOn` returns false, then finishes the current one, including retries. */
-  async work(goesOn: () => boolean): Promise<void> {
-    while (goesOn()) {
-      await this.#checkouts[this.#random.weigh(CHECKOUTS)]();
-      await sleep(this.#random.between(THINKING_MS.min, THINKING_MS.max));
-    }
-  }
-
-  readonly #checkouts: Record<keyof typeof CHECKOUTS, () => Promise<unknown>> = {
-    redeemByCode: () => this.#redeem(this.#options.nextVoucher(), this.#newRef()),
-
-    redeemByTicket: async () => {
-      const voucher = this.#options.nextVoucher();
-      const reserved = await this.#reserve(voucher);
-      if (this.#random.chance(0.4)) await this.#reserve(voucher);
-      if (reserved.status === 200) await this.#redeem(voucher, this.#newRef(), { ticket: reserved.body.ticket });
-    },
-
-    redeemWithTokenOfAnotherKey: async () => {
-      const voucher = this.#options.nextVoucher();
-      const reserved = await this.#reserve(voucher);
-      const key = this.#anotherKey();
-      if (reserved.status !== 200) return;
-      if (this.#random.chance(0.3)) await this.#redeem(voucher, this.#newRef(), { key });
-      await this.#redeem(voucher, this.#newRef(), { key, token: reserved.body.token });
-    },
-
-    reserveAndRelease: async () => {
-      const voucher = this.#options.nextVoucher();
-      const reserved = await this.#reserve(voucher);
-      if (reserved.status !== 200) return;
-      await Promise.all([
-        this.#release(voucher, reserved.body.ticket),
-        this.#random.chance(0.3) ? this.#release(voucher, reserved.body.ticket) : null,
-      ]);
-      await this.#redeem(voucher, this.#newRef(), { key: this.#anotherKey() });
-    },
-
-    reserveAndAbandon: () => this.#reserve(this.#options.nextVoucher()),
-
-    reserveAndOverstay: async () => {
-      const voucher = this.#options.nextVoucher();
-      const reserved = await this.#reserve(voucher);
-      if (reserved.status !== 200) return;
-      await sleep(this.#options.reservationSeconds * 1_000 + this.#random.between(-200, 200));
-      await this.#redeem(voucher, this.#newRef(), { ticket: reserved.body.ticket });
-      await this.#reserve(voucher, this.#anotherKey());
-    },
-
-    sameRedeemTwice: () => {
-      const [voucher, ref] = [this.#options.nextVoucher(), this.#newRef()];
-      return Promise.all([this.#redeem(voucher, ref), this.#redeem(voucher, ref, { key: this.#anotherKey() })]);
-    },
-
-    sameRefOnAnotherVoucher: async () => {
-      const [one, other, ref] = [this.#options.nextVoucher(), this.#options.nextVoucher(), this.#newRef()];
-      const first = this.#redeem(one, ref);
-      if (this.#random.chance(0.5)) await first;
-      await Promise.all([first, this.#redeem(other, ref)]);
-    },
-
-    severalRefsOnOneVoucher: () => {
-      const voucher = this.#options.nextVoucher();
-      return Promise.all([1, 2, 3].map(() => this.#redeem(voucher, this.#newRef())));
-    },
-
-    contestReservation: async () => {
-      const voucher = this.#options.contestedVoucher();
-      const reserved = await this.#reserve(voucher, this.#anotherKey());
-      if (reserved.status === 200 && this.#random.chance(0.5)) await this.#release(voucher, reserved.body.ticket);
-      else await this.#redeem(voucher, this.#newRef());
-    },
-
-    lookAround: async () => {
-      const voucher = this.#options.contestedVoucher();
-      await this.#ask({ operation: "lookUp", key: this.#ownKey, voucher });
-      await this.#ask({ operation: "events", key: this.#ownKey, voucher });
-    },
-
-    lookUpForeignVoucher: () => {
-      return this.#ask({ operation: "lookUp", key: this.#ownKey, voucher: this.#options.foreignVoucher() });
-    },
-  };
-
-  get #ownKey(): SuppliedKey {
-    return this.#options.keys[0];
-  }
-
-  #anotherKey(): SuppliedKey {
-    return this.#random.pick(this.#options.keys.slice(1));
-  }
-
-  #newRef(): string {
-    this.#refs += 1;
-    return `${this.#options.name}-${this.#refs}`;
-  }
-
-  #redeem(
+export async function workAsPartner(options: PartnerOptions, goesOn: () => boolean): Promise<void> {
+  const { name, random, keys, nextVoucher, contestedVoucher, foreignVoucher, reservationSeconds } = options;
+  const [ownKey, ...otherKeys] = keys;
+  let refs = 0;
+  const newRef = () => `${name}-${++refs}`;
+  const anotherKey = () => random.pick(otherKeys);
+  const ask = (what: PartnerAsk) => askUntilAnswered(options, what);
+  const redeem = (
     voucher: SuppliedVoucher,
     externalRef: string,
-    { key = this.#ownKey, ticket = "", token = null as string | null } = {},
-  ): Promise<Exchange> {
+    { key = ownKey, ticket = "", token = null as string | null } = {},
+  ) => {
     const by = ticket === "" ? { code: voucher.code } : { ticket };
-    return this.#ask({ operation: "redeem", key, voucher, externalRef, by, token });
-  }
+    return ask({ operation: "redeem", key, voucher, externalRef, by, token });
+  };
+  const reserve = (voucher: SuppliedVoucher, key = ownKey) => ask({ operation: "reserve", key, voucher });
+  const release = (voucher: SuppliedVoucher, ticket: string) =>
+    ask({ operation: "release", key: ownKey, voucher, ticket });
+  const read = (operation: "lookUp" | "events", voucher: SuppliedVoucher) => ask({ operation, key: ownKey, voucher });
 
-  #reserve(voucher: SuppliedVoucher, key: SuppliedKey = this.#ownKey): Promise<Exchange> {
-    return this.#ask({ operation: "reserve", key, voucher });
-  }
+  const checkouts: Record<keyof typeof CHECKOUTS, () => Promise<unknown>> = {
+    redeemByCode: () => redeem(nextVoucher(), newRef()),
 
-  #release(voucher: SuppliedVoucher, ticket: string): Promise<Exchange> {
-    return this.#ask({ operation: "release", key: this.#ownKey, voucher, ticket });
-  }
+    async redeemByTicket() {
+      const voucher = nextVoucher();
+      const { status, body } = await reserve(voucher);
+      if (random.chance(0.4)) await reserve(voucher);
+      if (status === 200) await redeem(voucher, newRef(), { ticket: body.ticket });
+    },
 
-  #ask(ask: PartnerAsk): Promise<Exchange> {
-    return askUntilAnswered(this.#options, ask);
+    async redeemWithTokenOfAnotherKey() {
+      const voucher = nextVoucher();
+      const { status, body } = await reserve(voucher);
+      const key = anotherKey();
+      if (status !== 200) return;
+      if (random.chance(0.3)) await redeem(voucher, newRef(), { key });
+      await redeem(voucher, newRef(), { key, token: body.token });
+    },
+
+    async reserveAndRelease() {
+      const voucher = nextVoucher();
+      const { status, body } = await reserve(voucher);
+      if (status !== 200) return;
+      await Promise.all([release(voucher, body.ticket), random.chance(0.3) ? release(voucher, body.ticket) : null]);
+      await redeem(voucher, newRef(), { key: anotherKey() });
+    },
+
+    reserveAndAbandon: () => reserve(nextVoucher()),
+
+    async reserveAndOverstay() {
+      const voucher = nextVoucher();
+      const { status, body } = await reserve(voucher);
+      if (status !== 200) return;
+      await sleep(reservationSeconds * 1_000 + random.between(-200, 200));
+      await redeem(voucher, newRef(), { ticket: body.ticket });
+      await reserve(voucher, anotherKey());
+    },
+
+    sameRedeemTwice() {
+      const [voucher, ref] = [nextVoucher(), newRef()];
+      return Promise.all([redeem(voucher, ref), redeem(voucher, ref, { key: anotherKey() })]);
+    },
+
+    async sameRefOnAnotherVoucher() {
+      const [one, other, ref] = [nextVoucher(), nextVoucher(), newRef()];
+      const first = redeem(one, ref);
+      if (random.chance(0.5)) await first;
+      await Promise.all([first, redeem(other, ref)]);
+    },
+
+    severalRefsOnOneVoucher() {
+      const voucher = nextVoucher();
+      return Promise.all([1, 2, 3].map(() => redeem(voucher, newRef())));
+    },
+
+    async contestReservation() {
+      const voucher = contestedVoucher();
+      const { status, body } = await reserve(voucher, anotherKey());
+      if (status === 200 && random.chance(0.5)) await release(voucher, body.ticket);
+      else await redeem(voucher, newRef());
+    },
+
+    async lookAround() {
+      const voucher = contestedVoucher();
+      await read("lookUp", voucher);
+      await read("events", voucher);
+    },
+
+    lookUpForeignVoucher: () => read("lookUp", foreignVoucher()),
+  };
+  while (goesOn()) {
+    await checkouts[random.weigh(CHECKOUTS)]();
+    await sleep(random.between(THINKING_MS.min, THINKING_MS.max));
   }
 }
 
@@ -202,34 +160,20 @@ const REMEMBERED_MAX = 10;
 const VISITS = { claim: 3, claimTwice: 3, buy: 3, buyTwice: 3, repeatEarlier: 4 };
 
 /**
- * Simulates users who claim and buy, one after another. Each request is repeated until it is answered; some are sent twice at the same
- * time, and some again later. `currentOffer` yields the offer that all shoppers currently use.
+ * Simulates users who claim and buy, one after another, until `goesOn` returns false. Each request is repeated until it is answered; some are
+ * sent twice at the same time, and some again later. `currentOffer` yields the offer that all shoppers currently use.
  */
-export class Shopper {
-  readonly #options: CallerOptions & { issuer: IssuerKey; currentOffer: () => SuppliedOffer };
-  readonly #made: AcquireAsk[] = [];
-  #users = 0;
-
-  constructor(options: CallerOptions & { issuer: IssuerKey; currentOffer: () => SuppliedOffer }) {
-    this.#options = options;
-  }
-
-  /** Visits offers until `goesOn` returns false, then finishes the current visit. */
-  async work(goesOn: () => boolean): Promise<void> {
-    const { random } = this.#options;
-    while (goesOn()) {
-      const asks = await this.#plan(random.weigh(VISITS));
-      await Promise.all(asks.map((ask) => askUntilAnswered(this.#options, ask)));
-      await sleep(random.between(BROWSING_MS.min, BROWSING_MS.max));
-    }
-  }
-
+export async function workAsShopper(
+  options: CallerOptions & { issuer: IssuerKey; currentOffer: () => SuppliedOffer },
+  goesOn: () => boolean,
+): Promise<void> {
+  const { name, random, issuer, currentOffer } = options;
+  const made: AcquireAsk[] = [];
+  let users = 0;
   /** The requests of a visit. */
-  async #plan(visit: keyof typeof VISITS): Promise<AcquireAsk[]> {
-    const { random, name, issuer, currentOffer } = this.#options;
-    if (visit === "repeatEarlier") return this.#made.length > 0 ? [random.pick(this.#made)] : [];
-    this.#users += 1;
-    const id = `${name}-user-${this.#users}`;
+  const plan = async (visit: keyof typeof VISITS): Promise<AcquireAsk[]> => {
+    if (visit === "repeatEarlier") return made.length > 0 ? [random.pick(made)] : [];
+    const id = `${name}-user-${++users}`;
     const user = { id, token: await signUser(issuer, id, { exp: secondsFromNow(TOKEN_S) }) };
     const offer = currentOffer();
     const asks = Array.from({ length: visit.endsWith("Twice") ? 2 : 1 }, (): AcquireAsk => {
@@ -237,9 +181,14 @@ export class Shopper {
       const route = random.pick(["product", "listing"] as const);
       return { operation: "acquire", user, offer, by: { paymentRef: `payment-of-${id}`, route } };
     });
-    this.#made.push(...asks);
-    this.#made.splice(0, this.#made.length - REMEMBERED_MAX);
+    made.push(...asks);
+    made.splice(0, made.length - REMEMBERED_MAX);
     return asks;
+  };
+  while (goesOn()) {
+    const asks = await plan(random.weigh(VISITS));
+    await Promise.all(asks.map((ask) => askUntilAnswered(options, ask)));
+    await sleep(random.between(BROWSING_MS.min, BROWSING_MS.max));
   }
 }
 

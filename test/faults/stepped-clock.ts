@@ -13,11 +13,7 @@ export function hasFakeTime(say = (line: string): void => void process.stderr.wr
 }
 
 /** The times at which a clock ran ahead of the host's clock by an offset. */
-interface Span {
-  offsetMs: number;
-  fromMs: number;
-  untilMs: number;
-}
+type Span = Record<"offsetMs" | "fromMs" | "untilMs", number>;
 
 /** The clock of a Postgres server: the host's clock plus an offset that tests change. Relates its times to those of the host. */
 export class SteppedClock {
@@ -50,17 +46,15 @@ export class SteppedClock {
 
   /** Sets the distance to the host's clock. */
   set(offsetMs: number): Promise<void> {
-    return this.steadily(() => this.#set(offsetMs));
-  }
-
-  #set(offsetMs: number): void {
-    if (this.#file === null) throw new Error("this clock cannot be stepped");
-    const fromMs = Date.now();
-    writeFileSync(`${this.#file}.next`, `${offsetMs < 0 ? "-" : "+"}${Math.abs(offsetMs) / 1_000}`);
-    renameSync(`${this.#file}.next`, this.#file);
-    // Both offsets count while the file is replaced.
-    (this.#spans.at(-1) as Span).untilMs = Date.now();
-    this.#spans.push({ offsetMs, fromMs, untilMs: Number.POSITIVE_INFINITY });
+    return this.steadily(() => {
+      if (this.#file === null) throw new Error("this clock cannot be stepped");
+      const fromMs = Date.now();
+      writeFileSync(`${this.#file}.next`, `${offsetMs < 0 ? "-" : "+"}${Math.abs(offsetMs) / 1_000}`);
+      renameSync(`${this.#file}.next`, this.#file);
+      // Both offsets count while the file is replaced.
+      (this.#spans.at(-1) as Span).untilMs = Date.now();
+      this.#spans.push({ offsetMs, fromMs, untilMs: Number.POSITIVE_INFINITY });
+    });
   }
 
   /** The host's time when this clock first showed `ms` or more. */
