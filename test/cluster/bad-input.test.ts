@@ -3,46 +3,36 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { openFailFast, openPatient, openSubscriber, untilReady } from "../../src/redis/connections.ts";
 import { startNode } from "../support/child-process.ts";
 import { startRedisCluster, type TestCluster } from "../support/redis-cluster.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
 import { until, untilStarted } from "../support/until.ts";
+import { useDatabase } from "../support/use-service.ts";
 import { openVoucherctl, type Voucherctl } from "../support/voucherctl.ts";
 
-let servers: TestServers;
+const { servers } = useDatabase();
 let cluster: TestCluster;
 let other: TestCluster;
 let voucherctl: Voucherctl;
 
 beforeAll(async () => {
-  servers = await openTestServers();
-  [cluster, other] = await Promise.all([
-    startRedisCluster({ replicas: false }),
-    startRedisCluster({ replicas: false }),
-  ]);
+  const start = () => startRedisCluster({ replicas: false });
+  [cluster, other] = await Promise.all([start(), start()]);
   voucherctl = openVoucherctl(servers);
 });
 
-afterAll(async () => {
-  await Promise.all([cluster.close(), other.close(), servers.close()]);
-});
+afterAll(() => Promise.all([cluster.close(), other.close()]));
 
 const address = (of: TestCluster, node = 0) => `127.0.0.1:${of.nodes[node]?.port}`;
 
 /** What `db check` finds about Redis. */
 async function check(redisUrl: string, shards = "6"): Promise<{ code: string; message: string }[]> {
-  const { exitCode, stdout, stderr } = await voucherctl.run(["db", "check", "--json"], {
-    REDIS_URL: redisUrl,
-    QUEUE_SHARDS: shards,
-  });
+  const env = { REDIS_URL: redisUrl, QUEUE_SHARDS: shards };
+  const { exitCode, stdout, stderr } = await voucherctl.run(["db", "check", "--json"], env);
   expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: "" });
   const { risks } = JSON.parse(stdout) as { risks: { code: string; message: string }[] };
   return risks.filter(({ code }) => code.startsWith("redis"));
 }
 
-it("db check finds nothing wrong with a cluster whose masters carry equal numbers of shards", async () => {
+it("db check finds nothing wrong with a cluster whose masters carry equal numbers of shards, and names addresses of different clusters", async () => {
   expect(await check(cluster.url)).toEqual([]);
-});
-
-it("db check names addresses of different clusters", async () => {
   const [risk, ...more] = await check(`redis://${address(cluster)},${address(other)}`);
   expect(risk?.code).toBe("redis_other_cluster");
   expect(risk?.message).toContain(`${address(cluster)} and ${address(other)} do not know each other`);

@@ -31,12 +31,14 @@ export function useCluster({ apis = 0, workers = 0, env: more = {} as Record<str
     const [cluster, servers] = await Promise.all([startRedisCluster(), openTestServers()]);
     const env = { REDIS_URL: cluster.url, QUEUE_SHARDS: String(SHARDS), ...more };
     const times = <T>(count: number, start: () => Promise<T>) => Promise.all(Array.from({ length: count }, start));
+    const [started, working] = await Promise.all([
+      times(apis, () => startApi(servers, env)),
+      times(workers, () => startWorkers(servers, env)),
+    ]);
     const partner = await makePartner(servers.db);
     const { key } = await makeKey(servers.db, partner.organizationId);
-    const started = await times(apis, () => startApi(servers, env));
     const tills = started.map(({ url }) => partnerClient(url, key));
-    Object.assign(own, { cluster, servers, env, partner, key, apis: started, tills });
-    own.workers = await times(workers, () => startWorkers(servers, env));
+    Object.assign(own, { cluster, servers, env, partner, key, apis: started, workers: working, tills });
   });
   afterAll(async () => {
     await endService(own.servers);

@@ -10,39 +10,10 @@ import { makeRedisTls, type RedisTls } from "./redis-tls.ts";
 import { findSteadyPort, isFree } from "./steady-port.ts";
 import { until, untilStarted } from "./until.ts";
 
-/** A loopback Redis Cluster of masters with one replica each. */
-export interface TestCluster {
-  /** Value for REDIS_URL. */
-  url: string;
-  nodes: ClusterNode[];
-  /** Null without TLS. */
-  tls: RedisTls | null;
-  /** The node that is the master of a slot now. */
-  masterOf(slot: number): Promise<ClusterNode>;
-  /** The nodes that are masters with slots now. */
-  masters(): Promise<ClusterNode[]>;
-  /** Moves slots with all their keys to another master, as an operator does with `redis-cli --cluster reshard`. */
-  moveSlots(slots: readonly number[], to: ClusterNode): Promise<void>;
-  /** The replica of a master. */
-  replicaOf(master: ClusterNode): Promise<ClusterNode>;
-  /** Thaws and starts every node, and waits until each master has its replica again. */
-  heal(): Promise<void>;
-  close(): Promise<void>;
-}
+/** A loopback Redis Cluster of three masters with one replica each. */
+export type TestCluster = Awaited<ReturnType<typeof startRedisCluster>>;
 
-/** One server of the cluster. */
-export interface ClusterNode {
-  port: number;
-  id: string;
-  /** A connection to this server alone. It reconnects. */
-  client: Redis;
-  kill(): Promise<void>;
-  /** Starts the server again, on what its file holds. Does nothing when it runs. */
-  start(): Promise<void>;
-  freeze(): void;
-  thaw(): void;
-}
-
+const MASTERS = 3;
 /** Time after which a silent master is replaced by its replica. Milliseconds. */
 const NODE_TIMEOUT_MS = 2_000;
 
@@ -59,12 +30,12 @@ const SETTINGS = [
 const HAS_PARTNER = /role:master[\s\S]*connected_slaves:1|master_link_status:up/;
 
 /** Starts a cluster and waits until each master has its replica. */
-export async function startRedisCluster({ masters = 3, replicas = true, secure = false } = {}): Promise<TestCluster> {
+export async function startRedisCluster({ replicas = true, secure = false } = {}) {
   if (onPath("redis-server") === null) throw new Error("a Redis Cluster needs redis-server on PATH");
   const directory = mkdtempSync(join(tmpdir(), "voucher-cluster-"));
   const tls = secure ? makeRedisTls(directory) : null;
-  const nodes: Node[] = [];
-  while (nodes.length < masters * (replicas ? 2 : 1)) nodes.push(new Node(directory, await findNodePort(), tls));
+  const nodes: ClusterNode[] = [];
+  while (nodes.length < MASTERS * (replicas ? 2 : 1)) nodes.push(new ClusterNode(directory, await findNodePort(), tls));
   await Promise.all(nodes.map((node) => node.start()));
   const create = ["--cluster", "create", ...nodes.map(({ port }) => `127.0.0.1:${port}`)];
   const login =
@@ -82,38 +53,37 @@ export async function startRedisCluster({ masters = 3, replicas = true, secure =
     return slots.map(([from, to, master]) => ({
       from: Number(from),
       to: Number(to),
-      node: nodes.find(({ port }) => port === Number(master?.[1])) as Node,
+      node: nodes.find(({ port }) => port === Number(master?.[1])) as ClusterNode,
     }));
   };
+  /** The nodes that are masters with slots now. */
+  const masters = async () => [...new Set((await owners()).map(({ node }) => node))];
+  /** The node that is the master of a slot now. */
+  const masterOf = async (slot: number) =>
+    (await owners()).find(({ from, to }) => from <= slot && slot <= to)?.node as ClusterNode;
   return {
+    /** Value for REDIS_URL. */
     url: `${tls === null ? "redis://" : `rediss://${tls.login}`}${nodes.map(({ port }) => `127.0.0.1:${port}`).join(",")}`,
-    nodes,
-    tls,
-    async masterOf(slot) {
-      return (await owners()).find(({ from, to }) => from <= slot && slot <= to)?.node as Node;
+    ...{ nodes, tls, masters, masterOf },
+    /** Moves slots with all their keys to another master, as an operator does with `redis-cli --cluster reshard`. */
+    async moveSlots(slots: readonly number[], to: ClusterNode): Promise<void> {
+      for (const slot of slots) await moveSlot(slot, await masterOf(slot), to, nodes);
     },
-    masters: async () => [...new Set((await owners()).map(({ node }) => node))],
-    async moveSlots(slots, to) {
-      for (const slot of slots) {
-        const from = (await owners()).find((range) => range.from <= slot && slot <= range.to)?.node as Node;
-        await moveSlot(slot, from, to, nodes);
-      }
-    },
-    async replicaOf(master) {
+    /** The replica of a master. */
+    async replicaOf(master: ClusterNode): Promise<ClusterNode> {
       return until(async () => {
         const infos = await readReplication(nodes);
         return nodes.find((_, index) => infos[index]?.includes(`master_port:${master.port}`));
       });
     },
-    async heal() {
+    /** Thaws and starts every node, and waits until each master has its replica again. */
+    async heal(): Promise<void> {
       for (const node of nodes) node.thaw();
       await Promise.all(nodes.map((node) => node.start()));
-      await untilStarted(async () => new Set((await owners()).map(({ node }) => node)).size === masters);
-      await untilStarted(async () =>
-        (await readReplication(nodes)).every((info) => HAS_PARTNER.test(info) || (!replicas && info !== "")),
-      );
+      await untilStarted(async () => (await masters()).length === MASTERS);
+      await untilStarted(async () => (await readReplication(nodes)).every((info) => HAS_PARTNER.test(info)));
     },
-    async close() {
+    async close(): Promise<void> {
       await Promise.all(nodes.map((node) => node.close()));
       rmSync(directory, { recursive: true, force: true });
     },
@@ -121,7 +91,7 @@ export async function startRedisCluster({ masters = 3, replicas = true, secure =
 }
 
 /** What each node says about its partner; empty when it does not answer. */
-function readReplication(nodes: readonly Node[]): Promise<string[]> {
+function readReplication(nodes: readonly ClusterNode[]): Promise<string[]> {
   return Promise.all(
     nodes.map(({ client }) => Promise.race([client.info("replication").catch(() => ""), sleep(500, "")])),
   );
@@ -141,9 +111,11 @@ async function moveSlot(slot: number, from: ClusterNode, to: ClusterNode, nodes:
   await Promise.all(others.map((node) => node.client.cluster("SETSLOT", slot, "NODE", to.id).catch(() => undefined)));
 }
 
-class Node implements ClusterNode {
+/** One server of the cluster. */
+export class ClusterNode {
   id = "";
   readonly port: number;
+  /** A connection to this server alone. It reconnects. */
   readonly client: Redis;
   readonly #directory: string;
   readonly #settings: readonly string[];
@@ -161,6 +133,7 @@ class Node implements ClusterNode {
     this.client.on("error", () => undefined);
   }
 
+  /** Starts the server, on what its file holds. Does nothing when it runs. */
   async start(): Promise<void> {
     if (this.#process !== null) return;
     const place = ["--bind", "127.0.0.1", "--dir", this.#directory, ...this.#settings];
@@ -199,7 +172,7 @@ function secureSettings(port: number, { settings, admin }: RedisTls): string[] {
 }
 
 /** Asks the nodes in turn until one that runs answers. */
-async function anyAnswer<T>(nodes: readonly Node[], ask: (client: Redis) => Promise<T>): Promise<T> {
+async function anyAnswer<T>(nodes: readonly ClusterNode[], ask: (client: Redis) => Promise<T>): Promise<T> {
   return until(async () => {
     for (const { client } of nodes) {
       if (client.status !== "ready") continue;

@@ -30,58 +30,52 @@ interface Wire {
 export async function openTcpProxy(target: string): Promise<TcpProxy> {
   let to = new URL(target);
   const wires = new Set<Wire>();
-  let refusing = false;
-  let jammed = false;
-  let muffled = false;
+  /** What holds for all connections. */
+  let state: "open" | "cut" | "jammed" | "muffled" = "open";
 
   const flow = ({ client, server, lost }: Wire) => {
-    if (jammed || lost) client.pause();
+    if (state === "jammed" || lost) client.pause();
     else client.resume();
-    if (jammed || muffled || lost) server.pause();
+    if (state === "jammed" || state === "muffled" || lost) server.pause();
     else server.resume();
   };
+  const change = (next: typeof state) => {
+    state = next;
+    for (const wire of wires) flow(wire);
+  };
+  const endAll = () => {
+    for (const { client, server } of wires) for (const socket of [client, server]) socket.destroy();
+  };
   const proxy: Server = createServer((client) => {
-    if (refusing) {
+    if (state === "cut") {
       client.destroy();
       return;
     }
-    const wire = { client, server: connect(Number(to.port), to.hostname), lost: false };
+    const server = connect(Number(to.port), to.hostname);
+    const wire = { client, server, lost: false };
     wires.add(wire);
     const end = () => {
       wires.delete(wire);
-      wire.client.destroy();
-      wire.server.destroy();
+      client.destroy();
+      server.destroy();
     };
-    wire.client.on("data", (bytes) => wire.server.write(bytes));
-    wire.server.on("data", (bytes) => wire.client.write(bytes));
-    for (const socket of [wire.client, wire.server]) socket.on("close", end).on("error", end);
+    client.on("data", (bytes) => server.write(bytes));
+    server.on("data", (bytes) => client.write(bytes));
+    for (const socket of [client, server]) socket.on("close", end).on("error", end);
     flow(wire);
   });
   await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
   const url = new URL(target);
   url.hostname = "127.0.0.1";
   url.port = String((proxy.address() as AddressInfo).port);
-
-  const change = (state: { refusing?: boolean; jammed?: boolean; muffled?: boolean }) => {
-    refusing = state.refusing ?? false;
-    jammed = state.jammed ?? false;
-    muffled = state.muffled ?? false;
-    for (const wire of wires) flow(wire);
-  };
-  const endAll = () => {
-    for (const { client, server } of wires) {
-      client.destroy();
-      server.destroy();
-    }
-  };
   return {
     url: url.href,
     cut() {
-      change({ refusing: true });
+      change("cut");
       endAll();
     },
-    jam: () => change({ jammed: true }),
-    muffle: () => change({ muffled: true }),
+    jam: () => change("jammed"),
+    muffle: () => change("muffled"),
     lose() {
       for (const wire of wires) {
         wire.lost = true;
@@ -91,10 +85,10 @@ export async function openTcpProxy(target: string): Promise<TcpProxy> {
     },
     lead(other) {
       to = new URL(other);
-      change({});
+      change("open");
       endAll();
     },
-    mend: () => change({}),
+    mend: () => change("open"),
     close() {
       endAll();
       return new Promise((resolve) => proxy.close(() => resolve()));
