@@ -1,6 +1,6 @@
-import { BlockList, isIP } from "node:net";
 import { z } from "zod";
 import { isKeyName } from "../packages/tlog/src/note.ts";
+import { isNetwork } from "./domain/api-keys.ts";
 import { RESERVATION_SECONDS } from "./domain/reservation.ts";
 import { QUEUE_NAMES } from "./queues/catalog.ts";
 import { SHARDS_MAX } from "./queues/shards.ts";
@@ -102,7 +102,7 @@ export const VARIABLES = {
   /** Addresses and CIDRs of proxies whose X-Forwarded-For is trusted. */
   trustProxy: list
     .refine(
-      (entries) => entries.every(isAddressOrCidr),
+      (entries) => entries.every((entry) => isNetwork(entry) && !/\/0+$/.test(entry)),
       "must be a comma-separated list of IP addresses and CIDRs other than /0",
     )
     .default([])
@@ -213,20 +213,6 @@ function splitList(text: string): string[] {
     .split(",")
     .map((entry) => entry.trim())
     .filter((entry) => entry !== "");
-}
-
-function isAddressOrCidr(entry: string): boolean {
-  const [address = "", bits, ...rest] = entry.split("/");
-  const version = isIP(address);
-  if (version === 0 || rest.length > 0) return false;
-  if (bits === undefined) return true;
-  if (Number(bits) === 0) return false;
-  try {
-    new BlockList().addSubnet(address, /^\d+$/.test(bits) ? Number(bits) : -1, version === 6 ? "ipv6" : "ipv4");
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Whether a text is an http origin in the one spelling that browsers send. `URL` accepts wildcards in host names. */

@@ -34,10 +34,8 @@ function multiply(a: number, b: number): number {
   return product;
 }
 
-/**
- * The check value of 15 symbol values: the sum over GF(32) of symbol i (counted from 1) times alpha^i. The check symbol itself has
- * the weight alpha^0. All sixteen weights differ and none is zero, so the check detects any one wrong symbol and any swap of two symbols.
- */
+// All sixteen weights differ and none is zero, so the check detects any one wrong symbol and any swap of two symbols.
+/** The check value of 15 symbol values: the sum over GF(32) of symbol i, counted from 1, times alpha^i. It has the weight alpha^0. */
 function checkValue(values: readonly number[]): number {
   return values.reduce((sum, value, index) => sum ^ multiply(value, ALPHA_POWER[index + 1] as number), 0);
 }
@@ -91,10 +89,10 @@ export function isPathWord(codeKey: string): boolean {
 
 /**
  * Returns the form in which codes are compared: upper case without spaces and hyphens, O read as 0, I and L as 1. Returns null for a
- * normalised length outside 4–64 and for text with characters other than printable ASCII. Checks the characters first, because upper case
- * can turn another character into ASCII (dotless i).
+ * normalised length outside 4–64 and for text with characters other than printable ASCII.
  */
 export function normaliseCode(input: string): string | null {
+  // First, because upper case can turn another character into ASCII (dotless i).
   if (!/^[\x20-\x7e]*$/.test(input)) return null;
   const key = input.replace(/[ -]/g, "").toUpperCase().replace(/O/g, "0").replace(/[IL]/g, "1");
   return key.length >= CODE_KEY_MIN && key.length <= CODE_KEY_MAX ? key : null;

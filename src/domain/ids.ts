@@ -6,10 +6,7 @@ type IdPrefix = "org" | "brd" | "prd" | "bat" | "vch" | "key" | "rsv" | "lst" | 
 /** The last two symbols (ten bits) of voucher and reservation ids, reserved for the number of the deployment that has the row. Always 0 today. */
 const DEPLOYMENT = "00";
 
-/**
- * Makes a TypeID: the prefix, an underscore and a UUIDv7 in 26 lower-case base32 symbols (https://github.com/jetify-com/typeid).
- * Byte order is the order of creation by the clocks of the processes, to the millisecond. Callers must treat ids as opaque.
- */
+/** Makes a TypeID (https://github.com/jetify-com/typeid). Byte order is the order of creation by the processes' clocks, to the millisecond. */
 export function newId(prefix: IdPrefix): string {
   const id = typeidUnboxed(prefix);
   return prefix === "vch" || prefix === "rsv" ? id.slice(0, -DEPLOYMENT.length) + DEPLOYMENT : id;

@@ -23,10 +23,8 @@ export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
 }
 
-/**
- * What is wrong with a partner's URL, as the end of a sentence that begins with the field's name; null when requests may be sent there. The
- * addresses of a host name are checked when a request is sent. `allowPrivate` also allows http, any port and any host.
- */
+// The addresses of a host name are checked when a request is sent.
+/** What is wrong with a partner's URL, as the end of a sentence; null for none. `allowPrivate` also allows http, any port and any host. */
 export function findUrlProblem(text: string, allowPrivate: boolean): string | null {
   const url = URL.parse(text);
   if (url === null || !/^https?:\/\//.test(text) || /[\s\p{Cc}]/u.test(text))

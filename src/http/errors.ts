@@ -34,20 +34,13 @@ function toAppError(error: unknown): AppError {
   if (isDatabaseUnavailable(error) || isLockTimeout(error) || isRetryable(error)) {
     return new AppError("unavailable", undefined, { cause: error });
   }
-  return fromHttpError(error) ?? new AppError("internal_error", undefined, { cause: error });
+  const code = error instanceof Error && "status" in error ? HTTP_ERRORS.get(error.status) : undefined;
+  return code === undefined ? new AppError("internal_error", undefined, { cause: error }) : new AppError(code);
 }
 
-/** Errors of Express and its body parser carry a status. */
-function fromHttpError(error: unknown): AppError | null {
-  if (!(error instanceof Error) || !("status" in error)) return null;
-  switch (error.status) {
-    case 400:
-      return new AppError("invalid_json");
-    case 413:
-      return new AppError("body_too_large");
-    case 415:
-      return new AppError("unsupported_encoding");
-    default:
-      return null;
-  }
-}
+/** The codes of the statuses that errors of Express and its body parser carry. */
+const HTTP_ERRORS = new Map<unknown, "invalid_json" | "body_too_large" | "unsupported_encoding">([
+  [400, "invalid_json"],
+  [413, "body_too_large"],
+  [415, "unsupported_encoding"],
+]);

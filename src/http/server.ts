@@ -13,36 +13,21 @@ export const CONNECTION_LIMITS = {
   requestMs: 15_000,
   /** How long a connection stays open between requests: longer than the 60 s of common load balancers. */
   idleMs: 65_000,
-  /**
-   * Longest time without a byte in either direction while a request is in progress: longer than the largest REDEEM_WAIT_MS, 60 s, and two
-   * reads of at most 12 s.
-   */
+  /** Longest time without a byte while a request is in progress: longer than the largest REDEEM_WAIT_MS, 60 s, and two reads of 12 s. */
   stalledMs: 95_000,
   /** Interval between checks for late headers and requests. */
   checkEveryMs: 1_000,
-  /**
-   * Concurrent connections. Beyond that, new ones are closed. One takes 12 KiB of memory when idle and 45 KiB with an unfinished request:
-   * at worst 450 MB.
-   */
+  /** Concurrent connections. Beyond that, new ones are closed. One takes at most 45 KiB of memory: 450 MB in all. */
   connectionsMax: 10_000,
-  /**
-   * Connections that may wait in the kernel until this process accepts them, for many clients that connect at once. With Node's default of
-   * 511, the others retry after a second. The system's own limit may be lower, often 4 096.
-   */
+  /** Connections that may wait in the kernel to be accepted. With Node's default of 511, the others would retry after a second. */
   backlog: 4_096,
-  /**
-   * Concurrent requests on one connection. Beyond that, the connection is closed. Few clients send a request before the last response. Node
-   * handles every request in a chunk of 64 KiB, which may hold a thousand, and keeps the responses in memory if the client does not read them.
-   */
+  // Node handles every request of a chunk, which may hold a thousand, and keeps the responses that the client does not read.
+  /** Concurrent requests on one connection. Beyond that, the connection is closed. Few clients send a request before the last response. */
   pipelinedMax: 32,
-  /**
-   * How long an idle connection stays open after the server begins to close, because a request may be on its way: longer than a request
-   * takes around the world or a busy client pauses, and short compared with the 15 s in which a process must end.
-   */
+  /** How long an idle connection stays open after the server begins to close, because a request may be on its way. */
   closingIdleMs: 2_000,
 };
 
-/** Limits that a caller chooses. */
 export type ConnectionLimits = typeof CONNECTION_LIMITS;
 
 /** How long a client may read the response to a malformed request before its connection is closed. Milliseconds. */
@@ -155,10 +140,7 @@ export async function listen(
   };
 }
 
-/**
- * Resolves when no connection waits to be accepted, or after {@link ACCEPT_MS}. When the server stops listening, the kernel resets the
- * connections that still wait. The event loop accepts one connection per turn.
- */
+/** Resolves when no connection waits to be accepted, which the kernel would reset, or after {@link ACCEPT_MS}. One is accepted per turn. */
 async function untilNoConnectionWaits(accepted: () => number): Promise<void> {
   const giveUpAt = performance.now() + ACCEPT_MS;
   let before: number;

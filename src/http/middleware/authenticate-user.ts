@@ -23,9 +23,8 @@ export const anyUser: Access<string | null> = {
 };
 
 /**
- * Admits a request with a valid `Authorization: Bearer` token (RFC 6750), or, when `optional`, without the header. Refuses others with 401,
- * or 429 after too many failures of the address. Users have one limit for browsing, where the token is optional, and one for
- * acquisitions. Anonymous callers and failed authentications count against limits of the caller's address.
+ * Admits a request with a valid `Authorization: Bearer` token (RFC 6750), or, when `optional`, without the header. Users have one limit for
+ * browsing, where the token is optional, and one for acquisitions. Anonymous callers and failures count against limits of the address.
  */
 function authenticateUser(ctx: Pick<ApiContext, "users" | "limits">, optional: boolean): RequestHandler {
   const limiter = optional ? ctx.limits.browse : ctx.limits.take;
@@ -55,8 +54,7 @@ function authenticateUser(ctx: Pick<ApiContext, "users" | "limits">, optional: b
   };
 }
 
-function userOf(response: Response): string {
-  const { userId } = response.locals;
+function userOf({ locals: { userId } }: Response): string {
   if (userId === undefined || userId === null) throw new Error("the route does not authenticate users");
   return userId;
 }
