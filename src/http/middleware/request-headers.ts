@@ -1,5 +1,6 @@
 import { isIPv4, isIPv6 } from "node:net";
 import type { RequestHandler } from "express";
+import ipaddr from "ipaddr.js";
 import { AppError } from "../../contract/errors.ts";
 
 /** `203.0.113.7:51234`, `[2001:db8::1]:51234` and `[2001:db8::1]`: an address as the first or second group. */
@@ -20,8 +21,6 @@ export function withoutPorts(forwarded: string): string {
 
 /** Stands for every missing or invalid address, such as a proxy's `unknown` or that of a closed connection. */
 const NO_ADDRESS = "none";
-/** ::ffff:0:0/96, as URLs write it: an IPv4 caller on a dual-stack socket. */
-const MAPPED = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/;
 
 /** The network by which a caller is limited, in one spelling: an IPv4 address, also if mapped into IPv6, or an IPv6 /64. */
 export function networkOf(address: string | undefined): string {
@@ -29,23 +28,11 @@ export function networkOf(address: string | undefined): string {
   if (isIPv4(address)) return address;
   const [withoutZone = ""] = address.split("%");
   if (!isIPv6(withoutZone)) return NO_ADDRESS;
-  // The URL parser writes the canonical form of RFC 5952, without dotted quads.
-  const canonical = new URL(`http://[${withoutZone}]`).hostname.slice(1, -1);
-  const mapped = MAPPED.exec(canonical);
-  if (mapped !== null) return toIPv4(mapped[1] ?? "", mapped[2] ?? "");
-  const [head = "", tail] = canonical.split("::");
-  const [first, last] = [groupsOf(head), groupsOf(tail ?? "")];
-  const zeros = Array<string>(8 - first.length - last.length).fill("0");
-  return `${[...first, ...zeros, ...last].slice(0, 4).join(":")}::/64`;
-}
-
-function groupsOf(text: string): string[] {
-  return text === "" ? [] : text.split(":");
-}
-
-function toIPv4(high: string, low: string): string {
-  const bytes = Buffer.from(high.padStart(4, "0") + low.padStart(4, "0"), "hex");
-  return bytes.join(".");
+  // The URL parser writes dotted quads in hex: ipaddr.js takes `::203.0.113.7` for a mapped address, which it is not.
+  const parsed = ipaddr.process(new URL(`http://[${withoutZone}]`).hostname.slice(1, -1));
+  if (parsed instanceof ipaddr.IPv4) return parsed.toString();
+  const groups = parsed.parts.slice(0, 4).map((group) => group.toString(16));
+  return `${groups.join(":")}::/64`;
 }
 
 /** Refuses an HTTP/1.1 request without Host, as RFC 9112, section 3.2, requires. */
@@ -59,10 +46,7 @@ export const requireHost: RequestHandler = (request, _response, next) => {
 /** Headers for ranges and conditional writes. */
 const IGNORED = ["range", "if-range", "if-match", "if-unmodified-since"] as const;
 
-/**
- * Removes the headers that make Express answer 206, 412 or 416, because the API does not document these statuses. Also removes
- * `If-None-Match: *`, but keeps `If-None-Match` with entity tags.
- */
+/** Removes what makes Express answer 206, 412 or 416, which the API does not document. Keeps `If-None-Match` with entity tags. */
 export const ignoreConditions: RequestHandler = ({ headers }, _response, next) => {
   for (const name of IGNORED) if (headers[name] !== undefined) delete headers[name];
   if (headers["if-none-match"]?.includes("*")) delete headers["if-none-match"];
