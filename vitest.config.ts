@@ -15,6 +15,7 @@ const ENDURANCE = [
   "test/clients/generators.test.ts",
   "test/faults/{postgres-failover,webhook-load,webhooks}.test.ts",
   "test/guards/*.test.ts",
+  "test/log/dump-restore.test.ts",
 ];
 
 const onCluster = Boolean(process.env.TEST_CLUSTER_SHARDS);
