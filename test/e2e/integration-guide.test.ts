@@ -24,7 +24,7 @@ import {
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
-// Runs every snippet of the guide as its reader would, in an empty folder, against a running service.
+// Runs every snippet of the guide, and the files that it offers, as its reader would, in an empty folder, against a running service.
 
 const PAGES = ["integration", "clients", "orders", "settlement", "history", "going-live"];
 const SNIPPETS = PAGES.flatMap((page) => readSnippets(`docs/${page}.md`));
@@ -44,10 +44,35 @@ const HAS = {
 };
 
 const CLIENTS = [
-  { language: "php", checkout: "checkout.php", client: "voucher-client.php", externalRef: "shop-10005" },
-  { language: "js", checkout: "checkout.mjs", client: "voucher-client.mjs", externalRef: "shop-10002" },
-  { language: "python", checkout: "checkout.py", client: "voucher_client.py", externalRef: "shop-10003" },
+  {
+    language: "php",
+    checkout: "checkout.php",
+    client: "voucher-client.php",
+    settle: "settle-day.php",
+    externalRef: "shop-10005",
+  },
+  {
+    language: "js",
+    checkout: "checkout.mjs",
+    client: "voucher-client.mjs",
+    settle: "settle-day.mjs",
+    externalRef: "shop-10002",
+  },
+  {
+    language: "python",
+    checkout: "checkout.py",
+    client: "voucher_client.py",
+    settle: "settle_day.py",
+    externalRef: "shop-10003",
+  },
 ] as const;
+
+const VERIFIERS = {
+  bash: "verify-chain.sh",
+  js: "verify-chain.mjs",
+  python: "verify_chain.py",
+  php: "verify-chain.php",
+} as const;
 
 const { db, api } = useService();
 let partner: TestPartner;
@@ -60,9 +85,10 @@ beforeAll(async () => {
   await openShop();
   directory = mkdtempSync(join(tmpdir(), "voucher-guide-"));
   for (const { name, code } of RUNNABLE) writeFileSync(join(directory, fileOf(name)), code);
-  for (const { client } of CLIENTS) {
-    const response = await fetch(`${api.url}/docs/${client}`);
-    writeFileSync(join(directory, client), await response.text());
+  const files = [...CLIENTS.flatMap(({ client, settle }) => [client, settle]), ...Object.values(VERIFIERS)];
+  for (const file of files) {
+    const response = await fetch(`${api.url}/docs/${file}`);
+    writeFileSync(join(directory, file), await response.text());
   }
 });
 
@@ -178,7 +204,7 @@ describe.runIf(HAS.bash)("the checkout in the shell", () => {
 });
 
 // Without its program a language's tests are reported as skipped, with a warning that says why.
-describe.for(CLIENTS)("the client in $language", ({ language, checkout, externalRef }) => {
+describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, externalRef }) => {
   // Each test is a new order and needs a new reference.
   beforeEach(async (context) => {
     context.skip(!HAS[language], `${language} is not installed`);
@@ -267,7 +293,6 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, external
   });
 
   it(`the client in ${language} adds up a day to the cent once it is complete, and reports a day that is not`, async () => {
-    const settle = { js: "settle-day.mjs", python: "settle_day.py", php: "settle-day.php" }[language];
     const vouchers = await issueVouchers(db, partner, 3);
     const times: string[] = [];
     for (const { code, serial } of vouchers) {
@@ -275,12 +300,12 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, external
     }
     const day = { FROM: times[0] ?? "", TO: new Date(Date.parse(times[2] ?? "") + 1).toISOString() };
     await until(async () => (await shop.redemptions()).body.completeUntil > day.TO);
-    expect(await run(language, settle, day)).toEqual({
+    expect(await start(language, settle, day).ended).toEqual({
       exitCode: 0,
       stdout: "3 redemptions, 120.75 USD\n",
       stderr: "",
     });
-    const { exitCode, stderr } = await run(language, settle, { ...day, TO: "2900-01-01T00:00:00+01:00" });
+    const { exitCode, stderr } = await start(language, settle, { ...day, TO: "2900-01-01T00:00:00+01:00" }).ended;
     expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringContaining("Not complete") });
   });
 
@@ -421,16 +446,10 @@ interface Vectors {
 }
 
 const vectors: Vectors = JSON.parse(readFileSync("docs/chain-vectors.json", "utf8"));
-const VERIFIERS = {
-  bash: "verify-chain.sh",
-  js: "verify-chain.mjs",
-  python: "verify_chain.py",
-  php: "verify-chain.php",
-} as const;
 
 describe.for(["bash", "js", "python", "php"] as const)("the verifier in %s", (language) => {
   beforeEach((context) => context.skip(!HAS[language], `${language} is not installed`));
-  const verify = (env: Record<string, string>) => run(language, VERIFIERS[language], env);
+  const verify = (env: Record<string, string>) => start(language, VERIFIERS[language], env).ended;
 
   it(`the verifier in ${language} accepts each event of a real chain and reports an unsealed one as pending`, async () => {
     const { id, code } = await issue();
@@ -476,6 +495,14 @@ describe.for(["bash", "js", "python", "php"] as const)("the verifier in %s", (la
   });
 });
 
+it.each([
+  ["settlement", CLIENTS.map(({ settle }) => settle)],
+  ["history", Object.values(VERIFIERS)],
+])("the guide has no script that this file does not run: docs/%s.md", (page, scripts) => {
+  const rows = readFileSync(`docs/${page}.md`, "utf8").matchAll(/^\| \[(.+?)\]/gm);
+  expect(Array.from(rows, ([, name]) => name).toSorted()).toEqual(scripts.toSorted());
+});
+
 it("the guide has no snippet that this file does not run", () => {
   const expected = RUNNABLE.filter(({ language }) => language === "ts" || HAS[language as keyof typeof HAS]);
   const unrun = (one: Snippet) => !ran.has(one.name);
@@ -485,7 +512,6 @@ it("the guide has no snippet that this file does not run", () => {
     "bash",
     "js",
     "json",
-    "mermaid",
     "php",
     "python",
     "text",
