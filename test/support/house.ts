@@ -47,7 +47,9 @@ async function measure(): Promise<{ executed: number[]; loaded: number }> {
       await stage.ensure("vouchers", 8);
       const pids = [...running.apiPids, ...running.workerPids];
       const recorded = (pid: number): string[] =>
-        existsSync(`${recordFiles}-${pid}`) ? readFileSync(`${recordFiles}-${pid}`, "utf8").trim().split("\n") : [];
+        existsSync(`${recordFiles}-${pid}`)
+          ? readFileSync(`${recordFiles}-${pid}`, "utf8").split("\n").slice(0, -1)
+          : [];
       /** The files that each process has used since the last time, with the SQL file next to each. */
       const take = async (): Promise<string[][]> => {
         const { length } = pids.flatMap(recorded);
