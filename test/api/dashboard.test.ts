@@ -2,44 +2,32 @@ import { Queue } from "bullmq";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { QUEUE_NAMES } from "../../src/queues/catalog.ts";
 import { basic, browse, OPS_TOKEN } from "../support/browse.ts";
-import { startNode } from "../support/child-process.ts";
-import { partnerClient } from "../support/client.ts";
-import { itOnOneRedis, openTestServers, type TestServers } from "../support/servers.ts";
-import { endService, startApi, startWorkers, type TestApi } from "../support/service.ts";
-import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { itOnOneRedis } from "../support/servers.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";
-import { until, untilStarted } from "../support/until.ts";
+import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 
-let servers: TestServers;
-/** In this order: read-only, which is the default; writable; with a path in its BASE_URL; without a dashboard. */
-let api: TestApi;
-let writable: TestApi;
-let plain: TestApi;
-let without: TestApi;
-let partner: TestPartner;
+const service = useService({
+  apis: [
+    { OPS_TOKEN, TRUST_PROXY: "127.0.0.1" },
+    { OPS_TOKEN, OPS_WRITABLE: "true" },
+    { OPS_TOKEN, BASE_URL: "http://vouchers.test/api" },
+    { OPS_TOKEN: "off" },
+  ],
+  shards: 1,
+});
+const { api, servers, partner, issue, till, rival } = service;
+const [, writable, plain, without] = service.apis;
 let queue: Queue;
 
 const openQueue = (name: string) =>
   new Queue(name, { prefix: servers.queuePrefix, connection: servers.redis, skipMetasUpdate: true });
 
-beforeAll(async () => {
-  servers = await openTestServers(1);
-  const TRUST_PROXY = "127.0.0.1";
-  [api, writable, plain, without] = await Promise.all([
-    startApi(servers, { OPS_TOKEN, TRUST_PROXY }),
-    startApi(servers, { OPS_TOKEN, OPS_WRITABLE: "true" }),
-    startApi(servers, { OPS_TOKEN, BASE_URL: "http://vouchers.test/api" }),
-    startApi(servers),
-    startWorkers(servers),
-  ]);
-  partner = await makePartner(servers.db);
+beforeAll(() => {
   queue = openQueue("redeem");
 });
 
-afterAll(async () => {
-  await queue.close();
-  await endService(servers);
-});
+afterAll(() => queue.close());
 
 /** Sends a request as a program does, which prefers JSON. */
 const ask = (
@@ -63,48 +51,13 @@ const CHALLENGE = 'Basic realm="Operators", charset="UTF-8"';
 
 const QUEUES = "/ops/queues/api/queues?activeQueue=redeem&status=latest&page=1&jobsPerPage=50";
 
-describe("without OPS_TOKEN", () => {
-  it("there is no dashboard: every path answers 404, with or without a password", async () => {
-    for (const path of ["/ops/queues", "/ops/queues/", QUEUES, "/ops/queues/static/favicon.ico"]) {
-      for (const method of ["GET", "POST"]) {
-        const { status, text } = await ask(method, without.url + path, { headers: OPERATOR });
-        expect(status, path).toBe(404);
-        expect(JSON.parse(text)).toMatchObject({ code: "not_found" });
-      }
+it("there is no dashboard without OPS_TOKEN, or with `off`, which is never a password: every path answers 404", async () => {
+  for (const url of [without?.url, (await service.startApi({ OPS_TOKEN: "" })).url]) {
+    for (const path of ["/ops/queues", QUEUES, "/ops/queues/static/favicon.ico"]) {
+      const { status, text } = await ask("GET", `${url}${path}`, { headers: basic("off") });
+      expect([status, JSON.parse(text).code], path).toEqual([404, "not_found"]);
     }
-  });
-
-  const production = () => ({
-    NODE_ENV: "production",
-    DATABASE_URL: servers.databaseUrl,
-    REDIS_URL: servers.redisUrl,
-    RESERVATION_TOKEN_SECRET: "a secret of production",
-    PORT: "0",
-  });
-
-  it("an API process refuses to start in production and names the variable", async () => {
-    const { exitCode, stderr } = await startNode(["src/main.ts"], production()).ended;
-    expect(exitCode).toBe(78);
-    expect(stderr).toMatch(/^OPS_TOKEN is not set/);
-  });
-
-  it.each([
-    ["an API process with OPS_TOKEN=off", "src/main.ts", { OPS_TOKEN: "off" }, "listening"],
-    ["a worker process without OPS_TOKEN", "workers/main.ts", {}, "working"],
-  ])("%s starts in production", async (_name, script, env, line) => {
-    const { child, output, ended } = startNode([script], { ...production(), ...env });
-    try {
-      await untilStarted(() => output().includes(`"msg":"${line}"`) || child.exitCode !== null);
-    } finally {
-      child.kill("SIGTERM");
-    }
-    expect((await ended).exitCode, output()).toBe(0);
-  });
-
-  it("`off` turns the dashboard off and is never a password", async () => {
-    const off = await startApi(servers, { OPS_TOKEN: "off" });
-    expect((await ask("GET", `${off.url}/ops/queues`, { headers: basic("off") })).status).toBe(404);
-  });
+  }
 });
 
 describe("the password", () => {
@@ -133,7 +86,7 @@ describe("the password", () => {
     expect(text).toContain("<h1>Please sign in</h1>");
   });
 
-  it("the password opens the dashboard with any user name, in every API process with the same OPS_TOKEN", async () => {
+  it("the password opens the dashboard with any user name, in every API process with the same OPS_TOKEN, also with colons and characters beyond ASCII", async () => {
     for (const name of ["", "operator", "Zoë", "__proto__"]) {
       for (const at of [api, writable]) {
         const { status, text } = await ask("GET", at.url + QUEUES, { headers: basic(OPS_TOKEN, name) });
@@ -141,11 +94,8 @@ describe("the password", () => {
         expect(JSON.parse(text).queues.map((each: { name: string }) => each.name)).toEqual(QUEUE_NAMES);
       }
     }
-  });
-
-  it("the password may contain colons and characters beyond ASCII", async () => {
     const password = "Geheim: zwölf Äpfel:";
-    const other = await startApi(servers, { OPS_TOKEN: password });
+    const other = await service.startApi({ OPS_TOKEN: password });
     expect((await ask("GET", other.url + QUEUES, { headers: basic(password) })).status).toBe(200);
     expect((await ask("GET", other.url + QUEUES, { headers: OPERATOR })).status).toBe(401);
   });
@@ -203,7 +153,7 @@ describe("the password", () => {
 
 describe("the dashboard", () => {
   itOnOneRedis("opens its connection to Redis with the first request", async () => {
-    const fresh = await startApi(servers, { OPS_TOKEN });
+    const fresh = await service.startApi({ OPS_TOKEN });
     const connections = async () => {
       const list = (await servers.redis.call("CLIENT", "LIST")) as string;
       // Dashboards of other test files use other databases.
@@ -220,7 +170,7 @@ describe("the dashboard", () => {
 
   itOnOneRedis("answers 503 while Redis is down or silent, and the cause is in the log only", async () => {
     const proxy = await openTcpProxy(servers.redisUrl);
-    const cut = await startApi({ ...servers, redisUrl: proxy.url }, { OPS_TOKEN });
+    const cut = await service.startApi({ OPS_TOKEN, REDIS_URL: proxy.url });
     const reasons = new Map<unknown, unknown>();
     cut.ctx.log.warn = ((line: Record<string, unknown>) =>
       reasons.set(line.requestId, line.reason)) as typeof cut.ctx.log.warn;
@@ -250,7 +200,7 @@ describe("the dashboard", () => {
     const settings = `${servers.queuePrefix}:redeem:meta`;
     const before = await servers.redis.hgetall(settings);
     await servers.redis.hset(settings, "opts.maxLenEvents", "4321");
-    const fresh = await startApi(servers, { OPS_TOKEN });
+    const fresh = await service.startApi({ OPS_TOKEN });
     // The API writes its settings when it opens the queue.
     await until(async () => (await servers.redis.hget(settings, "opts.maxLenEvents")) !== "4321");
     await servers.redis.hset(settings, "opts.maxLenEvents", "4321");
@@ -280,12 +230,8 @@ describe("the dashboard", () => {
   });
 
   it("the dashboard shows a job's voucher, key and outcome, and nothing that a caller wrote or keeps secret", async () => {
-    const first = await makeKey(servers.db, partner.organizationId);
-    const second = await makeKey(servers.db, partner.organizationId);
-    const shop = partnerClient(api.url, first.key);
-    const till = partnerClient(api.url, second.key);
-    const voucher = await issueVoucher(servers.db, partner);
-    const { ticket, token } = (await shop.reserve(voucher.code)).body;
+    const voucher = await issue();
+    const { ticket, token } = (await rival.reserve(voucher.code)).body;
     const wrongToken = { ticket, token: "tok_wrong-token-of-the-till", externalRef: "reference-refused" };
     expect((await till.redeem(wrongToken)).body.code).toBe("token_mismatch");
     const words = { externalRef: "reference-confirmed", note: "a note that names Mrs Miller" };
@@ -315,12 +261,12 @@ describe("the dashboard", () => {
     await look("/queue/redeem");
 
     const all = seen.join("\n");
-    for (const known of [voucher.id, partner.organizationId, second.id, '"redeemed"', '"token_mismatch"']) {
+    for (const known of [voucher.id, partner.organizationId, service.keys.till.id, '"redeemed"', '"token_mismatch"']) {
       expect(all).toContain(known);
     }
     const secrets = [
       ...[voucher.code, voucher.code.replaceAll("-", ""), ticket, token, wrongToken.token, redeemCode],
-      ...["Miller", "reference-", "secret", first.key],
+      ...["Miller", "reference-", "secret", service.keys.rival.key],
     ];
     for (const secret of secrets) expect(all.toLowerCase()).not.toContain(String(secret).toLowerCase());
     // Hashes of tokens are 64 hexadecimal digits.
@@ -384,7 +330,7 @@ describe("a writable dashboard", () => {
   });
 
   it("a writable dashboard refuses to add or edit jobs, to obliterate a queue and to change a queue's limits", async () => {
-    const { id } = await issueVoucher(servers.db, partner);
+    const { id } = await issue();
     const job = await queue.add("redeem", { voucherId: id }, { delay: 3_600_000 });
     for (const [method, path, json] of [
       ["POST", "redeem/add", { name: "redeem", data: {}, options: {} }],
@@ -400,8 +346,7 @@ describe("a writable dashboard", () => {
   });
 
   it("a writable dashboard does not redeem again when a finished redeem job is retried", async () => {
-    const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);
-    const voucher = await issueVoucher(servers.db, partner);
+    const voucher = await issue();
     await till.redeem({ code: voucher.code, externalRef: "retried" });
     const [job] = await queue.getCompleted();
     expect((await put(`redeem/${job?.id}/retry`)).status).toBe(204);

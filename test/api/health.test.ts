@@ -200,20 +200,6 @@ describe("while Redis cannot be reached from the start", () => {
 });
 
 describe("while Postgres cannot be reached from the start", () => {
-  it("every partner and public route answers 503 with Retry-After", async () => {
-    const till = partnerClient(withoutPostgres.url, keys.till.key);
-    for (const reply of [
-      await till.lookUp("7Q4K-9MZX-2HTB-W8RC"),
-      await till.events("7Q4K-9MZX-2HTB-W8RC"),
-      await till.reserve("7Q4K-9MZX-2HTB-W8RC"),
-      await till.redeem({ code: "7Q4K-9MZX-2HTB-W8RC", externalRef: "without-postgres" }),
-      await till.release("rsv_1"),
-      await send("GET", `${withoutPostgres.url}/integrity/events/VoucherInstance/vch_1`),
-    ]) {
-      expectUnavailable(reply, "unavailable");
-    }
-  });
-
   it("what needs no database is answered: a missing key, an unknown path, a wrong method", async () => {
     const { url } = withoutPostgres;
     expect((await send("GET", `${url}/partner/vouchers/7Q4K`)).status).toBe(401);

@@ -3,7 +3,6 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import fc from "fast-check";
 import { exportSPKI, importJWK } from "jose";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { AppError } from "../../src/contract/errors.ts";
@@ -253,25 +252,6 @@ describe("a user's token", () => {
     await expectAccepted(api, await signUser(key, "user", { exp: secondsFromNow(-3), nbf: secondsFromNow(3) }));
   });
 
-  it("a user's token is refused with 401 after a change of any of its characters", async () => {
-    const token = await signUser(key, "user");
-    await fc.assert(
-      fc.asyncProperty(fc.nat(token.length - 1), fc.constantFrom(..."Aa0_-.="), async (place, symbol) => {
-        const changed = token.slice(0, place) + symbol + token.slice(place + 1);
-        // The last base64url character of each part may have unused bits, so a different text can decode to the same bytes.
-        const same = (text: string) =>
-          text
-            .split(".")
-            .map((part) => Buffer.from(part, "base64url").toString("hex"))
-            .join(".");
-        fc.pre(changed !== token && same(changed) !== same(token));
-        const reply = await call(api, `/products/${offer.productId}/buy`, `Bearer ${changed}`, {});
-        expect(outcome(reply)).toBe("401 invalid_token");
-      }),
-      { numRuns: 100 },
-    );
-  });
-
   it("a user's token must have the issuer and the audience that are configured", async () => {
     const right = { iss: ISSUER, aud: AUDIENCE };
     await expectAccepted(strict, await signUser(key, "user", right));
@@ -439,18 +419,6 @@ describe("keys fetched by HTTP", () => {
       expect(outcome(await call(withoutKeys, "/products/x/buy", "Bearer nonsense", {}))).toBe("401 invalid_token");
     } finally {
       await withoutKeys.close();
-    }
-  });
-
-  it("keys fetched by HTTP work in the API like keys in a file, with a single fetch", async () => {
-    vi.useRealTimers();
-    const byHttp = await startApi(servers, { AUTH_JWKS_URL: server.url });
-    try {
-      await expectAccepted(byHttp, await signUser(key, "user"));
-      await expectRefused(byHttp, `Bearer ${await signUser(rsa, "user")}`, "invalid_token");
-      expect(server.fetches).toBe(1);
-    } finally {
-      await byHttp.close();
     }
   });
 });

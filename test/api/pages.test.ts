@@ -279,13 +279,6 @@ it("the marketplace's page has the listings of the JSON for an anonymous user, p
   expect((await open("/marketplace/listings?limit=0")).status).toBe(400);
 });
 
-it("the marketplace's page is limited per address, like its JSON", async () => {
-  const limited = await startApi(servers, { RATE_LIMIT_RPS: "1" });
-  const request = () => open("/marketplace/listings", BROWSER, "GET", limited.url);
-  const answers = await Promise.all(Array.from({ length: 40 }, request));
-  expect(answers.map(({ status }) => status)).toContain(429);
-});
-
 it("an unknown address answers browsers with a page that leads on, and programs with JSON, both with 404", async () => {
   for (const path of ["/nowhere", "/partner", "/r/a/b", "/%00", "/<script>"]) {
     const { status, kind, text, headers } = await open(path);

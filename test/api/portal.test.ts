@@ -1,11 +1,10 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
-import { endKey } from "../../src/services/admin/manage-keys.ts";
 import { basic, browse, nextOf } from "../support/browse.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { databaseTime } from "../support/outside-transaction.ts";
 import { startApi, startWorkers, type TestApi } from "../support/service.ts";
-import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useDatabase } from "../support/use-service.ts";
 
@@ -313,15 +312,6 @@ it("signing in to the portal refuses a key that can redeem, or that cannot read,
 it("signing in to the portal refuses a key from an address that its allowlist does not have", async () => {
   expect((await open("", await readerOf(partner, { allowIps: ["198.51.100.7"] }))).status).toBe(403);
   expect((await open("", await readerOf(partner, { allowIps: ["127.0.0.1"] }))).status).toBe(200);
-});
-
-it("signing in to the portal refuses a key that was revoked, within a second, and one without an organization", async () => {
-  const made = await makeKey(db, partner.organizationId, { scopes: ["voucher.read"] });
-  expect((await open("", made.key)).status).toBe(200);
-  await endKey(provisioning(db), made.id);
-  await until(async () => (await open("", made.key)).status === 401, 2_000);
-  const unbound = await makeKey(db, null, { scopes: ["voucher.read"] });
-  expect((await open("", unbound.key)).status).toBe(403);
 });
 
 it("signing in to the portal counts pages against the key's limit of reads, and wrong keys against the address's limit", async () => {

@@ -1,7 +1,6 @@
 import { Webhook } from "standardwebhooks";
 import { beforeEach, expect, it, onTestFinished } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
-import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { startPartnerServer } from "../support/partner-server.ts";
 import { makeKey, makePartner } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
@@ -11,18 +10,16 @@ const URL_OK = "https://shop.example.com/hooks";
 
 const service = useService({ apis: [{ WEBHOOK_SECRET: SECRET }], workers: [] });
 const { api, servers } = service;
-let organizationId: string;
 let key: string;
 
 beforeEach(async () => {
-  ({ organizationId, key } = await makeCaller());
+  key = await makeCaller();
 });
 
 /** A key that may manage the webhooks of a new organization. */
-async function makeCaller(sandbox = false) {
+async function makeCaller(sandbox = false): Promise<string> {
   const { organizationId } = await makePartner(servers.db, { sandbox });
-  const { key } = await makeKey(servers.db, organizationId, { scopes: ["voucher.webhook"] });
-  return { organizationId, key };
+  return (await makeKey(servers.db, organizationId, { scopes: ["voucher.webhook"] })).key;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the tests compare the bodies of many schemas
@@ -123,37 +120,16 @@ const OF_ONE: [method: string, path: string, body?: object][] = [
   ["POST", "/replay", { eventIds: ["vch_1-1"] }],
 ];
 
-it("access requires the scope voucher.webhook", async () => {
-  const other = await makeKey(servers.db, organizationId);
-  const routes = ENDPOINTS.filter(({ path }) => path.startsWith("/partner/webhooks"));
-  expect(routes).toHaveLength(9);
-  for (const { method, path } of routes) {
-    const answer = await call(method.toUpperCase(), path.slice("/partner/webhooks".length), undefined, other.key);
-    expect(answer, `${method} ${path}`).toMatchObject({ status: 401, body: { code: "missing_scope" } });
-  }
-});
-
 it("access gives the same response for an endpoint of another organization as for an unknown one", async () => {
   const { id } = await create();
   const stranger = await makeCaller();
   for (const [method, path, body] of OF_ONE) {
-    const foreign = await call(method, `/${id}${path}`, body, stranger.key);
-    const unknown = await call(method, `/${newId("whk")}${path}`, body, stranger.key);
+    const foreign = await call(method, `/${id}${path}`, body, stranger);
+    const unknown = await call(method, `/${newId("whk")}${path}`, body, stranger);
     expect(foreign).toMatchObject(NOT_FOUND);
     expect({ ...foreign.body, requestId: "" }).toEqual({ ...unknown.body, requestId: "" });
   }
   expect((await call("GET", `/${id}`)).body.enabled).toBe(true);
-});
-
-it("access is refused with webhooks_off when the deployment has no WEBHOOK_SECRET", async () => {
-  const off = await service.startApi({ WEBHOOK_SECRET: "" });
-  for (const [method, path, body] of [
-    ["GET", ""],
-    ["POST", "", { url: URL_OK }],
-    ["POST", "/whk_1/rotate"],
-  ] as const) {
-    expect(await call(method, path, body, key, off)).toMatchObject({ status: 404, body: { code: "webhooks_off" } });
-  }
 });
 
 /** URLs that are refused, by the reason. */
@@ -215,13 +191,6 @@ it("bad input is refused with a message that names the field", async () => {
   }
 });
 
-it("an id with NUL or of another invalid form is not found", async () => {
-  for (const id of ["%00", "whk_%00", "..%2f", "x".repeat(2_000)]) {
-    expect(await call("GET", `/${id}`)).toMatchObject(NOT_FOUND);
-    expect(await call("DELETE", `/${id}`)).toMatchObject(NOT_FOUND);
-  }
-});
-
 it("30 simultaneous requests create 20 endpoints, and deleting one allows one more", async () => {
   // On a busy machine, a request can wait too long for another one's place, and is then made again.
   const createAtLast = async (): ReturnType<typeof call> => {
@@ -237,7 +206,7 @@ it("30 simultaneous requests create 20 endpoints, and deleting one allows one mo
   await call("DELETE", `/${webhooks[7].id}`);
   await create();
   expect(await call("POST", "", { url: URL_OK })).toMatchObject(LIMIT);
-  expect(await call("POST", "", { url: URL_OK }, (await makeCaller()).key)).toMatchObject({ status: 200 });
+  expect(await call("POST", "", { url: URL_OK }, await makeCaller())).toMatchObject({ status: 200 });
 });
 
 /** A receiver on this machine, an endpoint there, and an API that may connect to it. */
@@ -290,8 +259,8 @@ it("a test of an endpoint sends a signed request and returns the outcome, and ne
   const sent = { type: "webhook.test", timestamp, data: { webhookId: id } };
   expect(JSON.parse(receiver.received[0]?.body ?? "")).toEqual(sent);
   const sandbox = await makeCaller(true);
-  const { id: ofSandbox } = (await call("POST", "", { url: receiver.url }, sandbox.key, local)).body;
-  await post(`/${ofSandbox}/test`, sandbox.key);
+  const { id: ofSandbox } = (await call("POST", "", { url: receiver.url }, sandbox, local)).body;
+  await post(`/${ofSandbox}/test`, sandbox);
   expect(JSON.parse(receiver.received[1]?.body ?? "").data).toEqual({ webhookId: ofSandbox, sandbox: true });
   // The shared API must not connect to loopback, even if the stored address is there.
   expect((await call("POST", `/${id}/test`)).body).toMatchObject({ delivered: false, failure: "refused_address" });

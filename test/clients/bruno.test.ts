@@ -1,14 +1,14 @@
 import { globSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import bruno from "@usebruno/lang";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { SCOPES } from "../../src/domain/api-keys.ts";
 import { OPERATIONS } from "../support/api-description.ts";
 import { type Reply, send } from "../support/client.ts";
 import { beginLog, makeLogFiles, openSequencer } from "../support/log-setup.ts";
 import { readRecorded } from "../support/recorded.ts";
-import { startService, type TestService } from "../support/start-service.ts";
 import { issueVoucher, makeKey } from "../support/supply.ts";
+import { useService } from "../support/use-service.ts";
 
 // Reads the collection in docs/bruno with Bruno's own parser, and runs it like Bruno.
 
@@ -20,13 +20,7 @@ const REQUESTS = FILES.map((file) => ({ file, ...bruno.bruToJsonV2(readFileSync(
   (a, b) => Number(a.meta.seq) - Number(b.meta.seq),
 );
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService({ workers: 1, env: { WEBHOOK_SECRET: "a root secret of the tests of Bruno" } });
-});
-
-afterAll(() => service.close());
+const { api, db, partner, servers } = useService({ env: { WEBHOOK_SECRET: "a root secret of the tests of Bruno" } });
 
 type Variables = Map<string, string>;
 type BrunoRequest = (typeof REQUESTS)[number];
@@ -101,24 +95,24 @@ it("the Bruno collection has an environment for `npm start`, and no key in any f
 });
 
 it("the Bruno collection looks up, reserves, redeems and releases against the service, in the order of the requests", async () => {
-  const { id, code } = await issueVoucher(service.servers.db, service.partner);
-  const { key } = await makeKey(service.servers.db, service.partner.organizationId, { scopes: [...SCOPES] });
+  const { id, code } = await issueVoucher(db, partner);
+  const { key } = await makeKey(db, partner.organizationId, { scopes: [...SCOPES] });
   const variables = new Map(ENVIRONMENT.map(({ name, value }) => [name, value]));
-  for (const [name, value] of Object.entries({ baseUrl: service.apis[0]?.url ?? "", code, apiKey: key })) {
+  for (const [name, value] of Object.entries({ baseUrl: api.url, code, apiKey: key })) {
     expect(variables.has(name), name).toBe(true);
     variables.set(name, value);
   }
   const replies = new Map<string, Reply>();
   const files = makeLogFiles();
-  await beginLog(service.servers.db, files);
-  const sequencer = openSequencer(service.servers, files);
+  await beginLog(db, files);
+  const sequencer = openSequencer(servers, files);
   for (const request of REQUESTS) {
     // In real life it runs each second.
     if (request.http.url.endsWith("/receipt")) await sequencer.run();
     replies.set(request.meta.name, await run(request, variables));
   }
   files.remove();
-  const { redemption } = await readRecorded(service.servers.db, id);
+  const { redemption } = await readRecorded(db, id);
   expect(redemption).toMatchObject({ externalRef: `bruno-${variables.get("ticket")}` });
   expect(replies.get("Release")?.body).toMatchObject({ released: false });
   expect(replies.get("Read events")?.body.events).toHaveLength(2);

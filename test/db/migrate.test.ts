@@ -7,23 +7,22 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { explainMigration } from "../../src/cli/explain-migration.ts";
 import { migrateDatabase } from "../../src/db/migrate.ts";
 import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
-import type { PartnerClient, Reply } from "../support/client.ts";
+import type { Reply } from "../support/client.ts";
 import { besideTransaction } from "../support/outside-transaction.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startService } from "../support/start-service.ts";
 import { issueVouchers } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { useDatabase, useService } from "../support/use-service.ts";
 
 const MIGRATIONS = fileURLToPath(new URL("../../migrations", import.meta.url));
 
-let servers: TestServers;
+const { servers } = useDatabase();
+const service = useService();
 let directory: string;
 /** What the runs reported about their waits. */
 let reported: string[];
 const onWait = (sentence: string) => reported.push(sentence);
 
 beforeAll(async () => {
-  servers = await openTestServers();
   await servers.db.query("CREATE TABLE busy (id integer); CREATE TABLE quiet (id integer)");
   directory = copyMigrations();
 });
@@ -32,10 +31,7 @@ beforeEach(() => {
   reported = [];
 });
 
-afterAll(async () => {
-  rmSync(directory, { recursive: true });
-  await servers.close();
-});
+afterAll(() => rmSync(directory, { recursive: true }));
 
 function copyMigrations(): string {
   const copy = mkdtempSync(join(tmpdir(), "voucher-migrations-"));
@@ -118,9 +114,7 @@ describe("a migration of a table that a long transaction is reading", () => {
 });
 
 it("a migration of batches and vouchers that waits for a long reader of vouchers lets at most a tenth of the calls fail, and none takes a second", async () => {
-  const service = await startService({ workers: 1 });
-  const [till] = service.tills as [PartnerClient];
-  const { db, ownerUrl } = service.servers;
+  const { db, till } = service;
   const vouchers = await issueVouchers(db, service.partner, 200);
   await till.redeem({ code: vouchers.pop()?.code, externalRef: "warm" });
   const directory = copyMigrations();
@@ -133,7 +127,7 @@ it("a migration of batches and vouchers that waits for a long reader of vouchers
   };
   const applied = await besideTransaction(db, async (outside) => {
     await outside.query("SELECT count(*) FROM vouchers");
-    const migrated = migrateDatabase(ownerUrl, { directory, onWait });
+    const migrated = migrateDatabase(service.servers.ownerUrl, { directory, onWait });
     const calls: Promise<void>[] = [];
     // Longer than two attempts. Callers do not wait for each other.
     for (const beganAt = performance.now(); performance.now() - beganAt < 4_500; ) {
@@ -151,7 +145,6 @@ it("a migration of batches and vouchers that waits for a long reader of vouchers
   expect(answers.filter(({ status }) => status !== 200).length).toBeLessThanOrEqual(answers.length / 10);
   expect(Math.max(...answers.map(({ tookMs }) => tookMs))).toBeLessThan(1_000);
   rmSync(directory, { recursive: true });
-  await service.close();
 });
 
 it("two runs at the same time wait for each other, and apply each migration once", async () => {

@@ -1,54 +1,24 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ERRORS } from "../../src/contract/errors.ts";
 import { openApiMetrics } from "../../src/metrics/open-metrics.ts";
 import { openSealRequests } from "../../src/queues/job-requests.ts";
 import { createListing } from "../../src/services/admin/manage-catalog.ts";
 import { voidBatch } from "../../src/services/admin/void-batch.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
-import { type PartnerClient, partnerClient, send } from "../support/client.ts";
-import { assertInvariants } from "../support/invariants.ts";
+import { partnerClient, send } from "../support/client.ts";
 import { exchange } from "../support/raw-http.ts";
 import { type Scrape, scrape } from "../support/scrape.ts";
-import { itOnOneRedis, openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
-import { findSteadyPort } from "../support/steady-port.ts";
-import {
-  issueVoucher,
-  issueVouchers,
-  makeKey,
-  makePartner,
-  provisioning,
-  type TestPartner,
-} from "../support/supply.ts";
+import { itOnOneRedis } from "../support/servers.ts";
+import { startApi, startWorkers } from "../support/service.ts";
+import { issueVouchers, makePartner, provisioning } from "../support/supply.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
 
 const REQUESTS = "voucher_http_request_duration_seconds";
 
-let servers: TestServers;
-let partner: TestPartner;
-let key: string;
-let api: TestApi;
-let worker: TestWorker;
-let partnerApi: PartnerClient;
-
-beforeAll(async () => {
-  servers = await openTestServers(1);
-  partner = await makePartner(servers.db);
-  key = (await makeKey(servers.db, partner.organizationId)).key;
-  api = await startApi(servers, { METRICS_PORT: "0" });
-  worker = await startWorkers(servers, { METRICS_PORT: "0" });
-  partnerApi = partnerClient(api.url, key);
-});
-
-afterAll(async () => {
-  await assertInvariants(servers.db);
-  await api.close();
-  await worker.close();
-  await servers.close();
-});
-
-const newVoucher = () => issueVoucher(servers.db, partner);
+const service = useService({ env: { METRICS_PORT: "0" }, shards: 1 });
+const { servers, partner, keys, api, worker, till, issue } = service;
 
 /** The value of a metric of the API now. */
 const reported = async (name: string, labels?: Record<string, string>) =>
@@ -72,9 +42,9 @@ async function growth(name: string, labels: Record<string, string>, by: number, 
 
 it("the business counts a redemption by its brand once, however often the partner asks", async () => {
   const { rows } = await servers.db.query("SELECT name FROM brands WHERE id = $1", [partner.brandId]);
-  const { code } = await newVoucher();
+  const { code } = await issue();
   await growth("voucher_redemptions_total", { brand: rows[0].name }, 1, async () => {
-    for (const _ of [1, 2]) await partnerApi.redeem({ code, externalRef: "counted-once" });
+    for (const _ of [1, 2]) await till.redeem({ code, externalRef: "counted-once" });
   });
 });
 
@@ -116,14 +86,14 @@ it("the business tells at most 100 brands apart, and counts the others together"
 });
 
 it("requests are counted by the route's pattern, the method and the status, with one label for all unknown paths and methods", async () => {
-  const { code } = await newVoucher();
+  const { code } = await issue();
   const route = "/partner/vouchers/:codeOrTicket";
   const counts = (labels: Record<string, string>, by: number, work: () => Promise<unknown>) =>
     growth(`${REQUESTS}_count`, labels, by, work);
   await counts({ route, method: "GET", status: "200" }, 2, async () => {
-    for (const _ of [1, 2]) await partnerApi.lookUp(code);
+    for (const _ of [1, 2]) await till.lookUp(code);
   });
-  await counts({ route, method: "GET", status: "404" }, 1, () => partnerApi.lookUp("NO-SUCH"));
+  await counts({ route, method: "GET", status: "404" }, 1, () => till.lookUp("NO-SUCH"));
   await counts({ route, method: "GET", status: "401" }, 1, () => send("GET", `${api.url}/partner/vouchers/${code}`));
   const redeem = "/partner/vouchers/redeem";
   await counts({ route: redeem, method: "PUT", status: "405" }, 1, () => send("PUT", `${api.url}${redeem}`));
@@ -137,8 +107,8 @@ it("requests are counted by the route's pattern, the method and the status, with
 });
 
 it("requests are measured: the largest buckets count every request, and the sum is plausible", async () => {
-  const { code } = await newVoucher();
-  await partnerApi.lookUp(code);
+  const { code } = await issue();
+  await till.lookUp(code);
   const labels = { route: "/partner/vouchers/:codeOrTicket", method: "GET", status: "200" };
   const report = await untilReported(api, ({ value }) => (value(`${REQUESTS}_count`, labels) ?? 0) > 0);
   const count = report.value(`${REQUESTS}_count`, labels);
@@ -150,16 +120,16 @@ it("requests are measured: the largest buckets count every request, and the sum 
 });
 
 it("refusals are counted by code, also of input that is not HTTP, and each is 0 from the start", async () => {
-  const fresh = await startApi(servers, { METRICS_PORT: "0" });
+  const fresh = await service.startApi();
   const report = await scrape(fresh.metricsUrl);
   for (const code of Object.keys(ERRORS)) expect(report.value("voucher_refusals_total", { code }), code).toBe(0);
   await fresh.close();
-  const { code } = await newVoucher();
-  await partnerApi.redeem({ code, externalRef: `redeem-${code}` });
+  const { code } = await issue();
+  await till.redeem({ code, externalRef: `redeem-${code}` });
   for (const [refusal, cause] of [
-    ["voucher_used", () => partnerApi.redeem({ code, externalRef: `again-${code}` })],
-    ["voucher_not_found", () => partnerApi.lookUp("NO-SUCH")],
-    ["invalid_request", () => partnerApi.redeem({})],
+    ["voucher_used", () => till.redeem({ code, externalRef: `again-${code}` })],
+    ["voucher_not_found", () => till.lookUp("NO-SUCH")],
+    ["invalid_request", () => till.redeem({})],
     ["unknown_key", () => partnerClient(api.url, "pvk_nonsense").lookUp(code)],
     ["invalid_http", () => exchange(api.url, "nonsense\r\n\r\n")],
   ] as const) {
@@ -168,10 +138,10 @@ it("refusals are counted by code, also of input that is not HTTP, and each is 0 
 });
 
 it("batches are counted with their items: concurrent look-ups share one statement", async () => {
-  const { code } = await newVoucher();
+  const { code } = await issue();
   const labels = { batch: "lookups" };
   const before = await scrape(api.metricsUrl);
-  await Promise.all(Array.from({ length: 40 }, () => partnerApi.lookUp(code)));
+  await Promise.all(Array.from({ length: 40 }, () => till.lookUp(code)));
   const after = await scrape(api.metricsUrl);
   const grown = (name: string) => (after.value(name, labels) ?? 0) - (before.value(name, labels) ?? 0);
   expect(grown("voucher_batch_items_sum")).toBe(40);
@@ -181,12 +151,12 @@ it("batches are counted with their items: concurrent look-ups share one statemen
 });
 
 it("batches are the API's for reservations and the worker's for redeems", async () => {
-  const { code } = await newVoucher();
+  const { code } = await issue();
   const [reservations, redeems] = [{ batch: "reservations" }, { batch: "redeem" }];
   const before = { api: await scrape(api.metricsUrl), worker: await scrape(worker.metricsUrl) };
-  const { body } = await partnerApi.reserve(code);
-  await partnerApi.release(body.ticket);
-  await partnerApi.redeem({ code, externalRef: `redeem-${code}` });
+  const { body } = await till.reserve(code);
+  await till.release(body.ticket);
+  await till.redeem({ code, externalRef: `redeem-${code}` });
   const after = { api: await scrape(api.metricsUrl), worker: await scrape(worker.metricsUrl) };
   const items = "voucher_batch_items_sum";
   expect((after.api.value(items, reservations) ?? 0) - (before.api.value(items, reservations) ?? 0)).toBe(2);
@@ -196,47 +166,22 @@ it("batches are the API's for reservations and the worker's for redeems", async 
 });
 
 describe("the backlog", () => {
-  it("the backlog counts the jobs of every queue and reports the age of the oldest waiting job", async () => {
-    await worker.close();
-    const waiting = (queue: string) => ({ queue, state: "waiting" });
-    const idle = await scrape(api.metricsUrl);
-    for (const queue of ["redeem", "seal", "sweep"]) {
-      for (const state of ["waiting", "active", "failed"])
-        expect(idle.value("voucher_queue_jobs", { queue, state }), `${queue} ${state}`).toBe(0);
-      expect(idle.value("voucher_queue_oldest_waiting_seconds", { queue }), queue).toBe(0);
-    }
-    const [first, second] = [await newVoucher(), await newVoucher()];
-    const requests = openSealRequests({ ...api.ctx, shards: servers.shards.length });
-    const add = (voucherId: string) => requests.add([voucherId]);
-    await add(first.id);
-    const oldest = { queue: "seal" };
-    await untilReported(api, ({ value }) => (value("voucher_queue_oldest_waiting_seconds", oldest) ?? 0) > 0.2);
-    await add(second.id);
-    const report = await scrape(api.metricsUrl);
-    expect(report.value("voucher_queue_jobs", waiting("seal"))).toBe(2);
-    expect(report.value("voucher_queue_jobs", waiting("redeem"))).toBe(0);
-    // The older of the two.
-    expect(report.value("voucher_queue_oldest_waiting_seconds", oldest)).toBeGreaterThan(0.2);
-    worker = await startWorkers(servers, { METRICS_PORT: "0" });
-    await untilReported(api, ({ value }) => value("voucher_queue_jobs", waiting("seal")) === 0);
-  });
-
   it("the backlog counts live reservations and not expired ones", async () => {
     const before = (await reported("voucher_live_reservations")) ?? 0;
-    const [reserved, over] = [await newVoucher(), await newVoucher()];
-    const { body } = await partnerApi.reserve(reserved.code);
-    const brief = await startApi(servers, { RESERVATION_SECONDS: "4" });
-    await partnerClient(brief.url, key).reserve(over.code);
+    const [reserved, over] = [await issue(), await issue()];
+    const { body } = await till.reserve(reserved.code);
+    const brief = await service.startApi({ RESERVATION_SECONDS: "4" });
+    await partnerClient(brief.url, keys.till.key).reserve(over.code);
     await brief.close();
     expect(await reported("voucher_live_reservations")).toBe(before + 2);
     await untilReported(api, ({ value }) => value("voucher_live_reservations") === before + 1);
-    await partnerApi.release(body.ticket);
+    await till.release(body.ticket);
     expect(await reported("voucher_live_reservations")).toBe(before);
   });
 
   it("the backlog reports the age of the oldest event that waits for its seal", async () => {
     expect(await reported("voucher_seal_lag_seconds")).toBe(0);
-    const { id: voucherId, code } = await newVoucher();
+    const { id: voucherId, code } = await issue();
     // The service alone adds no seal job for a voided voucher.
     await voidVoucher(provisioning(servers.db), partner.organizationId, code, null);
     const report = await untilReported(api, ({ value }) => (value("voucher_seal_lag_seconds") ?? 0) > 0.2);
@@ -247,7 +192,7 @@ describe("the backlog", () => {
 
   itOnOneRedis("leaves out the values of a server that does not answer, and reports it as down", async () => {
     const [postgres, redis] = [await openTcpProxy(servers.databaseUrl), await openTcpProxy(servers.redisUrl)];
-    const cutOff = await startApi(servers, { DATABASE_URL: postgres.url, REDIS_URL: redis.url, METRICS_PORT: "0" });
+    const cutOff = await service.startApi({ DATABASE_URL: postgres.url, REDIS_URL: redis.url });
     const up = async () => {
       const report = await scrape(cutOff.metricsUrl);
       return {
@@ -322,21 +267,21 @@ it("a process responds at /metrics only, and has no second port without METRICS_
 });
 
 it("labels contain no code, ticket, token, key, reference or id", async () => {
-  const { code, id } = await newVoucher();
-  const { body } = await partnerApi.reserve(code);
+  const { code, id } = await issue();
+  const { body } = await till.reserve(code);
   const externalRef = "a-reference-of-the-partner";
-  await partnerApi.lookUp(code);
-  await partnerApi.lookUp(body.ticket);
-  await partnerApi.events(code);
+  await till.lookUp(code);
+  await till.lookUp(body.ticket);
+  await till.events(code);
   await send("GET", `${api.url}/integrity/events/VoucherInstance/${id}`);
-  await partnerApi.redeem({ ticket: body.ticket, externalRef });
-  await partnerApi.redeem({ code, externalRef: `${externalRef}-2` });
+  await till.redeem({ ticket: body.ticket, externalRef });
+  await till.redeem({ code, externalRef: `${externalRef}-2` });
   await send("GET", `${api.url}/nothing/${code}?code=${code}`);
   const routes = { route: "/integrity/events/:entityType/:entityId", status: "200" };
   await untilReported(api, ({ value }) => value(`${REQUESTS}_count`, routes) !== undefined);
   for (const { metricsUrl } of [api, worker]) {
     const report = await scrape(metricsUrl);
-    for (const secret of [code, id, body.ticket, body.token, key, externalRef, partner.organizationId])
+    for (const secret of [code, id, body.ticket, body.token, keys.till.key, externalRef, partner.organizationId])
       expect(report.text).not.toContain(secret);
     const names = new Set(
       report.samples.filter(({ name }) => name.startsWith("voucher_")).flatMap(({ labels }) => Object.keys(labels)),
@@ -348,12 +293,28 @@ it("labels contain no code, ticket, token, key, reference or id", async () => {
   }
 });
 
-it("METRICS_PORT is free again after the process has closed", async () => {
-  const port = String(await findSteadyPort());
-  for (let i = 0; i < 2; i++) {
-    const started = await startApi(servers, { METRICS_PORT: port });
-    expect(started.metricsUrl).toContain(`:${port}/`);
-    await scrape(started.metricsUrl);
-    await started.close();
+// The last test, because it closes the worker.
+it("the backlog of an API counts the jobs of every queue and reports the age of the oldest waiting job", async () => {
+  await worker.close();
+  const waiting = (queue: string) => ({ queue, state: "waiting" });
+  const idle = await scrape(api.metricsUrl);
+  for (const queue of ["redeem", "seal", "sweep"]) {
+    for (const state of ["waiting", "active", "failed"])
+      expect(idle.value("voucher_queue_jobs", { queue, state }), `${queue} ${state}`).toBe(0);
+    expect(idle.value("voucher_queue_oldest_waiting_seconds", { queue }), queue).toBe(0);
   }
+  const [first, second] = [await issue(), await issue()];
+  const requests = openSealRequests({ ...api.ctx, shards: servers.shards.length });
+  const add = (voucherId: string) => requests.add([voucherId]);
+  await add(first.id);
+  const oldest = { queue: "seal" };
+  await untilReported(api, ({ value }) => (value("voucher_queue_oldest_waiting_seconds", oldest) ?? 0) > 0.2);
+  await add(second.id);
+  const report = await scrape(api.metricsUrl);
+  expect(report.value("voucher_queue_jobs", waiting("seal"))).toBe(2);
+  expect(report.value("voucher_queue_jobs", waiting("redeem"))).toBe(0);
+  // The older of the two.
+  expect(report.value("voucher_queue_oldest_waiting_seconds", oldest)).toBeGreaterThan(0.2);
+  await startWorkers(servers);
+  await untilReported(api, ({ value }) => value("voucher_queue_jobs", waiting("seal")) === 0);
 });

@@ -23,10 +23,12 @@ interface Wanted {
   env?: Env;
   /** Whether users can sign in: the APIs get a file of published keys. */
   users?: boolean;
+  /** The number of shards of queues, when the tests need another one than the run has. */
+  shards?: number;
 }
 
-async function start({ apis = [{}], workers = [{}], contexts = 0, env = {}, users = false }: Wanted) {
-  const servers = await openTestServers();
+async function start({ apis = [{}], workers = [{}], contexts = 0, env = {}, users = false, shards }: Wanted) {
+  const servers = await openTestServers(shards);
   const issuer = await makeIssuerKey();
   const keysFile = writeKeysFile(issuer);
   servers.onClose(async () => keysFile.remove());

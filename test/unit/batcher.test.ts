@@ -1,5 +1,6 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { Batcher, BatcherFull, type BatcherOptions } from "../../src/batching/batcher.ts";
+import { openBulkhead } from "../../src/services/batches/bulkhead.ts";
 
 /** A batch that has been handed over and waits for the test to end it. */
 interface Batch {
@@ -266,4 +267,16 @@ it("drain resolves for every waiter, also when the last batch fails", async () =
   (await next()).fail(new Error("broken"));
   await drained;
   await failed;
+});
+
+it("a bulkhead runs as many calls as it has connections, and refuses with overloaded only calls that would wait beyond waitingMax", async () => {
+  const bulkhead = openBulkhead({ connections: 2, waitingMax: 1 });
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const call = vi.fn(() => promise);
+  const calls = [bulkhead(call), bulkhead(call), bulkhead(call)];
+  await settle();
+  await expect(bulkhead(call)).rejects.toMatchObject({ code: "overloaded" });
+  expect(call).toHaveBeenCalledTimes(2);
+  resolve("done");
+  expect(await Promise.all(calls)).toEqual(["done", "done", "done"]);
 });
