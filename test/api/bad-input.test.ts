@@ -102,7 +102,6 @@ const utf16 = (json: string) => Buffer.from(json, "utf16le");
 /** A valid body that is too large, unless it is compressed. */
 const bomb = (json: string, size = 1_000_000) => `${json.slice(0, -1)},"pad":"${"x".repeat(size - json.length - 9)}"}`;
 const FORM = "code=7Q4K&ticket=rsv_1&externalRef=x";
-const MULTIPART = '--x\r\nContent-Disposition: form-data; name="code"\r\n\r\n7Q4K\r\n--x--\r\n';
 
 type Refused = [what: string, body: (json: string) => string | Buffer, headers?: Record<string, string>];
 
@@ -110,31 +109,20 @@ type Refused = [what: string, body: (json: string) => string | Buffer, headers?:
 const REFUSED: Record<string, Refused[]> = {
   "400 invalid_json": [
     ["JSON that is cut off", (json) => json.slice(0, -2)],
-    ["text after JSON", (json) => `${json} x`],
-    ["a comma too many", (json) => json.replace("}", ",}")],
     ["a raw NUL", () => '{"code":"7Q\u00004K"}'],
     ["blanks", () => "   "],
     ["a list with an object", (json) => `[${json}]`],
-    ["an empty list", () => "[]"],
     ["a text", () => '"7Q4K-9MZX-2HTB-W8RC"'],
     ["null", () => "null"],
-    ["a number", () => "17"],
-    ["true", () => "true"],
     ...[[0xff], [0xc3], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80], [0x80]].map(
       (bytes): Refused => [`bytes that are no UTF-8: ${bytes}`, (json) => withBytes(json, ...bytes)],
     ),
     ["UTF-16 that is not declared", (json) => utf16(`\ufeff${json}`)],
     ["a byte order mark", (json) => `\ufeff${json}`],
-    ["a byte order mark with a charset", (json) => `\ufeff${json}`, charset("UTF-8")],
     ["a compressed byte order mark", (json) => gzipSync(`\ufeff${json}`), packed("gzip")],
     ["a body that is not compressed as it says", (json) => json, packed("gzip")],
     ["a compressed body that is cut off", (json) => gzipSync(json).subarray(0, -12), packed("gzip")],
-    ["a compressed body that does not say so", (json) => gzipSync(json)],
-    ["compressed bytes that are no UTF-8", () => gzipSync(Buffer.from([0xff, 0xfe])), packed("gzip")],
     ["a form", () => FORM, { "content-type": "application/x-www-form-urlencoded" }],
-    ["a form that is declared as JSON", () => FORM],
-    ["a form of several parts", () => MULTIPART, { "content-type": "multipart/form-data; boundary=x" }],
-    ["lists that do not end", () => "[".repeat(16_000)],
     ["a field with lists that do not end", (json) => `${json.slice(0, -1)},"unknown":${"[".repeat(8_000)}`],
   ],
   "413 body_too_large": [
@@ -154,10 +142,8 @@ const REFUSED: Record<string, Refused[]> = {
       ],
     ),
     ["UTF-16, little-endian", utf16, charset("utf-16le")],
-    ["UTF-16, big-endian", (json) => utf16(json).swap16(), charset("UTF-16BE")],
     ["compressed UTF-16", (json) => gzipSync(utf16(json)), { ...charset("utf-16le"), ...packed("gzip") }],
     ["the encoding compress", (json) => gzipSync(json), packed("compress")],
-    ["two encodings", (json) => gzipSync(json), packed("gzip, gzip")],
     ["an unknown encoding", (json) => gzipSync(json), packed("nonsense")],
   ],
 };
@@ -298,18 +284,10 @@ describe("a path", () => {
   it.each([
     ["10 000 characters after a ticket's prefix", `rsv_${"x".repeat(10_000)}`],
     ["NUL", "7Q4K%009MZX"],
-    ["NUL after a ticket's prefix", "rsv_%00"],
-    ["a percent sign that encodes nothing", "%zz"],
     ["bytes that are no UTF-8", "%ff"],
-    ["bytes that are not UTF-8 after a ticket's prefix", "rsv_%ff"],
-    ["an encoded surrogate", "%ED%A0%80"],
     ["full-width digits and Cyrillic letters", encodeURIComponent("７Q4К-9МZХ-2НТВ-W8RС")],
     ["a sharp s, whose upper case is two letters", encodeURIComponent("ßßßßßßßß")],
-    ["a soft hyphen and a zero-width space", encodeURIComponent("7Q4K\u00ad9MZX\u200b2HTBW8RC")],
-    ["a line break", "7Q4K-9MZX-2HTB-W8RC%0A"],
     ["a slash", "..%2F..%2Fhealthz"],
-    ["SQL", encodeURIComponent("' OR '1'='1")],
-    ["three characters", "abc"],
     ["hyphens and spaces alone", "-%20-%20-"],
   ])("a path with %s names an unknown code: 404 voucher_not_found", async (_what, code) => {
     expectError(await get(`/partner/vouchers/${code}`), 404, "voucher_not_found");
@@ -337,12 +315,7 @@ describe("a path", () => {
   it.each([
     "/partner",
     "/partner/vouchers/",
-    "/partner/vouchers//events",
-    "/partner/vouchers/7Q4K/redeem",
     "/PARTNER/vouchers/7Q4K",
-    "/integrity/events/VoucherInstance/a/b",
-    "/favicon.png",
-    "/HEALTHZ",
     "/%zz",
     "/..%2f..%2fetc%2fpasswd",
     "/index.html?<script>alert(1)</script>",
@@ -433,12 +406,8 @@ describe("what is not HTTP enough to reach a route", () => {
   it.each([
     ["no HTTP at all", () => "garbage\r\n\r\n"],
     ["an unknown method", () => "FROBNICATE / HTTP/1.1\r\nHost: x\r\n\r\n"],
-    ["an unknown version", () => "GET / HTTP/9.9\r\nHost: x\r\n\r\n"],
     ["NUL in the address", () => "GET /\0 HTTP/1.1\r\nHost: x\r\n\r\n"],
     ["a header name with a space", () => "GET / HTTP/1.1\r\nHost: x\r\nbro ken: x\r\n\r\n"],
-    ["a header value with a control character", () => "GET / HTTP/1.1\r\nHost: x\r\nA: \x01\r\n\r\n"],
-    ["a length that is no number", () => post("Content-Length: x", "{}")],
-    ["two lengths", () => post("Content-Length: 2\r\nContent-Length: 3", "{}")],
     ["a length beside chunks", () => post("Content-Length: 2\r\nTransfer-Encoding: chunked", "0\r\n\r\n")],
     ["a broken chunk size", () => post("Transfer-Encoding: chunked", "zz\r\n{}\r\n0\r\n\r\n")],
   ])("the API answers 400 invalid_http in JSON to %s", async (_what, bytes) => {

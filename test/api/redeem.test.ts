@@ -1,15 +1,13 @@
 import { expect, it, vi } from "vitest";
-import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { BASE_URL } from "../support/service.ts";
-import { provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
 // Reservations of the second API end after one second.
 const service = useService({ apis: [{}, { RESERVATION_SECONDS: "1" }] });
-const { api, servers, partner, keys, issue, till, rival: shop } = service;
+const { api, servers, keys, issue, till, rival: shop } = service;
 
 async function readReservation(ticket: string) {
   const { rows } = await servers.db.query("SELECT * FROM reservations WHERE ticket = $1", [ticket]);
@@ -144,31 +142,8 @@ it("redeem with a confirmed reference answers the first result to every key of t
   expect(await dumpRows(servers.db)).toEqual(before);
 });
 
-/** A refusal: the caller, what it sends, and the answer. The unit test of decideRedeem tries every order of refusals. */
+/** A refusal: the caller, what it sends, and the answer. The calls of the reference provoke the others; the unit test of decideRedeem tries every order. */
 const REFUSALS: [string, string, () => Promise<[PartnerClient, Record<string, unknown>]>][] = [
-  [
-    "a voucher that another reference redeemed",
-    "voucher_used",
-    async () => {
-      const { code } = await issue();
-      await redeem(code, `first-${code}`);
-      return [till, { code }];
-    },
-  ],
-  [
-    "a voided voucher",
-    "voucher_voided",
-    async () => {
-      const { code } = await issue();
-      await voidVoucher(provisioning(servers.db), partner.organizationId, code, null);
-      return [till, { code }];
-    },
-  ],
-  [
-    "an expired voucher",
-    "voucher_expired",
-    async () => [till, { code: (await issue({ validUntil: new Date(Date.now() - 1) })).code }],
-  ],
   ["another key's reservation, by code", "voucher_reserved", async () => [till, { code: (await hold()).code }]],
   [
     "a released ticket of its holder, with its token",
@@ -178,7 +153,6 @@ const REFUSALS: [string, string, () => Promise<[PartnerClient, Record<string, un
       return [shop, { ticket, token }];
     },
   ],
-  ["a token without a reservation", "token_mismatch", async () => [till, { code: (await issue()).code, token: "x" }]],
   [
     "another reservation's token, for the holder too",
     "token_mismatch",

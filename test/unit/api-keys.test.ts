@@ -7,8 +7,6 @@ import { hashApiKey, isSandboxKey, isWellFormedApiKey, makeAllowlist, makeApiKey
 const KEYS = Array.from({ length: 4 }, () => makeApiKey(randomBytes));
 const PRINTABLE = Array.from({ length: 95 }, (_, index) => String.fromCharCode(0x20 + index));
 
-const keyArbitrary = fc.uint8Array({ minLength: 40, maxLength: 40 }).map((bytes) => makeApiKey(() => bytes));
-
 it("an API key begins with pvk_ and goes on in Crockford base32", () => {
   for (let i = 0; i < 500; i++) expect(makeApiKey(randomBytes)).toMatch(/^pvk_[0-9A-HJKMNP-TV-Z]{47}$/);
 });
@@ -38,10 +36,6 @@ it("an API key carries at least 160 random bits: so many single bits of the sour
   const changed = new Set(Array.from({ length: asked * 8 }, (_, bit) => keyWithBit(bit)));
   changed.delete(plain);
   expect(changed.size).toBeGreaterThanOrEqual(160);
-});
-
-it("an API key is well formed as it was made", () => {
-  fc.assert(fc.property(keyArbitrary, (key) => isWellFormedApiKey(key)));
 });
 
 it("an API key is refused with any one character replaced by any other", () => {

@@ -106,23 +106,6 @@ it("the sealed form of an event has another hash if any field or the previous ha
   expect(new Set(hashes).size).toBe(9);
 });
 
-// The examples are those of sections 3.2.2 and 3.2.3 and of appendix B of RFC 8785.
-it.each<[value: unknown, text: string]>([
-  [
-    { "\u20ac": 1, "\r": 2, "\ufb33": 3, "1": 4, "\ud83d\ude00": 5, "\u0080": 6, "\u00f6": 7 },
-    '{"\\r":2,"1":4,"\u0080":6,"ö":7,"€":1,"😀":5,"\ufb33":3}',
-  ],
-  [[{ b: 1, a: [3, 1, 2] }, "z", null, true], '[{"a":[3,1,2],"b":1},"z",null,true]'],
-  // biome-ignore lint/correctness/noPrecisionLoss: the RFC's own example.
-  [[333333333.33333329, 1e30, 4.5, 2e-3, 0.000000000000000000000000001], "[333333333.3333333,1e+30,4.5,0.002,1e-27]"],
-  [[-0, Number.MIN_VALUE, 1e21, 999999999999999900000, 1e-7], "[0,5e-324,1e+21,999999999999999900000,1e-7]"],
-  [[1e3, 19.9, 9999999999.99], "[1000,19.9,9999999999.99]"],
-  ['€$\u000f\nA\'B"\\\\"/', '"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/"'],
-  ["\b\t\f\0\u001f\u007f\u2028é e\u0301", '"\\b\\t\\f\\u0000\\u001f\u007f\u2028é e\u0301"'],
-])("the sealed form of an event has canonical JSON of %j", (value, text) => {
-  expect(canonical(value)).toBe(text);
-});
-
 it.each<[name: string, value: unknown]>([
   ["a lone high surrogate", "\ud800"],
   ["a lone low surrogate in a key", { "\udc00 behind": 1 }],
@@ -130,10 +113,6 @@ it.each<[name: string, value: unknown]>([
   ["Infinity", { inside: [Number.POSITIVE_INFINITY] }],
 ])("an event with %s cannot be sealed", (_name, value) => {
   expect(() => canonical(value)).toThrow();
-});
-
-it("an event with an invalid time cannot be sealed", () => {
-  expect(() => sealEvent(event(1, { occurredAt: new Date(Number.NaN) }), GENESIS_HASH)).toThrow();
 });
 
 interface Chain {
@@ -204,7 +183,6 @@ it("verifyChain accepts valid chains with any number of pending events at the en
 it.each<[what: string, change: (row: StoredEvent) => Partial<StoredEvent>, problem: RegExp]>([
   ["its sequence", () => ({ sequence: 9 }), /event \d is missing/],
   ["its eventType", () => ({ eventType: "voucher.instance.voided" }), /eventType/],
-  ["its eventType, to one that does not exist", () => ({ eventType: "voucher.instance.refunded" }), /eventType/],
   ["its time, by a millisecond", (row) => ({ occurredAt: new Date(row.occurredAt.getTime() + 1) }), /occurredAt/],
   [
     "its time, to Postgres' infinity",
@@ -219,13 +197,10 @@ it.each<[what: string, change: (row: StoredEvent) => Partial<StoredEvent>, probl
     /actorIsEmployee/,
   ],
   ["its previousHash", () => ({ previousHash: "f".repeat(64) }), /previousHash/],
-  ["its previousHash, to nothing", () => ({ previousHash: null }), /previousHash/],
   ["its recordHash", () => ({ recordHash: "f".repeat(64) }), /recordHash/],
-  ["its recordHash, to nothing", () => ({ recordHash: null }), /recordHash/],
   ["its recordHash, to upper case", (row) => ({ recordHash: (row.recordHash ?? "").toUpperCase() }), /recordHash/],
   ["its payload", (row) => ({ payload: (row.payload ?? "").replace(NONCE, NONCE.replace("0", "1")) }), /recordHash/],
   ["its payload, to nothing", () => ({ payload: null }), /no payload/],
-  ["its payload, to an empty text", () => ({ payload: "" }), /recordHash/],
 ])("verifyChain reports a changed row: %s", (_what, change, problem) => {
   for (const row of ROWS) {
     const { sequence } = row;
@@ -242,15 +217,10 @@ const LINK = /previousHash/;
 
 it.each<[what: string, head: ChainHead, events: StoredEvent[], sequence: number, problem: RegExp]>([
   ["a removed event in the middle", HEAD, [FIRST, THIRD], 2, /^event 2 is missing$/],
-  ["a removed first event", HEAD, [SECOND, THIRD], 1, /^event 1 is missing$/],
-  ["a removed event, after which the next is renumbered", countOf(2), [FIRST, moved(THIRD, 2)], 2, LINK],
   ["a removed first event, after which another is renumbered", countOf(1), [moved(SECOND, 1)], 1, LINK],
   ["swapped events", HEAD, [FIRST, THIRD, SECOND], 2, /^event 2 is missing$/],
-  ["swapped events with swapped sequences", HEAD, [FIRST, moved(THIRD, 2), moved(SECOND, 3)], 2, LINK],
   ["an event twice", countOf(4), [FIRST, SECOND, SECOND, THIRD], 3, /^event 3 is missing$/],
-  ["an event twice, renumbered", countOf(4), [FIRST, SECOND, moved(SECOND, 3), moved(THIRD, 4)], 3, LINK],
   ["a removed last event", HEAD, [FIRST, SECOND], 3, /^the voucher counts 3 events, 2 exist$/],
-  ["a chain without events", HEAD, [], 3, /^the voucher counts 3 events, 0 exist$/],
   ["a removed pending event", half.head, half.events.slice(0, -1), 3, /events, 2 exist$/],
   ["an added pending event", half.head, added, 3, /3 events, 4 exist$/],
   ["a removed seal", HEAD, [FIRST, { ...SECOND, ...PENDING }, THIRD], 3, /^sealed after a pending event$/],
@@ -262,7 +232,6 @@ it.each<[what: string, head: ChainHead, events: StoredEvent[], sequence: number,
   ["a sealed sequence that is too high", { ...HEAD, sealedSequence: 4 }, ROWS, 4, /4 sealed events, 3 exist/],
   ["a sealed sequence that is too low", { ...HEAD, sealedSequence: 2 }, ROWS, 2, /2 sealed events, 3 exist/],
   ["a head with the hash of no event", { ...HEAD, sealedHash: "f".repeat(64) }, ROWS, 3, /sealed head/],
-  ["a head with the hash of an earlier event", { ...HEAD, sealedHash: SECOND.recordHash }, ROWS, 3, /sealed head/],
   ["a head without a hash", { ...HEAD, sealedHash: null }, ROWS, 3, /sealed head/],
 ])("verifyChain reports %s", (_what, head, events, sequence, problem) => {
   expect(verify({ head, events })).toEqual({ sequence, problem: expect.stringMatching(problem) });
@@ -282,16 +251,12 @@ it("verifyChain accepts a chain without its last event if the head was changed t
 });
 
 it.each<[how: string, reencode: (payload: string) => string]>([
-  ["with white space", (payload) => JSON.stringify(JSON.parse(payload), null, 1)],
-  ["followed by a space", (payload) => `${payload} `],
   [
     "with other key order",
     (payload) => JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(payload)).reverse())),
   ],
   ["with \\u escapes", (payload) => payload.replace("ä", "\\u00e4")],
-  ["with an escaped slash", (payload) => payload.replace("/", "\\/")],
   ["with a number in another notation", (payload) => payload.replace(":1000", ":1e3")],
-  ["with a number that has trailing zeros", (payload) => payload.replace(":1000", ":1000.00")],
   ["with a key twice", (payload) => payload.replace('{"actor', '{"actorConnectedId":"key_1","actor')],
   ["with a byte order mark", (payload) => `\ufeff${payload}`],
 ])("verifyChain reports a payload that was encoded again %s, even if recordHash and head match", (_how, reencode) => {
@@ -304,11 +269,7 @@ it.each<[how: string, reencode: (payload: string) => string]>([
 
 it.each([
   "no JSON",
-  '{"v":1',
   '{"v":"\\ud800"}',
-  "[]",
-  "1",
-  '"text"',
   "null",
   "{}",
 ])("verifyChain reports the payload %s, even if recordHash and head match", (payload) => {

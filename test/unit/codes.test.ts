@@ -66,11 +66,6 @@ it("a voucher code ends with the check symbol of the documented weighted sum ove
   );
 });
 
-it("a voucher code passes its own check", () => {
-  for (const code of CODES) expect(hasValidCheckSymbol(code)).toBe(true);
-  fc.assert(fc.property(codeArbitrary, (code) => hasValidCheckSymbol(code)));
-});
-
 it("the check symbol shows every wrong symbol at every position, and every swap of two different symbols", () => {
   for (const code of CODES) {
     for (let position = 0; position < 16; position++) {
@@ -106,10 +101,6 @@ it("a voucher code fails its check when it is too short, too long, has a symbol 
   }
   expect(hasValidCheckSymbol("")).toBe(false);
   expect(hasValidCheckSymbol(`${code}\0`)).toBe(false);
-});
-
-it("a redeem code has three groups of four symbols", () => {
-  expect(makeRedeemCode(randomBytes)).toMatch(/^[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){2}$/);
 });
 
 it("a redeem code is random in all of its twelve symbols", () => {
