@@ -154,7 +154,9 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
   const expectInvalid = (reply: Reply | RawReply, sentence: string) =>
     expectError(reply, 400, "invalid_request", sentence);
 
-  it.each(Object.entries(REFUSED))("bodies that it cannot read, with %s", async (answer, bodies) => {
+  it.each(
+    Object.entries(REFUSED),
+  )(`POST ${path} refuses bodies that it cannot read with %s, and writes nothing`, async (answer, bodies) => {
     const [status, code = ""] = answer.split(" ");
     for (const [what, body, headers] of bodies) {
       const reply = await post(body(JSON.stringify(valid())), headers);
@@ -163,7 +165,7 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
     }
   });
 
-  it("no body, an empty body, an empty object and null with 400 naming what is missing", async () => {
+  it(`POST ${path} refuses no body, an empty body, an empty object and null with 400, and names what is missing`, async () => {
     expectInvalid(await post({ ...valid(), [required]: null }), required);
     expectInvalid(await send("POST", url(path), { key }), required);
     for (const body of ["", "{}", " {} "]) expectInvalid(await post(body), required);
@@ -173,7 +175,7 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
     expectError(await sendRaw(`POST ${path}`, headers, chunk), 413, "body_too_large");
   });
 
-  it("each field of another type, or too long in code points, with 400 naming it", async () => {
+  it(`POST ${path} refuses a field of another type, or too long in code points, with 400, and names it`, async () => {
     for (const [field, max] of Object.entries(fields)) {
       for (const value of [0, 17, 1.5, true, false, [], ["x"], {}, { toString: "x" }]) {
         expectInvalid(await post({ ...valid(), [field]: value }), `${field} must be a string`);
@@ -184,7 +186,7 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
     }
   });
 
-  it("NUL and lone surrogates in any field, known or not, as a value, inside one or as a name, with 400", async () => {
+  it(`POST ${path} refuses NUL and lone surrogates in any field, known or not, as a value, inside one or as a name, with 400`, async () => {
     for (const bad of ["\\u0000", "\\ud800", "\\udfff", "\\udc00\\ud800", "x\\ud83dx", "fine\\u0000"]) {
       for (const field of [...Object.keys(fields), "unknown"]) {
         const body = JSON.stringify({ ...valid(), [field]: "@" }).replace('"@"', `"${bad}"`);
@@ -198,7 +200,7 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
     }
   });
 
-  it("fields that stand only on a prototype, as fields that are missing", async () => {
+  it(`POST ${path} takes fields that stand only on a prototype for fields that are missing`, async () => {
     const hidden = JSON.stringify(valid());
     for (const body of [`{"__proto__":${hidden}}`, `{"constructor":{"prototype":${hidden}}}`]) {
       expectInvalid(await post(body), required);
@@ -207,7 +209,7 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
     expect(Object.prototype).not.toHaveProperty("ticket");
   });
 
-  it("nesting as deep as a body allows: a known field for its type, an unknown one for its innermost value", async () => {
+  it(`POST ${path} refuses nesting as deep as a body allows: in a known field for its type, in an unknown one for its innermost value`, async () => {
     const nested = (inner: string) => "[".repeat(8_000) + inner + "]".repeat(8_000);
     const objects = `${'{"a":'.repeat(2_000)}"\\ud800"${"}".repeat(2_000)}`;
     const base = JSON.stringify(valid()).slice(1, -1);
@@ -217,7 +219,7 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
     }
   });
 
-  it("a broken body from a caller without a key for the key, not for the body", async () => {
+  it(`POST ${path} refuses a broken body from a caller without a key for the key, not for the body`, async () => {
     for (const body of ["not JSON", "x".repeat(20_000), "{}"]) {
       expectError(await send("POST", url(path), { body }), 401, "missing_key");
     }
@@ -236,7 +238,7 @@ describe.each(POST_ROUTES)("POST $path takes", ({ path, valid, fields }) => {
   const harmless = () => ({ ...valid(), ...(releases ? { ticket: newId("rsv") } : { code: "0000-0000-0000-0000" }) });
   expectNothingWritten();
 
-  it("unknown fields of any name and kind, and ignores them", async () => {
+  it(`POST ${path} ignores unknown fields of any name and kind`, async () => {
     const base = JSON.stringify(harmless()).slice(1, -1);
     for (const extra of [
       '"unknown":1',
@@ -254,7 +256,7 @@ describe.each(POST_ROUTES)("POST $path takes", ({ path, valid, fields }) => {
     expect(Object.prototype).not.toHaveProperty("polluted");
   });
 
-  it("a body of exactly 16 KiB, also compressed, with any Content-Type or none", async () => {
+  it(`POST ${path} takes a body of exactly 16 KiB, also compressed, with any Content-Type or none`, async () => {
     const json = bomb(JSON.stringify(harmless()), BODY_MAX_BYTES);
     expect(Buffer.byteLength(json)).toBe(BODY_MAX_BYTES);
     await expectUnderstood(json, packed("identity"));
@@ -267,7 +269,7 @@ describe.each(POST_ROUTES)("POST $path takes", ({ path, valid, fields }) => {
     expect(bare.status).toBe(releases ? 200 : 404);
   });
 
-  it("every text field at its longest, in code points outside the basic plane", async () => {
+  it(`POST ${path} takes every text field at its longest, in code points outside the basic plane`, async () => {
     for (const [field, max] of Object.entries(fields)) {
       // A code or ticket of such symbols is unknown; anything else goes with a voucher that is.
       const { code: _, ...rest } = harmless() as Record<string, unknown>;

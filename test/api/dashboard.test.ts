@@ -152,7 +152,7 @@ describe("the password", () => {
 });
 
 describe("the dashboard", () => {
-  itOnOneRedis("opens its connection to Redis with the first request", async () => {
+  itOnOneRedis("the dashboard opens its connection to Redis with the first request", async () => {
     const fresh = await service.startApi({ OPS_TOKEN });
     const connections = async () => {
       const list = (await servers.redis.call("CLIENT", "LIST")) as string;
@@ -168,33 +168,36 @@ describe("the dashboard", () => {
     expect(await connections()).toBe(before + 1);
   });
 
-  itOnOneRedis("answers 503 while Redis is down or silent, and the cause is in the log only", async () => {
-    const proxy = await openTcpProxy(servers.redisUrl);
-    const cut = await service.startApi({ OPS_TOKEN, REDIS_URL: proxy.url });
-    const reasons = new Map<unknown, unknown>();
-    cut.ctx.log.warn = ((line: Record<string, unknown>) =>
-      reasons.set(line.requestId, line.reason)) as typeof cut.ctx.log.warn;
-    const look = () => ask("GET", cut.url + QUEUES, { headers: OPERATOR });
-    try {
-      await until(async () => (await look()).status === 200);
-      for (const [fail, reason] of [
-        [proxy.jam, /Command timed out/],
-        [proxy.cut, /Error: ./],
-      ] as const) {
-        fail();
-        const { status, headers, text } = await look();
-        const requestId = headers.get("x-request-id");
-        const error = "Redis does not answer at the moment.";
-        expect([status, JSON.parse(text)]).toEqual([503, { error, code: "unavailable", requestId }]);
-        await until(() => reasons.has(requestId));
-        expect(reasons.get(requestId)).toMatch(reason);
+  itOnOneRedis(
+    "the dashboard answers 503 while Redis is down or silent, and the cause is in the log only",
+    async () => {
+      const proxy = await openTcpProxy(servers.redisUrl);
+      const cut = await service.startApi({ OPS_TOKEN, REDIS_URL: proxy.url });
+      const reasons = new Map<unknown, unknown>();
+      cut.ctx.log.warn = ((line: Record<string, unknown>) =>
+        reasons.set(line.requestId, line.reason)) as typeof cut.ctx.log.warn;
+      const look = () => ask("GET", cut.url + QUEUES, { headers: OPERATOR });
+      try {
+        await until(async () => (await look()).status === 200);
+        for (const [fail, reason] of [
+          [proxy.jam, /Command timed out/],
+          [proxy.cut, /Error: ./],
+        ] as const) {
+          fail();
+          const { status, headers, text } = await look();
+          const requestId = headers.get("x-request-id");
+          const error = "Redis does not answer at the moment.";
+          expect([status, JSON.parse(text)]).toEqual([503, { error, code: "unavailable", requestId }]);
+          await until(() => reasons.has(requestId));
+          expect(reasons.get(requestId)).toMatch(reason);
+        }
+      } finally {
+        proxy.mend();
+        await cut.close();
+        await proxy.close();
       }
-    } finally {
-      proxy.mend();
-      await cut.close();
-      await proxy.close();
-    }
-  });
+    },
+  );
 
   it("the dashboard leaves the settings of the queues unchanged", async () => {
     const settings = `${servers.queuePrefix}:redeem:meta`;

@@ -70,29 +70,32 @@ describe("GET /readyz", () => {
     return levels;
   }
 
-  itOnOneRedis("warns in the log of a process that has lost Redis, and not of one that is starting", async () => {
-    const proxy = await openTcpProxy(servers.redisUrl);
-    const cut = await startApi({ ...servers, redisUrl: proxy.url });
-    proxy.cut();
-    try {
-      for (const [each, level] of [
-        [withoutRedis, "info"],
-        [cut, "warn"],
-      ] as const) {
-        const levels = recordLevels(each);
-        const { headers } = await until(async () => {
-          const reply = await send("GET", `${each.url}/readyz`);
-          // On a busy machine, Postgres may be late as well.
-          return reply.status === 503 && reply.body.postgres === "ok" ? reply : null;
-        });
-        expect(await until(() => levels.get(headers.get("x-request-id")))).toBe(level);
+  itOnOneRedis(
+    "GET /readyz writes a warning to the log of a process that has lost Redis, and not of one that is starting",
+    async () => {
+      const proxy = await openTcpProxy(servers.redisUrl);
+      const cut = await startApi({ ...servers, redisUrl: proxy.url });
+      proxy.cut();
+      try {
+        for (const [each, level] of [
+          [withoutRedis, "info"],
+          [cut, "warn"],
+        ] as const) {
+          const levels = recordLevels(each);
+          const { headers } = await until(async () => {
+            const reply = await send("GET", `${each.url}/readyz`);
+            // On a busy machine, Postgres may be late as well.
+            return reply.status === 503 && reply.body.postgres === "ok" ? reply : null;
+          });
+          expect(await until(() => levels.get(headers.get("x-request-id")))).toBe(level);
+        }
+      } finally {
+        proxy.mend();
+        await cut.close();
+        await proxy.close();
       }
-    } finally {
-      proxy.mend();
-      await cut.close();
-      await proxy.close();
-    }
-  });
+    },
+  );
 });
 
 describe("while every read that no batch shares is blocked in Postgres", () => {
@@ -150,7 +153,7 @@ describe("while Redis cannot be reached from the start", () => {
     till = partnerClient(withoutRedis.url, keys.till.key);
   });
 
-  it("look-ups and events answer 200", async () => {
+  it("while Redis cannot be reached from the start, look-ups and events answer 200", async () => {
     const voucher = await issue();
     const found = await till.lookUp(voucher.code);
     expect({ status: found.status, id: found.body.voucher.id }).toEqual({ status: 200, id: voucher.id });
@@ -160,14 +163,14 @@ describe("while Redis cannot be reached from the start", () => {
     expect((await till.lookUp("7Q4K-9MZX-2HTB-W8RC")).status).toBe(404);
   });
 
-  it("reserve answers 503 with Retry-After and reserves nothing", async () => {
+  it("while Redis cannot be reached from the start, reserve answers 503 with Retry-After and reserves nothing", async () => {
     const voucher = await issue();
     const before = await dumpRows(servers.db);
     expectUnavailable(await till.reserve(voucher.code), "unavailable");
     expect(await dumpRows(servers.db)).toEqual(before);
   });
 
-  it("redeem answers 503 redeem_timeout with Retry-After and redeems nothing", async () => {
+  it("while Redis cannot be reached from the start, redeem answers 503 redeem_timeout with Retry-After and redeems nothing", async () => {
     const voucher = await issue();
     const before = await dumpRows(servers.db);
     const reply = await till.redeem({ code: voucher.code, externalRef: "without-redis" });
@@ -180,7 +183,7 @@ describe("while Redis cannot be reached from the start", () => {
     expect({ status: later.status, confirmed: later.body.alreadyConfirmed }).toEqual({ status: 200, confirmed: false });
   });
 
-  it("what Postgres alone can tell is answered: own reservations, confirmed references, refusals, releases", async () => {
+  it("while Redis cannot be reached from the start, what Postgres alone can tell is answered: own reservations, confirmed references, refusals, releases", async () => {
     const [held, redeemed] = await issueVouchers(servers.db, partner, 2);
     const expired = await issue({ validUntil: new Date(Date.now() - 1_000) });
     const full = partnerClient(api.url, keys.till.key);
@@ -200,7 +203,7 @@ describe("while Redis cannot be reached from the start", () => {
 });
 
 describe("while Postgres cannot be reached from the start", () => {
-  it("what needs no database is answered: a missing key, an unknown path, a wrong method", async () => {
+  it("while Postgres cannot be reached, what needs no database is answered: a missing key, an unknown path, a wrong method", async () => {
     const { url } = withoutPostgres;
     expect((await send("GET", `${url}/partner/vouchers/7Q4K`)).status).toBe(401);
     expect((await send("GET", `${url}/nowhere`)).status).toBe(404);

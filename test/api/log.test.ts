@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Started, startNode } from "../support/child-process.ts";
 import { send } from "../support/client.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
-import { endService } from "../support/service.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
-import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
+import { issueVouchers, makeKey } from "../support/supply.ts";
 import { untilStarted } from "../support/until.ts";
-import { type IssuerKey, type KeysFile, makeIssuerKey, signUser, writeKeysFile } from "../support/user-tokens.ts";
+import { useService } from "../support/use-service.ts";
+import { signUser, writeKeysFile } from "../support/user-tokens.ts";
 
 const SECRET = "a-reservation-token-secret-for-the-log";
 /** The request whose path cannot be decoded. */
@@ -20,9 +19,8 @@ interface Line {
   [field: string]: unknown;
 }
 
-let servers: TestServers;
+const { servers, partner, keys, issuer } = useService({ apis: [], workers: [] });
 let processes: [api: Started, worker: Started];
-let keysFile: KeysFile;
 /** What the processes wrote, once they have ended. */
 let [apiLines, workerLines]: [Line[], Line[]] = [[], []];
 let everything = "";
@@ -32,9 +30,7 @@ const secrets: string[] = [SECRET];
 const requests = new Map<string, Record<string, unknown>>();
 
 beforeAll(async () => {
-  servers = await openTestServers();
-  const issuer = await makeIssuerKey();
-  keysFile = writeKeysFile(issuer);
+  const keysFile = writeKeysFile(issuer);
   const port = await findSteadyPort();
   const env = {
     ...{ DATABASE_URL: servers.databaseUrl, REDIS_URL: servers.redisUrl, PORT: String(port) },
@@ -45,19 +41,18 @@ beforeAll(async () => {
   const url = `http://127.0.0.1:${port}`;
   await untilStarted(() => api.output().includes('"listening"') && worker.output().includes('"working"'));
   await untilStarted(async () => (await send("GET", `${url}/readyz`)).status === 200);
-  await use(url, issuer);
+  await use(url);
   for (const { child } of processes) child.kill("SIGTERM");
   const ended = await Promise.all(processes.map((each) => each.ended));
   expect(ended.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
   const outputs = ended.map(({ stdout, stderr }) => stdout + stderr);
   everything = outputs.join("");
   [apiLines, workerLines] = outputs.map(parse) as [Line[], Line[]];
+  keysFile.remove();
 });
 
-afterAll(async () => {
+afterAll(() => {
   for (const { child } of processes) child.kill("SIGKILL");
-  await endService(servers);
-  keysFile.remove();
 });
 
 function parse(text: string): Line[] {
@@ -72,9 +67,8 @@ function parse(text: string): Line[] {
 }
 
 /** Sends requests of every kind; records what their lines must say and what no line may contain. */
-async function use(url: string, issuer: IssuerKey): Promise<void> {
-  const partner = await makePartner(servers.db);
-  const { id: keyId, key } = await makeKey(servers.db, partner.organizationId);
+async function use(url: string): Promise<void> {
+  const { id: keyId, key } = keys.till;
   const unbound = await makeKey(servers.db, null);
   const issued = await issueVouchers(servers.db, partner, 4);
   const [looked, held, redeemed, refused] = issued.map(({ code }) => code) as [string, string, string, string];

@@ -160,7 +160,7 @@ describe("GET /marketplace/listings", () => {
     }
   });
 
-  it("neither skips nor repeats a listing while listings are added and the last one of a page expires", async () => {
+  it("GET /marketplace/listings neither skips nor repeats a listing while listings are added and the last one of a page expires", async () => {
     const before = await shown();
     let last = "";
     const pages = await readAll(2, async (page) => {
@@ -194,7 +194,7 @@ describe("GET /marketplace/listings", () => {
   });
 });
 
-it("reads without authentication use at most three connections of a process, and are refused when too many wait", async () => {
+it("reads without authentication use at most three connections of a process, and are refused when too many of them wait", async () => {
   const partner = await makePartner(servers.db);
   const { id, code } = await issueVoucher(servers.db, partner);
   const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);

@@ -86,8 +86,8 @@ async function expectRefused(status: number, code: string, call: () => Promise<R
   expect(await dumpRows(servers.db)).toEqual(before);
 }
 
-describe.each(ROUTES)("POST $name", ({ kind, take }) => {
-  it("gives the voucher with the next serial: the lookup's fields, that it is new, and where to verify it", async () => {
+describe.each(ROUTES)("POST $name", ({ name, kind, take }) => {
+  it(`POST ${name} gives the voucher with the next serial: the lookup's fields, that it is new, and where to verify it`, async () => {
     const supply = await makeSupply(2);
     const [issued, next] = supply.vouchers;
     const reply = await take(await as(), supply);
@@ -103,7 +103,7 @@ describe.each(ROUTES)("POST $name", ({ kind, take }) => {
     expect((await take(await as(), supply)).body.voucher.id).toBe(next?.id);
   });
 
-  it("answers a repeat with the same voucher, as it is now, and alreadyConfirmed, even if the offer has changed since", async () => {
+  it(`POST ${name} answers a repeat with the same voucher, as it is now, and alreadyConfirmed, even if the offer has changed since`, async () => {
     const supply = await makeSupply(2, { audience: "ReferrerOnly" });
     const user = newUser();
     const client = await as(user);
@@ -135,7 +135,7 @@ describe.each(ROUTES)("POST $name", ({ kind, take }) => {
     expect((await take(client, supply, body)).body.voucher).toMatchObject({ status: "Redeemed", redeemedAt });
   });
 
-  it("refuses with 409 sold_out when nothing is left, and with window_closed before, after and without a window", async () => {
+  it(`POST ${name} refuses with 409 sold_out when nothing is left, and with window_closed before, after and without a window`, async () => {
     const client = await as();
     const soldOut = await makeSupply(1);
     await take(await as(), soldOut);
@@ -154,7 +154,7 @@ describe.each(ROUTES)("POST $name", ({ kind, take }) => {
     await expectRefused(409, "window_closed", () => take(client, expired));
   });
 
-  it("skips a voucher with a live reservation, and gives it once the reservation has ended", async () => {
+  it(`POST ${name} skips a voucher with a live reservation, and gives it once the reservation has ended`, async () => {
     const supply = await makeSupply(2);
     const [held, over] = supply.vouchers.map(({ id }) => id) as [string, string];
     await reservationVouchers(servers.db, [held], inSeconds(600));
@@ -167,7 +167,7 @@ describe.each(ROUTES)("POST $name", ({ kind, take }) => {
     expect((await take(await as(), supply)).body.voucher.id).toBe(held);
   });
 
-  it("leaves out damaged vouchers whose chains have an event beyond the head, records them as broken, and gives the others", async () => {
+  it(`POST ${name} leaves out vouchers whose chains have an event beyond the head, records them as broken, and gives the others`, async () => {
     const supply = await makeSupply(6);
     const [first, second, third, ...others] = supply.vouchers.map(({ id }) => id) as [string, string, string];
     const damaged = [first, third];
@@ -194,8 +194,8 @@ describe.each(ROUTES)("POST $name", ({ kind, take }) => {
   });
 });
 
-describe.each(BUYS)("the paymentRef of POST $name", ({ take }) => {
-  it("is refused by name with 400 if it is missing, no text, blank, too long or has control characters", async () => {
+describe.each(BUYS)("the paymentRef of POST $name", ({ name, take }) => {
+  it(`POST ${name} refuses with 400 a paymentRef that is missing, no text, blank, too long or has control characters`, async () => {
     const supply = await makeSupply(1);
     const client = await as();
     const refs = [null, 7, " \t ", "x".repeat(129), "a\u0000b", "a\u0007b"];
@@ -208,7 +208,7 @@ describe.each(BUYS)("the paymentRef of POST $name", ({ take }) => {
     }
   });
 
-  it("has up to 128 code points and is compared trimmed, and to the letter", async () => {
+  it(`POST ${name} takes a paymentRef of up to 128 code points, and compares it trimmed and to the letter`, async () => {
     const supply = await makeSupply(3);
     const client = await as();
     const longest = "🎟".repeat(128);

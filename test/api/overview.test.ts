@@ -143,7 +143,7 @@ describe("the counts", () => {
       ])
     ).rows;
 
-  it("count nothing twice when two processes count at once", async () => {
+  it("the counts count nothing twice when two processes count at once", async () => {
     const { code } = await issue();
     await till.redeem({ code, externalRef: "counted at once" });
     const { rows } = await db.query("SELECT clock_timestamp() + interval '2.2 seconds' AS later");

@@ -247,6 +247,12 @@ describe("the address that a limit counts", () => {
   const unknownPath = (to: TestApi, forwarded: string) =>
     send("GET", `${to.url}/nothing`, { headers: from(forwarded) });
 
+  it("the address that a limit counts is the one that the trusted proxy added to X-Forwarded-For, not one that the caller sent", async () => {
+    const address = newAddress();
+    await limited(() => unknownPath(api, `${newAddress()}, ${address}`));
+    expect(isLimited(await unknownPath(api, newAddress()))).toBe(false);
+  });
+
   // caller-network.test.ts has the other spellings.
   it.each([
     ["an IPv4 address in IPv6 notation and with a port", "203.0.113.7", "::FFFF:cb00:7107", "203.0.113.7:51234"],

@@ -51,7 +51,7 @@ const environment = () => ({
   NODE_EXTRA_CA_CERTS: tls.caFile,
 });
 
-it("reserves and redeems over TLS, as a user of Redis with the documented rights, in every process", async () => {
+it("the service reserves and redeems over TLS, as a user of Redis with the documented rights, in every process", async () => {
   // The processes read NODE_EXTRA_CA_CERTS when they start, as the command below does.
   setDefaultCACertificates([...authorities, readFileSync(tls.caFile, "utf8")]);
   const { REDIS_URL } = environment();
@@ -76,7 +76,7 @@ it("reserves and redeems over TLS, as a user of Redis with the documented rights
   ]);
 });
 
-it("refuses a server whose certificate it cannot verify", async () => {
+it("the service refuses a Redis server whose certificate it cannot verify", async () => {
   const untrusting = await runNode(["src/cli/main.ts", "queue", "shards"], {
     ...environment(),
     NODE_EXTRA_CA_CERTS: "",

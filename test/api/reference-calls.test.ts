@@ -373,13 +373,13 @@ describe.each(
 )("%s", (operationId, operation) => {
   const codes = describedRefusals(operation).filter(([, code]) => code !== "voucher_busy");
 
-  it("answers a valid call with 200", async () => {
+  it(`${operationId} answers a valid call with 200`, async () => {
     const call = await VALID[operationId]?.();
     if (call === undefined) throw new Error("there is no valid call for it");
     expect((await perform(operation, call)).status).toBe(200);
   });
 
-  it.each(codes)("refuses with %s %s", async (status, code) => {
+  it.each(codes)(`${operationId} refuses with %s %s, as the reference describes`, async (status, code) => {
     const provoke = PROVOKE[code];
     const valid = await VALID[operationId]?.();
     if (provoke === undefined || valid === undefined) throw new Error(`there is no way to provoke ${code}`);

@@ -190,41 +190,44 @@ describe("the backlog", () => {
     expect(await reported("voucher_seal_lag_seconds")).toBe(0);
   });
 
-  itOnOneRedis("leaves out the values of a server that does not answer, and reports it as down", async () => {
-    const [postgres, redis] = [await openTcpProxy(servers.databaseUrl), await openTcpProxy(servers.redisUrl)];
-    const cutOff = await service.startApi({ DATABASE_URL: postgres.url, REDIS_URL: redis.url });
-    const up = async () => {
-      const report = await scrape(cutOff.metricsUrl);
-      return {
-        postgres: report.value("voucher_server_up", { server: "postgres" }),
-        redis: report.value("voucher_server_up", { server: "redis" }),
-        reservations: report.value("voucher_live_reservations"),
-        lag: report.value("voucher_seal_lag_seconds"),
-        waiting: report.value("voucher_queue_jobs", { queue: "redeem", state: "waiting" }),
-        oldest: report.value("voucher_queue_oldest_waiting_seconds", { queue: "redeem" }),
+  itOnOneRedis(
+    "the backlog leaves out the values of a server that does not answer, and reports it as down",
+    async () => {
+      const [postgres, redis] = [await openTcpProxy(servers.databaseUrl), await openTcpProxy(servers.redisUrl)];
+      const cutOff = await service.startApi({ DATABASE_URL: postgres.url, REDIS_URL: redis.url });
+      const up = async () => {
+        const report = await scrape(cutOff.metricsUrl);
+        return {
+          postgres: report.value("voucher_server_up", { server: "postgres" }),
+          redis: report.value("voucher_server_up", { server: "redis" }),
+          reservations: report.value("voucher_live_reservations"),
+          lag: report.value("voucher_seal_lag_seconds"),
+          waiting: report.value("voucher_queue_jobs", { queue: "redeem", state: "waiting" }),
+          oldest: report.value("voucher_queue_oldest_waiting_seconds", { queue: "redeem" }),
+        };
       };
-    };
-    const everything = { postgres: 1, redis: 1, reservations: 0, lag: 0, waiting: 0, oldest: 0 };
-    const noRedis = { ...everything, redis: 0, waiting: undefined, oldest: undefined };
-    const nothing = { ...noRedis, postgres: 0, reservations: undefined, lag: undefined };
-    expect(await up()).toEqual(everything);
-    redis.cut();
-    expect(await up()).toEqual(noRedis);
-    postgres.cut();
-    expect(await up()).toEqual(nothing);
-    redis.mend();
-    postgres.mend();
-    await untilReported(cutOff, ({ value }) => value("voucher_server_up", { server: "redis" }) === 1);
-    expect(await up()).toEqual(everything);
-    redis.jam();
-    postgres.jam();
-    expect(await up()).toEqual(nothing);
-    redis.mend();
-    postgres.mend();
-    await cutOff.close();
-    await postgres.close();
-    await redis.close();
-  });
+      const everything = { postgres: 1, redis: 1, reservations: 0, lag: 0, waiting: 0, oldest: 0 };
+      const noRedis = { ...everything, redis: 0, waiting: undefined, oldest: undefined };
+      const nothing = { ...noRedis, postgres: 0, reservations: undefined, lag: undefined };
+      expect(await up()).toEqual(everything);
+      redis.cut();
+      expect(await up()).toEqual(noRedis);
+      postgres.cut();
+      expect(await up()).toEqual(nothing);
+      redis.mend();
+      postgres.mend();
+      await untilReported(cutOff, ({ value }) => value("voucher_server_up", { server: "redis" }) === 1);
+      expect(await up()).toEqual(everything);
+      redis.jam();
+      postgres.jam();
+      expect(await up()).toEqual(nothing);
+      redis.mend();
+      postgres.mend();
+      await cutOff.close();
+      await postgres.close();
+      await redis.close();
+    },
+  );
 });
 
 it.each([

@@ -2,18 +2,17 @@ import { request } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Ended, type Started, startNode } from "../support/child-process.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
-import { assertInvariants } from "../support/invariants.ts";
 import { makeOffer, newUser, signedIn } from "../support/marketplace.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
-import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
+import { issueVouchers } from "../support/supply.ts";
 import { openTraceCollector, type ReceivedSpan, type TraceCollector } from "../support/trace-collector.ts";
 import { untilStarted } from "../support/until.ts";
-import { makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
+import { useService } from "../support/use-service.ts";
+import { writeKeysFile } from "../support/user-tokens.ts";
 
 const [INTERNAL, SERVER, PRODUCER, CONSUMER] = [1, 2, 4, 5];
 
-let servers: TestServers;
+const { servers, partner, keys, issuer, issue } = useService({ apis: [], workers: [] });
 let collector: TraceCollector;
 /** All spans, complete once both processes have ended: until then they are buffered for a minute. */
 let spans: ReceivedSpan[];
@@ -25,9 +24,7 @@ const secrets: string[] = [];
 const chosen = { redeem: "1".repeat(32), refused: "2".repeat(32), late: "3".repeat(32), crowd: "c" };
 
 beforeAll(async () => {
-  servers = await openTestServers();
   collector = await openTraceCollector();
-  const issuer = await makeIssuerKey();
   const keysFile = writeKeysFile(issuer);
   const { api, worker, url } = await startTraced({
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
@@ -36,8 +33,7 @@ beforeAll(async () => {
     AUTH_JWKS_URL: keysFile.url,
   });
 
-  const partner = await makePartner(servers.db);
-  const { key } = await makeKey(servers.db, partner.organizationId);
+  const { key } = keys.till;
   const [one, reserved, late, ...crowd] = await issueVouchers(servers.db, partner, 43);
   if (one === undefined || reserved === undefined || late === undefined) throw new Error("vouchers were expected");
   const redeem = (code: string, externalRef: string, traceId?: string): Promise<Reply> =>
@@ -70,11 +66,7 @@ beforeAll(async () => {
   spans = collector.spans();
 });
 
-afterAll(async () => {
-  await assertInvariants(servers.db);
-  await collector.close();
-  await servers.close();
-});
+afterAll(() => collector.close());
 
 /** Starts an API and a worker process with these OpenTelemetry variables. */
 async function startTraced(otel: Record<string, string>): Promise<{ api: Started; worker: Started; url: string }> {
@@ -216,11 +208,8 @@ describe("the variables of OpenTelemetry", () => {
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await findSteadyPort()}`,
       OTEL_BSP_SCHEDULE_DELAY: "100",
     });
-    const partner = await makePartner(servers.db);
-    const { key } = await makeKey(servers.db, partner.organizationId);
-    const [voucher] = await issueVouchers(servers.db, partner, 1);
-    const body = { code: voucher?.code, externalRef: "away" };
-    expect((await partnerClient(url, key).redeem(body)).status).toBe(200);
+    const { code } = await issue();
+    expect((await partnerClient(url, keys.till.key).redeem({ code, externalRef: "away" })).status).toBe(200);
     const ended = await stop({ api, worker });
     expect(ended.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
   });

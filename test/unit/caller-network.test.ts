@@ -50,7 +50,7 @@ it.each([
   ["::", "0:0:0:0::/64"],
   ["fe80::1%eth0", "fe80:0:0:0::/64"],
   ["::203.0.113.7", "0:0:0:0::/64"],
-])("of %s is %s", (address, network) => {
+])("the network of the caller %s is %s", (address, network) => {
   expect(networkOf(address)).toBe(network);
 });
 

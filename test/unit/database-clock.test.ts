@@ -20,20 +20,20 @@ function openClock() {
   return { clock, read, pass: (ms: number) => (passedMs += ms) };
 }
 
-it("runs on between two readings", () => {
+it("the database's clock runs on between two readings", () => {
   const { clock, pass } = openClock();
   pass(500);
   expect([clock.now().getTime(), clock.steadyNow().getTime()]).toEqual([START + 500, START + 500]);
 });
 
-it("follows small differences, however many, and steps back", () => {
+it("the database's clock follows small differences, however many, and steps back", () => {
   const { read } = openClock();
   for (let ahead = 5_000; ahead <= 50_000; ahead += 5_000)
     expect(read(1_000, ahead)).toEqual({ now: ahead, steady: ahead, ahead: 0 });
   expect(read(1_000, -3_600_000)).toEqual({ now: -3_600_000, steady: -3_600_000, ahead: 0 });
 });
 
-it("keeps the steady time through a jump ahead, until the clock is right again or an operator trusts it", () => {
+it("the database's clock keeps the steady time through a jump ahead, until the clock is right again or an operator trusts it", () => {
   const { read } = openClock();
   const jumped = { now: 3_600_000, steady: 0, ahead: 3_600_000 };
   expect(read(1_000, 3_600_000)).toEqual(jumped);
@@ -43,7 +43,7 @@ it("keeps the steady time through a jump ahead, until the clock is right again o
   expect(read(1_000, 3_600_000, new Date(START))).toEqual({ now: 3_600_000, steady: 3_600_000, ahead: 0 });
 });
 
-it("takes no answer that it read late, because its process was frozen, for the time before a jump", () => {
+it("the database's clock takes no answer that it read late, because its process was frozen, for the time before a jump", () => {
   const { clock, pass } = openClock();
   pass(30_000);
   clock.observe(new Date(START), null, 0);

@@ -2,7 +2,7 @@ import { fromString, toUUID } from "typeid-js";
 import { expect, it } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
 
-it("keeps the last ten bits of a voucher's or reservation's id at 0 and the others random", () => {
+it("newId keeps the last ten bits of a voucher's or reservation's id at 0 and the others random", () => {
   for (const prefix of ["vch", "rsv"] as const) {
     const ids = Array.from({ length: 1_000 }, () => newId(prefix));
     for (const id of ids) expect(Number.parseInt(toUUID(fromString(id)).slice(-3), 16) & 0x3ff).toBe(0);
@@ -11,7 +11,7 @@ it("keeps the last ten bits of a voucher's or reservation's id at 0 and the othe
   }
 });
 
-it("keeps all bits of other ids random", () => {
+it("newId keeps all bits of other ids random", () => {
   const endings = new Set(Array.from({ length: 1_000 }, () => newId("bat").slice(-2)));
   expect(endings.size).toBeGreaterThan(100);
 });

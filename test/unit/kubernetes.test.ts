@@ -105,7 +105,7 @@ function environmentOf({ env = [], envFrom = [] }: Yaml, withOverlay: boolean): 
 const container = (pod: string): Yaml => CONTAINERS.findLast((each) => each.pod === pod);
 const SERVING = ["vouchers-api", "vouchers-worker", "vouchers-log"];
 
-it("every file is YAML without repeated keys, and every file is used", () => {
+it("every file for Kubernetes is YAML without repeated keys, and every file is used", () => {
   for (const file of FILES) expect(parseFile(file).length, file).toBeGreaterThan(0);
   const used = [
     ...base.resources.map((file: string) => join(BASE, file)),
@@ -117,13 +117,16 @@ it("every file is YAML without repeated keys, and every file is used", () => {
   expect(used).toContain(BASE);
 });
 
-it("variables are all known to the configuration", () => {
+it("the variables of the Kubernetes files are all known to the configuration", () => {
   expect(KNOWN_NAMES.length).toBeGreaterThan(30);
   for (const each of CONTAINERS)
     expect(KNOWN_NAMES).toEqual(expect.arrayContaining(Object.keys(environmentOf(each, true))));
 });
 
-it.each([false, true])("variables give each process a valid configuration (with the overlay: %s)", (withOverlay) => {
+it.each([
+  false,
+  true,
+])("the variables of the Kubernetes files give each process a valid configuration (with the overlay: %s)", (withOverlay) => {
   const api = readApiConfig(environmentOf(container("vouchers-api"), withOverlay));
   const worker = readWorkerConfig(environmentOf(container("vouchers-worker"), withOverlay));
   const log = readWorkerConfig(environmentOf(container("vouchers-log"), withOverlay));
@@ -150,7 +153,7 @@ it.each([false, true])("variables give each process a valid configuration (with 
   expect([readAddress(admin).baseUrl, readWebhookConfig(admin)]).toEqual([api.baseUrl, api.webhooks]);
 });
 
-it("variables give each pod the secrets that it needs and no others", () => {
+it("the Kubernetes files give each pod the secrets that it needs and no others", () => {
   const secretsOf = (spec: Yaml) =>
     new Set(Array.from(JSON.stringify(spec).matchAll(/"secret(?:Ref":\{"n|N)ame":"([^"]+)"/g), ([, name]) => name));
   const given = PODS.map(({ name, spec }) => `${name}: ${[...secretsOf(spec)].join(", ")}`);

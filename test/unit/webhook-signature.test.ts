@@ -22,7 +22,7 @@ it("signs the bytes that Standard Webhooks prescribes", () => {
   expect(signWebhook(VECTOR)).toBe("v1,RHroBtAE5AY6GVKNy7PWWtT9pLwb562xUgKzQkbN9oU=");
 });
 
-it("is accepted by the library under each secret that signs, the newest first, and refused under another", () => {
+it("the signature of a webhook is accepted by the library under each secret that signs, the newest first, and refused under another", () => {
   const body = '{"type":"webhook.test"}';
   const keys = openSigningKeys(ROOT, ENDPOINT);
   const headers = webhookHeaders({ id: "vch_1-2", timestampSeconds: Math.floor(Date.now() / 1_000), body, keys });

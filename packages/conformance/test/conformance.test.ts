@@ -5,29 +5,18 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { type Ended, runNode } from "../../../test/support/child-process.ts";
-import { openTestServers, type TestServers } from "../../../test/support/servers.ts";
-import { endService, startApi, startWorkers, type TestApi } from "../../../test/support/service.ts";
 import { issueVouchers, makeKey, makePartner } from "../../../test/support/supply.ts";
+import { useService } from "../../../test/support/use-service.ts";
 import { CHECKS, type CheckResult, VOUCHERS_NEEDED } from "../src/checks.ts";
 
 const SAMPLE = readFileSync("docs/sandbox-client.mjs", "utf8");
 
-let servers: TestServers;
-let api: TestApi;
-let directory: string;
+const { api, servers } = useService();
+const directory = mkdtempSync(join(tmpdir(), "voucher-sandbox-"));
 
-beforeAll(async () => {
-  servers = await openTestServers();
-  [api] = await Promise.all([startApi(servers), startWorkers(servers)]);
-  directory = mkdtempSync(join(tmpdir(), "voucher-sandbox-"));
-});
-
-afterAll(async () => {
-  rmSync(directory, { recursive: true });
-  await endService(servers);
-});
+afterAll(() => rmSync(directory, { recursive: true }));
 
 let files = 0;
 

@@ -48,7 +48,7 @@ describe("a note", () => {
     ["with loose base64", KNOWN_NOTE.replace("AM=\n", "AN=\n")],
     ["with a signature of an id alone", "text\n\n— a AAAAAA==\n"],
     ["with more than a hundred signatures", `text\n\n${"— a AAAAAAAA\n".repeat(101)}`],
-  ])("%s does not parse", (_, text) => {
+  ])("a note %s does not parse", (_, text) => {
     expect(parseNote(text)).toBeNull();
   });
 });

@@ -52,7 +52,7 @@ async function serve(name: string, count: number): Promise<void> {
   write(`${name}/checkpoint`, await signCheckpoint(key, { size: count, root: tree.root() }));
 }
 
-it("verifies a receipt after an installation in an empty folder, and its exit status separates a refusal from wrong usage", () => {
+it("the command tlog verifies a receipt after an installation in an empty folder, and its exit status separates a refusal from wrong usage", () => {
   const receipt = String(vectors.receipts[2]?.receipt);
   write("receipt", receipt);
   write("vectors-policy", vectors.policy);
@@ -69,7 +69,7 @@ it("verifies a receipt after an installation in an empty folder, and its exit st
   expect(tlog("receipt", "verify", "receipt")).toMatchObject({ status: 2, stderr: expect.stringMatching(/--policy/) });
 });
 
-it("monitors and audits a log, and reports a fork, a damaged state and a silent log by different exit statuses", async () => {
+it("the command tlog monitors and audits a log, and reports a fork, a damaged state and a silent log by different exit statuses", async () => {
   await serve("small", 300);
   await serve("large", 700);
   const monitor = (from: string) => tlog("monitor", from, "--policy", "policy", "--state", "seen", "--keep");
@@ -87,7 +87,7 @@ it("monitors and audits a log, and reports a fork, a damaged state and a silent 
   expect(monitor("small")).toMatchObject({ status: 78, stderr: expect.stringMatching(/is damaged/) });
 });
 
-it("serves a witness with a new key, and refuses a second one on the same state", async () => {
+it("the command tlog serves a witness with a new key, and refuses a second one on the same state", async () => {
   const made = tlog("witness", "keygen", "--name", "w.test", "--out", "w.key");
   expect(made).toMatchObject({ status: 0, stdout: expect.stringMatching(/^w\.test\+/) });
   expect(tlog("witness", "keygen", "--name", "w.test", "--out", "w.key")).toMatchObject({ status: 1 });

@@ -124,7 +124,7 @@ describe("the paths of tiles", () => {
     ["tile/0/x001/x234/067", { level: 0, index: 1_234_067, width: 256 }],
     ["tile/1/005.p/17", { level: 1, index: 5, width: 17 }],
     ["tile/entries/x273/000.p/255", { level: null, index: 273_000, width: 255 }],
-  ])("%s", (path, tile) => {
+  ])("the path of a tile %s is read and written alike", (path, tile) => {
     expect(parseTilePath(path)).toEqual(tile);
     expect(formatTilePath(tile)).toBe(path);
   });

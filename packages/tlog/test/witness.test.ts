@@ -44,7 +44,7 @@ describe("a witness", () => {
     ["rejects another root for the last size", 4, [4, 4, Buffer.alloc(32, 7)], 422, /proof/],
     ["rejects a proof that leads elsewhere", 4, [4, 9, Buffer.alloc(32, 7)], 422, /proof/],
     ["rejects an old size larger than the tree", 4, [4, 3], 400, /larger/],
-  ])("%s", async (_, seen, [oldSize, size, root], status, text) => {
+  ])("a witness %s", async (_, seen, [oldSize, size, root], status, text) => {
     const witness = await WitnessServer.open(key, [log], state);
     if (seen > 0) expect(await witness.addCheckpoint(await requestOf(0, seen), 1)).toMatchObject({ status: 200 });
     const before = seen > 0 ? readFileSync(state, "utf8") : null;
