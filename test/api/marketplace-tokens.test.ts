@@ -40,6 +40,8 @@ const AUDIENCE = "vouchers";
 let servers: TestServers;
 let key: IssuerKey;
 let rsa: IssuerKey;
+/** Of an algorithm that the service does not accept. */
+let unlisted: IssuerKey;
 let keysFile: KeysFile;
 /** Checks only the signature and times of tokens. */
 let api: TestApi;
@@ -53,7 +55,8 @@ beforeAll(async () => {
   servers = await openTestServers();
   key = await makeIssuerKey();
   rsa = await makeIssuerKey("RS256");
-  keysFile = writeKeysFile(key, rsa);
+  unlisted = await makeIssuerKey("ML-DSA-44");
+  keysFile = writeKeysFile(key, rsa, unlisted);
   const known = { AUTH_JWKS_URL: keysFile.url };
   [api, strict, keyless] = await Promise.all([
     startApi(servers, known),
@@ -131,7 +134,7 @@ function openUsers(jwksUrl: string): UserAuthenticator {
 }
 
 describe("a user's token", () => {
-  it("without a key id is verified with each key that fits its algorithm", async () => {
+  it("a user's token without a key id is verified with each key that fits its algorithm", async () => {
     const made = ["ES256", "ES256", "ES256"].map((alg) => makeIssuerKey(alg));
     const [one, two, stranger] = (await Promise.all(made)) as [IssuerKey, IssuerKey, IssuerKey];
     const file = writeKeysFile(one, two);
@@ -191,6 +194,7 @@ describe("a user's token", () => {
           ),
         ),
     ],
+    ["signed by a published key of an algorithm that is not accepted", () => signUser(unlisted, "user")],
     ["with HS256 and no key id", () => signShared("secret", { kid: undefined })],
     [
       "with its own key in the header (jwk)",
