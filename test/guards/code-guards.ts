@@ -5,8 +5,7 @@ const guardsOf = (file: string, tests: string[], guards: Record<string, [text: s
 
 /**
  * The guards of the service that are code and not schema: by file, with the tests that see them; then rule, text and what breaks it. Not here:
- * what only saves work because a constraint or a library refuses the same, such as a batch's own memory of what it has redeemed (the primary key
- * of redemptions) and the list of algorithms of tokens (a key set has no symmetric keys).
+ * what only saves work because a constraint refuses the same, such as a batch's own memory of what it has redeemed.
  */
 export const CODE_GUARDS: CodeGuard[] = [
   ...guardsOf("src/domain/redeem.ts", ["test/unit/decisions", "test/api/redeem", "test/races"], {
@@ -191,6 +190,7 @@ export const CODE_GUARDS: CodeGuard[] = [
     "sandbox routes are for sandboxes only": ["!callerOf(response).sandbox", "false"],
   }),
   ...guardsOf("src/services/auth/authenticate-user.ts", ["test/api/marketplace-tokens"], {
+    "a user's token must be signed with a listed algorithm": ["        algorithms: ALGORITHMS,\n", ""],
     "an expired token is refused": ["currentDate: now,", "currentDate: new Date(0),"],
   }),
   ...guardsOf("src/limits/miss-limiter.ts", ["test/api/miss-limit", "test/limits"], {
