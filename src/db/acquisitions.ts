@@ -65,7 +65,7 @@ export interface Source {
 
 /**
  * Reads many sources in one statement; results are in the order of `wanted`.
- * @param notCounted vouchers that do not count as left. Null: do not look for any.
+ * @param notCounted vouchers that do not count as supply. Null: the supply is not counted.
  */
 export async function readSources(
   db: Queryable,

@@ -393,7 +393,7 @@ describe("keys fetched by HTTP", () => {
     expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
   });
 
-  it("keys fetched by HTTP that cannot be fetched: calls with a token get 503 with Retry-After, and anonymous calls still work", async () => {
+  it("calls with a token get 503 with Retry-After while the issuer's keys cannot be fetched, and anonymous calls still work", async () => {
     vi.useRealTimers();
     const withoutKeys = await startApi(servers, {
       AUTH_JWKS_URL: `http://127.0.0.1:${await findSteadyPort()}/jwks.json`,

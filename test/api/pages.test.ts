@@ -326,7 +326,7 @@ it("the field that checks a voucher says what is wrong with any other text, keep
   expect((await check("A1-B2")).text).toContain('value="A1-B2"');
 });
 
-it("the field that checks a voucher is on the start page and alone at its address", async () => {
+it("the start page and the page /check have the field in which a person enters a voucher to check", async () => {
   for (const path of ["/", "/check", "/check?voucher=", "/check?voucher=a&voucher=b"]) {
     const { status, text } = await open(path);
     expect(status).toBe(200);

@@ -149,7 +149,7 @@ it("every statement is run by a role or by the owner", () => {
 });
 
 describe.each(ROLES)("%s", (role) => {
-  it("can run every statement of its programs (add missing rights to src/db/roles/grants.sql)", async () => {
+  it("a role can run every statement of its programs (add missing rights to src/db/roles/grants.sql)", async () => {
     await inRolledBack(async () => {
       const refused: string[] = [];
       for (const { name, run } of workOf(role)) if ((await tryAs(role, run)) !== null) refused.push(name);
@@ -157,7 +157,7 @@ describe.each(ROLES)("%s", (role) => {
     });
   });
 
-  it("has only the rights on tables and columns that its statements need", async () => {
+  it("a role has only the rights on tables and columns that its statements need", async () => {
     const rights = await readRights(role);
     expect(rights.length).toBeGreaterThan(role === "pva_log" ? 15 : 30);
     const work = workOf(role);

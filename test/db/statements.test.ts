@@ -70,11 +70,11 @@ it("the statements of src/db have unique names, because a connection prepares ea
 });
 
 describe.each(STATEMENTS)("$file $name", ({ name, text, parameters, columns }) => {
-  it("is used by its module", () => {
+  it("a statement is used by its module", () => {
     expect(columns).toBeDefined();
   });
 
-  it("is valid on the migrated schema, with as many parameters as it names", async () => {
+  it("a statement is valid on the migrated schema, with as many parameters as it names", async () => {
     await client.query(`PREPARE ${name} AS ${text}`);
     const { rows } = await client.query<{ count: number }>(
       "SELECT cardinality(parameter_types)::int AS count FROM pg_prepared_statements WHERE name = $1",
@@ -83,7 +83,7 @@ describe.each(STATEMENTS)("$file $name", ({ name, text, parameters, columns }) =
     expect(rows[0]?.count).toBe(parameters.length);
   });
 
-  it("casts each parameter, so that Postgres infers no type", () => {
+  it("a statement casts each parameter, so that Postgres infers no type", () => {
     expect(text.match(/\$\d+(?!\d|::)/g) ?? []).toEqual([]);
   });
 

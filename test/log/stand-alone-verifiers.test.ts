@@ -37,13 +37,13 @@ describe.each(STAND_ALONE)("$name", ({ command, script }) => {
     return spawnSync(command, [script, file, ...vkeys], { encoding: "utf8" });
   };
 
-  it("accepts a receipt and prints its payload", () => {
+  it("the stand-alone verifiers accept a receipt and print its payload", () => {
     const { status, stdout } = run(String(receipts[2]?.receipt));
     expect(status).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ eventType: "voucher.instance.redeemed", sequence: 2 });
   });
 
-  it("refuses every broken receipt with a sentence", () => {
+  it("the stand-alone verifiers refuse every broken receipt with a sentence", () => {
     for (const { name, receipt } of broken) {
       const { status, stdout, stderr } = run(receipt);
       const refused = { status: 1, stdout: "", stderr: expect.stringMatching(/^Refused: .+\.\n$/) };
@@ -51,7 +51,7 @@ describe.each(STAND_ALONE)("$name", ({ command, script }) => {
     }
   });
 
-  it("refuses a malformed vkey and a signature that is too short with a sentence", () => {
+  it("the stand-alone verifiers refuse a malformed vkey and a signature that is too short with a sentence", () => {
     const receipt = String(receipts[2]?.receipt);
     const cut = (vkey: string) => vkey.replace(/\+([^+]+)\+(.+)$/, "+$1+AVBh");
     const short = receipt.replace(/^(— \S*witness\S* \S{8})\S+$/m, "$1");
@@ -68,7 +68,7 @@ describe.each(STAND_ALONE)("$name", ({ command, script }) => {
     expect(run(short)).toMatchObject({ status: 1, stdout: "", stderr: expect.stringMatching(/^Refused: [^\n]+\.\n$/) });
   });
 
-  it("names the cause and the way out for a receipt that a program has changed or replaced", () => {
+  it("the stand-alone verifiers name the cause and the way out for a receipt that a program has changed or replaced", () => {
     const text = String(receipts[2]?.receipt);
     for (const [changed, reason] of [
       [text.replaceAll("\n", "\r\n"), /end with CR and LF; download .* or remove each CR/],
@@ -82,7 +82,7 @@ describe.each(STAND_ALONE)("$name", ({ command, script }) => {
     }
   });
 
-  it("asks for the log's vkey and a file that exists, with another exit status than a refusal", () => {
+  it("the stand-alone verifiers ask for the log's vkey and a file that exists, with another exit status than a refusal", () => {
     const { status, stderr } = run(String(receipts[2]?.receipt), []);
     expect([status, stderr]).toEqual([2, "Cannot verify: name a receipt and the vkey of its log.\n"]);
     const missing = spawnSync(command, [script, join(directory, "missing"), keys.log.vkey], { encoding: "utf8" });

@@ -223,7 +223,7 @@ it("the development secret is refused in production, set or left to its default,
   expect(complaints({ NODE_ENV: "production", WORKER_QUEUES: "seal" }, readWorkerConfig)).toEqual([]);
 });
 
-it("the dashboard's token is required in production of an API process alone, where off is a value", () => {
+it("an API process in production needs OPS_TOKEN, which may be off; a worker needs none", () => {
   for (const OPS_TOKEN of [undefined, ""]) {
     expect(complaints({ ...PRODUCTION, OPS_TOKEN }, readApiConfig)).toEqual([
       expect.stringMatching(/^OPS_TOKEN is not set/),

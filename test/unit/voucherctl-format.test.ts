@@ -4,7 +4,7 @@ import { formatCount, formatDuration, formatUsd, formatUtcWithZone, pluralize } 
 import { dollars, duration, integer, isoDate, name, subject } from "../../src/cli/options.ts";
 import { openProgress } from "../../src/cli/progress.ts";
 
-it("the readers of options refuse texts that are not of their kind", () => {
+it("voucherctl refuses option values of the wrong kind, such as a word for a number", () => {
   const refused: [read: (text: string) => unknown, ...texts: string[]][] = [
     [isoDate, "tomorrow", "2027-13-01", "2027-02-30", "1e9", "2099-01-01T00:00:00", "2099-02-29T00:00:00Z"],
     [integer(1, 1_200), "0", "-1", "1.5", "1e3", "1201", ""],

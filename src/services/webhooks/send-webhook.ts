@@ -94,7 +94,7 @@ export function openWebhookSender(options: SenderOptions) {
     /** Aborts when no attempt may begin any more. */
     stopping: stopping.signal,
     stopped: stopped.signal,
-    /** Ends the attempts, those that have begun after a short while. */
+    /** Begins no attempt after this, and ends those under way after a short while. */
     stop() {
       stopping.abort();
       setTimeout(() => stopped.abort(), STOP_MAX_MS).unref();

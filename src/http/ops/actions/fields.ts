@@ -43,7 +43,7 @@ export const optionalLine = (label: string, max: number, hint = ""): Field<strin
 /** What must be typed to confirm what cannot be undone. */
 export const confirmation = (label: string): Field<string> => ({ label, unrecorded: true, schema: text(1_000) });
 
-/** A time in UTC. Browsers without an input for it send what was typed. */
+/** A time in UTC. A browser without a field for times sends the text that was typed. */
 export const time = (label: string): Field<Date> => ({
   label: `${label} (UTC)`,
   type: "datetime-local",
