@@ -51,7 +51,10 @@ it("a retry of a redeemed reference reads Postgres once, and then waits for the 
   const confirmed = vi.spyOn(api.ctx.referenceEnds, "submit");
   const reads = vi.spyOn(api.ctx.voucherReads, "submit");
   expect(await till.redeem(order)).toMatchObject({ status: 200, body: { alreadyConfirmed: true } });
-  expect([reads.mock.calls.length, confirmed.mock.calls]).toEqual([1, [[null]]]);
+  expect([reads.mock.calls.length, confirmed.mock.calls]).toEqual([
+    1,
+    [[{ ref: null, readFrom: api.ctx.deployment.origin }]],
+  ]);
   vi.restoreAllMocks();
 });
 

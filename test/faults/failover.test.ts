@@ -1,18 +1,19 @@
 import { once } from "node:events";
 import pg from "pg";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { statusOf } from "../../src/contract/errors.ts";
 import { migrateDatabase } from "../../src/db/migrate.ts";
 import { isDatabaseUnavailable, readThenWrite } from "../../src/db/transaction.ts";
 import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
+import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { acquireVoucher } from "../../src/services/marketplace/acquire-voucher.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { openOwnPostgres } from "../support/own-postgres.ts";
 import { redeemJob } from "../support/redeem-jobs.ts";
 import type { TestServers } from "../support/servers.ts";
-import { startApi, startWorkers } from "../support/service.ts";
-import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
+import { startApi, startWorkers, type TestApi } from "../support/service.ts";
+import { issueVouchers, makeKey, makePartner, provisioning } from "../support/supply.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
@@ -23,6 +24,9 @@ import { useService } from "../support/use-service.ts";
 const ALWAYS = { opensAt: null, closesAt: null };
 
 const { servers, db, keys, issue } = useService({ apis: [], workers: [] });
+
+/** Returns the status of an answer. */
+type Call = () => Promise<{ status: number }>;
 
 let orders = 0;
 
@@ -82,6 +86,44 @@ it("connections that are lost without being closed leave no voucher locked: Post
   await expect(ended).rejects.toSatisfy(isDatabaseUnavailable);
 });
 
+/** Makes a partner and calls for what is already so: a failover could undo it. Nothing redeems the voucher of `order` yet. */
+async function makeRepeats(pool: pg.Pool, api: TestApi) {
+  const own = await makePartner(pool);
+  const key = await makeKey(pool, own.organizationId);
+  const [held, redeemed, voided] = (await issueVouchers(pool, own, 3)) as [IssuedVoucher, IssuedVoucher, IssuedVoucher];
+  await issueVouchers(pool, own, 2, { windows: { claim: ALWAYS, buy: ALWAYS } });
+  const till = partnerClient(api.url, key.key);
+  const order = { code: redeemed.code, externalRef: "order-1" };
+  const acquire = (paymentRef: string | null, userId = "user") =>
+    acquireVoucher(api.ctx, { userId, way: "product", id: own.productId, paymentRef }).then(
+      () => ({ status: 200 }),
+      ({ code }) => ({ status: statusOf(code) }),
+    );
+  const repeats: [string, Call][] = [
+    ["a redeem", () => till.redeem(order)],
+    ["its redemption", () => till.redemption(order.externalRef)],
+    ["the refusal of a voided voucher", () => till.redeem({ code: voided.code, externalRef: "order-2" })],
+    ["a reservation", () => till.reserve(held.code)],
+    ["a claim", () => acquire(null)],
+    ["a purchase", () => acquire("payment-1")],
+    ["that nothing is left", () => acquire(null, "another user")],
+  ];
+  await voidVoucher(provisioning(pool), own.organizationId, voided.code, null);
+  await Promise.all([till.reserve(held.code), acquire(null), acquire("payment-1")]);
+  return { own, key, till, order, redeemed, repeats };
+}
+
+it("an answer that was read from a lost primary is not confirmed by the promoted one, which may lack what was read", async () => {
+  const { api, close } = await start();
+  const { till, order, repeats } = await makeRepeats(db, api);
+  await till.redeem(order);
+  vi.spyOn(api.ctx.deployment, "originOf").mockReturnValue("the promoted primary");
+  for (const [name, call] of repeats) expect((await call()).status, name).toBe(503);
+  vi.restoreAllMocks();
+  for (const [name, call] of repeats) expect((await call()).status, name).not.toBe(503);
+  await close();
+});
+
 it("a primary whose synchronous standby is gone confirms nothing that the standby may not have, also after the wait for it was cut off, and everything once it is back", async () => {
   const postgres = await openOwnPostgres();
   await postgres.superuser.query("CREATE DATABASE vouchers");
@@ -97,9 +139,9 @@ it("a primary whose synchronous standby is gone confirms nothing that the standb
     await until(async () => (await shown()) === name);
   };
   /** Runs a call until its COMMIT waits for the standby, and ends this wait. Returns the status, or null for an error. */
-  const cutOff = async (call: () => Promise<unknown>, end: "pg_cancel_backend" | "pg_terminate_backend") => {
+  const cutOff = async (call: Call, end: "pg_cancel_backend" | "pg_terminate_backend") => {
     const called = call().then(
-      (reply) => (reply as { status?: number }).status ?? 200,
+      ({ status }) => status,
       () => null,
     );
     const query = `SELECT ${end}(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query = 'COMMIT'`;
@@ -107,28 +149,13 @@ it("a primary whose synchronous standby is gone confirms nothing that the standb
     return called;
   };
 
-  const own = await makePartner(admin);
-  const { id: keyId, key } = await makeKey(admin, own.organizationId);
-  const [held, redeemed] = (await issueVouchers(admin, own, 2)) as [IssuedVoucher, IssuedVoucher];
-  await issueVouchers(admin, own, 2, { windows: { claim: ALWAYS, buy: ALWAYS } });
   const { api, worker, close } = await start({ databaseUrl });
-  const till = partnerClient(api.url, key);
-  const order = { code: redeemed.code, externalRef: "order-1" };
-  const job = redeemJob(own, keyId, redeemed.id, order.externalRef);
-  const acquire = (paymentRef: string | null, userId = "user") =>
-    acquireVoucher(api.ctx, { userId, way: "product", id: own.productId, paymentRef });
-  const repeats: [string, () => Promise<unknown>][] = [
-    ["a redeem", () => till.redeem(order)],
-    ["its redemption", () => till.redemption(order.externalRef)],
-    ["a second delivery of its job", () => runRedeemJob(worker.ctx, "attempt-1", job)],
-    ["a reservation", () => till.reserve(held.code)],
-    ["a claim", () => acquire(null)],
-    ["a purchase", () => acquire("payment-1")],
-    ["that nothing is left", () => acquire(null, "another user").catch(({ code }) => ({ status: statusOf(code) }))],
-  ];
-  await Promise.all([till.reserve(held.code), acquire(null), acquire("payment-1")]);
+  const { own, key, till, order, redeemed, repeats: calls } = await makeRepeats(admin, api);
+  const job = redeemJob(own, key.id, redeemed.id, order.externalRef);
+  const delivery = () => runRedeemJob(worker.ctx, "attempt-1", job).then(() => ({ status: 200 }));
+  const repeats: typeof calls = [...calls, ["a second delivery of its job", delivery]];
   await setStandby("nobody");
-  expect(await cutOff(() => runRedeemJob(worker.ctx, "attempt-1", job), "pg_cancel_backend")).toBeNull();
+  expect(await cutOff(delivery, "pg_cancel_backend")).toBeNull();
   for (const [name, call] of repeats) {
     for (const end of ["pg_cancel_backend", "pg_terminate_backend"] as const) {
       expect([null, 503], `${name} after ${end}`).toContain(await cutOff(call, end));
@@ -142,7 +169,7 @@ it("a primary whose synchronous standby is gone confirms nothing that the standb
   await postgres.close();
 });
 
-it("a read-only database, such as a standby answers 503 and is not ready, and both end when the host name points to the primary again", async () => {
+it("a read-only database, such as a standby, answers 503 and is not ready, and both end when the host name points to the primary again", async () => {
   const { username, pathname } = new URL(servers.databaseUrl);
   /** Makes new connections read-only, as if the host name pointed to a standby. Open connections do not change. */
   const setReadOnly = (value: "on" | "off") =>
@@ -166,7 +193,7 @@ it("a read-only database, such as a standby answers 503 and is not ready, and bo
   expect((await fetch(`${api.url}/readyz`)).status).toBe(200);
 });
 
-it("a read-only database, such as a standby is disconnected when it became read-only after the connection was opened", async () => {
+it("a read-only database, such as a standby, is disconnected when it became read-only after the connection was opened", async () => {
   const { pool } = await start();
   const removed = once(pool, "remove");
   const refused = readThenWrite(

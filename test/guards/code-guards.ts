@@ -60,13 +60,17 @@ export const CODE_GUARDS: CodeGuard[] = [
     ],
     {
       "a refusal is told only after it ended earlier attempts": [
-        `if (outcome.kind === "held") throw new AppError("redeem_unknown");`,
-        `if (outcome.kind === "held") throw error;`,
+        `if (outcome.kind !== "redeemed") throw new AppError("redeem_unknown");`,
+        `if (outcome.kind !== "redeemed") throw error;`,
       ],
       "a reference of another voucher is marked": ["if (isNamedVoucher) return response;", "return response;"],
-      "a repeated redeem is confirmed by the standby": ["    await confirmRead(ctx);\n", ""],
+      "a repeated redeem is confirmed by the standby": ["    await confirmRead(ctx, readFrom);\n", ""],
+      "a refusal that was read from another server is not told": ["refusal(final), readFrom)", "refusal(final))"],
     },
   ),
+  ...guardsOf("src/services/batches/end-references.ts", ["test/faults/failover"], {
+    "an answer that was read from another server is not confirmed": ["readFrom !== origin", "false"],
+  }),
   ...guardsOf("src/db/redemptions.sql", ["test/races/redeem-outcomes"], {
     "a reference is locked before its end is read": [
       "WHERE NOT pg_try_advisory_xact_lock_shared(hashtext(w.organization_id), hashtext(w.external_ref))",
@@ -89,7 +93,7 @@ export const CODE_GUARDS: CodeGuard[] = [
     {
       "another key's reservation is not read": ["reservation.keyId !== caller.keyId", "false"],
       "an ended ticket does not reserve": ["isTicket(codeOrTicket) && reservation?.ticket !== codeOrTicket", "false"],
-      "a repeated reserve is confirmed by the standby": ["    await confirmRead(ctx);\n", ""],
+      "a repeated reserve is confirmed by the standby": ["    await confirmRead(ctx, readFrom);\n", ""],
       "a lease that was not used is released": [
         `if (currentHolder === null && outcome?.kind !== "opened")`,
         "if (false)",
@@ -156,7 +160,7 @@ export const CODE_GUARDS: CodeGuard[] = [
     ["test/unit/offer", "test/api/marketplace", "test/races/acquisitions", "test/faults/failover"],
     {
       "a repeated claim is confirmed by the standby": [
-        "alreadyConfirmed ? confirmRead(ctx) : awaitSeal(ctx, id)",
+        "alreadyConfirmed ? confirmRead(ctx, readFrom) : awaitSeal(ctx, id)",
         "alreadyConfirmed ? null : awaitSeal(ctx, id)",
       ],
       "sold_out is confirmed by the standby": [`outcome.kind === "refused" && outcome.code === "sold_out"`, "false"],

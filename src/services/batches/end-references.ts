@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { Batcher } from "../../batching/batcher.ts";
+import { AppError } from "../../contract/errors.ts";
+import type { Deployment } from "../../db/deployment.ts";
 import { awaitStandbys } from "../../db/durability.ts";
 import {
   type ExternalRef,
@@ -18,7 +20,9 @@ export type ReferenceOutcome =
   | { kind: "redeemed"; redemption: NonNullable<ReadRedemption["redemption"]> }
   /** Nothing was redeemed under it, and no attempt whose first read came before will ever redeem. */
   | { kind: "ended" }
-  /** Another transaction is redeeming or ending it. */
+  /** No reference was given, and the standbys have what was read. */
+  | { kind: "confirmed" }
+  /** Another transaction is redeeming or ending it, or the answer was read from another server. */
   | { kind: "held" };
 
 /** References in one transaction, as many as in a batch of redemptions: each takes a place in the server's table of locks. */
@@ -28,12 +32,17 @@ const WAITING_MAX = 4_000;
 /** Pauses between attempts to end a reference that another transaction holds. A redemption holds it for a few milliseconds. Milliseconds. */
 const HELD_PAUSES_MS = [10, 30, 80, 200];
 
-/** Null only waits for the synchronous standbys. */
-export type ReferenceEnds = Batcher<ExternalRef | null, ReferenceOutcome>;
+interface EndRequest {
+  /** The reference to end. Null only waits for the synchronous standbys. */
+  ref: ExternalRef | null;
+  /** The origin of the server from which the answer was read: a promoted one may lack what was read. Null: the answer needs no earlier read. */
+  readFrom: string | null;
+}
+export type ReferenceEnds = Batcher<EndRequest, ReferenceOutcome>;
 
 /** Opens the batcher that ends references, and waits for the synchronous standbys. */
-export function openReferenceEnds({ pool }: { pool: pg.Pool }): ReferenceEnds {
-  return new Batcher((requests: (ExternalRef | null)[]) => endInOneTransaction(pool, requests), {
+export function openReferenceEnds(ctx: { pool: pg.Pool; deployment: Deployment }): ReferenceEnds {
+  return new Batcher((requests: EndRequest[]) => endInOneTransaction(ctx, requests), {
     batchMax: BATCH_MAX,
     waitingMax: WAITING_MAX,
     splitOn: mayBeFromOneItem,
@@ -47,19 +56,28 @@ export function openReferenceEnds({ pool }: { pool: pg.Pool }): ReferenceEnds {
 export async function endReference(
   { referenceEnds }: { referenceEnds: ReferenceEnds },
   ref: ExternalRef,
+  readFrom: string | null = null,
 ): Promise<ReferenceOutcome> {
-  let outcome = await referenceEnds.submit(ref);
+  let outcome = await referenceEnds.submit({ ref, readFrom });
   for (const pauseMs of HELD_PAUSES_MS) {
     if (outcome.kind !== "held") break;
     await sleep(pauseMs);
-    outcome = await referenceEnds.submit(ref);
+    outcome = await referenceEnds.submit({ ref, readFrom });
   }
   return outcome;
 }
 
-/** Resolves once the synchronous standbys have everything that was committed before. What was read from the primary may be confirmed then. */
-export async function confirmRead({ referenceEnds }: { referenceEnds: ReferenceEnds }): Promise<void> {
-  await referenceEnds.submit(null);
+/**
+ * Resolves once the synchronous standbys have everything that was committed before. What was read from the primary may be confirmed then.
+ * @param readFrom the deployment's origin, taken before the read.
+ * @throws AppError `unavailable` when another server leads by now: it may lack what was read.
+ */
+export async function confirmRead(
+  { referenceEnds }: { referenceEnds: ReferenceEnds },
+  readFrom: string,
+): Promise<void> {
+  const { kind } = await referenceEnds.submit({ ref: null, readFrom });
+  if (kind === "held") throw new AppError("unavailable");
 }
 
 /**
@@ -67,14 +85,14 @@ export async function confirmRead({ referenceEnds }: { referenceEnds: ReferenceE
  * ends, and keeps the lock until its redemption is committed. So one of the two sees the other.
  */
 async function endInOneTransaction(
-  pool: pg.Pool,
-  requests: readonly (ExternalRef | null)[],
+  { pool, deployment }: { pool: pg.Pool; deployment: Deployment },
+  requests: readonly EndRequest[],
 ): Promise<ReferenceOutcome[]> {
-  const refs = [...new Map(requests.flatMap((ref) => (ref === null ? [] : [[refKey(ref), ref]]))).values()];
-  const outcomes = await readThenWrite(
+  const refs = [...new Map(requests.flatMap(({ ref }) => (ref === null ? [] : [[refKey(ref), ref]]))).values()];
+  const { outcomes, origin } = await readThenWrite(
     pool,
     (tx) => Promise.all([lockReferencesToEnd(tx, refs), readRedemptions(tx, refs)]),
-    async ([held, read]) => {
+    async ([held, read], tx) => {
       const known = refs.map((_ref, n): ReferenceOutcome => {
         const redemption = read[n]?.redemption ?? null;
         if (redemption !== null) return { kind: "redeemed", redemption };
@@ -82,10 +100,14 @@ async function endInOneTransaction(
       });
       const ended = refs.filter((_ref, n) => known[n]?.kind === "ended");
       return {
-        result: new Map(refs.map((ref, n) => [refKey(ref), known[n]])),
+        result: { outcomes: new Map(refs.map((ref, n) => [refKey(ref), known[n]])), origin: deployment.originOf(tx) },
         writes: [...endReferences(ended), awaitStandbys()],
       };
     },
   );
-  return requests.map((ref) => (ref && outcomes.get(refKey(ref))) ?? { kind: "held" });
+  return requests.map(({ ref, readFrom }): ReferenceOutcome => {
+    const outcome = ref === null ? { kind: "confirmed" as const } : (outcomes.get(refKey(ref)) ?? { kind: "held" });
+    const isElsewhere = readFrom !== null && readFrom !== origin;
+    return isElsewhere && outcome.kind !== "redeemed" ? { kind: "held" } : outcome;
+  });
 }

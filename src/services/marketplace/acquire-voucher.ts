@@ -5,6 +5,7 @@ import { AppError, voucherBusy } from "../../contract/errors.ts";
 import { markSandbox } from "../../contract/fields.ts";
 import type { SealJob, SealReply } from "../../contract/jobs.ts";
 import { isLockTimeout } from "../../db/transaction.ts";
+import type { DeploymentIdentity } from "../../domain/deployment.ts";
 import type { AwaitedQueue } from "../../queues/awaited-queue.ts";
 import { sealQueue } from "../../queues/catalog.ts";
 import type { Traces } from "../../traces/traces.ts";
@@ -17,6 +18,7 @@ import type { AcquisitionRequest } from "./decide-acquisitions.ts";
 const SEAL_WAIT_MS = 1_000;
 
 interface Deps {
+  deployment: DeploymentIdentity;
   acquisitions: AcquisitionCommitter;
   sealQueue: AwaitedQueue<SealJob, SealReply>;
   voucherReads: VoucherReads;
@@ -33,15 +35,16 @@ interface Deps {
  * `voucher_busy`; BatcherFull.
  */
 export async function acquireVoucher(ctx: Deps, request: AcquisitionRequest): Promise<AcquireResponse> {
+  const readFrom = ctx.deployment.origin;
   const outcome = await ctx.acquisitions.submit(request).catch((error: unknown) => {
     throw isLockTimeout(error) ? voucherBusy() : error;
   });
   // A failover may give back the last voucher, if its acquisition has not reached the standby.
-  if (outcome.kind === "refused" && outcome.code === "sold_out") await confirmRead(ctx);
+  if (outcome.kind === "refused" && outcome.code === "sold_out") await confirmRead(ctx, readFrom);
   if (outcome.kind === "refused") throw new AppError(outcome.code);
   const { alreadyConfirmed, sandbox } = outcome;
   const { id, organizationId, codeKey } = outcome.voucher;
-  await (alreadyConfirmed ? confirmRead(ctx) : awaitSeal(ctx, id));
+  await (alreadyConfirmed ? confirmRead(ctx, readFrom) : awaitSeal(ctx, id));
   const { now, voucher } = await ctx.voucherReads.submit({ organizationId, codeKey, ticket: null, externalRef: null });
   if (voucher === null) throw new Error(`the acquired voucher ${id} was not found`);
   return {

@@ -7,6 +7,7 @@ import { type RedeemRequest, type RedeemResponse, redeemResponse } from "../../c
 import type { ExternalRef, ReadRedemption, Redemption } from "../../db/redemptions.ts";
 import type { Voucher } from "../../db/vouchers.ts";
 import { normaliseCode } from "../../domain/codes.ts";
+import type { DeploymentIdentity } from "../../domain/deployment.ts";
 import { isTicket } from "../../domain/ids.ts";
 import { hashToken } from "../../domain/reservation-token.ts";
 import { finalRefusal } from "../../domain/voucher.ts";
@@ -20,6 +21,7 @@ import { confirmRead, endReference, type ReferenceEnds } from "../batches/end-re
 import { resolveVoucher, type VoucherReads, verifyUrl } from "../voucher/resolve-voucher.ts";
 
 interface Deps {
+  deployment: DeploymentIdentity;
   voucherReads: VoucherReads;
   referenceEnds: ReferenceEnds;
   limits: Limits;
@@ -53,17 +55,18 @@ export async function redeemVoucher(
   // A code is not accepted as `ticket`: the empty text matches no voucher.
   const codeOrTicket = code ?? (details.ticket && isTicket(details.ticket) ? details.ticket : "");
   const reference = { organizationId: caller.organizationId, externalRef: details.externalRef };
+  const readFrom = ctx.deployment.origin;
   const read = await resolveVoucher(ctx, caller, codeOrTicket, details.externalRef);
   const { now, voucher, redeemed } = read;
   if (redeemed !== null && redeemed.voucherId === voucher?.id) {
-    await confirmRead(ctx);
+    await confirmRead(ctx, readFrom);
     return redemptionResponse(ctx, { ...voucher, ...redeemed }, true);
   }
   const named: NamedVoucher = { caller, reference, codeOrTicket, voucherId: voucher?.id ?? null };
   if (redeemed !== null) return endAndTell(ctx, named, null, new AppError("redeem_unknown"));
   if (voucher === null) throw voucherNotFound();
   const final = finalRefusal(voucher, now);
-  if (final !== null) return endAndTell(ctx, named, null, refusal(final));
+  if (final !== null) return endAndTell(ctx, named, null, refusal(final), readFrom);
   const attemptId = `${voucher.id}-${crypto.randomUUID()}`;
   const job = {
     ...details,
@@ -144,13 +147,14 @@ async function endAndTell(
   named: NamedVoucher,
   attemptId: string | null,
   error: AppError,
+  readFrom: string | null = null,
 ): Promise<RedeemResponse> {
-  const outcome = await endReference(ctx, named.reference).catch((cause) => {
+  const outcome = await endReference(ctx, named.reference, readFrom).catch((cause) => {
     ctx.log.warn({ err: cause }, "cannot end the attempts of a reference");
     return { kind: "held" } as const;
   });
   if (outcome.kind === "ended") throw error;
-  if (outcome.kind === "held") throw new AppError("redeem_unknown");
+  if (outcome.kind !== "redeemed") throw new AppError("redeem_unknown");
   return confirmedResponse(ctx, named, outcome.redemption, outcome.redemption.attemptId !== attemptId);
 }
 

@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import type { Config } from "../../config.ts";
 import { AppError, refusal, voucherBusy, voucherNotFound } from "../../contract/errors.ts";
 import type { ReserveResponse } from "../../contract/reserve.ts";
+import type { DeploymentIdentity } from "../../domain/deployment.ts";
 import { isTicket, newId } from "../../domain/ids.ts";
 import type { Reservation } from "../../domain/reservation.ts";
 import { reservationToken, signingSecret, type TokenSecret } from "../../domain/reservation-token.ts";
@@ -21,6 +22,7 @@ import type { ReservationCommitter, ReservationMoveOutcome } from "./reservation
  */
 export async function reserveVoucher(
   ctx: {
+    deployment: DeploymentIdentity;
     voucherReads: VoucherReads;
     referenceEnds: ReferenceEnds;
     limits: Limits;
@@ -33,6 +35,7 @@ export async function reserveVoucher(
   caller: Caller,
   codeOrTicket: string,
 ): Promise<ReserveResponse> {
+  const readFrom = ctx.deployment.origin;
   const { now, voucher, reservation } = await resolveVoucher(ctx, caller, codeOrTicket);
   if (voucher === null) throw voucherNotFound();
   const final = finalRefusal(voucher, now);
@@ -40,7 +43,7 @@ export async function reserveVoucher(
   if (isTicket(codeOrTicket) && reservation?.ticket !== codeOrTicket) throw refusal("reservation_ended");
   if (reservation !== null) {
     const response = responseOf(ctx, caller, voucher.id, reservation);
-    await confirmRead(ctx);
+    await confirmRead(ctx, readFrom);
     return response;
   }
 
