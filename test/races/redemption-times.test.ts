@@ -26,6 +26,7 @@ beforeAll(async () => {
   servers = await openTestServers();
   worker = openWorkerContext(testConfig(servers));
   servers.onClose(() => worker.close());
+  await worker.deployment.ready();
   partner = await makePartner(servers.db);
 });
 

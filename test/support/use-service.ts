@@ -39,6 +39,7 @@ async function start({ apis = [{}], workers = [{}], contexts = 0, env = {}, user
   ]);
   const opened = Array.from({ length: contexts }, () => openWorkerContext(testConfig(servers, own)));
   for (const context of opened) servers.onClose(() => context.close());
+  await Promise.all(opened.map(({ deployment }) => deployment.ready()));
   const partner = await makePartner(servers.db);
   const stranger = await makePartner(servers.db);
   const keys = {

@@ -378,6 +378,7 @@ async function openOwn(count: number, env: Record<string, string> = {}) {
   const own = await openTestServers();
   const other = openWorkerContext(testConfig(own, env));
   own.onClose(() => other.close());
+  await other.deployment.ready();
   onTestFinished(() => own.close());
   return { own, other, vouchers: await issueVouchers(own.db, await makePartner(own.db), count) };
 }
