@@ -13,7 +13,7 @@ import { nameApiConnection } from "./queues/read-shards.ts";
 import { KeyAuthenticator } from "./services/auth/authenticate-key.ts";
 import { UserAuthenticator } from "./services/auth/authenticate-user.ts";
 import { openBulkhead } from "./services/batches/bulkhead.ts";
-import { openReferenceEnds } from "./services/batches/end-references.ts";
+import { openConfirmedReads, openReferenceEnds } from "./services/batches/end-references.ts";
 import { openPreservedSince } from "./services/chain/read-chain.ts";
 import { AcquisitionCommitter } from "./services/marketplace/acquisition-committer.ts";
 import { openCompleteUntil } from "./services/partner/list-redemptions.ts";
@@ -62,19 +62,22 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
   const inbox = service.closeLater(new ReplyInbox(config.redisUrl, log));
   const onForeignReply = () => metrics?.foreignMessages.with("reply").inc();
   const links = { redis, inbox, shards, deployment, log, onForeignReply };
+  const referenceEnds = service.drainLater(openReferenceEnds(service));
+  const partnerCalls = openBulkhead(PARTNER_CALLS);
   return {
     ...service,
     metrics,
     keys,
     limits: openLimits(config, redis, log),
     voucherReads: openVoucherReads(observed),
-    referenceEnds: service.drainLater(openReferenceEnds(service)),
+    referenceEnds,
+    confirmedReads: openConfirmedReads(service, partnerCalls, referenceEnds),
     redeemQueue: service.closeLater(new AwaitedQueue(redeemQueue, links)),
     sealQueue: service.closeLater(new AwaitedQueue(sealQueue, links)),
     reservationCommitter: service.drainLater(openReservationCommitter(observed)),
     acquisitions: service.drainLater(new AcquisitionCommitter({ ...observed, log, randomBytes })),
     publicReads: openBulkhead(PUBLIC_READS),
-    partnerCalls: openBulkhead(PARTNER_CALLS),
+    partnerCalls,
     sandboxAdvances: openBulkhead(SANDBOX_ADVANCES),
     webhookRequests: service.closeLater(openWebhookRequests(links)),
     webhookSender: service.closeLater(openWebhookSender(config.webhooks)),

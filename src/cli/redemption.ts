@@ -1,7 +1,10 @@
 import { readAddress } from "../config.ts";
 import { type ListedRedemptionView, redemptionsCsv } from "../contract/redemptions.ts";
+import { awaitStandbys } from "../db/durability.ts";
 import { findCompleteUntil } from "../db/redemptions.ts";
+import { inTransaction, write } from "../db/transaction.ts";
 import { withLastStart } from "../local/directory.ts";
+import type { ConfirmedReads } from "../services/batches/end-references.ts";
 import { readAllRedemptions } from "../services/partner/list-redemptions.ts";
 import { type Noun, verb } from "./command.ts";
 import { formatTable, formatUtc } from "./format.ts";
@@ -21,11 +24,13 @@ export const redemption: Noun = {
       },
       examples: ["--org org_… --from 2026-11-21 --to 2026-11-22", "--org org_… --csv"],
       async run(ctx, { org, csv, ...range }) {
-        const reads = {
-          pool: ctx.pool,
-          config: readAddress(withLastStart(process.env)),
-          partnerCalls: <T>(call: () => Promise<T>) => call(),
-        };
+        const confirmedReads: ConfirmedReads = (read) =>
+          inTransaction(ctx.pool, async (tx) => {
+            const found = await read(tx);
+            await write(tx, [awaitStandbys()]);
+            return found;
+          });
+        const reads = { config: readAddress(withLastStart(process.env)), confirmedReads };
         const { until, pages } = readAllRedemptions(reads, org, range, await findCompleteUntil(ctx.pool));
         const end = `The list is final and ends at ${formatUtc(until)}.`;
         if (csv) {

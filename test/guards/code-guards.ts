@@ -70,6 +70,13 @@ export const CODE_GUARDS: CodeGuard[] = [
   ),
   ...guardsOf("src/services/batches/end-references.ts", ["test/faults/failover"], {
     "an answer that was read from another server is not confirmed": ["readFrom !== origin", "false"],
+    "a redemption by its reference, and a list, are confirmed by the standby": [
+      "    await confirmRead({ referenceEnds }, readFrom);\n",
+      "",
+    ],
+  }),
+  ...guardsOf("src/cli/redemption.ts", ["test/faults/failover"], {
+    "a command's list is confirmed by the standby": ["            await write(tx, [awaitStandbys()]);\n", ""],
   }),
   ...guardsOf("src/db/redemptions.sql", ["test/races/redeem-outcomes"], {
     "a reference is locked before its end is read": [

@@ -71,7 +71,7 @@ async function redisServer(stops: Stop[], containers: boolean): Promise<string> 
 }
 
 /** The Redis databases of the vitest workers, one each. Database 0 may be in use. */
-const REDIS_DATABASES = [1, 2, 3];
+const REDIS_DATABASES = [1, 2, 3, 4, 5, 6];
 
 /** Throws if Redis contains data, and empties Redis after the tests. */
 async function useGivenRedis(url: string, stops: Stop[]): Promise<void> {
@@ -106,6 +106,9 @@ function bindToLoopback({ PortBindings = {} }: HostConfig): void {
   for (const binding of Object.values(PortBindings).flat()) binding.HostIp = "127.0.0.1";
 }
 
+/** Enough for six test files, each of which may start four processes with up to 40 connections. */
+const MAX_CONNECTIONS = "max_connections=1000";
+
 async function postgresContainer(stops: Stop[]): Promise<string> {
   const { PostgreSqlContainer } = await import("@testcontainers/postgresql");
   class Container extends PostgreSqlContainer {
@@ -114,7 +117,7 @@ async function postgresContainer(stops: Stop[]): Promise<string> {
     }
   }
   const started = await new Container(POSTGRES_IMAGE)
-    .withCommand(["postgres", "-c", "max_connections=200"])
+    .withCommand(["postgres", "-c", MAX_CONNECTIONS])
     .start()
     .catch((error) => sayMissing(POSTGRES_IMAGE, error));
   if (started === null) return embeddedPostgres(stops);
@@ -146,7 +149,7 @@ async function embeddedPostgres(stops: Stop[]): Promise<string> {
     port: await findSteadyPort(),
     password: "test",
     // This data need not survive a crash. Tests of crashes start their own Postgres servers.
-    settings: ["fsync=off", "full_page_writes=off"],
+    settings: ["fsync=off", "full_page_writes=off", MAX_CONNECTIONS],
   };
   await startPostgres(server);
   stops.unshift(() => stopPostgres(server));

@@ -4,6 +4,7 @@ import { Batcher } from "../../batching/batcher.ts";
 import { AppError } from "../../contract/errors.ts";
 import type { Deployment } from "../../db/deployment.ts";
 import { awaitStandbys } from "../../db/durability.ts";
+import type { Queryable } from "../../db/pool.ts";
 import {
   type ExternalRef,
   endReferences,
@@ -13,6 +14,8 @@ import {
   refKey,
 } from "../../db/redemptions.ts";
 import { mayBeFromOneItem, readThenWrite } from "../../db/transaction.ts";
+import type { DeploymentIdentity } from "../../domain/deployment.ts";
+import type { Bulkhead } from "./bulkhead.ts";
 
 /** What is certain about a reference. */
 export type ReferenceOutcome =
@@ -40,8 +43,13 @@ interface EndRequest {
 }
 export type ReferenceEnds = Batcher<EndRequest, ReferenceOutcome>;
 
+interface Deps {
+  pool: pg.Pool;
+  deployment: Pick<Deployment, "originOf">;
+}
+
 /** Opens the batcher that ends references, and waits for the synchronous standbys. */
-export function openReferenceEnds(ctx: { pool: pg.Pool; deployment: Deployment }): ReferenceEnds {
+export function openReferenceEnds(ctx: Deps): ReferenceEnds {
   return new Batcher((requests: EndRequest[]) => endInOneTransaction(ctx, requests), {
     batchMax: BATCH_MAX,
     waitingMax: WAITING_MAX,
@@ -80,12 +88,29 @@ export async function confirmRead(
   if (kind === "held") throw new AppError("unavailable");
 }
 
+/** Reads, and resolves once the synchronous standbys have what was read. @throws AppError `unavailable`, `overloaded`. */
+export type ConfirmedReads = <T>(read: (db: Queryable) => Promise<T>) => Promise<T>;
+
+/** Opens the reads of calls that {@link confirmRead} follows. */
+export function openConfirmedReads(
+  { pool, deployment }: Pick<Deps, "pool"> & { deployment: DeploymentIdentity },
+  partnerCalls: Bulkhead,
+  referenceEnds: ReferenceEnds,
+): ConfirmedReads {
+  return async (read) => {
+    const readFrom = deployment.origin;
+    const found = await partnerCalls(() => read(pool));
+    await confirmRead({ referenceEnds }, readFrom);
+    return found;
+  };
+}
+
 /**
  * The exclusive lock of a reference comes before the read of its redemption. A worker locks the reference in shared mode before it reads the
  * ends, and keeps the lock until its redemption is committed. So one of the two sees the other.
  */
 async function endInOneTransaction(
-  { pool, deployment }: { pool: pg.Pool; deployment: Deployment },
+  { pool, deployment }: Deps,
   requests: readonly EndRequest[],
 ): Promise<ReferenceOutcome[]> {
   const refs = [...new Map(requests.flatMap(({ ref }) => (ref === null ? [] : [[refKey(ref), ref]]))).values()];

@@ -14,6 +14,7 @@ import { openCursor, type RedemptionsCursor, sealCursor } from "../../domain/red
 import type { TokenSecret } from "../../domain/reservation-token.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { Bulkhead } from "../batches/bulkhead.ts";
+import type { ConfirmedReads } from "../batches/end-references.ts";
 import { verifyUrl } from "../voucher/resolve-voucher.ts";
 
 /** How long a process reuses the time before which redemptions are complete. An older time is correct, but lists fewer redemptions. Milliseconds. */
@@ -45,9 +46,9 @@ export function openCompleteUntil({
 }
 
 interface Deps {
-  pool: pg.Pool;
   config: Pick<Config, "baseUrl">;
-  partnerCalls: Bulkhead;
+  /** A listed redemption is final. */
+  confirmedReads: ConfirmedReads;
 }
 
 /**
@@ -55,27 +56,25 @@ interface Deps {
  * redemptions before the time up to which the list is complete. Works without Redis.
  * @throws AppError `invalid_request` for a cursor of another organization or range, `overloaded`.
  */
-export function listRedemptions(
-  ctx: Deps & { tokenSecrets: readonly TokenSecret[]; completeUntil: () => Promise<Date> },
+export async function listRedemptions(
+  ctx: Deps & { tokenSecrets: readonly TokenSecret[]; partnerCalls: Bulkhead; completeUntil: () => Promise<Date> },
   { organizationId }: Caller,
   query: RedemptionsQuery,
 ): Promise<RedemptionsResponse> {
   const at = query.cursor === undefined ? startOf(query) : continueAt(ctx, organizationId, query);
-  return ctx.partnerCalls(async () => {
-    const completeUntil = await ctx.completeUntil();
-    const before = new Date(Math.min(at.toMs ?? Number.POSITIVE_INFINITY, completeUntil.getTime()));
-    const after = { redeemedAt: new Date(at.redeemedAtMs), voucherId: at.voucherId };
-    const found = await selectRedemptions(ctx.pool, organizationId, after, before, query.limit + 1);
-    const page = found.slice(0, query.limit);
-    const last = page.at(-1);
-    const next = last && { ...at, redeemedAtMs: last.redeemedAt.getTime(), voucherId: last.voucherId };
-    const isLast = found.length === page.length && at.toMs !== null && at.toMs < completeUntil.getTime();
-    return {
-      redemptions: page.map((redemption) => viewListed(ctx, redemption)),
-      nextCursor: isLast ? null : sealCursor(ctx.tokenSecrets, organizationId, next ?? at),
-      completeUntil: completeUntil.toISOString(),
-    };
-  });
+  const completeUntil = await ctx.partnerCalls(ctx.completeUntil);
+  const before = new Date(Math.min(at.toMs ?? Number.POSITIVE_INFINITY, completeUntil.getTime()));
+  const after = { redeemedAt: new Date(at.redeemedAtMs), voucherId: at.voucherId };
+  const found = await ctx.confirmedReads((db) => selectRedemptions(db, organizationId, after, before, query.limit + 1));
+  const page = found.slice(0, query.limit);
+  const last = page.at(-1);
+  const next = last && { ...at, redeemedAtMs: last.redeemedAt.getTime(), voucherId: last.voucherId };
+  const isLast = found.length === page.length && at.toMs !== null && at.toMs < completeUntil.getTime();
+  return {
+    redemptions: page.map((redemption) => viewListed(ctx, redemption)),
+    nextCursor: isLast ? null : sealCursor(ctx.tokenSecrets, organizationId, next ?? at),
+    completeUntil: completeUntil.toISOString(),
+  };
 }
 
 /** Redemptions on one page of a whole range. */
@@ -92,7 +91,7 @@ export function readAllRedemptions(
   async function* read() {
     let after = { redeemedAt: from ?? new Date(0), voucherId: "" };
     for (;;) {
-      const page = await ctx.partnerCalls(() => selectRedemptions(ctx.pool, organizationId, after, until, PAGE_MAX));
+      const page = await ctx.confirmedReads((db) => selectRedemptions(db, organizationId, after, until, PAGE_MAX));
       yield page.map((redemption) => viewListed(ctx, redemption));
       const last = page.at(-1);
       if (last === undefined || page.length < PAGE_MAX) return;
