@@ -93,8 +93,11 @@ describe("the overview", () => {
     await servers.redis.set(`${prefix}:process:${id}`, "up", "PX", 59_000);
     const find = async () => (await read()).processes;
     expect(await find()).toContainEqual({ ...report, state: "gone" });
-    const roles = (await find()).map(({ role, queues, state }) => `${role} ${queues} ${state}`);
-    expect(roles).toEqual(expect.arrayContaining(["api  up", "worker redeem,seal up"]));
+    // Processes report every few seconds.
+    await until(async () => {
+      const roles = (await find()).map(({ role, queues, state }) => `${role} ${queues} ${state}`);
+      return ["api  up", "worker redeem,seal up"].every((up) => roles.includes(up));
+    });
     await servers.redis.del(`${prefix}:process:${id}`);
     expect((await find()).some(({ host }) => host === "host")).toBe(false);
     expect(await servers.redis.hexists(`${prefix}:processes`, id)).toBe(0);

@@ -312,7 +312,7 @@ const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
   // Everything that lets only some calls wait refuses; the tests of the batcher and of the bulkhead fill them.
   overloaded: async (operation, valid) => {
     const { ctx } = api;
-    for (const place of ["partnerCalls", "publicReads", "sandboxAdvances"] as const) {
+    for (const place of ["partnerCalls", "confirmedReads", "publicReads", "sandboxAdvances"] as const) {
       vi.spyOn(ctx, place).mockRejectedValue(new BatcherFull());
     }
     for (const place of [ctx.voucherReads, ctx.acquisitions])
