@@ -43,8 +43,8 @@ export default defineConfig({
           exclude: [...ENDURANCE, ...(onCluster ? NOT_ON_CLUSTER : [])],
           // Files share a process: loading the service once per file would take a sixth of the run.
           isolate: false,
-          // Six on two cores, because most tests wait for something. A Redis Cluster has one database, which each file empties.
-          maxWorkers: onCluster ? 1 : 6,
+          // Five on two cores, because most tests wait for something. A Redis Cluster has one database, which each file empties.
+          maxWorkers: onCluster ? 1 : 5,
         },
       },
       // Campaigns, browsers, hostile input, benchmarks and long end-to-end runs.
