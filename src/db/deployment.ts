@@ -36,15 +36,16 @@ const TRY_AGAIN_MS = 500;
 /** Pause between two looks at the server's clock and write-ahead log. Milliseconds. */
 const OBSERVE_EVERY_MS = 1_000;
 
+/** Never changed, so that what was known before a question stays what it was. */
 interface Identity {
-  id: string;
+  readonly id: string;
   /** Fingerprint of server and database. */
-  database: string;
+  readonly database: string;
   /** In hex with a fixed length, so that timelines can be compared as text. */
-  timeline: string;
-  origin: string;
+  readonly timeline: string;
+  readonly origin: string;
   /** The highest known end of the server's write-ahead log on disk, in bytes. */
-  walEnd: number;
+  readonly walEnd: number;
 }
 
 /** The deployment of a process. Each new connection must reach the deployment's primary server, not a standby or a copy of the database. */
@@ -118,7 +119,7 @@ export class Deployment implements DeploymentIdentity {
       const askedAtMs = this.clock.monotonicMs();
       const seen = await observeServer(db).catch(() => null);
       if (seen === null || known === null || known.origin !== this.#identity?.origin) continue;
-      this.#identity.walEnd = Math.max(this.#identity.walEnd, seen.walEnd);
+      this.#identity = { ...this.#identity, walEnd: Math.max(this.#identity.walEnd, seen.walEnd) };
       const { aheadMs } = this.clock;
       this.clock.observe(seen.now, seen.trustedAt, askedAtMs);
       if (aheadMs === 0 && this.clock.aheadMs > 0)

@@ -3,6 +3,13 @@ import type pg from "pg";
 import { pino } from "pino";
 import { expect, it } from "vitest";
 import { Deployment } from "../../src/db/deployment.ts";
+import { until } from "../support/until.ts";
+
+/** The answer to a query. */
+const resultOf = (row: object) => ({
+  rows: [Object.values(row)],
+  fields: Object.keys(row).map((name) => ({ name })),
+});
 
 /** A connection that identifies itself as given, and records whether it was closed. */
 class Connection extends EventEmitter {
@@ -35,7 +42,7 @@ class Connection extends EventEmitter {
       trustedAt: null,
       now: new Date(),
     };
-    return { rows: [Object.values(row)], fields: Object.keys(row).map((name) => ({ name })) };
+    return resultOf(row);
   }
 
   get client(): pg.ClientBase {
@@ -81,14 +88,25 @@ it("a server whose write-ahead log ends before a known position is refused, and 
   expect(deployment.origin).toBe("d/db/00000002/3");
 });
 
-it("a connection whose answer is overtaken by that of a later one is not taken for a server that was set back", async () => {
+it.each<[string, (deployment: Deployment) => Promise<unknown>]>([
+  ["that of a later one", (deployment) => deployment.admit(new Connection("00000001", "1", 120).client)],
+  [
+    "a look at the server",
+    async (deployment) => {
+      const query = async () => resultOf({ walEnd: 120, trustedAt: null, now: new Date() });
+      void deployment.watch({ query } as unknown as pg.Pool);
+      await until(() => deployment.walEnd === 120);
+      deployment.close();
+    },
+  ],
+])("a connection whose answer is overtaken by %s is not taken for a server that was set back", async (_what, overtake) => {
   const deployment = new Deployment(pino({ level: "silent" }));
   await deployment.admit(new Connection("00000001", "1", 100).client);
   const late = new Connection("00000001", "1", 110);
   const answer = Promise.withResolvers<void>();
   late.held = answer.promise;
   const admitted = deployment.admit(late.client);
-  await deployment.admit(new Connection("00000001", "1", 120).client);
+  await overtake(deployment);
   answer.resolve();
   await admitted;
   expect(deployment.walEnd).toBe(120);
