@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import pg from "pg";
-import { expect, it, vi } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { EXIT } from "../../src/cli/exit-code.ts";
 import { statusOf } from "../../src/contract/errors.ts";
 import { migrateDatabase } from "../../src/db/migrate.ts";
@@ -129,6 +129,7 @@ it("an answer that was read from a lost primary is not confirmed by the promoted
 
 it("a primary whose synchronous standby is gone confirms nothing that the standby may not have, also after the wait for it was cut off, and everything once it is back", async () => {
   const postgres = await openOwnPostgres();
+  onTestFinished(() => postgres.close());
   await postgres.superuser.query("CREATE DATABASE vouchers");
   const databaseUrl = postgres.url("vouchers");
   await migrateDatabase(databaseUrl);
@@ -187,7 +188,6 @@ it("a primary whose synchronous standby is gone confirms nothing that the standb
   expect(await till.redeem(order)).toMatchObject({ status: 200, body: { alreadyConfirmed: true } });
   await close();
   await admin.end();
-  await postgres.close();
 });
 
 it("a read-only database, such as a standby, answers 503 and is not ready, and both end when the host name points to the primary again", async () => {
