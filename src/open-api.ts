@@ -64,6 +64,7 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
   const links = { redis, inbox, shards, deployment, log, onForeignReply };
   const referenceEnds = service.drainLater(openReferenceEnds(service));
   const partnerCalls = openBulkhead(PARTNER_CALLS);
+  const confirmedReads = openConfirmedReads(service, partnerCalls, referenceEnds);
   return {
     ...service,
     metrics,
@@ -71,7 +72,7 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
     limits: openLimits(config, redis, log),
     voucherReads: openVoucherReads(observed),
     referenceEnds,
-    confirmedReads: openConfirmedReads(service, partnerCalls, referenceEnds),
+    confirmedReads,
     redeemQueue: service.closeLater(new AwaitedQueue(redeemQueue, links)),
     sealQueue: service.closeLater(new AwaitedQueue(sealQueue, links)),
     reservationCommitter: service.drainLater(openReservationCommitter(observed)),
@@ -83,7 +84,7 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
     webhookSender: service.closeLater(openWebhookSender(config.webhooks)),
     webhookTests: new FairSlots(WEBHOOK_TESTS),
     preservedSince: openPreservedSince(pool),
-    completeUntil: openCompleteUntil(service),
+    completeUntil: openCompleteUntil(service, confirmedReads),
     probes,
     users: new UserAuthenticator(config.users, deployment.clock),
     console: openConsole(service, config),

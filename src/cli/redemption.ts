@@ -31,7 +31,7 @@ export const redemption: Noun = {
             return found;
           });
         const reads = { config: readAddress(withLastStart(process.env)), confirmedReads };
-        const { until, pages } = readAllRedemptions(reads, org, range, await findCompleteUntil(ctx.pool));
+        const { until, pages } = readAllRedemptions(reads, org, range, await confirmedReads(findCompleteUntil));
         const end = `The list is final and ends at ${formatUtc(until)}.`;
         if (csv) {
           for await (const part of redemptionsCsv(pages)) process.stdout.write(part);

@@ -36,7 +36,7 @@ const TRY_AGAIN_MS = 500;
 /** Pause between two looks at the server's clock and write-ahead log. Milliseconds. */
 const OBSERVE_EVERY_MS = 1_000;
 
-/** Never changed, so that what was known before a question stays what it was. */
+/** Never changed, only replaced: a connection's answer is compared with what was known when it was asked. */
 interface Identity {
   readonly id: string;
   /** Fingerprint of server and database. */
@@ -134,7 +134,7 @@ export class Deployment implements DeploymentIdentity {
 
   /** Checks the database of a new connection. @throws UnusableDatabase */
   async admit(client: pg.ClientBase): Promise<void> {
-    // Connections are admitted at once, and their answers overtake each other: only what was known before counts for the position.
+    // Connections are admitted at once, and their answers overtake each other: `walEnd` is compared with what was known before the question.
     const before = this.#identity;
     const askedAtMs = this.clock.monotonicMs();
     const found = await identifyDatabase(client).catch(rejectAsOutdated);

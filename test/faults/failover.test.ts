@@ -29,6 +29,8 @@ const { servers, db, keys, issue } = useService({ apis: [], workers: [] });
 
 /** Returns the status of an answer. */
 type Call = () => Promise<{ status: number }>;
+const succeed = () => ({ status: 200 });
+const fail = () => ({ status: 503 });
 
 let orders = 0;
 
@@ -97,13 +99,13 @@ async function makeRepeats(pool: pg.Pool, api: TestApi) {
   const till = partnerClient(api.url, key.key);
   const order = { code: redeemed.code, externalRef: "order-1" };
   const acquire = (paymentRef: string | null, userId = "user") =>
-    acquireVoucher(api.ctx, { userId, way: "product", id: own.productId, paymentRef }).then(
-      () => ({ status: 200 }),
-      ({ code }) => ({ status: statusOf(code) }),
-    );
+    acquireVoucher(api.ctx, { userId, way: "product", id: own.productId, paymentRef }).then(succeed, ({ code }) => ({
+      status: statusOf(code),
+    }));
   const repeats: [string, Call][] = [
     ["a redeem", () => till.redeem(order)],
     ["its redemption", () => till.redemption(order.externalRef)],
+    ["the time before which a list is complete", () => api.ctx.completeUntil().then(succeed, fail)],
     ["the list of redemptions", () => till.redemptions({})],
     ["the refusal of a voided voucher", () => till.redeem({ code: voided.code, externalRef: "order-2" })],
     ["a reservation", () => till.reserve(held.code)],
@@ -165,11 +167,11 @@ it("a primary whose synchronous standby is gone confirms nothing that the standb
   const { api, worker, close } = await start({ databaseUrl });
   const { own, key, till, order, redeemed, repeats: calls } = await makeRepeats(admin, api);
   const job = redeemJob(own, key.id, redeemed.id, order.externalRef);
-  const delivery = () => runRedeemJob(worker.ctx, "attempt-1", job).then(() => ({ status: 200 }));
+  const delivery = () => runRedeemJob(worker.ctx, "attempt-1", job).then(succeed);
   const command = openVoucherctl({ adminUrl: databaseUrl, redisUrl: servers.redisUrl });
   const list = async () => {
     const { exitCode } = await command.run(`redemption list --org ${own.organizationId}`);
-    return { status: exitCode === EXIT.unavailable ? 503 : 200 };
+    return exitCode === EXIT.unavailable ? fail() : succeed();
   };
   const repeats: typeof calls = [
     ...calls,

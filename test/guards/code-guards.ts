@@ -69,10 +69,16 @@ export const CODE_GUARDS: CodeGuard[] = [
     },
   ),
   ...guardsOf("src/services/batches/end-references.ts", ["test/faults/failover"], {
-    "an answer that was read from another server is not confirmed": ["readFrom !== origin", "false"],
+    "an answer that was read from another server is not confirmed": ["readFrom === origin", "true"],
     "a redemption by its reference, and a list, are confirmed by the standby": [
       "    await confirmRead({ referenceEnds }, readFrom);\n",
       "",
+    ],
+  }),
+  ...guardsOf("src/services/partner/list-redemptions.ts", ["test/faults/failover"], {
+    "the time before which a list is complete is confirmed by the standby": [
+      "confirmedReads(() => closeRedemptions(pool, clock.steadyNow()))",
+      "closeRedemptions(pool, clock.steadyNow())",
     ],
   }),
   ...guardsOf("src/cli/redemption.ts", ["test/faults/failover"], {

@@ -212,10 +212,11 @@ describe("the closed time", () => {
     await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = 'epoch'", []);
     deployment.clock.observe(before, null);
     deployment.clock.observe(await now(), null);
-    const complete = await openCompleteUntil({ pool: worker.pool, deployment })();
+    const findComplete = () => openCompleteUntil({ pool: worker.pool, deployment }, (read) => read(worker.pool))();
+    const complete = await findComplete();
     expect(complete.getTime()).toBeLessThanOrEqual(before.getTime());
     deployment.clock.observe(await now(), new Date());
-    expect(await openCompleteUntil({ pool: worker.pool, deployment })()).not.toEqual(complete);
+    expect(await findComplete()).not.toEqual(complete);
   });
 
   it("the closed time comes back from the future only when an operator trusts the clock, with an audit entry", async () => {

@@ -25,8 +25,10 @@ export type ReferenceOutcome =
   | { kind: "ended" }
   /** No reference was given, and the standbys have what was read. */
   | { kind: "confirmed" }
-  /** Another transaction is redeeming or ending it, or the answer was read from another server. */
-  | { kind: "held" };
+  /** Another transaction is redeeming or ending it. */
+  | { kind: "held" }
+  /** The answer was read from another server. Nothing is certain. */
+  | { kind: "elsewhere" };
 
 /** References in one transaction, as many as in a batch of redemptions: each takes a place in the server's table of locks. */
 const BATCH_MAX = 128;
@@ -38,7 +40,10 @@ const HELD_PAUSES_MS = [10, 30, 80, 200];
 interface EndRequest {
   /** The reference to end. Null only waits for the synchronous standbys. */
   ref: ExternalRef | null;
-  /** The origin of the server from which the answer was read: a promoted one may lack what was read. Null: the answer needs no earlier read. */
+  /**
+   * The origin of the server from which the answer was read: a promoted one may lack what was read. Null: this process has read nothing that the
+   * answer needs; a worker's reply has waited for the standbys.
+   */
   readFrom: string | null;
 }
 export type ReferenceEnds = Batcher<EndRequest, ReferenceOutcome>;
@@ -85,13 +90,13 @@ export async function confirmRead(
   readFrom: string,
 ): Promise<void> {
   const { kind } = await referenceEnds.submit({ ref: null, readFrom });
-  if (kind === "held") throw new AppError("unavailable");
+  if (kind === "elsewhere") throw new AppError("unavailable");
 }
 
 /** Reads, and resolves once the synchronous standbys have what was read. @throws AppError `unavailable`, `overloaded`. */
 export type ConfirmedReads = <T>(read: (db: Queryable) => Promise<T>) => Promise<T>;
 
-/** Opens the reads of calls that {@link confirmRead} follows. */
+/** Opens reads that are confirmed before they return. */
 export function openConfirmedReads(
   { pool, deployment }: Pick<Deps, "pool"> & { deployment: DeploymentIdentity },
   partnerCalls: Bulkhead,
@@ -116,8 +121,10 @@ async function endInOneTransaction(
   const refs = [...new Map(requests.flatMap(({ ref }) => (ref === null ? [] : [[refKey(ref), ref]]))).values()];
   const { outcomes, origin } = await readThenWrite(
     pool,
-    (tx) => Promise.all([lockReferencesToEnd(tx, refs), readRedemptions(tx, refs)]),
-    async ([held, read], tx) => {
+    // Without references, it must not wait for the sweeper's next generation.
+    async (tx) => (refs.length === 0 ? null : Promise.all([lockReferencesToEnd(tx, refs), readRedemptions(tx, refs)])),
+    async (state, tx) => {
+      const [held, read] = state ?? [new Set(), []];
       const known = refs.map((_ref, n): ReferenceOutcome => {
         const redemption = read[n]?.redemption ?? null;
         if (redemption !== null) return { kind: "redeemed", redemption };
@@ -132,7 +139,8 @@ async function endInOneTransaction(
   );
   return requests.map(({ ref, readFrom }): ReferenceOutcome => {
     const outcome = ref === null ? { kind: "confirmed" as const } : (outcomes.get(refKey(ref)) ?? { kind: "held" });
-    const isElsewhere = readFrom !== null && readFrom !== origin;
-    return isElsewhere && outcome.kind !== "redeemed" ? { kind: "held" } : outcome;
+    // A redemption was read here.
+    if (outcome.kind === "redeemed" || readFrom === null || readFrom === origin) return outcome;
+    return { kind: "elsewhere" };
   });
 }

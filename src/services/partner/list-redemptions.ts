@@ -13,28 +13,24 @@ import { closeRedemptions, type ListedRedemption, selectRedemptions } from "../.
 import { openCursor, type RedemptionsCursor, sealCursor } from "../../domain/redemptions-cursor.ts";
 import type { TokenSecret } from "../../domain/reservation-token.ts";
 import type { Caller } from "../auth/caller.ts";
-import type { Bulkhead } from "../batches/bulkhead.ts";
 import type { ConfirmedReads } from "../batches/end-references.ts";
 import { verifyUrl } from "../voucher/resolve-voucher.ts";
 
 /** How long a process reuses the time before which redemptions are complete. An older time is correct, but lists fewer redemptions. Milliseconds. */
 const COMPLETE_UNTIL_MAX_AGE_MS = 1_000;
 
-/** Returns a function that advances the time before which redemptions are complete, at most once a second. The database closes it. */
-export function openCompleteUntil({
-  pool,
-  deployment,
-}: {
-  pool: pg.Pool;
-  deployment: Pick<Deployment, "clock">;
-}): () => Promise<Date> {
+/** Returns a function that moves the time before which redemptions are complete forward, at most once a second. The standbys have this time, too. */
+export function openCompleteUntil(
+  { pool, deployment }: { pool: pg.Pool; deployment: Pick<Deployment, "clock"> },
+  confirmedReads: ConfirmedReads,
+): () => Promise<Date> {
   let latest: { completeUntil: Promise<Date>; readAt: number } | undefined;
   return () => {
     const now = performance.now();
     if (latest === undefined || now - latest.readAt > COMPLETE_UNTIL_MAX_AGE_MS) {
-      // A clock that jumped ahead would close the time to come, for all organizations.
+      // A clock that jumped ahead would close times that are still ahead, for all organizations.
       const { clock } = deployment;
-      const completeUntil = clock.ready().then(() => closeRedemptions(pool, clock.steadyNow()));
+      const completeUntil = clock.ready().then(() => confirmedReads(() => closeRedemptions(pool, clock.steadyNow())));
       const reading = { completeUntil, readAt: now };
       latest = reading;
       completeUntil.catch(() => {
@@ -47,22 +43,22 @@ export function openCompleteUntil({
 
 interface Deps {
   config: Pick<Config, "baseUrl">;
-  /** A listed redemption is final. */
+  /** They wait for the standbys, because a listed redemption is final. */
   confirmedReads: ConfirmedReads;
 }
 
 /**
  * Reads a page of an organization's redemptions. Following the cursor lists each redemption exactly once, because the database refuses
  * redemptions before the time up to which the list is complete. Works without Redis.
- * @throws AppError `invalid_request` for a cursor of another organization or range, `overloaded`.
+ * @throws AppError `invalid_request` for a cursor of another organization or range, `unavailable`, `overloaded`.
  */
 export async function listRedemptions(
-  ctx: Deps & { tokenSecrets: readonly TokenSecret[]; partnerCalls: Bulkhead; completeUntil: () => Promise<Date> },
+  ctx: Deps & { tokenSecrets: readonly TokenSecret[]; completeUntil: () => Promise<Date> },
   { organizationId }: Caller,
   query: RedemptionsQuery,
 ): Promise<RedemptionsResponse> {
   const at = query.cursor === undefined ? startOf(query) : continueAt(ctx, organizationId, query);
-  const completeUntil = await ctx.partnerCalls(ctx.completeUntil);
+  const completeUntil = await ctx.completeUntil();
   const before = new Date(Math.min(at.toMs ?? Number.POSITIVE_INFINITY, completeUntil.getTime()));
   const after = { redeemedAt: new Date(at.redeemedAtMs), voucherId: at.voucherId };
   const found = await ctx.confirmedReads((db) => selectRedemptions(db, organizationId, after, before, query.limit + 1));
@@ -80,7 +76,10 @@ export async function listRedemptions(
 /** Redemptions on one page of a whole range. */
 const PAGE_MAX = 1_000;
 
-/** All redemptions from `from` to `until`: the earlier of `to` and `completeUntil`. Pages are read as they are used. @throws `overloaded`. */
+/**
+ * All redemptions from `from` to `until`: the earlier of `to` and `completeUntil`. Pages are read as they are used.
+ * @throws AppError `unavailable`, `overloaded`.
+ */
 export function readAllRedemptions(
   ctx: Deps,
   organizationId: string,

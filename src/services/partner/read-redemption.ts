@@ -6,7 +6,7 @@ import type { Caller } from "../auth/caller.ts";
 import type { ConfirmedReads } from "../batches/end-references.ts";
 import { redemptionResponse } from "./redeem-voucher.ts";
 
-/** Reads a reference's redemption as a repeated redeem would return it. @throws AppError `redemption_not_found`, `overloaded`. */
+/** Reads a reference's redemption as a repeated redeem would return it. @throws AppError `redemption_not_found`, `unavailable`, `overloaded`. */
 export async function readRedemption(
   ctx: { config: Config; confirmedReads: ConfirmedReads },
   { organizationId }: Caller,
