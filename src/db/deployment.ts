@@ -53,8 +53,6 @@ export class Deployment implements DeploymentIdentity {
   readonly #log: Logger;
   readonly #ready = Promise.withResolvers<void>();
   #identity: Identity | null = null;
-  /** The origin of a server whose files were set back. */
-  #setBack: string | null = null;
   /** The open connections, with the origin of each. A connection stays with its server. */
   readonly #connections = new Map<pg.ClientBase, string>();
   readonly clock = new DatabaseClock();
@@ -164,15 +162,13 @@ export class Deployment implements DeploymentIdentity {
       throw new UnusableDatabase("unavailable", "This database server was the primary before a standby was promoted.");
     }
     const walEndIn = (of: Identity | null) => (of?.database === database && of.timeline === timeline ? of.walEnd : 0);
-    const origin = `${id}/${database}/${timeline}/${started}`;
-    // It stays refused when its log has grown past that position.
-    if (walEnd < walEndIn(before)) this.#setBack = origin;
-    if (origin === this.#setBack) {
+    if (walEnd < walEndIn(before)) {
       throw new UnusableDatabase(
         "copied",
         "The files of this database server were set back: its write-ahead log ends before a position that it had reached.",
       );
     }
+    const origin = `${id}/${database}/${timeline}/${started}`;
     if (known !== null && known.origin !== origin) this.#closeConnections();
     this.#identity = { id, database, timeline, origin, walEnd: Math.max(walEnd, walEndIn(known)) };
     this.#connections.set(client, origin);

@@ -80,13 +80,10 @@ it("a server that was started again is another origin, to which no open connecti
   ]);
 });
 
-it("a server whose write-ahead log ends before a known position is refused, also when the log has grown, and not on a later timeline", async () => {
+it("a server whose write-ahead log ends before a known position is refused, and not on a later timeline", async () => {
   const deployment = new Deployment(pino({ level: "silent" }));
   await deployment.admit(new Connection("00000001", "1", 100).client);
-  for (const walEnd of [99, 101]) {
-    const { client } = new Connection("00000001", "2", walEnd);
-    await expect(deployment.admit(client)).rejects.toMatchObject({ state: "copied" });
-  }
+  await expect(deployment.admit(new Connection("00000001", "2", 99).client)).rejects.toMatchObject({ state: "copied" });
   await deployment.admit(new Connection("00000002", "3", 99).client);
   expect(deployment.origin).toBe("d/db/00000002/3");
 });
