@@ -68,8 +68,9 @@ export const CODE_GUARDS: CodeGuard[] = [
       "a refusal that was read from another server is not told": ["refusal(final), readFrom)", "refusal(final))"],
     },
   ),
-  ...guardsOf("src/services/batches/end-references.ts", ["test/faults/failover"], {
+  ...guardsOf("src/services/batches/end-references.ts", ["test/races/redeem-outcomes", "test/faults/failover"], {
     "an answer that was read from another server is not confirmed": ["readFrom === origin", "true"],
+    "a confirmation does not wait for the sweeper": ["refs.length === 0 ? null : ", ""],
     "a redemption by its reference, and a list, are confirmed by the standby": [
       "    await confirmRead({ referenceEnds }, readFrom);\n",
       "",

@@ -2,6 +2,7 @@ import { beforeAll, expect, it, vi } from "vitest";
 import { deleteOldEnds, lockReferences, lockReferencesToEnd } from "../../src/db/redemptions.ts";
 import { inTransaction } from "../../src/db/transaction.ts";
 import { redeemQueue } from "../../src/queues/catalog.ts";
+import { confirmRead } from "../../src/services/batches/end-references.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { partnerClient } from "../support/client.ts";
 import {
@@ -124,6 +125,13 @@ it("a reference for which a caller was told 409 keeps its end until every attemp
   expect(await deleteOldEnds(worker.pool, 100)).toBeGreaterThan(0);
   expect(await attempt(second, generation)).toEqual({ kind: "late" });
   expect(await attempt(third, generation + 1)).toMatchObject({ kind: "redeemed" });
+});
+
+it("an answer is confirmed while the sweeper is beginning a generation of ends", async () => {
+  await inTransaction(worker.pool, async (outside) => {
+    await outside.query("UPDATE reference_generation SET generation = generation + 1");
+    await confirmRead(api.ctx, api.ctx.deployment.origin);
+  });
 });
 
 it("a reference for which a caller was told 409 keeps the generation in which its end is being committed", async () => {
