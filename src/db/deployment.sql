@@ -1,22 +1,25 @@
--- name: identify_database
+-- name: identify_database(newest_position?, lasting_position?)
 -- Identifies what a new connection reached: the deployment, whether the server is read-only, whether the database is a copy of the one that
--- wrote the deployment's row, a fingerprint of server and database, the server's timeline in hex, which every promotion raises, and when it
--- was started, which differs from every other server with the same files. A standby has no timeline. The fingerprint is short because every
--- job and every reply carries it.
+-- wrote the deployment's row, a fingerprint of server and database, the server's timeline in hex, which every promotion raises, when it was
+-- started, which differs from every other server with the same files, and what it has of the process's memory (recall_marks). A standby has no
+-- timeline. The fingerprint is short because every job and every reply carries it.
 SELECT d.id AS "deploymentId", current_setting('transaction_read_only') = 'on' AS "readOnly",
        d.system_identifier <> s.system_identifier OR d.database_oid <> db.oid AS "isCopy",
        left(encode(sha256(convert_to(concat_ws('/', s.system_identifier, db.oid), 'UTF8')), 'hex'), 12) AS database,
        CASE WHEN pg_is_in_recovery() THEN '' ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END AS timeline,
        to_hex((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint) AS started,
-       CASE WHEN pg_is_in_recovery() THEN 0 ELSE pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint END AS "walEnd",
+       (SELECT m.id FROM database_marks AS m WHERE m.position = $1::bigint) AS "newestId",
+       (SELECT m.id FROM database_marks AS m WHERE m.position = $2::bigint) AS "lastingId",
+       (SELECT min(m.position) FROM database_marks AS m) AS "oldestPosition",
+       ARRAY(SELECT a.id FROM accepted_losses AS a) AS "acceptedLosses",
        c.clock_trusted_at AS "trustedAt", clock_timestamp() AS now
   FROM deployment AS d CROSS JOIN redemptions_closed AS c CROSS JOIN pg_control_system() AS s
   JOIN pg_database AS db ON db.datname = current_database()
  WHERE d.singleton;
 
--- name: observe_server
--- The end of the write-ahead log on disk in bytes, the time, and when an operator last said that the clock is right.
-SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint AS "walEnd", c.clock_trusted_at AS "trustedAt", clock_timestamp() AS now
+-- name: observe_clock
+-- The time, and when an operator last said that the clock is right.
+SELECT c.clock_trusted_at AS "trustedAt", clock_timestamp() AS now
   FROM redemptions_closed AS c WHERE c.singleton;
 
 -- name: read_deployment_id

@@ -1,12 +1,24 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import pTimeout from "p-timeout";
 import type pg from "pg";
 import type { Logger } from "pino";
 import type { DeploymentIdentity } from "../domain/deployment.ts";
-import { bigint, boolean, orNull, text, timestamptz } from "./columns.ts";
+import {
+  judgeServer,
+  keepAfter,
+  type Memory,
+  NOTHING_SHARED,
+  remember,
+  type SharedMemory,
+  share,
+} from "../domain/marks.ts";
+import { boolean, orNull, text, timestamptz } from "./columns.ts";
 import { DatabaseClock } from "./database-clock.ts";
+import { confirmMark, judgeShared, lacksMarks, positionsOf, recollection } from "./marks.ts";
 import type { Queryable } from "./pool.ts";
-import { assertMigrated, rejectAsOutdated, UnusableDatabase } from "./schema.ts";
+import { assertMigrated, assertOwnPrimary, rejectAsOutdated, UnusableDatabase } from "./schema.ts";
 import { Statements } from "./statements.ts";
+import { isDatabaseUnavailable, isReadOnly, refusalOf } from "./transaction.ts";
 
 export const sql = new Statements(new URL("./deployment.sql", import.meta.url));
 
@@ -19,47 +31,58 @@ const identifyDatabase = sql.requiredRow("identify_database", {
   readOnly: boolean,
   isCopy: boolean,
   database: text,
-  timeline: text,
-  started: text,
-  walEnd: bigint,
+  ...recollection,
   trustedAt: orNull(timestamptz),
   now: timestamptz,
 });
-const observeServer = sql.requiredRow("observe_server", {
-  walEnd: bigint,
-  trustedAt: orNull(timestamptz),
-  now: timestamptz,
-});
+type Identified = Awaited<ReturnType<typeof identifyDatabase>>;
+
+const observeClock = sql.requiredRow("observe_clock", { trustedAt: orNull(timestamptz), now: timestamptz });
 
 /** Pause between attempts to reach the database for the first time. Milliseconds. */
 const TRY_AGAIN_MS = 500;
-/** Pause between two looks at the server's clock and write-ahead log. Milliseconds. */
+/** Pause between two looks at the server's clock, and between two marks. Milliseconds. */
 const OBSERVE_EVERY_MS = 1_000;
+/** So often a process compares its server again because another one has shared something meanwhile. */
+const SHARE_TRIES = 3;
+/** Longest wait of the first connections for what other processes remember, while Redis hangs. Milliseconds. */
+const LEARN_MAX_MS = 5_000;
 
-/** Never changed, only replaced: a connection's answer is compared with what was known when it was asked. */
+/** Never changed, and replaced only when another server, or the same one after a start, takes over. */
 interface Identity {
   readonly id: string;
   /** Fingerprint of server and database. */
   readonly database: string;
   /** In hex with a fixed length, so that timelines can be compared as text. */
   readonly timeline: string;
+  readonly started: string;
   readonly origin: string;
-  /** The highest known end of the server's write-ahead log on disk, in bytes. */
-  readonly walEnd: number;
 }
 
-/** The deployment of a process. Each new connection must reach the deployment's primary server, not a standby or a copy of the database. */
+/**
+ * The deployment of a process. Each new connection must reach the deployment's primary server, not a standby, a copy of the database, or a
+ * server that lacks what was seen committed. docs/design.md ("One deployment, one database") has the rule.
+ */
 export class Deployment implements DeploymentIdentity {
   readonly #log: Logger;
+  readonly #shared: SharedMemory;
   readonly #ready = Promise.withResolvers<void>();
   #identity: Identity | null = null;
+  #memory: Memory | null = null;
+  /** The start of a server for which the shared memory was asked, and the end of that. */
+  #learned: { server: string; done: Promise<void> } | null = null;
+  /** Whether the last server was refused because it lacks a mark. */
+  #isRefusing = false;
+  /** Why the server did not take the last mark, in its own words, if others will not be taken either: its disk is full or fails. */
+  refusal: UnusableDatabase | null = null;
   /** The open connections, with the origin of each. A connection stays with its server. */
   readonly #connections = new Map<pg.ClientBase, string>();
   readonly clock = new DatabaseClock();
   #closed = false;
 
-  constructor(log: Logger) {
+  constructor(log: Logger, shared: SharedMemory = NOTHING_SHARED) {
     this.#log = log;
+    this.#shared = shared;
   }
 
   /** The deployment's id. @throws UnusableDatabase before the first connection. */
@@ -80,9 +103,9 @@ export class Deployment implements DeploymentIdentity {
     return this.#identity;
   }
 
-  /** The highest known end of the server's write-ahead log on disk, in bytes. */
-  get walEnd(): number {
-    return this.#known.walEnd;
+  /** What this process has seen of the database. Null before its first mark. */
+  get memory(): Memory | null {
+    return this.#memory;
   }
 
   /** Resolves once the database is reachable and has the migrations of this release. */
@@ -111,15 +134,14 @@ export class Deployment implements DeploymentIdentity {
     return this.#connections.get(client);
   }
 
-  /** Looks at the server's clock and write-ahead log each second, until {@link close} is called. Never rejects. */
-  async watch(db: Queryable): Promise<void> {
+  /** Looks at the server's clock each second, until {@link close} is called. Never rejects. */
+  async watchClock(db: Queryable): Promise<void> {
     while (!this.#closed) {
       await sleep(OBSERVE_EVERY_MS, undefined, { ref: false });
       const known = this.#identity;
       const askedAtMs = this.clock.monotonicMs();
-      const seen = await observeServer(db).catch(() => null);
-      if (seen === null || known === null || known.origin !== this.#identity?.origin) continue;
-      this.#identity = { ...this.#identity, walEnd: Math.max(this.#identity.walEnd, seen.walEnd) };
+      const seen = await observeClock(db).catch(() => null);
+      if (seen === null || known === null || known !== this.#identity) continue;
       const { aheadMs } = this.clock;
       this.clock.observe(seen.now, seen.trustedAt, askedAtMs);
       if (aheadMs === 0 && this.clock.aheadMs > 0)
@@ -127,56 +149,147 @@ export class Deployment implements DeploymentIdentity {
     }
   }
 
-  /** Ends the attempts of {@link connect} and {@link watch}. */
+  /**
+   * Confirms a mark at once and then each second, and remembers it, until {@link close} is called. One that hangs is not remembered. Never
+   * rejects.
+   */
+  async watchMarks(pool: pg.Pool): Promise<void> {
+    for (; !this.#closed; await sleep(OBSERVE_EVERY_MS, undefined, { ref: false })) {
+      const [known, memory] = [this.#identity, this.#memory];
+      const look = await confirmMark(pool).catch((error) => {
+        if (!this.#closed && !isDatabaseUnavailable(error)) this.#log.error({ err: error }, "cannot write a mark");
+        this.refusal = refusalOf(error);
+        // It has become read-only: new connections are refused, and the others must not be used either.
+        if (isReadOnly(error)) this.#closeConnections();
+        return null;
+      });
+      if (look !== null) this.refusal = null;
+      if (look === null || known === null || known !== this.#identity || memory !== this.#memory) continue;
+      const next = remember(memory, { deploymentId: known.id, ...look });
+      // Shared before it counts, so that a process that starts knows no less than this one.
+      await this.#share(pool, known.id, next);
+      if (known === this.#identity && memory === this.#memory) this.#memory = next;
+    }
+  }
+
+  /** Compares the server each second with what other processes remember, and shares this memory, until {@link close} is called. Never rejects. */
+  async watchShared(db: Queryable): Promise<void> {
+    while (!this.#closed) {
+      await sleep(OBSERVE_EVERY_MS, undefined, { ref: false });
+      const id = this.#identity?.id ?? this.#memory?.deploymentId;
+      if (id === undefined) continue;
+      await this.#share(db, id, this.#memory);
+      // The others must learn what this server lacks, also if Redis was emptied.
+      if (this.#isRefusing && this.#memory !== null) await this.#shared.keepLacked(this.#memory);
+    }
+  }
+
+  /** Compares the server with what other processes remember, and shares a memory that is newer. Never rejects. */
+  async #share(db: Queryable, id: string, memory: Memory | null): Promise<void> {
+    const known = this.#identity;
+    try {
+      for (let tries = 0; tries < SHARE_TRIES; tries++) {
+        const told = await this.#shared.read(id);
+        if (told === null || known === null || known !== this.#identity) return;
+        // May open a connection: so a process that refuses its server notices that it may use it again.
+        const { lacked, verdict } = await judgeShared(told, db);
+        if (known !== this.#identity) return;
+        if (lacked !== null) {
+          this.#refuse(lacked);
+          return this.#closeConnections();
+        }
+        // Only of the start that it uses: a mark removes the memories of later starts.
+        if (memory?.started !== known.started || this.#isRefusing) return;
+        const next = share(told.starts, memory, verdict);
+        if (next === null || (await this.#shared.replace(next, told))) return;
+      }
+    } catch (error) {
+      if (!this.#closed && !isDatabaseUnavailable(error))
+        this.#log.error({ err: error }, "cannot compare the marks of other processes");
+    }
+  }
+
+  /** Ends {@link connect} and the watches. */
   close(): void {
     this.#closed = true;
   }
 
   /** Checks the database of a new connection. @throws UnusableDatabase */
   async admit(client: pg.ClientBase): Promise<void> {
-    // Connections are admitted at once, and their answers overtake each other: `walEnd` is compared with what was known before the question.
-    const before = this.#identity;
-    const askedAtMs = this.clock.monotonicMs();
-    const found = await identifyDatabase(client).catch(rejectAsOutdated);
-    if (found.readOnly) {
-      throw new UnusableDatabase(
-        "unavailable",
-        "DATABASE_URL leads to a standby or another read-only server. It must always lead to the primary.",
-      );
-    }
-    if (found.isCopy) {
-      throw new UnusableDatabase(
-        "copied",
-        "This database is a copy. To let it take over, stop every process that uses the original and run: voucherctl db adopt",
-      );
-    }
-    const { deploymentId: id, database, timeline, started, walEnd } = found;
+    const { memory, found, askedAtMs } = await this.#identify(client);
+    const { deploymentId: id, database, timeline, started } = found;
     const known = this.#identity;
-    if (known !== null && known.id !== id) {
-      throw new UnusableDatabase(
-        "copied",
-        "This database was adopted after this process started. Restart the process.",
-      );
-    }
     if (known !== null && known.database === database && timeline < known.timeline) {
       throw new UnusableDatabase("unavailable", "This database server was the primary before a standby was promoted.");
     }
-    const walEndIn = (of: Identity | null) => (of?.database === database && of.timeline === timeline ? of.walEnd : 0);
-    if (walEnd < walEndIn(before)) {
-      throw new UnusableDatabase(
-        "copied",
-        "The files of this database server were set back: its write-ahead log ends before a position that it had reached.",
-      );
-    }
+    const verdict = memory === null ? "known" : judgeServer(memory, found);
+    if (memory !== null && verdict === "setBack") throw this.#refuse(memory);
+    if (verdict !== "known" || this.#isRefusing) this.#log.warn({ verdict }, "the database server is admitted again");
+    this.#isRefusing = false;
+    this.#memory = keepAfter(verdict, memory, found);
     const origin = `${id}/${database}/${timeline}/${started}`;
-    if (known !== null && known.origin !== origin) this.#closeConnections();
-    this.#identity = { id, database, timeline, origin, walEnd: Math.max(walEnd, walEndIn(known)) };
+    if (known?.origin !== origin) {
+      if (known !== null) this.#closeConnections();
+      this.#identity = { id, database, timeline, started, origin };
+    }
     this.#connections.set(client, origin);
     this.clock.observe(found.now, found.trustedAt, askedAtMs);
     client.once("end", () => this.#connections.delete(client));
   }
 
-  /** Closes all connections when the primary has changed. The old server's responses are outdated, and its commits are lost. */
+  /** What a new connection has reached, and the memory that it was compared with, which is the present one. */
+  async #identify(client: pg.ClientBase) {
+    for (;;) {
+      const memory = this.#memory;
+      const askedAtMs = this.clock.monotonicMs();
+      const found = await identifyDatabase(client, ...positionsOf(memory)).catch(rejectAsOutdated);
+      assertOwnPrimary(found, this.#identity?.id);
+      await this.#learn(client, found);
+      if (memory === this.#memory) return { memory, found, askedAtMs };
+    }
+  }
+
+  /**
+   * Asks, once for each start of a server, what other processes remember, and takes it over when this process remembers nothing or the server
+   * lacks it. Nothing if that takes too long; each later look asks again.
+   */
+  async #learn(
+    client: pg.ClientBase,
+    reached: Pick<Identified, "deploymentId" | "database" | "started">,
+  ): Promise<void> {
+    const server = `${reached.deploymentId}/${reached.database}/${reached.started}`;
+    if (this.#learned?.server !== server) {
+      const read = this.#shared.read(reached.deploymentId);
+      const told = pTimeout(read, { milliseconds: LEARN_MAX_MS, fallback: () => null });
+      if (this.#memory?.deploymentId !== reached.deploymentId) this.#memory = null;
+      const done = told.then(async (shared) => {
+        const judged = shared && (await judgeShared(shared, client));
+        if (judged?.lacked) this.#refuse(judged.lacked);
+        this.#memory ??= judged?.newest ?? null;
+      });
+      this.#learned = { server, done };
+    }
+    const { done } = this.#learned;
+    await done.catch((error) => {
+      if (this.#learned?.done === done) this.#learned = null;
+      throw error;
+    });
+  }
+
+  /** Records that the present server lacks the newest mark of a memory. */
+  #refuse(memory: Memory): UnusableDatabase {
+    this.#memory = memory;
+    const refusal = lacksMarks();
+    if (!this.#isRefusing) {
+      this.#log.error({ err: refusal, mark: memory.newest }, "the database server is refused");
+      // At once, so that a process that starts now is told.
+      void this.#shared.keepLacked(memory);
+    }
+    this.#isRefusing = true;
+    return refusal;
+  }
+
+  /** Closes all connections to a server that is not the primary, or lacks a mark: its responses are wrong, and its commits are lost. */
   #closeConnections(): void {
     for (const client of this.#connections.keys()) (client as pg.Client).connection.stream.destroy();
     this.#connections.clear();

@@ -71,3 +71,16 @@ SELECT r.ticket, CASE WHEN r.state = 'Live' AND r.expires_at <= clock.now THEN '
        ) AS r
   LEFT JOIN api_keys AS k ON k.id = ANY (ARRAY[r.key_id])
  ORDER BY r.started_at DESC, r.ticket DESC LIMIT $2::int;
+
+-- name: delete_old_reservations(after_ticket, before_ticket, ended_before, limit)
+-- Reads the next reservations in the order of tickets, which is that of their starts, and deletes those that ended unused before a time. Returns how
+-- many it has read and deleted, and the last ticket.
+WITH page AS (
+  SELECT r.ticket, r.state, r.ended_at FROM reservations AS r
+   WHERE r.ticket > $1::text AND r.ticket < $2::text ORDER BY r.ticket LIMIT $4::int
+), deleted AS (
+  DELETE FROM reservations AS r USING page AS w
+   WHERE r.ticket = ANY (ARRAY[w.ticket]) AND w.state IN ('Released', 'Expired') AND w.ended_at < $3::timestamptz
+  RETURNING 1
+)
+SELECT (SELECT count(*)::int FROM page) AS read, (SELECT count(*)::int FROM deleted) AS deleted, (SELECT max(p.ticket) FROM page AS p) AS last;

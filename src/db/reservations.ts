@@ -20,6 +20,11 @@ export const selectReservationsOfVoucher = sql.rows("select_reservations_of_vouc
   endedAt: orNull(timestamptz),
   endReason: orNull(text),
 })<[voucherId: string, limit: number]>;
+export const deleteOldReservations = sql.requiredRow("delete_old_reservations", {
+  read: integer,
+  deleted: integer,
+  last: orNull(text),
+})<[after: string, beforeTicket: string, endedBefore: Date, limit: number]>;
 const selectOverdue = sql.rows("select_overdue_reservations", {
   ticket: text,
   voucherId: text,

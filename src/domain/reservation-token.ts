@@ -30,6 +30,14 @@ export function hashToken(token: string): string {
   return hash("sha256", token);
 }
 
+/** The hash of a reservation's token. */
+export function expectedTokenHash(
+  secrets: readonly TokenSecret[],
+  { ticket, tokenSecretId }: { ticket: string; tokenSecretId: string },
+): string {
+  return hashToken(reservationToken(secrets, ticket, tokenSecretId));
+}
+
 /** Compares two token hashes in constant time. */
 export function sameTokenHash(a: string, b: string): boolean {
   return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));

@@ -1,29 +1,30 @@
 import pTimeout from "p-timeout";
 import type pg from "pg";
 import { onSnapshot } from "../../src/db/transaction.ts";
-import { newId } from "../../src/domain/ids.ts";
 import { auditLog } from "../../src/services/log/audit-log.ts";
 import { HOSTILE_KINDS, type HostileKind, startHostileReceiver } from "../support/hostile-receiver.ts";
 import { KeptNotes } from "../support/kept-notes.ts";
 import { beginLog, makeLogFiles, startWitness } from "../support/log-setup.ts";
 import { makeOffer } from "../support/marketplace.ts";
-import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { type IssuerKey, makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
-import { startReceiver, WEBHOOK_ENV } from "../support/webhook-receiver.ts";
+import { WEBHOOK_ENV } from "../support/webhook-receiver.ts";
+import { addReceivers, checkDeliveries, listenToWebhooks } from "./campaign-webhooks.ts";
 import { checkAnswersAgain, checkEverything, checkUntouched, untilReady, violation } from "./checker.ts";
-import { type Cluster, type Deployment, openCluster, processesOf } from "./cluster.ts";
+import { type Cluster, openCluster, processesOf } from "./cluster.ts";
+import { FLOODED_OPS_TOKEN, makeFlooder } from "./floods.ts";
+import { acquisitionOf, History, refOf, type SuppliedOffer, type Violation } from "./history.ts";
+import { inflictFaults, TARGET_NAMES, type TargetName, targetsOnCluster } from "./nemesis.ts";
 import {
-  acquisitionOf,
-  History,
-  refOf,
-  type SuppliedKey,
-  type SuppliedOffer,
-  type SuppliedVoucher,
-  type Violation,
-} from "./history.ts";
-import { inflictFaults, RECOVERED_MS, type Stage, TARGET_NAMES, type TargetName, targetsOnCluster } from "./nemesis.ts";
-import { askUntilAnswered, type CallerOptions, workAsPartner, workAsShopper } from "./partner.ts";
+  LAST_ANSWERS_MS,
+  LOOPS_PER_ORGANIZATION,
+  type Organization,
+  RESERVATION_SECONDS,
+  startPartners,
+  supplyOrganization,
+  upcomingOf,
+} from "./organizations.ts";
+import { workAsShopper } from "./partner.ts";
 import { hasPatroni, PatroniPostgres } from "./patroni.ts";
 import { SeededRandom } from "./seeded-random.ts";
 import { hasFakeTime } from "./stepped-clock.ts";
@@ -47,10 +48,7 @@ export interface CampaignOptions {
 export type Totals = Awaited<ReturnType<typeof runOn>>;
 
 const REDEEM_WAIT_MS = 3_000;
-const RESERVATION_SECONDS = 3;
 const ORGANIZATIONS = 2;
-const KEYS_PER_ORGANIZATION = 3;
-const LOOPS_PER_ORGANIZATION = 10;
 /** What a loop uses while most calls fail. A loop that runs out starts over with its first vouchers, which are used. */
 const VOUCHERS_PER_LOOP_SECOND = 6;
 /** Users who claim and buy. They soon empty each offer, so that a new one follows every few seconds. */
@@ -60,25 +58,9 @@ const OFFER_EVERY_MS = 3_000;
 /** The second deployment checks isolation, which needs little load. */
 const SECOND_LOOPS = 3;
 const SECOND_VOUCHERS = 1_500;
-/** Number of turns for which vouchers are locked ahead: enough that most loops meet a locked one. */
-const UPCOMING_TURNS = 2;
-/** One organization's hostile receivers of each kind. */
-const HOSTILE_EACH = 2;
-/** Vouchers whose webhooks are timed at the end, beside all hostile receivers. */
-const TIMED_VOUCHERS = 100;
-const DELIVERED_P99_MS = 1_000;
 const PROGRESS_MS = 10_000;
-/** Time for every partner to get its last answer after recovery. Milliseconds. */
-const LAST_ANSWERS_MS = 20_000;
 /** Time for the log's worker to put the last events into a checkpoint. Milliseconds. */
 const LOGGED_WITHIN_MS = 30_000;
-
-interface Organization {
-  keys: [SuppliedKey, ...SuppliedKey[]];
-  vouchers: SuppliedVoucher[];
-  /** Number of vouchers that the busiest loop has used. */
-  turn: number;
-}
 
 /**
  * Runs partners during faults, then heals everything, finishes every open retry and checks all answers. The seed determines the
@@ -98,7 +80,10 @@ export async function runCampaign(options: CampaignOptions): Promise<Totals> {
     redeemWaitMs: REDEEM_WAIT_MS,
     reservationSeconds: RESERVATION_SECONDS,
     keepLogsIn: options.keepLogsIn,
-    env: { AUTH_JWKS_URL: keys.url, WEBHOOK_SECRET: WEBHOOK_ENV.WEBHOOK_SECRET, WEBHOOK_ALLOW_PRIVATE: "true" },
+    env: {
+      ...{ AUTH_JWKS_URL: keys.url, OPS_TOKEN: FLOODED_OPS_TOKEN },
+      ...{ WEBHOOK_SECRET: WEBHOOK_ENV.WEBHOOK_SECRET, WEBHOOK_ALLOW_PRIVATE: "true" },
+    },
   });
   const files = makeLogFiles();
   const notes = new KeptNotes();
@@ -136,12 +121,14 @@ async function runOn(
   const organizations: Organization[] = [];
   while (organizations.length < ORGANIZATIONS)
     organizations.push(await supplyOrganization(db, vouchersPerLoop * LOOPS_PER_ORGANIZATION));
-  const [first] = organizations as [Organization, ...Organization[]];
+  const [first, second] = organizations as [Organization, Organization];
   const lastVouchers = first.vouchers.splice(-apis.length);
   const offers: SuppliedOffer[] = [];
   while (offers.length < Math.ceil(faultsMs / OFFER_EVERY_MS))
     offers.push({ ...(await makeOffer(db, OFFER_SUPPLY)), supply: OFFER_SUPPLY });
   const enableReceivers = await addReceivers(db, first.keys[0].organizationId, receivers);
+  const listener = await listenToWebhooks(db, second.keys[0].organizationId, history);
+  const flooder = await makeFlooder(db);
   const secondDeployment = await cluster.addDeployment();
   const secondOrganization = await supplyOrganization(secondDeployment.db, SECOND_VOUCHERS);
   const copyOfDatabase = await cluster.addCopy();
@@ -173,15 +160,20 @@ async function runOn(
         return workAsShopper(own, goesOn);
       }),
     ];
-    const second = { ...at, name: "second", history: secondHistory };
-    const secondWorking = startPartners(secondDeployment, secondOrganization, first, SECOND_LOOPS, second, goesOn);
+    const ofSecondDeployment = { ...at, name: "second", history: secondHistory };
+    const secondWorking = startPartners(
+      ...([secondDeployment, secondOrganization, first, SECOND_LOOPS, ofSecondDeployment, goesOn] as const),
+    );
     // Failures are reported at the end.
     for (const work of [...working, ...secondWorking]) work.catch(() => undefined);
     const upcomingVouchers = () => organizations.flatMap(upcomingOf);
     await inflictFaults(
       {
-        ...{ cluster, secondDeployment, copyOfDatabase, upcomingVouchers, enableReceivers },
+        ...{ cluster, secondDeployment, copyOfDatabase, flooder, upcomingVouchers, enableReceivers },
         ...{ counts: faults, violations },
+        onPrimaryLost: () => {
+          for (const { lostPrimariesMs } of [history, secondHistory]) lostPrimariesMs.push(performance.now());
+        },
       },
       options.targets,
       random.fork("faults"),
@@ -214,6 +206,7 @@ async function runOn(
     clearInterval(progress);
     open = false;
     over.abort();
+    await listener.close();
   }
 }
 
@@ -230,113 +223,6 @@ async function checkLog(db: pg.Pool, notes: KeptNotes): Promise<Violation[]> {
   await until(isPublished, LOGGED_WITHIN_MS).catch(() => problems.push("events still wait for their checkpoint"));
   problems.push(...(await notes.findProblems(db)), ...(await onSnapshot(db, auditLog)).problems);
   return problems.map((detail) => violation("the log keeps what was signed", detail));
-}
-
-/** Gives an organization disabled endpoints at hostile receivers. Returns what enables and disables those of a kind. */
-async function addReceivers(
-  db: pg.Pool,
-  organizationId: string,
-  receivers: readonly { kind: HostileKind; url: string }[],
-): Promise<Stage["enableReceivers"]> {
-  for (const { kind, url } of receivers) {
-    for (let n = 0; n < HOSTILE_EACH; n++) {
-      await db.query(
-        `INSERT INTO webhook_endpoints (id, organization_id, place, url, enabled, disabled_reason, disabled_at)
-         SELECT $1, $2, 1 + count(*), $3, false, 'partner', now() FROM webhook_endpoints WHERE organization_id = $2`,
-        [newId("whk"), organizationId, `${url}/${kind}`],
-      );
-    }
-  }
-  // Waits for no standby: one that is cut off returns only once this fault, too, may end. Commits of the service may hold the rows until then.
-  const enable = `
-    UPDATE webhook_endpoints SET enabled = $2, disabled_reason = CASE WHEN NOT $2 THEN 'partner' END,
-           disabled_at = CASE WHEN NOT $2 THEN now() END, failing_since = NULL
-      FROM (SELECT set_config('synchronous_commit', 'off', true)) AS local WHERE url LIKE '%/' || $1`;
-  return (kind, enabled) => until(() => db.query(enable, [kind, enabled]).catch(() => null), RECOVERED_MS);
-}
-
-/** Webhooks of an organization with a healthy receiver must not wait for those of another one whose receivers are hostile. */
-async function checkDeliveries(
-  { db, apis }: Cluster,
-  hostile: Organization,
-  random: SeededRandom,
-  history: History,
-): Promise<Violation[]> {
-  const healthy = await supplyOrganization(db, TIMED_VOUCHERS);
-  const receiver = await startReceiver();
-  await receiver.addEndpoint(db, healthy.keys[0].organizationId);
-  const redeem = ({ keys: [key] }: Organization, voucher: SuppliedVoucher) => {
-    const order = { externalRef: `timed-${voucher.id}`, by: { code: voucher.code }, token: null };
-    const caller = { random, apis, history, signal: AbortSignal.timeout(LAST_ANSWERS_MS) };
-    return askUntilAnswered(caller, { operation: "redeem", key, voucher, ...order });
-  };
-  const redeemedAtMs = new Map<string, number>();
-  for (const [n, voucher] of healthy.vouchers.entries()) {
-    await Promise.all([
-      redeem(hostile, hostile.vouchers.at(-1 - n) as SuppliedVoucher),
-      redeem(healthy, voucher).then(() => redeemedAtMs.set(voucher.id, Date.now())),
-    ]);
-  }
-  const all = () => new Set(receiver.received.map(({ voucherId }) => voucherId)).size === TIMED_VOUCHERS;
-  await until(all, LAST_ANSWERS_MS).catch(() => undefined);
-  await receiver.close();
-  const delays = [...redeemedAtMs].map(([id, atMs]) => {
-    const first = receiver.received.find(({ voucherId }) => voucherId === id);
-    return first === undefined ? Number.POSITIVE_INFINITY : first.atMs - atMs;
-  });
-  const p99 = delays.sort((one, other) => one - other).at(-2) ?? Number.POSITIVE_INFINITY;
-  if (p99 <= DELIVERED_P99_MS) return [];
-  const detail = `of ${TIMED_VOUCHERS} webhooks the second slowest took ${p99} ms`;
-  return [violation("hostile receivers delay no other organization's webhooks", detail)];
-}
-
-async function supplyOrganization(db: pg.Pool, count: number): Promise<Organization> {
-  const partner = await makePartner(db);
-  const { organizationId } = partner;
-  const keys: SuppliedKey[] = [];
-  while (keys.length < KEYS_PER_ORGANIZATION) {
-    const { id, key } = await makeKey(db, organizationId);
-    keys.push({ id, secret: key, organizationId });
-  }
-  const vouchers = (await issueVouchers(db, partner, count)).map(({ id, code }) => ({ id, code, organizationId }));
-  return { keys: keys as Organization["keys"], vouchers, turn: 0 };
-}
-
-/** The loops of an organization interleave its vouchers, so that vouchers used at the same time are neighbours in the list. */
-function startPartners(
-  { apis }: Deployment,
-  organization: Organization,
-  foreign: Organization,
-  loops: number,
-  { name: prefix, random, ...options }: Omit<CallerOptions, "apis">,
-  goesOn: () => boolean,
-): Promise<void>[] {
-  const { keys, vouchers } = organization;
-  return Array.from({ length: loops }, (_, loop) => {
-    const name = `${prefix}-loop-${loop + 1}`;
-    const chooser = random.fork(`${name} contested`);
-    let used = 0;
-    const voucherAt = (turn: number, of: number) =>
-      vouchers[(Math.max(0, turn) * loops + of) % vouchers.length] as SuppliedVoucher;
-    const ownFirst = [...keys.slice(loop % keys.length), ...keys.slice(0, loop % keys.length)];
-    const own = {
-      ...{ ...options, name, random: random.fork(name), apis, keys: ownFirst as Organization["keys"] },
-      nextVoucher: () => {
-        organization.turn = Math.max(organization.turn, used + 1);
-        return voucherAt(used++, loop);
-      },
-      contestedVoucher: () => voucherAt(used + chooser.between(-3, 1), (loop + chooser.between(1, loops - 1)) % loops),
-      foreignVoucher: () => chooser.pick(foreign.vouchers),
-      reservationSeconds: RESERVATION_SECONDS,
-    };
-    return workAsPartner(own, goesOn);
-  });
-}
-
-/** Vouchers of the next turns of all loops. */
-function upcomingOf({ vouchers, turn }: Organization): string[] {
-  const from = (turn * LOOPS_PER_ORGANIZATION) % vouchers.length;
-  return vouchers.slice(from, from + UPCOMING_TURNS * LOOPS_PER_ORGANIZATION).map(({ id }) => id);
 }
 
 /** @throws the failure of a caller. */

@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
 import { type Ask, type AskFor, type Exchange, History } from "./history.ts";
+import { checkOrder } from "./order.ts";
 import { type RecordedAcquisition, type RecordedRedemption, toRecords } from "./records.ts";
-import { checkAcquisitions, checkRedeems } from "./rules.ts";
+import { checkAcquisitions, checkRedeems, type Freeze } from "./rules.ts";
 import { SteppedClock } from "./stepped-clock.ts";
 
 // Checks the rules of the campaign with hand-made histories.
@@ -39,7 +40,8 @@ function historyOf(calls: readonly string[], body: object = {}): History {
     const failure = ({ hung: "timeout", refused: "refused" }[word] ?? null) as Exchange["failure"];
     const answer = status === 200 ? { ...body, voucherId, alreadyConfirmed: code === "again" } : { code };
     history.add({
-      ...{ ask: ASKS[ask] as Ask, api: "api-1", attempt: 1, sentAtMs, endedAtMs, status, failure, retryAfter: "1" },
+      ...{ ask: ASKS[ask] as Ask, api: "api-1", attempt: 1, status, failure, retryAfter: "1" },
+      ...{ sentAtMs, endedAtMs, invokedMs: sentAtMs, returnedMs: endedAtMs },
       code: status === 200 || status === null ? undefined : code,
       body: status === null ? undefined : answer,
     });
@@ -56,7 +58,6 @@ const DENIED = "a denied redemption does not exist";
 const NO_ATTEMPT = "a redemption has an attempt";
 const ENDED = "a refusal ends what came before";
 const UNTRUE = "a 200 stays true";
-const CONFIRMED = "a confirmed reference is confirmed";
 const TOO_EARLY = "a redemption is confirmed after it is decided";
 const HUNG_UP = "redeem 0-1200 hung up";
 const UNKNOWN = "redeem 900-910 503 redeem_unknown";
@@ -89,11 +90,12 @@ it.each<[what: string, at: number, calls: string[], broken: string | null]>([
   ["report a far too late one", 30_000, ["redeem 1000-2200 hung up"], NO_ATTEMPT],
   ["report an attempt that a refusal ended", 1_000, [UNKNOWN, "redeem 920-940 409 voucher_expired"], ENDED],
   ["report one that a timeout elsewhere ended", 1_000, [UNKNOWN, "elsewhere 920-940 503 redeem_timeout"], ENDED],
-  ["accept one beside a busy voucher", 1_000, [UNKNOWN, "redeem 920-940 503 voucher_busy"], null],
+  ["report one that a busy voucher ended", 1_000, [UNKNOWN, "redeem 920-940 503 voucher_busy"], ENDED],
+  ["accept one beside an unavailable service", 1_000, [UNKNOWN, "redeem 920-940 503 unavailable"], null],
+  ["report a redemption after a busy voucher", 1_000, ["redeem 900-950 503 voucher_busy"], NO_ATTEMPT],
   // The first call may have been read after the second one was refused.
   ["accept one that may have been read later", 1_000, [UNKNOWN, "redeem 911-931 409 voucher_expired"], null],
-  ["report one given up", 21_000, ["redeem 900-950 hung up", "redeem 20903-20990 409 voucher_expired"], ENDED],
-  ["report a timeout after a confirmation", 1_000, [FIRST, "elsewhere 1200-4300 503 redeem_timeout"], CONFIRMED],
+  ["report one given up", 11_000, ["redeem 900-950 hung up", "redeem 10903-10990 409 voucher_expired"], ENDED],
   ["report a 200 before its redemption", 1_000, ["redeem 900-990 200 first"], TOO_EARLY],
 ])("the rules for redeems %s", (_what, at, calls, broken) => {
   const confirmed = { redeemed: true, voucherInstanceId: voucher.id, redeemCode: "R-1" };
@@ -103,6 +105,175 @@ it.each<[what: string, at: number, calls: string[], broken: string | null]>([
   expect(check([redeemedAt(at)])).toEqual(broken === null ? [] : [broken]);
   // A 200 without a redemption, and with another one.
   if (calls.includes(FIRST)) for (const other of [[], [redeemedAt(at, "R-2")]]) expect(check(other)).toContain(UNTRUE);
+});
+
+it.each<[what: string, freeze: Freeze, broken: string | null]>([
+  ["report a redemption of a request that waited for a frozen process", { fromMs: 850, untilMs: 4_000 }, NO_ATTEMPT],
+  ["accept one of a process that was frozen too shortly to notice it", { fromMs: 850, untilMs: 3_000 }, null],
+  ["accept one of a process that was frozen after the request", { fromMs: 950, untilMs: 4_000 }, null],
+  ["accept one of a process that went on before the caller gave up", { fromMs: -3_000, untilMs: 1_900 }, null],
+])("the rules for redeems %s", (_what, freeze, broken) => {
+  const records = toRecords(new SteppedClock(), [redeemedAt(4_100)], [], []);
+  const history = historyOf(["redeem 900-2000 hung up"]);
+  const found = checkRedeems(history, records, WAIT_MS, new Map([["api-1", [freeze]]]));
+  expect(found.map(({ rule }) => rule)).toEqual(broken === null ? [] : [broken]);
+});
+
+const OLDER = "no answer shows an older state than one shown before it was asked";
+const DIFFERENT = "no two answers show different contents of a final state";
+const AT = "1970-01-01T00:00:01.000Z";
+const REDEMPTION = { voucherInstanceId: "vch_1", redeemCode: "R-1", redeemedAt: AT };
+const LISTED = { ...REDEMPTION, externalRef: "order-1" };
+
+/** The asks and the bodies or codes of crafted answers. */
+const ANSWERS: Record<string, [Ask, object | string]> = {
+  redeemed: [redeem, { ...REDEMPTION, alreadyConfirmed: false }],
+  repeated: [redeem, { ...REDEMPTION, alreadyConfirmed: true }],
+  "repeated otherwise": [redeem, { ...REDEMPTION, redeemCode: "R-2", alreadyConfirmed: true }],
+  "timed out": [redeem, "redeem_timeout"],
+  unknown: [redeem, "redeem_unknown"],
+  busy: [redeem, "voucher_busy"],
+  ended: [{ ...redeem, by: { ticket: "rsv_1" } }, "reservation_ended"],
+  found: [{ operation: "redemption", key, externalRef: "order-1" }, REDEMPTION],
+  "not found": [{ operation: "redemption", key, externalRef: "order-1" }, "redemption_not_found"],
+  active: [
+    { operation: "lookUp", key, voucher },
+    { id: "vch_1", status: "Active", redeemedAt: null, reservation: null },
+  ],
+  held: [
+    { operation: "lookUp", key, voucher },
+    { id: "vch_1", status: "Active", redeemedAt: null, reservation: { ticket: "rsv_1" } },
+  ],
+  used: [
+    { operation: "lookUp", key, voucher },
+    { id: "vch_1", status: "Redeemed", redeemedAt: AT, reservation: null },
+  ],
+  voided: [
+    { operation: "lookUp", key, voucher },
+    { id: "vch_1", status: "Voided", reservation: null },
+  ],
+  reserved: [{ operation: "reserve", key, voucher }, { ticket: "rsv_1" }],
+  "reserved again": [{ operation: "reserve", key, voucher }, { ticket: "rsv_2" }],
+  "refused as used": [{ operation: "reserve", key, voucher }, "voucher_used"],
+  released: [{ operation: "release", key, voucher, ticket: "rsv_1" }, { released: true }],
+  "nothing released": [{ operation: "release", key, voucher, ticket: "rsv_1" }, { released: false }],
+  issued: [
+    { operation: "events", key, voucher },
+    { hashes: ["a"], types: ["voucher.instance.issued"] },
+  ],
+  sealed: [
+    { operation: "publicEvents", key, voucher },
+    { hashes: ["a", "b"], types: ["voucher.instance.issued", "voucher.instance.redeemed"] },
+  ],
+  forked: [
+    { operation: "events", key, voucher },
+    { hashes: ["a", "c"], types: ["voucher.instance.issued", "voucher.instance.redeemed"] },
+  ],
+  claimed: [
+    { operation: "events", key, voucher },
+    { hashes: ["a", null], types: ["voucher.instance.issued", "voucher.instance.claimed"] },
+  ],
+  listed: [
+    { operation: "list", key, from: new Date(0).toISOString(), limit: 2 },
+    { redemptions: [LISTED], completeUntil: "1970-01-01T00:00:05.000Z" },
+  ],
+  unlisted: [
+    { operation: "list", key, from: new Date(0).toISOString(), limit: 2 },
+    { redemptions: [], completeUntil: "1970-01-01T00:00:05.000Z" },
+  ],
+  "listed until before": [
+    { operation: "list", key, from: new Date(0).toISOString(), limit: 2 },
+    { redemptions: [], completeUntil: AT },
+  ],
+  "listed from after": [
+    { operation: "list", key, from: new Date(2_000).toISOString(), limit: 2 },
+    { redemptions: [], completeUntil: "1970-01-01T00:00:05.000Z" },
+  ],
+  "ann claims": [claimOf("ann"), { voucherId: "vch_1", alreadyConfirmed: false }],
+  "ann finds nothing": [claimOf("ann"), "sold_out"],
+  "eve finds nothing": [claimOf("eve"), "sold_out"],
+};
+
+/** A history of answers such as "100-200 redeemed", and of "150 webhook". */
+function answersOf(calls: readonly string[]): History {
+  const history = new History();
+  for (const call of calls) {
+    const [times = "", ...words] = call.split(" ");
+    const [invokedMs = 0, returnedMs = invokedMs] = times.split("-").map(Number);
+    if (words[0] === "webhook") {
+      const { id: voucherId, organizationId } = voucher;
+      const told = { voucherId, organizationId, externalRef: "order-1", redeemCode: "R-1", sequence: 2 };
+      history.webhooks.push({ ...told, recordHash: "b", returnedMs });
+      continue;
+    }
+    const [ask, answer] = ANSWERS[words.join(" ")] as [Ask, object | string];
+    const isOk = typeof answer === "object";
+    history.add({
+      ...{ ask, api: "api-1", attempt: 1, failure: null, retryAfter: "1", status: isOk ? 200 : 409 },
+      ...{ sentAtMs: invokedMs, endedAtMs: returnedMs, invokedMs, returnedMs },
+      ...{ code: isOk ? undefined : answer, body: isOk ? answer : {} },
+    });
+  }
+  return history;
+}
+
+it.each<[calls: string, broken: string | null]>([
+  ["100-200 redeemed, 201-300 used, 301-400 found, 401-500 sealed, 501-600 listed, 601-700 refused as used", null],
+  ["100-200 redeemed, 201-300 active", OLDER],
+  ["100-200 redeemed, 200-300 active", null],
+  ["100-200 used, 201-300 active", OLDER],
+  ["100-200 used, 201-300 redeemed", OLDER],
+  ["100-400 redeemed, 150-200 used, 201-300 repeated", null],
+  ["100-200 used, 201-300 reserved", OLDER],
+  ["100-200 refused as used, 201-300 held", OLDER],
+  ["100-200 sealed, 201-300 active", OLDER],
+  ["150 webhook, 201-300 active", OLDER],
+  ["150 webhook, 201-300 repeated", null],
+  ["150 webhook, 201-300 forked", DIFFERENT],
+  ["100-200 listed, 201-300 ended", OLDER],
+  ["100-200 used, 50-150 voided", DIFFERENT],
+  ["100-200 redeemed, 201-300 timed out", OLDER],
+  ["100-200 redeemed, 201-300 busy", OLDER],
+  ["100-200 redeemed, 201-300 unknown", null],
+  ["100-200 found, 201-300 not found", OLDER],
+  ["100-200 repeated, 50-150 repeated otherwise", DIFFERENT],
+  ["100-200 released, 201-300 held", OLDER],
+  ["100-200 nothing released, 201-300 reserved", OLDER],
+  ["100-200 ended, 201-300 held", OLDER],
+  ["100-200 reserved, 201-300 reserved again, 301-400 held", OLDER],
+  ["100-250 reserved, 201-300 reserved again, 301-400 held", null],
+  ["100-200 sealed, 201-300 issued", OLDER],
+  ["100-200 sealed, 50-150 forked", DIFFERENT],
+  ["100-200 claimed, 201-300 issued", OLDER],
+  ["100-200 listed, 201-300 unlisted", OLDER],
+  ["100-200 redeemed, 201-300 unlisted", OLDER],
+  ["100-200 redeemed, 199-300 unlisted", null],
+  ["100-200 redeemed, 201-300 listed until before", null],
+  ["100-200 redeemed, 201-300 listed from after", null],
+  ["100-200 unlisted, 201-300 listed until before", OLDER],
+  ["100-200 ann claims, 201-300 ann finds nothing", OLDER],
+  ["100-200 eve finds nothing, 201-300 ann claims", OLDER],
+  ["100-200 ann claims, 201-300 eve finds nothing", null],
+])("the rule of real-time order judges the history %s", (calls, broken) => {
+  const found = checkOrder(answersOf(calls.split(", ")), true);
+  expect([...new Set(found.map(({ rule }) => rule))]).toEqual(broken === null ? [] : [broken]);
+});
+
+it.each<[calls: string, lostMs: number, broken: string | null]>([
+  ["100-200 claimed, 201-300 issued", 50, OLDER],
+  ["100-200 claimed, 201-300 issued", 250, null],
+  ["100-200 claimed, 201-300 issued", 350, OLDER],
+  ["100-200 redeemed, 201-300 active", 250, OLDER],
+  ["150 webhook, 201-300 active", 180, OLDER],
+])("the rule of real-time order judges the history %s with a primary lost at %i ms", (calls, lostMs, broken) => {
+  const history = answersOf(calls.split(", "));
+  history.lostPrimariesMs.push(lostMs);
+  expect([...new Set(checkOrder(history, true).map(({ rule }) => rule))]).toEqual(broken === null ? [] : [broken]);
+});
+
+it("the rule of real-time order lets a reservation's end by time be undone by a clock that steps back", () => {
+  const history = answersOf(["100-200 nothing released", "201-300 held", "301-400 ended", "401-500 reserved"]);
+  expect(checkOrder(history, false)).toEqual([]);
 });
 
 /** A claim of a user: "ann vch_1 1000". */

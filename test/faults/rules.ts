@@ -9,13 +9,31 @@ type Redeem = Exchange<AskFor<"redeem">>;
 /** Both clocks round to milliseconds. */
 const ROUNDING_MS = 2;
 /**
- * Longest time from sending a request to the service's first read: the API process and then Postgres are frozen (4.5 s each), the
- * statement waits for a connection (2 s), and the machine is busy. Milliseconds.
+ * Longest time from sending a request to the first read of an attempt that may still redeem: a pause of the API process that it does not notice
+ * (2 s), then the time after which it calls a request outdated (5 s), on a busy machine. Milliseconds.
  */
-const FIRST_READ_MAX_MS = 20_000;
+const FIRST_READ_MAX_MS = 10_000;
+/** A process notices that it was paused for so long, and redeems nothing for the requests that waited in its sockets. Milliseconds. */
+const PAUSE_NOTICED_MS = 3_000;
+
+/** A time in which an API process was frozen. Milliseconds of the monotonic clock. */
+export interface Freeze {
+  fromMs: number;
+  untilMs: number;
+}
+
+/** Whether the process that a call was sent to was frozen until after its caller had given up, for long enough to notice it. */
+function wasUnread({ failure, invokedMs, returnedMs }: Exchange, freezes: readonly Freeze[] = []): boolean {
+  return (
+    failure === "timeout" &&
+    freezes.some(
+      ({ fromMs, untilMs }) => fromMs < invokedMs && untilMs > returnedMs && untilMs - fromMs > PAUSE_NOTICED_MS,
+    )
+  );
+}
 
 /** Collects violations. */
-function openReport() {
+export function openReport() {
   const violations: Violation[] = [];
   return {
     violations,
@@ -25,15 +43,21 @@ function openReport() {
 }
 
 /** Whether a time of the database had not come when a call was answered. */
-function isAfter(atMs: number, { endedAtMs }: Exchange, { clock }: Records): boolean {
+export function isAfter(atMs: number, { endedAtMs }: Exchange, { clock }: Records): boolean {
   return clock.first(atMs) > endedAtMs + ROUNDING_MS;
 }
 
-const isConfirmed = ({ status }: Exchange) => status === 200;
+export const isConfirmed = ({ status }: Exchange) => status === 200;
 
-/** The rules for redeems. */
-export function checkRedeems(history: History, records: Records, redeemWaitMs: number): Violation[] {
+/** The rules for redeems. `freezes` are those of the API processes, by their names. */
+export function checkRedeems(
+  history: History,
+  records: Records,
+  redeemWaitMs: number,
+  freezes: ReadonlyMap<string, readonly Freeze[]> = new Map(),
+): Violation[] {
   const redeems = history.of("redeem");
+  const unread = new Set(redeems.filter((redeem) => wasUnread(redeem, freezes.get(redeem.api))));
   const byRef = Map.groupBy(redeems, (redeem) => refOf(redeem.ask));
   const reserved = history.of("reserve").filter(isConfirmed);
   const ticketOfToken = new Map(reserved.map(({ body }): [string, string] => [body.token, body.ticket]));
@@ -44,7 +68,7 @@ export function checkRedeems(history: History, records: Records, redeemWaitMs: n
       return broken === null ? [] : [{ rule: broken[0], detail: broken[1], exchanges: [redeem] }];
     }),
     ...[...records.redemptionsByRef].flatMap(([ref, redemption]) =>
-      checkRedemptionWasRequested(ref, redemption, byRef.get(ref) ?? [], records, redeemWaitMs),
+      checkRedemptionWasRequested(ref, redemption, byRef.get(ref) ?? [], records, { redeemWaitMs, unread }),
     ),
   ];
 }
@@ -61,10 +85,6 @@ function checkRef(ref: string, redeems: readonly Redeem[], records: Records): Vi
     else if (isAfter(redemption.redeemedAtMs, redeem, records))
       report("a redemption is confirmed after it is decided", `${ref}: the answer is older`, [redeem]);
   }
-  const knownAtMs = Math.min(...confirmed.map((redeem) => redeem.endedAtMs));
-  const refusedLater = redeems.filter((redeem) => redeem.sentAtMs > knownAtMs && saysNotRedeemed(redeem));
-  if (refusedLater.length > 0)
-    report("a confirmed reference is confirmed", `${ref}: a later retry was refused`, refusedLater);
   const denied = redeems.filter((redeem) => redemption !== undefined && denies(redeem, redemption, records.clock));
   if (denied.length > 0) {
     const at = new Date(redemption?.redeemedAtMs ?? 0).toISOString();
@@ -73,9 +93,12 @@ function checkRef(ref: string, redeems: readonly Redeem[], records: Records): Vi
   return violations;
 }
 
-/** Whether an answer says that its attempt redeemed nothing. */
+/** Answers to a redeem that leave its outcome open. */
+const OPEN = ["redeem_unknown", "unavailable"];
+
+/** Whether an answer says that no attempt of its reference so far has redeemed, or ever will. */
 function saysNotRedeemed({ status, code }: Redeem): boolean {
-  return status !== null && (status < 500 ? status !== 200 : code === "redeem_timeout");
+  return status !== null && status !== 200 && !OPEN.includes(code ?? "");
 }
 
 /**
@@ -90,10 +113,7 @@ function denies(redeem: Redeem, redemption: RecordedRedemption, clock: SteppedCl
 /** Whether a call was ended: another call with its reference, sent after the call's first read, was told that nothing was redeemed. */
 function isEnded(redeem: Redeem, redeems: readonly Redeem[]): boolean {
   return redeems.some(
-    ({ status, code, sentAtMs }) =>
-      redeem.status !== 200 &&
-      (status === 409 || code === "redeem_timeout") &&
-      sentAtMs > firstReadByMs(redeem) + ROUNDING_MS,
+    (other) => redeem.status !== 200 && saysNotRedeemed(other) && other.sentAtMs > firstReadByMs(redeem) + ROUNDING_MS,
   );
 }
 
@@ -118,8 +138,8 @@ function findUntrueRefusal(
   records: Records,
   ticketOfToken: ReadonlyMap<string, string>,
 ): [rule: string, detail: string] | null {
-  const { ask, code, sentAtMs, endedAtMs } = redeem;
-  const { clock, reservationsByTicket } = records;
+  const { ask, code } = redeem;
+  const { reservationsByTicket } = records;
   switch (code) {
     case "voucher_used": {
       const redemption = records.redemptionsByVoucher.get(ask.voucher.id);
@@ -128,15 +148,9 @@ function findUntrueRefusal(
       const isOwn = `${redemption.organizationId} ${redemption.externalRef}` === refOf(ask);
       return isOwn ? ["used means redeemed by another reference", "the same reference redeemed it"] : null;
     }
-    case "voucher_reserved": {
-      const reservedByOther = (records.reservationsByVoucher.get(ask.voucher.id) ?? []).some(
-        (reservation) =>
-          reservation.keyId !== ask.key.id &&
-          clock.first(reservation.startedAtMs) <= endedAtMs + ROUNDING_MS &&
-          seenUntil(reservation, records, history, sentAtMs) >= sentAtMs - ROUNDING_MS,
-      );
-      return reservedByOther ? null : ["reserved means reserved by another key", "no other key had reserved it"];
-    }
+    case "voucher_reserved":
+      if (wasReservedByOther(redeem, history, records)) return null;
+      return ["reserved means reserved by another key", "no other key had reserved it"];
     case "reservation_ended": {
       const reservation = "ticket" in ask.by ? reservationsByTicket.get(ask.by.ticket) : undefined;
       if (reservation === undefined) return ["only a reservation ends", "the ticket is missing or unknown"];
@@ -155,16 +169,27 @@ function findUntrueRefusal(
   }
 }
 
+/** Whether another key had reserved the voucher at some moment between a call and its answer. */
+function wasReservedByOther(call: Exchange<AskFor<"redeem" | "reserve">>, history: History, records: Records): boolean {
+  const { ask, sentAtMs, endedAtMs } = call;
+  return (records.reservationsByVoucher.get(ask.voucher.id) ?? []).some(
+    (reservation) =>
+      reservation.keyId !== ask.key.id &&
+      records.clock.first(reservation.startedAtMs) <= endedAtMs + ROUNDING_MS &&
+      seenUntil(reservation, records, history, sentAtMs) >= sentAtMs - ROUNDING_MS,
+  );
+}
+
 /**
- * Each redemption needs an attempt with the same key and the same code or ticket, within its deadline, whose answer does not deny it:
- * no refusal, no timeout, and no 200 that credits an earlier attempt.
+ * Each redemption needs an attempt with the same key and the same code or ticket, within its deadline, whose answer does not deny it (no
+ * refusal, no timeout, and no 200 that credits an earlier attempt) and which did not wait for a frozen process.
  */
 function checkRedemptionWasRequested(
   ref: string,
   redemption: RecordedRedemption,
   redeems: readonly Redeem[],
   records: Records,
-  redeemWaitMs: number,
+  { redeemWaitMs, unread }: { redeemWaitMs: number; unread: ReadonlySet<Redeem> },
 ): Violation[] {
   const { violations, report } = openReport();
   const { clock } = records;
@@ -172,7 +197,9 @@ function checkRedemptionWasRequested(
   const attempts = redeems.filter(
     ({ ask, sentAtMs }) => ask.voucher.id === redemption.voucherId && sentAtMs <= untilMs + ROUNDING_MS,
   );
-  const able = attempts.filter((redeem) => mayHaveRedeemed(redeem, redemption, clock, redeemWaitMs));
+  const able = attempts.filter(
+    (redeem) => !unread.has(redeem) && mayHaveRedeemed(redeem, redemption, clock, redeemWaitMs),
+  );
   const at = new Date(redemption.redeemedAtMs).toISOString();
   if (able.length === 0)
     report("a redemption has an attempt", `${ref}: no attempt can have redeemed it at ${at}`, redeems);
@@ -212,9 +239,8 @@ function mayHaveRedeemed(
 export function checkReservations(history: History, records: Records): Violation[] {
   const { violations, report } = openReport();
   const reserves = history.of("reserve");
-  const byVoucher = Map.groupBy(reserves, (reserve) => reserve.ask.voucher.id);
   for (const reserve of reserves) {
-    const { ask, code, body, sentAtMs, endedAtMs } = reserve;
+    const { ask, code, body, sentAtMs } = reserve;
     if (reserve.status === 200) {
       const reservation = records.reservationsByTicket.get(body.ticket);
       if (
@@ -236,11 +262,8 @@ export function checkReservations(history: History, records: Records): Violation
     const redemption = records.redemptionsByVoucher.get(ask.voucher.id);
     if (code === "voucher_used" && (redemption === undefined || isAfter(redemption.redeemedAtMs, reserve, records)))
       report("used means redeemed", "the voucher was not redeemed by then", [reserve]);
-    // A lease without a reservation may refuse for a moment, but another key must have requested it.
-    const isRequested = (other: Exchange<AskFor<"reserve">>) =>
-      other.ask.key.id !== ask.key.id && other.sentAtMs <= endedAtMs;
-    if (code === "voucher_reserved" && !byVoucher.get(ask.voucher.id)?.some(isRequested))
-      report("reserved means reserved by another key", "no other key requested it", [reserve]);
+    if (code === "voucher_reserved" && !wasReservedByOther(reserve, history, records))
+      report("reserved means reserved by another key", "no other key had reserved it", [reserve]);
   }
   for (const [ticket, answers] of Map.groupBy(reserves.filter(isConfirmed), ({ body }) => String(body.ticket))) {
     if (new Set(answers.map(({ body }) => body.token)).size > 1)
@@ -316,70 +339,4 @@ export function checkAcquisitions(history: History, records: Records): Violation
       report("no voucher is acquired twice or beyond supply", detail, []);
   }
   return violations;
-}
-
-/** The refusals that each well-formed call may get. */
-const REFUSALS: Record<string, readonly string[]> = {
-  redeem: ["voucher_used", "voucher_reserved", "reservation_ended", "token_mismatch"],
-  reserve: ["voucher_used", "voucher_reserved"],
-  acquire: ["sold_out"],
-};
-const UNAVAILABLE = ["redeem_timeout", "redeem_unknown", "voucher_busy", "overloaded", "unavailable"];
-
-/** Checks each answer by itself, and look-ups and chains against what the database contains at the end. */
-export function checkAnswers(history: History, records: Records): Violation[] {
-  const { violations, report } = openReport();
-  for (const exchange of history.exchanges) {
-    const detail = findFormFault(exchange);
-    if (detail !== null) report("every answer is documented", detail, [exchange]);
-  }
-  const { redeemedAtMs } = history.endings;
-  for (const lookUp of history.of("lookUp").filter(isConfirmed)) {
-    const detail = findLookUpFault(lookUp, records, redeemedAtMs.get(lookUp.ask.voucher.id));
-    if (detail !== null) report("a look-up shows the true state", detail, [lookUp]);
-  }
-  for (const events of history.of("events").filter(isConfirmed))
-    if (events.body.broken !== null) report("no chain is ever broken", events.body.broken, [events]);
-  return violations;
-}
-
-function findFormFault({ ask, status, code, body, retryAfter }: Exchange): string | null {
-  const isForeign = ask.operation !== "acquire" && ask.voucher.organizationId !== ask.key.organizationId;
-  if (status === null) return null;
-  if (body === undefined) return "the body is not JSON";
-  if (status === 200) return isForeign ? "a foreign voucher was shown" : null;
-  if (status === 503) {
-    if (code === undefined || !UNAVAILABLE.includes(code)) return `503 with the code ${code}`;
-    return Number(retryAfter) >= 1 ? null : "503 without Retry-After";
-  }
-  if (isForeign) return status === 404 && code === "voucher_not_found" ? null : "a foreign voucher must answer 404";
-  if (status === 409 && code !== undefined && REFUSALS[ask.operation]?.includes(code)) return null;
-  return "the answer is not documented";
-}
-
-function findLookUpFault(
-  lookUp: Exchange<AskFor<"lookUp">>,
-  records: Records,
-  confirmedAtMs: number | undefined,
-): string | null {
-  const { ask, body, sentAtMs } = lookUp;
-  const redemption = records.redemptionsByVoucher.get(ask.voucher.id);
-  if (body.id !== ask.voucher.id) return "it shows another voucher";
-  if (body.status === "Redeemed") {
-    if (redemption === undefined) return "the voucher was never redeemed";
-    const { redeemedAtMs } = redemption;
-    if (Date.parse(body.redeemedAt) !== redeemedAtMs || isAfter(redeemedAtMs, lookUp, records))
-      return "the voucher was redeemed at another time";
-    return body.reservation === null ? null : "a redeemed voucher is reserved";
-  }
-  if (body.status !== "Active") return `its status cannot be ${body.status}`;
-  if (confirmedAtMs !== undefined && confirmedAtMs < sentAtMs) return "a redemption was confirmed before";
-  if (body.reservation === null) return null;
-  const { ticket, startedAt, expiresAt, heldByCaller } = body.reservation;
-  const reservation = (records.reservationsByVoucher.get(ask.voucher.id) ?? []).find(
-    (candidate) => candidate.startedAtMs === Date.parse(startedAt) && candidate.expiresAtMs === Date.parse(expiresAt),
-  );
-  if (reservation === undefined) return "there is no such reservation";
-  if (heldByCaller !== (reservation.keyId === ask.key.id)) return "heldByCaller is wrong";
-  return ticket === (heldByCaller ? reservation.ticket : null) ? null : "it shows the wrong ticket";
 }

@@ -1,17 +1,20 @@
 import { beforeAll, expect, it, vi } from "vitest";
+import { BatcherFull } from "../../src/batching/batcher.ts";
 import { deleteOldEnds, lockReferences, lockReferencesToEnd } from "../../src/db/redemptions.ts";
 import { inTransaction } from "../../src/db/transaction.ts";
 import { redeemQueue } from "../../src/queues/catalog.ts";
-import { confirmRead } from "../../src/services/batches/end-references.ts";
+import { confirmRead } from "../../src/services/batches/confirm-reads.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
-import { partnerClient } from "../support/client.ts";
+import { partnerClient, type Reply } from "../support/client.ts";
 import {
   besideTransaction,
   bypassTriggers,
   databaseTime,
   longestWaitMs,
   untilPast,
+  whileLocked,
 } from "../support/outside-transaction.ts";
+import { exchange } from "../support/raw-http.ts";
 import { countJobs, newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { startWorkers } from "../support/service.ts";
 import { issueVouchers } from "../support/supply.ts";
@@ -28,6 +31,9 @@ beforeAll(async () => {
   const { id } = await issue();
   await runRedeemJob(worker, newAttempt(id), redeemJob(partner, keys.till.id, id, "first"));
 });
+
+/** A code of no voucher. */
+const UNKNOWN_CODE = "7Q4K-9MZX-2HTB-W8RC";
 
 const openJobs = () => countJobs(servers, redeemQueue.name);
 
@@ -84,12 +90,111 @@ it("a reference for which a caller was told 409 is not redeemed by an attempt th
   await workers.close();
 });
 
-it("a reference for which a caller was told 409 is not redeemed by an earlier attempt that names another voucher", async () => {
+/** Ways to be refused under a reference without a worker, with the answer. */
+const REFUSED: [answer: string, redeem: (externalRef: string) => Promise<Reply>][] = [
+  ["409 voucher_expired", (externalRef) => refuse(externalRef)],
+  ["404 voucher_not_found", (externalRef) => till.redeem({ code: UNKNOWN_CODE, externalRef })],
+  [
+    "409 voucher_reserved",
+    async (externalRef) => {
+      const { code } = await issue();
+      await rival.reserve(code);
+      return till.redeem({ code, externalRef });
+    },
+  ],
+  [
+    "409 reservation_ended",
+    async (externalRef) => {
+      const { ticket } = (await till.reserve((await issue()).code)).body;
+      await till.release(ticket);
+      return till.redeem({ ticket, externalRef });
+    },
+  ],
+  [
+    "409 token_mismatch",
+    async (externalRef) => {
+      const { ticket } = (await till.reserve((await issue()).code)).body;
+      return till.redeem({ ticket, token: "another", externalRef });
+    },
+  ],
+  [
+    "503 overloaded",
+    async (externalRef) => {
+      vi.spyOn(api.ctx.redeemQueue, "hasRoomFor").mockReturnValueOnce(false);
+      return till.redeem({ code: (await issue()).code, externalRef });
+    },
+  ],
+  [
+    "503 overloaded",
+    async (externalRef) => {
+      vi.spyOn(api.ctx.voucherReads, "submit").mockRejectedValueOnce(new BatcherFull());
+      return till.redeem({ code: (await issue()).code, externalRef });
+    },
+  ],
+  [
+    "429 too_many_misses",
+    async (externalRef) => {
+      const strict = await service.startApi({ MISS_LIMIT_PER_MINUTE: "1" });
+      const client = partnerClient(strict.url, keys.till.key);
+      await client.lookUp(UNKNOWN_CODE);
+      return client.redeem({ code: UNKNOWN_CODE, externalRef }).finally(strict.close);
+    },
+  ],
+];
+
+it.each(
+  REFUSED,
+)("a reference for which a caller was told %s is not redeemed by an attempt that was made before", async (answer, redeem) => {
   const { id } = await issue();
-  const before = redeemJob(partner, keys.till.id, id, "refused-for-another");
-  expect(await refuse("refused-for-another")).toMatchObject({ status: 409, body: { code: "voucher_expired" } });
+  const externalRef = `told-${crypto.randomUUID()}`;
+  const before = redeemJob(partner, keys.till.id, id, externalRef);
+  const { status, body } = await redeem(externalRef);
+  expect(`${status} ${body.code}`).toBe(answer);
   expect(await runRedeemJob(worker, newAttempt(id), before)).toEqual({ kind: "late" });
 });
+
+it("a job that is delivered again after its caller was told voucher_busy redeems nothing", async () => {
+  const { id, code } = await issue();
+  const order = { code, externalRef: "told-busy" };
+  const workers = await startWorkers(servers, { REDEEM_WAIT_MS: "600" });
+  const patient = await service.startApi({ REDEEM_WAIT_MS: "15000" });
+  const client = partnerClient(patient.url, keys.till.key);
+  const queue = `${servers.shardOf(id).prefix}:${redeemQueue.name}`;
+  const { jobId, job, told } = await whileLocked(servers.db, [id], async () => {
+    const asked = client.redeem(order);
+    const jobId = await until(async () => {
+      const keys = await servers.redis.keys(`${queue}:${id}-*`);
+      return keys.find((key) => !key.endsWith(":lock"))?.slice(queue.length + 1);
+    });
+    const { data = "" } = await servers.redis.hgetall(`${queue}:${jobId}`);
+    return { jobId, job: JSON.parse(data), told: await asked };
+  });
+  expect(told).toMatchObject({ status: 503, body: { code: "voucher_busy" } });
+  expect(await runRedeemJob(worker, jobId, job)).toEqual({ kind: "late" });
+  expect((await till.lookUp(code)).body.voucher.status).toBe("Active");
+  expect(await client.redeem(order)).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
+  await patient.close();
+  await workers.close();
+});
+
+it("a redeem that waited unread in its socket while the process was paused answers redeem_unknown and adds no job", async () => {
+  const { code } = await issue();
+  const body = JSON.stringify({ code, externalRef: "unread" });
+  const head = ["POST /partner/vouchers/redeem HTTP/1.1", "Host: x", `X-Api-Key: ${keys.till.key}`];
+  const lines = [...head, `Content-Length: ${body.length}`, "Connection: close", "", body];
+  // The pause begins before the server can read, and is a little longer than the longest that counts as none.
+  const answer = await exchange(api.url, lines.join("\r\n"), () => blockProcess(2_400));
+  expect(answer.status).toBe(503);
+  expect(JSON.parse(answer.text)).toMatchObject({ code: "redeem_unknown" });
+  expect(await openJobs()).toBe(0);
+  // Once the process is calm again, redeems wait for a worker as always.
+  await until(async () => (await till.redeem({ code, externalRef: "calm" })).body.code === "redeem_timeout");
+});
+
+/** Stops every turn of the event loop, as a frozen process does. */
+function blockProcess(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
 
 it("a reference for which a caller was told 409 is not redeemed in a transaction that begins while the refusal is being committed", async () => {
   const { id } = await issue();

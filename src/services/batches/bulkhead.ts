@@ -1,14 +1,43 @@
-import pLimit from "p-limit";
+import { FairSlots } from "../../batching/fair-slots.ts";
 import { AppError } from "../../contract/errors.ts";
+import { CALLER_KINDS, type CallerKind, type Share } from "./caller-kinds.ts";
 
-/** Runs a call that is not batched when one of the kind's connections is free. The call must use one connection at a time. @throws AppError `overloaded`. */
-export type Bulkhead = <T>(call: () => Promise<T>) => Promise<T>;
+/** For whom a call waits: who shares the places of its kind, and a signal that aborts once the caller has left. */
+export type Requester<Who extends Share> = { readonly signal?: AbortSignal | undefined } & (Who extends "organization"
+  ? { readonly organizationId: string }
+  : Who extends "visitor"
+    ? { readonly visitor: string }
+    : object);
 
-/** Bounds how many calls of one kind run and how many wait, so that a flood of them leaves connections to other work. */
-export function openBulkhead({ connections, waitingMax }: { connections: number; waitingMax: number }): Bulkhead {
-  const limit = pLimit(connections);
-  return async (call) => {
-    if (limit.pendingCount >= waitingMax) throw new AppError("overloaded");
-    return limit(call);
+/**
+ * Runs a call that is not batched when its requester may have one of the kind's connections. The call must use one connection at a time.
+ * @throws AppError `overloaded`; CallerLeft when the caller leaves before the call begins.
+ */
+export type Bulkhead<Who extends Share> = <T>(requester: Requester<Who>, call: () => Promise<T>) => Promise<T>;
+
+/** Bounds how many calls of one kind run and wait, so that a flood of them leaves connections to other kinds, and to others of this kind. */
+export function openBulkhead<Who extends Share>(kind: CallerKind<Who>): Bulkhead<Who> {
+  const slots = new FairSlots(kind.connections);
+  let calls = 0;
+  return async (requester, call) => {
+    calls += 1;
+    const { organizationId, visitor } = requester as { organizationId?: string; visitor?: string };
+    // Where places are not shared out, each call is on its own.
+    const owner = { organization: organizationId, visitor, none: undefined }[kind.share] ?? `call ${calls}`;
+    const isFull = slots.waiting >= kind.waitingMax || slots.waitingOf(owner) >= kind.waitingMaxEach;
+    if (isFull && !slots.hasRoom(owner)) throw new AppError("overloaded");
+    return slots.run(owner, call, requester.signal);
+  };
+}
+
+/** Opens the connections of each kind of caller in an API process. */
+export function openKinds() {
+  const { partnerCalls, sandboxAdvances, portalReads, operatorReads, publicReads } = CALLER_KINDS;
+  return {
+    partnerCalls: openBulkhead(partnerCalls),
+    sandboxAdvances: openBulkhead(sandboxAdvances),
+    portalReads: openBulkhead(portalReads),
+    operatorReads: openBulkhead(operatorReads),
+    publicReads: openBulkhead(publicReads),
   };
 }

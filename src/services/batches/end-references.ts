@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { Batcher } from "../../batching/batcher.ts";
-import { AppError } from "../../contract/errors.ts";
 import type { Deployment } from "../../db/deployment.ts";
 import { awaitStandbys } from "../../db/durability.ts";
-import type { Queryable } from "../../db/pool.ts";
 import {
   type ExternalRef,
   endReferences,
@@ -14,8 +12,6 @@ import {
   refKey,
 } from "../../db/redemptions.ts";
 import { mayBeFromOneItem, readThenWrite } from "../../db/transaction.ts";
-import type { DeploymentIdentity } from "../../domain/deployment.ts";
-import type { Bulkhead } from "./bulkhead.ts";
 
 /** What is certain about a reference. */
 export type ReferenceOutcome =
@@ -23,8 +19,6 @@ export type ReferenceOutcome =
   | { kind: "redeemed"; redemption: NonNullable<ReadRedemption["redemption"]> }
   /** Nothing was redeemed under it, and no attempt whose first read came before will ever redeem. */
   | { kind: "ended" }
-  /** No reference was given, and the standbys have what was read. */
-  | { kind: "confirmed" }
   /** Another transaction is redeeming or ending it. */
   | { kind: "held" }
   /** The answer was read from another server. Nothing is certain. */
@@ -38,8 +32,7 @@ const WAITING_MAX = 4_000;
 const HELD_PAUSES_MS = [10, 30, 80, 200];
 
 interface EndRequest {
-  /** The reference to end. Null only waits for the synchronous standbys. */
-  ref: ExternalRef | null;
+  ref: ExternalRef;
   /**
    * The origin of the server from which the answer was read: a promoted one may lack what was read. Null: this process has read nothing that the
    * answer needs; a worker's reply has waited for the standbys.
@@ -53,11 +46,12 @@ interface Deps {
   deployment: Pick<Deployment, "originOf">;
 }
 
-/** Opens the batcher that ends references, and waits for the synchronous standbys. */
+/** Opens the batcher that ends references. */
 export function openReferenceEnds(ctx: Deps): ReferenceEnds {
   return new Batcher((requests: EndRequest[]) => endInOneTransaction(ctx, requests), {
     batchMax: BATCH_MAX,
     waitingMax: WAITING_MAX,
+    ownerOf: ({ ref }) => ref?.organizationId ?? "",
     splitOn: mayBeFromOneItem,
   });
 }
@@ -81,36 +75,6 @@ export async function endReference(
 }
 
 /**
- * Resolves once the synchronous standbys have everything that was committed before. What was read from the primary may be confirmed then.
- * @param readFrom the deployment's origin, taken before the read.
- * @throws AppError `unavailable` when another server leads by now: it may lack what was read.
- */
-export async function confirmRead(
-  { referenceEnds }: { referenceEnds: ReferenceEnds },
-  readFrom: string,
-): Promise<void> {
-  const { kind } = await referenceEnds.submit({ ref: null, readFrom });
-  if (kind === "elsewhere") throw new AppError("unavailable");
-}
-
-/** Reads, and resolves once the synchronous standbys have what was read. @throws AppError `unavailable`, `overloaded`. */
-export type ConfirmedReads = <T>(read: (db: Queryable) => Promise<T>) => Promise<T>;
-
-/** Opens reads that are confirmed before they return. */
-export function openConfirmedReads(
-  { pool, deployment }: Pick<Deps, "pool"> & { deployment: DeploymentIdentity },
-  partnerCalls: Bulkhead,
-  referenceEnds: ReferenceEnds,
-): ConfirmedReads {
-  return async (read) => {
-    const readFrom = deployment.origin;
-    const found = await partnerCalls(() => read(pool));
-    await confirmRead({ referenceEnds }, readFrom);
-    return found;
-  };
-}
-
-/**
  * The exclusive lock of a reference comes before the read of its redemption. A worker locks the reference in shared mode before it reads the
  * ends, and keeps the lock until its redemption is committed. So one of the two sees the other.
  */
@@ -118,13 +82,11 @@ async function endInOneTransaction(
   { pool, deployment }: Deps,
   requests: readonly EndRequest[],
 ): Promise<ReferenceOutcome[]> {
-  const refs = [...new Map(requests.flatMap(({ ref }) => (ref === null ? [] : [[refKey(ref), ref]]))).values()];
+  const refs = [...new Map(requests.map(({ ref }) => [refKey(ref), ref])).values()];
   const { outcomes, origin } = await readThenWrite(
     pool,
-    // Without references, it must not wait for the sweeper's next generation.
-    async (tx) => (refs.length === 0 ? null : Promise.all([lockReferencesToEnd(tx, refs), readRedemptions(tx, refs)])),
-    async (state, tx) => {
-      const [held, read] = state ?? [new Set(), []];
+    (tx) => Promise.all([lockReferencesToEnd(tx, refs), readRedemptions(tx, refs)]),
+    async ([held, read], tx) => {
       const known = refs.map((_ref, n): ReferenceOutcome => {
         const redemption = read[n]?.redemption ?? null;
         if (redemption !== null) return { kind: "redeemed", redemption };
@@ -138,7 +100,7 @@ async function endInOneTransaction(
     },
   );
   return requests.map(({ ref, readFrom }): ReferenceOutcome => {
-    const outcome = ref === null ? { kind: "confirmed" as const } : (outcomes.get(refKey(ref)) ?? { kind: "held" });
+    const outcome = outcomes.get(refKey(ref)) ?? { kind: "held" };
     // A redemption was read here.
     if (outcome.kind === "redeemed" || readFrom === null || readFrom === origin) return outcome;
     return { kind: "elsewhere" };

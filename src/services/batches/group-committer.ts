@@ -1,17 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pLimit, { type LimitFunction } from "p-limit";
-import type pg from "pg";
 import { Batcher, type BatchObserver } from "../../batching/batcher.ts";
-import type { Transaction } from "../../db/pool.ts";
-import {
-  type Decided,
-  isDatabaseUnavailable,
-  isLockTimeout,
-  readThenWrite,
-  retryConflicts,
-  waitForLocks,
-} from "../../db/transaction.ts";
-import { lockFreeVouchers, lockVoucher } from "../../db/vouchers.ts";
+import { Shares } from "../../batching/shares.ts";
+import { isDatabaseUnavailable, retryConflicts } from "../../db/transaction.ts";
 
 /** Why a transaction did not decide an item. */
 export type Undecided =
@@ -20,7 +11,7 @@ export type Undecided =
   /** The transaction ran into another lock, such as an uncommitted reference, so it decided none of its items. */
   | "crossed";
 
-interface GroupCommitterOptions<Item, Result> {
+export interface GroupCommitterOptions<Item, Result> {
   /**
    * Decides items in one transaction and commits: returns one result per item, in order. May run several times for the same items; only the
    * run that commits counts. With `waitMs`, all items are of one group, and the transaction waits so long for each lock. Without, it waits for
@@ -29,6 +20,8 @@ interface GroupCommitterOptions<Item, Result> {
   commit: (items: Item[], waitMs: number | null) => Promise<(Result | Undecided)[]>;
   /** The name of what an undecided item waits for. Items of one group wait together. */
   groupOf: (item: Item, why: Undecided) => string;
+  /** The owner of an item. All items of a group have the same one. Owners share batches, connections and places of the slow path. */
+  ownerOf: (item: Item) => string;
   /** The result of an item that stays locked for `lockWaitMs`, or that finds no room on the slow path. */
   busy: Result;
   /** Observes the batches of both paths. */
@@ -37,6 +30,8 @@ interface GroupCommitterOptions<Item, Result> {
   lockWaitMs: number;
   /** Most items that may wait in this process. */
   waitingMax: number;
+  /** Set if the caller itself submits at most `waitingMax` items at a time. Then no item is refused because too many wait. */
+  isBounded?: true;
   /** Connections of the slow path, each of which may wait for one group. The fast path has one connection of its own. */
   slowConnections: number;
 }
@@ -54,6 +49,7 @@ const STALLED_AFTER_MS = 1_000;
 
 /** Items that wait for the same lock. */
 interface Group<Item, Result> {
+  owner: string;
   batcher: Batcher<Item, Result | Undecided>;
   slots: LimitFunction;
   /** Items of the group, with or without a slot. */
@@ -71,28 +67,33 @@ interface Group<Item, Result> {
  *   groups wait at the same time, each on a connection of its own.
  *
  * When the fast transaction runs into another lock, its items move to the slow path, where each group waits alone. The slow path has room for a
- * share of all items, and one group for a share of these. Items beyond a share wait only in a group that makes progress. So other items are
- * delayed neither by many locks nor by many requests for the same one.
+ * share of all items, one owner for a part of these, and one group for half of them. Items beyond a share wait only in a group that makes
+ * progress. So other items are delayed neither by many locks nor by many requests for the same one.
  */
 export class GroupCommitter<Item extends object, Result extends object | number | null> {
   readonly #options: GroupCommitterOptions<Item, Result>;
   readonly #fastPath: Batcher<Item, Result | Undecided>;
   readonly #pending = new Set<Promise<Result>>();
-  /** Number of items that join a later batch after their pause. */
-  #skipped = 0;
+  /** Places of items that join a later batch after their pause. */
+  readonly #skipped: Shares;
   /** When an item last counted as locked, on the monotonic clock. Milliseconds. */
   #countedLockedAt = Number.NEGATIVE_INFINITY;
   readonly #groups = new Map<string, Group<Item, Result>>();
   /** The end of each item's wait, on the monotonic clock. Milliseconds. */
   readonly #slowItems = new Map<Item, number>();
   readonly #slowItemsMax: number;
+  readonly #slowPlaces: Shares;
   readonly #slowConnections: LimitFunction;
+  /** The part of these connections that an owner may use at once. Only owners with a group have an entry. */
+  readonly #connectionsOf = new Map<string, LimitFunction>();
 
   constructor(options: GroupCommitterOptions<Item, Result>) {
     this.#options = options;
     this.#slowItemsMax = shareOf(options.waitingMax, SLOW_PATH_SHARE);
+    this.#skipped = new Shares(this.#slowItemsMax);
+    this.#slowPlaces = new Shares(this.#slowItemsMax);
     this.#slowConnections = pLimit(options.slowConnections);
-    this.#fastPath = this.#openBatcher((items) => options.commit(items, null));
+    this.#fastPath = this.#openBatcher((items) => options.commit(items, null), options.ownerOf);
   }
 
   /** Decides one item and commits the decision. @throws BatcherFull when too many wait, or the database's error. */
@@ -110,44 +111,54 @@ export class GroupCommitter<Item extends object, Result extends object | number 
   }
 
   async #submit(item: Item): Promise<Result> {
+    const owner = this.#options.ownerOf(item);
     let outcome = await this.#fastPath.submit(item);
     for (const pauseMs of SKIPPED_PAUSES_MS) {
       if (outcome !== "locked") break;
       // While locks last for long, only a share of the items may join later batches, because a worker's items hold job slots.
       const isCalm = performance.now() > this.#countedLockedAt + STALLED_AFTER_MS;
-      const mayJoin = isCalm || this.#skipped < this.#slowItemsMax;
+      const mayJoin = isCalm || this.#skipped.hasRoom(owner);
       if (!mayJoin || this.#groups.has(this.#options.groupOf(item, outcome))) return this.#takeSlowPath(item, outcome);
-      this.#skipped += 1;
+      this.#skipped.take(owner);
       await sleep(pauseMs);
-      this.#skipped -= 1;
+      this.#skipped.release(owner);
       outcome = await this.#fastPath.submit(item);
     }
     if (outcome === "locked") this.#countedLockedAt = performance.now();
     return isUndecided(outcome) ? this.#takeSlowPath(item, outcome) : outcome;
   }
 
-  #openBatcher<R>(run: (items: Item[]) => Promise<R[]>): Batcher<Item, R> {
+  #openBatcher<R>(run: (items: Item[]) => Promise<R[]>, ownerOf?: (item: Item) => string): Batcher<Item, R> {
     return new Batcher((items: Item[]) => retryConflicts(() => run(items)), {
       batchMax: BATCH_MAX,
-      waitingMax: this.#options.waitingMax,
+      waitingMax: this.#options.isBounded ? Number.POSITIVE_INFINITY : this.#options.waitingMax,
+      ...(ownerOf && { ownerOf }),
       observer: this.#options.observer,
       splitOn: (error) => !isDatabaseUnavailable(error),
     });
   }
 
-  /** Whether one more item may wait in a group. Once the slow path's share is full, only if the group makes progress. */
-  #hasSlowRoom(name: string): boolean {
-    if (this.#slowItems.size < this.#slowItemsMax) return true;
+  /** Whether an item without a place may wait in a group: only if the group makes progress. */
+  #makesProgress(name: string): boolean {
     const group = this.#groups.get(name);
+    if (group === undefined || timeToStallMs(group) <= 0) return false;
     // With more groups than connections, a group may be without one and make no progress.
-    return group !== undefined && this.#groups.size <= this.#slowConnections.concurrency && timeToStallMs(group) > 0;
+    const ownGroups = [...this.#groups.values()].filter(({ owner }) => owner === group.owner);
+    return ownGroups.length <= this.#ownerConnectionsMax;
+  }
+
+  /** All slow connections but one, so that a further owner finds one. */
+  get #ownerConnectionsMax(): number {
+    return Math.max(1, this.#slowConnections.concurrency - 1);
   }
 
   #takeSlowPath(item: Item, why: Undecided): Result | Promise<Result> {
-    const { groupOf, busy, lockWaitMs } = this.#options;
-    const name = groupOf(item, why);
-    if (why === "locked" && !this.#hasSlowRoom(name)) return busy;
-    const group = this.#groups.get(name) ?? this.#openGroup(name);
+    const { groupOf, ownerOf, busy, lockWaitMs } = this.#options;
+    const [name, owner] = [groupOf(item, why), ownerOf(item)];
+    const hasPlace = this.#slowPlaces.hasRoom(owner);
+    if (why === "locked" && !hasPlace && !this.#makesProgress(name)) return busy;
+    if (hasPlace) this.#slowPlaces.take(owner);
+    const group = this.#groups.get(name) ?? this.#openGroup(name, owner);
     const giveUpAt = performance.now() + lockWaitMs;
     this.#slowItems.set(item, giveUpAt);
     group.waiting += 1;
@@ -166,22 +177,31 @@ export class GroupCommitter<Item extends object, Result extends object | number 
     );
     const remove = () => {
       this.#slowItems.delete(item);
+      if (hasPlace) this.#slowPlaces.release(owner);
       group.waiting -= 1;
-      if (group.waiting === 0) this.#groups.delete(name);
+      if (group.waiting === 0) this.#closeGroup(name, owner);
     };
     result.then(remove, remove);
     return result;
   }
 
-  #openGroup(name: string): Group<Item, Result> {
+  #openGroup(name: string, owner: string): Group<Item, Result> {
     const group: Group<Item, Result> = {
+      owner,
       batcher: this.#openBatcher((items) => this.#runSlowPath(group, items)),
       slots: pLimit(shareOf(this.#slowItemsMax, GROUP_SHARE)),
       waiting: 0,
       progressAt: performance.now(),
     };
     this.#groups.set(name, group);
+    if (!this.#connectionsOf.has(owner)) this.#connectionsOf.set(owner, pLimit(this.#ownerConnectionsMax));
     return group;
+  }
+
+  #closeGroup(name: string, owner: string): void {
+    this.#groups.delete(name);
+    const hasOthers = [...this.#groups.values()].some((group) => group.owner === owner);
+    if (!hasOthers) this.#connectionsOf.delete(owner);
   }
 
   /** Waits for a connection and then for the lock. Both waits together end when the first item's wait ends. */
@@ -194,63 +214,11 @@ export class GroupCommitter<Item extends object, Result extends object | number 
       if (!outcomes.every(isUndecided)) group.progressAt = performance.now();
       return outcomes;
     };
-    return runInTurn(this.#slowConnections, commit, remainingMs, () => items.map(() => "locked" as const));
+    const giveUp = () => items.map(() => "locked" as const);
+    const run = () => runInTurn(this.#slowConnections, commit, remainingMs, giveUp);
+    const own = this.#connectionsOf.get(group.owner);
+    return own === undefined ? run() : runInTurn(own, run, remainingMs, giveUp);
   }
-}
-
-interface VoucherCommitterOptions<Item, State, Result>
-  extends Omit<GroupCommitterOptions<Item, Result>, "commit" | "groupOf" | "slowConnections"> {
-  pool: pg.Pool;
-  /**
-   * Reads the state that `decide` needs, in separate statements after the locking one. Must send all of them before it awaits any. They
-   * are sent before the result of the locking statement arrives, so they may cover items that this transaction does not decide.
-   */
-  read: (tx: Transaction, items: Item[]) => Promise<State>;
-  /** Decides items whose vouchers this transaction has locked: returns one result per item, in order, and the statements to write. */
-  decide: (items: Item[], state: State, tx: Transaction) => Promise<Decided<Result[]>>;
-}
-
-/** Opens a group committer for items that each need one voucher's row: reserve and release calls, redemptions and seals. */
-export function openVoucherCommitter<Item extends { voucherId: string }, State, Result extends object | number | null>({
-  pool,
-  read,
-  decide,
-  ...options
-}: VoucherCommitterOptions<Item, State, Result>): GroupCommitter<Item, Result> {
-  const commit = async (items: Item[], waitMs: number | null): Promise<(Result | Undecided)[]> => {
-    const voucherIds = [...new Set(items.map((item) => item.voucherId))];
-    let mine: ReadonlySet<string> = new Set();
-    const results = await readThenWrite(
-      pool,
-      (tx) => {
-        const [voucherId = ""] = voucherIds;
-        const wait = waitMs === null ? null : waitForLocks(tx, waitMs);
-        // In one list, so that the first statement that fails gives the error.
-        return Promise.all([
-          wait,
-          wait ? lockVoucher(tx, voucherId) : lockFreeVouchers(tx, voucherIds),
-          read(tx, items),
-        ]);
-      },
-      async ([, locked, state], tx) => {
-        if (locked === false) throw new Error(`there is no voucher ${voucherIds[0]}`);
-        mine = locked === true ? new Set(voucherIds) : locked;
-        const lockedItems = items.filter((item) => mine.has(item.voucherId));
-        const decision: Decided<Result[]> =
-          lockedItems.length > 0 ? await decide(lockedItems, state, tx) : { result: [], writes: [] };
-        const { result } = decision;
-        return { ...decision, result: new Map(lockedItems.map((item, index) => [item, result[index] as Result])) };
-      },
-    ).catch((error) => {
-      if (isLockTimeout(error)) return null;
-      throw error;
-    });
-    return items.map((item) => {
-      if (results?.has(item)) return results.get(item) as Result;
-      return results === null && mine.has(item.voucherId) ? "crossed" : "locked";
-    });
-  };
-  return new GroupCommitter({ ...options, commit, groupOf: (item) => item.voucherId, slowConnections: 4 });
 }
 
 function isUndecided<Result>(outcome: Result | Undecided): outcome is Undecided {

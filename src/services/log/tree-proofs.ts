@@ -13,7 +13,7 @@ import {
 import { tileWidth } from "../../../packages/tlog/src/tiles.ts";
 import { edgeTiles, hashLeaves, type ReadTile, rootOfRange, TreeAppender } from "../../../packages/tlog/src/tree.ts";
 import { AppError } from "../../contract/errors.ts";
-import type { LogReport } from "../../contract/jobs.ts";
+import type { LogReport } from "../../contract/log-jobs.ts";
 import { selectLogTiles } from "../../db/log-tree.ts";
 import type { Queryable } from "../../db/pool.ts";
 

@@ -30,11 +30,17 @@ const RECORD_MAX_MS = 2_000;
  * @throws AppError `invalid_request` for more than 10 000 live reservations, `voucher_busy` when a row stays locked, `overloaded`.
  */
 export async function advanceSandbox(
-  ctx: { pool: pg.Pool; leases: Leases; randomBytes: RandomBytes; sandboxAdvances: Bulkhead; log: Logger },
+  ctx: {
+    pool: pg.Pool;
+    leases: Leases;
+    randomBytes: RandomBytes;
+    sandboxAdvances: Bulkhead<"organization">;
+    log: Logger;
+  },
   caller: Caller,
   seconds: number,
 ): Promise<AdvanceResponse> {
-  return ctx.sandboxAdvances(async () => {
+  return ctx.sandboxAdvances(caller, async () => {
     const moved = await moveTimes(ctx, caller, seconds);
     const { endedTickets, endedVoucherIds, expiredBatchIds, vouchersExpired } = moved;
     await Promise.all(endedTickets.map((ticket, index) => releaseLease(ctx, endedVoucherIds[index] ?? "", ticket)));
@@ -58,7 +64,6 @@ async function moveTimes(ctx: { pool: pg.Pool }, { organizationId, keyId }: Call
   } catch (error) {
     if (isLockTimeout(error) || isRetryable(error)) throw voucherBusy();
     if (!isLimitExceeded(error)) throw error;
-    const sentence = "This sandbox has more than 10,000 live reservations. Release some of them first.";
-    throw new AppError("invalid_request", sentence, { cause: error });
+    throw new AppError("invalid_request", ({ inDetail }) => inDetail.sandboxFull, { cause: error });
   }
 }

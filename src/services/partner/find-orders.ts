@@ -12,14 +12,15 @@ import { tooManyMisses } from "../voucher/resolve-voucher.ts";
  * @throws AppError `too_many_misses`, `overloaded`.
  */
 export async function findOrders(
-  ctx: { pool: pg.Pool; publicReads: Bulkhead; limits: Limits },
-  { keyId, organizationId }: Caller,
+  ctx: { pool: pg.Pool; portalReads: Bulkhead<"organization">; limits: Limits },
+  caller: Caller,
   words: string,
 ): Promise<FoundVoucher[]> {
+  const { keyId, organizationId } = caller;
   const find = async () => {
     const found = new Map<string, FoundVoucher>();
     for (const by of ["externalRef", "code", "redeemCode"] as const) {
-      const { items } = await ctx.publicReads(() => findVouchers(ctx, { by, value: words }, organizationId));
+      const { items } = await ctx.portalReads(caller, () => findVouchers(ctx, organizationId, { by, value: words }));
       for (const voucher of items) found.set(voucher.id, voucher);
     }
     return [...found.values()];

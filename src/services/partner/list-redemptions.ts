@@ -1,67 +1,46 @@
 import type pg from "pg";
 import type { Config } from "../../config.ts";
-import { AppError } from "../../contract/errors.ts";
+import { invalidField, invalidFields } from "../../contract/errors.ts";
 import { pickFields } from "../../contract/fields.ts";
+import { problemIn } from "../../contract/problems.ts";
 import {
   type ListedRedemptionView,
   listedRedemption,
   type RedemptionsQuery,
   type RedemptionsResponse,
 } from "../../contract/redemptions.ts";
-import type { Deployment } from "../../db/deployment.ts";
-import { closeRedemptions, type ListedRedemption, selectRedemptions } from "../../db/redemptions.ts";
+import { type ListedRedemption, selectRedemptions } from "../../db/redemptions.ts";
 import { openCursor, type RedemptionsCursor, sealCursor } from "../../domain/redemptions-cursor.ts";
 import type { TokenSecret } from "../../domain/reservation-token.ts";
 import type { Caller } from "../auth/caller.ts";
-import type { ConfirmedReads } from "../batches/end-references.ts";
+import type { Bulkhead, Requester } from "../batches/bulkhead.ts";
 import { verifyUrl } from "../voucher/resolve-voucher.ts";
-
-/** How long a process reuses the time before which redemptions are complete. An older time is correct, but lists fewer redemptions. Milliseconds. */
-const COMPLETE_UNTIL_MAX_AGE_MS = 1_000;
-
-/** Returns a function that moves the time before which redemptions are complete forward, at most once a second. The standbys have this time, too. */
-export function openCompleteUntil(
-  { pool, deployment }: { pool: pg.Pool; deployment: Pick<Deployment, "clock"> },
-  confirmedReads: ConfirmedReads,
-): () => Promise<Date> {
-  let latest: { completeUntil: Promise<Date>; readAt: number } | undefined;
-  return () => {
-    const now = performance.now();
-    if (latest === undefined || now - latest.readAt > COMPLETE_UNTIL_MAX_AGE_MS) {
-      // A clock that jumped ahead would close times that are still ahead, for all organizations.
-      const { clock } = deployment;
-      const completeUntil = clock.ready().then(() => confirmedReads(() => closeRedemptions(pool, clock.steadyNow())));
-      const reading = { completeUntil, readAt: now };
-      latest = reading;
-      completeUntil.catch(() => {
-        if (latest === reading) latest = undefined;
-      });
-    }
-    return latest.completeUntil;
-  };
-}
+import type { CompleteUntil } from "./complete-until.ts";
 
 interface Deps {
   config: Pick<Config, "baseUrl">;
-  /** They wait for the standbys, because a listed redemption is final. */
-  confirmedReads: ConfirmedReads;
+  pool: pg.Pool;
+  partnerCalls: Bulkhead<"organization">;
 }
 
 /**
  * Reads a page of an organization's redemptions. Following the cursor lists each redemption exactly once, because the database refuses
- * redemptions before the time up to which the list is complete. Works without Redis.
+ * redemptions before the time up to which the list is complete. This time is confirmed, so everything before it is, too. Works without Redis.
  * @throws AppError `invalid_request` for a cursor of another organization or range, `unavailable`, `overloaded`.
  */
 export async function listRedemptions(
-  ctx: Deps & { tokenSecrets: readonly TokenSecret[]; completeUntil: () => Promise<Date> },
-  { organizationId }: Caller,
+  ctx: Deps & { tokenSecrets: readonly TokenSecret[]; completeUntil: CompleteUntil },
+  caller: Caller,
   query: RedemptionsQuery,
 ): Promise<RedemptionsResponse> {
+  const { organizationId } = caller;
   const at = query.cursor === undefined ? startOf(query) : continueAt(ctx, organizationId, query);
-  const completeUntil = await ctx.completeUntil();
+  const completeUntil = await ctx.completeUntil(caller);
   const before = new Date(Math.min(at.toMs ?? Number.POSITIVE_INFINITY, completeUntil.getTime()));
   const after = { redeemedAt: new Date(at.redeemedAtMs), voucherId: at.voucherId };
-  const found = await ctx.confirmedReads((db) => selectRedemptions(db, organizationId, after, before, query.limit + 1));
+  const found = await ctx.partnerCalls(caller, () =>
+    selectRedemptions(ctx.pool, organizationId, after, before, query.limit + 1),
+  );
   const page = found.slice(0, query.limit);
   const last = page.at(-1);
   const next = last && { ...at, redeemedAtMs: last.redeemedAt.getTime(), voucherId: last.voucherId };
@@ -77,12 +56,12 @@ export async function listRedemptions(
 const PAGE_MAX = 1_000;
 
 /**
- * All redemptions from `from` to `until`: the earlier of `to` and `completeUntil`. Pages are read as they are used.
+ * All redemptions from `from` to `until`: the earlier of `to` and `completeUntil`, which is confirmed. Pages are read as they are used.
  * @throws AppError `unavailable`, `overloaded`.
  */
 export function readAllRedemptions(
   ctx: Deps,
-  organizationId: string,
+  requester: Requester<"organization">,
   { from, to }: Pick<RedemptionsQuery, "from" | "to">,
   completeUntil: Date,
 ): { until: Date; pages: AsyncIterable<ListedRedemptionView[]> } {
@@ -90,7 +69,9 @@ export function readAllRedemptions(
   async function* read() {
     let after = { redeemedAt: from ?? new Date(0), voucherId: "" };
     for (;;) {
-      const page = await ctx.confirmedReads((db) => selectRedemptions(db, organizationId, after, until, PAGE_MAX));
+      const page = await ctx.partnerCalls(requester, () =>
+        selectRedemptions(ctx.pool, requester.organizationId, after, until, PAGE_MAX),
+      );
       yield page.map((redemption) => viewListed(ctx, redemption));
       const last = page.at(-1);
       if (last === undefined || page.length < PAGE_MAX) return;
@@ -115,10 +96,10 @@ function continueAt(
   { cursor = "", from, to }: RedemptionsQuery,
 ): RedemptionsCursor {
   const at = openCursor(ctx.tokenSecrets, organizationId, cursor);
-  if (at === null) throw new AppError("invalid_request", "cursor is not a cursor of this list.");
-  const isSame = (given: Date | undefined, ms: number | null) => given === undefined || given.getTime() === ms;
-  if (!isSame(from, at.fromMs)) throw new AppError("invalid_request", "from differs from the cursor's.");
-  if (!isSame(to, at.toMs)) throw new AppError("invalid_request", "to differs from the cursor's.");
+  if (at === null) throw invalidField("cursor", "noCursor");
+  const isOther = (given: Date | undefined, ms: number | null) => given !== undefined && given.getTime() !== ms;
+  const others = [isOther(from, at.fromMs) && "from", isOther(to, at.toMs) && "to"].filter((name) => name !== false);
+  if (others.length > 0) throw invalidFields(others.map((name) => [name, problemIn("differsFromCursor")]));
   return at;
 }
 

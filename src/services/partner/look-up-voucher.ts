@@ -2,17 +2,26 @@ import type { Config } from "../../config.ts";
 import { voucherNotFound } from "../../contract/errors.ts";
 import type { LookUpResponse } from "../../contract/look-up.ts";
 import type { ResolvedVoucher } from "../../db/vouchers.ts";
+import { hasFinalStatus } from "../../domain/voucher.ts";
 import type { Limits } from "../../limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
+import { type Confirming, confirmed } from "../batches/confirm-reads.ts";
 import { resolveVoucher, type VoucherReads, verifyUrl, viewVoucher } from "../voucher/resolve-voucher.ts";
 
-/** Returns a voucher's value, status and live reservation. Works without Redis. @throws AppError `voucher_not_found`, `too_many_misses`. */
+/**
+ * Returns a voucher's value, status and live reservation; `Redeemed` and `Voided` once they are confirmed. Works without Redis.
+ * @throws AppError `voucher_not_found`, `too_many_misses`, `unavailable`.
+ */
 export async function lookUpVoucher(
-  ctx: { voucherReads: VoucherReads; limits: Limits; config: Config },
+  ctx: Confirming & { voucherReads: VoucherReads; limits: Limits; config: Config },
   caller: Caller,
   codeOrTicket: string,
 ): Promise<LookUpResponse> {
-  const { now, voucher, reservation } = await resolveVoucher(ctx, caller, codeOrTicket);
+  const { now, voucher, reservation } = await confirmed(
+    ctx,
+    () => resolveVoucher(ctx, caller, codeOrTicket),
+    (found) => found.voucher !== null && hasFinalStatus(found.voucher),
+  );
   if (voucher === null) throw voucherNotFound();
   return {
     voucher: viewVoucher(voucher, now),

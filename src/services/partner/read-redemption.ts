@@ -1,20 +1,58 @@
+import type pg from "pg";
+import { Batcher } from "../../batching/batcher.ts";
 import type { Config } from "../../config.ts";
 import { AppError } from "../../contract/errors.ts";
 import type { RedeemResponse } from "../../contract/redeem.ts";
-import { readRedemptions } from "../../db/redemptions.ts";
+import { type ExternalRef, type ReadRedemption, readRedemptions } from "../../db/redemptions.ts";
+import { mayBeFromOneItem } from "../../db/transaction.ts";
+import { formsOf } from "../../domain/references.ts";
 import type { Caller } from "../auth/caller.ts";
-import type { ConfirmedReads } from "../batches/end-references.ts";
+import { type Confirming, confirmed } from "../batches/confirm-reads.ts";
 import { redemptionResponse } from "./redeem-voucher.ts";
 
-/** Reads a reference's redemption as a repeated redeem would return it. @throws AppError `redemption_not_found`, `unavailable`, `overloaded`. */
+/** References in one statement. */
+const BATCH_MAX = 256;
+/** Reads that may wait in one process. */
+const WAITING_MAX = 10_000;
+
+/** Batched reads of redemptions by reference: how a partner learns after a timeout what it redeemed, so none waits for a neighbour's calls. */
+export type RedemptionReads = Batcher<ExternalRef, ReadRedemption>;
+
+/** Opens the batcher for reads of redemptions by reference. */
+export function openRedemptionReads({ pool }: { pool: pg.Pool }): RedemptionReads {
+  return new Batcher((refs) => readRedemptions(pool, refs), {
+    batchMax: BATCH_MAX,
+    waitingMax: WAITING_MAX,
+    splitOn: mayBeFromOneItem,
+  });
+}
+
+/** What reads a partner's redemption. */
+export interface RedemptionDeps {
+  config: Config;
+  redemptionReads: RedemptionReads;
+}
+
+/** Reads a reference's redemption as a repeated redeem would return it. @throws AppError `redemption_not_found`, `unavailable`; BatcherFull. */
 export async function readRedemption(
-  ctx: { config: Config; confirmedReads: ConfirmedReads },
-  { organizationId }: Caller,
+  ctx: RedemptionDeps & Confirming,
+  caller: Caller,
   externalRef: string,
 ): Promise<RedeemResponse> {
-  // Postgres has no text with NUL; no reference contains one.
-  const refs = externalRef.includes("\0") ? [] : [{ organizationId, externalRef: externalRef.trim() }];
-  const [read] = await ctx.confirmedReads((db) => readRedemptions(db, refs));
-  if (!read?.redemption) throw new AppError("redemption_not_found");
-  return redemptionResponse(ctx, read.redemption, true);
+  const redemption = await confirmed(ctx, () => findRedemption(ctx, caller, externalRef));
+  if (redemption === null) throw new AppError("redemption_not_found");
+  return redemption;
+}
+
+/** The same, or null, for a caller that confirms it together with other reads. @throws BatcherFull. */
+export async function findRedemption(
+  ctx: RedemptionDeps,
+  { organizationId }: Caller,
+  externalRef: string,
+): Promise<RedeemResponse | null> {
+  const refs = formsOf(externalRef).map((form) => ({ organizationId, externalRef: form }));
+  // Together, so that one batch reads all forms.
+  const reads = await Promise.all(refs.map((ref) => ctx.redemptionReads.submit(ref)));
+  const redemption = reads.find((read) => read.redemption !== null)?.redemption;
+  return redemption ? redemptionResponse(ctx, redemption, true) : null;
 }

@@ -13,10 +13,11 @@ import { makeRedeemCode, type RandomBytes } from "../../domain/codes.ts";
 import type { DeploymentIdentity } from "../../domain/deployment.ts";
 import { type Confirmation, decideRedeem } from "../../domain/redeem.ts";
 import { liveReservation, type Reservation } from "../../domain/reservation.ts";
-import { hashToken, reservationToken, type TokenSecret } from "../../domain/reservation-token.ts";
+import { expectedTokenHash, type TokenSecret } from "../../domain/reservation-token.ts";
 import { type Leases, releaseLease } from "../../holds/lease.ts";
 import { type Observing, observeBatches } from "../../metrics/metrics.ts";
-import { type GroupCommitter, openVoucherCommitter } from "../batches/group-committer.ts";
+import type { GroupCommitter } from "../batches/group-committer.ts";
+import { openVoucherCommitter } from "../batches/voucher-committer.ts";
 import { appendEvents, type EventSinks, openSinks, readPending } from "../chain/seal-events.ts";
 
 /** One attempt: its job, the job's id, and its origin. */
@@ -65,6 +66,8 @@ export function openRedeemCommitter(
     observer: observeBatches(ctx, "redeem"),
     lockWaitMs: Math.min(5_000, Math.ceil(ctx.config.redeemWaitMs / 2)),
     waitingMax: ctx.config.workerConcurrency,
+    isBounded: true,
+    ownerOf: ({ organizationId }) => organizationId,
   });
 }
 
@@ -119,8 +122,7 @@ async function redeemBatch(
       ? [{ ticket: reservation.ticket, state: "Expired" }]
       : [],
   );
-  const expectedTokenHash = (reservation: Reservation) =>
-    hashToken(reservationToken(ctx.tokenSecrets, reservation.ticket, reservation.tokenSecretId));
+  const tokenHashOf = (reservation: Reservation) => expectedTokenHash(ctx.tokenSecrets, reservation);
 
   const decided: DecidedRedeem[] = [];
   const result = requests.map((request): RedeemJobResult => {
@@ -134,7 +136,7 @@ async function redeemBatch(
     // The connection may have been opened after the job began, to another server.
     const isForeign = ctx.deployment.originOf(tx) !== request.origin;
     const attempt = { ...request, isEnded: isForeign || ended.has(request.attemptId) };
-    const decision = decideRedeem(voucher, voucher.reservation, confirmation, attempt, now, expectedTokenHash);
+    const decision = decideRedeem(voucher, voucher.reservation, confirmation, attempt, now, tokenHashOf);
     switch (decision.kind) {
       case "redeem": {
         const ticket = decision.consumed?.ticket ?? null;

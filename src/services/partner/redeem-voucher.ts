@@ -9,92 +9,173 @@ import type { Voucher } from "../../db/vouchers.ts";
 import { normaliseCode } from "../../domain/codes.ts";
 import type { DeploymentIdentity } from "../../domain/deployment.ts";
 import { isTicket } from "../../domain/ids.ts";
-import { hashToken } from "../../domain/reservation-token.ts";
-import { finalRefusal } from "../../domain/voucher.ts";
+import { decideRedeem } from "../../domain/redeem.ts";
+import { earlierFormOf, normaliseReference } from "../../domain/references.ts";
+import { expectedTokenHash, hashToken, type TokenSecret } from "../../domain/reservation-token.ts";
 import type { Limits } from "../../limits/open-limits.ts";
 import type { ApiMetrics } from "../../metrics/metrics.ts";
+import type { PauseWatch } from "../../pauses.ts";
 import type { AwaitedQueue } from "../../queues/awaited-queue.ts";
 import { redeemQueue } from "../../queues/catalog.ts";
 import type { Traces } from "../../traces/traces.ts";
 import type { Caller } from "../auth/caller.ts";
-import { confirmRead, endReference, type ReferenceEnds } from "../batches/end-references.ts";
+import { type Confirmations, confirmRead } from "../batches/confirm-reads.ts";
+import { endReference, type ReferenceEnds } from "../batches/end-references.ts";
 import { resolveVoucher, type VoucherReads, verifyUrl } from "../voucher/resolve-voucher.ts";
+import { proofOf, toRefusal } from "./proofs.ts";
 
 interface Deps {
   deployment: DeploymentIdentity;
   voucherReads: VoucherReads;
   referenceEnds: ReferenceEnds;
+  confirmations: Confirmations;
   limits: Limits;
   redeemQueue: AwaitedQueue<RedeemJob, RedeemReply>;
+  tokenSecrets: readonly TokenSecret[];
+  pauses: Pick<PauseWatch, "isOutdated">;
   config: Config;
   log: Logger;
   metrics: Pick<ApiMetrics, "redeemWait" | "redemptions" | "referencesReused"> | null;
+  /** Is told of each decision of a worker. */
+  report: { redeems: { answered(): void } };
   traces: Traces;
 }
 
-/** A request's caller and reference, and the voucher that the request names. */
-interface NamedVoucher {
+/** One call of redeem. */
+interface Attempt {
+  id: string;
   caller: Caller;
   reference: ExternalRef;
+  /** The form in which an earlier release stored the reference, if it differs. */
+  earlierForm: string | null;
   codeOrTicket: string;
+  /** When the request was read, on the monotonic clock. Milliseconds. */
+  receivedAtMs: number;
+  /** The deployment's origin before the first read. */
+  readFrom: string;
   /** Null if no voucher was found, or if it was not looked up because the key has too many misses. */
-  voucherId: string | null;
+  voucher: Voucher | null;
 }
+
+/** What a call has found. {@link tell} proves it before the caller learns it. */
+type Finding =
+  /** The worker that replied has committed the attempt's redemption. */
+  | { kind: "redeemed"; redemption: Redemption }
+  /** The first read has found a redemption of the same voucher under the reference. */
+  | { kind: "repeated"; redemption: Redemption }
+  /** There is a redemption under the reference. It may be of another voucher. */
+  | { kind: "recorded" }
+  /** `readFrom` is null if a worker's reply or the end of the wait decides, and not what this process has read. */
+  | { kind: "refused"; error: AppError; readFrom: string | null };
 
 /**
  * Redeems a voucher at most once, under the partner's reference. If the first read does not decide the request, adds one job and
- * waits for its reply. A refusal or a timeout is told only once it has ended every attempt of the reference that was made before.
- * @throws AppError `voucher_not_found`, `too_many_misses`, a refusal, `redeem_timeout` (no attempt so far has redeemed or will redeem),
- * `redeem_unknown`, `voucher_busy`, `overloaded`.
+ * waits for its reply.
+ * @throws AppError of `ERRORS_OF.redeemVoucher`, each with the proof that `proofs.ts` demands. Except after `redeem_unknown` and
+ * `unavailable`, no attempt so far has redeemed or will redeem under the reference.
  */
 export async function redeemVoucher(
   ctx: Deps,
   caller: Caller,
-  { code, token, ...details }: RedeemRequest,
+  { code, token, ticket, note, externalRef }: RedeemRequest,
+  receivedAtMs: number,
 ): Promise<RedeemResponse> {
-  // A code is not accepted as `ticket`: the empty text matches no voucher.
-  const codeOrTicket = code ?? (details.ticket && isTicket(details.ticket) ? details.ticket : "");
-  const reference = { organizationId: caller.organizationId, externalRef: details.externalRef };
-  const readFrom = ctx.deployment.origin;
-  const read = await resolveVoucher(ctx, caller, codeOrTicket, details.externalRef);
-  const { now, voucher, redeemed } = read;
-  if (redeemed !== null && redeemed.voucherId === voucher?.id) {
-    await confirmRead(ctx, readFrom);
-    return redemptionResponse(ctx, { ...voucher, ...redeemed }, true);
+  const attempt: Attempt = {
+    id: "",
+    caller,
+    reference: { organizationId: caller.organizationId, externalRef: normaliseReference(externalRef) },
+    earlierForm: earlierFormOf(externalRef),
+    // A code is not accepted as `ticket`: the empty text matches no voucher.
+    codeOrTicket: code ?? (ticket && isTicket(ticket) ? ticket : ""),
+    receivedAtMs,
+    readFrom: ctx.deployment.origin,
+    voucher: null,
+  };
+  const details = { note, tokenHash: token == null ? null : hashToken(token) };
+  const finding = await findOutcome(ctx, attempt, details).catch(
+    (error): Finding => refused(toRefusal(error), attempt.readFrom),
+  );
+  const response = await tell(ctx, attempt, finding);
+  if (!response.alreadyConfirmed && !caller.sandbox) ctx.metrics?.redemptions.with(attempt.voucher?.brand ?? "").inc();
+  return response;
+}
+
+/** Decides from the first read, or asks a worker. */
+async function findOutcome(
+  ctx: Deps,
+  attempt: Attempt,
+  details: Pick<RedeemJob, "note" | "tokenHash">,
+): Promise<Finding> {
+  const { caller, codeOrTicket, readFrom, earlierForm } = attempt;
+  if (earlierForm !== null) {
+    const earlier = { ...attempt.reference, externalRef: earlierForm };
+    // Ends the attempts of a process of an earlier release, so that they redeem nothing meanwhile.
+    const { kind } = await endReference(ctx, earlier);
+    if (kind === "redeemed") attempt.reference = earlier;
+    else if (kind !== "ended") return refused(new AppError("redeem_unknown"), readFrom);
   }
-  const named: NamedVoucher = { caller, reference, codeOrTicket, voucherId: voucher?.id ?? null };
-  if (redeemed !== null) return endAndTell(ctx, named, null, new AppError("redeem_unknown"));
-  if (voucher === null) throw voucherNotFound();
-  const final = finalRefusal(voucher, now);
-  if (final !== null) return endAndTell(ctx, named, null, refusal(final), readFrom);
-  const attemptId = `${voucher.id}-${crypto.randomUUID()}`;
+  const { voucher, redeemed, ...read } = await resolveVoucher(ctx, caller, codeOrTicket, attempt.reference.externalRef);
+  attempt.voucher = voucher;
+  if (redeemed !== null && redeemed.voucherId === voucher?.id)
+    return { kind: "repeated", redemption: { ...voucher, ...redeemed } };
+  if (redeemed !== null) return { kind: "recorded" };
+  if (voucher === null) return refused(voucherNotFound(), readFrom);
+  attempt.id = `${voucher.id}-${crypto.randomUUID()}`;
   const job = {
     ...details,
     voucherId: voucher.id,
-    ...reference,
+    ...attempt.reference,
     keyId: caller.keyId,
     ticket: isTicket(codeOrTicket) ? codeOrTicket : null,
-    tokenHash: token == null ? null : hashToken(token),
-    deadlineMs: now.getTime() + ctx.config.redeemWaitMs,
+    deadlineMs: read.now.getTime() + ctx.config.redeemWaitMs,
     seenEnd: read.seenEnd,
     generation: read.generation,
   };
-  if (!ctx.redeemQueue.hasRoomFor(job)) throw new AppError("overloaded");
+  const early = decideRedeem(
+    voucher,
+    read.reservation,
+    null,
+    { ...job, attemptId: attempt.id, isEnded: false },
+    read.now,
+    (reservation) => expectedTokenHash(ctx.tokenSecrets, reservation),
+  );
+  if (early.kind === "refused") return refused(refusal(early.code), readFrom);
+  // The attempt counts from its first read. If the request is much older, its sender may have been refused elsewhere before that read.
+  if (ctx.pauses.isOutdated(attempt.receivedAtMs)) return refused(new AppError("redeem_unknown"), readFrom);
+  if (!ctx.redeemQueue.hasRoomFor(job)) return refused(new AppError("overloaded"), readFrom);
+  return askWorker(ctx, attempt, voucher, job);
+}
+
+async function askWorker(ctx: Deps, attempt: Attempt, voucher: Voucher, job: RedeemJob): Promise<Finding> {
   const sentAt = performance.now();
   const answer = await ctx.traces.sendJob(redeemQueue.name, (traceparent) =>
-    ctx.redeemQueue.addAndWait(attemptId, job, ctx.config.redeemWaitMs, traceparent),
+    ctx.redeemQueue.addAndWait(attempt.id, job, ctx.config.redeemWaitMs, traceparent),
   );
-  let response: RedeemResponse;
   if (answer.kind === "unknown") {
-    ctx.log.warn({ err: answer.cause, attemptId }, "a redeem attempt got no reply");
-    response = await endAndTell(ctx, named, attemptId, new AppError("redeem_timeout"));
-  } else {
-    recordRedeemWait(ctx, answer, performance.now() - sentAt);
-    response = await resultOfReply(ctx, named, attemptId, voucher, answer.reply);
+    ctx.log.warn({ err: answer.cause, attemptId: attempt.id }, "a redeem attempt got no reply");
+    return refused(new AppError("redeem_timeout"));
   }
-  if (!response.alreadyConfirmed && !caller.sandbox) ctx.metrics?.redemptions.with(voucher.brand).inc();
-  return response;
+  recordRedeemWait(ctx, answer, performance.now() - sentAt);
+  const { reply } = answer;
+  if (reply.kind !== "late") ctx.report.redeems.answered();
+  switch (reply.kind) {
+    case "redeemed": {
+      const { redeemCode, redeemedAtMs } = reply;
+      const redeemed = { voucherId: voucher.id, attemptId: attempt.id, redeemCode, redeemedAt: new Date(redeemedAtMs) };
+      return { kind: "redeemed", redemption: { ...voucher, ...redeemed } };
+    }
+    case "confirmed":
+      return { kind: "recorded" };
+    case "refused":
+      return refused(refusal(reply.code));
+    case "late":
+      return refused(new AppError("redeem_timeout"));
+    case "busy":
+      return refused(voucherBusy());
+  }
 }
+
+const refused = (error: AppError, readFrom: string | null = null): Finding => ({ kind: "refused", error, readFrom });
 
 /** Records the phases of a redeem that got its reply. A phase is never negative, even if the clocks of two hosts differ. */
 function recordRedeemWait(
@@ -107,73 +188,42 @@ function recordRedeemWait(
   metrics?.redeemWait.with("reply").observe(Math.max(0, waitedMs - queuedMs - workedMs) / 1_000);
 }
 
-async function resultOfReply(
-  ctx: Deps,
-  named: NamedVoucher,
-  attemptId: string,
-  voucher: Voucher,
-  reply: RedeemReply,
-): Promise<RedeemResponse> {
-  switch (reply.kind) {
-    case "redeemed": {
-      const { redeemCode, redeemedAtMs } = reply;
-      const redemption = {
-        ...voucher,
-        voucherId: voucher.id,
-        attemptId,
-        redeemCode,
-        redeemedAt: new Date(redeemedAtMs),
-      };
-      return redemptionResponse(ctx, redemption, false);
-    }
-    case "confirmed":
-      return endAndTell(ctx, named, attemptId, new AppError("redeem_unknown"));
-    case "refused":
-      return endAndTell(ctx, named, attemptId, refusal(reply.code));
-    case "late":
-      return endAndTell(ctx, named, attemptId, new AppError("redeem_timeout"));
-    case "busy":
-      throw voucherBusy();
-  }
-}
-
 /**
- * Reads the redemption with the request's reference, which is the response. If there is none, ends every attempt of the reference that was made
- * before, and throws `error`.
- * @throws AppError `error`; `redeem_unknown` when the end could not be committed, for instance because a transaction may redeem at present.
+ * The one exit of a redeem: proves what was found, and tells it. Where nothing was redeemed, it first ends every attempt of the reference
+ * so far, this one's job included: a job may be delivered again after its reply. If it finds a redemption instead, that is the response.
+ * @throws AppError the refusal; `redeem_unknown` when the end could not be committed, for instance because a transaction may redeem at present.
  */
-async function endAndTell(
-  ctx: Deps,
-  named: NamedVoucher,
-  attemptId: string | null,
-  error: AppError,
-  readFrom: string | null = null,
-): Promise<RedeemResponse> {
-  const outcome = await endReference(ctx, named.reference, readFrom).catch((cause) => {
+async function tell(ctx: Deps, attempt: Attempt, finding: Finding): Promise<RedeemResponse> {
+  if (finding.kind === "redeemed") return redemptionResponse(ctx, finding.redemption, false);
+  if (finding.kind === "repeated") {
+    await confirmRead(ctx, attempt.readFrom);
+    return redemptionResponse(ctx, finding.redemption, true);
+  }
+  if (finding.kind === "refused" && proofOf("redeemVoucher", finding.error) === "none") throw finding.error;
+  const readFrom = finding.kind === "refused" ? finding.readFrom : null;
+  const outcome = await endReference(ctx, attempt.reference, readFrom).catch((cause) => {
     ctx.log.warn({ err: cause }, "cannot end the attempts of a reference");
     return { kind: "held" } as const;
   });
-  if (outcome.kind === "ended") throw error;
-  if (outcome.kind !== "redeemed") throw new AppError("redeem_unknown");
-  return confirmedResponse(ctx, named, outcome.redemption, outcome.redemption.attemptId !== attemptId);
+  if (outcome.kind === "redeemed") return recordedResponse(ctx, attempt, outcome.redemption);
+  throw outcome.kind === "ended" && finding.kind === "refused" ? finding.error : new AppError("redeem_unknown");
 }
 
 /** Makes the response from the redemption with the request's reference. If it is of another voucher, marks the response, and logs and counts it. */
-function confirmedResponse(
+function recordedResponse(
   ctx: Deps,
-  { caller, codeOrTicket, voucherId }: NamedVoucher,
+  { id, caller, codeOrTicket, voucher }: Attempt,
   redemption: NonNullable<ReadRedemption["redemption"]>,
-  alreadyConfirmed: boolean,
 ): RedeemResponse {
-  const response = redemptionResponse(ctx, redemption, alreadyConfirmed);
+  const response = redemptionResponse(ctx, redemption, redemption.attemptId !== id);
   const isNamedVoucher =
-    voucherId === null
+    voucher === null
       ? !isTicket(codeOrTicket) && normaliseCode(codeOrTicket) === redemption.codeKey
-      : voucherId === redemption.voucherId;
+      : voucher.id === redemption.voucherId;
   if (isNamedVoucher) return response;
   if (!caller.sandbox) ctx.metrics?.referencesReused.with().inc();
   ctx.log.warn(
-    { ...caller, redeemedVoucherId: redemption.voucherId, namedVoucherId: voucherId },
+    { ...caller, redeemedVoucherId: redemption.voucherId, namedVoucherId: voucher?.id ?? null },
     "a reference was used again for another voucher",
   );
   return { ...response, otherVoucher: true };

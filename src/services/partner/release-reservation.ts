@@ -1,6 +1,5 @@
 import type { Logger } from "pino";
 import { voucherBusy } from "../../contract/errors.ts";
-import { NOTHING_RELEASED, type ReleaseResponse } from "../../contract/release.ts";
 import { isTicket } from "../../domain/ids.ts";
 import { type Leases, releaseLease } from "../../holds/lease.ts";
 import type { Limits } from "../../limits/open-limits.ts";
@@ -8,7 +7,7 @@ import type { Caller } from "../auth/caller.ts";
 import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
 import type { ReservationCommitter } from "./reservation-committer.ts";
 
-/** Releases a reservation by its ticket, for any key of the organization. Works without Redis. @throws AppError `voucher_busy`. */
+/** Releases a reservation by its ticket, for any key of the organization, if it is live. Works without Redis. @throws AppError `voucher_busy`. */
 export async function releaseReservation(
   ctx: {
     voucherReads: VoucherReads;
@@ -20,13 +19,19 @@ export async function releaseReservation(
   caller: Caller,
   ticket: string,
   reason: string | null,
-): Promise<ReleaseResponse> {
-  if (!isTicket(ticket)) return NOTHING_RELEASED;
+): Promise<boolean> {
+  if (!isTicket(ticket)) return false;
   const { voucher } = await resolveVoucher(ctx, caller, ticket);
-  if (voucher === null) return NOTHING_RELEASED;
-  const outcome = await ctx.reservationCommitter.submit({ kind: "release", voucherId: voucher.id, ticket, reason });
+  if (voucher === null) return false;
+  const outcome = await ctx.reservationCommitter.submit({
+    kind: "release",
+    voucherId: voucher.id,
+    organizationId: caller.organizationId,
+    ticket,
+    reason,
+  });
   if (outcome.kind === "busy") throw voucherBusy();
-  if (outcome.kind !== "released") return NOTHING_RELEASED;
+  if (outcome.kind !== "released") return false;
   await releaseLease(ctx, voucher.id, ticket);
-  return { released: true };
+  return true;
 }

@@ -14,12 +14,13 @@ import {
   type ReservationRequest,
 } from "../../domain/reservation.ts";
 import { type Observing, observeBatches } from "../../metrics/metrics.ts";
-import { type GroupCommitter, openVoucherCommitter } from "../batches/group-committer.ts";
+import type { GroupCommitter } from "../batches/group-committer.ts";
+import { openVoucherCommitter } from "../batches/voucher-committer.ts";
 
 /** A call that reserves a voucher, or one that releases a reservation by its ticket. */
 type ReservationMove =
   | ({ kind: "open"; voucherId: string; organizationId: string } & ReservationRequest)
-  | { kind: "release"; voucherId: string; ticket: string; reason: string | null };
+  | { kind: "release"; voucherId: string; organizationId: string; ticket: string; reason: string | null };
 
 export type ReservationMoveOutcome =
   | ReservationOutcome
@@ -44,6 +45,7 @@ export function openReservationCommitter(ctx: Observing & { pool: pg.Pool }): Re
     observer: observeBatches(ctx, "reservations"),
     lockWaitMs: LOCK_WAIT_MS,
     waitingMax: WAITING_MAX,
+    ownerOf: ({ organizationId }) => organizationId,
   });
 }
 

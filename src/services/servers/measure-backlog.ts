@@ -12,6 +12,8 @@ import { measureWebhooks } from "../../db/webhook-deliveries.ts";
 import type { Backlog, DatabaseBacklog } from "../../metrics/open-metrics.ts";
 import { measureQueues, type ShardBacklog } from "../../queues/measure-queues.ts";
 import type { RedisClient } from "../../redis/connections.ts";
+import { isFresh, keepFinding, readFinding, reportPrefix } from "../../redis/findings.ts";
+import type { Probed } from "./probe-servers.ts";
 
 /** Live reservations are counted up to this number, which takes Postgres about 25 ms. */
 const RESERVATIONS_MAX = 100_000;
@@ -30,13 +32,59 @@ interface Deps {
   redis: RedisClient;
   config: Config;
   deployment: Deployment;
+  probeServers: () => Promise<Probed>;
   log: Logger;
 }
 
-/** Measures the backlogs in Redis and Postgres. Never rejects: the part of a server that does not respond within two seconds is null. */
-export async function measureBacklog(ctx: Deps): Promise<Backlog> {
-  const [shards, database] = await Promise.all([inTime(ctx, measureJobs(ctx)), inTime(ctx, measureDatabase(ctx))]);
-  return { shards, database };
+/** For how long a process uses what another one has measured: less than the usual 15 seconds between scrapes. Milliseconds. */
+const SHARED_MS = 10_000;
+
+/** Longest wait for what another process has measured. Milliseconds. */
+const SHARED_WAIT_MAX_MS = 500;
+
+/** What a process has measured, for the others. */
+interface SharedBacklog extends Omit<Backlog, "down"> {
+  by: string;
+}
+
+/**
+ * Returns a function that measures the backlogs in Redis and Postgres, or takes what another process has measured in the last ten seconds, if
+ * both servers answer this process. Never rejects: the part of a server that does not respond within two seconds is null.
+ */
+export function openBacklog(ctx: Deps): () => Promise<Backlog> {
+  const self = crypto.randomUUID();
+  return async () => {
+    const probing = ctx.probeServers();
+    const [shared, ping] = await Promise.all([
+      inTime(ctx, readShared(ctx, self), SHARED_WAIT_MAX_MS),
+      inTime(ctx, ctx.pool.query("SELECT"), SHARED_WAIT_MAX_MS),
+    ]);
+    if (shared?.database != null && ping !== null) {
+      const database = { ...shared.database, clockAheadMs: ctx.deployment.clock.aheadMs };
+      return { ...shared, database, down: downOf(await probing) };
+    }
+    const [shards, database] = await Promise.all([inTime(ctx, measureJobs(ctx)), inTime(ctx, measureDatabase(ctx))]);
+    const measured: SharedBacklog = { shards, database, by: self };
+    if (shards !== null && database !== null) await keepFinding(ctx.redis, keyOf(ctx), SHARED_MS, measured);
+    return { shards, database, down: downOf(await probing) };
+  };
+}
+
+/** What does not answer this process, or takes no writes. */
+function downOf({ unusable, redisProblem, shards }: Probed): Backlog["down"] {
+  return {
+    postgres: unusable?.state === "unavailable",
+    redis: redisProblem !== null,
+    shards: shards.map(({ shard }) => shard.name),
+  };
+}
+
+const keyOf = ({ deployment }: Deps) => `${reportPrefix(deployment)}:backlog`;
+
+/** What another process has measured. What this one has measured is as old as its last scrape. */
+async function readShared(ctx: Deps, self: string): Promise<SharedBacklog | null> {
+  const found = await readFinding<SharedBacklog>(ctx.redis, keyOf(ctx), SHARED_MS);
+  return found === null || found.value.by === self || !isFresh(found, SHARED_MS) ? null : found.value;
 }
 
 // Async: while the deployment's id is unknown, `deployment.id` throws, and the promise must reject instead.
@@ -56,9 +104,9 @@ async function measureDatabase({ pool, deployment }: Deps): Promise<DatabaseBack
   };
 }
 
-async function inTime<T>({ log }: Deps, measured: Promise<T>): Promise<T | null> {
+async function inTime<T>({ log }: Deps, measured: Promise<T>, milliseconds = WAIT_MAX_MS): Promise<T | null> {
   try {
-    return await pTimeout(measured, { milliseconds: WAIT_MAX_MS });
+    return await pTimeout(measured, { milliseconds });
   } catch (error) {
     log.debug({ err: error }, "cannot measure the backlog");
     return null;

@@ -1,0 +1,30 @@
+-- name: add_mark
+-- Adds a mark, unless one is there from the last second. The COMMIT of the transaction waits for the disk and the synchronous standbys, whatever the
+-- session's settings, for at most five seconds: then it returns with a warning. So it confirms every mark that is visible before it, too.
+SELECT FROM set_config('synchronous_commit', 'on', true) AS c CROSS JOIN set_config('statement_timeout', '5s', true) AS t
+ CROSS JOIN pg_logical_emit_message(true, 'mark', '') AS e CROSS JOIN add_mark() AS a;
+
+-- name: select_newest_mark
+-- The newest mark, and the newest one that is 300 marks older, which are five minutes or less: a standby that is promoted without it lagged longer
+-- than a failover explains.
+SELECT m.position, m.id, o.position AS "older.position", o.id AS "older.id",
+       to_hex((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint) AS started,
+       current_setting('synchronous_standby_names') <> '' AS "isReplicated"
+  FROM (SELECT n.position, n.id FROM database_marks AS n ORDER BY n.position DESC LIMIT 1) AS m
+  LEFT JOIN LATERAL (SELECT p.position, p.id FROM database_marks AS p WHERE p.position <= m.position - 300
+                      ORDER BY p.position DESC LIMIT 1) AS o ON true;
+
+-- name: recall_marks(newest_position?, lasting_position?)
+-- What the server has of a memory: the marks at its positions, its oldest mark, and the losses that operators accepted. And which start of a
+-- server it is.
+SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,
+       to_hex((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint) AS started,
+       (SELECT m.id FROM database_marks AS m WHERE m.position = $1::bigint) AS "newestId",
+       (SELECT m.id FROM database_marks AS m WHERE m.position = $2::bigint) AS "lastingId",
+       (SELECT min(m.position) FROM database_marks AS m) AS "oldestPosition",
+       ARRAY(SELECT a.id FROM accepted_losses AS a) AS "acceptedLosses",
+       current_setting('synchronous_standby_names') <> '' AS "isReplicated";
+
+-- name: insert_accepted_loss
+-- Says that an operator accepts what this database has lost. It ends the refusal of every process that remembers a lost mark.
+INSERT INTO accepted_losses (accepted_at) VALUES (clock_timestamp());

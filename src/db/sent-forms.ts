@@ -1,0 +1,11 @@
+import { boolean, text } from "./columns.ts";
+import { Statements } from "./statements.ts";
+
+export const sql = new Statements(new URL("./sent-forms.sql", import.meta.url));
+
+export const insertSentForm = sql.executeOne("insert_sent_form")<
+  [token: string, command: string, args: string, entityId: string]
+>;
+export const findSentForm = sql.row("find_sent_form", { entityId: text, isSame: boolean })<
+  [token: string, command: string, args: string]
+>;

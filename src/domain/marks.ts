@@ -1,0 +1,154 @@
+/** A random id that is committed at a position of the database's past. Every later state of the same database has it. */
+export interface Mark {
+  readonly position: number;
+  readonly id: string;
+}
+
+/** What a process has seen of a deployment's database. Never changed, only replaced. */
+export interface Memory {
+  readonly deploymentId: string;
+  /** The server's timeline, in hex with a fixed length, so that timelines can be compared as text. */
+  readonly timeline: string;
+  /** The start of the server that was seen with the newest mark. Null if an earlier release wrote it. */
+  readonly started: string | null;
+  /** The newest mark whose COMMIT, or that of a later transaction, returned without a warning. */
+  readonly newest: Mark;
+  /** The newest mark that every promoted standby must have. Null if there is none yet. */
+  readonly lasting: Mark | null;
+  /** All accepted losses that were committed before the newest mark, and perhaps later ones. */
+  readonly acceptedLosses: readonly string[];
+}
+
+/** A server's answer to a memory: the marks at its two positions, and what else it has. */
+export interface Recollection {
+  readonly timeline: string;
+  readonly started: string;
+  readonly newestId: string | null;
+  readonly lastingId: string | null;
+  /** The position of its oldest mark. Null without marks. */
+  readonly oldestPosition: number | null;
+  readonly acceptedLosses: readonly string[];
+}
+
+/**
+ * What a server is to a process with this memory.
+ *
+ * - `known`: it has all that the process saw committed.
+ * - `promoted`: a standby that was promoted without the last marks, which no synchronous standby had confirmed.
+ * - `accepted`: it has lost marks, and an operator has accepted that since.
+ * - `setBack`: it has lost marks.
+ */
+export type Verdict = "known" | "promoted" | "accepted" | "setBack";
+
+export function judgeServer(memory: Memory, found: Recollection): Verdict {
+  // Marks are deleted a day later. A process that saw nothing newer is like one that has just started.
+  const has = (mark: Mark | null, id: string | null) =>
+    mark === null || mark.id === id || mark.position < (found.oldestPosition ?? 0);
+  if (has(memory.newest, found.newestId)) return "known";
+  if (found.timeline > memory.timeline && has(memory.lasting, found.lastingId)) return "promoted";
+  return found.acceptedLosses.some((id) => !memory.acceptedLosses.includes(id)) ? "accepted" : "setBack";
+}
+
+/** Whether a memory has seen more of a server than another one that the server still has. */
+export function isNewer(memory: Memory, other: Memory | null): boolean {
+  return memory.newest.position > (other?.newest.position ?? 0);
+}
+
+/** The memory that is left when a server is admitted. */
+export function keepAfter(verdict: Verdict, memory: Memory | null, found: Recollection): Memory | null {
+  if (memory === null || verdict === "known") return memory;
+  const { timeline, started } = found;
+  return verdict === "promoted" && memory.lasting !== null
+    ? { ...memory, timeline, started, newest: memory.lasting }
+    : null;
+}
+
+/** What a process has seen in one look at its server. */
+export interface Look {
+  readonly deploymentId: string;
+  readonly timeline: string;
+  readonly started: string;
+  readonly newest: Mark;
+  /** The newest mark that is so much older that no promoted standby may lack it. */
+  readonly older: Mark | null;
+  /** Whether the COMMIT waited for a synchronous standby. */
+  readonly isReplicated: boolean;
+  /** Read after the COMMIT. */
+  readonly acceptedLosses: readonly string[];
+}
+
+export function remember(memory: Memory | null, look: Look): Memory {
+  const { deploymentId, timeline, started, newest, older, isReplicated } = look;
+  const [before, now] = [memory?.lasting ?? null, isReplicated ? newest : older];
+  const lasting = (before?.position ?? 0) > (now?.position ?? 0) ? before : now;
+  const acceptedLosses = [...new Set([...(memory?.acceptedLosses ?? []), ...look.acceptedLosses])];
+  return { deploymentId, timeline, started, newest, lasting, acceptedLosses };
+}
+
+/** What processes have seen of one start of a server. */
+export interface SeenStart {
+  readonly memory: Memory;
+  /** How many different marks of it were shared since the last one of a start before it. */
+  readonly marks: number;
+}
+
+/**
+ * What the processes of a deployment share: a memory for each start of a server, in the order in which they came. Each had all marks of those
+ * before it, so it is the same server, started again, or a copy that runs beside it. Empty when this release understands nothing of what is there.
+ */
+export type Shared = readonly SeenStart[];
+
+/** So many marks without one of the starts before it show that a start runs alone. About ten seconds. */
+const ALONE_AFTER_MARKS = 10;
+/** The oldest start is forgotten when a server is started more often than that without running alone in between. */
+const STARTS_MAX = 4;
+
+/**
+ * The starts whose marks a server must have: all, or those up to its own, on the same timeline. It runs beside those that came after it, which are
+ * copies.
+ */
+export function startsToHave(told: Shared, { started, timeline }: Pick<Memory, "started" | "timeline">): Shared {
+  const own = told.findIndex(({ memory }) => memory.started === started);
+  return told.filter(({ memory }, at) => own === -1 || at <= own || memory.timeline !== timeline);
+}
+
+/**
+ * What is shared after a process has compared its server with it, and adds its own memory. Null if nothing changes.
+ * @param verdict what the server is by the starts whose marks it must have.
+ */
+export function share(told: Shared, memory: Memory, verdict: Verdict): Shared | null {
+  const last = told.at(-1)?.memory ?? null;
+  if (verdict !== "known") return [{ memory, marks: 1 }];
+  // An earlier release does not say which start it has seen.
+  const own = told.findIndex(({ memory: { started } }) => started === null || started === memory.started);
+  const before = told[own] ?? null;
+  if (!isNewer(memory, before === null ? last : before.memory)) return null;
+  const next = { memory, marks: (before?.marks ?? 0) + 1 };
+  const isAlone = next.marks >= ALONE_AFTER_MARKS || memory.timeline > (last?.timeline ?? "");
+  return isAlone ? [next] : [...told.slice(0, own === -1 ? told.length : own), next].slice(-STARTS_MAX);
+}
+
+/** Where the processes of a deployment share their memories, outside of its database. It may be lost, and proves nothing when it is empty. */
+export interface SharedMemory {
+  /** Null when it cannot be read. */
+  read(deploymentId: string): Promise<SharedText | null>;
+  /** Writes what is shared, unless another process has written since `before` was read. Returns false in that case. */
+  replace(next: Shared, before: SharedText): Promise<boolean>;
+  /** Keeps the memory of a process that refuses its server, beside the others: its server may be a copy that other processes do not use. */
+  keepLacked(memory: Memory): Promise<void>;
+}
+
+export interface SharedText {
+  readonly starts: Shared;
+  /** Empty when nothing is there. */
+  readonly text: string;
+  /** What a process refuses its server for. */
+  readonly lacked: Memory | null;
+}
+
+/** For a process without Redis. */
+export const NOTHING_SHARED: SharedMemory = {
+  read: async () => null,
+  replace: async () => true,
+  keepLacked: async () => undefined,
+};

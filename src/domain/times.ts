@@ -1,0 +1,26 @@
+const DAY_MS = 86_400_000;
+
+/** What a date alone means, as milliseconds after its first moment in UTC. */
+const DATE_MEANS_MS = {
+  /** A beginning: the first moment of the day. */
+  start: 0,
+  /** An end of validity: the last moment of the day. */
+  end: DAY_MS - 1,
+  /** The end of a range, which the range does not include: the first moment of the next day. */
+  rangeEnd: DAY_MS,
+};
+
+/** How a time is used, which decides what a date alone means. */
+export type TimeUse = keyof typeof DATE_MEANS_MS;
+
+const TIME = /^(\d{4}-\d\d-\d\d)(T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:Z|[+-]\d\d:[0-5]\d))?$/;
+
+/** Reads a time that a person gives: a date, or a date and a time with its zone (ISO 8601). Returns null for all other text. */
+export function readTime(text: string, use: TimeUse): Date | null {
+  const [, date = "", time] = TIME.exec(text) ?? [];
+  const day = new Date(`${date}T00:00:00Z`);
+  // JavaScript reads February 30 as a day in March.
+  if (Number.isNaN(day.getTime()) || !day.toISOString().startsWith(date)) return null;
+  const moment = time === undefined ? new Date(day.getTime() + DATE_MEANS_MS[use]) : new Date(text);
+  return Number.isNaN(moment.getTime()) ? null : moment;
+}

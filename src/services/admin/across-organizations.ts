@@ -1,0 +1,50 @@
+import type pg from "pg";
+import type { FoundVoucher, FoundVouchers, VoucherHistory } from "../../contract/voucher-history.ts";
+import type { Transaction } from "../../db/pool.ts";
+import { onSnapshot } from "../../db/transaction.ts";
+import { selectOrganizationsWithBrands } from "../../db/voucher-ranges.ts";
+import { normaliseTicket } from "../../domain/codes.ts";
+import { isTicket } from "../../domain/ids.ts";
+import { findVouchersIn, type VoucherQuery } from "./find-vouchers.ts";
+import { type HistoryDeps, readFoundHistory } from "./read-voucher-history.ts";
+
+// What operators may find in all organizations. A test refuses an import of this file by what partners, users or the portal can call.
+
+/** Finds vouchers of all organizations. */
+export async function findVouchersEverywhere(ctx: { pool: pg.Pool }, query: VoucherQuery): Promise<FoundVouchers> {
+  return { items: await onSnapshot(ctx.pool, (tx) => findEverywhere(tx, query)) };
+}
+
+async function findEverywhere(tx: Transaction, query: VoucherQuery): Promise<FoundVoucher[]> {
+  return findVouchersIn(tx, await selectOrganizationsWithBrands(tx), query);
+}
+
+/** Reads a history as `readVoucherHistory` does, of a voucher of any organization. */
+export function readAnyVoucherHistory(ctx: HistoryDeps, name: string | VoucherQuery): Promise<VoucherHistory> {
+  return readFoundHistory(ctx, name, findEverywhere);
+}
+
+/**
+ * Finds vouchers of all organizations by an id, a verification URL, a code, a ticket, a partner's reference, a redeem code, or a batch's
+ * id and a serial. Returns each voucher once.
+ */
+export async function searchVouchers(ctx: { pool: pg.Pool }, words: string): Promise<FoundVoucher[]> {
+  const found = new Map<string, FoundVoucher>();
+  // One query at a time, because a caller may use one connection at a time.
+  for (const query of queriesFor(words.trim())) {
+    for (const voucher of (await findVouchersEverywhere(ctx, query)).items) found.set(voucher.id, voucher);
+  }
+  return [...found.values()];
+}
+
+function queriesFor(words: string): VoucherQuery[] {
+  if (words === "") return [];
+  const [, batchId, serial] = /^(bat_[0-9a-z]+)[\s/#,]+(\d{1,9})$/.exec(words) ?? [];
+  if (batchId !== undefined) return [{ by: "serial", batchId, serial: Number(serial) }];
+  const id = /(?:^|\/VoucherInstance\/)(vch_[0-9a-z]{26})(?=$|[/?#])/.exec(words)?.[1];
+  const queries: VoucherQuery[] = (["code", "externalRef", "redeemCode"] as const).map((by) => ({ by, value: words }));
+  // In addition to the other queries, because a partner's reference may look like an id or a ticket.
+  if (id !== undefined) queries.unshift({ by: "id", value: id });
+  if (isTicket(normaliseTicket(words))) queries.unshift({ by: "ticket", value: words });
+  return queries;
+}

@@ -1,0 +1,47 @@
+import { AppError } from "../../contract/errors.ts";
+import type { Queryable, Transaction } from "../../db/pool.ts";
+import { findSentForm, insertSentForm } from "../../db/sent-forms.ts";
+import { isLockTimeout } from "../../db/transaction.ts";
+
+/** A command that a form may ask for. */
+export interface FormCommand {
+  command: string;
+  arguments: Record<string, unknown>;
+  /** The token of the form, for which the command acts once; null for a command without one. */
+  formToken: string | null;
+}
+
+/** The form was sent before, and its act is committed. */
+export class SentBefore extends Error {
+  /** What the first sending created. */
+  readonly entityId: string;
+  /** Whether both sendings had the same content. */
+  readonly isSame: boolean;
+
+  constructor({ entityId, isSame }: { entityId: string; isSame: boolean }) {
+    super(`The form was sent before and has created ${entityId}.`);
+    this.entityId = entityId;
+    this.isSame = isSame;
+  }
+}
+
+/** @throws SentBefore if a command with this form token is committed. */
+export async function assertNotSent(db: Queryable, { formToken, command, arguments: args }: FormCommand) {
+  const first = formToken === null ? null : await findSentForm(db, formToken, command, JSON.stringify(args));
+  if (first !== null) throw new SentBefore(first);
+}
+
+/**
+ * Claims the command's form token for this transaction, which creates the entity. A second sending waits until the first has ended.
+ * @throws SentBefore; AppError `unavailable` when the first sending takes longer than the transaction waits for locks.
+ */
+export async function claimForm(tx: Transaction, audited: FormCommand, entityId: string): Promise<void> {
+  const { formToken, command, arguments: args } = audited;
+  if (formToken === null) return;
+  const claimed = insertSentForm(tx, formToken, command, JSON.stringify(args), entityId).catch((cause: unknown) => {
+    if (!isLockTimeout(cause)) throw cause;
+    const message = "This form was sent twice, and the first is still being worked on. Look at what it has done.";
+    throw new AppError("unavailable", message, { cause });
+  });
+  if (!(await claimed)) await assertNotSent(tx, audited);
+}

@@ -1,0 +1,67 @@
+import type pg from "pg";
+import { Batcher } from "../../batching/batcher.ts";
+import { AppError } from "../../contract/errors.ts";
+import type { Deployment } from "../../db/deployment.ts";
+import { awaitStandbys } from "../../db/durability.ts";
+import { readThenWrite } from "../../db/transaction.ts";
+import type { DeploymentIdentity } from "../../domain/deployment.ts";
+
+/** Reads that may wait for a confirmation in one process. One transaction confirms all of them. */
+const WAITING_MAX = 10_000;
+
+/** Confirms reads. An item is the deployment's origin before the read; the result tells whether the same server has confirmed it. */
+export type Confirmations = Batcher<string, boolean>;
+
+/** Opens the batcher that waits for the synchronous standbys. It uses one connection. */
+export function openConfirmations(ctx: { pool: pg.Pool; deployment: Pick<Deployment, "originOf"> }): Confirmations {
+  return new Batcher((readFrom: string[]) => confirmAll(ctx, readFrom), {
+    batchMax: WAITING_MAX,
+    waitingMax: WAITING_MAX,
+  });
+}
+
+/** What a read that is confirmed needs. */
+export interface Confirming {
+  deployment: Pick<DeploymentIdentity, "origin">;
+  confirmations: Confirmations;
+}
+
+/**
+ * Reads, and waits until the synchronous standbys have what was read, if it `isFinal`. A caller is told only then that something has ended or
+ * happened for good, because a failover would undo what no standby has. An answer without anything final does not wait.
+ * @throws AppError `unavailable` when another server leads since the read began: it may lack what was read.
+ */
+export async function confirmed<T>(
+  ctx: Confirming,
+  read: () => Promise<T>,
+  isFinal: (found: T) => boolean = () => true,
+): Promise<T> {
+  const readFrom = ctx.deployment.origin;
+  const found = await read();
+  if (isFinal(found)) await confirmRead(ctx, readFrom);
+  return found;
+}
+
+/**
+ * Resolves once the synchronous standbys have everything that was committed before.
+ * @param readFrom the deployment's origin, taken before the read.
+ * @throws AppError `unavailable` when another server leads by now: it may lack what was read.
+ */
+export async function confirmRead({ confirmations }: Pick<Confirming, "confirmations">, readFrom: string) {
+  if (!(await confirmations.submit(readFrom))) throw new AppError("unavailable");
+}
+
+/** A later transaction in the same write-ahead log: its COMMIT returns when a standby has everything before it. */
+function confirmAll(
+  { pool, deployment }: Parameters<typeof openConfirmations>[0],
+  readFrom: readonly string[],
+): Promise<boolean[]> {
+  return readThenWrite(
+    pool,
+    async () => null,
+    async (_seen, tx) => {
+      const origin = deployment.originOf(tx);
+      return { result: readFrom.map((from) => from === origin), writes: [awaitStandbys()] };
+    },
+  );
+}

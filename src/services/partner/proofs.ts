@@ -1,0 +1,62 @@
+import { BatcherFull } from "../../batching/batcher.ts";
+import { AppError, type ERRORS_OF } from "../../contract/errors.ts";
+
+/** What must be certain before a caller is told a refusal. */
+type Proof =
+  /** The refusal claims nothing that can turn out to be wrong, or only what may change at any time. */
+  | "none"
+  /** The synchronous standbys have what was read. */
+  | "confirmed"
+  /** The same, and no attempt so far has redeemed or will redeem under the request's reference. */
+  | "ended";
+
+type Refusals<Operation extends keyof typeof ERRORS_OF> = Record<(typeof ERRORS_OF)[Operation][number], Proof>;
+
+/**
+ * The proof of each refusal of the operations that change what a voucher is worth to a caller. An error of `ERRORS_OF` without a proof
+ * does not compile. A caller of redeem may give the money back after any answer that is not a redemption, so all of them need the same proof,
+ * except those that leave the outcome open.
+ */
+const PROOFS = {
+  redeemVoucher: {
+    voucher_not_found: "ended",
+    too_many_misses: "ended",
+    voucher_used: "ended",
+    voucher_voided: "ended",
+    voucher_expired: "ended",
+    reservation_ended: "ended",
+    token_mismatch: "ended",
+    voucher_reserved: "ended",
+    voucher_busy: "ended",
+    overloaded: "ended",
+    redeem_timeout: "ended",
+    redeem_unknown: "none",
+    unavailable: "none",
+  } satisfies Refusals<"redeemVoucher">,
+  reserveVoucher: {
+    voucher_not_found: "none",
+    too_many_misses: "none",
+    voucher_used: "confirmed",
+    voucher_voided: "confirmed",
+    voucher_expired: "none",
+    reservation_ended: "confirmed",
+    voucher_reserved: "none",
+    voucher_busy: "none",
+    overloaded: "none",
+    unavailable: "none",
+  } satisfies Refusals<"reserveVoucher">,
+};
+
+/** The proof that a refusal of the operation needs. @throws Error for a refusal that the operation does not declare. */
+export function proofOf(operation: keyof typeof PROOFS, refused: AppError): Proof {
+  const proof = (PROOFS[operation] as Partial<Record<string, Proof>>)[refused.code];
+  if (proof === undefined) throw new Error(`${operation} does not declare ${refused.code}`, { cause: refused });
+  return proof;
+}
+
+/** The refusal that an error stands for, so that it passes through the operation's exit. @throws the error itself if it is none. */
+export function toRefusal(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  if (error instanceof BatcherFull) return new AppError("overloaded", undefined, { cause: error });
+  throw error;
+}

@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import { namesCluster } from "../../redis/addresses.ts";
+import { checkRedis, type Problem, problemsOf, type RedisCheck } from "../../redis/requirements.ts";
+
+/** Time between two checks of servers that meet every requirement. Milliseconds. */
+const CHECK_EVERY_MS = 20_000;
+/** Time between two checks while no server answers, or a requirement is not met. Milliseconds. */
+const CHECK_AGAIN_MS = 1_000;
+
+interface Watched {
+  config: { redisUrl: string; queueShards: readonly [number, ...number[]]; production: boolean };
+  log: Logger;
+}
+
+/** Compares the servers of REDIS_URL with what the code relies on, again and again, on connections of its own. */
+export class RedisWatch {
+  readonly #ctx: Watched;
+  readonly #closing = new AbortController();
+  readonly #mustEnd = Promise.withResolvers<string>();
+  /** Whether a server has answered. */
+  #isKnown = false;
+  /** What was reported. A problem is reported again when it was away. */
+  #reported = new Set<string>();
+  #wake = new AbortController();
+  /**
+   * Why no job can run, as a sentence that names what mends it, or null. Does not tell that the server refuses writes for a reason of its own,
+   * which a probe finds sooner.
+   */
+  problem: string | null = null;
+
+  constructor(ctx: Watched) {
+    this.#ctx = ctx;
+    void this.#run();
+  }
+
+  /**
+   * Resolves with a sentence when servers that did not answer at the start of the process turn out to be unusable, or of another kind than it took
+   * them for. The process must start again.
+   */
+  get mustEnd(): Promise<string> {
+    return this.#mustEnd.promise;
+  }
+
+  /** Checks now, because a probe was refused. */
+  hurry(): void {
+    this.#wake.abort();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#wake.abort();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
+    const { redisUrl, queueShards } = this.#ctx.config;
+    while (!signal.aborted) {
+      const wake = new AbortController();
+      this.#wake = wake;
+      const check = await checkRedis(redisUrl, queueShards[0]);
+      if (signal.aborted) return;
+      this.#judge(check);
+      await sleep(CHECK_AGAIN_MS, undefined, { ref: false });
+      if (!check.answered || this.problem !== null) continue;
+      await sleep(CHECK_EVERY_MS, undefined, { ref: false, signal: wake.signal }).catch(() => undefined);
+    }
+  }
+
+  #judge(check: RedisCheck): void {
+    const { config } = this.#ctx;
+    const problems = check.answered ? problemsOf(check) : [];
+    if (check.isCluster === true && !namesCluster(config.redisUrl)) {
+      const message =
+        "REDIS_URL leads to a Redis Cluster, which did not answer when this process started. Start the process again.";
+      problems.unshift({ code: "redis_other_kind", message, effect: "refused" });
+    }
+    const refused = problems.find(({ effect }) => effect === "refused");
+    if (!this.#isKnown && refused !== undefined) this.#mustEnd.resolve(refused.message);
+    this.#isKnown ||= check.answered;
+    const hindrance = problems.find(({ code, effect }) => effect !== "risk" && code !== "redis_refuses");
+    this.problem = hindrance?.message ?? null;
+    // Without a cluster, the risks are those of settings, which a development server may have.
+    const isTold = ({ effect }: Problem) => effect !== "risk" || config.production || check.isCluster === true;
+    const told = problems.filter(isTold);
+    for (const { code, message, effect } of told) {
+      if (this.#reported.has(message)) continue;
+      if (effect === "risk") this.#ctx.log.warn({ risk: code }, message);
+      else this.#ctx.log.error({ problem: code }, message);
+    }
+    this.#reported = new Set(told.map(({ message }) => message));
+  }
+}

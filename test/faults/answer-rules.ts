@@ -1,0 +1,67 @@
+import type { AskFor, Exchange, History, Violation } from "./history.ts";
+import type { Records } from "./records.ts";
+import { isAfter, isConfirmed, openReport } from "./rules.ts";
+
+/** The refusals that each well-formed call may get. */
+const REFUSALS: Record<string, readonly string[]> = {
+  redeem: ["voucher_used", "voucher_reserved", "reservation_ended", "token_mismatch"],
+  reserve: ["voucher_used", "voucher_reserved"],
+  acquire: ["sold_out"],
+};
+/** The 404 of a reference that has redeemed nothing. */
+const UNREDEEMED = "redemption_not_found";
+/** No caller sends so much that it may be told `overloaded`; a flood is another one's. */
+const UNAVAILABLE = ["redeem_timeout", "redeem_unknown", "voucher_busy", "unavailable"];
+
+/** Checks each answer by itself, and look-ups and chains against what the database contains at the end. */
+export function checkAnswers(history: History, records: Records): Violation[] {
+  const { violations, report } = openReport();
+  for (const exchange of history.exchanges) {
+    const detail = findFormFault(exchange);
+    if (detail !== null) report("every answer is documented", detail, [exchange]);
+  }
+  for (const lookUp of history.of("lookUp").filter(isConfirmed)) {
+    const detail = findLookUpFault(lookUp, records);
+    if (detail !== null) report("a look-up shows the true state", detail, [lookUp]);
+  }
+  for (const events of history.of("events").filter(isConfirmed))
+    if (events.body.broken !== null) report("no chain is ever broken", events.body.broken, [events]);
+  return violations;
+}
+
+function findFormFault({ ask, status, code, body, retryAfter }: Exchange): string | null {
+  const isForeign = "voucher" in ask && ask.voucher.organizationId !== ask.key.organizationId;
+  if (status === null) return null;
+  if (body === undefined) return "the body is not JSON";
+  if (status === 200) return isForeign ? "a foreign voucher was shown" : null;
+  if (status === 503) {
+    if (code === undefined || !UNAVAILABLE.includes(code)) return `503 with the code ${code}`;
+    return Number(retryAfter) >= 1 ? null : "503 without Retry-After";
+  }
+  if (isForeign) return status === 404 && code === "voucher_not_found" ? null : "a foreign voucher must answer 404";
+  if (ask.operation === "redemption" && status === 404 && code === UNREDEEMED) return null;
+  if (status === 409 && code !== undefined && REFUSALS[ask.operation]?.includes(code)) return null;
+  return "the answer is not documented";
+}
+
+function findLookUpFault(lookUp: Exchange<AskFor<"lookUp">>, records: Records): string | null {
+  const { ask, body } = lookUp;
+  const redemption = records.redemptionsByVoucher.get(ask.voucher.id);
+  if (body.id !== ask.voucher.id) return "it shows another voucher";
+  if (body.status === "Redeemed") {
+    if (redemption === undefined) return "the voucher was never redeemed";
+    const { redeemedAtMs } = redemption;
+    if (Date.parse(body.redeemedAt) !== redeemedAtMs || isAfter(redeemedAtMs, lookUp, records))
+      return "the voucher was redeemed at another time";
+    return body.reservation === null ? null : "a redeemed voucher is reserved";
+  }
+  if (body.status !== "Active") return `its status cannot be ${body.status}`;
+  if (body.reservation === null) return null;
+  const { ticket, startedAt, expiresAt, heldByCaller } = body.reservation;
+  const reservation = (records.reservationsByVoucher.get(ask.voucher.id) ?? []).find(
+    (candidate) => candidate.startedAtMs === Date.parse(startedAt) && candidate.expiresAtMs === Date.parse(expiresAt),
+  );
+  if (reservation === undefined) return "there is no such reservation";
+  if (heldByCaller !== (reservation.keyId === ask.key.id)) return "heldByCaller is wrong";
+  return ticket === (heldByCaller ? reservation.ticket : null) ? null : "it shows the wrong ticket";
+}

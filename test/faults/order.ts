@@ -1,0 +1,80 @@
+import type { Exchange, History, Violation } from "./history.ts";
+import { type Observation, observe } from "./observations.ts";
+
+/** Violations that are reported of each rule: one cause may break thousands. */
+const REPORTED_MAX = 6;
+
+/**
+ * Checks real-time order. Each answer and each webhook shows states of some things, and the states of a thing have an order:
+ *
+ * - a voucher: Active, then Redeemed or Voided;
+ * - a reservation: live, then ended (of different tickets of a voucher, only one is live);
+ * - a reference, a claim and a purchase: unconfirmed, then confirmed;
+ * - a voucher's events: their number, and the number of sealed ones;
+ * - a key's lists of redemptions: `completeUntil`. A list that lacks a redemption of its range shows its reference as unconfirmed;
+ * - an offer: something left, then sold out.
+ *
+ * No answer shows a state older than one that was shown before it was asked, and no two answers show different contents of one final state.
+ * What is not told as final is lost with a primary, so it binds only answers that came from the same one.
+ */
+export function checkOrder(history: History, isClockSteady: boolean): Violation[] {
+  const bySubject = Map.groupBy(observe(history, isClockSteady), ({ subject }) => subject);
+  const epochOf = (atMs: number) => history.lostPrimariesMs.filter((lostMs) => lostMs <= atMs).length;
+  const older = [...bySubject.values()].flatMap((ofSubject) => findOlder(ofSubject, epochOf));
+  const different = [...bySubject.values()].flatMap(findDifferent);
+  return [
+    ...describe("no answer shows an older state than one shown before it was asked", older),
+    ...describe("no two answers show different contents of a final state", different),
+  ];
+}
+
+/** What was shown first, and what contradicts it. */
+type Contradiction = [shown: Observation, contradicting: Observation];
+
+/** For each observation, the latest state that was shown before it was asked must not have a higher rank. */
+function findOlder(observations: readonly Observation[], epochOf: (atMs: number) => number): Contradiction[] {
+  const returned = observations.toSorted((one, other) => one.returnedMs - other.returnedMs);
+  const found: Contradiction[] = [];
+  let latest: Observation | undefined;
+  /** The latest states that are lost with the primary of their time. */
+  const latestOf = new Map<number, Observation>();
+  let next = 0;
+  for (const later of observations.toSorted((one, other) => one.invokedMs - other.invokedMs)) {
+    for (
+      let shown = returned[next];
+      shown !== undefined && shown.returnedMs < later.invokedMs;
+      shown = returned[next]
+    ) {
+      next += 1;
+      const epoch = epochOf(shown.invokedMs);
+      if (shown.isConfirmed && shown.rank > (latest?.rank ?? -1)) latest = shown;
+      if (!shown.isConfirmed && shown.rank > (latestOf.get(epoch)?.rank ?? -1)) latestOf.set(epoch, shown);
+    }
+    const shown = [latest, latestOf.get(epochOf(later.returnedMs))].find((one) => one && one.rank > later.rank);
+    if (shown !== undefined) found.push([shown, later]);
+  }
+  return found;
+}
+
+function findDifferent(observations: readonly Observation[]): Contradiction[] {
+  const first = new Map<number, Observation>();
+  return observations.flatMap((one): Contradiction[] => {
+    if (one.content === undefined) return [];
+    const shown = first.get(one.rank) ?? one;
+    first.set(one.rank, shown);
+    return shown.content === one.content ? [] : [[shown, one]];
+  });
+}
+
+function describe(rule: string, contradictions: readonly Contradiction[]): Violation[] {
+  return contradictions.slice(0, REPORTED_MAX).map(([shown, contradicting], at) => {
+    const left = contradictions.length - REPORTED_MAX;
+    const more = at === REPORTED_MAX - 1 && left > 0 ? `, and ${left} more` : "";
+    const exchanges = [shown.exchange, contradicting.exchange].filter((one): one is Exchange => one !== null);
+    return { rule, detail: `${shown.subject}: ${tell(shown)}, then ${tell(contradicting)}${more}`, exchanges };
+  });
+}
+
+function tell({ rank, content, exchange }: Observation): string {
+  return `${exchange === null ? "a webhook" : "an answer"} showed ${rank}${content === undefined ? "" : ` (${content})`}`;
+}
