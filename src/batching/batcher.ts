@@ -1,4 +1,6 @@
-/** The error for a further item when the maximum number of items waits. */
+import { Shares, splitInTurns } from "./shares.ts";
+
+/** The error for a further item when the maximum number of items waits, or its owner's share of it. */
 export class BatcherFull extends Error {
   constructor() {
     super("too many items are waiting");
@@ -8,6 +10,7 @@ export class BatcherFull extends Error {
 
 interface Waiting<Item, Result> {
   item: Item;
+  owner: string;
   resolve: (result: Result | PromiseLike<Result>) => void;
   reject: (error: unknown) => void;
 }
@@ -20,7 +23,7 @@ export interface BatchObserver {
   run<T>(items: readonly unknown[], work: () => Promise<T>): Promise<T>;
 }
 
-export interface BatcherOptions {
+export interface BatcherOptions<Item> {
   /** Maximum number of items in one batch. */
   batchMax: number;
   /** Maximum number of waiting items. Further items are rejected with {@link BatcherFull}. */
@@ -29,37 +32,49 @@ export interface BatcherOptions {
   concurrency?: number;
   /** Returns true if a batch that failed with this error is retried one item at a time, so that only the bad item fails. Default: false. */
   splitOn?: (error: unknown) => boolean;
+  /**
+   * Returns the owner of an item. When more items wait than fit into a batch, owners take turns, and each may use only its share of `waitingMax`
+   * ({@link Shares}). Default: all items have one owner, which may use all of it.
+   */
+  ownerOf?: (item: Item) => string;
   observer?: BatchObserver;
 }
 
 /**
  * Collects the items that are submitted while earlier batches run, and runs them as the next batches. There is no timer: when
  * fewer than `concurrency` batches run, the next one starts at the end of the current turn of the event loop.
+ * The items of a batch are in order of submission.
  *
  * `run` returns one result per item in the order of submission. A promise among them is awaited by the submitter, not by the batch.
  */
 export class Batcher<Item, Result> {
   readonly #run: (items: Item[]) => Promise<(Result | PromiseLike<Result>)[]>;
-  readonly #options: Required<Omit<BatcherOptions, "observer">>;
+  readonly #options: Required<Omit<BatcherOptions<Item>, "observer" | "ownerOf">>;
   readonly #observer: BatchObserver | undefined;
+  readonly #ownerOf: ((item: Item) => string) | undefined;
+  readonly #shares: Shares;
   #waiting: Waiting<Item, Result>[] = [];
   #running = 0;
   #scheduled = false;
   #idle: (() => void)[] = [];
 
-  constructor(run: (items: Item[]) => Promise<(Result | PromiseLike<Result>)[]>, options: BatcherOptions) {
-    const { observer, ...limits } = options;
+  constructor(run: (items: Item[]) => Promise<(Result | PromiseLike<Result>)[]>, options: BatcherOptions<Item>) {
+    const { observer, ownerOf, ...limits } = options;
     this.#run = observer === undefined ? run : (items) => observer.run(items, () => run(items));
     this.#observer = observer;
+    this.#ownerOf = ownerOf;
+    this.#shares = new Shares(options.waitingMax);
     this.#options = { concurrency: 1, splitOn: () => false, ...limits };
   }
 
   /** Adds an item to a batch. Validate it first: if `run` throws, its whole batch is rejected. @throws BatcherFull, or what `run` threw. */
   submit(item: Item): Promise<Result> {
-    if (this.#waiting.length >= this.#options.waitingMax) return Promise.reject(new BatcherFull());
+    const owner = this.#ownerOf?.(item) ?? "";
+    if (!this.#hasRoom(owner)) return Promise.reject(new BatcherFull());
+    this.#shares.take(owner);
     this.#observer?.submitted(item);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ item, resolve, reject });
+      this.#waiting.push({ item, owner, resolve, reject });
       this.#schedule();
     });
   }
@@ -68,6 +83,10 @@ export class Batcher<Item, Result> {
   drain(): Promise<void> {
     if (this.#running === 0 && this.#waiting.length === 0) return Promise.resolve();
     return new Promise((resolve) => this.#idle.push(resolve));
+  }
+
+  #hasRoom(owner: string): boolean {
+    return this.#ownerOf === undefined ? this.#waiting.length < this.#options.waitingMax : this.#shares.hasRoom(owner);
   }
 
   #schedule(): void {
@@ -80,9 +99,11 @@ export class Batcher<Item, Result> {
   }
 
   async #start(): Promise<void> {
-    const batch =
-      this.#waiting.length <= this.#options.batchMax ? this.#waiting : this.#waiting.slice(0, this.#options.batchMax);
-    this.#waiting = this.#waiting.slice(batch.length);
+    const { batchMax } = this.#options;
+    const [batch, others] =
+      this.#waiting.length <= batchMax ? [this.#waiting, []] : splitInTurns(this.#waiting, batchMax);
+    this.#waiting = others;
+    for (const { owner } of batch) this.#shares.release(owner);
     this.#running += 1;
     try {
       await this.#apply(batch);

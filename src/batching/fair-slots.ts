@@ -1,9 +1,22 @@
-/** Slots that owners share. An owner may take another one only while more are free than it has, so each further owner still finds some. */
+/** The error for a caller that has left while it waited. */
+export class CallerLeft extends Error {
+  constructor() {
+    super("the caller has left");
+    this.name = "CallerLeft";
+  }
+}
+
+/**
+ * Slots that owners share. An owner may take another one only while more are free than it has, so each further owner still finds some. Owners
+ * that wait take turns, so the length of one owner's line delays no other.
+ */
 export class FairSlots {
   readonly #max: number;
   /** Slots in use, by owner. */
   readonly #used = new Map<string, number>();
-  #waiting: { owner: string; start: () => void }[] = [];
+  /** What starts the waiting work of each owner, in order of arrival. The owner whose turn is next comes first. */
+  readonly #lines = new Map<string, Set<() => void>>();
+  #waiting = 0;
   #free: number;
 
   constructor(max: number) {
@@ -16,7 +29,12 @@ export class FairSlots {
   }
 
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#waiting;
+  }
+
+  /** How much work of one owner waits. */
+  waitingOf(owner: string): number {
+    return this.#lines.get(owner)?.size ?? 0;
   }
 
   /** Whether the owner may take a slot now. */
@@ -24,19 +42,44 @@ export class FairSlots {
     return (this.#used.get(owner) ?? 0) < this.#free;
   }
 
-  /** Does the work as soon as its owner may have a slot. */
-  async run<T>(owner: string, work: () => Promise<T>): Promise<T> {
-    if (!this.hasRoom(owner)) await new Promise<void>((start) => this.#waiting.push({ owner, start }));
-    else this.#take(owner);
+  /**
+   * Does the work as soon as its owner may have a slot, or not at all if the signal aborts before.
+   * @throws CallerLeft, or what `work` throws.
+   */
+  async run<T>(owner: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    if (signal?.aborted) throw new CallerLeft();
+    if (this.hasRoom(owner)) this.#take(owner);
+    else await this.#wait(owner, signal);
     try {
+      if (signal?.aborted) throw new CallerLeft();
       return await work();
     } finally {
-      const used = (this.#used.get(owner) ?? 0) - 1;
-      if (used > 0) this.#used.set(owner, used);
-      else this.#used.delete(owner);
-      this.#free += 1;
-      this.#startWaiting();
+      this.#release(owner);
     }
+  }
+
+  #wait(owner: string, signal: AbortSignal | undefined): Promise<void> {
+    const line = this.#lines.get(owner) ?? new Set();
+    this.#lines.set(owner, line);
+    this.#waiting += 1;
+    return new Promise((resolve, reject) => {
+      const start = () => {
+        signal?.removeEventListener("abort", leave);
+        resolve();
+      };
+      const leave = () => {
+        this.#remove(owner, line, start);
+        reject(new CallerLeft());
+      };
+      line.add(start);
+      signal?.addEventListener("abort", leave, { once: true });
+    });
+  }
+
+  #remove(owner: string, line: Set<() => void>, start: () => void): void {
+    line.delete(start);
+    this.#waiting -= 1;
+    if (line.size === 0) this.#lines.delete(owner);
   }
 
   #take(owner: string): void {
@@ -44,12 +87,19 @@ export class FairSlots {
     this.#free -= 1;
   }
 
-  #startWaiting(): void {
-    this.#waiting = this.#waiting.filter(({ owner, start }) => {
-      if (!this.hasRoom(owner)) return true;
+  #release(owner: string): void {
+    const used = (this.#used.get(owner) ?? 0) - 1;
+    if (used > 0) this.#used.set(owner, used);
+    else this.#used.delete(owner);
+    this.#free += 1;
+    // An owner that starts something goes to the end, where the loop finds it again if it still waits.
+    for (const [owner, line] of this.#lines) {
+      const [start] = line;
+      if (start === undefined || !this.hasRoom(owner)) continue;
       this.#take(owner);
+      this.#remove(owner, line, start);
+      if (this.#lines.delete(owner)) this.#lines.set(owner, line);
       start();
-      return false;
-    });
+    }
   }
 }

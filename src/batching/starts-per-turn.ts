@@ -1,15 +1,27 @@
-/** Makes a gate for at most `startsMax` callers per turn of the event loop, in order of arrival, so that other work runs in between. */
-export function startsPerTurn(startsMax: number): () => Promise<void> {
-  const waiting: (() => void)[] = [];
+/** Starts something now or in a later turn of the event loop. `ownerOf` is called only if it must wait. */
+export type Starter = (start: () => void, ownerOf?: () => string) => void;
+
+/**
+ * Makes a starter for at most `startsMax` starts per turn of the event loop, so that other work runs in between. When more wait, their owners
+ * take turns. One owner's starts keep their order.
+ */
+export function startsPerTurn(startsMax: number): Starter {
+  /** What waits, by owner. The owner whose turn is next comes first. */
+  const lines = new Map<string, (() => void)[]>();
   let started = 0;
   let scheduled = false;
+  const startNext = () => {
+    for (const [owner, line] of lines) {
+      lines.delete(owner);
+      const start = line.shift();
+      // Its turn comes again after those of all others.
+      if (line.length > 0) lines.set(owner, line);
+      return start?.();
+    }
+  };
   const nextTurn = () => {
     scheduled = false;
-    started = 0;
-    for (const start of waiting.splice(0, startsMax)) {
-      started += 1;
-      start();
-    }
+    for (started = 0; started < startsMax && lines.size > 0; started += 1) startNext();
     if (started > 0) schedule();
   };
   const schedule = () => {
@@ -17,12 +29,15 @@ export function startsPerTurn(startsMax: number): () => Promise<void> {
     scheduled = true;
     setImmediate(nextTurn);
   };
-  return () => {
-    if (started < startsMax && waiting.length === 0) {
+  return (start, ownerOf = () => "") => {
+    if (started < startsMax && lines.size === 0) {
       started += 1;
       schedule();
-      return Promise.resolve();
+      return start();
     }
-    return new Promise((resolve) => waiting.push(resolve));
+    const owner = ownerOf();
+    const line = lines.get(owner);
+    if (line === undefined) lines.set(owner, [start]);
+    else line.push(start);
   };
 }

@@ -9,8 +9,8 @@ import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
 /** The service's limits with short times. */
-const LIMITS: ConnectionLimits = {
-  ...{ headersMs: 400, requestMs: 800, idleMs: 400, stalledMs: 1_500, checkEveryMs: 50, closingIdleMs: 100 },
+const LIMITS: ConnectionLimits & { keepAliveMs: number } = {
+  ...{ headersMs: 400, requestMs: 800, keepAliveMs: 400, stalledMs: 1_500, checkEveryMs: 50, closingIdleMs: 100 },
   ...{ connectionsMax: 1_000, backlog: 511, pipelinedMax: 32 },
 };
 
@@ -46,9 +46,10 @@ afterEach(() => {
 });
 
 /** Serves the application, or another listener, with changed limits until the end of the file. */
-async function serve(listener: RequestListener | null, changed: Partial<ConnectionLimits> = {}): Promise<HttpServer> {
-  const limits = { ...LIMITS, ...changed };
-  const server = await listen(listener ?? createApp(api.ctx), 0, api.ctx.log, () => undefined, limits);
+async function serve(listener: RequestListener | null, changed: Partial<typeof LIMITS> = {}): Promise<HttpServer> {
+  const { keepAliveMs, ...limits } = { ...LIMITS, ...changed };
+  const at = { port: 0, keepAliveMs };
+  const server = await listen(listener ?? createApp(api.ctx), at, api.ctx.log, () => undefined, limits);
   servers.onClose(() => server.close());
   return server;
 }
@@ -210,7 +211,7 @@ it("a broken request does not accept a repeated key header or a key in a trailer
 
 it("many connections beyond the limit are closed without affecting open ones, and are accepted again after others end", async () => {
   const connectionsMax = 30;
-  const full = await serve(null, { headersMs: 60_000, requestMs: 60_000, idleMs: 60_000, connectionsMax });
+  const full = await serve(null, { headersMs: 60_000, requestMs: 60_000, keepAliveMs: 60_000, connectionsMax });
   const crowd: Client[] = [];
   while (crowd.length < connectionsMax) crowd.push(await open(ASK, full.port));
   await until(() => crowd.every((client) => countAnswers(client.received()) === 1));
@@ -232,7 +233,7 @@ it("pipelined requests are answered in order up to the limit, and again after th
       ASK.replace("Host", `X-Request-Id: n-${from + index}\r\nHost`),
     );
   // The connection is idle until this test sees the answers.
-  const patient = await serve(null, { idleMs: 60_000 });
+  const patient = await serve(null, { keepAliveMs: 60_000 });
   const client = await open(numbered(0).join(""), patient.port);
   await until(() => countAnswers(client.received()) === LIMITS.pipelinedMax);
   client.socket.write(numbered(LIMITS.pipelinedMax).join(""));

@@ -28,7 +28,6 @@ const OPS_TOKEN = "the operators' token of the fuzzing";
 const OUTSIDE_ROUTES: Record<(typeof OUTSIDE)[number]["address"], string[]> = {
   "/": [""],
   "/check": [""],
-  "/r/:code": [""],
   "/assets": ["/:fileName"],
   "/log": ["/checkpoint", "/policy", "/tile/*path"],
   "/docs": [""],
@@ -37,7 +36,8 @@ const OUTSIDE_ROUTES: Record<(typeof OUTSIDE)[number]["address"], string[]> = {
   "/robots.txt": [""],
   "/.well-known/security.txt": [""],
   "/portal": [
-    ...["", "/redemptions", "/redemptions.csv", "/orders/:externalRef", "/orders/:externalRef/receipt", "/webhooks"],
+    ...["", "/redemptions", "/redemptions.csv", "/orders", "/orders/:externalRef", "/receipt", "/webhooks"],
+    "/orders/:externalRef/receipt",
   ],
   "/ops": [
     ...["", "/vouchers", "/vouchers/:id", "POST /vouchers/:id/release", "/organizations/:id", "/batches/:id"],

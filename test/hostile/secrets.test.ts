@@ -161,7 +161,7 @@ async function run(): Promise<void> {
     if (secret !== key) misplaced.push({ "x-api-key": secret });
     for (const headers of misplaced) {
       await ask("GET", `/partner/vouchers/${lookedUp.code}`, headers);
-      await ask("GET", "/ops/queues/api/queues", headers);
+      await ask("GET", "/ops/queues/jobs/api/queues", headers);
     }
     for (const body of [
       { externalRef: 5, code: secret },
@@ -221,7 +221,7 @@ async function run(): Promise<void> {
   await ask("GET", "/ops/queues", { authorization: `Basic ${basic(`${OPS_TOKEN}x`)}` });
   const dashboard: string[] = [];
   const look = async (path: string) => {
-    const { status, text } = await ask("GET", `/ops/queues/${path}`, { authorization });
+    const { status, text } = await ask("GET", `/ops/queues/jobs/${path}`, { authorization });
     expect(status, path).toBe(200);
     dashboard.push(text);
     return JSON.parse(text);

@@ -4,4 +4,6 @@ export interface Caller {
   organizationId: string;
   /** Whether the organization is a sandbox. */
   sandbox: boolean;
+  /** Aborts once the caller has left, so that its calls take no place in a line. */
+  readonly signal?: AbortSignal | undefined;
 }

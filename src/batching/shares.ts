@@ -1,0 +1,69 @@
+/** How many times as many places as are free an owner may hold. */
+const HELD_PER_FREE = 3;
+
+/**
+ * Counts what each owner holds of a number of places. An owner may take another place while it holds less than three times as many as are free.
+ * So one owner alone gets three quarters of them, and each further owner still finds some.
+ */
+export class Shares {
+  readonly #max: number;
+  readonly #held = new Map<string, number>();
+  #used = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** The number of places in use. */
+  get used(): number {
+    return this.#used;
+  }
+
+  heldBy(owner: string): number {
+    return this.#held.get(owner) ?? 0;
+  }
+
+  /** Whether the owner may take another place. */
+  hasRoom(owner: string): boolean {
+    return this.heldBy(owner) < HELD_PER_FREE * (this.#max - this.#used);
+  }
+
+  /** Takes a place for the owner, even if there is none. Each one must be released once. */
+  take(owner: string): void {
+    this.#used += 1;
+    this.#held.set(owner, this.heldBy(owner) + 1);
+  }
+
+  release(owner: string): void {
+    this.#used -= 1;
+    const held = this.heldBy(owner) - 1;
+    if (held > 0) this.#held.set(owner, held);
+    else this.#held.delete(owner);
+  }
+}
+
+/**
+ * Splits items into the first `max`, if the owners take turns, and the others. Both keep their order. The owner whose item came first has the
+ * first turn.
+ */
+export function splitInTurns<Item extends { owner: string }>(items: readonly Item[], max: number): [Item[], Item[]] {
+  const seen = new Map<string, number>();
+  const rounds = items.map(({ owner }) => {
+    const round = seen.get(owner) ?? 0;
+    seen.set(owner, round + 1);
+    return round;
+  });
+  const inRound: number[] = [];
+  for (const round of rounds) inRound[round] = (inRound[round] ?? 0) + 1;
+  let lastRound = 0;
+  let left = max;
+  for (; left > (inRound[lastRound] ?? left); lastRound += 1) left -= inRound[lastRound] ?? 0;
+  const taken: Item[] = [];
+  const others: Item[] = [];
+  for (const [index, item] of items.entries()) {
+    const round = rounds[index] as number;
+    const isTaken = round < lastRound || (round === lastRound && left-- > 0);
+    (isTaken ? taken : others).push(item);
+  }
+  return [taken, others];
+}

@@ -1,0 +1,64 @@
+import type { Logger } from "pino";
+import { z } from "zod";
+import { openSubscriber, type RedisClient } from "../redis/connections.ts";
+import { type JobEnd, jobEnd } from "./job-envelope.ts";
+
+/** Pause before a failed subscription is tried again. Milliseconds. */
+const SUBSCRIBE_AGAIN_MS = 1_000;
+
+const jobEnds = z.array(jobEnd);
+
+/**
+ * Receives a process's replies on a connection of its own. Replies that are published while the connection is down are lost. The channel is a
+ * sharded one: in a Redis Cluster, only the node of the channel's slot carries its messages.
+ */
+export class ReplyInbox {
+  /** The channel for replies to this process. Every job that it waits for names the channel. */
+  readonly channel = `vouchers:replies:${crypto.randomUUID()}`;
+  readonly #redis: RedisClient;
+  readonly #listeners: ((end: JobEnd) => void)[] = [];
+  /** Whether the process has subscribed at least once. */
+  isOpen = false;
+  #closed = false;
+
+  constructor(redisUrl: string, log: Logger) {
+    this.#redis = openSubscriber(redisUrl, "replies", log);
+    this.#redis.on("smessage", (_channel: string, message: string) => {
+      const ends = parseOrNull(jobEnds, () => JSON.parse(message));
+      if (ends === null) log.warn("a reply could not be read");
+      else for (const end of ends) for (const listener of this.#listeners) listener(end);
+    });
+    this.#redis.on("ready", () => void this.#subscribe(log));
+  }
+
+  /** Calls `listener` with the result of each job. */
+  listen(listener: (end: JobEnd) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#redis.disconnect();
+  }
+
+  /** Subscribes. Tries again after a failure, for instance while the channel's slot has no node. */
+  async #subscribe(log: Logger): Promise<void> {
+    try {
+      await this.#redis.ssubscribe(this.channel);
+      this.isOpen = true;
+    } catch (error) {
+      if (this.#closed) return;
+      log.warn({ err: error }, "the process cannot subscribe to replies");
+      setTimeout(() => void this.#subscribe(log), SUBSCRIBE_AGAIN_MS).unref();
+    }
+  }
+}
+
+/** Reads a value and parses it. Null if either fails. */
+export function parseOrNull<T>(schema: z.ZodType<T>, read: () => unknown): T | null {
+  try {
+    return schema.parse(read());
+  } catch {
+    return null;
+  }
+}
