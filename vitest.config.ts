@@ -18,6 +18,9 @@ const ENDURANCE = [
   "test/log/dump-restore.test.ts",
 ];
 
+/** Campaigns that compare times with times in quiet: they run alone, because a neighbour would be what they measure. */
+const TIMINGS = ["test/hostile/{caller-floods,drop}.test.ts"];
+
 const onCluster = Boolean(process.env.TEST_CLUSTER_SHARDS);
 
 /** What `npm run test:cluster` leaves out: it puts proxies in front of the one server. Tests marked `itOnOneRedis` are skipped there, too. */
@@ -53,14 +56,18 @@ export default defineConfig({
         test: {
           name: "campaigns",
           include: ["{test,packages}/**/*.test.ts"],
-          exclude: [...GUARANTEES, ...ENDURANCE],
+          exclude: [...GUARANTEES, ...ENDURANCE, ...TIMINGS],
           maxWorkers: onCluster ? 1 : 2,
           sequence: { groupOrder: 1 },
         },
       },
       {
         extends: true,
-        test: { name: "endurance", include: ENDURANCE, maxWorkers: 1, sequence: { groupOrder: 2 } },
+        test: { name: "timings", include: TIMINGS, maxWorkers: 1, sequence: { groupOrder: 2 } },
+      },
+      {
+        extends: true,
+        test: { name: "endurance", include: ENDURANCE, maxWorkers: 1, sequence: { groupOrder: 3 } },
       },
     ],
   },

@@ -1,9 +1,14 @@
+import { readFileSync } from "node:fs";
 import { z } from "zod";
 import {
   DEVELOPMENT_TOKEN_SECRET,
+  isAlertUrl,
   OPS_OFF,
   orNull,
+  PROCESS_SECRETS,
   ROLE_PASSWORDS,
+  SECRET_NAMES,
+  SETTING_NAMES,
   VARIABLES,
   type Values,
   type Variables,
@@ -25,6 +30,7 @@ export function readConfig(env: Environment) {
     );
   }
   refusePrivateReceivers(values);
+  refuseBadAlertUrl(values);
   const baseUrl = baseUrlOf(values);
   return {
     ...values,
@@ -51,6 +57,13 @@ function refusePrivateReceivers({ production, webhooks }: Pick<Config, "producti
   throw new ConfigError("WEBHOOK_ALLOW_PRIVATE is true, which NODE_ENV=production refuses");
 }
 
+function refuseBadAlertUrl({ alerts, webhooks }: Pick<Config, "alerts" | "webhooks">): void {
+  if (alerts.url === null || isAlertUrl(alerts.url, webhooks)) return;
+  throw new ConfigError(
+    "ALERT_URL must be an https: address of a public host, without a user or a fragment; WEBHOOK_ALLOW_PRIVATE=true also allows http: and any host",
+  );
+}
+
 /** Traces are on when an exporter or an endpoint is set, unless the SDK is disabled or the exporter is `none`. */
 function traceSettings(given: Values<typeof VARIABLES.traces>) {
   const { disabled, exporters, endpoint, tracesEndpoint, serviceName, attributes } = given;
@@ -75,7 +88,7 @@ function requirePrivateSecret(config: Config): void {
 export function readApiConfig(env: Environment): Config {
   const config = readConfig(env);
   requirePrivateSecret(config);
-  if (config.production && !env.OPS_TOKEN) {
+  if (config.production && !readText(env, "OPS_TOKEN")) {
     throw new ConfigError(
       `OPS_TOKEN is not set, which NODE_ENV=production requires of an API process; ${OPS_OFF} runs it without a dashboard`,
     );
@@ -108,6 +121,14 @@ export function readWebhookConfig(env: Environment): Config["webhooks"] {
   const values = readVariables({ production, webhooks }, env);
   refusePrivateReceivers(values);
   return values.webhooks;
+}
+
+export function readAlertConfig(env: Environment): Pick<Config, "alerts" | "webhooks" | "baseUrl"> {
+  const { production, webhooks, alerts, port, baseUrl } = VARIABLES;
+  const values = readVariables({ production, webhooks, alerts, port, baseUrl }, env);
+  refusePrivateReceivers(values);
+  refuseBadAlertUrl(values);
+  return { ...values, baseUrl: baseUrlOf(values) };
 }
 
 export function readDatabaseUrl(env: Environment): string {
@@ -145,6 +166,58 @@ export function readGivenServers(env: Environment): GivenServers {
   return readVariables({ databaseUrl: orNull(databaseUrl), redisUrl: orNull(redisUrl) }, env);
 }
 
+/**
+ * Reads a variable, of a secret one perhaps from the file that NAME_FILE names. Editors and shells leave white space at the ends, and compose
+ * files and shells pass unset variables as empty ones. @throws ConfigError
+ */
+export function readText(env: Environment, name: string, isSecret = true): string | undefined {
+  const given = env[name]?.trim() || undefined;
+  const file = isSecret ? env[`${name}_FILE`]?.trim() || undefined : undefined;
+  if (given !== undefined && file !== undefined) throw new ConfigError(`${name} and ${name}_FILE are both set`);
+  const text = file === undefined ? given : readSecretFile(`${name}_FILE`, file);
+  if (text !== undefined && /^(["']).*\1$/s.test(text))
+    throw new ConfigError(`${name} is in quotes, which would be part of its value; remove them`);
+  if (text !== undefined && /\p{Cc}/u.test(text))
+    throw new ConfigError(`${name} has a line end or another control character inside`);
+  return text;
+}
+
+/** The environment of processes that get the values of files, and not their names. @throws ConfigError */
+export function resolveFiles(env: Environment): Environment {
+  const resolved = { ...env };
+  for (const name of SECRET_NAMES) {
+    const text = readText(env, name);
+    if (text === undefined) delete resolved[name];
+    else resolved[name] = text;
+    delete resolved[`${name}_FILE`];
+  }
+  return resolved;
+}
+
+/** The names of the secrets that an environment gives a process. */
+export function namesOfSecrets(env: Environment): string[] {
+  return PROCESS_SECRETS.filter((name) => readText(env, name) !== undefined);
+}
+
+/** Each process of a service has its own. */
+const OF_ONE_PROCESS = ["PORT", "BASE_URL", "METRICS_PORT"];
+
+/** What an environment gives to every process of a service, without secrets. */
+export function settingsOf(env: Environment): Record<string, string> {
+  const names = SETTING_NAMES.filter((name) => !OF_ONE_PROCESS.includes(name));
+  return Object.fromEntries(names.flatMap((name) => (env[name]?.trim() ? [[name, env[name]]] : [])));
+}
+
+function readSecretFile(name: string, file: string): string {
+  try {
+    const text = readFileSync(file, "utf8").trim();
+    if (text !== "") return text;
+  } catch (error) {
+    throw new ConfigError(`${name} names ${file}, which cannot be read: ${(error as Error).message}`);
+  }
+  throw new ConfigError(`${name} names ${file}, which is empty`);
+}
+
 /** Reads the variables of a table. @throws ConfigError that names each bad one. */
 function readVariables<Table extends Variables>(table: Table, env: Environment): Values<Table> {
   const problems: string[] = [];
@@ -152,8 +225,13 @@ function readVariables<Table extends Variables>(table: Table, env: Environment):
     if (!(entry instanceof z.ZodType))
       return Object.fromEntries(Object.entries(entry).map(([key, inner]) => [key, read(inner)]));
     const name = entry.meta()?.title ?? "";
-    // Compose files and shells pass unset variables as empty ones.
-    const text = env[name] || undefined;
+    let text: string | undefined;
+    try {
+      text = readText(env, name, entry.meta()?.isSecret === true);
+    } catch (error) {
+      problems.push((error as Error).message);
+      return undefined;
+    }
     const { data, error } = entry.safeParse(text);
     for (const { message } of error?.issues ?? []) {
       problems.push(

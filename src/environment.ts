@@ -2,6 +2,8 @@ import { z } from "zod";
 import { isKeyName } from "../packages/tlog/src/note.ts";
 import { isNetwork } from "./domain/api-keys.ts";
 import { RESERVATION_SECONDS } from "./domain/reservation.ts";
+import { isWebhookSecret } from "./domain/webhook-signature.ts";
+import { findUrlProblem } from "./domain/webhook-url.ts";
 import { QUEUE_NAMES } from "./queues/catalog.ts";
 import { SHARDS_MAX } from "./queues/shards.ts";
 import { BadRedisUrl, parseRedisUrl } from "./redis/addresses.ts";
@@ -12,7 +14,10 @@ export const DEVELOPMENT_TOKEN_SECRET = "development-only-reservation-token-secr
 /** The value of OPS_TOKEN that turns the operator pages and the queue dashboard off. */
 export const OPS_OFF = "off";
 
-/** Schemas of variables, in groups where that helps. The title of a schema is the variable's name. */
+/**
+ * Schemas of variables, in groups where that helps. The title of a schema is the variable's name. The value of a secret one may be in a file
+ * instead, which the variable NAME_FILE names.
+ */
 export type Variables = { [key: string]: z.ZodType | Variables };
 
 /** What the variables of a table are read as. */
@@ -42,15 +47,16 @@ const databaseUrl = z
       "names several hosts, which the service does not choose between; give one address that always leads to the primary, such as a proxy's",
     abort: true,
   })
-  .pipe(
-    z.url({
-      protocol: /^postgres(ql)?$/,
-      error: "must be an address like postgres://user:password@host:5432/database",
-    }),
-  );
+  .refine(isDatabaseUrl, {
+    error:
+      "must be an address like postgres://user:password@host:5432/database or postgres://user:password@/database?host=/folder/of/socket",
+  });
+
+/** The title of a variable whose value may be in a file. */
+const secret = (title: string) => ({ title, isSecret: true });
 
 const production = z
-  .string()
+  .enum(["development", "test", "production"])
   .default("development")
   .transform((name) => name === "production")
   .meta({ title: "NODE_ENV" });
@@ -64,7 +70,7 @@ export const VARIABLES = {
     .refine((url) => !/[?#]/.test(url), "must have neither a query nor a fragment")
     .optional()
     .meta({ title: "BASE_URL" }),
-  databaseUrl: databaseUrl.meta({ title: "DATABASE_URL" }),
+  databaseUrl: databaseUrl.meta(secret("DATABASE_URL")),
   redisUrl: z
     .string()
     .superRefine((text, issues) => {
@@ -75,7 +81,7 @@ export const VARIABLES = {
         issues.addIssue(error.message);
       }
     })
-    .meta({ title: "REDIS_URL" }),
+    .meta(secret("REDIS_URL")),
   /** How many shards each queue has. Two numbers while this is being changed: jobs are added to the first, workers serve both. */
   queueShards: list
     .prefault("1")
@@ -93,7 +99,7 @@ export const VARIABLES = {
       (secrets) => secrets.length > 0 && secrets.every((secret) => secret.length >= 16),
       "must be one or more secrets of at least 16 characters, separated by commas",
     )
-    .meta({ title: "RESERVATION_TOKEN_SECRET" }),
+    .meta(secret("RESERVATION_TOKEN_SECRET")),
   redeemWaitMs: integer(100, 60_000).default(10_000).meta({ title: "REDEEM_WAIT_MS" }),
   /** A key's limit in calls per second, for reads and for changes separately. The other limits per second derive from it. 0 turns them all off. */
   rateLimitRps: integer(0, 1_000_000).default(200).meta({ title: "RATE_LIMIT_RPS" }),
@@ -143,9 +149,9 @@ export const VARIABLES = {
         ),
     )
       .transform((token) => (token === OPS_OFF ? null : token))
-      .meta({ title: "OPS_TOKEN" }),
+      .meta(secret("OPS_TOKEN")),
     writable: flag.meta({ title: "OPS_WRITABLE" }),
-    databaseUrl: databaseUrl.optional().meta({ title: "OPS_DATABASE_URL" }),
+    databaseUrl: databaseUrl.optional().meta(secret("OPS_DATABASE_URL")),
   },
   /** Where to report a vulnerability, in /.well-known/security.txt. */
   securityContact: orNull(z.url({ protocol: /^(mailto|https)$/, error: "must begin with mailto: or https:" })).meta({
@@ -161,11 +167,24 @@ export const VARIABLES = {
       ),
   ).meta({ title: "STOREFRONT_URL" }),
   sweepIntervalMs: integer(100, 600_000).default(5_000).meta({ title: "SWEEP_INTERVAL_MS" }),
+  /** Ended reservations without a redemption are kept for as long. Longer than deliveries of webhooks, which read them. */
+  reservationRetentionMs: integer(31, 3_650)
+    .default(90)
+    .transform((days) => days * 86_400_000)
+    .meta({ title: "RESERVATION_RETENTION_DAYS" }),
   /** The sweeper verifies every chain once in about this time. */
   chainCheckMs: integer(1, 8_760)
     .default(168)
     .transform((hours) => hours * 3_600_000)
     .meta({ title: "CHAIN_CHECK_HOURS" }),
+  /**
+   * How long servers keep an idle connection open. A balancer must close it first, or it may send a request on a connection that has just ended:
+   * some keep them for ten minutes.
+   */
+  keepAliveMs: integer(1, 86_400)
+    .default(620)
+    .transform((seconds) => seconds * 1_000)
+    .meta({ title: "KEEP_ALIVE_SECONDS" }),
   /** The port of the metrics endpoint. Null turns metrics off. */
   metricsPort: orNull(integer(0, 65_535)).meta({ title: "METRICS_PORT" }),
   transparencyLog: {
@@ -187,9 +206,20 @@ export const VARIABLES = {
   },
   webhooks: {
     /** The secret that the endpoints' secrets derive from. Null: this deployment has no webhooks. */
-    secret: orNull(z.string().min(32, "must be at least 32 characters long")).meta({ title: "WEBHOOK_SECRET" }),
+    secret: orNull(z.string().min(32, "must be at least 32 characters long")).meta(secret("WEBHOOK_SECRET")),
     /** Requests may go to any address and port, also without TLS. Never in production. */
     allowPrivate: flag.meta({ title: "WEBHOOK_ALLOW_PRIVATE" }),
+  },
+  /** Where red faults are told. */
+  alerts: {
+    /** Null: nowhere. Such addresses contain a password. */
+    url: orNull(z.string()).meta(secret("ALERT_URL")),
+    /** The secret that signs requests to it. Null: they are not signed. */
+    secret: orNull(
+      z
+        .string()
+        .refine(isWebhookSecret, "must be whsec_ and 24 to 64 bytes in base64, as Standard Webhooks writes secrets"),
+    ).meta(secret("ALERT_SECRET")),
   },
   /** The variables that decide whether to load OpenTelemetry and to set the service's name. OpenTelemetry reads these and others itself. */
   traces: {
@@ -202,10 +232,21 @@ export const VARIABLES = {
   },
 };
 
+/** Whether requests may be sent to ALERT_URL: by the rules for webhooks. */
+export function isAlertUrl(url: string, { allowPrivate }: { allowPrivate: boolean }): boolean {
+  return findUrlProblem(url, allowPrivate) === null;
+}
+
 /** Whether an address of Postgres has a list of hosts, in its authority or in the parameter `host` or `port`. */
 function namesSeveralHosts(url: string): boolean {
   const [, authority = "", query = ""] = /^postgres(?:ql)?:\/\/([^/?#]*)[^?#]*(.*)$/.exec(url) ?? [];
   return authority.slice(authority.lastIndexOf("@") + 1).includes(",") || /[?&](host|port)=[^&]*(,|%2c)/i.test(query);
+}
+
+/** The host may be the folder of a Unix socket, in the query. `URL` refuses an address that has a user and no host. */
+function isDatabaseUrl(text: string): boolean {
+  const ofSocket = /^([^?#]*@)(\/[^?#]*\?(?:[^#]*&)?host=)/;
+  return /^postgres(ql)?:\/\/./.test(text) && URL.canParse(text.replace(ofSocket, "$1socket$2"));
 }
 
 function splitList(text: string): string[] {
@@ -224,7 +265,21 @@ const password = orNull(z.string().regex(/^[\x21-\x7e]{16,}$/, "must be 16 or mo
 
 /** The passwords that `voucherctl db roles` sets. Null sets none. */
 export const ROLE_PASSWORDS = {
-  pva_api: password.meta({ title: "PVA_API_PASSWORD" }),
-  pva_log: password.meta({ title: "PVA_LOG_PASSWORD" }),
-  pva_admin: password.meta({ title: "PVA_ADMIN_PASSWORD" }),
+  pva_api: password.meta(secret("PVA_API_PASSWORD")),
+  pva_log: password.meta(secret("PVA_LOG_PASSWORD")),
+  pva_admin: password.meta(secret("PVA_ADMIN_PASSWORD")),
 };
+
+const namesIn = (table: Variables, isWanted: (isSecret: boolean) => boolean): string[] =>
+  Object.values(table).flatMap((entry) => {
+    if (!(entry instanceof z.ZodType)) return namesIn(entry, isWanted);
+    const { title, isSecret } = entry.meta() ?? {};
+    return title !== undefined && isWanted(isSecret === true) ? [title] : [];
+  });
+
+/** The names of a process's variables whose values may be in files. */
+export const PROCESS_SECRETS = namesIn(VARIABLES, (isSecret) => isSecret);
+/** The names of all such variables. */
+export const SECRET_NAMES = [...PROCESS_SECRETS, ...namesIn(ROLE_PASSWORDS, (isSecret) => isSecret)];
+/** The names of a process's other variables. */
+export const SETTING_NAMES = namesIn(VARIABLES, (isSecret) => !isSecret);

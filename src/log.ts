@@ -1,7 +1,14 @@
+import { constants, fstatSync, openSync } from "node:fs";
 import { type DestinationStream, destination, type Logger, pino, stdSerializers } from "pino";
 
 /** Buffered lines are written at once when they reach this total size. Bytes. */
-const BUFFER_MAX_BYTES = 16_000;
+const BUFFER_MIN_BYTES = 16_000;
+/** Lines that may wait while the output accepts none: some seconds of a busy process. Bytes. */
+const BUFFER_MAX_BYTES = 4 * 1_024 * 1_024;
+/** Pause before an output that accepted nothing is tried again. Milliseconds. */
+const TRY_AGAIN_MS = 100;
+/** The longest wait of an exiting process for its reader. Milliseconds. */
+const EXIT_MAX_MS = 500;
 
 /** Opens a logger of JSON lines. Leaves out an error's `detail` and `where` from Postgres, which may contain callers' values. */
 export function openLog(level: string, role: string): Logger {
@@ -32,25 +39,75 @@ export function openLog(level: string, role: string): Logger {
 /** Shared by all loggers of the process so that their lines keep their order. */
 let standardOutput: DestinationStream | undefined;
 
-/** Buffers lines and writes them once per turn of the event loop, and when the process exits. */
+/** Lines that could not be written and were dropped since the last call. */
+export function takeDroppedLines(): number {
+  const taken = dropped;
+  dropped = 0;
+  return taken;
+}
+
+let dropped = 0;
+
+/** Makes writes to standard output fail instead of waiting for its reader, where that is possible, and returns its file descriptor. */
+function openWithoutWaiting(): number {
+  try {
+    const output = fstatSync(1);
+    // Opened anew, so that other processes with the same output keep their own mode.
+    if (output.isFIFO() || output.isCharacterDevice())
+      return openSync("/proc/self/fd/1", constants.O_WRONLY | constants.O_NONBLOCK);
+  } catch {
+    // Another system than Linux, or an output of another user.
+  }
+  // Node sets the mode of a socket or a pipe when it opens the stream, for every process with the same output, and resets it at its end.
+  void process.stdout;
+  return 1;
+}
+
+/**
+ * Buffers lines and writes them once per turn of the event loop, and when the process exits. While the output accepts nothing, because its
+ * reader is stopped or the disk is full, lines wait in a bounded buffer; further ones are dropped and counted. So no call waits for the log.
+ */
 function openStandardOutput(): DestinationStream {
-  const output = destination({ dest: 1, sync: true, minLength: BUFFER_MAX_BYTES });
+  const fd = openWithoutWaiting();
+  const bounds = { minLength: BUFFER_MIN_BYTES, maxLength: BUFFER_MAX_BYTES };
+  const output = destination({ dest: fd, sync: true, ...bounds, retryEAGAIN: () => false });
+  let pendingBytes = 0;
   let isFlushScheduled = false;
+  /** Why the last attempt failed, until the next one. */
+  let failure: NodeJS.ErrnoException | null = null;
+  const flush = () => {
+    failure = null;
+    output.flush();
+  };
+  output.on("write", (bytes: number) => {
+    pendingBytes -= bytes;
+  });
+  output.on("drop", () => {
+    dropped += 1;
+  });
+  output.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") pendingBytes = 0;
+    else if (failure === null) setTimeout(flush, TRY_AGAIN_MS).unref();
+    failure = error;
+  });
   process.once("exit", () => {
-    try {
-      output.flushSync();
-    } catch {
-      // The reader of standard output is gone.
+    const giveUpAt = performance.now() + EXIT_MAX_MS;
+    while (pendingBytes > 0 && performance.now() < giveUpAt) {
+      flush();
+      // A slow reader gets a moment for the last lines.
+      if (failure !== null) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
     }
   });
   return {
     write(line) {
+      const before = dropped;
       output.write(line);
-      if (isFlushScheduled) return;
+      if (dropped === before) pendingBytes += Buffer.byteLength(line);
+      if (isFlushScheduled || failure !== null) return;
       isFlushScheduled = true;
       setImmediate(() => {
         isFlushScheduled = false;
-        output.flush();
+        if (failure === null) flush();
       });
     },
   };

@@ -11,8 +11,28 @@ export function parseRedisUrl(text: string): URL[] {
     .split(/\s*,\s*(?=rediss?:\/\/)/i)
     .flatMap(splitHosts)
     .map(toUrl);
-  const [first] = urls;
-  if (urls.length === 1 || first === undefined) return urls;
+  if (urls.length > 1) assertClusterAddresses(urls);
+  return urls;
+}
+
+/** Marks one address whose server said that it is a node of a Redis Cluster. */
+const CLUSTER_MARK = "#cluster";
+
+/** Whether the servers are nodes of a Redis Cluster: of several addresses, or of one that {@link markAsCluster} has marked. */
+export function namesCluster(redisUrl: string): boolean {
+  const [first, ...others] = parseRedisUrl(redisUrl);
+  return others.length > 0 || first?.hash === CLUSTER_MARK;
+}
+
+/** The one address of a server that turned out to be a node of a Redis Cluster. @throws BadRedisUrl when it names what a cluster has not. */
+export function markAsCluster(redisUrl: string): string {
+  const urls = parseRedisUrl(redisUrl);
+  assertClusterAddresses(urls);
+  return urls.length > 1 ? redisUrl : `${redisUrl.trim()}${CLUSTER_MARK}`;
+}
+
+function assertClusterAddresses(urls: readonly URL[]): void {
+  const [first] = urls as [URL];
   for (const url of urls) {
     if (url.hostname === "") throw new BadRedisUrl("has an address without a host");
     if (url.protocol !== first.protocol) throw new BadRedisUrl("mixes redis: and rediss:; all nodes need the same");
@@ -23,10 +43,9 @@ export function parseRedisUrl(text: string): URL[] {
       throw new BadRedisUrl(`names database ${url.pathname.slice(1)}; a Redis Cluster has only database 0`);
     }
     if (url.search !== "" || url.hash !== "") {
-      throw new BadRedisUrl("has parameters, which are allowed with a single address only");
+      throw new BadRedisUrl("has parameters, which are allowed with one Redis server only");
     }
   }
-  return urls;
 }
 
 /** Splits `redis://user@a,b/0` into `redis://user@a/0` and `redis://user@b/0`. */

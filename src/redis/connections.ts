@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { Cluster, type ClusterOptions, Redis, type RedisOptions, ReplyError } from "ioredis";
 import type { Logger } from "pino";
 import { writeOnceATurn } from "../batching/batcher.ts";
-import { parseRedisUrl } from "./addresses.ts";
+import { namesCluster, parseRedisUrl } from "./addresses.ts";
 import { logErrors } from "./log-errors.ts";
 
 /** A connection to one Redis, or the connections to a Redis Cluster. */
@@ -11,10 +11,12 @@ export type RedisClient = Redis | Cluster;
 /** Reconnects fast at first and then every second, without end. */
 const retryStrategy = (attempt: number) => Math.min(50 * 2 ** Math.min(attempt, 5), 1_000) + Math.random() * 100;
 
-/** Reconnects also when the server has become a read-only replica. */
+const isReadOnly = (error: Error) => error.message.includes("READONLY");
+
+/** Reconnects also when the server has become a read-only replica, and sends the refused command again. */
 const reconnecting = {
   connectTimeout: 2_000,
-  reconnectOnError: (error: Error): 2 | false => (error.message.includes("READONLY") ? 2 : false),
+  reconnectOnError: (error: Error): 2 | false => (isReadOnly(error) ? 2 : false),
 } satisfies RedisOptions;
 
 /**
@@ -35,14 +37,21 @@ const SLOTS_EVERY_MS = 30_000;
 
 /**
  * A connection for commands that a caller waits for. A command fails at once while Redis is down, and after `commandMaxMs` while Redis does
- * not respond; after twice that time, the connection is closed. No command is kept to be sent later.
+ * not respond; after twice that time, the connection is closed. No command is kept to be sent later. What a read-only server refuses fails with
+ * the server's own words.
  */
 export function openFailFast(redisUrl: string, name: string, log: Logger, commandMaxMs = FAIL_FAST_MS): RedisClient {
   return open(
     redisUrl,
     log,
     { enableOfflineQueue: false, maxRedirections: REDIRECTIONS_FAIL_FAST },
-    { connectionName: name, maxRetriesPerRequest: 0, commandTimeout: commandMaxMs, socketTimeout: 2 * commandMaxMs },
+    {
+      connectionName: name,
+      maxRetriesPerRequest: 0,
+      commandTimeout: commandMaxMs,
+      socketTimeout: 2 * commandMaxMs,
+      reconnectOnError: (error) => isReadOnly(error),
+    },
   );
 }
 
@@ -64,12 +73,10 @@ const patient = (connectionName: string) =>
   ({ connectionName, maxRetriesPerRequest: null, socketTimeout: SILENT_MS }) satisfies RedisOptions;
 
 function open(redisUrl: string, log: Logger, clusterOptions: ClusterOptions, options: RedisOptions): RedisClient {
-  const urls = parseRedisUrl(redisUrl);
   const all = { ...reconnecting, ...options };
-  const redis =
-    urls.length > 1
-      ? openCluster(urls, clusterOptions, all)
-      : new Redis(redisUrl, { ...all, retryStrategy, enableOfflineQueue: clusterOptions.enableOfflineQueue });
+  const redis = namesCluster(redisUrl)
+    ? openCluster(parseRedisUrl(redisUrl), clusterOptions, all)
+    : new Redis(redisUrl, { ...all, retryStrategy, enableOfflineQueue: clusterOptions.enableOfflineQueue });
   if (redis instanceof Redis) redis.on("connect", () => writeOnceATurn(redis.stream));
   logErrors(redis, log.child({ connection: options.connectionName }), "an error of a connection to REDIS_URL");
   return redis;
@@ -102,7 +109,7 @@ function openCluster(urls: readonly URL[], clusterOptions: ClusterOptions, redis
   return cluster;
 }
 
-/** Whether REDIS_URL names several addresses. */
+/** Whether the servers are nodes of a Redis Cluster. */
 export function isCluster(redis: RedisClient): redis is Cluster {
   return redis instanceof Cluster;
 }
@@ -123,9 +130,10 @@ export async function untilReady(redis: RedisClient, maxMs: number): Promise<voi
 const NO_RESPONSE =
   /^(Command timed out|Command aborted|Connection is closed|Reached the max retries|Stream isn't writeable|Socket timeout|Cluster isn't ready|Cluster is disconnect|None of startup nodes|Failed to refresh slots cache|Too many Cluster redirections)/;
 
-/** Whether a command failed because Redis is unreachable, starting, read-only or too slow: a later one may succeed. */
+/** Whether a command failed because Redis is unreachable, starting, too slow or refuses writes: a later one may succeed. */
 export function isRedisUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  if (error instanceof ReplyError) return /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)/.test(error.message);
+  if (error instanceof ReplyError)
+    return /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|OOM|MISCONF)/.test(error.message);
   return NO_RESPONSE.test(error.message);
 }

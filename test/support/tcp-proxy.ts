@@ -5,6 +5,8 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 export interface TcpProxy {
   /** The server's address with the proxy's host and port. */
   url: string;
+  /** How many connections it has accepted. */
+  accepted(): number;
   /** Ends all connections and refuses new ones. */
   cut(): void;
   /** Stops all traffic and keeps the connections open. */
@@ -39,6 +41,7 @@ export async function openTcpProxy(target: string): Promise<TcpProxy> {
     if (state === "jammed" || state === "muffled" || lost) server.pause();
     else server.resume();
   };
+  let accepted = 0;
   const change = (next: typeof state) => {
     state = next;
     for (const wire of wires) flow(wire);
@@ -47,6 +50,7 @@ export async function openTcpProxy(target: string): Promise<TcpProxy> {
     for (const { client, server } of wires) for (const socket of [client, server]) socket.destroy();
   };
   const proxy: Server = createServer((client) => {
+    accepted += 1;
     if (state === "cut") {
       client.destroy();
       return;
@@ -70,6 +74,7 @@ export async function openTcpProxy(target: string): Promise<TcpProxy> {
   url.port = String((proxy.address() as AddressInfo).port);
   return {
     url: url.href,
+    accepted: () => accepted,
     cut() {
       change("cut");
       endAll();

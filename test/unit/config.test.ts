@@ -1,12 +1,19 @@
-import { expect, it } from "vitest";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, expect, it } from "vitest";
 import {
   ConfigError,
+  readAlertConfig,
   readApiConfig,
   readConfig,
   readDatabaseUrl,
+  readRolePasswords,
   readWebhookConfig,
   readWorkerConfig,
+  resolveFiles,
 } from "../../src/config.ts";
+import { SECRET_NAMES } from "../../src/environment.ts";
 import { parseRedisUrl } from "../../src/redis/addresses.ts";
 import { VARIABLE_NAMES } from "../support/variable-names.ts";
 
@@ -73,6 +80,7 @@ it("the configuration needs the addresses of Postgres and Redis and has a defaul
     redisUrl: REQUIRED.REDIS_URL,
     queueShards: [1],
     workerShards: null,
+    reservationRetentionMs: 90 * 86_400_000,
     reservationSeconds: 900,
     redeemWaitMs: 10_000,
     rateLimitRps: 200,
@@ -87,9 +95,11 @@ it("the configuration needs the addresses of Postgres and Redis and has a defaul
     storefrontUrl: null,
     sweepIntervalMs: 5_000,
     chainCheckMs: 168 * 3_600_000,
+    keepAliveMs: 620_000,
     metricsPort: null,
     transparencyLog: { keyFile: null, origin: null, anchors: [], policyFile: null, intervalMs: 1_000 },
     webhooks: { secret: null, allowPrivate: false },
+    alerts: { url: null, secret: null },
     traces: { on: false, serviceNamed: false },
   });
   expect(reservationTokenSecrets).toHaveLength(1);
@@ -104,9 +114,16 @@ it.each<[variable: string, value: string, read: object]>([
   ["BASE_URL", "https://v.example/eu/api//", { baseUrl: "https://v.example/eu/api", basePath: "/eu/api" }],
   ["DATABASE_URL", "postgresql://other/db", { databaseUrl: "postgresql://other/db" }],
   ["DATABASE_URL", "postgres://app:a,b@db.internal/x", { databaseUrl: "postgres://app:a,b@db.internal/x" }],
+  ...[
+    "postgres://app:pa55@/vouchers?host=/cloudsql/project:region:instance",
+    "postgresql://app@/vouchers?sslmode=disable&host=/var/run/postgresql",
+    "postgresql:///vouchers?host=/var/run/postgresql",
+    "postgres://app:pa55@%2Fvar%2Frun%2Fpostgresql/vouchers",
+  ].map((url): [string, string, object] => ["DATABASE_URL", url, { databaseUrl: url }]),
   ["REDIS_URL", "rediss://:secret@cache/1", { redisUrl: "rediss://:secret@cache/1" }],
   ["QUEUE_SHARDS", "4,6", { queueShards: [4, 6] }],
   ["RESERVATION_SECONDS", "60", { reservationSeconds: 60 }],
+  ["RESERVATION_RETENTION_DAYS", "31", { reservationRetentionMs: 31 * 86_400_000 }],
   [
     "RESERVATION_TOKEN_SECRET",
     `${OWN_SECRET}, the older secret`,
@@ -122,6 +139,7 @@ it.each<[variable: string, value: string, read: object]>([
   ["LOG_LEVEL", "warn", { logLevel: "warn" }],
   ["WORKER_CONCURRENCY", "8", { workerConcurrency: 8 }],
   ["WORKER_QUEUES", "seal , redeem", { workerQueues: ["seal", "redeem"] }],
+  ["KEEP_ALIVE_SECONDS", "75", { keepAliveMs: 75_000 }],
   ["METRICS_PORT", "9464", { metricsPort: 9464 }],
   ["OPS_TOKEN", "sixteen letters!", { ops: { token: "sixteen letters!", writable: false } }],
   ["OPS_TOKEN", "off", { ops: { token: null } }],
@@ -132,6 +150,7 @@ it.each<[variable: string, value: string, read: object]>([
   ["AUTH_AUDIENCE", "vouchers", { users: { audience: "vouchers" } }],
   ["WEBHOOK_SECRET", "s".repeat(32), { webhooks: { secret: "s".repeat(32) } }],
   ["WEBHOOK_ALLOW_PRIVATE", "true", { webhooks: { allowPrivate: true } }],
+  ["ALERT_URL", "https://hooks.example.com/T0/x", { alerts: { url: "https://hooks.example.com/T0/x" } }],
 ])("the configuration reads %s=%s", (name, value, expected) => {
   expect(read({ [name]: value })).toMatchObject(expected);
 });
@@ -155,14 +174,16 @@ it.each([
 });
 
 it.each<[name: string, ...values: string[]]>([
-  // A port of blanks must not become port 0, which is any port.
-  ["PORT", " ", "http", "-1", "65536", "80.5", "NaN", "Infinity", "3000;", "true"],
+  ["NODE_ENV", "prod", "Production", "staging"],
+  ["PORT", "http", "-1", "65536", "80.5", "NaN", "Infinity", "3000;", "true"],
   ["BASE_URL", "vouchers.example", "/api", "ftp://vouchers.example", "javascript:alert(1)", "http://", "http:x"],
   ["BASE_URL", "https://v.example/?tenant=1", "https://v.example/#top"],
   ["DATABASE_URL", "localhost", "mysql://db/vouchers", "http://db/vouchers", "postgres"],
+  ["DATABASE_URL", "postgres://app:secret@/vouchers", "postgres://app:secret@/vouchers?ghost=/tmp"],
   ["AUTH_JWKS_URL", "login.example", "/jwks.json", "ftp://login.example/jwks.json", "data:application/json,{}"],
   ["REDIS_URL", "localhost:6379", "http://cache", "postgres://db/x", "redis://a,http://b"],
   ["QUEUE_SHARDS", "0", "257", "2,2", "1,2,3", "many", "-1"],
+  ["RESERVATION_RETENTION_DAYS", "30", "3651", "90d"],
   ["RESERVATION_SECONDS", "0", "-900", "86401", "15m", "0.5"],
   ["RESERVATION_TOKEN_SECRET", "short", ",", `${OWN_SECRET},short`, "123456789012345"],
   ["CORS_ORIGINS", ...HOSTILE_ORIGINS],
@@ -189,6 +210,14 @@ it.each<[name: string, ...values: string[]]>([
   // The whole world, which true would mean.
   ["TRUST_PROXY", "0.0.0.0/0", "::/0", "10.0.0.1,0.0.0.0/0"],
   ["WEBHOOK_SECRET", "s".repeat(31)],
+  [
+    "ALERT_URL",
+    "hooks.example.com",
+    "http://hooks.example.com",
+    "https://127.0.0.1/x",
+    "https://a:b@hooks.example.com",
+  ],
+  ["ALERT_SECRET", "s".repeat(40), "whsec_short", `whsec_${"a".repeat(33)}`],
   ["WORKER_QUEUES", "redeem,mail", ",", "all", "redeem seal"],
 ])("the configuration does not start with a bad %s, and names it", (name, ...values) => {
   for (const value of values) {
@@ -196,6 +225,84 @@ it.each<[name: string, ...values: string[]]>([
     expect(lines.length, `${name}=${value}`).toBeGreaterThan(0);
     for (const line of lines) expect(line).toMatch(new RegExp(`^${name} .{4}`));
   }
+});
+
+/** A value of each variable that differs from its default. */
+const VALID: Record<string, string> = {
+  NODE_ENV: "production",
+  PORT: "3100",
+  BASE_URL: "https://vouchers.example.com",
+  ...REQUIRED,
+  QUEUE_SHARDS: "4",
+  WORKER_SHARDS: "0,1",
+  RESERVATION_SECONDS: "60",
+  RESERVATION_RETENTION_DAYS: "100",
+  RESERVATION_TOKEN_SECRET: OWN_SECRET,
+  REDEEM_WAIT_MS: "5000",
+  RATE_LIMIT_RPS: "7",
+  MISS_LIMIT_PER_MINUTE: "7",
+  TRUST_PROXY: "10.0.0.1",
+  CORS_ORIGINS: "https://shop.example.com",
+  LOG_LEVEL: "warn",
+  WORKER_CONCURRENCY: "7",
+  WORKER_QUEUES: "redeem",
+  AUTH_JWKS_URL: "https://login.example.com/keys",
+  AUTH_ISSUER: "login",
+  AUTH_AUDIENCE: "vouchers",
+  OPS_TOKEN: "a token of the operators",
+  OPS_WRITABLE: "true",
+  OPS_DATABASE_URL: "postgres://ops@db/vouchers",
+  SECURITY_CONTACT: "mailto:security@example.com",
+  STOREFRONT_URL: "https://shop.example.com/{code}",
+  SWEEP_INTERVAL_MS: "700",
+  CHAIN_CHECK_HOURS: "7",
+  KEEP_ALIVE_SECONDS: "70",
+  METRICS_PORT: "9100",
+  LOG_KEY_FILE: "/run/log.key",
+  LOG_ORIGIN: "vouchers.example.com/log",
+  LOG_ANCHOR: "file:/run/anchor",
+  LOG_POLICY: "/run/policy",
+  LOG_INTERVAL_MS: "700",
+  WEBHOOK_SECRET: "w".repeat(32),
+  WEBHOOK_ALLOW_PRIVATE: "false",
+  ALERT_URL: "https://hooks.example.com/services/T0/B0/x",
+  ALERT_SECRET: `whsec_${"a".repeat(32)}`,
+  OTEL_SDK_DISABLED: "true",
+  OTEL_TRACES_EXPORTER: "console",
+  OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318",
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://collector:4318",
+  OTEL_SERVICE_NAME: "vouchers",
+  OTEL_RESOURCE_ATTRIBUTES: "a=b",
+};
+const secretFile = join(mkdtempSync(join(tmpdir(), "voucher-secret-")), "secret");
+afterAll(() => rmSync(dirname(secretFile), { recursive: true }));
+
+it.each(
+  VARIABLE_NAMES,
+)("%s is read without the white space at its ends, and refused in quotes or with a line end inside", (name) => {
+  const value = VALID[name] ?? "";
+  const expected = read({ ...VALID, [name]: value });
+  for (const text of [`${value}\n`, `${value}\r`, `${value}\r\n`, ` ${value}\t`, `\ufeff${value}\u00a0`])
+    expect(read({ ...VALID, [name]: text }), JSON.stringify(text)).toEqual(expected);
+  for (const text of [`"${value}"`, `'${value}'`, `${value}\n${value}`])
+    expect(complaints({ ...VALID, [name]: text }), JSON.stringify(text)).toEqual([expect.stringMatching(`^${name} `)]);
+});
+
+it.each(SECRET_NAMES)("%s may be in a file, and not in a file and a variable at once", (name) => {
+  const value = VALID[name] ?? "p".repeat(16);
+  const { [name]: _, ...others } = VALID;
+  const file = { [`${name}_FILE`]: secretFile };
+  const readAll = (env: Environment) => ({ ...readConfig(env), ...readRolePasswords(env) });
+  writeFileSync(secretFile, `${value}\n`);
+  expect(readAll({ ...others, ...file })).toEqual(readAll({ ...others, [name]: value }));
+  expect(resolveFiles(file)).toMatchObject({ [name]: value });
+  expect(complaints({ ...VALID, [name]: value, ...file }, readAll)).toEqual([`${name} and ${name}_FILE are both set`]);
+  writeFileSync(secretFile, "\n");
+  expect(complaints({ [name]: undefined, ...file }, readAll)).toEqual([
+    expect.stringMatching(`^${name}_FILE .* empty$`),
+  ]);
+  const missing = { [name]: undefined, [`${name}_FILE`]: "/nowhere/secret" };
+  expect(complaints(missing, readAll)).toEqual([expect.stringMatching(`^${name}_FILE .* cannot be read`)]);
 });
 
 it("the configuration names every bad variable at once, each on a line of its own", () => {
@@ -278,6 +385,14 @@ it("WORKER_SHARDS takes a list of shards of the larger number of QUEUE_SHARDS", 
   for (const value of ["6", "0,6", "x", "-1"]) {
     const lines = complaints({ QUEUE_SHARDS: "6,4", WORKER_SHARDS: value });
     expect(lines).toEqual([expect.stringMatching(/^WORKER_SHARDS /)]);
+  }
+});
+
+it("alerts go to private addresses and without TLS only where webhooks may", () => {
+  for (const ALERT_URL of ["http://127.0.0.1:9000/alerts", "https://10.0.0.1/alerts"]) {
+    expect(complaints({ ALERT_URL })).toEqual([expect.stringMatching(/^ALERT_URL must be /)]);
+    expect(complaints({ ALERT_URL }, readAlertConfig)).toEqual([expect.stringMatching(/^ALERT_URL must be /)]);
+    expect(read({ ALERT_URL, WEBHOOK_ALLOW_PRIVATE: "true" }).alerts.url).toBe(ALERT_URL);
   }
 });
 

@@ -1,0 +1,77 @@
+import { createReadStream, statSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+import { CodesSummary, findTrace } from "../domain/printed-codes.ts";
+import { assertCount, notIssued, type ReadLines, readCodes } from "../services/admin/printed-codes.ts";
+import { formatCount, pluralize } from "./format.ts";
+
+/** Lengths of codes that the summary lists. Of more it names the shortest and the longest. */
+const LENGTHS_MAX = 4;
+
+/**
+ * Reads a file of printed codes as often as needed: text in UTF-8 or UTF-16, one code a line. Blank lines at the end do not count.
+ * @throws AppError `invalid_request`, while it is read, that names the line which is no code and why.
+ */
+export async function openPrintedCodes(file: string): Promise<ReadLines> {
+  // A pipe can be read only once.
+  const content = statSync(file).isFile() ? null : await readFile(file);
+  return () => linesOf(content === null ? createReadStream(file) : Readable.from([content]));
+}
+
+async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const input = Readable.from(decode(bytes));
+  let line = 0;
+  let blank = 0;
+  for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+    line += 1;
+    if (text.trim() === "") {
+      blank ||= line;
+      continue;
+    }
+    if (blank > 0) throw notIssued(`Line ${blank} is blank, and more lines follow.`);
+    const trace = findTrace(text.trim());
+    if (trace !== null) throw notIssued(`Line ${line} ${trace}.`);
+    yield text;
+  }
+}
+
+/** Decodes text as spreadsheets save it. */
+async function* decode(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  let decoder: TextDecoder | undefined;
+  for await (const chunk of bytes) {
+    decoder ??= new TextDecoder(encodingOf(chunk));
+    yield decoder.decode(chunk, { stream: true });
+  }
+}
+
+/** By the byte order mark; without one, UTF-16 is known by the zero byte of its first character. */
+function encodingOf([first, second, third]: Uint8Array): string {
+  if (first === 0x50 && second === 0x4b && third === 3) {
+    throw notIssued("The file is a workbook or an archive. Save the column of codes as text, one code a line.");
+  }
+  if ((first === 0xff && second === 0xfe) || second === 0) return "utf-16le";
+  if ((first === 0xfe && second === 0xff) || first === 0) return "utf-16be";
+  return "utf-8";
+}
+
+/** Reads all codes, and describes them: how many, the first, the last and their lengths. @throws AppError `invalid_request`. */
+export async function describePrintedCodes(readLines: ReadLines, count: number): Promise<string> {
+  const summary = new CodesSummary();
+  for await (const { code, codeKey } of readCodes(readLines)) summary.add(code, codeKey);
+  const fault = summary.findFault();
+  if (fault !== null) throw notIssued(fault);
+  assertCount(summary.count, count);
+  const { first, last, lengths } = summary;
+  return `${pluralize(count, "code")} from the file, the first ${first}, the last ${last}. ${describeLengths(lengths)}`;
+}
+
+function describeLengths(lengths: ReadonlyMap<number, number>): string {
+  const sorted = [...lengths].sort(([a], [b]) => a - b);
+  const [[shortest, all] = [0, 0]] = sorted;
+  const [longest] = sorted.at(-1) ?? [0];
+  if (sorted.length === 1)
+    return `${all === 1 ? "It has" : "Each has"} ${shortest} characters, not counting separators.`;
+  const each = sorted.map(([length, count]) => `${length} (${formatCount(count)})`).join(", ");
+  return `Characters, not counting separators: ${sorted.length > LENGTHS_MAX ? `${shortest} to ${longest}` : each}.`;
+}

@@ -1,0 +1,45 @@
+-- name: set_session(names, values, kept)
+-- Sets those settings that this server knows, unless one already has a value that is as good: an element `name=value` of $3.
+SELECT FROM unnest($1::text[], $2::text[]) AS s (name, value) CROSS JOIN LATERAL set_config(s.name, s.value, false) AS c
+ WHERE current_setting(s.name, true) IS NOT NULL AND s.name || '=' || current_setting(s.name, true) <> ALL ($3::text[]);
+
+-- name: pin_schema(finds_elsewhere)
+-- Uses one schema alone: that of the tables which search_path finds. Otherwise, for $1, the only one of this database that has them and may be used,
+-- and else the one in which search_path creates tables.
+SELECT FROM (SELECT coalesce(
+          (SELECT n.nspname::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = to_regclass('redemptions_closed')),
+          (SELECT min(n.nspname::text) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+            WHERE $1::boolean AND c.relname = 'redemptions_closed' AND c.relkind = 'r' AND has_schema_privilege(n.oid, 'USAGE')
+           HAVING count(*) = 1),
+          current_schema()::text) AS name) AS s
+ CROSS JOIN LATERAL set_config('search_path', format('%I, pg_temp', s.name), false) AS c
+ WHERE s.name IS NOT NULL;
+
+-- name: read_session(names, definers)
+-- What the session has: the values of the settings, '' for one that the server does not know, and where it works.
+SELECT ARRAY(SELECT coalesce(current_setting(s.name, true), '') FROM unnest($1::text[]) WITH ORDINALITY AS s (name, place) ORDER BY s.place) AS values,
+       current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding,
+       current_database()::text AS database, session_user::text AS role, current_schema()::text AS schema,
+       EXISTS (SELECT FROM pg_class AS c WHERE c.relname = 'redemptions_closed' AND c.relkind = 'r' AND c.relnamespace = n.oid) AS "hasTables",
+       EXISTS (SELECT FROM pg_class AS c WHERE c.relname = 'migrations' AND c.relnamespace = n.oid
+                AND NOT EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attname = 'hash')) AS "hasForeignTable",
+       ARRAY(SELECT o.nspname::text FROM pg_class AS c JOIN pg_namespace AS o ON o.oid = c.relnamespace
+              WHERE c.relname = 'redemptions_closed' AND c.relkind = 'r' ORDER BY 1) AS schemas,
+       ARRAY(SELECT p.oid::regprocedure::text FROM pg_proc AS p
+              WHERE p.pronamespace = n.oid AND p.proname = ANY ($2::text[])
+                AND p.proconfig IS DISTINCT FROM ARRAY['search_path=' || format('%I, pg_temp', n.nspname)] ORDER BY 1) AS "strayFunctions",
+       EXISTS (SELECT FROM pg_proc AS p WHERE p.proname = 'pg_logical_emit_message' AND p.proargtypes[2] = 'text'::regtype
+                AND has_function_privilege(p.oid, 'EXECUTE')) AS "mayEmitMessages"
+  FROM (SELECT current_schema() AS name) AS s LEFT JOIN pg_namespace AS n ON n.nspname = s.name;
+
+-- name: read_setting_sources(names)
+-- Where the values of settings come from.
+SELECT s.name, s.source FROM pg_settings AS s WHERE s.name = ANY ($1::text[]);
+
+-- name: probe_position
+-- As identify_database and recall_marks ask.
+SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE pg_walfile_name(pg_current_wal_lsn()) END AS position;
+
+-- name: probe_identity
+-- As identify_database asks.
+SELECT s.system_identifier::text AS identifier FROM pg_control_system() AS s;

@@ -1,0 +1,162 @@
+import pg from "pg";
+import { connectClient, secondClient } from "./client.ts";
+import { arrayOf, boolean, integer, orNull, text } from "./columns.ts";
+import type { Queryable } from "./queryable.ts";
+import {
+  compare,
+  comparePooling,
+  DEFINERS,
+  describeFinding,
+  type Facts,
+  type Finding,
+  type FunctionName,
+  type Pooling,
+  settingsFor,
+  type Use,
+} from "./requirements.ts";
+import { UnusableDatabase } from "./schema.ts";
+import { columnsOf, Statements } from "./statements.ts";
+
+export const sql = new Statements(new URL("./session.sql", import.meta.url));
+
+const setSession = sql.execute("set_session");
+const pinSchema = sql.execute("pin_schema");
+const readSession = sql.requiredRow("read_session", {
+  values: arrayOf(text),
+  version: integer,
+  encoding: text,
+  database: text,
+  role: text,
+  schema: orNull(text),
+  hasTables: boolean,
+  hasForeignTable: boolean,
+  schemas: arrayOf(text),
+  strayFunctions: arrayOf(text),
+  mayEmitMessages: boolean,
+});
+const readSettingSources = sql.rows("read_setting_sources", { name: text, source: text });
+const probePosition = sql.requiredValue("probe_position", { position: text });
+const probeIdentity = sql.requiredValue("probe_identity", { identifier: text });
+
+/** Gives the next statements time, and drops what an earlier client of a pooler may have left. Postgres prepares no second statement under a name. */
+const FORGET = "SET statement_timeout = 0; RESET search_path; RESET default_transaction_read_only; DEALLOCATE ALL";
+
+/** Rounds in which a pooler may show that two clients share server connections. Other clients of the pooler may hide it in one round. */
+const ROUNDS = 5;
+/** The database or the session lacks what the code relies on. The message names it, and the command that mends it. */
+export class UnmetRequirement extends UnusableDatabase {
+  constructor(findings: readonly Finding[]) {
+    super("unavailable", findings.map(describeFinding).join(" "));
+    this.name = "UnmetRequirement";
+  }
+}
+
+export interface SessionOptions {
+  use: Use;
+  /** Transactions are read-only unless they set READ WRITE. */
+  isReadOnly?: boolean;
+  /** Makes another client of the same address. Null if it is known that a pooler, if there is one, keeps sessions. */
+  openAnother: (() => pg.Client) | null;
+}
+
+/** Sets what the code relies on in a new connection, and compares it with what it finds. @throws UnmetRequirement */
+export async function prepareSession(client: pg.ClientBase, options: SessionOptions): Promise<void> {
+  const unmet = (await inspectSession(client, options)).filter(({ mend }) => mend !== null);
+  if (unmet.length > 0) throw new UnmetRequirement(unmet);
+  if (options.isReadOnly) await client.query("SET default_transaction_read_only = on");
+}
+
+/** As {@link prepareSession}, and returns the whole list instead of throwing. */
+export async function inspectSession(client: pg.ClientBase, { use, openAnother }: SessionOptions): Promise<Finding[]> {
+  const pooling = openAnother === null ? [] : [comparePooling(await findPooling(client, openAnother))];
+  if (pooling.some(({ mend }) => mend !== null)) return pooling;
+  const settings = settingsFor(use);
+  const names = settings.map(({ name }) => name);
+  const own = settings.filter(({ isOnlyCompared }) => !isOnlyCompared);
+  const kept = own.flatMap(({ name, orKept }) => (orKept === undefined ? [] : [`${name}=${orKept}`]));
+  const refused = new Map<FunctionName, string>();
+  const probe = (name: FunctionName, ask: (db: Queryable) => Promise<unknown>) => () =>
+    ask(client).catch((error: unknown) => {
+      if (!(error instanceof pg.DatabaseError)) throw error;
+      refused.set(name, error.message);
+    });
+  const steps = [
+    () => client.query(FORGET),
+    () => setSession(client, ...columnsOf(own, "name", "value"), kept),
+    () => pinSchema(client, use !== "migration"),
+    probe("pg_current_wal_lsn", probePosition),
+    probe("pg_control_system", probeIdentity),
+  ];
+  const found = await inOrder(client, steps, () => readSession(client, names, DEFINERS));
+  if (!found.mayEmitMessages) refused.set("pg_logical_emit_message", "permission denied");
+  const values = new Map(names.map((name, index) => [name, found.values[index] ?? ""] as const));
+  const judge = (sources: readonly { name: string; source: string }[]) => [
+    ...pooling,
+    ...compare({ ...found, refused, settings: withSources(values, sources) }, use),
+  ];
+  const findings = judge([]);
+  return findings.every(({ mend }) => mend === null) ? findings : judge(await readSettingSources(client, names));
+}
+
+/** Runs statements in order, in one round trip if the connection pipelines, and returns the result of the last. */
+async function inOrder<T>(
+  client: pg.ClientBase,
+  steps: readonly (() => Promise<unknown>)[],
+  last: () => Promise<T>,
+): Promise<T> {
+  if ((client as { pipeline?: boolean }).pipeline) {
+    const sent = steps.map((step) => step());
+    const [result] = await Promise.all([last(), ...sent]);
+    return result;
+  }
+  for (const step of steps) await step();
+  return last();
+}
+
+function withSources(
+  values: ReadonlyMap<string, string>,
+  sources: readonly { name: string; source: string }[],
+): Facts["settings"] {
+  const sourceOf = new Map(sources.map(({ name, source }) => [name, source]));
+  return new Map(
+    [...values]
+      .filter(([, value]) => value !== "")
+      .map(([name, value]) => [name, { value, source: sourceOf.get(name) ?? "" }]),
+  );
+}
+
+/**
+ * A pooler tells its clients another process id than the server's. One that shares out server connections between transactions gives the one
+ * that this client has just left to the next client that asks.
+ */
+async function findPooling(client: pg.ClientBase, openAnother: () => pg.Client): Promise<Pooling> {
+  const pid = await readServerProcess(client);
+  if ((client as { processID?: number }).processID === pid) return "none";
+  const second = openAnother();
+  try {
+    await second.connect();
+    for (let round = 0; round < ROUNDS; round++) {
+      if ((await readServerProcess(client)) !== pid || (await readServerProcess(second)) === pid) return "transaction";
+    }
+    return "session";
+  } catch (error) {
+    // No second connection while this client waits: the pooler keeps the only one for it.
+    if (/timeout/i.test((error as Error).message)) return "session";
+    throw error;
+  } finally {
+    void second.end().catch(() => undefined);
+  }
+}
+
+/** Not a prepared statement, which a pooler may have prepared for another client. */
+async function readServerProcess(client: pg.ClientBase): Promise<number> {
+  const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+  return rows[0]?.pid ?? 0;
+}
+
+/** Connects as the service does, and returns what it finds. */
+export async function inspectDatabase(databaseUrl: string): Promise<Finding[]> {
+  const client = await connectClient(databaseUrl, "voucherctl");
+  const openAnother = () => secondClient(databaseUrl);
+  return inspectSession(client, { use: "service", openAnother }).finally(() => client.end());
+}

@@ -1,0 +1,52 @@
+import { isIPv4, isIPv6 } from "node:net";
+import ipaddr from "ipaddr.js";
+
+/**
+ * Parses an IPv6 address without a zone. The URL parser writes dotted quads in hex: ipaddr.js takes `::203.0.113.7` for a mapped address,
+ * which it is not.
+ */
+export function parseIPv6(text: string): ipaddr.IPv6 {
+  return ipaddr.IPv6.parse(new URL(`http://[${text}]`).hostname.slice(1, -1));
+}
+
+/** The only IPv6 network of public addresses. */
+const PUBLIC_IPV6 = ipaddr.parseCIDR("2000::/3");
+/** The host services of Azure's virtual machines, at an otherwise public address. */
+const AZURE_HOST = "168.63.129.16";
+
+/** An IPv6 network whose addresses lead to IPv4 addresses, with the offsets of the bytes that may be one. */
+interface Carrier {
+  network: ReturnType<typeof ipaddr.parseCIDR>;
+  layouts: number[][];
+}
+
+const LAST_FOUR = [12, 13, 14, 15];
+const CARRIERS: Carrier[] = [
+  // IPv4-mapped (RFC 4291).
+  { network: ipaddr.parseCIDR("::ffff:0:0/96"), layouts: [LAST_FOUR] },
+  // NAT64: name servers of networks without IPv4 make such addresses (RFC 6052, RFC 6147).
+  { network: ipaddr.parseCIDR("64:ff9b::/96"), layouts: [LAST_FOUR] },
+  // NAT64 with a prefix of the network's own length, 48, 56, 64 or 96 bits (RFC 8215).
+  {
+    network: ipaddr.parseCIDR("64:ff9b:1::/48"),
+    layouts: [[6, 7, 9, 10], [7, 9, 10, 11], [9, 10, 11, 12], LAST_FOUR],
+  },
+  // 6to4 (RFC 3056).
+  { network: ipaddr.parseCIDR("2002::/16"), layouts: [[2, 3, 4, 5]] },
+];
+
+/** 0.0.0.0/8 and 240.0.0.0/4, which lead nowhere. Prefixes of 96 bits such as `64:ff9b:1:fffe::` look like them in other layouts. */
+const NOWHERE = /^(0|2[45]\d)\./;
+
+/** Whether a text is an IP address of the public internet. An address that leads to an IPv4 address is judged by that one. */
+export function isPublicAddress(text: string): boolean {
+  if (isIPv4(text)) return text !== AZURE_HOST && ipaddr.IPv4.parse(text).range() === "unicast";
+  if (!isIPv6(text) || text.includes("%")) return false;
+  const address = parseIPv6(text);
+  const carrier = CARRIERS.find(({ network }) => address.match(network));
+  if (carrier === undefined) return address.range() === "unicast" && address.match(PUBLIC_IPV6);
+  const bytes = address.toByteArray();
+  const inside = carrier.layouts.map((offsets) => offsets.map((offset) => bytes[offset]).join("."));
+  // Which layout the network uses is not known, so none may lead to an address that is not public.
+  return inside.some(isPublicAddress) && inside.every((each) => NOWHERE.test(each) || isPublicAddress(each));
+}

@@ -1,0 +1,51 @@
+/** What spreadsheets and exports leave in a line of a file, and why the line is then no code. */
+const TRACES: readonly [found: RegExp, reason: string][] = [
+  [/\t/, "has more than a code: it contains a tab"],
+  [/[;,]/, "has more than a code: it contains a separator of columns"],
+  [/["\u201c-\u201f]/, "contains a quotation mark"],
+  [/^[='\u2018\u2019]/, "begins like a formula or a text of a spreadsheet"],
+  [/^-?\d+(?:\.\d+)?E[+-]\d+$/i, "is a number that a spreadsheet has shortened, so its last digits are lost"],
+  [/^#(?:[A-Z\u00c0-\u00dc/0]+[!?]|N\/A|NV|#+)$/i, "is the error message of a spreadsheet"],
+  [/^\d{1,2}([./])\d{1,2}\1\d{2,4}$/, "is a date, which a spreadsheet can make of a code"],
+];
+
+/** Why a line of a file of codes shows that the file is no list of codes; null if it does not. Follows "Line 3". */
+export function findTrace(line: string): string | null {
+  return TRACES.find(([found]) => found.test(line))?.[1] ?? null;
+}
+
+/** Codes from which on the same rounding in all of them is no chance. */
+const ROUNDED_MIN = 5;
+
+/** What a person should see of a file of codes before they are issued. */
+export class CodesSummary {
+  count = 0;
+  first = "";
+  last = "";
+  /** The number of codes by their length, without separators. */
+  readonly lengths = new Map<number, number>();
+  private withoutDigit = 0;
+  private rounded = 0;
+
+  /** Adds the next code of the file. */
+  add(code: string, codeKey: string): void {
+    this.count += 1;
+    if (this.count === 1) this.first = code;
+    this.last = code;
+    this.lengths.set(codeKey.length, (this.lengths.get(codeKey.length) ?? 0) + 1);
+    if (!/\d/.test(code)) this.withoutDigit += 1;
+    if (/^\d{15}0+$/.test(codeKey)) this.rounded += 1;
+  }
+
+  /** Why these codes as a whole are not what was printed; null when nothing shows it. */
+  findFault(): string | null {
+    const isAlone = this.count > 1 && this.withoutDigit === 1;
+    if (!/\d/.test(this.first) && (isAlone || /codes?$/i.test(this.first.trim()))) {
+      return `Line 1 looks like a heading: ${this.first}. Delete it; if it is a code, move it to another line.`;
+    }
+    if (this.rounded >= ROUNDED_MIN && this.rounded === this.count) {
+      return "Every code ends in zeros after 15 digits: a spreadsheet has rounded them.";
+    }
+    return null;
+  }
+}

@@ -1,0 +1,22 @@
+import { LOCAL_DIRECTORY } from "./directory.ts";
+import { type ServiceServers, webhookEnvOf } from "./servers.ts";
+import { useLocalUserKeys } from "./user-keys.ts";
+
+/** The environment of the service's processes on these servers: what is given, and else the secrets and user keys of the embedded servers. */
+export async function serviceEnvironment(
+  given: NodeJS.ProcessEnv,
+  servers: ServiceServers,
+): Promise<NodeJS.ProcessEnv> {
+  const { databaseUrl, redisUrl, embedded, secrets } = servers;
+  return {
+    ...webhookEnvOf(servers, given),
+    ...given,
+    // The local user keys are accepted only with the embedded database.
+    ...(embedded && !given.AUTH_JWKS_URL && { AUTH_JWKS_URL: await useLocalUserKeys(LOCAL_DIRECTORY) }),
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: redisUrl,
+    RESERVATION_TOKEN_SECRET: given.RESERVATION_TOKEN_SECRET || secrets.reservationTokenSecret,
+    OPS_WRITABLE: given.OPS_WRITABLE || "true",
+    OPS_TOKEN: given.OPS_TOKEN || secrets.opsToken,
+  };
+}

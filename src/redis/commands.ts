@@ -1,0 +1,73 @@
+import { type Redis, ReplyError } from "ioredis";
+
+/**
+ * Every command that the service and BullMQ's scripts run, with as many arguments as it needs: `k` is a key, `c` a channel. One that is
+ * missing here is not checked at the start.
+ */
+const COMMANDS = `
+bzpopmin k 1|del k|eval return 0|evalsha x 0|exists k|get k|hdel k f|hexists k f|hget k f|hgetall k|hincrby k f 1|hlen k
+hmget k f|hmset k f v|hset k f v|incr k|incrby k 1|lindex k 0|llen k|lpop k|lpos k v|lpush k v|lrange k 0 0|lrem k 0 v|lset k 0 v
+ltrim k 0 0|persist k|pexpire k 1|pexpireat k 1|ping|pttl k|rename k k|rpop k|rpoplpush k k|rpush k v|sadd k v|scan 0|scard k
+set k v|sismember k v|smembers k|spublish c m|srem k v|time|type k|unlink k|xadd k * f v|xdel k 0-0|xlen k|xrange k - +
+xread STREAMS k 0|xtrim k MAXLEN 0|zadd k 0 v|zcard k|zcount k 0 0|zlexcount k - +|zpopmin k|zrange k 0 0|zrangebylex k - +
+zrangebyscore k 0 0|zrem k v|zremrangebyrank k 0 0|zremrangebyscore k 0 0|zrevrange k 0 0|zrevrangebyscore k 0 0|zscore k v
+client LIST|client SETNAME x`;
+
+/** The commands of {@link COMMANDS} by name, subcommands as ACL rules write them. */
+export const COMMAND_NAMES = [...split(COMMANDS).map(nameOf), "ssubscribe", "multi"];
+
+/** Commands that only a Redis Cluster needs. */
+const CLUSTER_COMMANDS = "cluster SLOTS|cluster NODES|cluster INFO";
+
+const CHANNEL = "vouchers:replies:probe";
+/** One key of each form that the service uses. */
+const KEYS = ["{pva:probe}:probe", "pva:probe:memory", "lease:probe:{probe}", "limit:probe"];
+
+/**
+ * The rules that a user lacks, as `ACL SETUSER` takes them: `+xadd`, `~*` or `&*`. Each command is only queued in a transaction that is
+ * discarded, so none of them runs. Afterwards the connection is subscribed to a channel, and can only be closed.
+ */
+export async function findMissingRights(redis: Redis, isCluster: boolean): Promise<string[]> {
+  const missing = new Set<string>();
+  const attempt = async ([name = "", ...args]: string[]) => {
+    try {
+      await redis.call(name, ...args);
+    } catch (error) {
+      const rule = ruleAgainst(error, nameOf([name, ...args]));
+      if (rule !== null) missing.add(rule);
+    }
+  };
+  await attempt(["multi"]);
+  if (missing.size > 0) return [...missing];
+  const commands = split(isCluster ? `${COMMANDS}|${CLUSTER_COMMANDS}` : COMMANDS);
+  const writes = KEYS.map((key) => ["hset", key, "f", "v"]);
+  await Promise.all([...commands.map((command) => command.map(nameArgument)), ...writes].map(attempt));
+  await redis.call("discard");
+  // In a transaction, the client would not understand the reply.
+  await attempt(["ssubscribe", CHANNEL]);
+  return [...missing].toSorted();
+}
+
+/** The rule that a refusal asks for. Null when the server refuses the command for another reason, such as a full memory. */
+function ruleAgainst(error: unknown, name: string): string | null {
+  if (!(error instanceof Error && error instanceof ReplyError)) throw error;
+  if (/^ERR unknown (sub)?command/i.test(error.message)) return `+${name}`;
+  if (!error.message.startsWith("NOPERM")) return null;
+  if (/\bkeys?\b/.test(error.message)) return "~*";
+  return /\bchannels?\b/.test(error.message) ? "&*" : `+${name}`;
+}
+
+function split(commands: string): string[][] {
+  return commands
+    .trim()
+    .split(/[|\n]/)
+    .map((command) => command.split(" "));
+}
+
+function nameOf([name = "", first]: readonly string[]): string {
+  return ["client", "cluster"].includes(name) && first !== undefined ? `${name}|${first.toLowerCase()}` : name;
+}
+
+function nameArgument(argument: string): string {
+  return argument === "k" ? (KEYS[0] ?? "") : argument === "c" ? CHANNEL : argument;
+}

@@ -1,0 +1,72 @@
+import { Redis, type RedisOptions, ReplyError } from "ioredis";
+
+/** A server of REDIS_URL answers and cannot be used as it is. The message is a sentence for an operator. */
+export class UnusableRedis extends Error {}
+
+/** `host:port` of an address. */
+export const addressOf = (url: URL) => `${url.hostname || "127.0.0.1"}:${url.port || 6379}`;
+
+/**
+ * Connects to one server, runs `work` and closes the connection.
+ * @param maxMs longest wait for the connection, and for each response.
+ * @throws UnusableRedis when the server answers something else than Redis would, or refuses the user, and Error when it does not answer.
+ */
+export async function connectOnce<T>(
+  url: URL,
+  maxMs: number,
+  work: (redis: Redis) => Promise<T>,
+  options: RedisOptions = {},
+): Promise<T> {
+  const redis = new Redis(url.href, {
+    lazyConnect: true,
+    connectTimeout: maxMs,
+    commandTimeout: maxMs,
+    retryStrategy: () => null,
+    // One command at first: a server of another kind closes the connection after it, and must be read before a write fails.
+    disableClientInfo: true,
+    maxRetriesPerRequest: 0,
+    ...options,
+  });
+  // What connect() rejects with says only that the connection is closed. A refused SELECT rejects nothing.
+  let reason: Error | undefined;
+  redis.on("error", (error) => {
+    reason ??= error;
+  });
+  try {
+    await redis.connect();
+    if (reason !== undefined) throw reason;
+    return await work(redis);
+  } catch (error) {
+    throw explain(url, reason ?? (error as Error));
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** Why a connection failed, as a sentence if waiting does not help. */
+function explain(url: URL, error: Error): Error {
+  const address = addressOf(url);
+  const unusable = (sentence: string) => new UnusableRedis(sentence, { cause: error });
+  if (/^Unknown RESP type/.test(error.message)) {
+    return unusable(`REDIS_URL names ${address}, where a server of another kind answers. Name a Redis server.`);
+  }
+  if ((error as NodeJS.ErrnoException).code === "ERR_SSL_WRONG_VERSION_NUMBER") {
+    return unusable(`REDIS_URL names ${address}, which does not use TLS. Write redis: instead of rediss:.`);
+  }
+  if (!(error instanceof ReplyError)) return error;
+  if (/^(NOAUTH|WRONGPASS)/.test(error.message)) {
+    return unusable(`Redis at ${address} refuses the user or the password of REDIS_URL.`);
+  }
+  const database = url.pathname.slice(1);
+  if (/SELECT is not allowed in cluster mode/.test(error.message)) {
+    return unusable(
+      `REDIS_URL names database ${database}, and Redis at ${address} is a cluster, which has only database 0. Leave the number out.`,
+    );
+  }
+  if (/DB index is out of range/.test(error.message)) {
+    return unusable(
+      `REDIS_URL names database ${database}, which Redis at ${address} does not have. Use a lower number, or raise databases in redis.conf.`,
+    );
+  }
+  return error;
+}

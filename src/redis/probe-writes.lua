@@ -1,0 +1,10 @@
+-- Writes as a reservation does (a hash with an expiry) and as a job does (a list, a sorted set, a stream), and removes all of it. The expiry
+-- ends what a server leaves that refuses in the middle.
+-- KEYS[1] a key of its own
+for _, write in ipairs({
+  {'HSET', KEYS[1], 'probe', '1'}, {'LPUSH', KEYS[1], 'probe'}, {'ZADD', KEYS[1], 0, 'probe'}, {'XADD', KEYS[1], '*', 'probe', '1'},
+}) do
+  redis.call(unpack(write))
+  redis.call('PEXPIRE', KEYS[1], 10000)
+  redis.call('DEL', KEYS[1])
+end

@@ -1,0 +1,22 @@
+import { readFileSync } from "node:fs";
+import { ReplyError } from "ioredis";
+import type { RedisClient } from "./connections.ts";
+
+const PROBE = readFileSync(new URL("./probe-writes.lua", import.meta.url), "utf8");
+
+/**
+ * Writes what a reservation and a job write, under a prefix, and removes it. Returns null, or why the server refuses it, in its own words.
+ * @throws Error when the server does not answer.
+ */
+export async function probeWrites(redis: Pick<RedisClient, "eval">, prefix: string): Promise<string | null> {
+  try {
+    await redis.eval(PROBE, 1, `${prefix}:probe:${crypto.randomUUID()}`);
+    return null;
+  } catch (error) {
+    if (!(error instanceof Error && error instanceof ReplyError)) throw error;
+    // Redis adds where in the script it refused.
+    return asSentence(error.message.replace(/,? ?script: [0-9a-f]{40}.*$/s, ""));
+  }
+}
+
+const asSentence = (text: string) => `${text.trim().replace(/\.$/, "")}.`;

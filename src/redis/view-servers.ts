@@ -1,0 +1,129 @@
+import type { Redis } from "ioredis";
+import pTimeout from "p-timeout";
+import { parseRedisUrl } from "./addresses.ts";
+import { findMissingRights } from "./commands.ts";
+import { addressOf, connectOnce, UnusableRedis } from "./connect-once.ts";
+import { probeWrites } from "./probe-writes.ts";
+import { SLOTS, slotOf } from "./slots.ts";
+
+/** What a server says about itself, to the user of REDIS_URL. */
+export interface ServerView {
+  /** `host:port`. */
+  address: string;
+  /** The user of REDIS_URL. */
+  user: string;
+  /** Returns a field of INFO; empty without it. */
+  read(field: string): string;
+  /** Rules of an access list that the user lacks. */
+  missingRights: string[];
+  /** Why the server refuses a write, in its own words, or null. */
+  refusal: string | null;
+  /** What a node says about its cluster. Null when the server belongs to none. */
+  cluster: { ids: string[]; masters: { id: string; address: string; slots: [from: number, to: number][] }[] } | null;
+}
+
+/** A server of REDIS_URL, and why it has no view. */
+export type Viewed =
+  | { address: string; view: ServerView }
+  /** `isUnusable`: it answers as no Redis should. Otherwise it does not answer. */
+  | { address: string; view: null; isUnusable: boolean; reason: string };
+
+/** Longest wait for a connection, and for each response. Milliseconds. */
+const WAIT_MAX_MS = 5_000;
+
+/**
+ * Asks each server that REDIS_URL names and, in a cluster, each other master. Does not reject when a server fails.
+ * @throws BadRedisUrl
+ */
+export async function viewServers(
+  redisUrl: string,
+  maxMs = WAIT_MAX_MS,
+): Promise<{ named: Viewed[]; others: Viewed[] }> {
+  const urls = parseRedisUrl(redisUrl);
+  const named = await Promise.all(urls.map((url) => viewServer(url, maxMs)));
+  const [first] = urls as [URL];
+  const masters = named.flatMap(({ view }) => view?.cluster?.masters ?? []).map(({ address }) => address);
+  const known = named.map(({ address }) => address);
+  const unknown = [...new Set(masters)].filter((address) => !known.includes(address));
+  return { named, others: await Promise.all(unknown.map((address) => viewServer(withAddress(first, address), maxMs))) };
+}
+
+function withAddress(url: URL, address: string): URL {
+  const other = new URL(url);
+  other.host = address;
+  return other;
+}
+
+async function viewServer(url: URL, maxMs: number): Promise<Viewed> {
+  const address = addressOf(url);
+  try {
+    // Also while Redis loads its files, which a connection waits for.
+    const view = await pTimeout(
+      connectOnce(url, maxMs, (redis) => readView(url, redis)),
+      { milliseconds: maxMs, message: `no answer within ${maxMs / 1_000} seconds` },
+    );
+    return { address, view };
+  } catch (error) {
+    return { address, view: null, isUnusable: error instanceof UnusableRedis, reason: (error as Error).message };
+  }
+}
+
+async function readView(url: URL, redis: Redis): Promise<ServerView> {
+  const user = decodeURIComponent(url.username) || "default";
+  const info = await redis.info().catch((error: Error) => {
+    throw error.message.startsWith("NOPERM") ? new UnusableRedis(lacksRights(addressOf(url), user, ["+info"])) : error;
+  });
+  const read = (field: string) => new RegExp(`^${field}:(.*?)\\r?$`, "m").exec(info)?.[1] ?? "";
+  const isNode = read("cluster_enabled") === "1";
+  const cluster = isNode ? readCluster(url, await redis.cluster("NODES").then(String, () => "")) : null;
+  const own = cluster?.masters.find(({ isSelf }) => isSelf);
+  // In a cluster, only a master of some slots takes writes.
+  const slots = cluster === null ? ([0, SLOTS - 1] as const) : own?.slots[0];
+  const refusal = slots === undefined ? null : await probeWrites(redis, `{${tagIn(slots)}}`);
+  // Last, because it subscribes.
+  const missingRights = await findMissingRights(redis, isNode);
+  return { address: addressOf(url), user, read, missingRights, cluster, refusal };
+}
+
+/** Says which rights a user lacks, and the command that gives them. */
+export function lacksRights(address: string, user: string, rules: readonly string[]): string {
+  return `The user ${user} of Redis at ${address} lacks rights. Run: ACL SETUSER ${user} ${rules.join(" ")}`;
+}
+
+/**
+ * Reads CLUSTER NODES. The fields of a line: id, address, flags, master, two times, epoch, link state, and from index 8 on the slots of a
+ * master. The address is `host:port@bus,name`; without a host it is that of the server that answers.
+ */
+function readCluster(url: URL, nodes: string) {
+  const lines = nodes
+    .trim()
+    .split("\n")
+    .map((line) => line.split(" "));
+  const masters = lines.map(([id = "", place = "", flags = "", ...fields]) => {
+    const [, host = "", port = "", name = ""] = /^(.*):(\d+)(?:@\d+)?(?:,([^,]*))?/.exec(place) ?? [];
+    const usesName = url.protocol === "rediss:" && name !== "";
+    const chosen = (usesName ? name : host) || url.hostname;
+    const address = `${chosen.includes(":") && !chosen.startsWith("[") ? `[${chosen}]` : chosen}:${port}`;
+    return { id, address, isSelf: flags.includes("myself"), slots: readSlots(fields.slice(5)) };
+  });
+  return { ids: lines.map(([id = ""]) => id), masters: masters.filter(({ slots }) => slots.length > 0) };
+}
+
+/** Reads slots such as `0-5460` and `77`. Ignores slots in migration, in brackets: their owner also lists them without brackets. */
+function readSlots(ranges: readonly string[]): [from: number, to: number][] {
+  return ranges
+    .filter((range) => !range.startsWith("["))
+    .map((range) => {
+      const [from = 0, to = from] = range.split("-").map(Number);
+      return [from, to];
+    });
+}
+
+/** A hash tag whose slot is in a range. */
+function tagIn([from, to]: readonly [number, number]): string {
+  for (let number = 0; ; number += 1) {
+    const tag = `pva:probe:${number}`;
+    const slot = slotOf(tag);
+    if (slot >= from && slot <= to) return tag;
+  }
+}

@@ -1,0 +1,66 @@
+import { AppError } from "../../contract/errors.ts";
+import { CODE_KEY_MAX, CODE_KEY_MIN, isPathWord, normaliseCode, normaliseTicket } from "../../domain/codes.ts";
+import { isTicket } from "../../domain/ids.ts";
+
+/** Reads the lines of printed codes, one code a line, from the beginning. */
+export type ReadLines = () => AsyncIterable<string>;
+
+export interface Code {
+  code: string;
+  codeKey: string;
+}
+
+/** Exactly `count` printed codes. @throws AppError `invalid_request` for another number, and as `readCodes` does. */
+export async function* printedCodes(readLines: ReadLines, count: number): AsyncGenerator<Code> {
+  let found = 0;
+  for await (const code of readCodes(readLines)) {
+    found += 1;
+    if (found > count) throw notIssued(`The file contains more than ${count} codes.`);
+    yield code;
+  }
+  assertCount(found, count);
+}
+
+/** @throws AppError `invalid_request` when a file has another number of codes than the batch has vouchers. */
+export function assertCount(found: number, count: number): void {
+  if (found !== count) throw notIssued(`The file contains ${found} codes, not ${count}.`);
+}
+
+/** Printed codes. @throws AppError `invalid_request` that names the line which cannot be imported. */
+export async function* readCodes(readLines: ReadLines): AsyncGenerator<Code> {
+  let line = 0;
+  for await (const text of readLines()) {
+    line += 1;
+    const code = text.trim();
+    const codeKey = normaliseCode(code);
+    if (codeKey === null) {
+      throw notIssued(
+        `Line ${line} is not a code: codes have ${CODE_KEY_MIN} to ${CODE_KEY_MAX} visible ASCII characters, not counting spaces, hyphens, and * . _`,
+      );
+    }
+    if (isTicket(normaliseTicket(code)) || /^rsv_/i.test(code))
+      throw notIssued(`Line ${line} starts like a reservation ticket.`);
+    if (isPathWord(codeKey)) throw notIssued(`Line ${line} is ${code}, which is the name of a call and not a code.`);
+    yield { code, codeKey };
+  }
+}
+
+/** Why the database refused a code that exists: it names the code's key in the error's `detail`, unless the role may not see it. */
+export async function explainTaken(readLines: ReadLines, error: unknown): Promise<AppError> {
+  const [, taken] = /=\(\w+, (.*)\)/s.exec((error as { detail?: string }).detail ?? "") ?? [];
+  const lines: number[] = [];
+  let line = 0;
+  for await (const { codeKey } of readCodes(readLines)) {
+    line += 1;
+    if (codeKey === taken && lines.push(line) === 2) break;
+  }
+  const [first, second] = lines;
+  if (first === undefined) return notIssued("A code occurs twice, or the organization already has it.", error);
+  if (second === undefined) return notIssued(`Line ${first} is a code that the organization already has.`, error);
+  return notIssued(`Line ${second} repeats the code of line ${first}.`, error);
+}
+
+/** A refusal to issue any voucher of a batch. `reason` is a sentence. */
+export function notIssued(reason: string, cause?: unknown): AppError {
+  return new AppError("invalid_request", `${reason} Nothing was issued.`, { cause });
+}

@@ -1,0 +1,34 @@
+import { pino } from "pino";
+import { Deployment } from "../../src/db/deployment.ts";
+import { openPool } from "../../src/db/pool.ts";
+import { openFailFast } from "../../src/redis/connections.ts";
+import { shareMemory } from "../../src/services/servers/share-memory.ts";
+
+const log = pino({ level: "silent" });
+
+export type DatabaseUser = ReturnType<typeof openDatabaseUser>;
+
+/** Opens what a process of the service has in common with all others. Without Redis it knows only what it has seen itself. */
+export function openDatabaseUser({ databaseUrl, redisUrl }: { databaseUrl: string; redisUrl?: string | undefined }) {
+  const redis = redisUrl === undefined ? null : openFailFast(redisUrl, "test", log);
+  const deployment = redis === null ? new Deployment(log) : new Deployment(log, shareMemory(redis));
+  const pool = openPool({ databaseUrl, max: 2, applicationName: "test", deployment, log });
+  void deployment.watchMarks(pool);
+  void deployment.watchShared(pool);
+  let closed: Promise<void> | null = null;
+  return {
+    deployment,
+    close() {
+      deployment.close();
+      closed ??= pool.end().then(() => redis?.disconnect());
+      return closed;
+    },
+    /** Whether the server answers, or the reason why it is not used. Opens a connection if there is none. */
+    asks: (): Promise<string> =>
+      pool.query("SELECT 1").then(
+        () => "ok",
+        (error) => error.state ?? "lost",
+      ),
+    newest: () => deployment.memory?.newest ?? null,
+  };
+}

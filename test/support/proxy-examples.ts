@@ -1,0 +1,100 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { startProgram } from "./child-process.ts";
+import { readSnippets } from "./document-snippets.ts";
+import { findSteadyPort, isFree } from "./steady-port.ts";
+import { untilStarted } from "./until.ts";
+
+const DOCUMENT = "docs/proxies.md";
+const FILES = new Map(readSnippets(DOCUMENT).map(({ name, code }) => [name, code]));
+
+/** An example of docs/proxies.md, as its table describes it. */
+export interface ProxyExample {
+  /** The name of its file, in the folder of its program. */
+  name: string;
+  program: "nginx" | "haproxy" | "caddy";
+  /** The path of the service. Empty for the whole host. */
+  path: string;
+  /** Whether an encoded slash arrives in a path. */
+  keepsSlashes: boolean;
+}
+
+/** Every example of the document. */
+export const PROXY_EXAMPLES: readonly ProxyExample[] = Array.from(
+  readFileSync(DOCUMENT, "utf8").matchAll(
+    /^\| `((nginx|haproxy|caddy)\/\S+)` \| (?:none|`(\S+)`) \| (arrives|is changed) \|$/gm,
+  ),
+  ([, name = "", program, path = "", slashes]) => ({
+    name,
+    program: program as ProxyExample["program"],
+    path,
+    keepsSlashes: slashes === "arrives",
+  }),
+);
+
+/** Where the examples listen, and where they look for the API. */
+const LISTENS = /127\.0\.0\.1:8080/g;
+const API = /127\.0\.0\.1:3000/g;
+/** The name that Caddy would obtain a certificate for. */
+const SITE = /^vouchers\.example\.com \{$/m;
+
+/** What nginx needs around the files of the document, without the folders of its package. */
+const nginxAround = (site: string, folder: string) => `daemon off;
+user ${process.getuid?.() === 0 ? "root" : "nobody"};
+worker_processes 1;
+pid ${folder}/nginx.pid;
+error_log stderr;
+events {}
+http {
+  access_log off;
+  ${["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((kind) => `${kind}_temp_path ${folder}/${kind};`).join("\n  ")}
+  include ${site};
+}
+`;
+
+/** How a program is started with an example's file, in the folder that has the files of its program. */
+const ARGUMENTS: Record<ProxyExample["program"], (site: string, folder: string) => string[]> = {
+  nginx(site, folder) {
+    writeFileSync(join(folder, "main.conf"), nginxAround(site, folder));
+    return ["-p", folder, "-c", "main.conf", "-e", "stderr"];
+  },
+  haproxy: (site) => ["-db", "-f", "defaults.cfg", "-f", site],
+  caddy: (site) => ["run", "--adapter", "caddyfile", "--config", site],
+};
+
+/** Starts a proxy with an example's files, of which only addresses are changed. Returns its address, with the service's path. */
+export async function startProxy({ name, program, path }: ProxyExample, apiUrl: string) {
+  const [port, adminPort] = [await findSteadyPort(), await findSteadyPort()];
+  const directory = mkdtempSync(join(tmpdir(), "voucher-proxy-"));
+  const address = `127.0.0.1:${port}`;
+  for (const [file, code] of FILES) {
+    if (!file.startsWith(`${program}/`)) continue;
+    mkdirSync(dirname(join(directory, file)), { recursive: true });
+    const changed = code
+      .replace(LISTENS, address)
+      .replace(API, new URL(apiUrl).host)
+      .replace(SITE, `http://${address} {\n\tbind 127.0.0.1`);
+    writeFileSync(join(directory, file), changed);
+  }
+  const folder = join(directory, program);
+  const args = ARGUMENTS[program](name.slice(program.length + 1), folder);
+  const env = { HOME: directory, CADDY_ADMIN: `127.0.0.1:${adminPort}` };
+  const started = startProgram(program, args, env, folder);
+  let over = false;
+  void started.ended.then(() => {
+    over = true;
+  });
+  await untilStarted(async () => {
+    if (over) throw new Error(`${program} ended with ${name}:\n${started.output()}`);
+    return !(await isFree(port));
+  });
+  return {
+    url: `http://${address}${path}`,
+    async stop() {
+      started.child.kill("SIGTERM");
+      await started.ended;
+      rmSync(directory, { recursive: true });
+    },
+  };
+}
