@@ -2,9 +2,6 @@ import { z } from "zod";
 import { EXAMPLE, examples } from "./example.ts";
 import { text } from "./fields.ts";
 
-/** The media type of receipts, proofs, checkpoints and policies. */
-export const TEXT = "text/plain; charset=utf-8";
-
 export const externalRefParameter = text("The reference of the redemption, URL-encoded.", EXAMPLE.externalRef);
 
 export const sequenceParameter = text("The event's `sequence`.", "2");

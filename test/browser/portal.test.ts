@@ -51,8 +51,8 @@ describe.each(LOOKS)("on a %s", (look, options) => {
   it.each([
     ["overview", "/portal", 200],
     ["day", "/portal/redemptions", 200],
+    ["month", `/portal/redemptions?month=${new Date().toISOString().slice(0, 7)}`, 200],
     ["order", "/portal/orders/order-of-the-page", 200],
-    ["search without a result", "/portal?words=nothing", 200],
     ["webhook endpoints", "/portal/webhooks", 200],
     ["unknown order", "/portal/orders/none", 404],
     ["marketplace", "/marketplace/listings", 200],
@@ -86,6 +86,16 @@ it("a person of a partner goes from today's sum to the day, its CSV and an order
   await page.keyboard.press("Enter");
   await page.waitForURL(`${api.url}/portal/orders/order-of-the-page`);
   expect(await page.getByRole("list").last().innerText()).toMatch(/Issued[\s\S]*Redeemed/);
+});
+
+it("a person of a partner on a phone sees on a page that passes axe that nothing was found, and not in the address", async () => {
+  const [look, phone] = LOOKS[3];
+  const visited = await visit(`${api.url}/portal`, phone);
+  await visited.page.getByLabel("Find an order").fill("nothing");
+  await visited.page.keyboard.press("Enter");
+  await visited.page.getByRole("heading", { name: "Nothing found" }).waitFor();
+  expect(visited.page.url()).toBe(`${api.url}/portal`);
+  await expectSound(visited, `portal, nothing found, ${look}`);
 });
 
 it("a person of a partner downloads an order's receipt and verifies it on the page", async () => {

@@ -8,6 +8,7 @@ import { renderReceiptForm } from "../../src/http/pages/receipt-form.ts";
 /** The modules that verify receipts, each after those that it imports, and the page's script. */
 const SCRIPTS = [
   ...["bytes", "merkle", "note", "checkpoint", "policy", "receipt"].map((name) => `packages/tlog/src/${name}.ts`),
+  "src/http/pages/static/say.js",
   "src/http/pages/static/check-receipt.js",
 ];
 
@@ -49,7 +50,7 @@ receipt. To keep it in this file, write it between the tags of the second text f
 <h1>Verify a receipt</h1>
 <p>This file verifies a receipt of the Partner Voucher API's transparency log in your browser. It works from a disk, without a network: it
 can send and load nothing.</p>
-${renderReceiptForm("", "", advice)}
+${renderReceiptForm("", "", undefined, advice)}
 </div>
 </main>
 <noscript><p>This file needs JavaScript. It loads no script; the one in it is all there is.</p></noscript>

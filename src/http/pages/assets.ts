@@ -32,7 +32,7 @@ const chainParts = ["copy.js", "check-chain.js", "check-payload.js"].map(readSta
 export const ASSETS = {
   style: makeAsset("pages.css"),
   icon: makeAsset("icon.svg"),
-  copyScript: makeAsset("copy.js"),
+  copyScript: makeAsset("copy.js", readStatic("say.js"), readStatic("copy.js")),
   chainScript: makeAsset("check-chain.js", receiptScript, ...chainParts),
   receiptScript: makeAsset("check-receipt.js", receiptScript),
   referenceStyle: makeAsset(
@@ -44,6 +44,7 @@ export const ASSETS = {
     readStatic("reference.css"),
   ),
   referenceScript: makeAsset("reference.js"),
+  operatorStyle: makeAsset("operators.css"),
   overviewStyle: makeAsset("overview.css", readInstalled("uplot/dist/uPlot.min.css"), readStatic("overview.css")),
   overviewScript: makeAsset("overview.js", readInstalled("uplot/dist/uPlot.iife.min.js"), readStatic("overview.js")),
   sheetStyle: makeAsset("sheet.css"),

@@ -1,10 +1,9 @@
-import { AppError } from "../../contract/errors.ts";
+import { invalidField } from "../../contract/errors.ts";
 import { ENTITY_TYPE } from "../../domain/chain.ts";
-import type { ApiContext } from "../../open-api.ts";
 import { getRoute, type Route } from "../endpoint.ts";
-import { limitAddress } from "../middleware/rate-limit.ts";
 import { type Html, html } from "./html.ts";
 import { CHECK_PATH, layOut, type Site } from "./layout.ts";
+import { ENGLISH, localeOf } from "./locale.ts";
 import { offerPage, sendPage, wantsPage } from "./offer-page.ts";
 import { pageHeaders } from "./page-headers.ts";
 
@@ -12,13 +11,14 @@ import { pageHeaders } from "./page-headers.ts";
 const CHECK_INPUT_MAX = 500;
 
 /** The form "Check a voucher". `problem` says why the text `entered` is not accepted. */
-export function renderCheckForm(site: Site, entered = "", problem: string | null = null): Html {
+export function renderCheckForm(site: Site, entered = "", problem: string | null = null, locale = ENGLISH): Html {
+  const { check } = locale.texts;
   return html`<form class="check" action="${site.basePath}${CHECK_PATH}" method="get">
-<label for="voucher">Verify link or voucher id</label>
+<label for="voucher">${check.label}</label>
 ${problem === null ? null : html`<p class="problem" id="voucher-problem" role="alert">${problem}</p>`}
 <div class="row"><input id="voucher" name="voucher" type="text" value="${entered}" required maxlength="${CHECK_INPUT_MAX}" autocomplete="off"
  autocapitalize="off" spellcheck="false" placeholder="vch_…"${problem === null ? null : html` aria-invalid="true" aria-describedby="voucher-problem"`}>
-<button type="submit">Check</button></div>
+<button type="submit">${check.button}</button></div>
 </form>`;
 }
 
@@ -29,24 +29,23 @@ function readVoucherId(entered: string): string | null {
   return /^vch_[a-z0-9]+$/i.test(id) ? id.toLowerCase() : null;
 }
 
-const NOT_AN_ID =
-  "This is neither a verify link nor a voucher id. The id begins with vch_. A voucher's code cannot be checked here: ask the shop.";
-
 /** The page "Check a voucher". Redirects to the voucher's history when the request contains an id or a verify link. */
-export function checkVoucherRoute(ctx: Pick<ApiContext, "config" | "limits">): Route {
-  const { config } = ctx;
-  return getRoute(CHECK_PATH, pageHeaders, offerPage(config), limitAddress(ctx), (request, response) => {
+export function checkVoucherRoute({ config }: { config: Site }): Route {
+  return getRoute(CHECK_PATH, pageHeaders, offerPage(config), (request, response) => {
     const { voucher } = request.query;
     const entered = typeof voucher === "string" ? voucher.slice(0, CHECK_INPUT_MAX) : "";
     const id = readVoucherId(entered);
     if (id !== null) return response.redirect(303, `${config.basePath}/integrity/events/${ENTITY_TYPE}/${id}`);
-    if (!wantsPage(response)) throw new AppError("invalid_request", "voucher must be a verify link or an id.");
+    if (!wantsPage(response)) throw invalidField("voucher", "noVerifyLink");
     const isEmpty = entered.trim() === "";
+    const locale = localeOf(response);
+    const { title, lead, notAnId } = locale.texts.check;
     const page = layOut(config, {
-      title: "Check a voucher",
-      main: html`<h1>Check a voucher</h1>
-<p class="lead">See what happened to a voucher, and whether its history is intact. Receipts usually have the link or the id.</p>
-${renderCheckForm(config, entered, isEmpty ? null : NOT_AN_ID)}`,
+      locale,
+      title,
+      main: html`<h1>${title}</h1>
+<p class="lead">${lead}</p>
+${renderCheckForm(config, entered, isEmpty ? null : notAnId, locale)}`,
     });
     sendPage(response, isEmpty ? 200 : 400, page);
   });

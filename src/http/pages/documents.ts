@@ -9,6 +9,7 @@ import python from "highlight.js/lib/languages/python";
 import typescript from "highlight.js/lib/languages/typescript";
 import { Marked, type Tokens } from "marked";
 import { getHeadingList, gfmHeadingId } from "marked-gfm-heading-id";
+import { nextPiece } from "../../batching/next-piece.ts";
 import { ASSETS } from "./assets.ts";
 import { Html, html } from "./html.ts";
 import { GUIDE_PATH, layOut, type Site } from "./layout.ts";
@@ -47,8 +48,28 @@ export const DOCUMENTS: readonly ServedDocument[] = Array.from(PATHS, ([name, pa
   text: readFileSync(new URL(`../../../docs/${name}`, import.meta.url), "utf8"),
 }));
 
+/** Highlights the code of a document, one block in each turn of the event loop: the first block of a language takes some 10 ms. */
+async function highlightCode(source: string): Promise<Map<string, string>> {
+  const marked = new Marked();
+  const blocks: Tokens.Code[] = [];
+  await nextPiece();
+  marked.walkTokens(marked.lexer(source), (token) => {
+    if (token.type === "code") blocks.push(token as Tokens.Code);
+  });
+  const highlighted = new Map<string, string>();
+  for (const { lang = "", text } of blocks) {
+    if (hljs.getLanguage(lang) === undefined) continue;
+    await nextPiece();
+    highlighted.set(text, hljs.highlight(text, { language: lang }).value);
+  }
+  return highlighted;
+}
+
 /** A Markdown document as a page, with links to the other pages. The text is our own, so markup in it is trusted. */
-export function renderDocument(site: Site, { text }: ServedDocument): Html {
+export async function renderDocument(site: Site, { text }: ServedDocument): Promise<Html> {
+  const source = text.replaceAll(EXAMPLE_ADDRESS, site.baseUrl);
+  const highlighted = await highlightCode(source);
+  await nextPiece();
   const marked = new Marked(gfmHeadingId(), {
     walkTokens(token) {
       if (token.type === "link" || token.type === "image") token.href = addressOf(site, token.href);
@@ -59,13 +80,13 @@ export function renderDocument(site: Site, { text }: ServedDocument): Html {
         markup.replace(/(<table>.*?<\/table>)|<p>(<img [^>]*>)<\/p>/gs, '<div class="scroll" tabindex="0">$1$2</div>'),
     },
     renderer: {
-      code({ lang = "", text: source }: Tokens.Code) {
-        if (hljs.getLanguage(lang) === undefined) return false;
-        return `<pre><code>${hljs.highlight(source, { language: lang }).value}</code></pre>\n`;
+      code({ text: code }: Tokens.Code) {
+        const markup = highlighted.get(code);
+        return markup === undefined ? false : `<pre><code>${markup}</code></pre>\n`;
       },
     },
   });
-  const body = new Html(marked.parse(text.replaceAll(EXAMPLE_ADDRESS, site.baseUrl), { async: false }));
+  const body = new Html(marked.parse(source, { async: false }));
   const headings = getHeadingList();
   const title = headings.find(({ level }) => level === 1)?.raw ?? "";
   const sections = headings

@@ -1,17 +1,18 @@
-import type { ApiContext } from "../../open-api.ts";
+import type { Config } from "../../config.ts";
 import { getRoute, type Route, sendJson } from "../endpoint.ts";
-import { limitAddress } from "../middleware/rate-limit.ts";
 import { renderCheckForm } from "./check-form.ts";
 import { type Html, html } from "./html.ts";
-import { GUIDE_PATH, layOut } from "./layout.ts";
-import { offerPage, sendPage, wantsPage } from "./offer-page.ts";
+import { GUIDE_PATH, layOut, type Site } from "./layout.ts";
+import { offerPage, wantsPage } from "./offer-page.ts";
 import { pageHeaders } from "./page-headers.ts";
+import { servePage } from "./serve-file.ts";
 import { PACKAGES_PATH } from "./serve-packages.ts";
 
+type LandingSite = Site & Pick<Config, "ops">;
+
 /** The start page, and its links as JSON for programs. */
-export function landingRoute(ctx: Pick<ApiContext, "config" | "limits">): Route {
-  const { config } = ctx;
-  const page = renderLandingPage(config);
+export function landingRoute({ config }: { config: LandingSite }): Route {
+  const send = servePage(() => renderLandingPage(config));
   const links = {
     name: "Partner Voucher API",
     docs: `${config.baseUrl}/docs`,
@@ -20,14 +21,14 @@ export function landingRoute(ctx: Pick<ApiContext, "config" | "limits">): Route 
     health: `${config.baseUrl}/healthz`,
     readiness: `${config.baseUrl}/readyz`,
   };
-  return getRoute("/", pageHeaders, offerPage(config), limitAddress(ctx), (_request, response) => {
-    if (wantsPage(response)) sendPage(response, 200, page);
-    else sendJson(response, 200, links);
+  return getRoute("/", pageHeaders, offerPage(config), (request, response, next) => {
+    if (wantsPage(response)) return send(request, response, next);
+    sendJson(response, 200, links);
   });
 }
 
 /** The page at the root: what this service does and where to go next. */
-function renderLandingPage(config: ApiContext["config"]): Html {
+function renderLandingPage(config: LandingSite): Html {
   const { basePath, baseUrl, ops } = config;
   return layOut(config, {
     title: "Redeem each voucher exactly once",
@@ -68,7 +69,8 @@ ${step("4. Prove", "Read its sealed history and check the hashes yourself.", "GE
 <h2 id="retry">If in doubt, send it again</h2>
 <p>No response to a redeem, or a 503? Send the request again with the same <code>externalRef</code> until you get a response. One
 reference redeems at most one voucher, and a repeated request gets the first response again. If it contains <code>otherVoucher</code>,
-the reference has redeemed another voucher: do not accept this one.</p>
+the reference has redeemed another voucher: do not accept this one.
+<a href="${basePath}${GUIDE_PATH}#when-to-retry">The guide's table</a> says what to do with each response.</p>
 </section>
 <section aria-labelledby="history">
 <h2 id="history">A history that can be checked</h2>

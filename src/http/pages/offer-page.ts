@@ -1,22 +1,26 @@
 import type { RequestHandler, Response } from "express";
 import type { AppError, ErrorCode } from "../../contract/errors.ts";
+import type { Language } from "../../contract/sentences/languages.ts";
 import { type Html, html } from "./html.ts";
 import { CHECK_PATH, layOut, type Site } from "./layout.ts";
+import { localeIn } from "./locale.ts";
+import type { PageTexts } from "./texts/page-texts.ts";
 
 declare global {
   namespace Express {
     interface Locals {
       /** Renders the page of an error. Set when the caller prefers a page to JSON. */
-      errorPage?: (refusal: AppError, status: number, requestId: string) => Html;
+      errorPage?: (refusal: AppError, status: number, requestId: string, language: Language) => Html;
     }
   }
 }
 
-/** Decides between page and JSON for the handlers after it, and for their errors. A caller without a preference gets JSON. */
-export function offerPage(site: Site): RequestHandler {
+/** Decides between page and JSON for the handlers after it, and for their errors. A caller without a preference gets what `usual` says. */
+export function offerPage(site: Site, usual: "json" | "html" = "json"): RequestHandler {
+  const kinds = usual === "json" ? ["json", "html"] : ["html", "json"];
   return (request, response, next) => {
     response.vary("Accept");
-    if (request.accepts(["json", "html"]) === "html") {
+    if ((request.accepts(kinds) || usual) === "html") {
       response.locals.errorPage = (...refusal) => renderErrorPage(site, ...refusal);
     }
     next();
@@ -34,19 +38,12 @@ export function sendPage(response: Response, status: number, page: Html): void {
   response.type("html").send(page.markup);
 }
 
-const HEADINGS: Record<number, string> = {
-  400: "Invalid address",
-  401: "Please sign in",
-  403: "Not allowed",
-  404: "Page not found",
-  429: "Too many requests",
-  503: "Temporarily unavailable",
-};
-
-const HEADING_OF: Partial<Record<ErrorCode, string>> = {
-  entity_not_found: "Voucher not found",
-  not_logged_yet: "Not in the log yet",
-};
+function headingOf(code: ErrorCode, status: number, { error }: PageTexts): string {
+  if (code === "entity_not_found") return error.unknownVoucher;
+  if (code === "not_logged_yet") return error.notLogged;
+  const headings: Record<number, string> = error.headings;
+  return headings[status] ?? error.otherHeading;
+}
 
 /** The page of an error, below `top`. Its message and request id are those that a JSON response has in `error` and `requestId`. */
 export function renderErrorPage(
@@ -54,17 +51,21 @@ export function renderErrorPage(
   refusal: AppError,
   status: number,
   requestId: string,
+  language: Language,
   top: Html | null = null,
 ): Html {
   const isUnknownVoucher = refusal.code === "entity_not_found";
-  const heading = HEADING_OF[refusal.code] ?? HEADINGS[status] ?? "Something went wrong";
+  const locale = localeIn(language);
+  const { error } = locale.texts;
+  const heading = headingOf(refusal.code, status, locale.texts);
   return layOut(site, {
+    locale,
     title: heading,
     main: html`${top}<p class="eyebrow">${status}</p>
 <h1>${heading}</h1>
-<p class="lead">${refusal.message}${refusal.code === "not_logged_yet" ? " This page looks again by itself." : null}</p>
-${isUnknownVoucher ? html`<p><a href="${site.basePath}${CHECK_PATH}">Check another voucher</a></p>` : null}
-<p class="fine">If you report this, include the request id: <code>${requestId}</code></p>
-<p><a href="${site.basePath}/">Go to the start page</a></p>`,
+<p class="lead">${refusal.sentenceIn(language)}${refusal.code === "not_logged_yet" ? ` ${error.looksAgain}` : null}</p>
+${isUnknownVoucher ? html`<p><a href="${site.basePath}${CHECK_PATH}">${error.checkAnother}</a></p>` : null}
+<p class="fine">${error.report} <code>${requestId}</code></p>
+<p><a href="${site.basePath}/">${error.start}</a></p>`,
   });
 }

@@ -1,17 +1,20 @@
 import { type Html, html } from "./html.ts";
-
-const SERVED = html`This is the policy that the service serves. Compare its keys with your contract, or paste your own copy: a policy that comes with
-the proof proves nothing.`;
+import { ENGLISH } from "./locale.ts";
 
 /** The form that check-receipt.js shows and handles. `advice` says where the policy comes from. */
-export function renderReceiptForm(policy: string, receipt = "", advice = SERVED): Html {
+export function renderReceiptForm(
+  policy: string,
+  receipt = "",
+  { receipt: texts } = ENGLISH.texts,
+  advice: Html | string = texts.served,
+): Html {
   return html`<form id="receipt-form">
-<label for="receipt">Receipt</label>
+<label for="receipt">${texts.label}</label>
 <textarea id="receipt" rows="6" spellcheck="false" autocomplete="off" autocapitalize="off" placeholder="c2sp.org/tlog-proof@v1…">${receipt}</textarea>
-<label for="policy">Policy: the log and the witnesses that you trust</label>
+<label for="policy">${texts.policy}</label>
 <p class="fine" id="policy-help">${advice}</p>
 <textarea id="policy" rows="4" spellcheck="false" autocomplete="off" autocapitalize="off" aria-describedby="policy-help">${policy}</textarea>
-<button type="submit">Verify the receipt</button>
+<button type="submit">${texts.button}</button>
 </form>
 <div id="receipt-result" role="status"></div>`;
 }

@@ -1,15 +1,14 @@
-import { globSync, readFileSync } from "node:fs";
+import { hash } from "node:crypto";
+import { glob, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import type { RequestHandler } from "express";
 import { zipSync } from "fflate";
 import { AppError } from "../../contract/errors.ts";
-import type { ApiContext } from "../../open-api.ts";
 import { getRoute, type Route } from "../endpoint.ts";
-import { limitAddress } from "../middleware/rate-limit.ts";
-import { html } from "./html.ts";
-import { layOut } from "./layout.ts";
-import { sendPage } from "./offer-page.ts";
+import { type Html, html } from "./html.ts";
+import { layOut, type Site } from "./layout.ts";
 import { pageHeaders } from "./page-headers.ts";
-import { sendFile } from "./serve-assets.ts";
+import { serveFile, servePage } from "./serve-file.ts";
 
 export const PACKAGES_PATH = "/docs/packages";
 
@@ -33,50 +32,76 @@ const PACKAGES: Record<string, { what: string; use: (address: string) => string 
 
 const BRUNO = "bruno.zip";
 
-/** The built package that has this file name without its version, or null. `npm ci` builds the packages. */
-function readPackage(fileName: string): Buffer | null {
-  const name = Object.keys(PACKAGES).find((each) => fileName === `${each}.tgz`);
-  const [file] = name === undefined ? [] : globSync(`dist/${name}-*.tgz`, { cwd: ROOT });
-  return file === undefined ? null : readFileSync(ROOT + file);
+/** The built package with this name, without its version. `npm ci` builds the packages. @throws AppError `not_found`. */
+async function readPackage(name: string): Promise<Buffer> {
+  const { value: file } = await glob(`dist/${name}-*.tgz`, { cwd: ROOT }).next();
+  if (file === undefined) throw new AppError("not_found");
+  return readFile(ROOT + file);
 }
 
 /** The Bruno collection of docs/bruno, as a ZIP file. */
-function zipBruno(): Buffer {
-  const files = globSync("bruno/**/*.*", { cwd: `${ROOT}docs` }).toSorted();
-  const read = (file: string): [string, Uint8Array] => [file, readFileSync(`${ROOT}docs/${file}`)];
+async function zipBruno(): Promise<Buffer> {
+  const files: string[] = [];
+  for await (const file of glob("bruno/**/*.*", { cwd: `${ROOT}docs` })) files.push(file);
+  const contents = await Promise.all(
+    files.toSorted().map(async (file): Promise<[string, Uint8Array]> => [file, await readFile(`${ROOT}docs/${file}`)]),
+  );
   // A fixed time, so that the same files give the same bytes.
-  return Buffer.from(zipSync(Object.fromEntries(files.map(read)), { mtime: "2000-01-01T00:00:00Z" }));
+  return Buffer.from(zipSync(Object.fromEntries(contents), { mtime: "2000-01-01T00:00:00Z" }));
 }
 
-/** The list of packages as a page, and the packages themselves. They are read on the first request. */
-export function packageRoutes(ctx: Pick<ApiContext, "config" | "limits">): Route[] {
-  const { config } = ctx;
+/** The files by name. */
+const FILES: Record<string, { type: string; make: () => Promise<Buffer> }> = {
+  [BRUNO]: { type: "application/zip", make: zipBruno },
+  ...Object.fromEntries(
+    Object.keys(PACKAGES).map((name) => [`${name}.tgz`, { type: "application/gzip", make: () => readPackage(name) }]),
+  ),
+};
+
+/** The SHA-256 of a file, in hex. Null if it is not built. */
+async function hashFile(name: string): Promise<string | null> {
+  const content = await FILES[name]?.make().catch(() => null);
+  return content ? hash("sha256", content, "hex") : null;
+}
+
+async function renderPage(config: Site): Promise<Html> {
   const address = `${config.baseUrl}${PACKAGES_PATH}`;
-  const files = new Map<string, Buffer>();
-  const fileOf = (name: string): Buffer => {
-    const content = files.get(name) ?? (name === BRUNO ? zipBruno() : readPackage(name));
-    if (content === null) throw new AppError("not_found");
-    files.set(name, content);
-    return content;
-  };
-  const page = layOut(config, {
+  const hashes = new Map<string, Html | null>();
+  for (const name of Object.keys(FILES)) {
+    const hashed = await hashFile(name);
+    hashes.set(name, hashed === null ? null : html`<p>SHA-256: <code>${hashed}</code></p>`);
+  }
+  return layOut(config, {
     title: "Packages",
     main: html`<article class="document"><h1>Packages</h1>
-<p>These packages have no dependencies and need Node 20. They have the version of this service.</p>
+<p>These packages have no dependencies and need Node 20. They have the version of this service. <a href="${config.basePath}/docs/proof#get-the-verifier">Compare a hash</a> before you trust what a package proves, and keep the package.</p>
 ${Object.entries(PACKAGES).map(
   ([name, { what, use }]) => html`<h2><a href="${config.basePath}${PACKAGES_PATH}/${name}.tgz">${name}</a></h2>
 <p>${what}</p>
-<pre><code>${use(`${address}/${name}.tgz`)}</code></pre>`,
+<pre><code>${use(`${address}/${name}.tgz`)}</code></pre>
+${hashes.get(`${name}.tgz`) ?? null}`,
 )}
 <h2><a href="${config.basePath}${PACKAGES_PATH}/${BRUNO}">${BRUNO}</a></h2>
 <p>A collection for Bruno with one request for each call.</p>
+${hashes.get(BRUNO) ?? null}
 </article>`,
   });
+}
+
+/** The list of packages as a page, and the packages themselves. */
+export function packageRoutes({ config }: { config: Site }): Route[] {
+  const handlers = new Map<string, RequestHandler>();
+  for (const [name, { type, make }] of Object.entries(FILES)) handlers.set(name, serveFile(type, make));
   return [
-    getRoute(PACKAGES_PATH, pageHeaders, limitAddress(ctx), (_request, response) => sendPage(response, 200, page)),
-    getRoute(`${PACKAGES_PATH}/:fileName`, limitAddress(ctx), ({ params }, response) => {
-      const name = String(params.fileName);
-      sendFile(response, name.endsWith(".zip") ? "application/zip" : "application/gzip", fileOf(name));
+    getRoute(
+      PACKAGES_PATH,
+      pageHeaders,
+      servePage(() => renderPage(config)),
+    ),
+    getRoute(`${PACKAGES_PATH}/:fileName`, (request, response, next) => {
+      const serve = handlers.get(String(request.params.fileName));
+      if (serve === undefined) throw new AppError("not_found");
+      return serve(request, response, next);
     }),
   ];
 }

@@ -1,15 +1,15 @@
 import type { FoundVoucher, VoucherHistory } from "../../contract/voucher-history.ts";
 import type { DeliveriesResponse } from "../../contract/webhook-deliveries.ts";
 import type { WebhookView } from "../../contract/webhooks.ts";
-import { renderFacts, renderSection, renderStatus, renderTable, USD } from "../ops/operator-frame.ts";
-import { renderEvent, renderLife } from "../ops/voucher-page.ts";
-import { REASONS } from "../ops/webhook-page.ts";
+import { renderFacts, renderSection, renderStatus, renderTable } from "../ops/operator-frame.ts";
+import { renderEvent, renderLife } from "../ops/render-history.ts";
 import { ASSETS } from "../pages/assets.ts";
 import { type Html, html } from "../pages/html.ts";
-import { assetPath, type Site } from "../pages/layout.ts";
+import { assetPath, renderScriptTexts, type Site } from "../pages/layout.ts";
+import type { Locale } from "../pages/locale.ts";
 import { renderReceiptForm } from "../pages/receipt-form.ts";
-import { MINUTES, renderTime } from "../pages/time.ts";
-import { layOutForPortal, type PortalCaller, portalPath, renderKey } from "./portal-frame.ts";
+import { MINUTES } from "../pages/time.ts";
+import { layOutForPortal, orderPath, type PortalCaller, renderKey } from "./portal-frame.ts";
 
 interface Order {
   history: VoucherHistory;
@@ -24,48 +24,56 @@ interface Order {
 export function renderOrderPage(site: Site, caller: PortalCaller, order: Order): Html {
   const { history, redemption, priceUsd } = order;
   const { voucher, events } = history;
-  const main = html`<h1>Order <bdi>${redemption.externalRef}</bdi></h1>
+  const { locale } = caller;
+  const { portal } = locale.texts;
+  const { columns, facts } = portal;
+  const main = html`<h1>${columns.order} <bdi>${redemption.externalRef}</bdi></h1>
 ${renderFacts([
-  ["Redeemed", renderTime(redemption.redeemedAt)],
-  ["Product", html`<bdi>${voucher.productName}</bdi> (${voucher.productKey}), <bdi>${voucher.brand}</bdi>`],
-  ["Value", USD.format(priceUsd)],
-  ["Redeem code", html`<code>${redemption.redeemCode}</code>`],
-  ["Voucher", html`<code>${voucher.code}</code>, serial ${voucher.serial}`],
-  ["Key", renderKey(redemption)],
-  ["Public history", html`<a href="${voucher.verifyUrl}">${voucher.verifyUrl}</a>`],
+  [columns.redeemed, locale.time(redemption.redeemedAt)],
+  [columns.product, html`<bdi>${voucher.productName}</bdi> (${voucher.productKey}), <bdi>${voucher.brand}</bdi>`],
+  [columns.value, locale.usd.format(priceUsd)],
+  [columns.redeemCode, html`<code>${redemption.redeemCode}</code>`],
+  [facts.voucher, html`<code>${voucher.code}</code>, ${facts.serial(voucher.serial)}`],
+  [columns.key, renderKey(redemption)],
+  [facts.publicHistory, html`<a href="${voucher.verifyUrl}">${voucher.verifyUrl}</a>`],
 ])}
-${renderLife(events.map((event) => renderEvent(event, null, true)))}
-${renderSection("proof", "Receipt", renderReceipt(site, order))}`;
-  return layOutForPortal(site, caller, `Order ${redemption.externalRef}`, main);
+${renderLife(
+  events.map((event) => renderEvent(event, null, true, locale)),
+  locale,
+)}
+${renderSection("proof", portal.receipt, renderReceipt(site, order, locale))}`;
+  return layOutForPortal(site, caller, `${columns.order} ${redemption.externalRef}`, main);
 }
 
-function renderReceipt(site: Site, { receipt, policy, redemption }: Order): Html {
-  if (receipt === null) {
-    return html`<p class="notice">There is no receipt yet: the transparency log does not have this redemption. That usually takes seconds, where the service has a log.</p>`;
-  }
-  return html`<p>Proves the redemption without this service. <a href="${portalPath(site, "orders", redemption.externalRef, "receipt")}">Download the receipt</a></p>
-<noscript><p class="fine">Verifying it on this page needs JavaScript. <a href="${site.basePath}/docs/proof">There are other tools</a>.</p></noscript>
+function renderReceipt(site: Site, { receipt, policy, redemption }: Order, locale: Locale): Html {
+  const { portal } = locale.texts;
+  if (receipt === null) return html`<p class="notice">${portal.noReceipt}</p>`;
+  return html`<p>${portal.receiptAbout} <a href="${orderPath(site, redemption.externalRef, "receipt")}">${portal.download}</a></p>
+<noscript><p class="fine">${portal.noScript} <a href="${site.basePath}/docs/proof">${portal.otherTools}</a>.</p></noscript>
 <div id="receipt-check" hidden>
-${renderReceiptForm(policy, receipt)}
+${renderReceiptForm(policy, receipt, locale.texts)}
 </div>
-<script type="module" src="${assetPath(site, ASSETS.receiptScript)}"></script>`;
+${renderScriptTexts(locale)}<script type="module" src="${assetPath(site, ASSETS.receiptScript)}"></script>`;
 }
 
 /** What a search found, unless it is one order, whose page is shown instead. */
 export function renderFoundPage(site: Site, caller: PortalCaller, words: string, found: readonly FoundVoucher[]): Html {
-  const main = html`<h1>${found.length === 0 ? "Nothing found" : "Found"}</h1>
+  const { locale } = caller;
+  const { portal } = locale.texts;
+  const { columns } = portal;
+  const main = html`<h1>${found.length === 0 ? portal.nothingFound : portal.found}</h1>
 ${renderTable(
-  "Vouchers found",
-  ["Status", "Product", "Valid until", "Order"],
+  portal.vouchersFound,
+  [columns.status, columns.product, columns.validUntil, columns.order],
   found.map(({ status, productName, validUntil, externalRef }) => [
-    renderStatus(status),
+    renderStatus(status, portal.statuses[status]),
     html`<bdi>${productName}</bdi>`,
-    renderTime(validUntil, MINUTES),
-    externalRef ? html`<a href="${portalPath(site, "orders", externalRef)}"><bdi>${externalRef}</bdi></a>` : "none",
+    locale.time(validUntil, MINUTES),
+    externalRef ? html`<a href="${orderPath(site, externalRef)}"><bdi>${externalRef}</bdi></a>` : portal.noOrder,
   ]),
-  html`No order of your organization has this reference, and no voucher of it has this code.`,
+  portal.noReference,
 )}`;
-  return layOutForPortal(site, caller, "Search", main, words);
+  return layOutForPortal(site, caller, portal.search, main, words);
 }
 
 /** An endpoint with its last deliveries. */
@@ -73,28 +81,35 @@ type Endpoint = WebhookView & Pick<DeliveriesResponse, "deliveries">;
 
 /** The organization's webhook endpoints. */
 export function renderWebhooksPage(site: Site, caller: PortalCaller, endpoints: readonly Endpoint[]): Html {
-  const main = html`<h1>Webhook endpoints</h1>
-${endpoints.length === 0 ? html`<p class="notice">There are none.</p>` : endpoints.map(renderEndpoint)}`;
-  return layOutForPortal(site, caller, "Webhooks", main);
+  const { portal } = caller.locale.texts;
+  const main = html`<h1>${portal.endpoints}</h1>
+${endpoints.length === 0 ? html`<p class="notice">${portal.none}</p>` : endpoints.map((endpoint) => renderEndpoint(endpoint, caller.locale))}`;
+  return layOutForPortal(site, caller, portal.webhooks, main);
 }
 
-function renderEndpoint({ id, url, description, disabledReason, failingSince, deliveries }: Endpoint): Html {
+function renderEndpoint(
+  { id, url, description, disabledReason, failingSince, deliveries }: Endpoint,
+  { texts: { portal }, time }: Locale,
+): Html {
+  const { state, enabled, disabled, failingSince: since } = portal.endpointFacts;
+  const { deliveryColumns: columns } = portal;
   return html`<section aria-labelledby="${id}"><h2 id="${id}"><bdi>${description || url}</bdi></h2>
 ${renderFacts([
   ["URL", html`<code>${url}</code>`],
-  ["State", disabledReason === null ? "Enabled" : `Disabled. ${REASONS[disabledReason]}`],
-  ["Failing since", failingSince === null ? null : renderTime(failingSince)],
+  [state, disabledReason === null ? enabled : `${disabled} ${portal.reasons[disabledReason]}`],
+  [since, failingSince === null ? null : time(failingSince)],
 ])}
 ${renderTable(
-  `Last deliveries to ${description || url}`,
-  ["Event", "Happened", "State", "Attempts", "Last answer"],
+  portal.lastDeliveries(description || url),
+  [columns.event, columns.happened, columns.state, columns.attempts, columns.lastAnswer],
   deliveries.map(({ eventType, createdAt, state, attempts, lastStatus, lastFailure }) => [
     eventType,
-    renderTime(createdAt),
+    time(createdAt),
     renderStatus(state),
     String(attempts),
     String(lastStatus ?? lastFailure?.replaceAll("_", " ") ?? ""),
   ]),
+  portal.none,
 )}
 </section>
 `;

@@ -1,11 +1,11 @@
 import type { RedemptionsResponse } from "../../contract/redemptions.ts";
 import type { RedemptionSum } from "../../db/redemptions.ts";
-import { COUNT, linkNext, renderSection, renderTable, USD } from "../ops/operator-frame.ts";
+import { linkNext, renderSection, renderTable } from "../ops/operator-frame.ts";
 import { renderBars } from "../pages/bar-chart.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
-import { renderTime } from "../pages/time.ts";
-import { layOutForPortal, type PortalCaller, portalPath, renderKey } from "./portal-frame.ts";
+import type { Locale } from "../pages/locale.ts";
+import { layOutForPortal, orderPath, type PortalCaller, portalPath, renderKey } from "./portal-frame.ts";
 
 /** Rows of one table of sums. The rest is one row more, so that the table adds up to the total. */
 const ROWS_MAX = 20;
@@ -31,13 +31,13 @@ function add(sums: readonly RedemptionSum[], field: "redemptions" | "cents"): nu
 }
 
 /** Their number and value, as cells. Exact below 2^53 cents. */
-function total(sums: readonly RedemptionSum[]): [redemptions: string, value: string] {
-  return [COUNT.format(add(sums, "redemptions")), USD.format(add(sums, "cents") / 100)];
+export function total(sums: readonly RedemptionSum[], { count, usd }: Locale): [redemptions: string, value: string] {
+  return [count.format(add(sums, "redemptions")), usd.format(add(sums, "cents") / 100)];
 }
 
-function renderTotal(sums: readonly RedemptionSum[]): Html {
-  const [redemptions, value] = total(sums);
-  return html`<strong>${redemptions} ${redemptions === "1" ? "redemption" : "redemptions"}, ${value}</strong>`;
+export function renderTotal(sums: readonly RedemptionSum[], locale: Locale): Html {
+  const { portal } = locale.texts;
+  return html`<strong>${portal.total(add(sums, "redemptions"), ...total(sums, locale))}</strong>`;
 }
 
 /** Today, yesterday and this month by product and by key, and thirty days as a plot and as a table. */
@@ -52,36 +52,55 @@ export function renderOverview(
   const linkDay = (day: string, text: string) =>
     html`<a href="${portalPath(site, "redemptions")}?day=${day}">${text}</a>`;
   const bars = days.toReversed().map((day) => ({ label: day, count: add(sumsOf.get(day) ?? [], "redemptions") }));
+  const { locale } = caller;
+  const { portal } = locale.texts;
+  const { columns } = portal;
+  const highest = locale.count.format(Math.max(...bars.map(({ count }) => count)));
   const main = html`<h1><bdi>${name}</bdi></h1>
-<p class="lead">Redemptions up to ${renderTime(completeUntil)}. Days and months are in UTC.</p>
-${renderPeriod("today", `Today, ${today}`, sumsOf.get(today) ?? [], linkDay(today, "Each of today"))}
-${renderPeriod("yesterday", `Yesterday, ${yesterday}`, sumsOf.get(yesterday) ?? [], linkDay(yesterday, "Each of yesterday"))}
+<p class="lead">${portal.upTo(locale.time(completeUntil))} ${portal.utc}</p>
+${renderPeriod("today", portal.today(today), sumsOf.get(today) ?? [], locale, linkDay(today, portal.eachOfToday))}
+${renderPeriod("yesterday", portal.yesterday(yesterday), sumsOf.get(yesterday) ?? [], locale, linkDay(yesterday, portal.eachOfYesterday))}
 ${renderPeriod(
   "month",
-  `This month, ${today.slice(0, 7)}`,
+  portal.month(today.slice(0, 7)),
   sums.filter(({ day }) => day.slice(0, 7) === today.slice(0, 7)),
+  locale,
+  html`<a href="${portalPath(site, "redemptions")}?month=${today.slice(0, 7)}">${portal.eachOfMonth}</a>`,
 )}
 ${renderSection(
   "days",
-  `${PLOT_DAYS} days`,
-  renderBars("Redemptions per day, with the numbers of the table", bars),
-  html`<p class="fine">Redemptions per day until ${today}. The highest bar is ${COUNT.format(Math.max(...bars.map(({ count }) => count)))}.</p>`,
+  portal.days(PLOT_DAYS),
+  renderBars(portal.plot, bars),
+  html`<p class="fine">${portal.highest(today, highest)}</p>`,
   renderTable(
-    "Redemptions per day",
-    ["Day", "Redemptions", "Sum"],
-    days.map((day) => [linkDay(day, day), ...total(sumsOf.get(day) ?? [])]),
+    portal.perDay,
+    [columns.day, columns.redemptions, columns.sum],
+    days.map((day) => [linkDay(day, day), ...total(sumsOf.get(day) ?? [], locale)]),
   ),
 )}`;
-  return layOutForPortal(site, caller, "Overview", main);
+  return layOutForPortal(site, caller, portal.overview, main);
 }
 
 /** The sums of a day or a month, by product and by key. */
-function renderPeriod(id: string, title: string, sums: readonly RedemptionSum[], link: Html | null = null): Html {
-  const tables = [
-    renderSums(title, "Product", sums, "productId", ({ productName }) => html`<bdi>${productName}</bdi>`),
-    renderSums(title, "Key", sums, "keyId", renderKey),
+function renderPeriod(
+  id: string,
+  title: string,
+  sums: readonly RedemptionSum[],
+  locale: Locale,
+  link: Html | null = null,
+): Html {
+  const lead = html`<p>${renderTotal(sums, locale)} ${link}</p>\n`;
+  return renderSection(id, title, lead, ...renderSumTables(title, sums, locale));
+}
+
+/** A table by product and one by key. None without redemptions. */
+export function renderSumTables(title: string, sums: readonly RedemptionSum[], locale: Locale): Html[] {
+  if (sums.length === 0) return [];
+  const { product, key } = locale.texts.portal.columns;
+  return [
+    renderSums(title, product, sums, "productId", locale, ({ productName }) => html`<bdi>${productName}</bdi>`),
+    renderSums(title, key, sums, "keyId", locale, renderKey),
   ];
-  return renderSection(id, title, html`<p>${renderTotal(sums)} ${link}</p>\n`, ...(sums.length === 0 ? [] : tables));
 }
 
 /** A table with a row for each product or key, the largest values first. */
@@ -90,15 +109,19 @@ function renderSums(
   column: string,
   sums: readonly RedemptionSum[],
   groupBy: "productId" | "keyId",
+  locale: Locale,
   renderName: (sum: RedemptionSum) => Html,
 ): Html {
   const groups = [...Map.groupBy(sums, (sum) => sum[groupBy]).values()].toSorted(
     (a, b) => add(b, "cents") - add(a, "cents"),
   );
   const rest = groups.slice(ROWS_MAX);
-  const rows = groups.slice(0, ROWS_MAX).map((group) => [...group.slice(0, 1).map(renderName), ...total(group)]);
-  if (rest.length > 0) rows.push([`${COUNT.format(rest.length)} others`, ...total(rest.flat())]);
-  return renderTable(`${title}, by ${column.toLowerCase()}`, [column, "Redemptions", "Sum"], rows);
+  const rows = groups
+    .slice(0, ROWS_MAX)
+    .map((group) => [...group.slice(0, 1).map(renderName), ...total(group, locale)]);
+  const { portal } = locale.texts;
+  if (rest.length > 0) rows.push([portal.others(locale.count.format(rest.length)), ...total(rest.flat(), locale)]);
+  return renderTable(portal.by(title, column), [column, portal.columns.redemptions, portal.columns.sum], rows);
 }
 
 /** One page of a day's redemptions, with the total of the day so far. */
@@ -110,24 +133,28 @@ export function renderDayPage(
   const path = portalPath(site, "redemptions");
   const [from, to] = [startOfDay(day).toISOString(), startOfDay(day, 1).toISOString()];
   const hasNext = page.redemptions.length === DAY_PAGE_MAX && page.nextCursor !== null;
-  const main = html`<h1>Redemptions of ${day}</h1>
-<p>${renderTotal(sums)} ${to <= page.completeUntil ? "on this day in UTC." : html`up to ${renderTime(page.completeUntil)}. The day ends at 00:00 UTC.`}</p>
-<p><a href="${path}.csv?from=${from}&to=${to}">The day as CSV</a></p>
-<form class="check" action="${path}" method="get"><label for="day">Another day</label>
-<div class="row"><input id="day" name="day" type="date" value="${day}" required> <button type="submit">Show</button></div></form>
-<p><a href="${path}?day=${dayOf(startOfDay(day, -1))}">The day before</a> · <a href="${path}?day=${to.slice(0, 10)}">The day after</a></p>
+  const { locale } = caller;
+  const { portal } = locale.texts;
+  const { columns } = portal;
+  const main = html`<h1>${portal.ofDay(day)}</h1>
+<p>${renderTotal(sums, locale)} ${to <= page.completeUntil ? portal.onDay : portal.endsAt(locale.time(page.completeUntil))}</p>
+<p><a href="${path}.csv?from=${from}&to=${to}">${portal.csv}</a></p>
+<form class="check" action="${path}" method="get"><label for="day">${portal.anotherDay}</label>
+<div class="row"><input id="day" name="day" type="date" value="${day}" required> <button type="submit">${portal.show}</button></div></form>
+<p><a href="${path}?day=${dayOf(startOfDay(day, -1))}">${portal.dayBefore}</a> · <a href="${path}?day=${to.slice(0, 10)}">${portal.dayAfter}</a> · <a href="${path}?month=${day.slice(0, 7)}">${portal.wholeMonth}</a></p>
 ${renderTable(
-  `Redemptions of ${day}`,
-  ["Redeemed", "Reference", "Product", "Value", "Redeem code", "Key"],
+  portal.ofDay(day),
+  [columns.redeemed, columns.reference, columns.product, columns.value, columns.redeemCode, columns.key],
   page.redemptions.map((redemption) => [
-    renderTime(redemption.redeemedAt),
-    html`<a href="${portalPath(site, "orders", redemption.externalRef)}"><bdi>${redemption.externalRef}</bdi></a>`,
+    locale.time(redemption.redeemedAt),
+    html`<a href="${orderPath(site, redemption.externalRef)}"><bdi>${redemption.externalRef}</bdi></a>`,
     html`<bdi>${redemption.productName}</bdi>`,
-    USD.format(redemption.discountPriceUsd),
+    locale.usd.format(redemption.discountPriceUsd),
     html`<code>${redemption.redeemCode}</code>`,
     renderKey(redemption),
   ]),
+  portal.none,
 )}
-${linkNext(hasNext ? `${path}?day=${day}&cursor=${encodeURIComponent(page.nextCursor ?? "")}` : null, "Later redemptions of this day")}`;
-  return layOutForPortal(site, caller, `Redemptions of ${day}`, main);
+${linkNext(hasNext ? `${path}?day=${day}&cursor=${encodeURIComponent(page.nextCursor ?? "")}` : null, portal.next)}`;
+  return layOutForPortal(site, caller, portal.ofDay(day), main);
 }

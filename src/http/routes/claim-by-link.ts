@@ -1,6 +1,6 @@
 import { acquireResponse, claimRequest, linkCode } from "../../contract/acquire.ts";
 import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
-import { endpoint, pathId } from "../endpoint.ts";
+import { type DepsOf, endpoint, pathId } from "../endpoint.ts";
 import { signedInUser } from "../middleware/authenticate-user.ts";
 
 export const claimByLink = endpoint({
@@ -15,6 +15,6 @@ export const claimByLink = endpoint({
   body: claimRequest,
   response: acquireResponse,
   responseDescription: "The user's voucher.",
-  handler: (ctx, { caller, parameters }) =>
-    acquireVoucher(ctx, { userId: caller, way: "link", id: pathId(parameters.code), paymentRef: null }),
+  handler: (deps: DepsOf<typeof acquireVoucher>, { caller, parameters }) =>
+    acquireVoucher(deps, { userId: caller, way: "link", id: pathId(parameters.code), paymentRef: null }),
 });

@@ -1,7 +1,7 @@
 import { codeOrTicket } from "../../contract/fields.ts";
-import { receipt, sequenceParameter, TEXT } from "../../contract/receipt.ts";
+import { receipt, sequenceParameter } from "../../contract/receipt.ts";
 import { readEventReceipt } from "../../services/log/read-receipt.ts";
-import { endpoint } from "../endpoint.ts";
+import { type DepsOf, endpoint, TEXT } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const eventReceipt = endpoint({
@@ -15,5 +15,6 @@ export const eventReceipt = endpoint({
   response: receipt,
   contentType: TEXT,
   responseDescription: "The receipt.",
-  handler: (ctx, { caller, parameters }) => readEventReceipt(ctx, caller, parameters.codeOrTicket, parameters.sequence),
+  handler: (deps: DepsOf<typeof readEventReceipt>, { caller, parameters }) =>
+    readEventReceipt(deps, caller, parameters.codeOrTicket, parameters.sequence),
 });

@@ -1,6 +1,6 @@
-import { externalRefParameter, receipt, TEXT } from "../../contract/receipt.ts";
+import { externalRefParameter, receipt } from "../../contract/receipt.ts";
 import { readRedemptionReceipt } from "../../services/log/read-receipt.ts";
-import { endpoint } from "../endpoint.ts";
+import { type DepsOf, endpoint, TEXT } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const redemptionReceipt = endpoint({
@@ -14,5 +14,6 @@ export const redemptionReceipt = endpoint({
   response: receipt,
   contentType: TEXT,
   responseDescription: "The receipt.",
-  handler: (ctx, { caller, parameters }) => readRedemptionReceipt(ctx, caller, parameters.externalRef),
+  handler: (deps: DepsOf<typeof readRedemptionReceipt>, { caller, parameters }) =>
+    readRedemptionReceipt(deps, caller, parameters.externalRef),
 });

@@ -6,27 +6,39 @@ import { INTEGER_MAX } from "../../contract/fields.ts";
 import { findLoggedEvent, findLoggedRedemption, type LoggedEvent } from "../../db/events.ts";
 import { findPublished } from "../../db/log-checkpoints.ts";
 import { ENTITY_TYPE } from "../../domain/chain.ts";
+import { formsOf } from "../../domain/references.ts";
 import type { Limits } from "../../limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
-import type { Bulkhead } from "../batches/bulkhead.ts";
+import type { Bulkhead, Requester } from "../batches/bulkhead.ts";
+import { type Confirming, confirmed } from "../batches/confirm-reads.ts";
 import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
 import { proveInclusion } from "./tree-proofs.ts";
 
-type PartnerDeps = { pool: pg.Pool; partnerCalls: Bulkhead };
+type PartnerDeps = Confirming & { pool: pg.Pool; partnerCalls: Bulkhead<"organization"> };
 
-/** The receipt of a redemption by its reference. @throws AppError `redemption_not_found`, `not_logged_yet`, `overloaded`. */
-export function readRedemptionReceipt(ctx: PartnerDeps, caller: Caller, externalRef: string): Promise<string> {
-  return ctx.partnerCalls(() => receiptOfRedemption(ctx.pool, caller.organizationId, externalRef));
+// An event is confirmed before anything is said about it: `not_logged_yet` tells that it has happened. The log itself places and signs only what
+// is confirmed.
+
+/** Reads the receipt of a redemption by its reference. @throws AppError `redemption_not_found`, `not_logged_yet`, `overloaded`, `unavailable`. */
+export async function readRedemptionReceipt(ctx: PartnerDeps, caller: Caller, externalRef: string): Promise<string> {
+  const event = await confirmed(ctx, () =>
+    ctx.partnerCalls(caller, () => findRedeemed(ctx.pool, caller.organizationId, externalRef)),
+  );
+  if (event === null) throw new AppError("redemption_not_found");
+  return ctx.partnerCalls(caller, () => proveEvent(ctx.pool, event, true));
 }
 
-/** The same for any organization, without a limit of concurrent reads. @throws AppError `redemption_not_found`, `not_logged_yet`. */
+/** The same for any organization, not confirmed, without a limit of concurrent reads. @throws AppError `redemption_not_found`, `not_logged_yet`. */
 export async function receiptOfRedemption(pool: pg.Pool, organizationId: string, externalRef: string): Promise<string> {
-  const event = externalRef.includes("\0") ? null : await findLoggedRedemption(pool, organizationId, externalRef);
+  const event = await findRedeemed(pool, organizationId, externalRef);
   if (event === null) throw new AppError("redemption_not_found");
   return proveEvent(pool, event, true);
 }
 
-/** An event's receipt. @throws AppError `voucher_not_found`, `too_many_misses`, `not_found` (no such event), `not_logged_yet`, `overloaded`. */
+/**
+ * Reads an event's receipt.
+ * @throws AppError `voucher_not_found`, `too_many_misses`, `not_found` (no such event), `not_logged_yet`, `overloaded`, `unavailable`.
+ */
 export async function readEventReceipt(
   ctx: PartnerDeps & { voucherReads: VoucherReads; limits: Limits },
   caller: Caller,
@@ -35,26 +47,33 @@ export async function readEventReceipt(
 ): Promise<string> {
   const { voucher } = await resolveVoucher(ctx, caller, codeOrTicket);
   if (voucher === null) throw voucherNotFound();
-  return ctx.partnerCalls(async () => {
-    const event = await findEvent(ctx.pool, voucher.id, sequence);
-    if (event === null) throw new AppError("not_found");
-    return proveEvent(ctx.pool, event, true);
-  });
+  const event = await confirmed(ctx, () => ctx.partnerCalls(caller, () => findEvent(ctx.pool, voucher.id, sequence)));
+  if (event === null) throw new AppError("not_found");
+  return ctx.partnerCalls(caller, () => proveEvent(ctx.pool, event, true));
 }
 
-/** The proof of an event without its payload, for anyone. @throws AppError `entity_not_found`, `not_logged_yet`, `overloaded`. */
-export function readEventProof(
-  ctx: { pool: pg.Pool; publicReads: Bulkhead },
+/** The proof of an event without its payload, for anyone. @throws AppError `entity_not_found`, `not_logged_yet`, `overloaded`, `unavailable`. */
+export async function readEventProof(
+  ctx: Confirming & { pool: pg.Pool; publicReads: Bulkhead<"visitor"> },
+  visitor: Requester<"visitor">,
   entityType: string,
   entityId: string,
   sequence: string,
 ): Promise<string> {
-  return ctx.publicReads(async () => {
-    const isPossible = entityType === ENTITY_TYPE && !entityId.includes("\0");
-    const event = isPossible ? await findEvent(ctx.pool, entityId, sequence) : null;
-    if (event === null) throw new AppError("entity_not_found");
-    return proveEvent(ctx.pool, event, false);
-  });
+  const isPossible = entityType === ENTITY_TYPE && !entityId.includes("\0");
+  const event = isPossible
+    ? await confirmed(ctx, () => ctx.publicReads(visitor, () => findEvent(ctx.pool, entityId, sequence)))
+    : null;
+  if (event === null) throw new AppError("entity_not_found");
+  return ctx.publicReads(visitor, () => proveEvent(ctx.pool, event, false));
+}
+
+async function findRedeemed(pool: pg.Pool, organizationId: string, externalRef: string): Promise<LoggedEvent | null> {
+  for (const form of formsOf(externalRef)) {
+    const event = await findLoggedRedemption(pool, organizationId, form);
+    if (event !== null) return event;
+  }
+  return null;
 }
 
 async function findEvent(pool: pg.Pool, voucherId: string, sequence: string): Promise<LoggedEvent | null> {

@@ -1,10 +1,14 @@
 import type pg from "pg";
 import { AppError } from "../../contract/errors.ts";
+import { markSandbox, pickFields } from "../../contract/fields.ts";
+import { type LinkResponse, linkResponse } from "../../contract/link.ts";
+import { AVAILABLE_MAX } from "../../contract/listings.ts";
 import { readSources } from "../../db/acquisitions.ts";
 import { findLinkedProduct, type LinkedProduct } from "../../db/contracts.ts";
 import { isContractActive } from "../../domain/audience.ts";
 import { decideOffers } from "../../domain/offer.ts";
-import type { Bulkhead } from "../batches/bulkhead.ts";
+import type { Bulkhead, Requester } from "../batches/bulkhead.ts";
+import type { KeptCounts } from "./kept-counts.ts";
 
 /** What a referrer's link offers to anyone who opens it. */
 export interface LinkOffer {
@@ -13,26 +17,59 @@ export interface LinkOffer {
   state: "open" | "window_closed" | "sold_out";
   /** `validUntil` of the batch that a claim tries first: the first one that has vouchers. Null unless `state` is `open`. */
   validUntil: Date | null;
+  /** The batches that a claim tries and that have vouchers, in the order in which it tries them. */
+  batchIds: string[];
   /** Whether the vouchers belong to a sandbox. */
   sandbox: boolean;
 }
 
+/** Batches whose vouchers are counted for one link. */
+const COUNTED_MAX = 100;
+
 /** Reads what a referrer's link offers now. @throws AppError `link_not_found`, also while its contract is not active; `overloaded`. */
 export async function viewLink(
-  { pool, publicReads }: { pool: pg.Pool; publicReads: Bulkhead },
+  { pool, publicReads }: { pool: pg.Pool; publicReads: Bulkhead<"visitor"> },
+  visitor: Requester<"visitor">,
   linkCode: string,
 ): Promise<LinkOffer> {
-  return publicReads(async () => {
+  return publicReads(visitor, async () => {
     const [source] = await readSources(pool, [{ way: "link", id: linkCode, kind: "claim" }], []);
     const product = source?.product ? await findLinkedProduct(pool, linkCode) : null;
     if (!source?.product || !product || !isContractActive(product, source.now)) throw new AppError("link_not_found");
     const { sandbox } = source.product;
     const decision = decideOffers(source.offers, { isOwner: false, contract: null }, source.now, true);
-    if (decision.kind === "refused") return { product, sandbox, state: "window_closed", validUntil: null };
-    const next = decision.batches
-      .map((batch) => source.offers.find(({ batchId }) => batchId === batch.batchId))
-      .find((offer) => offer?.left);
-    if (next === undefined) return { product, sandbox, state: "sold_out", validUntil: null };
-    return { product, sandbox, state: "open", validUntil: next.validUntil };
+    const nothing = { product, sandbox, validUntil: null, batchIds: [] };
+    if (decision.kind === "refused") return { ...nothing, state: "window_closed" };
+    const offers = new Map(source.offers.map((offer) => [offer.batchId, offer]));
+    const batchIds = decision.batches.map(({ batchId }) => batchId).filter((batchId) => offers.get(batchId)?.left);
+    const next = offers.get(batchIds[0] ?? "");
+    if (next === undefined) return { ...nothing, state: "sold_out" };
+    return { product, sandbox, state: "open", validUntil: next.validUntil, batchIds };
   });
+}
+
+/** What a referrer's link offers, for programs. @throws As {@link viewLink}. */
+export async function describeLink(
+  ctx: Parameters<typeof viewLink>[0] & { keptCounts: KeptCounts; config: { baseUrl: string } },
+  visitor: Requester<"visitor">,
+  linkCode: string,
+): Promise<LinkResponse> {
+  const { product, state, validUntil, batchIds, sandbox } = await viewLink(ctx, visitor, linkCode);
+  const counts = await Promise.all(batchIds.slice(0, COUNTED_MAX).map((batchId) => ctx.keptCounts.read(batchId)));
+  // Each of these batches has a voucher, even if its count is older.
+  const available = counts.reduce((sum, counted) => sum + Math.max(1, counted), 0);
+  return pickFields(linkResponse, {
+    ...product,
+    code: linkCode,
+    available: Math.min(available, AVAILABLE_MAX),
+    validUntil: validUntil?.toISOString() ?? null,
+    canClaim: state === "open",
+    url: linkAddress(ctx.config, linkCode),
+    ...markSandbox(sandbox),
+  });
+}
+
+/** The public address of a link. */
+export function linkAddress({ baseUrl }: { baseUrl: string }, linkCode: string): string {
+  return `${baseUrl}/r/${encodeURIComponent(linkCode)}`;
 }

@@ -10,21 +10,21 @@ function readPreviousEntry() {
 
 /** A sentence that says what is wrong with an entry after `previous`, or null. */
 function findFault(entry, previous) {
-  if (entry.sequence !== previous.sequence + 1) return `Entry ${previous.sequence + 1} is missing before it.`;
+  if (entry.sequence !== previous.sequence + 1) return say("Entry {0} is missing before it.", previous.sequence + 1);
   if (!entry.sealed) return null;
-  if (!/^[0-9a-f]{64}$/.test(entry.recordHash ?? "")) return "Its hash is not a SHA-256 hash.";
-  if (previous.recordHash === null) return "It is sealed, but the previous entry is not.";
+  if (!/^[0-9a-f]{64}$/.test(entry.recordHash ?? "")) return say("Its hash is not a SHA-256 hash.");
+  if (previous.recordHash === null) return say("It is sealed, but the previous entry is not.");
   if (entry.previousHash === previous.recordHash) return null;
   return previous.sequence === 0
-    ? "It is the first entry, but its previous hash is not 64 zeros."
-    : `Its previous hash is not the hash of entry ${previous.sequence}.`;
+    ? say("It is the first entry, but its previous hash is not 64 zeros.")
+    : say("Its previous hash is not the hash of entry {0}.", previous.sequence);
 }
 
 /** Marks an entry's link as valid or faulty, next to its hashes. Opens the hashes of a faulty entry. */
 function markLink(entry, previous, fault) {
   if (fault === null && !entry.sealed) return;
   const sentence =
-    fault ?? (previous.sequence === 0 ? "The start of the chain" : `Linked to entry ${previous.sequence}`);
+    fault ?? (previous.sequence === 0 ? say("The start of the chain") : say("Linked to entry {0}", previous.sequence));
   const mark = make("span", fault === null ? "mark good" : "mark bad", sentence);
   (entry.row.querySelector("summary") ?? entry.row.querySelector(".what")).append(" ", mark);
   if (fault === null) return;
@@ -35,30 +35,32 @@ function markLink(entry, previous, fault) {
 /** Adds the result of the check to the verdict at the top of the page. Replaces the verdict if the chain is broken. */
 function showVerdict(verdict, faults) {
   const sentence = verdict.querySelector("strong");
-  const say = (text) => sentence.after(make("p", "", text));
+  const explain = (text) => sentence.after(make("p", "", text));
   if (faults.length > 0) {
     verdict.className = "verdict bad";
-    sentence.textContent = "This history is broken. Do not rely on it.";
-    return say(`Entry ${faults[0].entry.sequence}: ${faults[0].fault}`);
+    sentence.textContent = say("This history is broken. Do not rely on it.");
+    return explain(say("Entry {0}: {1}", faults[0].entry.sequence, faults[0].fault));
   }
   showLocalTime(sentence.querySelector("time"));
   const sealed = entries.filter((entry) => entry.sealed);
   if (sealed.length === 0) return;
   const whole = verdict.dataset.whole === "true";
-  if (sealed.length < entries.length) sentence.append(" The sealed entries are intact.");
+  if (sealed.length < entries.length) sentence.append(` ${say("The sealed entries are intact.")}`);
   else {
     verdict.className = "verdict good";
-    sentence.append(whole ? " The history is intact." : " Every link on this page is valid.");
+    sentence.append(` ${whole ? say("The history is intact.") : say("Every link on this page is valid.")}`);
   }
-  say(`${describeLinks(entries[0].sequence, sealed.length)} Your browser checked this just now.`);
+  explain(`${describeLinks(entries[0].sequence, sealed.length)} ${say("Your browser checked this just now.")}`);
 }
 
 /** Describes the links of `sealedCount` consecutive entries. `first` is the number of the first one. */
 function describeLinks(first, sealedCount) {
   if (first === 1)
-    return `Entry 1 starts the chain${sealedCount > 1 ? ", and each later entry contains the hash of the previous one" : ""}.`;
-  if (sealedCount === 1) return `Entry ${first} contains the hash of the previous entry.`;
-  return `Entries ${first} to ${first + sealedCount - 1} each contain the hash of the previous entry.`;
+    return sealedCount === 1
+      ? say("Entry 1 starts the chain.")
+      : say("Entry 1 starts the chain, and each later entry contains the hash of the previous one.");
+  if (sealedCount === 1) return say("Entry {0} contains the hash of the previous entry.", first);
+  return say("Entries {0} to {1} each contain the hash of the previous entry.", first, first + sealedCount - 1);
 }
 
 const isLocalTimeUtc = (moment) => moment.getTimezoneOffset() === 0;
@@ -70,7 +72,7 @@ function showLocalTime(time) {
   if (isLocalTimeUtc(moment)) return;
   const date = new Intl.DateTimeFormat(undefined, { dateStyle: "long" });
   const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
-  time.textContent = `${date.format(moment)}, ${clock.format(moment)} your time`;
+  time.textContent = say("{0} your time", `${date.format(moment)}, ${clock.format(moment)}`);
 }
 
 /** Adds the reader's local time to each UTC time of the table, unless they are equal. */
@@ -78,7 +80,7 @@ function showLocalTimes() {
   const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
   for (const time of document.querySelectorAll("table.chain time")) {
     const moment = new Date(time.dateTime);
-    if (!isLocalTimeUtc(moment)) time.after(" · ", make("span", "local", `${format.format(moment)} local time`));
+    if (!isLocalTimeUtc(moment)) time.after(" · ", make("span", "local", say("{0} local time", format.format(moment))));
   }
 }
 
@@ -90,7 +92,7 @@ function reloadWhilePending(faults) {
   const notices = document.querySelectorAll("#verdict .pending, #log.pending");
   if (faults.length > 0 || notices.length === 0) return;
   const round = history.state?.round ?? 0;
-  for (const notice of notices) notice.append(" This page looks again by itself.");
+  for (const notice of notices) notice.append(` ${say("This page looks again by itself.")}`);
   const reload = () => {
     const hasPasted = [...document.querySelectorAll("#payload, #receipt")].some(({ value }) => value !== "");
     const inUse = document.hidden || hasPasted || document.querySelector("details[open]") !== null;
@@ -101,12 +103,20 @@ function reloadWhilePending(faults) {
   setTimeout(reload, (RELOAD_AFTER_SECONDS[round] ?? RELOAD_AFTER_SECONDS.at(-1)) * 1_000);
 }
 
+/** A label as part of a sentence: in small letters, except in German, where nouns keep their capital. */
+function inSentence(label) {
+  return document.documentElement.lang === "de" ? label : label?.toLowerCase();
+}
+
 /** Adds a copy button after each id and hash. */
 function addCopyButtons() {
   for (const code of document.querySelectorAll("code.copied")) {
-    const name = code.closest("dd")?.previousElementSibling.textContent.toLowerCase() ?? "voucher id";
+    const name = inSentence(code.closest("dd")?.previousElementSibling.textContent) ?? say("voucher id");
     const entry = code.closest("tr")?.querySelector(".number").textContent;
-    code.after(" ", makeCopyButton(code, `Copy ${name}${entry === undefined ? "" : ` of entry ${entry}`}`));
+    code.after(
+      " ",
+      makeCopyButton(code, entry === undefined ? say("Copy {0}", name) : say("Copy {0} of entry {1}", name, entry)),
+    );
   }
 }
 

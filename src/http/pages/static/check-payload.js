@@ -19,18 +19,21 @@ function comparePayload(payload, hash, entries) {
   const entry = entries.find((candidate) => candidate.recordHash === hash);
   if (entry === undefined) return explainMismatch(fields, entityId.trim(), entries);
   const checks = [
-    [true, `Its SHA-256 is the hash of entry ${entry.sequence}.`],
-    [fields?.sequence === entry.sequence, `Its sequence number is ${entry.sequence}.`],
-    [fields?.previousHash === entry.previousHash, "Its previous hash is the one in the chain."],
-    [fields?.entityType === dataset.entityType && fields?.entityId === entityId.trim(), "It is about this voucher."],
+    [true, say("Its SHA-256 is the hash of entry {0}.", entry.sequence)],
+    [fields?.sequence === entry.sequence, say("Its sequence number is {0}.", entry.sequence)],
+    [fields?.previousHash === entry.previousHash, say("Its previous hash is the one in the chain.")],
+    [
+      fields?.entityType === dataset.entityType && fields?.entityId === entityId.trim(),
+      say("It is about this voucher."),
+    ],
     [
       fields?.eventType === entry.eventType && fields?.occurredAt === entry.occurredAt,
-      "Its event and time are those in the chain.",
+      say("Its event and time are those in the chain."),
     ],
   ];
   const heading = checks.every(([ok]) => ok)
-    ? `This is entry ${entry.sequence}, “${entry.title}”, exactly as it was sealed`
-    : `This is the text of entry ${entry.sequence}, but the chain on this page differs`;
+    ? say("This is entry {0}, “{1}”, exactly as it was sealed", entry.sequence, entry.title)
+    : say("This is the text of entry {0}, but the chain on this page differs", entry.sequence);
   return { heading, checks, entry };
 }
 
@@ -39,45 +42,49 @@ function explainMismatch(fields, entityId, entries) {
   const no = (heading, sentence, entry) => ({ heading, checks: [[false, sentence]], entry });
   if (fields === null) {
     return no(
-      "This is not the payload of an entry",
-      "It has the hash of no entry on this page and is not the text of an entry. Copy the whole payload field and nothing else.",
+      say("This is not the payload of an entry"),
+      say(
+        "It has the hash of no entry on this page and is not the text of an entry. Copy the whole payload field and nothing else.",
+      ),
     );
   }
   if (fields.entityId !== entityId) {
-    const sentence = `It names ${fields.entityId}, but this is the history of ${entityId}.`;
-    return no("This payload is about another voucher", sentence);
+    const sentence = say("It names {0}, but this is the history of {1}.", fields.entityId, entityId);
+    return no(say("This payload is about another voucher"), sentence);
   }
-  const number = `Its sequence number is ${fields.sequence}`;
+  const number = say("Its sequence number is {0}.", fields.sequence);
   const claimed = entries.find((candidate) => candidate.sequence === fields.sequence);
   if (claimed === undefined) {
-    const sentence = `${number}. Paste it on the page of the history that shows this entry.`;
-    return no("This entry is not on this page", sentence);
+    const sentence = `${number} ${say("Paste it on the page of the history that shows this entry.")}`;
+    return no(say("This entry is not on this page"), sentence);
   }
-  if (!claimed.sealed) return no("This entry is not sealed yet", `${number}. That entry has no hash yet.`);
+  if (!claimed.sealed)
+    return no(say("This entry is not sealed yet"), `${number} ${say("That entry has no hash yet.")}`);
   return no(
-    `This is not what was sealed as entry ${claimed.sequence}`,
-    `${number}, but its hash is not that entry's. One changed character is enough, and so is reformatted JSON: paste the text exactly as the API returned it.`,
+    say("This is not what was sealed as entry {0}", claimed.sequence),
+    `${number} ${say("But its hash is not that entry's. One changed character is enough, and so is reformatted JSON: paste the text exactly as the API returned it.")}`,
     claimed,
   );
 }
 
 offerCheck("payload", {
-  heading: "This browser cannot compute hashes here",
-  reason:
+  heading: say("This browser cannot compute hashes here"),
+  reason: say(
     "Browsers compute hashes on secure connections only, and this page was loaded over plain http. Open its https address.",
+  ),
   async check(form, show) {
     const payload = unwrapPayload(form.elements.payload.value);
-    if (payload === "") return show("waiting", "There is nothing to hash. Paste a payload first.");
+    if (payload === "") return show("waiting", say("There is nothing to hash. Paste a payload first."));
     const hash = encodeHex(await sha256(encodeUtf8(payload)));
     const { heading, checks, entry } = comparePayload(payload, hash, entries);
     show(
       checks.every(([ok]) => ok) ? "good" : "bad",
       heading,
-      make("p", "hash", make("span", "label", "SHA-256 of what you pasted"), " ", make("code", "", hash)),
+      make("p", "hash", make("span", "label", say("SHA-256 of what you pasted")), " ", make("code", "", hash)),
       listChecks(checks),
       ...(entry === undefined
         ? []
-        : [Object.assign(make("a", "", `Go to entry ${entry.sequence}`), { href: `#entry-${entry.sequence}` })]),
+        : [Object.assign(make("a", "", say("Go to entry {0}", entry.sequence)), { href: `#entry-${entry.sequence}` })]),
     );
   },
 });

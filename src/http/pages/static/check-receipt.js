@@ -67,26 +67,35 @@ function readEntries() {
 function compareWithHistory(entityId, fields, recordHash) {
   const entries = readEntries();
   const entry = entries.find((candidate) => candidate.recordHash === recordHash);
-  if (entry !== undefined) return [true, `It is entry ${entry.sequence} of the history on this page.`];
-  if (fields?.entityId !== entityId) return [null, `It is about another voucher: ${fields?.entityId ?? "unknown"}.`];
+  if (entry !== undefined) return [true, say("It is entry {0} of the history on this page.", entry.sequence)];
+  if (fields?.entityId !== entityId)
+    return [null, say("It is about another voucher: {0}.", fields?.entityId ?? say("unknown"))];
   const claimed = entries.find(({ sequence }) => sequence === fields.sequence);
-  if (claimed?.recordHash == null) return [null, `Its entry ${fields.sequence} is not on this page, or not sealed.`];
-  return [false, `It is not entry ${fields.sequence} of the history on this page, which has another hash.`];
+  if (claimed?.recordHash == null)
+    return [null, say("Its entry {0} is not on this page, or not sealed.", fields.sequence)];
+  return [false, say("It is not entry {0} of the history on this page, which has another hash.", fields.sequence)];
 }
 
 /** The checks that a receipt has passed: a result and a sentence each. */
 function describeProof({ origin, index, size, cosignatures, canVerify }) {
   const seen = cosignatures.map(({ key, time }) => {
-    const sentence = `${key.name} saw it at ${new Date(time * 1_000).toISOString().replace(".000", "")}.`;
-    return canVerify ? [true, sentence] : [null, `It says that ${sentence}`];
+    const at = new Date(time * 1_000).toISOString().replace(".000", "");
+    return canVerify
+      ? [true, say("{0} saw it at {1}.", key.name, at)]
+      : [null, say("It says that {0} saw it at {1}.", key.name, at)];
   });
   if (seen.length === 0)
-    seen.push([null, "The policy has no witness that saw it: the operator could show another log to others."]);
+    seen.push([null, say("The policy has no witness that saw it: the operator could show another log to others.")]);
   return [
-    [true, `Leaf ${index} is in the checkpoint of ${origin} with ${size} ${size === 1 ? "leaf" : "leaves"}.`],
+    [
+      true,
+      size === 1
+        ? say("Leaf {0} is in the checkpoint of {1} with 1 leaf.", index, origin)
+        : say("Leaf {0} is in the checkpoint of {1} with {2} leaves.", index, origin, size),
+    ],
     canVerify
-      ? [true, `The checkpoint is signed by the key of ${origin} in the policy.`]
-      : [null, "The signatures were not verified."],
+      ? [true, say("The checkpoint is signed by the key of {0} in the policy.", origin)]
+      : [null, say("The signatures were not verified.")],
     ...seen,
   ];
 }
@@ -94,19 +103,23 @@ function describeProof({ origin, index, size, cosignatures, canVerify }) {
 /** The event's facts for a reader, from the payload that the log has. */
 function describeEvent({ eventType, occurredAt, entityId, sequence, data }) {
   const facts = [
-    ["Event", eventType],
-    ["When", occurredAt],
-    ["Voucher", `${entityId}, entry ${sequence}`],
-    ["Reference", data?.externalRef],
-    ["Price in USD", data?.priceUsd],
-    ["Note", data?.note],
-    ["Sandbox", data?.sandbox && "true: the voucher is for tests and has no value"],
+    [say("Event"), eventType],
+    [say("When"), occurredAt],
+    [say("Voucher"), say("{0}, entry {1}", entityId, sequence)],
+    [say("Reference"), data?.externalRef],
+    [say("Price in USD"), data?.priceUsd],
+    [say("Note"), data?.note],
+    [say("Sandbox"), data?.sandbox && say("true: the voucher is for tests and has no value")],
   ].filter(([, value]) => value !== undefined && value !== null);
   const rows = facts.map(([name, value]) => make("div", "", make("dt", "", name), make("dd", "", String(value))));
   return make("dl", "facts", ...rows);
 }
 
-const LOOK_AND_WORD = { true: ["good", "Yes: "], false: ["bad", "No: "], null: ["waiting", "Note: "] };
+const LOOK_AND_WORD = {
+  true: ["good", say("Yes: ")],
+  false: ["bad", say("No: ")],
+  null: ["waiting", say("Note: ")],
+};
 
 /** Checks as a list. Each one is a result and a sentence. */
 function listChecks(checks) {
@@ -126,20 +139,23 @@ function showProved(proved, show) {
   const contradicts = checks.some(([ok]) => ok === false);
   const isOther = fields !== null && entityId !== null && fields.entityId !== entityId;
   const heading = contradicts
-    ? "This receipt contradicts the history on this page. Keep it."
-    : proved.canVerify
-      ? `This receipt is valid under this policy${isOther ? ", but it is of another voucher" : ""}`
-      : "This browser cannot verify signatures. The receipt is not verified";
+    ? say("This receipt contradicts the history on this page. Keep it.")
+    : !proved.canVerify
+      ? say("This browser cannot verify signatures. The receipt is not verified")
+      : isOther
+        ? say("This receipt is valid under this policy, but it is of another voucher")
+        : say("This receipt is valid under this policy");
   const details = [listChecks(checks)];
   if (!proved.canVerify) {
-    const advice =
-      "Ed25519 signatures need Chrome or Edge 137, Firefox 129 or Safari 17. Or use a script of the guide.";
+    const advice = say(
+      "Ed25519 signatures need Chrome or Edge 137, Firefox 129 or Safari 17. Or use a script of the guide.",
+    );
     details.push(make("p", "", advice));
   }
-  if (fields !== null) details.push(make("p", "label", "What the event says"), describeEvent(fields));
+  if (fields !== null) details.push(make("p", "label", say("What the event says")), describeEvent(fields));
   if (proved.payload !== null) {
     const exact = make("pre", "", make("code", "", proved.payload));
-    details.push(make("details", "", make("summary", "", "The exact text"), exact));
+    details.push(make("details", "", make("summary", "", say("The exact text")), exact));
   }
   show(contradicts ? "bad" : proved.canVerify && !isOther ? "good" : "waiting", heading, ...details);
 }
@@ -149,15 +165,15 @@ const readPasted = (field) => (field.value.trim() === "" ? "" : `${field.value.t
 
 async function checkPasted(form, show) {
   const [receipt, policy] = [readPasted(form.elements.receipt), readPasted(form.elements.policy)];
-  if (receipt === "") return show("waiting", "There is nothing to verify. Paste a receipt first.");
+  if (receipt === "") return show("waiting", say("There is nothing to verify. Paste a receipt first."));
   if (policy === "") {
-    return show("waiting", "Whom do you trust? Paste your copy of the policy, or the log's key.");
+    return show("waiting", say("Whom do you trust? Paste your copy of the policy, or the log's key."));
   }
   if (!receipt.startsWith("c2sp.org/tlog-proof")) {
     const advice =
       explainDamage(receipt, "receipt") ??
-      `A receipt begins with the line c2sp.org/tlog-proof@v1. Copy its whole text.`;
-    return show("waiting", "This is not a receipt", make("p", "", advice));
+      say("A receipt begins with the line c2sp.org/tlog-proof@v1. Copy its whole text.");
+    return show("waiting", say("This is not a receipt"), make("p", "", advice));
   }
   const findRecordHash = (index) => {
     const hash = readEntries().find(({ leaf }) => leaf === index)?.recordHash ?? null;
@@ -169,10 +185,10 @@ async function checkPasted(form, show) {
     if (!(error instanceof NotAccepted)) throw error;
     const reason = make("p", "", error.message);
     if (error instanceof PolicyNotRead)
-      show("waiting", "The policy cannot be read. The receipt is not verified", reason);
+      show("waiting", say("The policy cannot be read. The receipt is not verified"), reason);
     else if (error instanceof LogNotNamed)
-      show("bad", "This receipt is of a log that the policy does not name. Do not rely on it", reason);
-    else show("bad", "This receipt is not valid. Do not rely on it", reason);
+      show("bad", say("This receipt is of a log that the policy does not name. Do not rely on it"), reason);
+    else show("bad", say("This receipt is not valid. Do not rely on it"), reason);
   }
 }
 
@@ -205,7 +221,9 @@ function offerCheck(name, { heading, reason, check }) {
 }
 
 offerCheck("receipt", {
-  heading: "This browser cannot verify receipts here",
-  reason: "Browsers compute hashes and signatures on secure connections only. Open the https address of this page.",
+  heading: say("This browser cannot verify receipts here"),
+  reason: say(
+    "Browsers compute hashes and signatures on secure connections only. Open the https address of this page.",
+  ),
   check: checkPasted,
 });

@@ -5,13 +5,13 @@ function makeCopyButton(element, label) {
   const button = Object.assign(document.createElement("button"), {
     className: "copy",
     type: "button",
-    textContent: "Copy",
+    textContent: say("Copy"),
   });
   button.setAttribute("aria-label", label);
   button.addEventListener("click", async () => {
-    button.textContent = (await copy(element)) ? "Copied" : "Press Ctrl+C";
+    button.textContent = (await copy(element)) ? say("Copied") : say("Press Ctrl+C");
     setTimeout(() => {
-      button.textContent = "Copy";
+      button.textContent = say("Copy");
     }, 2_000);
   });
   return button;
@@ -30,6 +30,6 @@ async function copy(element) {
 
 for (const code of document.querySelectorAll(".document pre > code")) {
   // The first line is a comment with the name of the file, in most programs.
-  const [, name = "this code"] = /^(?:<\?php )?(?:#|\/\/) (.*)/.exec(code.textContent) ?? [];
-  code.before(makeCopyButton(code, `Copy ${name}`));
+  const [, name = say("this code")] = /^(?:<\?php )?(?:#|\/\/) (.*)/.exec(code.textContent) ?? [];
+  code.before(makeCopyButton(code, say("Copy {0}", name)));
 }

@@ -1,0 +1,82 @@
+interface ErrorDescription {
+  status: number;
+  /** Default of `Retry-After`, in seconds. */
+  retryAfterSeconds?: number;
+}
+
+function describe(status: number, retryAfterSeconds?: number): ErrorDescription {
+  return { status, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
+}
+
+/** Why a voucher that the caller may see cannot be reserved or redeemed. */
+const REFUSALS = {
+  voucher_used: describe(409),
+  voucher_voided: describe(409),
+  voucher_expired: describe(409),
+  reservation_ended: describe(409),
+  token_mismatch: describe(409),
+  voucher_reserved: describe(409),
+};
+
+/** Every code that an error body may carry. Codes are stable: partners branch on them. docs/errors.md says when the API sends each, `sentences/` what it says. */
+export const ERRORS = {
+  invalid_http: describe(400),
+  headers_too_large: describe(431),
+  request_timeout: describe(408),
+  invalid_json: describe(400),
+  invalid_request: describe(400),
+  body_too_large: describe(413),
+  unsupported_encoding: describe(415),
+  missing_key: describe(401),
+  unknown_key: describe(401),
+  missing_scope: describe(401),
+  missing_token: describe(401),
+  invalid_token: describe(401),
+  missing_password: describe(401),
+  wrong_password: describe(401),
+  cross_site: describe(403),
+  portal_needs_read_key: describe(403),
+  referrers_only: describe(403),
+  key_without_organization: describe(403),
+  address_not_allowed: describe(403),
+  sandbox_only: describe(403),
+  not_found: describe(404),
+  voucher_not_found: describe(404),
+  entity_not_found: describe(404),
+  redemption_not_found: describe(404),
+  listing_not_found: describe(404),
+  product_not_found: describe(404),
+  link_not_found: describe(404),
+  webhook_not_found: describe(404),
+  webhooks_off: describe(404),
+  method_not_allowed: describe(405),
+  ...REFUSALS,
+  not_logged_yet: describe(409, 1),
+  webhook_limit: describe(409),
+  webhook_disabled: describe(409),
+  sold_out: describe(409),
+  window_closed: describe(409),
+  rate_limited: describe(429),
+  too_many_misses: describe(429),
+  redeem_timeout: describe(503, 2),
+  redeem_unknown: describe(503, 2),
+  voucher_busy: describe(503, 1),
+  overloaded: describe(503, 1),
+  unavailable: describe(503, 2),
+  internal_error: describe(500),
+};
+
+export type ErrorCode = keyof typeof ERRORS;
+export type RefusalCode = keyof typeof REFUSALS;
+
+export function statusOf(code: ErrorCode): number {
+  return ERRORS[code].status;
+}
+
+/** How long a caller should wait before it tries again, by default. Seconds. */
+export function retryAfterOf(code: ErrorCode): number | undefined {
+  const described: ErrorDescription = ERRORS[code];
+  return described.retryAfterSeconds;
+}
+
+export const REFUSAL_CODES = Object.keys(REFUSALS) as RefusalCode[];

@@ -1,0 +1,42 @@
+import { EN } from "./sentences/en.ts";
+import type { Sentence, Sentences } from "./sentences/sentences.ts";
+
+type Problems = Sentences["problems"];
+
+/** What the sentence of a problem contains. */
+type Contents<Key extends keyof Problems> = Problems[Key] extends (...contents: infer Given) => string ? Given : [];
+
+/** By their English text, because a schema's message is only a text. Filled while schemas are made. */
+const SAID = new Map<string, Sentence>();
+
+function remember(say: Sentence): string {
+  const message = say(EN);
+  SAID.set(message, say);
+  return message;
+}
+
+/** What is wrong with a field, in any language. */
+export function problemIn<Key extends keyof Problems>(key: Key, ...contents: Contents<Key>): Sentence {
+  return ({ problems }) => {
+    const said = problems[key] as string | ((...given: unknown[]) => string);
+    return typeof said === "string" ? said : said(...contents);
+  };
+}
+
+/** The message of a schema for what is wrong with a field: English, which {@link inAnyLanguage} translates. */
+export function problem<Key extends keyof Problems>(key: Key, ...contents: Contents<Key>): string {
+  return remember(problemIn(key, ...contents));
+}
+
+/** The message of a schema for what is wrong with a request as a whole. */
+export function wholeProblem(key: keyof Sentences["wholes"]): string {
+  return remember(({ wholes }) => wholes[key]);
+}
+
+/** What a schema's message says, in any language. */
+export function inAnyLanguage(message: string): Sentence {
+  return SAID.get(message) ?? (() => message);
+}
+
+/** For the checks of a request as a whole: they run although a field is wrong, so that one answer names everything. */
+export const always = (): boolean => true;

@@ -1,0 +1,67 @@
+import type { ErrorCode } from "../error-codes.ts";
+
+/**
+ * What the service says in one language. A sentence of an error says what happened and what to do now, to someone who sells: no word of the
+ * machine. Each language is a file, which does not compile while one of its sentences is missing.
+ */
+export interface Sentences {
+  /** What an error says. That of `invalid_request` is an example: each names its fields. */
+  errors: Record<ErrorCode, string>;
+  /** What an error says instead where more is known. */
+  inDetail: {
+    reservationsUnavailable: string;
+    signInUnchecked: string;
+    endpointDisabled: string;
+    sandboxFull: string;
+    /** Why a voucher cannot be voided. */
+    notVoided: Record<"voucher_used" | "voucher_voided" | "voucher_expired", string>;
+  };
+  /** Why a release has released nothing. */
+  nothingReleased: string;
+  /** What is wrong with a field: the end of a sentence that begins with its name, or with `aField` or `aFieldName`. */
+  problems: {
+    aField: string;
+    aFieldName: string;
+    required: string;
+    notText: string;
+    empty: string;
+    unstorable: string;
+    tooLong(max: number): string;
+    controlCharacters: string;
+    noPathSegment: string;
+    notWhole(min: number, max: number): string;
+    notOneValue: string;
+    noTime(example: string): string;
+    blankInTime: string;
+    noYear: string;
+    noMonth: string;
+    noDay: string;
+    noCursor: string;
+    differsFromCursor: string;
+    noCsv: string;
+    noVerifyLink: string;
+    notTrueOrFalse: string;
+    notOneOf(values: readonly string[]): string;
+    noEventTypes(types: readonly string[]): string;
+    repeatedType: string;
+    noEventIds: string;
+    noEventId: string;
+    tooMany(max: number): string;
+    noUrl: string;
+    notHttps: string;
+    urlWithUser: string;
+    urlWithFragment: string;
+    urlPort: string;
+    urlHost: string;
+  };
+  /** What is wrong with a request as a whole, without a full stop. */
+  wholes: {
+    codeOrTicket: string;
+    codeAndTicket: string;
+    idsOrTimes: string;
+    fromBeforeTo: string;
+  };
+}
+
+/** A sentence in any language. */
+export type Sentence = (sentences: Sentences) => string;

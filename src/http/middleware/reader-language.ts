@@ -1,0 +1,52 @@
+import type { RequestHandler, Response } from "express";
+import Negotiator from "negotiator";
+import { LANGUAGES, type Language } from "../../contract/sentences/languages.ts";
+
+declare global {
+  namespace Express {
+    interface Locals {
+      /** The language of the response, once it is chosen. */
+      language?: Language;
+    }
+  }
+}
+
+/** Longest header that is read: twice those of browsers with ten languages. Characters. */
+const HEADER_MAX = 250;
+
+/** The choice for each header that was seen: most readers share a few, and a choice takes 10 µs. At most {@link CHOICES_MAX}. */
+const choices = new Map<string, Language>();
+const CHOICES_MAX = 500;
+
+/**
+ * The language in which this response speaks: of those that its reader accepts, the best that the service has, or else English. Says so in
+ * the headers of the response. Call it only for a response with words for people.
+ */
+export function languageOf(response: Response): Language {
+  const { locals } = response;
+  if (locals.language === undefined) {
+    locals.language = chooseLanguage(response);
+    response.vary("Accept-Language");
+  }
+  response.setHeader("Content-Language", locals.language);
+  return locals.language;
+}
+
+function chooseLanguage({ req }: Response): Language {
+  const accepted = req.headers["accept-language"];
+  const [first] = LANGUAGES;
+  // Many programs send the asterisk.
+  if (accepted === undefined || accepted === "*" || accepted.length > HEADER_MAX) return first;
+  const known = choices.get(accepted);
+  if (known !== undefined) return known;
+  const chosen = new Negotiator(req).language(LANGUAGES) ?? first;
+  if (choices.size === CHOICES_MAX) choices.clear();
+  choices.set(accepted, chosen);
+  return chosen;
+}
+
+/** Makes responses English in spite of Accept-Language: those for operators. */
+export const speakEnglish: RequestHandler = (_request, response, next) => {
+  response.locals.language = "en";
+  next();
+};

@@ -1,0 +1,30 @@
+import type { Request, RequestHandler } from "express";
+import { AppError } from "../../contract/errors.ts";
+
+/**
+ * Refuses what a page of another site makes a browser send, because the browser adds the password that it remembers. Changes are refused as Go's
+ * `http.CrossOriginProtection` does, by `Sec-Fetch-Site`, or by `Origin` in older browsers. Of reads, only a person's navigation is accepted:
+ * an image or a frame of another site must not leave audit entries or use up limits. A request with neither header does not come from a browser.
+ * A proxy may have changed Host, so the service's own public address is accepted as well.
+ * @throws AppError `cross_site`.
+ */
+export function refuseCrossSite({ baseUrl }: { baseUrl: string }): RequestHandler {
+  const ownOrigin = new URL(baseUrl).origin;
+  return (request, _response, next) => {
+    if (!isFromThisSite(request, ownOrigin) && !isNavigation(request)) throw new AppError("cross_site");
+    next();
+  };
+}
+
+function isFromThisSite(request: Request, ownOrigin: string): boolean {
+  const site = request.get("sec-fetch-site");
+  if (site !== undefined) return site === "same-origin" || site === "none";
+  const origin = request.get("origin");
+  if (origin === undefined || origin === ownOrigin) return true;
+  return URL.canParse(origin) && new URL(origin).host === request.host;
+}
+
+/** Whether the response becomes a page of its own, not a part of another one. */
+function isNavigation(request: Request): boolean {
+  return ["GET", "HEAD"].includes(request.method) && request.get("sec-fetch-dest") === "document";
+}

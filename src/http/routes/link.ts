@@ -1,0 +1,20 @@
+import { linkCode } from "../../contract/acquire.ts";
+import { linkResponse } from "../../contract/link.ts";
+import { describeLink } from "../../services/marketplace/view-link.ts";
+import { anyone } from "../access.ts";
+import { type DepsOf, endpoint, pathId } from "../endpoint.ts";
+
+export const link = endpoint({
+  path: "/r/:code",
+  operationId: "openLink",
+  summary: "Open a referral link",
+  description:
+    "What the link offers, for callers that prefer JSON, as `Accept: application/json` does. All others get a page for people. `POST /r/{code}/claim` claims through it. A link works while its contract is active.",
+  access: { ...anyone, tag: "Marketplace" },
+  parameters: { code: linkCode },
+  response: linkResponse,
+  hasPage: true,
+  responseDescription: "What the link offers.",
+  handler: (deps: DepsOf<typeof describeLink>, { visitor, parameters }) =>
+    describeLink(deps, visitor, pathId(parameters.code)),
+});

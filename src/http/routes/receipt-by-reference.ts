@@ -1,0 +1,20 @@
+import { receipt } from "../../contract/receipt.ts";
+import { receiptQuery } from "../../contract/redemptions.ts";
+import { readRedemptionReceipt } from "../../services/log/read-receipt.ts";
+import { type DepsOf, endpoint, TEXT } from "../endpoint.ts";
+import { partnerKey } from "../middleware/authenticate.ts";
+
+export const receiptByReference = endpoint({
+  path: "/partner/redemptions/receipt",
+  operationId: "readReceiptByReference",
+  summary: "Read a redemption's receipt by a query",
+  description:
+    "The response of `GET /partner/redemptions/{externalRef}/receipt`, also through proxies that change a path with an encoded slash.",
+  access: partnerKey("voucher.read"),
+  query: receiptQuery,
+  response: receipt,
+  contentType: TEXT,
+  responseDescription: "The receipt.",
+  handler: (deps: DepsOf<typeof readRedemptionReceipt>, { caller, query }) =>
+    readRedemptionReceipt(deps, caller, query.externalRef),
+});
