@@ -55,6 +55,10 @@ export const METRICS = {
     ...metric("counter", "api", "voucher_refusals_total", "code"),
     help: "Requests that were answered with an error, by error code.",
   },
+  callsDropped: {
+    ...metric("counter", "api", "voucher_calls_dropped_total"),
+    help: "Calls that operators do not see among a partner's last calls, because Redis did not take them in time.",
+  },
   redemptions: {
     ...metric("counter", "api", "voucher_redemptions_total", "brand"),
     help: "Redemptions that this process confirmed for the first time, by brand.",
@@ -76,15 +80,19 @@ export const METRICS = {
   },
   serverUp: {
     ...metric("gauge", "api", "voucher_server_up", "server"),
-    help: "Whether Postgres and Redis answered this process within two seconds: 1 or 0.",
+    help: "Whether Postgres and Redis answered this process within two seconds and took a write: 1 or 0.",
   },
   shardUp: {
     ...metric("gauge", "api", "voucher_shard_up", "shard"),
-    help: "Whether the Redis server of each shard of the queues answered this process: 1 or 0.",
+    help: "Whether the Redis server of each shard of the queues answered and took a write: 1 or 0.",
   },
   queueJobs: {
     ...metric("gauge", "api", "voucher_queue_jobs", "queue", "shard", "state"),
     help: "Jobs in one shard of a queue: waiting for a worker, active, or failed and kept for inspection.",
+  },
+  queuePaused: {
+    ...metric("gauge", "api", "voucher_queue_paused", "queue", "shard"),
+    help: "Whether a shard of a queue is paused: 1 or 0.",
   },
   queueFetchers: {
     ...metric("gauge", "worker", "voucher_queue_fetchers", "queue", "shard"),
@@ -124,6 +132,14 @@ export const METRICS = {
     ...metric("histogram", "every", "voucher_batch_duration_seconds", "batch"),
     help: "Time that a batch takes, including its waits in Postgres.",
     buckets: BATCH_BUCKETS,
+  },
+  eventLoopStall: {
+    ...metric("gauge", "every", "voucher_event_loop_stall_seconds"),
+    help: "Longest time since the last scrape for which the process could not work: its event loop was blocked, or it was frozen.",
+  },
+  logLinesDropped: {
+    ...metric("counter", "every", "voucher_log_lines_dropped_total"),
+    help: "Log lines that were dropped because standard output took no more.",
   },
   poolConnections: {
     ...metric("gauge", "every", "voucher_postgres_pool_connections", "state"),
@@ -172,6 +188,10 @@ export const METRICS = {
   logClaims: {
     ...metric("gauge", "worker", "voucher_log_witness_claims"),
     help: "Witnesses that contradict the log without a proof, while the others meet the quorum.",
+  },
+  logSetAside: {
+    ...metric("gauge", "worker", "voucher_log_batches_set_aside"),
+    help: "Leaf batches that get no place in the log, because the sequence has not drawn their ids. Counts at most 10.",
   },
   webhookDeliveries: {
     ...metric("counter", "worker", "voucher_webhook_deliveries_total", "result"),

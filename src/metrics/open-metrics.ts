@@ -1,6 +1,9 @@
+import { nextPiece } from "../batching/next-piece.ts";
+import { takeDroppedLines } from "../log.ts";
 import type { ShardBacklog } from "../queues/measure-queues.ts";
 import { METRICS } from "./catalog.ts";
 import { type ApiMetrics, openMetrics, type Scrapable, type ServiceMetrics, type WorkerMetrics } from "./metrics.ts";
+import type { StallMeter } from "./stall-meter.ts";
 
 /** The state of a pool of database connections. */
 interface MeasuredPool {
@@ -8,6 +11,12 @@ interface MeasuredPool {
   readonly idleCount: number;
   readonly waitingCount: number;
   readonly options: { readonly max: number };
+}
+
+/** What every process measures of itself. */
+interface Measured {
+  pool: MeasuredPool;
+  stalls: Pick<StallMeter, "takeLongestMs">;
 }
 
 /** Unfinished work in Postgres. */
@@ -31,26 +40,30 @@ export interface DatabaseBacklog {
 export interface Backlog {
   shards: readonly ShardBacklog[] | null;
   database: DatabaseBacklog | null;
+  /** The servers and shards that do not answer this process, or take no writes. */
+  down: { postgres: boolean; redis: boolean; shards: readonly string[] };
 }
 
 /**
  * Opens the metrics of an API process. Every API process reports the backlog of the whole deployment, so that it is known while no worker
- * runs: take the maximum over processes, not the sum. `measureBacklog` runs at each scrape and must not fail.
+ * runs: take the maximum over processes, not the sum. `readBacklog` runs at each scrape and must not fail.
  */
-export function openApiMetrics(pool: MeasuredPool, measureBacklog: () => Promise<Backlog>): ApiMetrics {
+export function openApiMetrics(measured: Measured, readBacklog: () => Promise<Backlog>): ApiMetrics {
   return openMetrics("api", async (metrics) => {
-    // First, because measuring the backlog takes a connection itself.
-    recordPool(metrics, pool);
-    recordBacklog(metrics, await measureBacklog());
+    // First, because measuring the backlog takes a connection and time itself.
+    recordProcess(metrics, measured);
+    await recordBacklog(metrics, await readBacklog());
   });
 }
 
 /** Opens the metrics of a worker process. */
-export function openWorkerMetrics(pool: MeasuredPool): WorkerMetrics {
-  return openMetrics("worker", (metrics) => recordPool(metrics, pool));
+export function openWorkerMetrics(measured: Measured): WorkerMetrics {
+  return openMetrics("worker", (metrics) => recordProcess(metrics, measured));
 }
 
-function recordPool(metrics: ServiceMetrics, pool: MeasuredPool): void {
+function recordProcess(metrics: ServiceMetrics, { pool, stalls }: Measured): void {
+  metrics.logLinesDropped.with().inc(takeDroppedLines());
+  metrics.eventLoopStall.with().set(stalls.takeLongestMs() / 1_000);
   metrics.poolConnectionsMax.with().set(pool.options.max);
   metrics.poolConnections.with("busy").set(pool.totalCount - pool.idleCount);
   metrics.poolConnections.with("idle").set(pool.idleCount);
@@ -62,15 +75,26 @@ const MEASURED_GAUGES = Object.entries(METRICS)
   .filter(([, { type, process }]) => type === "gauge" && process === "api")
   .map(([key]) => key as keyof Omit<ApiMetrics, keyof Scrapable>);
 
+/** Shards that are recorded in one turn of the event loop. They take about 2 ms. */
+const PIECE = 64;
+
 /** Replaces the last backlog. Values that could not be measured are removed, so that no old value is reported. */
-function recordBacklog(metrics: Omit<ApiMetrics, keyof Scrapable>, { shards, database }: Backlog): void {
+async function recordBacklog(
+  metrics: Omit<ApiMetrics, keyof Scrapable>,
+  { shards, database, down }: Backlog,
+): Promise<void> {
   for (const gauge of MEASURED_GAUGES) metrics[gauge].clear();
-  metrics.serverUp.with("redis").set(shards?.some(({ queues }) => queues !== null) ? 1 : 0);
-  metrics.serverUp.with("postgres").set(database === null ? 0 : 1);
-  for (const { shard, queues } of shards ?? []) metrics.shardUp.with(shard.name).set(queues === null ? 0 : 1);
-  for (const { queue, shard, oldestWaitingMs, ...jobs } of (shards ?? []).flatMap(({ queues }) => queues ?? [])) {
-    for (const [state, count] of Object.entries(jobs)) metrics.queueJobs.with(queue, shard, state).set(count);
-    metrics.queueOldestWaiting.with(queue, shard).set(oldestWaitingMs / 1_000);
+  metrics.serverUp.with("redis").set(!down.redis && shards?.some(({ queues }) => queues !== null) ? 1 : 0);
+  metrics.serverUp.with("postgres").set(down.postgres || database === null ? 0 : 1);
+  for (const [at, { shard, queues }] of (shards ?? []).entries()) {
+    if (at % PIECE === 0) await nextPiece();
+    metrics.shardUp.with(shard.name).set(queues === null || down.shards.includes(shard.name) ? 0 : 1);
+    for (const { queue, oldestWaitingMs, waiting, active, failed, paused } of queues ?? []) {
+      for (const [state, count] of Object.entries({ waiting, active, failed }))
+        metrics.queueJobs.with(queue, shard.name, state).set(count);
+      metrics.queuePaused.with(queue, shard.name).set(paused ? 1 : 0);
+      metrics.queueOldestWaiting.with(queue, shard.name).set(oldestWaitingMs / 1_000);
+    }
   }
   if (database === null) return;
   metrics.liveReservations.with().set(database.liveReservations);

@@ -22,7 +22,7 @@ export async function serveMetrics(
   const { log, metrics } = ctx;
   const port = ctx.config.metricsPort;
   if (metrics === null || port === null) return null;
-  const server = createServer((request, response) => {
+  const server = createServer({ keepAliveTimeout: ctx.config.keepAliveMs }, (request, response) => {
     const path = request.url?.split("?")[0];
     if (path === "/readyz" && isReady !== undefined) {
       const ready = isReady();

@@ -1,12 +1,11 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Queue } from "bullmq";
-import type { Logger } from "pino";
-import { z } from "zod";
-import { type JobEnd, jobEnd } from "../contract/jobs.ts";
-import { openSubscriber, type RedisClient } from "../redis/connections.ts";
+import { CallerPlaces } from "./caller-places.ts";
 import type { QueueDefinition } from "./catalog.ts";
+import { type JobEnd, jobEnd } from "./job-envelope.ts";
 import { openQueue, type QueueLinks } from "./open-queue.ts";
+import { parseOrNull, type ReplyInbox } from "./reply-inbox.ts";
 import { listShards, shardOf } from "./shards.ts";
 
 /** What a caller learns about its job. */
@@ -16,14 +15,10 @@ export type WaitResult<Reply> =
   /** The job may have run, may be running or may still run. Only the database can tell. */
   | { kind: "unknown"; cause: unknown };
 
-/** Callers that may wait in one process. Beyond that, callers are refused at once. */
-const WAITERS_MAX = 2_000;
 /** How often the number of waiting jobs is measured while callers arrive. Milliseconds. */
 const DEPTH_EVERY_MS = 250;
 /** Pause between attempts to open the queue. Milliseconds. */
 const OPEN_AGAIN_MS = 500;
-/** Pause before a failed subscription is tried again. Milliseconds. */
-const SUBSCRIBE_AGAIN_MS = 1_000;
 /** How often a waiting caller checks in Redis whether its job has ended, in case the reply was lost. Milliseconds. */
 const RECHECK_MS = 1_000;
 /** How often idle workers are woken while a caller waits. Milliseconds. */
@@ -31,54 +26,6 @@ const WAKE_MS = 250;
 
 const WAKE = readFileSync(new URL("./wake.lua", import.meta.url), "utf8");
 const WITHDRAW = readFileSync(new URL("./withdraw.lua", import.meta.url), "utf8");
-
-const jobEnds = z.array(jobEnd);
-
-/**
- * Receives a process's replies on a connection of its own. Replies that are published while the connection is down are lost. The channel is a
- * sharded one: in a Redis Cluster, only the node of the channel's slot carries its messages.
- */
-export class ReplyInbox {
-  /** The channel for replies to this process. Every job that it waits for names the channel. */
-  readonly channel = `vouchers:replies:${crypto.randomUUID()}`;
-  readonly #redis: RedisClient;
-  readonly #listeners: ((end: JobEnd) => void)[] = [];
-  /** Whether the process has subscribed at least once. */
-  isOpen = false;
-  #closed = false;
-
-  constructor(redisUrl: string, log: Logger) {
-    this.#redis = openSubscriber(redisUrl, "replies", log);
-    this.#redis.on("smessage", (_channel: string, message: string) => {
-      const ends = parseOrNull(jobEnds, () => JSON.parse(message));
-      if (ends === null) log.warn("a reply could not be read");
-      else for (const end of ends) for (const listener of this.#listeners) listener(end);
-    });
-    this.#redis.on("ready", () => void this.#subscribe(log));
-  }
-
-  /** Calls `listener` with the result of each job. */
-  listen(listener: (end: JobEnd) => void): void {
-    this.#listeners.push(listener);
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true;
-    this.#redis.disconnect();
-  }
-
-  /** Subscribes. Tries again after a failure, for instance while the channel's slot has no node. */
-  async #subscribe(log: Logger): Promise<void> {
-    try {
-      await this.#redis.ssubscribe(this.channel);
-      this.isOpen = true;
-    } catch (error) {
-      if (this.#closed) return;
-      log.warn({ err: error }, "the process cannot subscribe to replies");
-      setTimeout(() => void this.#subscribe(log), SUBSCRIBE_AGAIN_MS).unref();
-    }
-  }
-}
 
 /** What an awaited queue shares with its process. */
 export interface AwaitedQueueLinks extends QueueLinks {
@@ -112,6 +59,7 @@ export class AwaitedQueue<Data, Reply> {
   readonly #links: AwaitedQueueLinks;
   /** By job id, oldest first. */
   readonly #waiters = new Map<string, Waiter<Reply>>();
+  readonly #places = new CallerPlaces();
   readonly #timers: NodeJS.Timeout[];
   readonly #open = () => void this.#openQueues();
   #closed = false;
@@ -144,7 +92,13 @@ export class AwaitedQueue<Data, Reply> {
     const shard = this.#shardOf(data);
     if (shard !== undefined) void this.#measureDepth(shard);
     const waitingMax = this.#definition.waitingMax / this.#links.shards;
-    return this.#waiters.size < WAITERS_MAX && (shard?.depth ?? 0) < waitingMax;
+    return this.#places.hasRoom(this.#ownerOf(data)) && (shard?.depth ?? 0) < waitingMax;
+  }
+
+  /** Null if the queue's jobs have no owners. */
+  #ownerOf(data: Data): string | null {
+    const { ownedBy } = this.#definition;
+    return ownedBy === undefined ? null : String(data[ownedBy]);
   }
 
   #shardOf(data: Data): OpenShard | undefined {
@@ -160,15 +114,17 @@ export class AwaitedQueue<Data, Reply> {
     return new Promise((resolve) => {
       const shard = this.#shardOf(data);
       if (shard === undefined) return resolve(unknown("Redis has not been reached yet"));
+      const owner = this.#ownerOf(data);
       const timer = setTimeout(() => void this.#giveUp(jobId, waiter, waitMs), waitMs);
       const settle = (result: WaitResult<Reply>) => {
         clearTimeout(timer);
-        this.#waiters.delete(jobId);
+        if (this.#waiters.delete(jobId)) this.#places.release(owner);
         resolve(result);
       };
       const { origin } = this.#links.deployment;
       const waiter: Waiter<Reply> = { shard, origin, since: performance.now(), settle };
       this.#waiters.set(jobId, waiter);
+      this.#places.take(owner);
       const envelope = { origin, replyTo: this.replyChannel, ...(traceparent !== undefined && { traceparent }) };
       // The reply may arrive before the acknowledgement of the add, and makes it unnecessary.
       const added = shard.queue.add(this.#definition.name, { ...data, ...envelope }, { jobId });
@@ -289,12 +245,3 @@ export class AwaitedQueue<Data, Reply> {
 }
 
 const unknown = (message: string) => ({ kind: "unknown" as const, cause: new Error(message) });
-
-/** Reads a value and parses it. Null if either fails. */
-function parseOrNull<T>(schema: z.ZodType<T>, read: () => unknown): T | null {
-  try {
-    return schema.parse(read());
-  } catch {
-    return null;
-  }
-}

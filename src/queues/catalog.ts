@@ -1,16 +1,7 @@
 import type { z } from "zod";
-import {
-  logJob,
-  logReport,
-  redeemJob,
-  redeemReply,
-  sealJob,
-  sealReply,
-  sweepJob,
-  sweepReport,
-  webhookJob,
-  webhookReport,
-} from "../contract/jobs.ts";
+import { redeemJob, redeemReply, sealJob, sealReply, sweepJob, sweepReport } from "../contract/jobs.ts";
+import { logJob, logReport } from "../contract/log-jobs.ts";
+import { webhookJob, webhookReport } from "../contract/webhook-jobs.ts";
 
 type FieldOf<Value> = Value extends unknown ? keyof Value & string : never;
 
@@ -24,6 +15,8 @@ export interface QueueDefinition<Data = unknown, Reply = unknown, Name extends s
   dataMaxBytes: number;
   /** The field that decides which shard a job belongs to. Without one, all jobs are in the first shard. */
   shardBy?: FieldOf<Data>;
+  /** The field that names a job's owner. Owners share the places of the callers that wait in a process. */
+  ownedBy?: FieldOf<Data>;
   /** Set if only some deployments have a worker for the queue. */
   isOptional?: true;
   /** Jobs that may wait for a worker, in all shards together. Further jobs are refused at once. */
@@ -48,6 +41,7 @@ export const redeemQueue = defineQueue({
   data: redeemJob,
   reply: redeemReply,
   shardBy: "voucherId",
+  ownedBy: "organizationId",
   dataMaxBytes: 8_192,
   // A caller waits ten seconds. In that time, two workers redeem 10 000 jobs at 1 000 jobs/s in total.
   waitingMax: 10_000,

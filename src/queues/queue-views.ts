@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { Queue } from "bullmq";
 import type { Logger } from "pino";
+import { nextPiece } from "../batching/next-piece.ts";
 import type { DeploymentIdentity } from "../domain/deployment.ts";
 import { openFailFast, type RedisClient } from "../redis/connections.ts";
 import { logErrors } from "../redis/log-errors.ts";
@@ -9,6 +10,9 @@ import { listShardsOf, type Shard } from "./shards.ts";
 
 /** Longest wait for Redis at the first use. Milliseconds. */
 const CONNECT_MS = 1_500;
+
+/** Views that are opened in one turn of the event loop. They take some milliseconds. */
+const PIECE = 64;
 
 /** A shard of a queue for the dashboard, and the fields that it may show. */
 export interface QueueView {
@@ -71,13 +75,14 @@ export class QueueViews {
       throw error;
     }
     this.#redis = redis;
-    return QUEUES.flatMap((definition) =>
-      listShardsOf(definition, id, queueShards).map((shard) => ({
-        queue: this.#openView(definition.name, shard.prefix, redis),
-        shard,
-        shown: definition.shown,
-      })),
-    );
+    const views: QueueView[] = [];
+    for (const definition of QUEUES) {
+      for (const shard of listShardsOf(definition, id, queueShards)) {
+        if (views.length % PIECE === 0) await nextPiece();
+        views.push({ queue: this.#openView(definition.name, shard.prefix, redis), shard, shown: definition.shown });
+      }
+    }
+    return views;
   }
 
   #openView(name: string, prefix: string, redis: RedisClient): Queue {

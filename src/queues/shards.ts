@@ -1,10 +1,8 @@
 import { crc32 } from "node:zlib";
+import { crc16, SLOTS } from "../redis/slots.ts";
 
 /** Maximum number of shards per queue. */
 export const SHARDS_MAX = 256;
-
-/** Slots of a Redis Cluster. */
-export const SLOTS = 16_384;
 
 /** One of the parts that a queue is divided into. */
 export interface Shard {
@@ -39,8 +37,9 @@ export function listShardsOf(
 
 /** Returns one shard of a deployment. The keys of a single shard contain no shard number. */
 export function findShard(deploymentId: string, index: number, count: number): Shard {
-  const tag = count === 1 ? `pva:${deploymentId}` : findTag(`pva:${deploymentId}:${index}/${count}`, index, count);
-  return { index, count, name: `${index}/${count}`, prefix: `{${tag}}` };
+  const name = `${index}/${count}`;
+  const tag = count === 1 ? `pva:${deploymentId}` : findTag(`pva:${deploymentId}:${name}`, index, count);
+  return { index, count, name, prefix: `{${tag}}` };
 }
 
 /** Returns the index of a job's shard. Jobs with the same key are in the same shard. */
@@ -48,21 +47,21 @@ export function shardOf(key: string, count: number): number {
   return count === 1 ? 0 : crc32(key) % count;
 }
 
+/** Tags that were found, by their starts. */
+const tags = new Map<string, string>();
+/** Remembered tags: those of one deployment, for a few numbers of shards. */
+const TAGS_MAX = 2_048;
+
 /** Returns the first numbered tag whose slot is in the middle half of the shard's range. About one tag in `2 × count` is. */
 function findTag(start: string, index: number, count: number): string {
-  for (let number = 0; ; number++) {
-    const tag = `${start}:${number}`;
-    const position = (slotOf(tag) * count) / SLOTS - index;
-    if (position >= 0.25 && position < 0.75) return tag;
-  }
-}
-
-/** Returns the slot of a hash tag: CRC-16/XMODEM modulo 16384, as the Redis Cluster specification requires. */
-export function slotOf(tag: string): number {
-  let crc = 0;
-  for (const byte of Buffer.from(tag)) {
-    crc ^= byte << 8;
-    for (let bit = 0; bit < 8; bit++) crc = ((crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ 0x1021) & 0xffff;
-  }
-  return crc % SLOTS;
+  const known = tags.get(start);
+  if (known !== undefined) return known;
+  // All tags begin alike, so that only the number is added to each checksum.
+  const crc = crc16(`${start}:`);
+  let number = 0;
+  const position = () => ((crc16(String(number), crc) % SLOTS) * count) / SLOTS - index;
+  for (let at = position(); at < 0.25 || at >= 0.75; at = position()) number += 1;
+  if (tags.size >= TAGS_MAX) tags.clear();
+  tags.set(start, `${start}:${number}`);
+  return `${start}:${number}`;
 }

@@ -3,11 +3,11 @@ import { type Job, UnrecoverableError, Worker } from "bullmq";
 import pLimit from "p-limit";
 import pTimeout from "p-timeout";
 import type { Logger } from "pino";
-import { type JobEnd, jobEnvelope } from "../contract/jobs.ts";
 import type { DeploymentIdentity } from "../domain/deployment.ts";
 import { openPatient, type RedisClient } from "../redis/connections.ts";
 import { logErrors } from "../redis/log-errors.ts";
 import type { QueueDefinition } from "./catalog.ts";
+import { type JobEnd, jobEnvelope } from "./job-envelope.ts";
 import { listShardsOf, type Shard } from "./shards.ts";
 
 /** A running worker. `close` stops fetching jobs and waits for those that are running. */
@@ -32,6 +32,8 @@ export interface WorkerOptions {
   log: Logger;
   /** Called for each job from another deployment or database. */
   onForeignJob: () => void;
+  /** Called for each job that has ended. `waitedMs` is null for one that was tried before. */
+  onJob?: (queue: string, waitedMs: number | null, workedMs: number) => void;
   /** Called at the start, for each shard that the worker serves. */
   onShard?: (queue: string, shard: string, fetchers: number) => void;
 }
@@ -96,6 +98,9 @@ export function startWorker<Data, Reply extends object>(
     } catch (error) {
       await sendOutcome({ failure: (error as Error).message });
       throw error;
+    } finally {
+      const waitedMs = job.attemptsMade > 0 ? null : startedAt - job.timestamp;
+      options.onJob?.(definition.name, waitedMs, Date.now() - startedAt);
     }
   };
   const shards = listShardsOf(definition, deployment.id, options.queueShards).filter(

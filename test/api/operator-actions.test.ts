@@ -1,9 +1,11 @@
 import pg from "pg";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
+import { createKey } from "../../src/services/admin/manage-keys.ts";
 import { basic, browse, type Form, OPS_TOKEN } from "../support/browse.ts";
 import { partnerClient } from "../support/client.ts";
 import { makeOffer } from "../support/marketplace.ts";
-import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
+import { besideTransaction, untilWaiting } from "../support/outside-transaction.ts";
+import { issueVouchers, makeKey, makePartner, provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 import { startReceiver, WEBHOOK_ENV } from "../support/webhook-receiver.ts";
@@ -21,8 +23,9 @@ const HOSTILE = `<script>alert("x")</script> ‮${"W".repeat(160)}`;
 const service = useService({ apis: [{ OPS_WRITABLE: "true" }, {}], env: OPERATED });
 const { api, db, servers } = service;
 
-/** Opens a page of the console as a signed-in browser does; with a form, sends it. */
-async function open(path: string, form?: Form, { at = api.url, headers = {} } = {}) {
+/** Opens a page of the console as a signed-in browser does; with a form, sends it, by default as one that was just opened. */
+async function open(path: string, fields?: Form, { at = api.url, headers = {} } = {}) {
+  const form = fields && { formToken: crypto.randomUUID(), ...fields };
   const page = await browse(`${at}/ops${path}`, { form, headers: { ...basic(OPS_TOKEN), ...headers } });
   return { ...page, location: page.location.replace(/^\/ops/, "") };
 }
@@ -63,12 +66,12 @@ it("the console leads from an organization to a redeemed voucher, with the opera
   expect((await open(productForm)).text).not.toContain("<script>");
   const batchForm = await go(productForm, PRODUCT);
   const batch = await go(batchForm, { ...BATCH, count: "30", windows: ["claim", "buy"] });
-  const csv = await open(`${batch}/codes.csv`);
+  const csv = await open(`${batch}/codes.csv`, {});
   expect(csv.headers.get("content-type")).toContain("text/csv");
   const [head, ...lines] = csv.text.trim().split("\n");
   expect([head, lines.length]).toEqual(["id,code,serial", 30]);
   const [, code = ""] = lines[0]?.split(",") ?? [];
-  const sheet = await open(`${batch}/print?from=1&to=30`);
+  const sheet = await open(`${batch}/print`, { from: "1", to: "30" });
   for (const line of lines) expect(sheet.text).toContain(line.split(",")[1]);
   const organizationId = idIn(brandForm);
   const shown = await open(`/organizations/${organizationId}/keys/new`, {
@@ -131,6 +134,10 @@ it("a form of the console shows each problem beside its field in the API's words
     [{ count: "0" }, "f-count-problem"],
     [{ count: "1e3" }, "f-count-problem"],
     [{ validUntil: "2027-02-30T00:00" }, "f-validUntil-problem"],
+    [{ validUntil: "31.12.2027" }, "f-validUntil-problem"],
+    [{ validUntil: "2027-12-31 18:00+02:00" }, "f-validUntil-problem"],
+    [{ windows: "buy", closesAt: "12/31/2027" }, "f-closesAt-problem"],
+    [{ windows: "buy", opensAt: "2027-01-03", closesAt: "2027-01-02" }, "f-closesAt-problem"],
     [{ validUntil: "2020-01-01T00:00" }, "f-validUntil-problem"],
     [{ audience: "Everyone" }, "f-audience-problem"],
     [{ windows: ["claim", "steal"] }, "f-windows-problem"],
@@ -259,19 +266,57 @@ it("the console issues a batch of several thousand vouchers with progress on the
   expect(issued.text).toMatch(/<p>1,000 of 2,001 vouchers<\/p>[\s\S]*<a href="\/ops\/batches\/bat_\w+">Continue/);
 });
 
+it("a label of the print sheet names brand, product, price and the last day, with a time only when the day is not whole", async () => {
+  const { brandId, productId } = await makePartner(db);
+  await db.query("UPDATE brands SET name = 'Corner Shop' WHERE id = $1", [brandId]);
+  const { rows } = await db.query("SELECT name FROM products WHERE id = $1", [productId]);
+  for (const [validUntil, shown] of [
+    ["2999-06-30", "30 June 2999"],
+    ["2999-06-30 23:59", "30 June 2999"],
+    ["2999-07-01 00:00", "30 June 2999"],
+    ["2999-06-30 18:00", "30 June 2999, 18:00 UTC"],
+  ] as const) {
+    const batch = await go(`/products/${productId}/batches/new`, { ...BATCH, count: "1", validUntil });
+    const { text } = await open(`${batch}/print`, {});
+    const words = text
+      .split('<div class="voucher">')[1]
+      ?.replaceAll(/<svg[\s\S]*?<\/svg>|<[^>]+>/g, " ")
+      .replaceAll(/\s+/g, " ");
+    expect(words).toMatch(
+      new RegExp(`^ ?${rows[0].name} , Corner Shop \\$\\d+\\.\\d\\d [-0-9A-Z]{19} Valid until ${shown} No\\. 1 `),
+    );
+  }
+});
+
 it("the print sheet has only the serials that are chosen, at most 1200", async () => {
   const { vouchers, batchId } = await makeBatch(80);
-  const first = await open(`/batches/${batchId}/print`);
+  const first = await open(`/batches/${batchId}/print`, {});
   expect(first.text.match(/class="voucher"/g)?.length).toBe(24);
   expect(Buffer.byteLength(first.text)).toBeLessThan(75_000);
-  const chosen = await open(`/batches/${batchId}/print?from=79&to=9999`);
+  const chosen = await open(`/batches/${batchId}/print`, { from: "79", to: "9999" });
   expect([chosen.text.includes(vouchers[78]?.code ?? "?"), chosen.text.includes(vouchers[77]?.code ?? "?")]).toEqual([
     true,
     false,
   ]);
-  for (const query of ["from=0", "from=81", "from=5&to=4", "from=x", "from=1&from=2"]) {
-    expect((await open(`/batches/${batchId}/print?${query}`)).status, query).toBe(400);
+  const wrong: Form[] = [{ from: "0" }, { from: "81" }, { from: "5", to: "4" }, { from: "x" }, { from: ["1", "2"] }];
+  for (const form of wrong) {
+    expect((await open(`/batches/${batchId}/print`, form)).status, JSON.stringify(form)).toBe(400);
   }
+});
+
+it("codes are sent for a POST of this site only: a GET of the print sheet asks which, and one of the CSV is refused", async () => {
+  const { vouchers, batchId } = await makeBatch(3);
+  const paths = ["print", "codes.csv"].map((name) => `/batches/${batchId}/${name}`);
+  const answers = [await open(`${paths[0]}?from=1&to=3`), await open(`${paths[1]}`)];
+  for (const path of paths) answers.push(await open(path, {}, { headers: { "sec-fetch-site": "cross-site" } }));
+  expect(answers.map(({ status }) => status)).toEqual([200, 405, 403, 403]);
+  expect(answers[1]?.headers.get("allow")).toBe("POST");
+  for (const { text } of answers) expect(text).not.toContain(vouchers[0]?.code);
+  expect(answers[0]?.text).toMatch(/<form class="act" method="post">[\s\S]*name="from"/);
+  expect((await entriesOf(batchId)).filter(({ command }) => command === "batch export")).toEqual([]);
+  const batch = await open(`/batches/${batchId}`);
+  expect(batch.text).toContain(`<form action="/ops/batches/${batchId}/codes.csv" method="post">`);
+  expect(batch.text).not.toContain(`href="/ops/batches/${batchId}/codes.csv"`);
 });
 
 it("the console offers, accepts and ends a referrer's contract, and makes a link with its QR code", async () => {
@@ -325,7 +370,7 @@ it("the console names the wrong setting and sends no code when its database role
   expect([refused.status, refused.text.includes("OPS_DATABASE_URL")]).toEqual([500, true]);
   const { vouchers, batchId } = await makeBatch(1);
   for (const what of ["codes.csv", "print"]) {
-    const codes = await open(`/batches/${batchId}/${what}`, undefined, { at });
+    const codes = await open(`/batches/${batchId}/${what}`, {}, { at });
     expect([codes.status, codes.text.includes(String(vouchers[0]?.code))], what).toEqual([500, false]);
   }
 });
@@ -338,4 +383,135 @@ it("the console ends a long run when its process stops, and issues nothing", asy
   const stopped = await open(`/products/${productId}/batches/new`, form, { at: stopping.url });
   expect([stopped.status, stopped.text.includes("The run was stopped")]).toEqual([503, true]);
   expect((await db.query("SELECT FROM batches WHERE product_id = $1", [productId])).rowCount).toBe(0);
+});
+
+it("a form that creates something acts once: sent again it leads to what it created first, and with other values it is refused", async () => {
+  const { organizationId, brandId, productId } = await makePartner(db);
+  const offer = await makeOffer(db, 1);
+  const { batchId } = await makeBatch(1);
+  const contract = await go(`/brands/${offer.brandId}/contracts/new`, { user: "once" });
+  await go(`${contract}/accept`, {});
+  const created = async () =>
+    (await db.query("SELECT FROM audit_entries WHERE before IS NULL AND after IS NOT NULL")).rowCount;
+  for (const [path, fields, others] of [
+    ["/organizations/new", { name: "Once" }, { name: "Twice" }],
+    [`/organizations/${organizationId}/brands/new`, { name: "Once" }, { name: "Twice" }],
+    [`/brands/${brandId}/products/new`, { ...PRODUCT, key: "once" }, { ...PRODUCT, key: "twice", name: "Twice" }],
+    [`/products/${productId}/batches/new`, { ...BATCH, count: "2" }, { ...BATCH, count: "3" }],
+    [`/batches/${batchId}/listings/new`, {}, null],
+    [`/brands/${brandId}/contracts/new`, { user: "ann" }, { user: "joe" }],
+    [`${contract}/links/new`, { product: offer.productId }, null],
+  ] as const) {
+    const formToken = crypto.randomUUID();
+    const before = (await created()) ?? 0;
+    const first = await go(path, { ...fields, formToken });
+    expect(await go(path, { ...fields, formToken }), path).toBe(first);
+    if (others !== null) {
+      const refused = await open(path, { ...others, formToken });
+      expect([refused.status, refused.text.includes("was sent before with other values")], path).toEqual([409, true]);
+    }
+    expect(await created(), path).toBe(before + 1);
+    const fresh = /name="formToken" value="([\w-]{36})"/.exec((await open(path)).text)?.[1];
+    expect(fresh, path).not.toBe(formToken);
+    for (const wrong of ["", "x", [formToken, formToken]]) {
+      expect((await open(path, { ...fields, formToken: wrong })).status, path).toBe(400);
+    }
+    expect(await created(), path).toBe(before + 1);
+  }
+});
+
+it("the form of a key that is sent again shows no key, and says which one it created", async () => {
+  const { organizationId } = await makePartner(db);
+  const form = { formToken: crypto.randomUUID(), scopes: "voucher.read" };
+  const path = `/organizations/${organizationId}/keys/new`;
+  expect((await open(path, form)).text).toMatch(/pvk_\w+/);
+  const again = await open(path, form);
+  const { rows } = await db.query("SELECT id FROM api_keys WHERE organization_id = $1", [organizationId]);
+  expect([again.status, rows.length, again.text.includes(rows[0].id)]).toEqual([200, 1, true]);
+  expect(again.text).not.toMatch(/pv[kt]_/);
+});
+
+it("a double click that reaches two processes at once issues one batch, and both answers lead to it", async () => {
+  const { productId } = await makePartner(db);
+  const other = await service.startApi({ OPS_WRITABLE: "true" });
+  const form = { ...BATCH, count: "2", formToken: crypto.randomUUID() };
+  const path = `/products/${productId}/batches/new`;
+  const answers = await besideTransaction(db, async (outside) => {
+    // The first transaction has written everything but its audit entry, and the second begins meanwhile.
+    await outside.query("LOCK TABLE audit_entries IN ACCESS EXCLUSIVE MODE");
+    const first = open(path, form);
+    await untilWaiting(db, 1);
+    const second = open(path, form, { at: other.url });
+    await untilWaiting(db, 2);
+    await outside.query("ROLLBACK");
+    return Promise.all([first, second]);
+  });
+  expect(answers.map(({ status }) => status)).toEqual([303, 303]);
+  const { rows } = await db.query("SELECT id FROM batches WHERE product_id = $1", [productId]);
+  expect(rows).toHaveLength(1);
+  for (const { location } of answers) expect(location).toBe(`/batches/${rows[0].id}`);
+});
+
+it("a form whose first sending failed acts when it is sent again", async () => {
+  const { productId } = await makePartner(db);
+  const form = { ...BATCH, count: "2", formToken: crypto.randomUUID() };
+  const path = `/products/${productId}/batches/new`;
+  await db.query("ALTER TABLE audit_entries ADD CONSTRAINT refuse_issues CHECK (command <> 'batch issue') NOT VALID");
+  expect((await open(path, form)).status).toBe(500);
+  await db.query("ALTER TABLE audit_entries DROP CONSTRAINT refuse_issues");
+  await go(path, form);
+});
+
+it("a date alone ends vouchers, windows, keys, contracts and ranges with that day in UTC", async () => {
+  const { organizationId, brandId, productId } = await makePartner(db);
+  const windows = { windows: "buy", opensAt: "2998-12-31", closesAt: "2998-12-31" };
+  await go(`/products/${productId}/batches/new`, { ...BATCH, count: "1", validUntil: "2999-12-31", ...windows });
+  await open(`/organizations/${organizationId}/keys/new`, { scopes: "voucher.read", expiresAt: "2999-12-31" });
+  await go(`/brands/${brandId}/contracts/new`, { user: "ann", endsAt: "2999-12-31 18:00" });
+  const { rows } = await db.query(
+    `SELECT valid_until, opens_at, closes_at, k.expires_at, ends_at
+       FROM batches b JOIN batch_windows w ON w.batch_id = b.id, api_keys k, referrer_contracts c
+      WHERE b.product_id = $1 AND k.organization_id = $2 AND c.brand_id = $3 AND k.expires_at IS NOT NULL`,
+    [productId, organizationId, brandId],
+  );
+  expect(rows.map((row) => Object.values(row).map((at) => (at as Date).toISOString()))).toEqual([
+    [
+      ...["2999-12-31T23:59:59.999Z", "2998-12-31T00:00:00.000Z", "2998-12-31T23:59:59.999Z"],
+      ...["2999-12-31T23:59:59.999Z", "2999-12-31T18:00:00.000Z"],
+    ],
+  ]);
+});
+
+it("an end in the past is refused with one sentence, by the database's clock", async () => {
+  const { organizationId, brandId, productId } = await makePartner(db);
+  const past = "2020-01-01T00:00";
+  const batch = { ...BATCH, count: "1" };
+  for (const [path, field, form] of [
+    [`/products/${productId}/batches/new`, "validUntil", { ...batch, validUntil: past }],
+    [`/products/${productId}/batches/new`, "closesAt", { ...batch, windows: "claim", closesAt: past }],
+    [`/organizations/${organizationId}/keys/new`, "expiresAt", { scopes: "voucher.read", expiresAt: past }],
+    [`/brands/${brandId}/contracts/new`, "endsAt", { user: "late", endsAt: past }],
+  ] as const) {
+    const refused = await open(path, form);
+    expect(refused.status, field).toBe(400);
+    expect(refused.text).toContain(
+      `<p class="problem" id="f-${field}-problem" role="alert">The time 2020-01-01T00:00:00.000Z is in the past.</p>`,
+    );
+  }
+  // The host's clock is years behind and plays no part.
+  vi.useFakeTimers({ toFake: ["Date"], now: new Date("2019-01-01T00:00:00Z") });
+  try {
+    const key = {
+      organizationId,
+      label: null,
+      scopes: ["voucher.read" as const],
+      allowIps: [],
+      expiresAt: new Date("2020-01-01"),
+    };
+    await expect(createKey(provisioning(db), key)).rejects.toThrow("The time 2020-01-01T00:00:00.000Z is in the past.");
+  } finally {
+    vi.useRealTimers();
+  }
+  const { rows } = await db.query("SELECT FROM api_keys WHERE organization_id = $1", [organizationId]);
+  expect(rows).toHaveLength(0);
 });

@@ -35,7 +35,6 @@ beforeAll(async () => {
     [`/vouchers/${redeemed.id}`, "page voucher", redeemed.id],
     [`/organizations/${partner.organizationId}`, "page organization", partner.organizationId],
     [`/batches/${batchId}`, "page batch", batchId],
-    [`/vouchers?words=${encodeURIComponent(REFERENCE)}`, "page search", "vouchers"],
   ];
 });
 
@@ -47,14 +46,14 @@ function open(
   return browse(`${at.url}/ops${path}`, { headers: { ...basic(OPS_TOKEN), ...headers }, form });
 }
 
-const search = (words: string) => open(`/vouchers?words=${encodeURIComponent(words)}`);
+const search = (words: string) => open("/vouchers", { form: { words } });
 
 async function lastEntry() {
   return (await db.query("SELECT * FROM audit_entries ORDER BY id DESC LIMIT 1")).rows[0];
 }
 
 it("the operator pages ask for the password everywhere and do not exist without OPS_TOKEN", async () => {
-  for (const path of ["", "/vouchers?words=x", "/runbook", ...looks.map(([path]) => path)]) {
+  for (const path of ["", "/vouchers", "/runbook", ...looks.map(([path]) => path)]) {
     expect((await open(path, { headers: basic("y") })).status, path).toBe(401);
     expect((await open(path)).status, path).toBeLessThan(400);
     expect((await open(path, { at: without })).status, path).toBe(404);
@@ -135,7 +134,9 @@ it("the operator pages show an organization's last redemptions, newest first and
   const first = (await open(`/organizations/${busy.organizationId}`)).text;
   const references = (text: string) => [...text.matchAll(/<td>(order-\d+)<\/td>/g)].map(([, reference]) => reference);
   expect(references(first)).toEqual(Array.from({ length: 25 }, (_, index) => `order-${26 - index}`));
-  expect(first).toMatch(new RegExp(`${busy.batchId}</code></a></td><td>Pass</td><td>40</td><td>13</td>`));
+  expect(first).toMatch(
+    new RegExp(`${busy.batchId}</code></a></td><td>Pass</td><td class="figure">40</td><td class="figure">13</td>`),
+  );
   expect(references((await open(nextOf(first, "/ops"))).text)).toEqual(["order-1", "order-0"]);
   const batch = (await open(`/batches/${busy.batchId}`)).text;
   expect(batch).toMatch(/<dt>Active<\/dt><dd>13<\/dd>[\s\S]*<dt>Redeemed<\/dt><dd>27<\/dd>/);
@@ -164,7 +165,8 @@ it("the operator pages record each view of a partner's data with the operator's 
     const host = expect.stringContaining("127.0.0.1");
     expect(after).toMatchObject({ os_user: "Zoë", host, before: null, after: null, command, entity_id });
   }
-  expect((await lastEntry()).arguments).toEqual({ found: 2 });
+  await search(REFERENCE);
+  expect(await lastEntry()).toMatchObject({ command: "page search", entity_id: "vouchers", arguments: { found: 2 } });
   await search(redeemed.code);
   const { rows } = await db.query(
     "SELECT to_json(a)::text AS text FROM audit_entries AS a WHERE command LIKE 'page %'",
@@ -173,6 +175,42 @@ it("the operator pages record each view of a partner's data with the operator's 
   const before = await lastEntry();
   for (const path of ["", "/runbook", "/vouchers/vch_none"]) await open(path);
   expect((await lastEntry()).id).toBe(before.id);
+});
+
+it("the operator pages put no code, ticket or redeem code into a URL: a search is a POST, and a query finds nothing", async () => {
+  const { code, ticket, redeemCode } = redeemed;
+  const secrets = [code, code.replaceAll("-", ""), ticket, redeemCode, reserved.code, reserved.ticket];
+  const pages = await Promise.all(looks.map(([path]) => open(path)));
+  for (const words of [...secrets, `${code} x`]) pages.push(await search(words));
+  for (const { location, text } of pages) {
+    const urls = [location, ...Array.from(text.matchAll(/\s(?:href|action|src)="([^"]*)"/g), ([, url = ""]) => url)];
+    for (const secret of secrets) expect(urls.join(" ").toLowerCase()).not.toContain(secret.toLowerCase());
+    const fields = [...text.matchAll(/<form[^>]*method="get"[\s\S]*?<\/form>/g)].join("");
+    expect(fields).not.toContain('name="words"');
+  }
+  const before = await lastEntry();
+  for (const words of [code, "nothing"]) {
+    const { status, text } = await open(`/vouchers?words=${words}`);
+    expect([status, text.includes("<h1>Find</h1>"), text.includes(words)]).toEqual([200, true, false]);
+  }
+  expect((await lastEntry()).id).toBe(before.id);
+});
+
+it("the operator pages refuse a search, an image and a frame of another site, and accept a link from there", async () => {
+  const from = (site: string, dest: string) => ({ "sec-fetch-site": site, "sec-fetch-dest": dest });
+  const path = `/vouchers/${redeemed.id}`;
+  const before = await lastEntry();
+  for (const site of ["cross-site", "same-site"]) {
+    const form = { words: REFERENCE };
+    expect((await open("/vouchers", { form, headers: from(site, "document") })).status).toBe(403);
+    for (const dest of ["image", "iframe", "empty"]) {
+      expect((await open(path, { headers: from(site, dest) })).status, dest).toBe(403);
+    }
+  }
+  expect((await open(path, { headers: { origin: "https://evil.test" } })).status).toBe(403);
+  expect((await lastEntry()).id).toBe(before.id);
+  expect((await open(path, { headers: from("cross-site", "document") })).status).toBe(200);
+  expect((await open(path, { headers: from("same-origin", "image") })).status).toBe(200);
 });
 
 it("the operator pages show nothing when the view cannot be recorded", async () => {
@@ -285,15 +323,19 @@ it("the page of a webhook endpoint shows its state, what waits, and its deliveri
   const { status, text } = await open(path);
   expect(await lastEntry()).toMatchObject({ command: "page webhook", entity_id: id });
   expect(status).toBe(200);
-  expect(text).toMatch(/<dt>Waiting<\/dt><dd>2 deliveries<\/dd>/);
+  expect(text).toMatch(/<dt>Waiting deliveries<\/dt><dd>2<\/dd>/);
   expect(text).toMatch(/Enabled, failing[\s\S]*20 November 2026, 10:00:00 UTC/);
   expect(text).toContain("?&#34;&#62;&#60;script&#62;alert(1)&#60;/script&#62;");
   expect(text).toContain("&#60;b&#62;till");
   expect(text).not.toMatch(/<script|<b>|whsec_/);
   expect(eventTimes(text)).toEqual(Array.from({ length: 25 }, (_, index) => 33 - index));
-  expect(text).toMatch(/Failed<\/span><\/td><td>10<\/td><td>503<\/td>/);
-  expect(text).toMatch(/Pending<\/span><br>next <time [^<]*<\/time><\/td><td>10<\/td><td>refused address<\/td>/);
-  expect(text).toMatch(/Pending<\/span><br>after the voucher's earlier event<\/td><td>0<\/td><td><\/td>/);
+  expect(text).toMatch(/Failed<\/span><\/td><td class="figure">10<\/td><td>503<\/td>/);
+  expect(text).toMatch(
+    /Pending<\/span><br>next <time [^<]*<\/time><\/td><td class="figure">10<\/td><td>refused address<\/td>/,
+  );
+  expect(text).toMatch(
+    /Pending<\/span><br>after the voucher's earlier event<\/td><td class="figure">0<\/td><td><\/td>/,
+  );
   const second = (await open(nextOf(text, "/ops"))).text;
   expect(eventTimes(second)).toEqual(Array.from({ length: 8 }, (_, index) => 8 - index));
   expect(eventTimes((await open(`${path}?state=Failed`)).text)).toEqual([31]);

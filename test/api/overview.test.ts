@@ -1,24 +1,31 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { insertLogTree } from "../../src/db/log-tree.ts";
+import { DISMISS_PATH } from "../../src/http/ops/actions/dismiss-process.ts";
 import { renderOverviewPage } from "../../src/http/ops/overview-page.ts";
-import { findShard } from "../../src/queues/shards.ts";
-import { countMissingStandbys, lookForFaults } from "../../src/services/ops/find-attention.ts";
-import { reportPrefix } from "../../src/services/ops/process-report.ts";
+import { findShard, listShards } from "../../src/queues/shards.ts";
+import { openFailFast } from "../../src/redis/connections.ts";
+import { keepFinding, reportPrefix } from "../../src/redis/findings.ts";
+import { lookForFaults } from "../../src/services/ops/find-attention.ts";
+import { countMissingStandbys } from "../../src/services/ops/judge-redeeming.ts";
+import { reportsKey } from "../../src/services/ops/process-report.ts";
 import { readOverview, viewOverview } from "../../src/services/ops/read-overview.ts";
 import { countActivity } from "../../src/services/sweep/sweep.ts";
 import { basic, browse, OPS_TOKEN } from "../support/browse.ts";
 import { newUser, offerBatch } from "../support/marketplace.ts";
 import { untilPast } from "../support/outside-transaction.ts";
+import { startWorkers } from "../support/service.ts";
 import { issueVoucher, issueVouchers, makePartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
-const { api, db, servers, partner, stranger, till, foreign, issue, as, contexts, worker } = useService({
+const { api, apis, db, servers, partner, stranger, till, foreign, issue, as, contexts, worker } = useService({
+  apis: [{}, { OPS_WRITABLE: "true" }],
   env: { OPS_TOKEN },
   users: true,
   contexts: 1,
 });
 const [ctx] = contexts;
+const [, writable] = apis;
 
 type View = ReturnType<typeof viewOverview>;
 
@@ -45,7 +52,8 @@ const faultsOf = async (runbook: string) =>
   (await lookForFaults(api.ctx, -1)).attention.filter((fault) => fault.runbook === runbook);
 
 const sumOf = (counts: View["minutes"]) => {
-  const add = (field: "redemptions" | "claims" | "refusals") => counts.reduce((sum, count) => sum + count[field], 0);
+  const add = (field: "redemptions" | "claims" | "refusals") =>
+    counts.reduce((sum, count) => sum + (count[field] ?? 0), 0);
   return { redemptions: add("redemptions"), claims: add("claims"), refusals: add("refusals") };
 };
 
@@ -75,6 +83,50 @@ describe("the overview", () => {
     expect(all.organization).toBeNull();
   });
 
+  it("the overview of an organization leaves one audit entry for the looks of an hour by an operator, and that of all none", async () => {
+    const looks = async () =>
+      (
+        await db.query(
+          "SELECT os_user AS user, entity_id AS of FROM audit_entries WHERE command = 'page overview' AND entity_id = $1 ORDER BY id",
+          [stranger.organizationId],
+        )
+      ).rows;
+    const of = stranger.organizationId;
+    for (const path of ["", "/overview.json"]) await open(path);
+    for (const user of ["Ada", "Bob"]) {
+      for (const path of [
+        `/overview.json?organization=${of}`,
+        `?organization=${of}`,
+        `/overview.json?organization=${of}`,
+      ]) {
+        expect((await browse(`${api.url}/ops${path}`, { headers: basic(OPS_TOKEN, user) })).status).toBe(200);
+      }
+    }
+    expect(await looks()).toEqual([
+      { user: "Ada", of },
+      { user: "Bob", of },
+    ]);
+    expect((await open("?organization=org_none")).status).toBe(404);
+    const { rows } = await db.query(
+      "SELECT FROM audit_entries WHERE command = 'page overview' AND entity_id = 'org_none'",
+    );
+    expect(rows).toHaveLength(0);
+  });
+
+  it("the overview of an organization is not shown when the look cannot be recorded", async () => {
+    const { organizationId } = await makePartner(db);
+    const look = () =>
+      browse(`${api.url}/ops/overview.json?organization=${organizationId}`, { headers: basic(OPS_TOKEN, "Eve") });
+    await db.query("ALTER TABLE audit_entries ADD CONSTRAINT refuse_looks CHECK (command NOT LIKE 'page %') NOT VALID");
+    expect((await look()).status).toBe(500);
+    await db.query("ALTER TABLE audit_entries DROP CONSTRAINT refuse_looks");
+    expect((await look()).status).toBe(200);
+    expect(
+      (await db.query("SELECT FROM audit_entries WHERE entity_id = $1 AND command LIKE 'page %'", [organizationId]))
+        .rowCount,
+    ).toBe(1);
+  });
+
   it("the overview has the refusals and the latency that processes report", async () => {
     await api.ctx.report.send();
     expect(sumOf((await read(partner.organizationId)).minutes).refusals).toBe(1);
@@ -84,23 +136,63 @@ describe("the overview", () => {
     expect(latencyMs.p99).toBeGreaterThanOrEqual(latencyMs.p50 ?? 0);
   });
 
-  it("the overview shows each process with its queues, and one that vanished as gone for a minute", async () => {
+  it("the overview shows a process that vanished until an operator dismisses it, which leaves an audit entry", async () => {
     const id = "host 1 worker 2026";
-    const prefix = reportPrefix(ctx.deployment);
+    const key = reportsKey(ctx.deployment);
     const since = "2026-01-01T00:00:00Z";
-    const report = { role: "worker", host: "host", pid: 1, version: "0", queues: ["seal"], since };
-    await servers.redis.hset(`${prefix}:processes`, id, JSON.stringify({ ...report, cpu: 0, memoryBytes: 1 }));
-    await servers.redis.set(`${prefix}:process:${id}`, "up", "PX", 59_000);
+    const report = { role: "worker", host: "host", pid: 1, version: "0", queues: ["other"], since };
+    await servers.redis.hset(key, id, JSON.stringify({ ...report, cpu: 0, memoryBytes: 1 }));
     const find = async () => (await read()).processes;
-    expect(await find()).toContainEqual({ ...report, state: "gone" });
+    expect(await find()).toContainEqual({ ...report, state: "gone", endedAt: null, problem: null });
     // Processes report every few seconds.
     await until(async () => {
       const roles = (await find()).map(({ role, queues, state }) => `${role} ${queues} ${state}`);
       return ["api  up", "worker redeem,seal up"].every((up) => roles.includes(up));
     });
-    await servers.redis.del(`${prefix}:process:${id}`);
-    expect((await find()).some(({ host }) => host === "host")).toBe(false);
-    expect(await servers.redis.hexists(`${prefix}:processes`, id)).toBe(0);
+    const dismiss = (process: string) =>
+      browse(`${writable.url}/ops${DISMISS_PATH}`, { headers: basic(OPS_TOKEN, "Ada"), form: { process } });
+    const { markup } = renderOverviewPage(writable.ctx.config, await readOverview(writable.ctx, null));
+    expect(markup).toContain(`name="process" value="${id}"`);
+    // One that reports is not dismissed.
+    for (const process of [api.ctx.report.id, id]) expect((await dismiss(process)).status).toBe(303);
+    expect(await servers.redis.hexists(key, id)).toBe(0);
+    expect(await servers.redis.hexists(key, api.ctx.report.id)).toBe(1);
+    const { rows } = await db.query(
+      "SELECT os_user AS user, entity_id AS of FROM audit_entries WHERE command = 'process dismiss'",
+    );
+    expect(rows).toEqual([{ user: "Ada", of: id }]);
+  });
+
+  it("the overview has each queue's pause in any shard, the processes that report to serve it, and its oldest job's age", async () => {
+    const shards = listShards(ctx.deployment.id, servers.queueShards[0]);
+    const find = async (queue: string) => (await read()).queues.find(({ name }) => name === queue);
+    await until(async () => (await find("redeem"))?.workers === 1);
+    expect(await find("redeem")).toMatchObject({ paused: false, oldestWaitingMs: 0 });
+    const seal = `${shards.at(-1)?.prefix}:seal`;
+    await servers.redis.hset(`${seal}:meta`, "paused", "1");
+    await servers.redis.hset(`${seal}:1`, "timestamp", String(Date.now() - 3_600_000));
+    await servers.redis.lpush(`${seal}:wait`, "1");
+    const found = await find("seal");
+    expect(found).toMatchObject({ paused: true, workers: 1, waiting: 1 });
+    expect(found?.oldestWaitingMs).toBeGreaterThanOrEqual(3_600_000);
+    await servers.redis.del(`${seal}:wait`, `${seal}:1`);
+    await servers.redis.hdel(`${seal}:meta`, "paused");
+    expect(await find("seal")).toMatchObject({ paused: false, waiting: 0, oldestWaitingMs: 0 });
+  });
+
+  it("the overview counts no worker for a queue whose secret the process lacks", async () => {
+    const other = await startWorkers(servers, { WORKER_QUEUES: "webhook,seal" });
+    const find = async (queue: string) => (await read()).queues.find(({ name }) => name === queue)?.workers;
+    await until(async () => (await find("seal")) === 2);
+    expect(await find("webhook")).toBe(0);
+    await other.close();
+  });
+
+  it("the overview shows a process as ended, and not as gone, once it was told to stop", async () => {
+    const countEnded = async () => (await read()).processes.filter(({ state }) => state === "ended").length;
+    const before = await countEnded();
+    await (await startWorkers(servers)).close();
+    expect(await countEnded()).toBe(before + 1);
   });
 
   it("the overview counts one claim in the singular, and tells organizations of one name apart by their ids", async () => {
@@ -130,7 +222,7 @@ describe("the overview", () => {
     });
     expect(text).not.toContain("<script>alert");
     const styles = [...text.matchAll(/<link rel="stylesheet" href="([^"]+)"/g)].map(([, path]) => path);
-    expect(styles.length).toBe(2);
+    expect(styles.length).toBe(3);
     const sizes = await Promise.all(
       styles.map(async (path) => (await (await fetch(`${api.url}${path}`)).text()).length),
     );
@@ -195,28 +287,106 @@ describe("the counts", () => {
 
 it("what needs attention has an endpoint that failed three times in a row, and one that was disabled for failing", async () => {
   const id = "whk_01jzbq0000e00a4g0g00000001";
+  const deployed = (await db.query("SELECT canon_preserved_since AS at FROM deployment")).rows[0].at;
+  const failingSince = new Date(deployed.getTime() + 1);
   await db.query(
     `INSERT INTO webhook_endpoints (id, organization_id, place, url, failing_since, failures)
-       VALUES ($1, $2, 1, 'https://shop.example.com/hooks', '2026-01-02T03:04:05Z', 2)`,
-    [id, partner.organizationId],
+       VALUES ($1, $2, 1, 'https://shop.example.com/hooks', $3, 2)`,
+    [id, partner.organizationId, failingSince],
   );
   expect(await faultsOf("VouchersWebhooksFail")).toEqual([]);
   await db.query("UPDATE webhook_endpoints SET failures = 3 WHERE id = $1", [id]);
   expect(await faultsOf("VouchersWebhooksFail")).toMatchObject([
     {
       subject: expect.stringContaining(": shop.example.com"),
-      since: "2026-01-02T03:04:05.000Z",
+      since: failingSince.toISOString(),
       page: ["webhooks", id],
     },
   ]);
   await db.query(
-    "UPDATE webhook_endpoints SET enabled = false, disabled_reason = 'gone', disabled_at = now() WHERE id = $1",
+    "UPDATE webhook_endpoints SET enabled = false, disabled_reason = 'gone', disabled_at = '2026-01-02' WHERE id = $1",
     [id],
   );
-  expect((await faultsOf("VouchersWebhookEndpointDisabled")).length).toBe(1);
+  // No fault is older than the deployment.
+  expect(await faultsOf("VouchersWebhookEndpointDisabled")).toMatchObject([{ since: deployed.toISOString() }]);
 });
 
-it("what needs attention has batches that are sold out, that run out within a day, and that end within a week", async () => {
+it("a process goes on from the last look that it has read, not from an older one of its own, when Redis is away", async () => {
+  const report = (reportingMs: number) => ({
+    id: api.ctx.report.id,
+    redeems: api.ctx.report.redeems,
+    reportingMs,
+    tell() {},
+  });
+  const find = async (changes: object, maxAgeMs: number) => {
+    const { attention } = await lookForFaults({ ...api.ctx, ...changes }, maxAgeMs);
+    return attention.filter(({ runbook }) => runbook === "VouchersShardUnserved").length;
+  };
+  // Its own look, with shards that no worker serves.
+  const config = { ...api.ctx.config, queueShards: [7] as [number] };
+  expect(await find({ config, report: report(60_000) }, -1)).toBeGreaterThan(0);
+  // Another process has found them mended since.
+  const calm = {
+    at: new Date(Date.now() + 1_000).toISOString(),
+    attention: [],
+    suspected: [],
+    sweeps: { mark: "", unchangedMs: 0 },
+  };
+  await keepFinding(servers.redis, `${reportPrefix(ctx.deployment)}:look`, 7 * 86_400_000, calm);
+  expect(await find({}, 60_000)).toBe(0);
+  const away = openFailFast("redis://127.0.0.1:1", "test", api.ctx.log);
+  expect(await find({ redis: away, config, report: report(0) }, -1)).toBe(0);
+  away.disconnect();
+});
+
+it("what needs attention has messages to ALERT_URL that it does not accept", async () => {
+  const alerts = { url: "https://hooks.example.com/alerts", secret: null };
+  const find = async () => {
+    const { attention } = await lookForFaults({ ...api.ctx, config: { ...api.ctx.config, alerts } }, -1);
+    return attention.filter(({ runbook }) => runbook === "AlertsFail");
+  };
+  expect(await find()).toEqual([]);
+  const failingSince = "2026-01-02T03:04:05.000Z";
+  const told = { severity: "red", what: "x", subject: "y", since: failingSince, id: "alr_1", fault: "z", returns: 0 };
+  const unsent = {
+    missingSince: null,
+    endedAt: null,
+    sent: "nothing",
+    attempts: 1,
+    nextAt: failingSince,
+    failingSince,
+  };
+  const state = JSON.stringify({ alerts: [{ ...told, ...unsent }] });
+  await db.query("UPDATE alerts SET version = version + 1, state = $1", [state]);
+  expect(await find()).toMatchObject([{ severity: "amber", subject: "ALERT_URL" }]);
+  await db.query(`UPDATE alerts SET version = version + 1, state = '{"alerts": []}'`);
+  expect(await find()).toEqual([]);
+});
+
+it("one sale makes no pace: a batch runs out within a day after ten sales or six hours of selling", async () => {
+  const shop = await makePartner(db);
+  const validUntil = new Date(Date.now() + 30 * 86_400_000);
+  const { batchId } = await offerBatch(db, shop, 20, { validUntil });
+  const ends = async () => (await faultsOf("BatchEnds")).filter(({ page }) => page?.includes(batchId));
+  const sell = (acquired: number) =>
+    db.query(
+      `INSERT INTO acquired_counts (at, acquired, batch_id) VALUES (date_trunc('hour', now()), $1, $2)
+       ON CONFLICT (batch_id, at) DO UPDATE SET acquired = $1`,
+      [acquired, batchId],
+    );
+  await sell(9);
+  expect(await ends()).toEqual([]);
+  await sell(10);
+  expect(await ends()).toMatchObject([{ what: "A batch runs out within a day" }]);
+  await sell(9);
+  await db.query("UPDATE batches SET created_at = now() - interval '6 hours' WHERE id = $1", [batchId]);
+  expect(await ends()).toMatchObject([{ what: "A batch runs out within a day" }]);
+  // It was issued long ago, and its window has just opened.
+  await db.query("UPDATE batch_windows SET opens_at = now() - interval '1 hour' WHERE batch_id = $1", [batchId]);
+  expect(await ends()).toEqual([]);
+});
+
+it("what needs attention has batches that are sold out, and that end within a week", async () => {
   const [sold, calm, far] = [await makePartner(db), await makePartner(db), await makePartner(db)];
   const validUntil = new Date(Date.now() + 30 * 86_400_000);
   await offerBatch(db, sold, 1, { validUntil });
@@ -226,15 +396,16 @@ it("what needs attention has batches that are sold out, that run out within a da
   await count();
   expect((await faultsOf("BatchEnds")).map(({ what }) => what).toSorted()).toEqual([
     "A batch ends within a week, with stock left",
+    "A batch ends within a week, with stock left",
     "A batch is sold out",
-    "A batch runs out within a day",
   ]);
   const { stock } = await read();
   expect(stock.map(({ left, runsOutAt }) => [left, runsOutAt !== null])).toEqual([
     [2, false],
     [2, false],
     [0, true],
-    [4, true],
+    [20, false],
+    [4, false],
   ]);
 });
 
@@ -255,23 +426,122 @@ it("what needs attention has failed jobs since they were first seen, and no long
   expect(await faultsOf("VouchersJobsFail")).toEqual([]);
 });
 
-it("what needs attention has a log that is refused", async () => {
-  await insertLogTree(db as never, "vouchers.test/log", Buffer.alloc(32));
-  const reply = { claims: 1, refused: "no", obstacle: "contradiction" };
-  const queueViews = { findLastReply: async () => ({ reply, at: new Date() }) } as never;
-  const { attention } = await lookForFaults({ ...api.ctx, queueViews }, -1);
-  expect(attention.map(({ runbook }) => runbook)).toEqual(
-    expect.arrayContaining(["VouchersLogRefused", "VouchersLogWitness"]),
-  );
+it("since when a fault exists is kept in Postgres while Redis forgets, and a fault that ends and returns begins again", async () => {
+  const key = `${findShard(ctx.deployment.id, 0, ctx.config.queueShards[0]).prefix}:redeem:failed`;
+  await servers.redis.zadd(key, 1, "job");
+  const [first] = await faultsOf("VouchersJobsFail");
+  await servers.redis.del(`${reportPrefix(ctx.deployment)}:look`);
+  // Another process, whose memory is empty.
+  const look = async () =>
+    (await lookForFaults(writable.ctx, -1)).attention.filter(({ runbook }) => runbook === "VouchersJobsFail");
+  expect(await look()).toEqual([first]);
+  await servers.redis.del(key);
+  expect(await look()).toEqual([]);
+  const rows = async () =>
+    (
+      await db.query("SELECT began_at, ended_at FROM faults WHERE name = 'VouchersJobsFail' AND began_at = $1", [
+        first?.since,
+      ])
+    ).rows;
+  expect(await rows()).toMatchObject([{ ended_at: expect.any(Date) }]);
+  await servers.redis.zadd(key, 1, "job");
+  const [second] = await look();
+  expect(String(second?.since) > String(first?.since)).toBe(true);
+  await servers.redis.del(key);
 });
 
-it("what needs attention has queues whose worker stopped, and a sweeper that does not run", async () => {
+it("what a probe finds is told when it is found again three seconds later, and not after one look", async () => {
+  const probed = { unusable: null, redisProblem: "Redis refuses writes: OOM", shards: [] };
+  // Alone, because other API processes can serve requests.
+  await writable.ctx.report.close();
+  const look = (at = {}) => lookForFaults({ ...api.ctx, probeServers: async () => probed, ...at }, -1);
+  const tells = ({ attention }: Awaited<ReturnType<typeof look>>) =>
+    attention.some(({ runbook }) => runbook === "VouchersServerAway");
+  const first = await look();
+  expect(tells(first)).toBe(false);
+  expect(first.suspected.slice(0, 2).map(({ runbook }) => runbook)).toEqual([
+    "VouchersNothingRedeemed",
+    "VouchersServerAway",
+  ]);
+  const told = await until(async () => {
+    const next = await look();
+    return tells(next) ? next : null;
+  });
+  expect(told.attention[0]).toMatchObject({
+    what: "Nothing is redeemed: Redis refuses writes: OOM",
+    since: first.suspected[0]?.since,
+  });
+  expect(Date.parse(told.at) - Date.parse(first.at)).toBeGreaterThanOrEqual(3_000);
+  // It has ended at the first look that does not find it.
+  expect(tells(await lookForFaults(api.ctx, -1))).toBe(false);
+});
+
+it("what needs attention has a log that is refused", async () => {
+  await insertLogTree(db as never, "vouchers.test/log", Buffer.alloc(32));
+  const reply = { claims: 1, setAside: 1, refused: "no", obstacle: "contradiction" };
+  const queueViews = { findLastReply: async () => ({ reply, at: new Date() }) } as never;
+  const { attention } = await lookForFaults({ ...api.ctx, queueViews }, -1);
+  const ofLog = attention.filter(({ runbook }) => runbook.startsWith("VouchersLog"));
+  // The most harmful first.
+  expect(ofLog.map(({ runbook, severity }) => [runbook, severity])).toEqual([
+    ["VouchersLogRefused", "red"],
+    ["VouchersLogWitness", "amber"],
+    ["VouchersLogSetAside", "amber"],
+  ]);
+});
+
+/** Makes the last look older by Redis's clock. */
+async function ageLook(ms: number) {
+  const key = `${reportPrefix(ctx.deployment)}:look`;
+  await servers.redis.pexpire(key, (await servers.redis.pttl(key)) - ms);
+}
+
+it("what needs attention is looked for again after its time by Redis's clock, although the database's clock was set back since", async () => {
+  const { at } = await lookForFaults(api.ctx, -1);
+  const key = `${reportPrefix(ctx.deployment)}:look`;
+  // As if the database's clock had been an hour ahead.
+  const later = new Date(Date.parse(at) + 3_600_000).toISOString();
+  const stored = { ...JSON.parse((await servers.redis.get(key)) ?? ""), at: later };
+  await servers.redis.set(key, JSON.stringify(stored), "KEEPTTL");
+  expect((await lookForFaults(api.ctx, 60_000)).at).toBe(later);
+  await ageLook(60_001);
+  expect((await lookForFaults(api.ctx, 60_000)).at < later).toBe(true);
+  // As after Redis's clock was set back.
+  await ageLook(-3_600_000);
+  await lookForFaults(api.ctx, 60_000);
+  expect(await servers.redis.pttl(key)).toBeLessThanOrEqual(7 * 86_400_000);
+});
+
+it("what needs attention has a sweeper that made no pass for five minutes, and not one whose counts are late by the database's clock", async () => {
+  const sweeper = async () => {
+    await ageLook(40_000);
+    return (await faultsOf("VouchersSweeperStopped")).length;
+  };
+  await count();
+  // As after a jump ahead.
+  await db.query("UPDATE activity_counted SET counted_until = counted_until - interval '1 hour'");
+  expect(await sweeper()).toBe(0);
+  // A jump of Redis's clock.
+  await ageLook(86_400_000);
+  for (let passedMs = 30_000; passedMs <= 300_000; passedMs += 30_000) expect(await sweeper()).toBe(0);
+  expect(await sweeper()).toBe(1);
+  await countActivity(ctx, 0);
+  expect(await sweeper()).toBe(0);
+});
+
+it("what needs attention has queues whose worker stopped", async () => {
   const unserved = async () => (await faultsOf("VouchersShardUnserved")).map(({ subject }) => subject.split(" ")[0]);
-  expect(new Set(await unserved())).toEqual(new Set(["sweep"]));
+  await until(async () => (await unserved()).toString() === "sweep");
   await worker.close();
-  await until(async () => new Set(await unserved()).size === 3);
-  await db.query("UPDATE activity_counted SET counted_until = '2026-01-02T03:04:05Z'");
-  expect(await faultsOf("VouchersSweeperStopped")).toMatchObject([{ since: "2026-01-02T03:04:05.000Z" }]);
+  await until(async () => (await unserved()).toString() === "redeem,seal,sweep");
+  const { attention } = await lookForFaults(api.ctx, -1);
+  expect(attention[0]).toMatchObject({
+    severity: "red",
+    what: "Nothing is redeemed: no worker has sent a heartbeat for the queue redeem",
+    runbook: "VouchersNothingRedeemed",
+  });
+  const ended = (await read()).processes.find(({ role, queues }) => role === "worker" && queues.includes("redeem"));
+  expect(ended).toMatchObject({ state: "ended", endedAt: expect.any(String) });
 });
 
 it.each([

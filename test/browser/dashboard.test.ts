@@ -9,7 +9,7 @@ const TOKEN = "the token of the operators";
 const NOTE = "a note that names Mrs Miller";
 const OPERATIONS = readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8");
 const NEVER_FILLED = /^(delayed|prioriti[sz]ed|waiting.children|paused)/i;
-const PAUSE = "/ops/queues/api/queues/redeem/pause";
+const PAUSE = "/ops/queues/redeem/pause";
 
 const { apis, servers, till, issue } = useService({
   apis: [{}, { OPS_WRITABLE: "true" }],
@@ -28,7 +28,7 @@ it.each(
   LOOKS,
 )("the queue dashboard refuses a wrong password with a page that passes axe on a %s", async (look, options) => {
   const httpCredentials = { username: "operator", password: "the token of someone else" };
-  const visited = await visit(`${api.url}/ops/queues`, { ...options, httpCredentials });
+  const visited = await visit(`${api.url}/ops/queues/jobs`, { ...options, httpCredentials });
   expect(visited.status).toBe(401);
   await visited.page.getByText("This is not the operations token").waitFor();
   await expectSound(visited, `dashboard refused, ${look}`, "401");
@@ -40,8 +40,8 @@ it.each(
   const { page } = await visit("about:blank", options);
   const found = new Set<string>();
   for (const [path, element] of [
-    ["/ops/queues", page.getByRole("link", { name: "Completed" })],
-    ["/ops/queues/queue/redeem", page.getByText(voucher.id)],
+    ["/ops/queues/jobs", page.getByRole("link", { name: "Completed" })],
+    ["/ops/queues/jobs/queue/redeem", page.getByText(voucher.id)],
   ] as const) {
     await page.goto(`${api.url}${path}`);
     await element.first().waitFor();
@@ -57,7 +57,7 @@ it.each(
 });
 
 it("the queue dashboard shows the three queues after sign-in, and redacts what an operator may not see of a job", async () => {
-  const { page, complaints } = await visit(`${api.url}/ops/queues`);
+  const { page, complaints } = await visit(`${api.url}/ops/queues/jobs`);
   const menu = page.getByRole("navigation");
   for (const name of ["redeem", "seal", "sweep"]) await menu.getByRole("link", { name, exact: true }).first().waitFor();
   await photograph(page, "dashboard");
@@ -79,7 +79,7 @@ it("the queue dashboard has our mark, loads nothing from elsewhere, and has only
   const { page, complaints } = await visit("about:blank");
   const origins = new Set<string>();
   page.on("request", (request) => origins.add(new URL(request.url()).origin));
-  await page.goto(`${api.url}/ops/queues/queue/redeem`);
+  await page.goto(`${api.url}/ops/queues/jobs/queue/redeem`);
   await page.getByText(voucher.id).first().waitFor();
   const tabs = await page.getByRole("link").allInnerTexts();
   for (const tab of ["Latest", "Active", "Waiting", "Completed", "Failed"]) {
@@ -91,7 +91,7 @@ it("the queue dashboard has our mark, loads nothing from elsewhere, and has only
   expect(tabs.filter((text) => NEVER_FILLED.test(text))).toEqual([]);
   expect(await page.locator("img[src*='/assets/icon.']").count()).toBe(1);
   expect(await page.locator("link[rel='icon']").getAttribute("href")).toContain("/assets/icon.");
-  await page.goto(`${api.url}/ops/queues`);
+  await page.goto(`${api.url}/ops/queues/jobs`);
   await page.getByRole("link", { name: "Completed" }).first().waitFor();
   expect((await page.getByRole("link").allInnerTexts()).filter((text) => NEVER_FILLED.test(text))).toEqual([]);
   expect([...origins]).toEqual([api.url]);
@@ -107,22 +107,54 @@ it("the queue dashboard leads from a job to its voucher, and from a failed one t
   await queue.add("redeem", { code: "no worker can read this" });
   await until(async () => (await queue.getFailedCount()) === 1);
   await queue.close();
-  const { page } = await visit(`${api.url}/ops/queues/queue/redeem?status=completed`);
+  const { page } = await visit(`${api.url}/ops/queues/jobs/queue/redeem?status=completed`);
   await page.locator(`a[href$='/ops/vouchers/${voucher.id}']`).first().waitFor();
-  await page.goto(`${api.url}/ops/queues/queue/redeem?status=failed`);
+  await page.goto(`${api.url}/ops/queues/jobs/queue/redeem?status=failed`);
   await page.locator("a[href$='/ops/runbook#VouchersJobsFail']").first().waitFor();
   await photograph(page, "dashboard, failed");
   await page.goto(`${api.url}/ops/runbook#VouchersJobsFail`);
   expect(await page.getByRole("heading", { name: "VouchersJobsFail" }).isVisible()).toBe(true);
 });
 
-it("the queue dashboard refuses changes, even from its own page, unless OPS_WRITABLE is true", async () => {
-  const { page } = await visit(`${api.url}/ops/queues`);
-  const pause = `fetch("${PAUSE}", { method: "PUT" }).then((response) => response.status)`;
-  expect(await page.evaluate(pause)).toBe(405);
+it("the queue dashboard is in the operators' frame, which leads back, at every width", async () => {
+  for (const [, options] of LOOKS) {
+    const { page } = await visit(`${writable.url}/ops/queues/jobs/queue/redeem`, options);
+    await page.getByText(voucher.id).first().waitFor();
+    const frame = page.getByRole("navigation", { name: "Operations" });
+    const header = page.locator("#root header");
+    const [frameBox, headerBox, linkBox] = await Promise.all([
+      frame.boundingBox(),
+      header.locator("a, button").first().boundingBox(),
+      frame.getByRole("link", { name: "Overview" }).boundingBox(),
+    ]);
+    expect(frameBox?.y).toBe(0);
+    // Nothing of the board is under the frame.
+    expect(headerBox?.y).toBeGreaterThanOrEqual(frameBox?.height ?? Number.POSITIVE_INFINITY);
+    expect(linkBox?.height).toBeGreaterThan(10);
+    await photograph(page, `dashboard in its frame, ${options.viewport.width}, ${options.colorScheme}`);
+    await frame.getByRole("link", { name: "Queues" }).click();
+    await page.getByRole("heading", { name: "Queues" }).waitFor();
+    await page.getByRole("link", { name: "Single jobs" }).click();
+    await page.waitForURL(/\/ops\/queues\/jobs\/?$/);
+  }
 });
 
-it("the queue dashboard refuses a change from another site, although the browser sends the password", async () => {
+it("the queue dashboard asks for nothing that is not on its list of reads, and finds what it asks for", async () => {
+  const { page, complaints } = await visit("about:blank");
+  const asked = new Map<string, number>();
+  page.on("response", (response) => asked.set(new URL(response.url()).pathname, response.status()));
+  await page.goto(`${writable.url}/ops/queues/jobs/queue/redeem?status=completed`);
+  await page.getByText(voucher.id).first().waitFor();
+  await page.locator("a[href*='/queue/redeem/']").first().click();
+  await page.getByText(voucher.id).first().waitFor();
+  await page.getByText("externalRef").first().waitFor();
+  const reads = [...asked].filter(([path]) => path.includes("/api/"));
+  expect(reads.length).toBeGreaterThan(0);
+  expect(reads.filter(([, status]) => status >= 400)).toEqual([]);
+  expect(complaints).toEqual([]);
+});
+
+it("the queues refuse a change from another site, although the browser sends the password", async () => {
   const { page } = await visit(`${writable.url}/ops/queues`);
   // Under another host name the service is another site, whose pages may submit a form to it.
   await page.goto(`${writable.url.replace("127.0.0.1", "evil.test")}/assets/none`);
@@ -137,5 +169,5 @@ it("the queue dashboard refuses a change from another site, although the browser
   const response = await sent;
   expect(await response.request().headerValue("authorization")).toMatch(/^Basic /);
   expect(response.status()).toBe(403);
-  await page.getByText("This request was sent from a page of another site.").waitFor();
+  await page.getByText("This request came from a page of another site.").waitFor();
 });

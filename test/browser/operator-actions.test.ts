@@ -45,8 +45,17 @@ it.each(
   await inspect("a batch's form");
   await send(page, { "Number of vouchers": "30", "Valid until": "2999-12-31T23:59" });
   await inspect("a batch");
+  const downloading = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Codes as CSV" }).press("Enter");
+  expect((await downloading).suggestedFilename()).toMatch(/^bat_\w+\.csv$/);
   await page.getByRole("link", { name: "Print sheet" }).press("Enter");
-  await inspect("the sheet on the screen");
+  await inspect("the choice of serials");
+  await inspector.page.getByRole("button", { name: "Show these" }).press("Enter");
+  await inspector.page.locator(".voucher").first().waitFor();
+  await expectSound(inspector, `acting, the sheet on the screen, ${look}`);
+  await page.getByRole("button", { name: "Show these" }).press("Enter");
+  await page.locator(".voucher").first().waitFor();
+  expect((await page.content()).length).toBeLessThan(76_000);
   const code = await page.locator(".voucher code").first().innerText();
   expect(await page.locator(".voucher svg.qr").count()).toBe(24);
   await page.emulateMedia({ media: "print" });

@@ -25,6 +25,7 @@ const HEALTHY: Series = {
   [duration("bucket", `${REDEEM},status="200",le="0.1"`)]: "0+150x240",
   [duration("bucket", `${REDEEM},status="200",le="2.5"`)]: "0+150x240",
   [duration("bucket", `${REDEEM},status="200",le="+Inf"`)]: "0+150x240",
+  'voucher_redeem_wait_seconds_count{job="api",phase="transaction"}': "0+150x240",
   'voucher_refusals_total{job="api",code="internal_error"}': "0x240",
   'voucher_refusals_total{job="api",code="redeem_timeout"}': "0x240",
   'voucher_refusals_total{job="api",code="redeem_unknown"}': "0x240",
@@ -35,6 +36,7 @@ const HEALTHY: Series = {
   'voucher_queue_oldest_waiting_seconds{job="api",queue="redeem",shard="0/2"}': "0.2x240",
   'voucher_queue_oldest_waiting_seconds{job="api",queue="redeem",shard="1/2"}': "0.2x240",
   'voucher_queue_oldest_waiting_seconds{job="api",queue="seal",shard="0/2"}': "30x240",
+  'voucher_queue_paused{job="api",queue="redeem",shard="1/2"}': "0x240",
   'voucher_queue_fetchers{job="worker",queue="redeem",shard="0/2"}': "4x240",
   'voucher_queue_fetchers{job="worker",queue="redeem",shard="1/2"}': "4x240",
   'voucher_queue_fetchers{job="worker",queue="seal",shard="0/2"}': "2x240",
@@ -42,9 +44,11 @@ const HEALTHY: Series = {
   'voucher_queue_jobs{job="api",queue="redeem",shard="1/2",state="failed"}': "3x240",
   'voucher_queue_jobs{job="api",queue="redeem",shard="0/2",state="waiting"}': "0+1x240",
   'voucher_foreign_messages_total{job="api",message="reply"}': "0x240",
+  'voucher_log_lines_dropped_total{job="api"}': "0x240",
   'voucher_seal_lag_seconds{job="api"}': "5x240",
   'up{job="log",instance="l:9464"}': "1x240",
   'voucher_log_witness_claims{job="log"}': "0x240",
+  'voucher_log_batches_set_aside{job="log"}': "0x240",
   'voucher_log_refused{job="log",reason="contradiction"}': "0x240",
   'voucher_log_refused{job="log",reason="witnesses"}': "0x240",
   'voucher_log_lag_seconds{job="api"}': "5x240",
@@ -59,7 +63,9 @@ const HEALTHY: Series = {
   'voucher_chains_broken{job="api"}': "0x240",
   'voucher_database_clock_ahead_seconds{job="api"}': "0x240",
   'voucher_postgres_pool_waiting_calls{job="api",instance="a:9464"}': "0x240",
-  'nodejs_eventloop_lag_p99_seconds{job="api",instance="a:9464"}': "0.011x240",
+  // One stall alone, as when the host pauses.
+  'voucher_event_loop_stall_seconds{job="api",instance="a:9464"}': "0.004x60 1.5 0.004x179",
+  'voucher_event_loop_stall_seconds{job="worker",instance="w:9464"}': "0.03x240",
 };
 
 /** Faults, and the alerts that must fire after 25 minutes and not after nine. */
@@ -71,8 +77,16 @@ const FAULTS: [alerts: string[], series: Series][] = [
   [["VouchersProcessDown"], { 'up{job="log",instance="l:9464"}': "1x40 0x200" }],
   [["VouchersServerAway"], { 'voucher_server_up{job="api",server="redis"}': "1x40 0x200" }],
   [["VouchersShardAway"], { 'voucher_shard_up{job="api",shard="1/2"}': "1x40 0x200" }],
+  [["VouchersQueuePaused"], { 'voucher_queue_paused{job="api",queue="redeem",shard="1/2"}': "0x40 1x200" }],
   [["VouchersShardUnserved"], { 'voucher_queue_fetchers{job="worker",queue="redeem",shard="1/2"}': "4x40 stale" }],
   [["VouchersErrors"], { [duration("count", `${REDEEM},status="503"`)]: "0x40 0+3x200" }],
+  [
+    ["VouchersErrors", "VouchersNothingRedeemed"],
+    {
+      [duration("count", `${REDEEM},status="503"`)]: "0x40 0+3x200",
+      'voucher_redeem_wait_seconds_count{job="api",phase="transaction"}': "0+150x40 6000x200",
+    },
+  ],
   [["VouchersInternalErrors"], { 'voucher_refusals_total{job="api",code="internal_error"}': "0x90 1x150" }],
   [["VouchersRedeemSlow"], { [duration("bucket", `${REDEEM},status="200",le="0.1"`)]: "0+150x40 6000+140x200" }],
   [["VouchersRedeemsUnanswered"], { 'voucher_refusals_total{job="api",code="redeem_unknown"}': "0x40 0+1x200" }],
@@ -85,9 +99,11 @@ const FAULTS: [alerts: string[], series: Series][] = [
   ],
   [["VouchersJobsFail"], { 'voucher_queue_jobs{job="api",queue="redeem",shard="1/2",state="failed"}': "3x90 5x150" }],
   [["VouchersForeignMessages"], { 'voucher_foreign_messages_total{job="api",message="reply"}': "0x40 0+1x200" }],
+  [["VouchersLogLinesDropped"], { 'voucher_log_lines_dropped_total{job="api"}': "0x40 0+1x200" }],
   [["VouchersLogRefused"], { 'voucher_log_refused{job="log",reason="contradiction"}': "0x40 1x200" }],
   [["VouchersLogStopped"], { 'voucher_log_refused{job="log",reason="witnesses"}': "0x40 1x200" }],
   [["VouchersLogWitness"], { 'voucher_log_witness_claims{job="log"}': "0x40 1x200" }],
+  [["VouchersLogSetAside"], { 'voucher_log_batches_set_aside{job="log"}': "0x40 1x200" }],
   [["VouchersLogLag"], { 'voucher_log_lag_seconds{job="api"}': "5x40 60+15x200" }],
   [["VouchersWebhooksLate"], { 'voucher_webhook_oldest_due_seconds{job="api"}': "2x40 60+15x200" }],
   [["VouchersWebhooksFail"], { 'voucher_webhook_deliveries_total{job="worker",result="delivered"}': "0x240" }],
@@ -105,7 +121,13 @@ const FAULTS: [alerts: string[], series: Series][] = [
   [["VouchersPoolExhausted"], { 'voucher_postgres_pool_waiting_calls{job="api",instance="a:9464"}': "0x40 7x200" }],
   [
     ["VouchersEventLoopBlocked"],
-    { 'nodejs_eventloop_lag_p99_seconds{job="api",instance="a:9464"}': "0.011x40 0.4x200" },
+    { 'voucher_event_loop_stall_seconds{job="api",instance="a:9464"}': "0.004x40 0.4x200" },
+  ],
+  [
+    ["VouchersEventLoopBlocked"],
+    {
+      'voucher_event_loop_stall_seconds{job="worker",instance="w:9464"}': `0.03x40 ${"0.2 0.01 0.01 0.01 ".repeat(15)}`,
+    },
   ],
 ];
 

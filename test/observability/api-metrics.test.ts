@@ -2,10 +2,11 @@ import { describe, expect, it } from "vitest";
 import { ERRORS } from "../../src/contract/errors.ts";
 import { openApiMetrics } from "../../src/metrics/open-metrics.ts";
 import { openSealRequests } from "../../src/queues/job-requests.ts";
+import { reportPrefix } from "../../src/redis/findings.ts";
 import { createListing } from "../../src/services/admin/manage-catalog.ts";
 import { voidBatch } from "../../src/services/admin/void-batch.ts";
-import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { partnerClient, send } from "../support/client.ts";
+import { appendPending } from "../support/pending-events.ts";
 import { exchange } from "../support/raw-http.ts";
 import { type Scrape, scrape } from "../support/scrape.ts";
 import { itOnOneRedis } from "../support/servers.ts";
@@ -74,7 +75,11 @@ it("the business tells at most 100 brands apart, and counts the others together"
   const webhooks = { pending: 0, outbox: 0, oldestDueMs: 0 };
   const none = { liveReservations: 0, sealLagMs: 0, clockAheadMs: 0, brokenChains: 0, log: null };
   const database = { ...none, stock, webhooks };
-  const metrics = openApiMetrics(pool, async () => ({ shards: null, database }));
+  const metrics = openApiMetrics({ pool, stalls: { takeLongestMs: () => 0 } }, async () => ({
+    shards: null,
+    database,
+    down: { postgres: false, redis: false, shards: [] },
+  }));
   for (const { brand } of stock) metrics.redemptions.with(brand).inc();
   for (const _ of [1, 2]) {
     const text = await metrics.scrape();
@@ -181,9 +186,8 @@ describe("the backlog", () => {
 
   it("the backlog reports the age of the oldest event that waits for its seal", async () => {
     expect(await reported("voucher_seal_lag_seconds")).toBe(0);
-    const { id: voucherId, code } = await issue();
-    // The service alone adds no seal job for a voided voucher.
-    await voidVoucher(provisioning(servers.db), partner.organizationId, code, null);
+    const { id: voucherId } = await issue();
+    await appendPending(servers.db, voucherId, 1, new Date());
     const report = await untilReported(api, ({ value }) => (value("voucher_seal_lag_seconds") ?? 0) > 0.2);
     expect(report.value("voucher_seal_lag_seconds")).toBeLessThan(60);
     await api.ctx.sealQueue.addAndWait(`${voucherId}-${crypto.randomUUID()}`, { voucherId }, 10_000);
@@ -204,10 +208,11 @@ describe("the backlog", () => {
           lag: report.value("voucher_seal_lag_seconds"),
           waiting: report.value("voucher_queue_jobs", { queue: "redeem", state: "waiting" }),
           oldest: report.value("voucher_queue_oldest_waiting_seconds", { queue: "redeem" }),
+          paused: report.value("voucher_queue_paused", { queue: "redeem" }),
         };
       };
-      const everything = { postgres: 1, redis: 1, reservations: 0, lag: 0, waiting: 0, oldest: 0 };
-      const noRedis = { ...everything, redis: 0, waiting: undefined, oldest: undefined };
+      const everything = { postgres: 1, redis: 1, reservations: 0, lag: 0, waiting: 0, oldest: 0, paused: 0 };
+      const noRedis = { ...everything, redis: 0, waiting: undefined, oldest: undefined, paused: undefined };
       const nothing = { ...noRedis, postgres: 0, reservations: undefined, lag: undefined };
       expect(await up()).toEqual(everything);
       redis.cut();
@@ -320,4 +325,38 @@ it("the backlog of an API counts the jobs of every queue and reports the age of 
   expect(report.value("voucher_queue_oldest_waiting_seconds", oldest)).toBeGreaterThan(0.2);
   await startWorkers(servers);
   await untilReported(api, ({ value }) => value("voucher_queue_jobs", waiting("seal")) === 0);
+});
+
+it("the event loop's longest stall since the last scrape is reported once", async () => {
+  const stall = async () => (await reported("voucher_event_loop_stall_seconds")) ?? Number.NaN;
+  await stall();
+  const startedAt = performance.now();
+  while (performance.now() - startedAt < 400);
+  expect(await stall()).toBeGreaterThanOrEqual(0.38);
+  expect(await until(async () => (await stall()) < 0.38)).toBe(true);
+});
+
+it("the backlog is measured by one API, and the others report what it measured for ten seconds", async () => {
+  const other = await service.startApi();
+  const key = `${reportPrefix(api.ctx.deployment)}:backlog`;
+  const reservations = async ({ metricsUrl }: { metricsUrl: string }) =>
+    (await scrape(metricsUrl)).value("voucher_live_reservations");
+  const real = await reservations(api);
+  const mark = async () => {
+    const stored = JSON.parse((await servers.redis.get(key)) ?? "null");
+    await servers.redis.set(
+      key,
+      JSON.stringify({ ...stored, database: { ...stored.database, liveReservations: 77 } }),
+      "KEEPTTL",
+    );
+  };
+  await mark();
+  expect(await servers.redis.pttl(key)).toBeLessThanOrEqual(10_000);
+  expect(await reservations(other)).toBe(77);
+  // What a process has measured itself, it measures anew.
+  expect(await reservations(api)).toBe(real);
+  await mark();
+  await servers.redis.del(key);
+  expect(await reservations(other)).toBe(real);
+  await other.close();
 });

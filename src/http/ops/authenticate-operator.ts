@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from "node:crypto";
 import { parse } from "basic-auth";
-import type { Request, RequestHandler } from "express";
+import type { RequestHandler } from "express";
 import { RateLimiterMemory } from "rate-limiter-flexible";
 import { AppError } from "../../contract/errors.ts";
 import type { ApiContext } from "../../open-api.ts";
@@ -42,18 +42,23 @@ export function authenticateOperator(ctx: ApiContext, token: string): RequestHan
   };
 }
 
-/** Refuses writes with this sentence unless OPS_WRITABLE is true. */
-export function refuseWrites({ config }: ApiContext, sentence: string): RequestHandler {
+/** Refuses every request that is not a read, with this sentence. */
+export function refuseAllWrites(sentence: string): RequestHandler {
   return (request, response, next) => {
-    if (config.ops.writable || ["GET", "HEAD"].includes(request.method)) return next();
+    if (["GET", "HEAD"].includes(request.method)) return next();
     response.setHeader("Allow", "GET, HEAD");
     throw new AppError("method_not_allowed", sentence);
   };
 }
 
+/** Refuses writes with this sentence unless OPS_WRITABLE is true. */
+export function refuseWrites({ config }: ApiContext, sentence: string): RequestHandler {
+  return config.ops.writable ? (_request, _response, next) => next() : refuseAllWrites(sentence);
+}
+
 /** The user name that the browser sent with the password, without control characters; `operator` if there is none. */
-export function nameOf(request: Request): string {
-  const name = parse(request.get("authorization") ?? "")?.name ?? "";
+export function nameOf(authorization: string | undefined): string {
+  const name = parse(authorization ?? "")?.name ?? "";
   const printable = name.replaceAll(/\p{Cc}/gu, "").trim();
   return printable.slice(0, NAME_MAX) || "operator";
 }
@@ -61,22 +66,4 @@ export function nameOf(request: Request): string {
 /** Digests have equal length, so that comparing them takes the same time for every password. */
 function digest(text: string): Buffer {
   return hash("sha256", text, "buffer");
-}
-
-/**
- * Refuses changes that a page of another site makes a browser send, as Go's `http.CrossOriginProtection` does: by `Sec-Fetch-Site`, or by
- * `Origin` in older browsers. A request with neither does not come from a browser.
- * @throws AppError `cross_site`.
- */
-export const refuseCrossSite: RequestHandler = (request, _response, next) => {
-  if (!["GET", "HEAD", "OPTIONS"].includes(request.method) && !isFromThisSite(request))
-    throw new AppError("cross_site");
-  next();
-};
-
-function isFromThisSite(request: Request): boolean {
-  const site = request.get("sec-fetch-site");
-  if (site !== undefined) return site === "same-origin" || site === "none";
-  const origin = request.get("origin");
-  return origin === undefined || (URL.canParse(origin) && new URL(origin).host === request.host);
 }

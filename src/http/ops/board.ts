@@ -1,20 +1,14 @@
 import { createBullBoard } from "@bull-board/api";
 import { BullMQAdapter } from "@bull-board/api/bullMQAdapter";
-import type { AppViewRoute, JobStatus, QueueJobJson } from "@bull-board/api/typings/app";
+import type { AppControllerRoute, AppViewRoute, JobStatus, QueueJobJson } from "@bull-board/api/typings/app";
 import { ExpressAdapter } from "@bull-board/express";
 import type { Request, RequestHandler, Response } from "express";
-import packageJson from "../../../package.json" with { type: "json" };
 import type { QueueView } from "../../queues/queue-views.ts";
 import { ASSETS } from "../pages/assets.ts";
+import type { Html } from "../pages/html.ts";
+import type { Site } from "../pages/layout.ts";
 import { assetPath } from "../pages/layout.ts";
-import { type OperatedSite, opsPath } from "./operator-frame.ts";
-
-/** Routes that are always refused. Adding or editing a job would send redacted data back, and obliterating a queue deletes its limits. */
-const REFUSED_ROUTES = [
-  "/api/queues/:queueName/add",
-  "/api/queues/:queueName/:jobId/update-data",
-  "/api/queues/:queueName/obliterate",
-];
+import { opsPath, renderNavigation } from "./operator-frame.ts";
 
 /** The element that loads bull-board's web font from another host. */
 const WEB_FONT = /<link href="https:\/\/fonts[^>]*>/;
@@ -22,13 +16,24 @@ const WEB_FONT = /<link href="https:\/\/fonts[^>]*>/;
 /** Tabs of job states that this service uses: no job is delayed, prioritized or a parent of others, and each is tried once. */
 const STATES: readonly string[] = ["latest", "active", "waiting", "completed", "failed"];
 
-/** Serves the board's page with our style sheet instead of the web font, and passes errors on instead of sending their text. */
+/** The pages of the board, and what they read. Nothing else of bull-board is served, and it can only read queues. */
+const PAGES = ["/", "/queue/:queueName", "/queue/:queueName/:jobId"];
+const JOB = "/api/queues/:queueName/:jobId";
+const READS = ["/api/queues", JOB, `${JOB}/logs`, `${JOB}/flow`];
+
+/** Serves only {@link PAGES}, in the operators' frame, and {@link READS}. Passes errors on instead of sending their text. */
 class BoardServer extends ExpressAdapter {
   readonly #style: string;
+  readonly #navigation: Html;
 
-  constructor(style: string) {
+  constructor(style: string, navigation: Html) {
     super();
     this.#style = style;
+    this.#navigation = navigation;
+  }
+
+  override setApiRoutes(routes: AppControllerRoute[]): ExpressAdapter {
+    return super.setApiRoutes(routes.filter(({ method, route }) => method === "get" && READS.includes(String(route))));
   }
 
   override setErrorHandler(): this {
@@ -37,12 +42,15 @@ class BoardServer extends ExpressAdapter {
     });
   }
 
-  override setEntryRoute({ method, route, handler }: AppViewRoute): this {
-    this.app[method](route, (_request: Request, response: Response) => {
+  override setEntryRoute({ handler }: AppViewRoute): this {
+    this.app.get(PAGES, (_request: Request, response: Response) => {
       const { name, params } = handler({ basePath: this.basePath, uiConfig: this.uiConfig });
       response.render(name, params, (error: Error | null, page: string) => {
         if (error !== null) throw error;
-        response.send(page.replace(WEB_FONT, `<link href="${this.#style}" rel="stylesheet">`));
+        const framed = page
+          .replace(WEB_FONT, `<link href="${this.#style}" rel="stylesheet">`)
+          .replace(/<body[^>]*>/, (body) => `${body}${this.#navigation.markup}`);
+        response.send(framed);
       });
     });
     return this;
@@ -64,13 +72,15 @@ class QueueOnBoard extends BullMQAdapter {
  * Builds bull-board for the queues. It shows no text of callers, no secrets and no details of Redis. Import this module on demand, because it
  * loads bull-board.
  */
-export function buildBoard(views: readonly QueueView[], site: OperatedSite): RequestHandler {
+export function buildBoard(views: readonly QueueView[], site: Site): RequestHandler {
   const [icon, operations] = [assetPath(site, ASSETS.icon), opsPath(site)];
-  const serverAdapter = new BoardServer(assetPath(site, ASSETS.boardStyle)).setBasePath(opsPath(site, "queues"));
+  const serverAdapter = new BoardServer(assetPath(site, ASSETS.boardStyle), renderNavigation(site)).setBasePath(
+    opsPath(site, "queues", "jobs"),
+  );
   createBullBoard({
     queues: views.map(({ queue, shard, shown }) => {
       const adapter = new QueueOnBoard(queue, {
-        readOnlyMode: !site.ops.writable,
+        readOnlyMode: true,
         externalJobUrl: (job) => linkJob(job, operations),
         // Shards of a queue have the same name, so the prefix tells them apart.
         ...(shard.count > 1 && { prefix: `${shard.name} ` }),
@@ -82,17 +92,14 @@ export function buildBoard(views: readonly QueueView[], site: OperatedSite): Req
     serverAdapter,
     options: {
       uiConfig: {
-        boardTitle: "Voucher queues",
-        environment: { label: `Version ${packageJson.version}`, color: "#0f5c5c", textColor: "#ffffff" },
+        boardTitle: "Jobs",
         boardLogo: { path: icon, width: 28, height: 28 },
         favIcon: { default: icon, alternative: icon },
-        miscLinks: [{ text: "Operator pages", url: operations }],
         hideRedisDetails: true,
         hideDocsLink: true,
         // Showing them would list all Redis connections at every poll.
         showWorkers: false,
       },
-      handlerHooks: { before: ({ route }) => ({ allow: !REFUSED_ROUTES.includes(route), status: 403 }) },
     },
   });
   return serverAdapter.getRouter().disable("x-powered-by");

@@ -39,6 +39,7 @@ const COLLECTIONS: Record<string, string> = {
   VoucherInstance: "vouchers",
   WebhookEndpoint: "webhooks",
   ReferrerContract: "contracts",
+  Queue: "queues",
 };
 
 /** The lists of organizations, webhook endpoints and changes. */
@@ -66,7 +67,7 @@ export const LIST_PAGES: Record<string, Page> = {
       site,
       "Webhooks",
       null,
-      ["Target", "Organization", "State"],
+      ["Endpoint", "Organization", "State"],
       endpoints.map((endpoint) => [
         linkTo(site, "webhooks", endpoint.id, endpoint.url),
         linkTo(site, "organizations", endpoint.organizationId, endpoint.organization),

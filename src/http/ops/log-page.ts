@@ -3,7 +3,7 @@ import { type LogStatus, readLogStatus, type WitnessStatus } from "../../service
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import { renderTime } from "../pages/time.ts";
-import { COUNT, layOutForOperators, opsPath, renderFacts, renderTable } from "./operator-frame.ts";
+import { COUNT, layOutForOperators, opsPath, renderFacts, renderFigures, renderTable } from "./operator-frame.ts";
 import type { Page } from "./visit.ts";
 
 /** The page of the log: its tree, the served checkpoint, the witnesses, the anchors and the retired logs. */
@@ -24,12 +24,14 @@ function renderStatus(site: Site, { origin, size, published, quorum, witnesses, 
       : html`<div class="verdict bad"><strong>The log is refused: no new checkpoint is served</strong><p>${refused}
 <a href="${opsPath(site, "runbook")}#${pass?.report.obstacle === "witnesses" ? "VouchersLogStopped" : "VouchersLogRefused"}">What to do</a></p></div>`
   }
+${renderFigures(
+  ["Leaves", COUNT.format(size)],
+  ["Served", published === null ? "–" : COUNT.format(published.size)],
+  ["Age of the checkpoint", published === null ? "–" : seconds(published.ageMs)],
+)}
 ${renderFacts([
   ["Log", html`<code>${origin}</code>`],
-  ["Tree", leaves(size)],
-  ["Served", published === null ? "No checkpoint yet" : leaves(published.size)],
-  ["Lag", published === null ? null : renderLag(size, published)],
-  ["Checkpoint", published === null ? null : `${seconds(published.ageMs)} old`],
+  ["Lag", published === null ? "No checkpoint yet" : renderLag(size, published)],
   ["Last pass", renderPass(pass)],
 ])}
 <h2>Witnesses</h2>

@@ -2,14 +2,15 @@ import type { RequestHandler, Router } from "express";
 import { AppError } from "../../contract/errors.ts";
 import type { ApiContext } from "../../open-api.ts";
 import { isRedisUnavailable } from "../../redis/connections.ts";
+import { speakEnglish } from "../middleware/reader-language.ts";
 import { offerPage } from "../pages/offer-page.ts";
 import { headersOf } from "../pages/page-headers.ts";
-import { authenticateOperator, refuseCrossSite, refuseWrites } from "./authenticate-operator.ts";
+import { authenticateOperator, refuseAllWrites } from "./authenticate-operator.ts";
 
 /** The path of the dashboard, after the base path. */
-const DASHBOARD_PATH = "/ops/queues";
+const DASHBOARD_PATH = "/ops/queues/jobs";
 
-/** Mounts the queue dashboard, or nothing without OPS_TOKEN. */
+/** Mounts the dashboard of single jobs, or nothing without OPS_TOKEN. */
 export function mountDashboard(router: Router, ctx: ApiContext): void {
   const { token } = ctx.config.ops;
   if (token === null) return;
@@ -17,10 +18,10 @@ export function mountDashboard(router: Router, ctx: ApiContext): void {
     DASHBOARD_PATH,
     dashboardHeaders,
     describeResponse,
+    speakEnglish,
     offerPage(ctx.config),
     authenticateOperator(ctx, token),
-    refuseCrossSite,
-    refuseWrites(ctx, "The dashboard is read-only."),
+    refuseAllWrites("This page is read-only. Queues are changed on /ops/queues."),
     openBoard(ctx),
   );
 }

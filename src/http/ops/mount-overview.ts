@@ -1,41 +1,53 @@
-import type { Router } from "express";
+import type { Request, Router } from "express";
 import { AppError } from "../../contract/errors.ts";
 import { findOrganization } from "../../db/catalog.ts";
 import type { ApiContext } from "../../open-api.ts";
-import { lookForFaults } from "../../services/ops/find-attention.ts";
 import { type Overview, readOverview, viewOverview } from "../../services/ops/read-overview.ts";
 import { sendPage } from "../pages/offer-page.ts";
 import { headersOf } from "../pages/page-headers.ts";
+import { nameOf } from "./authenticate-operator.ts";
 import { OPS_PATH } from "./operator-frame.ts";
 import { renderOverviewPage } from "./overview-page.ts";
+import { visitOf } from "./visit.ts";
 
 /** How long a process shows the overview that it has read, so that many open pages cost no more than one. Milliseconds. */
-const MAX_AGE_MS = 4_000;
-/** How often faults are looked for while no page is open, so that it is known since when they exist. Milliseconds. */
-const LOOK_EVERY_MS = 15_000;
-/** Organizations whose overview a process remembers. */
+const MAX_AGE_MS = 3_000;
+/** For how long a process's entry covers an operator's looks at one overview, which the page reads again every few seconds. Milliseconds. */
+const LOOK_COUNTS_MS = 3_600_000;
+/** Overviews that a process remembers, and looks at them. */
 const REMEMBERED_MAX = 50;
 
 /** Mounts the overview as a page and as JSON. */
 export function mountOverview(pages: Router, ctx: ApiContext): void {
   const read = openOverview(ctx);
-  const looking = setInterval(() => {
-    ctx
-      .publicReads(() => lookForFaults(ctx, LOOK_EVERY_MS))
-      .catch((error) => {
-        ctx.log.debug({ err: error }, "cannot look for faults");
-      });
-  }, LOOK_EVERY_MS).unref();
-  ctx.onClose(async () => clearInterval(looking));
+  const record = openLooks(ctx);
   pages.get("/", overviewHeaders, async (request, response) => {
     response.locals.route = OPS_PATH;
-    sendPage(response, 200, renderOverviewPage(ctx.config, await read(request.query.organization)));
+    const overview = await read(request.query.organization);
+    await record(request, overview.organizationId);
+    sendPage(response, 200, renderOverviewPage(ctx.config, overview));
   });
   pages.get("/overview.json", async (request, response) => {
     response.locals.route = `${OPS_PATH}/overview.json`;
     response.setHeader("Cache-Control", "no-store");
-    response.json(viewOverview(await read(request.query.organization)));
+    const overview = await read(request.query.organization);
+    await record(request, overview.organizationId);
+    response.json(viewOverview(overview));
   });
+}
+
+/** Returns a function that records an operator's look at an organization's overview, once an hour. The overview of all needs no entry. */
+function openLooks(ctx: ApiContext): (request: Request, organizationId: string | null) => Promise<void> {
+  const recordedAt = new Map<string, number>();
+  return async (request, organizationId) => {
+    if (organizationId === null) return;
+    const key = JSON.stringify([nameOf(request.get("authorization")), request.ip, organizationId]);
+    if (performance.now() - (recordedAt.get(key) ?? Number.NEGATIVE_INFINITY) < LOOK_COUNTS_MS) return;
+    const { look } = visitOf(ctx, request);
+    await ctx.operatorReads({}, () => look("page overview", { type: "Organization", id: organizationId }));
+    if (recordedAt.size >= REMEMBERED_MAX) recordedAt.clear();
+    recordedAt.set(key, performance.now());
+  };
 }
 
 /** The page reads itself again. */
@@ -48,8 +60,8 @@ function openOverview(ctx: ApiContext): (organization: unknown) => Promise<Overv
     const id = typeof organization === "string" && !organization.includes("\0") ? organization : "";
     const known = latest.get(id);
     if (known !== undefined && performance.now() - known.readAt < MAX_AGE_MS) return known.overview;
-    // Uses the connections of public reads, so that operators never take one that partners need.
-    const overview = ctx.publicReads(async () => {
+    // Without a signal, because others may wait for the same overview.
+    const overview = ctx.operatorReads({}, async () => {
       if (id !== "" && (await findOrganization(ctx.pool, id)) === null) {
         throw new AppError("not_found", "There is no organization with this id.");
       }

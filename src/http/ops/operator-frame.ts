@@ -1,8 +1,9 @@
 import type { Place } from "../../db/catalog.ts";
 import type { ApiContext } from "../../open-api.ts";
-import type { Asset } from "../pages/assets.ts";
+import { ASSETS, type Asset } from "../pages/assets.ts";
 import { type Html, html } from "../pages/html.ts";
 import { layOut, type Site } from "../pages/layout.ts";
+import { ENGLISH } from "../pages/locale.ts";
 
 /** The path of the operator pages, after the base path. The queue dashboard is below it. */
 export const OPS_PATH = "/ops";
@@ -66,6 +67,12 @@ export function renderTrail(site: Site, place: Place): Html {
 
 const SECTIONS = ["Organizations", "Queues", "Log", "Webhooks", "Audit", "Runbook"];
 
+/** Links to the sections of the operator pages. */
+export function renderNavigation(site: Site): Html {
+  const links = SECTIONS.map((name) => html` <a href="${opsPath(site, name.toLowerCase())}">${name}</a>`);
+  return html`<nav class="ops" aria-label="Operations"><a href="${opsPath(site)}">Overview</a>${links}</nav>`;
+}
+
 /** A page for operators: the site's frame, the operators' navigation, and the search field with the text `entered`. */
 export function layOutForOperators(
   site: Site,
@@ -76,37 +83,65 @@ export function layOutForOperators(
 ): Html {
   return layOut(site, {
     ...assets,
+    styles: [ASSETS.operatorStyle, ...(assets.styles ?? [])],
     title: `${title} · Operations`,
-    main: html`<nav class="ops" aria-label="Operations"><a href="${opsPath(site)}">Overview</a>${SECTIONS.map((name) => html` <a href="${opsPath(site, name.toLowerCase())}">${name}</a>`)}</nav>
-<form class="check" role="search" action="${opsPath(site, "vouchers")}" method="get">
-<label for="words">Find</label>
-<p class="fine" id="words-help">A voucher by code, id, verify link, ticket, the partner's reference, redeem code, or batch and serial: <code>bat_… 17</code>. An organization, brand or product by its name. A batch, a webhook target or an API key by its id.</p>
-<div class="row"><input id="words" name="words" type="search" value="${entered}" required maxlength="${SEARCH_MAX}" autocomplete="off"
- autocapitalize="off" spellcheck="false" aria-describedby="words-help">
-<button type="submit">Find</button></div>
-</form>
+    main: html`<div class="bar">${renderNavigation(site)}
+${renderSearch(site, entered)}</div>
 ${main}`,
   });
 }
+
+/** The search, one line of the header. What it finds is folded. */
+function renderSearch(site: Site, entered: string): Html {
+  return html`<form class="find" role="search" action="${opsPath(site, "vouchers")}" method="post">
+<label class="hidden" for="words">Find</label>
+<input id="words" name="words" type="search" value="${entered}" placeholder="Find a voucher, partner, call" required maxlength="${SEARCH_MAX}"
+ autocomplete="off" autocapitalize="off" spellcheck="false">
+<button type="submit">Find</button>
+<details><summary><span class="hidden">What can be found</span></summary>
+<p class="fine">${SEARCH_HELP}</p></details>
+</form>`;
+}
+
+/** What the search finds. */
+const SEARCH_HELP = html`A voucher by code, id, verify link, ticket, the partner's reference, redeem code, or batch and serial: <code>bat_… 17</code>. An organization, brand or product by its name. A batch, a webhook endpoint or an API key by its id. A partner's call of the last hour by its request id.`;
 
 /** A table that scrolls sideways on narrow screens. Shows `none` instead when there are no rows. */
 export function renderTable(
   caption: string,
   columns: readonly string[],
   rows: readonly (readonly (Html | string)[])[],
-  none: Html = html`There are none.`,
+  none: Html | string = "There are none.",
 ): Html {
   if (rows.length === 0) return html`<p class="notice">${none}</p>`;
+  const looks = columns.map((_, at) => (hasFigures(rows.map((cells) => cells[at])) ? html` class="figure"` : null));
   return html`<div class="scroll" role="group" aria-label="${caption}" tabindex="0"><table class="list">
 <caption class="hidden">${caption}</caption>
-<thead><tr>${columns.map((column) => html`<th scope="col">${column}</th>`)}</tr></thead>
+<thead><tr>${columns.map((column, at) => html`<th scope="col"${looks[at] ?? null}>${column}</th>`)}</tr></thead>
 <tbody>
-${rows.map((cells) => html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>\n`)}</tbody>
+${rows.map((cells) => html`<tr>${cells.map((cell, at) => html`<td${looks[at] ?? null}>${cell}</td>`)}</tr>\n`)}</tbody>
 </table></div>`;
 }
 
+/** A number in any language, with a unit or without. */
+const FIGURE = /^(?:more than )?(?=.*\d)[\d\s.,$US]+(?:%|ms|s|min|h|MB on disk|MB in memory|MB|of [\d,]+)?$/;
+/** What stands for a number that does not exist. */
+const NO_FIGURE = ["", "–", "unknown", "none", "no window"];
+
+/** Whether a column has figures, and nothing else. Such columns are aligned at the right. */
+function hasFigures(cells: readonly (Html | string | undefined)[]): boolean {
+  const isFigure = (cell: Html | string | undefined) => typeof cell === "string" && FIGURE.test(cell);
+  return cells.some(isFigure) && cells.every((cell) => isFigure(cell) || NO_FIGURE.includes(cell as string));
+}
+
+/** The figures of a page that matter most, large, each with a name. */
+export function renderFigures(...figures: readonly (readonly [name: string, figure: Html | string])[]): Html {
+  return html`<dl class="figures">
+${figures.map(([name, figure]) => html`<div><dt>${name}</dt><dd>${figure}</dd></div>\n`)}</dl>`;
+}
+
 /** A part of a page, under a heading that is its anchor. */
-export function renderSection(id: string, title: string, ...content: (Html | null)[]): Html {
+export function renderSection(id: string, title: Html | string, ...content: (Html | null)[]): Html {
   return html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2>
 ${content.filter((part) => part !== null)}</section>
 `;
@@ -132,10 +167,12 @@ const GOOD_STATUSES = ["Active", "Live", "Delivered"];
 const BAD_STATUSES = ["Voided", "Failed", "Revoked"];
 
 /** A badge with the status of a voucher, a reservation, a delivery or a key. */
-export function renderStatus(status: string): Html {
+export function renderStatus(status: string, shown = status): Html {
   const look = GOOD_STATUSES.includes(status) ? "good" : BAD_STATUSES.includes(status) ? "bad" : "plain";
-  return html`<span class="badge ${look}">${status}</span>`;
+  return html`<span class="badge ${look}">${shown}</span>`;
 }
 
-export const USD = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD" });
-export const COUNT = new Intl.NumberFormat("en-US");
+/** Why an endpoint is disabled, as a sentence. */
+export const WEBHOOK_REASONS = ENGLISH.texts.portal.reasons;
+
+export const { usd: USD, count: COUNT } = ENGLISH;

@@ -21,6 +21,7 @@ import {
   linkTo,
   opsPath,
   renderFacts,
+  renderFigures,
   renderSandbox,
   renderSection,
   renderStatus,
@@ -139,6 +140,7 @@ ${renderFacts([
   ["Organization", html`<code>${id}</code>`],
   ["Brands", named.length === 0 ? "none" : html`${named}`],
 ])}
+<p class="actions"><a href="${path}/calls">Last calls</a></p>
 ${linkActions(site, ["organizations", id], ["brands/new", "New brand"], ["keys/new", "New API key"])}
 ${sections}`,
   );
@@ -167,6 +169,14 @@ export const batchPage: Page = async ({ ctx, site, id, look }) => {
     site,
     `Batch ${id}`,
     html`${renderTrail(site, place)}<h1>Batch${renderSandbox(batch.sandbox)}</h1>
+${renderFigures(
+  ["Active", COUNT.format(batch.active)],
+  ...(batch.left === null ? [] : [["Left in windows", COUNT.format(batch.left)] as const]),
+  ["Redeemed", COUNT.format(batch.redeemed)],
+  ["Expired", COUNT.format(batch.expired)],
+  ["Voided", COUNT.format(batch.voided)],
+  ["Issued", COUNT.format(batch.count)],
+)}
 ${renderFacts([
   ["Id", html`<code>${id}</code>`],
   ["Product", linkTo(site, "products", batch.productId, batch.productName)],
@@ -174,7 +184,6 @@ ${renderFacts([
   ["Audience", batch.audience],
   ["Windows", kinds.length === 0 ? "none" : kinds.join(", ")],
   ["Valid until", renderTime(batch.validUntil)],
-  ["Issued", `${COUNT.format(batch.count)} vouchers`],
   [
     "Listing",
     listing ? html`<a href="${site.basePath}/marketplace/listings/${listing.id}"><code>${listing.id}</code></a>` : null,
@@ -184,18 +193,14 @@ ${linkActions(
   site,
   ["batches", id],
   ["print", "Print sheet"],
-  ["codes.csv", "Codes as CSV"],
   ...(listing === undefined ? [["listings/new", "List on the marketplace"] as const] : []),
   ...(batch.active === 0 ? [] : [["void", "Void the batch"] as const]),
 )}
-${linkActions(site, ["organizations", place.organizationId], ["keys/new", "New API key"])}
-<h2>What is left</h2>
-${renderFacts([
-  ["Active", COUNT.format(batch.active)],
-  ["Left in windows", batch.left === null ? null : COUNT.format(batch.left)],
-  ["Redeemed", COUNT.format(batch.redeemed)],
-  ["Expired", COUNT.format(batch.expired)],
-  ["Voided", COUNT.format(batch.voided)],
-])}`,
+${
+  site.ops.writable
+    ? html`<form action="${opsPath(site, "batches", id)}/codes.csv" method="post"><p class="actions"><button type="submit">Codes as CSV</button></p></form>`
+    : null
+}
+${linkActions(site, ["organizations", place.organizationId], ["keys/new", "New API key"])}`,
   );
 };

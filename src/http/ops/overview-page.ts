@@ -1,32 +1,41 @@
 import type { OrganizationName } from "../../db/catalog.ts";
-import { type Attention, STOCK } from "../../services/ops/find-attention.ts";
+import { STOCK } from "../../services/ops/facts.ts";
+import type { Attention } from "../../services/ops/find-attention.ts";
+import type { Severity } from "../../services/ops/found.ts";
 import type { Counts, Overview } from "../../services/ops/read-overview.ts";
+import type { ReportedProcess } from "../../services/ops/read-processes.ts";
 import { ASSETS } from "../pages/assets.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
+import { DISMISS_PATH } from "./actions/dismiss-process.ts";
 import {
   COUNT,
   layOutForOperators,
   linkTo,
+  type OperatedSite,
   opsPath,
   renderFacts,
+  renderFigures,
   renderSection,
   renderTable,
 } from "./operator-frame.ts";
 
 /** The start page of operators. Parts with `data-live` are replaced every five seconds; the script draws the plots from the tables. */
-export function renderOverviewPage(site: Site, overview: Overview): Html {
-  const { look, minutes, hours, latencyMs, completeUntil } = overview;
-  const sums = html`<p class="fine">Redemptions and claims are exact up to ${renderTime(completeUntil)}. Refusals and latencies are approximate: sums of what processes report.</p>
+export function renderOverviewPage(site: OperatedSite, overview: Overview): Html {
+  const { look, minutes, hours, completeUntil } = overview;
+  const exactness =
+    completeUntil === null
+      ? html`Postgres does not tell redemptions and claims.`
+      : html`Redemptions and claims are exact up to ${renderTime(completeUntil)}.`;
+  const sums = html`<p class="fine">${exactness} Refusals and latencies are approximate: sums of what processes report.</p>
 ${renderFacts([
   ["Last hour", renderSum(minutes)],
   ["Last two days", renderSum(hours)],
-  ["Redeem latency", `p50 ${ms(latencyMs.p50)}, p99 ${ms(latencyMs.p99)} in the last five minutes`],
-  ["Reservations", `${COUNT.format(overview.liveReservations)} live`],
 ])}`;
   const sections = [
     renderSection("attention", "Needs attention", live("faults", renderAttention(site, look.attention, look.at))),
+    renderSection("now", "Now", live("figures", renderNow(overview))),
     renderSection(
       "activity",
       "Activity",
@@ -42,8 +51,8 @@ ${renderFacts([
       renderPlot("Last two days, per hour", "hours", "counts", renderCounts(hours, completeUntil)),
     ),
     renderSection("stock", "Stock in open windows", live("batches", renderStock(site, overview))),
-    renderSection("queues", "Queues", live("jobs", renderQueues(overview))),
-    renderSection("processes", "Processes", live("reports", renderProcesses(overview))),
+    renderSection("queues", "Queues", live("jobs", renderQueues(site, overview))),
+    renderSection("processes", "Processes", live("reports", renderProcesses(site, overview))),
     renderSection("servers", "Servers", live("health", renderServers(overview))),
   ];
   const assets = { scripts: [ASSETS.overviewScript], styles: [ASSETS.overviewStyle] };
@@ -54,13 +63,43 @@ const live = (id: string, content: Html) => html`<div id="${id}" data-live>${con
 const ms = (value: number | null) => (value === null ? "–" : `${COUNT.format(value)} ms`);
 const megabytes = (bytes: number) => `${COUNT.format(Math.round(bytes / 1_048_576))} MB`;
 
+/** The figures that matter, first and large. */
+function renderNow({ redeems, latencyMs, liveReservations, queues, processes }: Overview): Html {
+  const total = redeems.answered + redeems.unanswered;
+  const waiting = queues.find(({ name }) => name === "redeem")?.waiting ?? null;
+  const workers = queues.find(({ name }) => name === "redeem")?.workers ?? 0;
+  const apis = processes.filter(({ role, state }) => role === "api" && state === "up").length;
+  return renderFigures(
+    ["Redeems, last minute", show(redeems.answered)],
+    [`Without an answer, of ${show(total)}`, show(redeems.unanswered)],
+    ["Redeem latency p50", ms(latencyMs.p50)],
+    ["Redeem latency p99", ms(latencyMs.p99)],
+    ["Redeems that wait", show(waiting)],
+    ["APIs + redeem workers", `${show(apis)} + ${show(workers)}`],
+    ["Live reservations", show(liveReservations)],
+  );
+}
+
+const show = (count: number | null) => (count === null ? "–" : COUNT.format(count));
+
+/** The look of each severity, and its name. Colour alone would not tell them apart. */
+const LOOKS: Record<Severity, string> = { red: "bad", amber: "waiting", grey: "plain" };
+const CONSEQUENCES: Record<Severity, string> = { red: "Act now", amber: "In working hours", grey: "Good to know" };
+
 function renderAttention(site: Site, attention: readonly Attention[], at: string): Html {
   if (attention.length === 0) {
     return html`<p class="notice good">Nothing needs attention. Last looked on ${renderTime(at)}.</p>`;
   }
   return html`<ul class="faults">
 ${attention.map(
-  ({ what, since, subject, runbook, page }) => html`<li class="verdict bad"><strong>${what}</strong>
+  ({
+    severity,
+    what,
+    since,
+    subject,
+    runbook,
+    page,
+  }) => html`<li class="verdict ${LOOKS[severity]}"><span class="badge ${LOOKS[severity]}">${CONSEQUENCES[severity]}</span> <strong>${what}</strong>
 <p>${page === null ? subject : html`<a href="${opsPath(site, ...page)}">${subject}</a>`}, since ${renderTime(since, MINUTES)}. <a href="${opsPath(site, "runbook")}#${runbook}">What to do<span class="hidden"> about: ${what}, ${subject}</span></a></p></li>
 `,
 )}</ul>
@@ -85,7 +124,8 @@ ${organizations.map(
 
 function renderSum(counts: readonly Counts[]): string {
   const sums = (["redemptions", "claims", "refusals"] as const).map((field) => {
-    const sum = counts.reduce((total, count) => total + count[field], 0);
+    if (counts.some((count) => count[field] === null)) return `unknown ${field}`;
+    const sum = counts.reduce((total, count) => total + (count[field] ?? 0), 0);
     return `${COUNT.format(sum)} ${sum === 1 ? field.slice(0, -1) : field}`;
   });
   return sums.join(", ");
@@ -100,12 +140,12 @@ ${live(id, table)}</details>`;
 }
 
 /** Newest first. What is not complete yet is a dash. */
-function renderCounts(counts: readonly Counts[], completeUntil: Date): Html {
+function renderCounts(counts: readonly Counts[], completeUntil: Date | null): Html {
   return renderTable(
     "Counts",
     ["From", "Redemptions", "Claims", "Refusals"],
     counts.toReversed().map(({ at, redemptions, claims, refusals }) => {
-      const exact = (count: number) => (at < completeUntil ? String(count) : "–");
+      const exact = (count: number | null) => (completeUntil !== null && at < completeUntil ? String(count) : "–");
       return [renderTime(at, MINUTES), exact(redemptions), exact(claims), String(refusals)];
     }),
   );
@@ -131,49 +171,71 @@ function renderStock(site: Site, { stock }: Overview): Html {
   );
 }
 
-function renderQueues({ queues }: Overview): Html {
+function renderQueues(site: Site, { queues }: Overview): Html {
   const show = (count: number | null) => (count === null ? "unknown" : COUNT.format(count));
-  const rows = queues.map(({ name, waiting, active, failed }) => [name, ...[waiting, active, failed].map(show)]);
-  return renderTable("Queues", ["Queue", "Waiting", "Active", "Failed"], rows);
+  const rows = queues.map(({ name, paused, waiting, active, failed, workers }) => [
+    html`${linkTo(site, "queues", name, name)}${paused ? html` <span class="badge bad">Paused</span>` : null}`,
+    ...[workers, waiting, active, failed].map(show),
+  ]);
+  return renderTable("Queues", ["Queue", "Workers", "Waiting", "Active", "Failed"], rows);
 }
 
-function renderProcesses({ processes }: Overview): Html {
+const STATES: Record<ReportedProcess["state"], string> = { up: "good", ended: "plain", gone: "bad" };
+
+function renderProcesses(site: OperatedSite, { processes }: Overview): Html {
   return renderTable(
     "Processes",
     ["Process", "State", "Queues", "Version", "CPU", "Memory", "Since"],
-    processes.map(({ role, host, pid, state, queues, version, cpu, memoryBytes, since }) => [
-      html`${role} ${String(pid)}<br>${host}`,
-      html`<span class="badge ${state === "up" ? "good" : "bad"}">${state}</span>`,
-      queues.join(", "),
-      version,
-      `${Math.round(cpu * 100)} %`,
-      megabytes(memoryBytes),
-      renderTime(since, MINUTES),
-    ]),
+    processes.map((process) => {
+      const { role, host, pid, state, queues, version, cpu, memoryBytes, since } = process;
+      return [
+        html`${role} ${String(pid)}<br>${host}`,
+        html`<span class="badge ${STATES[state]}">${state}</span>${renderEnd(site, process)}`,
+        queues.join(", "),
+        version,
+        state === "up" ? `${Math.round(cpu * 100)} %` : "–",
+        state === "up" ? megabytes(memoryBytes) : "–",
+        renderTime(since, MINUTES),
+      ];
+    }),
     html`No process reports.`,
   );
 }
 
+/** When a process was last heard, and the form that dismisses one that vanished. */
+function renderEnd(site: OperatedSite, { state, at, problem, role, pid, id }: ReportedProcess): Html | null {
+  if (state === "up") return problem === null ? null : html`<br>not ready: ${problem}`;
+  const last = html`<br>${renderTime(at, MINUTES)}`;
+  if (state !== "gone" || !site.ops.writable) return last;
+  return html`${last}<form action="${opsPath(site)}${DISMISS_PATH}" method="post"><input type="hidden" name="process" value="${id}">
+<button type="submit">Dismiss<span class="hidden"> ${role} ${String(pid)}</span></button></form>`;
+}
+
 function renderServers({ postgres, redis }: Overview): Html {
-  const { standbyNames, streaming, lagMs, connections, connectionsMax, sizeBytes } = postgres;
-  const lag = lagMs === null ? "" : `, the last one ${COUNT.format(lagMs)} ms late`;
+  const away = (server: string) => [server, html`<span class="badge bad">does not answer</span>`, "", ""];
+  const servers = redis.map(({ address, version, memoryBytes, clients }) => [
+    html`Redis ${version} <code>${address}</code>`,
+    "master",
+    COUNT.format(clients),
+    `${megabytes(memoryBytes)} in memory`,
+  ]);
   return renderTable(
     "Servers",
     ["Server", "Role", "Connections", "Size"],
     [
-      [
-        `Postgres ${postgres.version}`,
-        `${postgres.isStandby ? "standby" : "primary"}; ${streaming} ${streaming === 1 ? "standby" : "standbys"} connected${lag}${standbyNames === "" ? "; none synchronous" : ""}`,
-        `${COUNT.format(connections)} of ${COUNT.format(connectionsMax)}`,
-        `${megabytes(sizeBytes)} on disk`,
-      ],
-      ...redis.map(({ address, version, memoryBytes, clients }) => [
-        html`Redis ${version} <code>${address}</code>`,
-        "master",
-        COUNT.format(clients),
-        `${megabytes(memoryBytes)} in memory`,
-      ]),
-      ...(redis.length === 0 ? [["Redis", html`<span class="badge bad">does not answer</span>`, "", ""]] : []),
+      postgres === null ? away("Postgres") : describePostgres(postgres),
+      ...(servers.length === 0 ? [away("Redis")] : servers),
     ],
   );
+}
+
+function describePostgres(postgres: NonNullable<Overview["postgres"]>): string[] {
+  const { version, isStandby, standbyNames, streaming, lagMs, connections, connectionsMax, sizeBytes } = postgres;
+  const lag = lagMs === null ? "" : `, the last one ${COUNT.format(lagMs)} ms late`;
+  return [
+    `Postgres ${version}`,
+    `${isStandby ? "standby" : "primary"}; ${streaming} ${streaming === 1 ? "standby" : "standbys"} connected${lag}${standbyNames === "" ? "; none synchronous" : ""}`,
+    `${COUNT.format(connections)} of ${COUNT.format(connectionsMax)}`,
+    `${megabytes(sizeBytes)} on disk`,
+  ];
 }

@@ -1,7 +1,9 @@
 import { AppError } from "../../contract/errors.ts";
 import { findKeyPlace } from "../../db/api-keys.ts";
-import { searchVouchers } from "../../services/admin/find-vouchers.ts";
+import { searchVouchers } from "../../services/admin/across-organizations.ts";
 import { listCatalog } from "../../services/admin/list-catalog.ts";
+import { findCaller } from "../../services/ops/partner-calls.ts";
+import { ACCEPTED_ID } from "../middleware/observe-requests.ts";
 import { type Html, html } from "../pages/html.ts";
 import {
   layOutForOperators,
@@ -15,17 +17,20 @@ import {
 import { PAGE_SIZE } from "./organization-page.ts";
 import type { Page, Visit } from "./visit.ts";
 
+/** The search by itself. A code must not be part of a URL, which proxies log and browsers remember, so a query is not read. */
+export const findPage: Page = async ({ site }) => layOutForOperators(site, "Find", html`<h1>Find</h1>`);
+
 /** The page of what the words name, or a list of the vouchers that they name, or else of what has them in its name. */
 export const searchPage: Page = async (visit) => {
-  const { ctx, site, query, look } = visit;
-  const words = query("words").slice(0, SEARCH_MAX);
+  const { ctx, site, entered, look } = visit;
+  const words = entered("words").slice(0, SEARCH_MAX);
   const found = await searchVouchers(ctx, words);
   const [only, ...others] = found;
   // The voucher's page records the view.
   if (only !== undefined && others.length === 0) return opsPath(site, "vouchers", only.id);
   const record = () => look("page search", { type: "Search", id: "vouchers" }, { found: found.length });
   if (only === undefined) {
-    const page = await findPage(visit, words.trim()).catch(async (error) => {
+    const page = await findByIdOrRequest(visit, words.trim()).catch(async (error) => {
       await record();
       throw error;
     });
@@ -41,7 +46,7 @@ export const searchPage: Page = async (visit) => {
             "Found by name",
             ["Name", "What it is"],
             named,
-            html`No voucher of any organization has this code, id, ticket, reference or redeem code, and no organization, brand or product this name.`,
+            html`No voucher of any organization has this code, id, ticket, reference or redeem code, no call of the last hour this request id, and no organization, brand or product this name.`,
           ),
         ]
       : [
@@ -65,7 +70,7 @@ export const searchPage: Page = async (visit) => {
  * The URL of the page for the id of an organization, a batch, a webhook endpoint or a key; null for another text.
  * @throws AppError `not_found` for a key that does not exist or has no organization.
  */
-async function findPage({ ctx, site }: Visit, words: string): Promise<string | null> {
+async function findById({ ctx, site }: Visit, words: string): Promise<string | null> {
   const [, prefix] = /^(org|bat|whk|key)_[0-9a-z]{26}$/.exec(words) ?? [];
   if (prefix === undefined) return null;
   if (prefix !== "key") {
@@ -78,6 +83,16 @@ async function findPage({ ctx, site }: Visit, words: string): Promise<string | n
     throw new AppError("not_found", `Key ${words} has no organization, so every request with it is refused.`);
   }
   return `${opsPath(site, "organizations", organizationId)}${before === null ? "" : `?keysBefore=${before}`}#${words}`;
+}
+
+/** The URL of the page for an id, or of the call of the last hour with this request id; null for another text. */
+async function findByIdOrRequest(visit: Visit, words: string): Promise<string | null> {
+  const page = await findById(visit, words);
+  if (page !== null || !ACCEPTED_ID.test(words)) return page;
+  // The search works without Redis.
+  const organizationId = await findCaller(visit.ctx, words).catch(() => null);
+  if (organizationId === null) return null;
+  return `${opsPath(visit.site, "organizations", organizationId, "calls")}?request=${encodeURIComponent(words)}`;
 }
 
 const KINDS = { organizations: "Organization", brands: "Brand", products: "Product" } as const;

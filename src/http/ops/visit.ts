@@ -14,6 +14,8 @@ export interface Visit {
   id: string;
   /** A parameter of the query. Empty if it is missing, is repeated or contains NUL. */
   query(name: string): string;
+  /** A field of the form that was sent. Empty as in `query`. */
+  entered(name: string): string;
   /**
    * Records the view before the page is sent, under the name that the browser sends. The name is not verified, because all operators share
    * OPS_TOKEN. `args` must contain no secret and no voucher code.
@@ -29,14 +31,16 @@ export function visitOf(ctx: ApiContext, request: Request): Visit {
     ctx,
     site: ctx.config,
     id: pathId(request.params.id),
-    query(name) {
-      const value = request.query[name];
-      return typeof value === "string" && !value.includes("\0") ? value : "";
-    },
+    query: (name) => textOf(request.query[name]),
+    entered: (name) => textOf(Object(request.body)[name]),
     look: (command, entity, args = {}) =>
       insertLook(ctx.pool, {
-        ...{ osUser: nameOf(request), host: request.ip ?? "unknown" },
+        ...{ osUser: nameOf(request.get("authorization")), host: request.ip ?? "unknown" },
         ...{ command, entity, arguments: args },
       }),
   };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" && !value.includes("\0") ? value : "";
 }

@@ -1,8 +1,7 @@
 import { AppError } from "../../contract/errors.ts";
 import { DELIVERIES_KEPT_DAYS, DELIVERY_STATES, type WebhookDeliveryView } from "../../contract/webhook-deliveries.ts";
-import type { WebhookDisabledReason } from "../../contract/webhooks.ts";
 import type { WebhookRow } from "../../db/webhook-endpoints.ts";
-import { readWebhookPage } from "../../services/webhooks/deliveries.ts";
+import { readWebhookPage } from "../../services/webhooks/any-webhook.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import { renderTime } from "../pages/time.ts";
@@ -14,19 +13,13 @@ import {
   linkTo,
   opsPath,
   renderFacts,
+  renderFigures,
   renderSection,
   renderStatus,
   renderTable,
+  WEBHOOK_REASONS,
 } from "./operator-frame.ts";
 import type { Page } from "./visit.ts";
-
-/** Why an endpoint is disabled, as a sentence. */
-export const REASONS: Record<WebhookDisabledReason, string> = {
-  partner: "The partner disabled it.",
-  operator: "An operator disabled it; only an operator can enable it.",
-  gone: "It answered 410. The partner can enable it again.",
-  failing: "It had nothing but failures for five days. The partner can enable it again.",
-};
 
 /** The page of an endpoint: its state, the number of waiting deliveries, and a list of deliveries. The secret is not stored. */
 export const webhookPage: Page = async ({ ctx, site, id, query, look }) => {
@@ -46,6 +39,7 @@ export const webhookPage: Page = async ({ ctx, site, id, query, look }) => {
     site,
     `Webhook endpoint ${endpoint.id}`,
     html`<h1>Webhook endpoint</h1>
+${renderFigures(["Waiting deliveries", `${morePending ? "more than " : ""}${COUNT.format(pending)}`])}
 ${renderFacts([
   ["Id", html`<code>${endpoint.id}</code>`],
   ["Organization", linkTo(site, "organizations", endpoint.organizationId)],
@@ -54,7 +48,7 @@ ${renderFacts([
   ["Events", endpoint.eventTypes.length === 0 ? "all" : endpoint.eventTypes.join(", ")],
   [
     "State",
-    html`${renderEndpointState(endpoint)}${endpoint.disabledReason === null ? null : html` ${REASONS[endpoint.disabledReason]}`}`,
+    html`${renderEndpointState(endpoint)}${endpoint.disabledReason === null ? null : html` ${WEBHOOK_REASONS[endpoint.disabledReason]}`}`,
   ],
   ["Disabled", endpoint.disabledAt === null ? null : renderTime(endpoint.disabledAt)],
   ["Failing since", endpoint.failingSince === null ? null : renderTime(endpoint.failingSince)],
@@ -63,10 +57,6 @@ ${renderFacts([
     endpoint.previousSecretUntil === null ? null : renderTime(endpoint.previousSecretUntil),
   ],
   ["Created", renderTime(endpoint.createdAt)],
-  [
-    "Waiting",
-    `${morePending ? "more than " : ""}${COUNT.format(pending)} ${pending === 1 ? "delivery" : "deliveries"}`,
-  ],
 ])}
 ${linkActions(
   site,

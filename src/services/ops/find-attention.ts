@@ -1,26 +1,13 @@
-import pTimeout from "p-timeout";
-import type pg from "pg";
-import type { Logger } from "pino";
-import type { Config } from "../../config.ts";
-import {
-  type PostgresState,
-  readActivity,
-  readPostgres,
-  readStock,
-  type Stock,
-  selectBrokenChains,
-  selectFailingEndpoints,
-} from "../../db/activity.ts";
 import type { Deployment } from "../../db/deployment.ts";
-import { measureQueues } from "../../queues/measure-queues.ts";
-import type { QueueViews } from "../../queues/queue-views.ts";
-import { readDivisions } from "../../queues/read-shards.ts";
-import type { RedisClient } from "../../redis/connections.ts";
-import { readLogStatus } from "../log/read-log-status.ts";
-import { reportPrefix } from "./process-report.ts";
+import { beginFaults, endFaults, type FaultKey, readOpenFaults } from "../../db/faults.ts";
+import { type Finding, isFresh, keepFinding, readFinding, reportPrefix } from "../../redis/findings.ts";
+import { type Gathered, gatherFacts, knownId, type OverviewDeps, probeSelf } from "./facts.ts";
+import { compareFaults, FAULTS, type Fault } from "./faults.ts";
+import type { Found, Severity } from "./found.ts";
 
 /** Something that an operator should look at. */
 export interface Attention {
+  severity: Severity;
   what: string;
   since: string;
   /** Whom or what it touches. */
@@ -28,154 +15,141 @@ export interface Attention {
   /** The name of the runbook's entry. */
   runbook: string;
   /** The operator page of the subject, as segments after `/ops`; null without one. */
-  page: string[] | null;
+  page: readonly string[] | null;
 }
 
 /** Every fault at one time. */
 export interface Look {
   at: string;
   attention: Attention[];
+  /** Faults that are not told yet, because what found them can be chance. */
+  suspected: Attention[];
+  sweeps: Sweeps;
 }
 
-/** A fault as it was found; without its beginning, that of the first look that found it counts. */
-type Found = Omit<Attention, "since"> & { since: Date | null };
-
-export interface OverviewDeps {
-  pool: pg.Pool;
-  redis: RedisClient;
-  deployment: Deployment;
-  config: Pick<Config, "queueShards">;
-  queueViews: Pick<QueueViews, "findLastReply">;
-  log: Logger;
+/** What a look knows of the sweeper's passes. */
+interface Sweeps {
+  /** Changes with each pass. */
+  mark: string;
+  /** For how long it has not changed: the sum of the times between looks, by Redis's clock. Milliseconds. */
+  unchangedMs: number;
 }
 
-/** Most faults of one kind. */
-const FAULTS_MAX = 20;
-/** Batches whose stock is read, the newest, and vouchers that are counted of each: two million index entries at most, some 100 ms. */
-export const STOCK = { batchesMax: 100, leftMax: 20_000 };
-const DAY_MS = 86_400_000;
-/** As the alerts have it. Milliseconds. */
-const LOG_LAG_MAX_MS = 60_000;
-/** The sweeper runs every five seconds by default. Milliseconds. */
-const SWEEPER_SILENT_MAX_MS = 60_000;
-/** Longest wait for Redis. Milliseconds. */
-const WAIT_MAX_MS = 2_000;
+/** What one time between looks counts at most, so that no jump of Redis's clock alone makes the sweeper silent. Milliseconds. */
+const SILENT_STEP_MAX_MS = 30_000;
+/** For how long Redis keeps a look. Milliseconds. */
+const KEPT_MS = 7 * 86_400_000;
+
+/** The last look that each process has made or read, for a Redis that keeps none. */
+const looks = new WeakMap<Deployment, Look>();
 
 /**
- * The faults of the whole deployment, as a process found them at most `maxAgeMs` ago. Looks itself if none has, and remembers in Redis
- * since when each fault is known.
+ * The faults of the whole deployment, as a process found them at most `maxAgeMs` ago. Looks itself if none has. Since when a fault exists is kept
+ * in Postgres, in Redis and in memory. Never rejects.
  */
 export async function lookForFaults(ctx: OverviewDeps, maxAgeMs: number): Promise<Look> {
-  const key = `${reportPrefix(ctx.deployment)}:attention`;
-  const stored = await ctx.redis.get(key).catch(() => null);
-  const last: Look | null = stored === null ? null : JSON.parse(stored);
-  const now = ctx.deployment.clock.steadyNow();
-  if (last !== null && now.getTime() - Date.parse(last.at) <= maxAgeMs) return last;
-  const found = (await Promise.all([findInPostgres(ctx, now), findInRedis(ctx), findInLog(ctx)])).flat();
-  const known = new Map(last?.attention.map((fault) => [nameOf(fault), fault.since]));
-  const attention = found.map((fault) => ({
-    ...fault,
-    since: fault.since?.toISOString() ?? known.get(nameOf(fault)) ?? now.toISOString(),
-  }));
-  const look = { at: now.toISOString(), attention };
-  await ctx.redis.set(key, JSON.stringify(look), "EX", 7 * 86_400).catch(() => null);
+  const readiness = await probeSelf(ctx);
+  const key = knownId(ctx.deployment) === null ? null : `${reportPrefix(ctx.deployment)}:look`;
+  const last = key === null ? null : await readFinding<Look>(ctx.redis, key, KEPT_MS).catch(() => null);
+  if (last !== null && isFresh(last, maxAgeMs)) {
+    // Otherwise this process would go on from an older look of its own when Redis is away.
+    looks.set(ctx.deployment, last.value);
+    return last.value;
+  }
+  const facts = await gatherFacts(ctx, readiness, maxAgeMs);
+  const own = looks.get(ctx.deployment) ?? null;
+  const before = own === null || (last !== null && last.value.at > own.at) ? (last?.value ?? null) : own;
+  const sweeps = followSweeps(facts.sweepMark, last);
+  const found = judge(facts, sweeps, before);
+  const dated = await keepTimes(ctx, found, facts);
+  const look = { at: facts.now.toISOString(), ...dated, sweeps };
+  looks.set(ctx.deployment, look);
+  if (key !== null) await keepFinding(ctx.redis, key, KEPT_MS, look);
   return look;
 }
 
-const nameOf = ({ runbook, subject, page }: Omit<Attention, "since">) => JSON.stringify([runbook, subject, page]);
-
-async function findInPostgres({ pool, deployment }: OverviewDeps, now: Date): Promise<Found[]> {
-  const found: Found[] = [];
-  for (const { voucherId, since } of await selectBrokenChains(pool, FAULTS_MAX)) {
-    const page = ["vouchers", voucherId];
-    found.push(fault("The history of a voucher does not verify", voucherId, "VouchersChainBroken", page, since));
-  }
-  const missing = countMissingStandbys(await readPostgres(pool));
-  if (missing > 0) found.push(fault("A synchronous standby is away", `${missing} missing`, "StandbyAway"));
-  const { aheadMs } = deployment.clock;
-  if (aheadMs > 0) {
-    const what = `The database's clock has jumped ${Math.round(aheadMs / 1_000)} s ahead`;
-    found.push(fault(what, "Postgres", "VouchersClockAhead"));
-  }
-  const { now: databaseNow, completeUntil } = await readActivity(pool, null);
-  if (databaseNow.getTime() - completeUntil.getTime() > SWEEPER_SILENT_MAX_MS) {
-    const since = completeUntil.getTime() === 0 ? null : completeUntil;
-    found.push(fault("The sweeper does not run", "All organizations", "VouchersSweeperStopped", null, since));
-  }
-  for (const { id, url, organization, since, enabled } of await selectFailingEndpoints(pool, FAULTS_MAX)) {
-    const [what, runbook] = enabled
-      ? (["A webhook endpoint fails", "VouchersWebhooksFail"] as const)
-      : (["A webhook endpoint was disabled", "VouchersWebhookEndpointDisabled"] as const);
-    found.push(fault(what, `${organization}: ${new URL(url).host}`, runbook, ["webhooks", id], since));
-  }
-  for (const batch of await readStock(pool, null, STOCK.batchesMax, STOCK.leftMax)) {
-    const what = describeStock(batch, now);
-    const subject = `${batch.brand}: ${batch.product}`;
-    if (what !== null) found.push(fault(what, subject, "BatchEnds", ["batches", batch.batchId]));
-  }
-  return found;
+/** Adds the time since the last look to the time without a pass, if there was none. */
+function followSweeps(mark: string | null, last: Finding<Look> | null): Sweeps {
+  const before = last?.value.sweeps;
+  if (mark === null) return before ?? { mark: "", unchangedMs: 0 };
+  if (last === null || before?.mark !== mark) return { mark, unchangedMs: 0 };
+  const passedMs = Math.min(Math.max(last.ageMs, 0), SILENT_STEP_MAX_MS);
+  return { mark, unchangedMs: before.unchangedMs + passedMs };
 }
 
-/** Why a batch's stock needs attention, or null. */
-function describeStock({ left, endsAt, runsOutAt }: Stock, now: Date): string | null {
-  if (left === 0) return "A batch is sold out";
-  if (runsOutAt !== null && runsOutAt.getTime() - now.getTime() <= DAY_MS) return "A batch runs out within a day";
-  if (endsAt.getTime() - now.getTime() <= 7 * DAY_MS) return "A batch ends within a week, with stock left";
-  return null;
+/** A fault with its kind, and for how long it must have been found. */
+type Judged = Attention & { confirmMs: number };
+
+/** What each kind finds. Where it is not known, what the last look found stays. */
+function judge(facts: Gathered, sweeps: Sweeps, before: Look | null): Judged[] {
+  const unsweptMs = facts.sweepMark === null ? null : sweeps.unchangedMs;
+  return FAULTS.flatMap((kind) => {
+    const known = (before?.attention ?? []).filter(({ runbook }) => runbook === kind.name);
+    const found = kind.find?.({ ...facts, unsweptMs }, kind.limit ?? 0, known);
+    if (found === undefined) return [];
+    if (found === null) return known.map((fault) => ({ ...fault, confirmMs: 0 }));
+    return found.map((one) => toJudged(kind, one, before, facts.now));
+  });
 }
 
-/** How many standbys Postgres waits for in vain: synchronous_standby_names has their number, or names one of them. */
-export function countMissingStandbys({ standbyNames, streaming }: Pick<PostgresState, "standbyNames" | "streaming">) {
-  if (standbyNames.trim() === "") return 0;
-  const required = Number(/^\s*(?:FIRST\s+|ANY\s+)?(\d+)\s*\(/i.exec(standbyNames)?.[1] ?? 1);
-  return Math.max(0, required - streaming);
+function toJudged(
+  kind: Fault,
+  { what, subject, page, since, severity, confirmMs }: Found,
+  before: Look | null,
+  now: Date,
+) {
+  const fault = { severity: severity ?? kind.severity, what, subject, runbook: kind.name, page: page ?? null };
+  const known = [...(before?.attention ?? []), ...(before?.suspected ?? [])].find(
+    (one) => nameOf(one) === nameOf(fault),
+  );
+  const isTold = before?.attention.some((one) => nameOf(one) === nameOf(fault)) ?? false;
+  const began = since?.toISOString() ?? known?.since ?? now.toISOString();
+  return { ...fault, since: began, confirmMs: isTold ? 0 : (confirmMs ?? 0) };
 }
 
-async function findInRedis({ redis, deployment, config }: OverviewDeps): Promise<Found[]> {
-  const find = async (): Promise<Found[]> => {
-    await redis.exists(reportPrefix(deployment));
-    const shards = await measureQueues(redis, deployment.id, config.queueShards);
-    const silent = shards.filter(({ queues }) => queues === null);
-    const found = silent.map(({ shard }) => fault("A Redis server does not answer", shard.name, "VouchersShardAway"));
-    const backlogs = shards.flatMap(({ queues }) => queues ?? []);
-    for (const [queue, ofQueue] of Map.groupBy(backlogs, (backlog) => backlog.queue)) {
-      const count = ofQueue.reduce((sum, { failed }) => sum + failed, 0);
-      const what = `${count} ${count === 1 ? "job has" : "jobs have"} failed`;
-      if (count > 0) found.push(fault(what, queue, "VouchersJobsFail", ["queues"]));
-    }
-    const divisions = await readDivisions(redis, deployment.id);
-    const current = divisions.find((division) => division.shards === config.queueShards[0]);
-    for (const queue of current?.unserved ?? []) {
-      found.push(fault("No worker serves a queue", queue, "VouchersShardUnserved"));
-    }
-    return found;
-  };
-  return pTimeout(find(), { milliseconds: WAIT_MAX_MS }).catch(() => [
-    fault("Redis does not answer", "Redis", "VouchersServerAway"),
-  ]);
+const pageOf = ({ page }: Pick<Attention, "page">) => (page ?? []).join("/");
+/** Tells faults apart. */
+export const nameOf = (fault: Pick<Attention, "runbook" | "subject" | "page">) =>
+  JSON.stringify([fault.runbook, fault.subject, pageOf(fault)]);
+const keyOf = (fault: Attention): FaultKey => ({ name: fault.runbook, subject: fault.subject, page: pageOf(fault) });
+
+/** Divides faults into those that are told and those that are suspected, and gives each the begin that Postgres knows, if it answers. */
+async function keepTimes(
+  ctx: OverviewDeps,
+  judged: readonly Judged[],
+  { now, problems }: Gathered,
+): Promise<Pick<Look, "attention" | "suspected">> {
+  const known = problems.postgres === null ? await readOpenFaults(ctx.pool).catch(() => null) : null;
+  const begins = new Map(known?.open.map((one) => [JSON.stringify([one.name, one.subject, one.page]), one.beganAt]));
+  const dated = judged.map(({ confirmMs, ...fault }) => {
+    const told = begins.get(nameOf(fault));
+    // The database's clock may have been set back since the last look, and to before the deployment.
+    const found = new Date(Math.min(Date.parse(fault.since), now.getTime()));
+    const isConfirmed = told !== undefined || now.getTime() - found.getTime() >= confirmMs;
+    const since = isConfirmed ? clamp(told ?? found, known?.deployedAt) : found;
+    return { fault: { ...fault, since: since.toISOString() }, isConfirmed };
+  });
+  const attention = dated.flatMap(({ fault, isConfirmed }) => (isConfirmed ? [fault] : [])).toSorted(compareFaults);
+  const suspected = dated.flatMap(({ fault, isConfirmed }) => (isConfirmed ? [] : [fault]));
+  if (known !== null) {
+    const names = new Set(attention.map(nameOf));
+    const begun = attention.filter((fault) => !begins.has(nameOf(fault)));
+    const ended = known.open.filter((one) => !names.has(JSON.stringify([one.name, one.subject, one.page])));
+    await keepInPostgres(ctx, begun, ended).catch((error) => ctx.log.debug({ err: error }, "cannot keep faults"));
+  }
+  return { attention, suspected };
 }
 
-async function findInLog(ctx: OverviewDeps): Promise<Found[]> {
-  const status = await readLogStatus(ctx);
-  if (status === null) return [];
-  const { origin, pass, published } = status;
-  const page = ["log"];
-  const { obstacle = null, claims = 0 } = pass?.report ?? {};
-  const found: Found[] = [];
-  if (obstacle === "witnesses") {
-    found.push(fault("The log can publish no checkpoint", origin, "VouchersLogStopped", page));
-  } else if (obstacle !== null) found.push(fault("The log is refused", origin, "VouchersLogRefused", page));
-  if (claims > 0) found.push(fault("A witness contradicts the log", origin, "VouchersLogWitness", page));
-  if ((published?.lagMs ?? 0) > LOG_LAG_MAX_MS) found.push(fault("The log lags", origin, "VouchersLogLag", page));
-  return found;
+async function keepInPostgres({ pool }: OverviewDeps, begun: readonly Attention[], ended: readonly FaultKey[]) {
+  const rows = begun.map((fault) => {
+    const { severity, what, since } = fault;
+    return { ...keyOf(fault), severity, what, beganAt: new Date(since) };
+  });
+  if (rows.length > 0) await beginFaults(pool, rows);
+  if (ended.length > 0) await endFaults(pool, ended);
 }
 
-function fault(
-  what: string,
-  subject: string,
-  runbook: string,
-  page: string[] | null = null,
-  since: Date | null = null,
-): Found {
-  return { what, since, subject, runbook, page };
+/** No fault is older than the deployment. */
+function clamp(since: Date, deployedAt: Date | undefined): Date {
+  return new Date(Math.max(since.getTime(), deployedAt?.getTime() ?? 0));
 }

@@ -1,16 +1,26 @@
 import { hostname } from "node:os";
+import { performance } from "node:perf_hooks";
+import pTimeout from "p-timeout";
 import type { Logger } from "pino";
 import packageJson from "../../../package.json" with { type: "json" };
 import type { Deployment } from "../../db/deployment.ts";
 import type { DeploymentIdentity } from "../../domain/deployment.ts";
 import type { RedisClient } from "../../redis/connections.ts";
+import { reportPrefix } from "../../redis/findings.ts";
+import { openJobCounts } from "./job-counts.ts";
+import { type BucketCount, bucketOf } from "./latency-buckets.ts";
+import { type RecentOutcomes, RedeemOutcomes } from "./redeem-outcomes.ts";
 
 /** How often each process reports. Milliseconds. */
 const REPORT_EVERY_MS = 5_000;
-/** A process that has not reported for this long is gone. Milliseconds. */
-const UP_MS = 15_000;
-/** For how long a process that is gone is remembered. Milliseconds. */
-const GONE_MS = 60_000;
+/** A process that has missed two reports in a row is gone. Milliseconds. */
+export const UP_MS = 2 * REPORT_EVERY_MS + 2_000;
+/** Shorter spans show little of what a process uses. Milliseconds. */
+const USAGE_SPAN_MIN_MS = 1_000;
+/** Longest wait of a process that ends for its last report. Milliseconds. */
+const END_MAX_MS = 500;
+/** A caller that leaves a redeem after this time has waited for an answer. Milliseconds. */
+const PATIENT_MS = 2_500;
 /** The routes whose refusals operators see. */
 const COUNTED_ROUTES = [
   "/partner/vouchers/redeem",
@@ -26,112 +36,214 @@ const SPANS = {
   minute: { lengthMs: 60_000, keptMs: 2 * 3_600_000 },
   hour: { lengthMs: 3_600_000, keptMs: 50 * 3_600_000 },
 };
-/** Each bucket of latencies is this much larger than the one before: a percentile is at most 10 % wrong. */
-const BUCKET_GROWTH = 1.2;
-const BUCKETS_MAX = 64;
 
 /** What a process says of itself. */
-export interface ReportedProcess {
+export interface Report {
   role: string;
   host: string;
   pid: number;
   version: string;
-  queues: string[];
+  /** The queues whose jobs it takes. */
+  queues: readonly string[];
+  /** Jobs of each queue that it ended in its last minute. Absent in reports of earlier releases. */
+  jobs?: Record<string, number>;
+  /** The shard counts and the indexes of the shards that a worker serves; null for all indexes. */
+  queueShards: readonly number[];
+  workerShards: readonly number[] | null;
   since: string;
-  /** Share of one core since its last report. */
+  /** When it reported, by the database's clock. */
+  at: string;
+  /** When it ended properly; null while it runs. */
+  endedAt: string | null;
+  /** Share of one core since an earlier report. */
   cpu: number;
+  /** Share of that time in which its event loop worked. Absent in reports of older releases. */
+  busy?: number;
   memoryBytes: number;
-  state: "up" | "gone";
+  /** For how long it has been stalling, again and again. Milliseconds. */
+  stallingMs: number;
+  /** Why it cannot serve requests, as its readiness says; null if it can, or is a worker. */
+  problem: string | null;
+  redeems: RecentOutcomes;
 }
 
 /** Refusals and redeems of an organization, or of all, in a minute or an hour. */
 export interface ReportedCounts {
   refusals: number;
   /** Buckets of latency, and the redeems in each; only of all organizations. */
-  latencies: (readonly [bucket: number, count: number])[];
+  latencies: BucketCount[];
 }
 
-/** The prefix of everything that processes report. The braces keep it in one slot of a Redis Cluster. */
-export const reportPrefix = ({ id }: Pick<DeploymentIdentity, "id">) => `{pva:${id}:overview}`;
+/** Has the last report of each process, by its id. */
+export const reportsKey = (deployment: Pick<DeploymentIdentity, "id">) => `${reportPrefix(deployment)}:processes`;
+/** Exists while a process reports. */
+export const heartbeatKey = (deployment: Pick<DeploymentIdentity, "id">, id: string) =>
+  `${reportPrefix(deployment)}:process:${id}`;
 
-export type ProcessReport = ReturnType<typeof openReport>;
+interface Deps {
+  redis: RedisClient;
+  deployment: Deployment;
+  stalls: { readonly stallingMs: number };
+  log: Logger;
+}
 
 /** Reports a process to Redis every five seconds: that it runs, and what it has refused and redeemed since. Loses a report if Redis is away. */
-export function openReport(
-  { redis, deployment, log }: { redis: RedisClient; deployment: Deployment; log: Logger },
-  role: string,
-  queues: readonly string[],
-) {
-  const self = { role, host: hostname(), pid: process.pid, version: packageJson.version, queues };
-  let since = "";
-  let counts = new Map<string, number>();
-  let last = { cpu: process.cpuUsage(), at: performance.now() };
-  const add = (field: string) => void counts.set(field, (counts.get(field) ?? 0) + 1);
+export class ProcessReport {
+  readonly #ctx: Deps;
+  readonly #self: Pick<Report, "role" | "queueShards" | "workerShards" | "host" | "pid" | "version">;
+  readonly #queues: string[] = [];
+  readonly #timer: NodeJS.Timeout;
+  #since = "";
+  #hasEnded = false;
+  #counts = new Map<string, number>();
+  readonly #readUsage = openUsageMeter();
+  readonly #jobs = openJobCounts();
+  /** Since when each report has arrived in time, on the monotonic clock; null if the last one has not. */
+  #reportingSinceMs: number | null = null;
+  readonly redeems = new RedeemOutcomes();
+  #problem: string | null = null;
+
+  constructor(ctx: Deps, self: Pick<Report, "role" | "queueShards" | "workerShards">) {
+    this.#ctx = ctx;
+    this.#self = { ...self, host: hostname(), pid: process.pid, version: packageJson.version };
+    this.#timer = setInterval(() => {
+      this.redeems.advance();
+      void this.send();
+    }, REPORT_EVERY_MS).unref();
+    const send = () => this.send();
+    ctx.deployment.ready().then(send, send);
+  }
+
+  get id(): string {
+    const { host, pid, role } = this.#self;
+    return `${host} ${pid} ${role} ${this.#since}`;
+  }
+
+  /** For how long Redis has taken this process's reports without a gap. Milliseconds. */
+  get reportingMs(): number {
+    return this.#reportingSinceMs === null ? 0 : performance.now() - this.#reportingSinceMs;
+  }
 
   /** Sends the report. Never rejects. */
-  async function send(): Promise<void> {
-    const counted = counts;
-    counts = new Map();
+  async send(): Promise<void> {
+    // One that was due when the process ended would take its end back.
+    if (this.#hasEnded) return;
     try {
-      const prefix = reportPrefix(deployment);
-      const nowMs = deployment.clock.steadyNow().getTime();
-      since ||= new Date(nowMs).toISOString();
-      const id = `${self.host} ${self.pid} ${role} ${since}`;
-      const { user, system } = process.cpuUsage(last.cpu);
-      const cpu = (user + system) / 1_000 / Math.max(performance.now() - last.at, 1);
-      last = { cpu: process.cpuUsage(), at: performance.now() };
-      const sent = redis.pipeline();
-      sent.set(`${prefix}:process:${id}`, "up", "PX", UP_MS + GONE_MS);
-      const report = { ...self, since, cpu, memoryBytes: process.memoryUsage.rss() };
-      sent.hset(`${prefix}:processes`, id, JSON.stringify(report));
-      for (const [span, { lengthMs, keptMs }] of Object.entries(SPANS)) {
-        const key = countsKey(prefix, span, nowMs - (nowMs % lengthMs));
-        for (const [field, count] of counted) sent.hincrby(key, field, count);
-        if (counted.size > 0) sent.pexpire(key, keptMs);
-      }
-      await sent.exec();
+      const before = await this.#write(this.#ctx.deployment.clock.steadyNow());
+      // Without the heartbeat of before, this process or Redis was away for a time, and so may have been the reports of others.
+      if (before !== "up") this.#reportingSinceMs = null;
+      this.#reportingSinceMs ??= performance.now();
     } catch (error) {
-      log.debug({ err: error }, "cannot report this process");
+      this.#reportingSinceMs = null;
+      this.#ctx.log.debug({ err: error }, "cannot report this process");
     }
   }
 
-  const timer = setInterval(() => void send(), REPORT_EVERY_MS).unref();
-  deployment.ready().then(send, send);
-  return {
-    send,
-    /** Counts a response in memory. */
-    observe(route: string | undefined, status: number, durationMs: number, organizationId: string | undefined): void {
-      if (route === undefined || !COUNTED_ROUTES.includes(route)) return;
-      if (route === REDEEM_ROUTE && status !== 499) {
-        const bucket = Math.round(Math.log(Math.max(durationMs, 1)) / Math.log(BUCKET_GROWTH));
-        add(`latency ${Math.min(bucket, BUCKETS_MAX)}`);
-      }
-      if (status < 400 || status > 498) return;
-      add("refusals");
-      if (organizationId !== undefined) add(`refusals ${organizationId}`);
-    },
-    close: async () => clearInterval(timer),
+  /** Writes the report, the heartbeat or the end, and what was counted. Returns the heartbeat of before. */
+  async #write(now: Date, endedAt: Date | null = null): Promise<unknown> {
+    const { redis, deployment } = this.#ctx;
+    const counted = this.#counts;
+    this.#counts = new Map();
+    const report = JSON.stringify(this.#describe(now, endedAt));
+    const sent = redis.pipeline();
+    if (endedAt === null) sent.set(heartbeatKey(deployment, this.id), "up", "PX", UP_MS, "GET");
+    else sent.del(heartbeatKey(deployment, this.id));
+    sent.hset(reportsKey(deployment), this.id, report);
+    for (const [span, { lengthMs, keptMs }] of Object.entries(SPANS)) {
+      const key = countsKey(reportPrefix(deployment), span, now.getTime() - (now.getTime() % lengthMs));
+      for (const [field, count] of counted) sent.hincrby(key, field, count);
+      if (counted.size > 0) sent.pexpire(key, keptMs);
+    }
+    this.#jobs.send(sent, reportPrefix(deployment), now.getTime());
+    const answers = (await sent.exec()) ?? [];
+    const failed = answers.find(([error]) => error !== null);
+    if (failed !== undefined) throw failed[0];
+    return answers[0]?.[1];
+  }
+
+  /** Reports from now on that the process takes jobs of a queue. */
+  serve(queue: string): void {
+    if (this.#queues.includes(queue)) return;
+    // All workers of a process start in one turn of the event loop.
+    if (this.#queues.length === 0) setImmediate(() => void this.send());
+    this.#queues.push(queue);
+  }
+
+  /** Tells the others why this process cannot serve requests, or null. A change is reported at once. */
+  tell(problem: string | null): void {
+    if (problem === this.#problem) return;
+    this.#problem = problem;
+    void this.send();
+  }
+
+  /** Counts a job that has ended, in memory. */
+  get observeJob() {
+    return this.#jobs.observe;
+  }
+
+  /** Counts a response in memory. */
+  observe(
+    { route, errorCode, organizationId }: { route?: string; errorCode?: string; organizationId?: string },
+    status: number,
+    durationMs: number,
+  ): void {
+    if (route === undefined || !COUNTED_ROUTES.includes(route)) return;
+    if (route === REDEEM_ROUTE) {
+      if (status !== 499) this.#add(`latency ${bucketOf(durationMs)}`);
+      // Many calls for one voucher say nothing about others. 499: the caller has left.
+      const hadNone = status === 499 ? durationMs > PATIENT_MS : status >= 500 && errorCode !== "voucher_busy";
+      if (hadNone) this.redeems.unanswered();
+    }
+    if (status < 400 || status > 498) return;
+    this.#add("refusals");
+    if (organizationId !== undefined) this.#add(`refusals ${organizationId}`);
+  }
+
+  /** Says that this process has ended, with what it counted last, unless Redis does not take it in time. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#hasEnded = true;
+    if (this.#since === "") return;
+    const now = this.#ctx.deployment.clock.steadyNow();
+    await pTimeout(this.#write(now, now), { milliseconds: END_MAX_MS }).catch((error) =>
+      this.#ctx.log.debug({ err: error }, "cannot report the end of this process"),
+    );
+  }
+
+  #add(field: string): void {
+    this.#counts.set(field, (this.#counts.get(field) ?? 0) + 1);
+  }
+
+  #describe(now: Date, endedAt: Date | null): Report {
+    this.#since ||= now.toISOString();
+    return {
+      ...{ ...this.#self, queues: this.#queues, since: this.#since, at: now.toISOString() },
+      endedAt: endedAt?.toISOString() ?? null,
+      ...{ ...this.#readUsage(), memoryBytes: process.memoryUsage.rss(), stallingMs: this.#ctx.stalls.stallingMs },
+      ...{ jobs: this.#jobs.ofLastMinute(), problem: this.#problem, redeems: this.redeems.read() },
+    };
+  }
+}
+
+/** Returns a function that returns what the process has used since it was called last, or in the last second or more. */
+function openUsageMeter(): () => Pick<Required<Report>, "cpu" | "busy"> {
+  let [last, loop, at, usage] = [
+    process.cpuUsage(),
+    performance.eventLoopUtilization(),
+    performance.now(),
+    { cpu: 0, busy: 0 },
+  ];
+  return () => {
+    const now = performance.now();
+    if (now - at < USAGE_SPAN_MIN_MS) return usage;
+    const { user, system } = process.cpuUsage(last);
+    usage = { cpu: (user + system) / 1_000 / (now - at), busy: performance.eventLoopUtilization(loop).utilization };
+    [last, loop, at] = [process.cpuUsage(), performance.eventLoopUtilization(), now];
+    return usage;
   };
 }
 
 const countsKey = (prefix: string, span: string, atMs: number) => `${prefix}:${span}:${atMs}`;
-
-/** The processes that report, and those that stopped less than a minute ago, in order of role and host. @throws Error when Redis does not answer. */
-export async function readProcesses(redis: RedisClient, deployment: DeploymentIdentity): Promise<ReportedProcess[]> {
-  const prefix = reportPrefix(deployment);
-  const reports = Object.entries(await redis.hgetall(`${prefix}:processes`)).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  const asked = redis.pipeline();
-  for (const [id] of reports) asked.pttl(`${prefix}:process:${id}`);
-  const ttls = ((await asked.exec()) ?? []).map(([, ttl]) => Number(ttl));
-  const forgotten = reports.filter((_, index) => (ttls[index] ?? 0) < 0).map(([id]) => id);
-  if (forgotten.length > 0) await redis.hdel(`${prefix}:processes`, ...forgotten);
-  return reports
-    .flatMap(([, report], index): ReportedProcess[] => {
-      const ttl = ttls[index] ?? -1;
-      return ttl < 0 ? [] : [{ ...JSON.parse(report), state: ttl > GONE_MS ? "up" : "gone" }];
-    })
-    .toSorted((a, b) => (a.role < b.role ? -1 : a.role > b.role ? 1 : 0));
-}
 
 /** Reads what processes have reported for minutes and hours that began at these times. @throws Error when Redis does not answer. */
 export async function readReported(
@@ -151,15 +263,4 @@ export async function readReported(
     );
     return { refusals: Number(counts[field] ?? 0), latencies };
   });
-}
-
-/** The latency, in milliseconds, below which a share of the redeems ended; null without redeems. */
-export function findPercentile(counts: readonly ReportedCounts[], share: number): number | null {
-  const sorted = counts.flatMap(({ latencies }) => latencies).toSorted(([a], [b]) => a - b);
-  let left = Math.ceil(share * sorted.reduce((sum, [, count]) => sum + count, 0));
-  for (const [bucket, count] of sorted) {
-    left -= count;
-    if (left <= 0) return Math.round(BUCKET_GROWTH ** bucket * 10) / 10;
-  }
-  return null;
 }

@@ -12,12 +12,14 @@ export interface Field<Value = unknown> {
   label: string;
   hint?: string;
   /** The type of the input. */
-  type?: "datetime-local" | "checkbox";
+  type?: "checkbox";
   /** Makes the field a list, or boxes if `many`. */
   choices?: readonly Choice[] | ((ctx: ApiContext, place: Place) => Promise<Choice[]>);
   many?: boolean;
   /** What the empty form contains. */
   initial?: readonly string[];
+  /** Whether a link to the form may fill the field, by a parameter of its query with the field's name. */
+  fromQuery?: boolean;
   /** A confirmation, which is not written into the audit entry. */
   unrecorded?: boolean;
   /** Gets a text without surrounding blanks, or all chosen values. */
@@ -54,7 +56,12 @@ export interface Action<F extends Fields = Fields> {
   fields?: F;
   /** The field that a refusal of the service concerns. */
   refused?: keyof F & string;
-  /** Returns the path after `/ops` of the next page, or what to show once. */
+  /**
+   * For a form that creates something: the path after `/ops` of the next page, or what to show, if the form is sent again after it has created
+   * the entity with this id. `parentId` is the id in the form's path. Such a form acts once.
+   */
+  creates?(id: string, parentId: string): string | Html;
+  /** Returns the path after `/ops` of the next page, or what to show once; if the action `creates`, the id of the entity instead of the path. */
   run(ctx: Acting, id: string, values: Values<F>, place: Place): Promise<string | Html>;
 }
 

@@ -10,7 +10,6 @@ import {
 } from "../../../services/admin/manage-catalog.ts";
 import { voidBatch } from "../../../services/admin/void-batch.ts";
 import { voidVoucher } from "../../../services/admin/void-voucher.ts";
-import { sealVoucher } from "../../../services/chain/seal-events.ts";
 import { html } from "../../pages/html.ts";
 import { defineAction, FieldProblem } from "./action.ts";
 import {
@@ -38,13 +37,14 @@ export const CATALOG_ACTIONS = [
         "Sandbox: for tests. Its keys begin with pvt_, its vouchers have no value. This cannot be changed later.",
       ),
     },
-    run: async (ctx, _id, { name, sandbox }) =>
-      `/organizations/${await createOrganization(ctx, name, sandbox)}/brands/new`,
+    creates: (id) => `/organizations/${id}/brands/new`,
+    run: (ctx, _id, { name, sandbox }) => createOrganization(ctx, name, sandbox),
   }),
   defineAction({
     is: ["/organizations/:id/brands/new", "brand create", "Create a brand"],
     fields: { name: line("Name", 200, "Partners and customers see it.") },
-    run: async (ctx, id, { name }) => `/brands/${await createBrand(ctx, id, name)}/products/new`,
+    creates: (id) => `/brands/${id}/products/new`,
+    run: (ctx, organizationId, { name }) => createBrand(ctx, organizationId, name),
   }),
   defineAction({
     is: ["/brands/:id/products/new", "product create", "Create a product"],
@@ -58,23 +58,26 @@ export const CATALOG_ACTIONS = [
       usageUnitLabel: optionalLine("Usage unit", 200, "In which uses are counted, such as visit."),
     },
     refused: "key",
-    run: async (ctx, brandId, values) => `/products/${await createProduct(ctx, { ...values, brandId })}/batches/new`,
+    creates: (id) => `/products/${id}/batches/new`,
+    run: (ctx, brandId, values) => createProduct(ctx, { ...values, brandId }),
   }),
   defineAction({
     is: ["/products/:id/batches/new", "batch issue", "Issue a batch of vouchers"],
+    about: () =>
+      "If you leave the page while it counts, nothing is issued. A batch of up to 1,000 vouchers is issued at once.",
+    creates: (id) => `/batches/${id}`,
     fields: {
       count: integer("Number of vouchers", 1, COUNT_MAX),
-      validUntil: time("Valid until"),
+      validUntil: time("Valid until", "end"),
       audience: oneOf("Who may claim or buy", AUDIENCES, "This cannot be changed later."),
       windows: someOf("Open to users", ["claim", "buy"], { hint: "None: only who has a code can use it." }),
-      opensAt: optionalTime("Opens at"),
-      closesAt: optionalTime("Closes at"),
+      opensAt: optionalTime("Opens at", "start"),
+      closesAt: optionalTime("Closes at", "end"),
     },
     run: async (ctx, productId, { count, validUntil, audience, windows: kinds, opensAt, closesAt }) => {
       const refuse = (field: string, sentence: string) => {
         throw new FieldProblem(field, sentence);
       };
-      if (validUntil <= ctx.api.deployment.clock.now()) refuse("validUntil", "must be in the future");
       if (kinds.length === 0 && (opensAt ?? closesAt) !== null)
         refuse("windows", "needs a choice, because a time is given");
       if (opensAt !== null && opensAt >= validUntil) refuse("opensAt", "must be earlier than the end of the vouchers");
@@ -89,16 +92,14 @@ export const CATALOG_ACTIONS = [
           if (serial < count) ctx.advance(serial, count);
         },
       );
-      return `/batches/${id}`;
+      return id;
     },
   }),
   defineAction({
     is: ["/batches/:id/listings/new", "listing create", "List the batch on the marketplace"],
     about: () => "Users can buy the listed vouchers while the batch is open to buy.",
-    run: async (ctx, id) => {
-      await createListing(ctx, id);
-      return `/batches/${id}`;
-    },
+    creates: (_id, batchId) => `/batches/${batchId}`,
+    run: async (ctx, batchId) => (await createListing(ctx, batchId)).id,
   }),
   defineAction({
     is: ["/vouchers/:id/void", "voucher void", "Void the voucher"],
@@ -108,8 +109,6 @@ export const CATALOG_ACTIONS = [
       const isRight = normaliseCode(code) === normaliseCode(String(place.code));
       if (!isRight) throw new FieldProblem("code", "is not the code of this voucher");
       const { endedTicket } = await voidVoucher(ctx, place.organizationId, code, reason);
-      // If this fails, the sweeper requests the seal.
-      await sealVoucher(ctx.api, id).catch((err) => ctx.api.log.warn({ err, voucherId: id }, "cannot seal a void"));
       if (endedTicket !== null) await releaseLease(ctx.api, id, endedTicket);
       return `/vouchers/${id}`;
     },

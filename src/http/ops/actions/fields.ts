@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { isNetwork } from "../../../domain/api-keys.ts";
+import { readTime, type TimeUse } from "../../../domain/times.ts";
 import type { Field } from "./action.ts";
 
 const text = (max: number) =>
@@ -9,18 +10,16 @@ const text = (max: number) =>
     .refine((value) => [...value].length <= max, `must be at most ${max} characters long`)
     .refine((value) => !/\p{Cc}/u.test(value), "must not contain control characters");
 
-const moment = z
-  .string()
-  // Inputs for a date and a time send no seconds.
-  .transform((value) =>
-    value
-      .replace(" ", "T")
-      .replace(/T\d\d:\d\d$/, "$&:00")
-      .concat("Z"),
-  )
-  .refine((value) => z.iso.datetime().safeParse(value).success, "must be a date and a time, such as 2027-12-31T23:59")
-  .transform((value) => new Date(value))
-  .refine((value) => /^2\d\d\d$/.test(String(value.getUTCFullYear())), "must be in the years 2000 to 2999");
+/** A time in UTC, which is entered without its zone. */
+const moment = (use: TimeUse) =>
+  z
+    .string()
+    .transform((value) => readTime(value.replace(/^(\S+)[ T](\S+?)Z?$/, "$1T$2Z"), use))
+    .refine((value) => value !== null, {
+      error: "must be a date such as 2027-12-31, or with a time: 2027-12-31 18:00",
+      abort: true,
+    })
+    .refine((value) => /^2\d\d\d$/.test(String(value.getUTCFullYear())), "must be in the years 2000 to 2999");
 
 /** Null when nothing is entered. */
 function optional<Value>(schema: z.ZodType<Value>): z.ZodType<Value | null> {
@@ -43,15 +42,20 @@ export const optionalLine = (label: string, max: number, hint = ""): Field<strin
 /** What must be typed to confirm what cannot be undone. */
 export const confirmation = (label: string): Field<string> => ({ label, unrecorded: true, schema: text(1_000) });
 
-/** A time in UTC. A browser without a field for times sends the text that was typed. */
-export const time = (label: string): Field<Date> => ({
-  label: `${label} (UTC)`,
-  type: "datetime-local",
-  schema: moment,
+/** How to enter a time. What a date alone means depends on its use. */
+const TIME_HINT: Record<TimeUse, string> = {
+  start: "From this day on: 2027-12-01. With a time: 2027-12-01 08:00.",
+  end: "To the end of this day: 2027-12-31. With a time: 2027-12-31 18:00.",
+  rangeEnd: "To the end of this day: 2027-12-31. With a time: 2027-12-31 18:00.",
+};
+
+/** A time in UTC. A text, because a browser's field for times sends nothing for a date alone. */
+export const time = (label: string, use: TimeUse): Field<Date> => ({
+  ...{ label: `${label} (UTC)`, hint: TIME_HINT[use], schema: moment(use) },
 });
 
-export const optionalTime = (label: string): Field<Date | null> => ({
-  ...{ label: `${label} (UTC, optional)`, type: "datetime-local", schema: optional(moment) },
+export const optionalTime = (label: string, use: TimeUse): Field<Date | null> => ({
+  ...{ label: `${label} (UTC, optional)`, hint: TIME_HINT[use], schema: optional(moment(use)) },
 });
 
 export const integer = (label: string, min: number, max: number, initial = "", hint = ""): Field<number> => ({

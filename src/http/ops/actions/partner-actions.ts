@@ -42,8 +42,10 @@ export const PARTNER_ACTIONS = [
       label: optionalLine("Label", 200, "For your own use: till 1"),
       scopes: someOf("Scopes", SCOPES, { min: 1, initial: ["voucher.read", "voucher.redeem"] }),
       allowIps: networks("Accepted from", "Addresses or networks, such as 192.0.2.0/24. Empty: from anywhere."),
-      expiresAt: optionalTime("Expires at"),
+      expiresAt: optionalTime("Expires at", "end"),
     },
+    creates: (id) =>
+      html`The key <code>${id}</code> was created when this form was first sent, and shown only then. If you have not seen it, rotate it on its organization's page.`,
     run: async (ctx, organizationId, values) => {
       const { key } = await createKey(ctx, { ...values, organizationId });
       return renderKey(ctx, key);
@@ -73,8 +75,9 @@ export const PARTNER_ACTIONS = [
     run: async ({ api, audited }, id, _values, { organizationId }): Promise<Html> => {
       if (!api.webhookTests.hasRoom(organizationId)) throw new AppError("overloaded");
       const by = { osUser: audited.osUser, host: audited.host, arguments: {} };
-      await insertLook(api.pool, { ...by, command: "page webhook test", entity: { type: "WebhookEndpoint", id } });
-      const test = () => testWebhook(api, api.pool, null, id);
+      const look = { ...by, command: "page webhook test", entity: { type: "WebhookEndpoint", id } } as const;
+      await api.operatorReads({}, () => insertLook(api.pool, look));
+      const test = () => testWebhook(api, (read) => api.operatorReads({}, () => read(api.pool)), organizationId, id);
       const { delivered, status, failure, durationMs } = await api.webhookTests.run(organizationId, test);
       const response = status === null ? String(failure).replaceAll("_", " ") : `status ${status}`;
       return html`${delivered ? "Accepted" : "Not accepted"} after ${durationMs} ms: ${response}.`;
@@ -93,7 +96,7 @@ export const PARTNER_ACTIONS = [
   defineAction({
     is: ["/webhooks/:id/replay", "webhook replay", "Send deliveries again"],
     about: () => "Sends finished deliveries of this time again, delivered and failed ones, the oldest first.",
-    fields: { from: time("Events from"), to: time("Events before") },
+    fields: { from: time("Events from", "start"), to: time("Events until", "rangeEnd") },
     run: async (ctx, id, { from, to }) => {
       if (to <= from) throw new FieldProblem("to", "must be later than the beginning");
       const { replayed } = await replayEndpoint(ctx, id, { from, to });
@@ -102,13 +105,13 @@ export const PARTNER_ACTIONS = [
   }),
   defineAction({
     is: ["/brands/:id/contracts/new", "contract offer", "Offer a referrer a contract"],
-    fields: { user: line("User", 255, "The subject of the referrer's tokens."), endsAt: optionalTime("Ends at") },
-    refused: "user",
-    run: async (ctx, brandId, { user: userId, endsAt }) => {
-      if (endsAt !== null && endsAt <= ctx.api.deployment.clock.now())
-        throw new FieldProblem("endsAt", "must be in the future");
-      return `/contracts/${await offerContract(ctx, { brandId, userId, endsAt })}`;
+    fields: {
+      user: line("User", 255, "The subject of the referrer's tokens."),
+      endsAt: optionalTime("Ends at", "end"),
     },
+    refused: "user",
+    creates: (id) => `/contracts/${id}`,
+    run: (ctx, brandId, { user: userId, endsAt }) => offerContract(ctx, { brandId, userId, endsAt }),
   }),
   simple(
     ["/contracts/:id/accept", "contract accept", "Accept the contract"],
@@ -133,15 +136,15 @@ export const PARTNER_ACTIONS = [
         ...line("Product", 128),
         choices: async (ctx, { brandId }) => {
           const page = { after: "", limit: PRODUCTS_MAX };
-          const { items } = await ctx.publicReads(() => listCatalog(ctx, "products", { brand: String(brandId) }, page));
+          const { items } = await ctx.operatorReads({}, () =>
+            listCatalog(ctx, "products", { brand: String(brandId) }, page),
+          );
           return items.map(({ id, name }) => [id, name] as const);
         },
       },
     },
     refused: "product",
-    run: async (ctx, id, { product }) => {
-      await makeLink(ctx, id, product);
-      return `/contracts/${id}`;
-    },
+    creates: (_id, contractId) => `/contracts/${contractId}`,
+    run: (ctx, contractId, { product }) => makeLink(ctx, contractId, product),
   }),
 ];

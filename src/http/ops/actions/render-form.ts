@@ -8,6 +8,9 @@ import type { Action, Choice, Field } from "./action.ts";
 /** What was entered, by field: the values as the form sent them. */
 export type Entered = Readonly<Record<string, readonly string[]>>;
 
+/** The hidden field whose random value names one opening of a form. */
+export const FORM_TOKEN = "formToken";
+
 /** A page of an action: where it acts, its title, and `content`. */
 export function renderPage(site: Site, { is: [, , title] }: Action, place: Place | null, content: Html): Html {
   const trail = place === null ? null : renderTrail(site, place);
@@ -34,7 +37,7 @@ export async function renderFormPage(
     action,
     place,
     html`${action.about === undefined ? null : html`<p>${action.about(place as Place)}</p>\n`}${renderProblem("", problems[""])}
-<form class="act" method="post" novalidate>
+<form class="act" method="post" novalidate>${action.creates === undefined ? null : html`<input type="hidden" name="${FORM_TOKEN}" value="${crypto.randomUUID()}">`}
 ${fields}<button type="submit">${action.is[2]}</button>
 </form>`,
   );

@@ -1,24 +1,36 @@
 import type { Request, RequestHandler } from "express";
+import { z } from "zod";
 import { AppError, statusOf } from "../../../contract/errors.ts";
 import { findNamesake, type Place } from "../../../db/catalog.ts";
 import { isDatabaseUnavailable } from "../../../db/transaction.ts";
 import type { ApiContext } from "../../../open-api.ts";
+import { PastTime } from "../../../services/admin/assert-future.ts";
 import { readPlace } from "../../../services/admin/read-place.ts";
+import { assertNotSent, SentBefore } from "../../../services/audit/claim-form.ts";
 import { auditedCommand } from "../../../services/audit/with-audit-entry.ts";
 import { pathId } from "../../endpoint.ts";
 import { Html, html } from "../../pages/html.ts";
 import { sendPage } from "../../pages/offer-page.ts";
 import { nameOf } from "../authenticate-operator.ts";
 import { OPS_PATH, opsPath, pathOf } from "../operator-frame.ts";
+import { visitOf } from "../visit.ts";
 import { type Action, FieldProblem } from "./action.ts";
 import { openProgress, RunLeft } from "./progress.ts";
-import { type Entered, renderFormPage, renderPage } from "./render-form.ts";
+import { type Entered, FORM_TOKEN, renderFormPage, renderPage } from "./render-form.ts";
 
 export type Console = NonNullable<ApiContext["console"]>;
 
 /** The context of one act of an operator. `args` must contain no secret and no voucher code. */
-export function actingAs(request: Request, ctx: ApiContext, console: Console, command: string, args: object) {
-  const audited = auditedCommand(command, { ...args }, { user: nameOf(request), host: "console" });
+export function actingAs(
+  request: Request,
+  ctx: ApiContext,
+  console: Console,
+  command: string,
+  args: object,
+  formToken: string | null = null,
+) {
+  const by = { user: nameOf(request.get("authorization")), host: "console", formToken };
+  const audited = auditedCommand(command, { ...args }, by);
   return { pool: console.pool, randomBytes: ctx.randomBytes, audited };
 }
 
@@ -26,7 +38,7 @@ export function actingAs(request: Request, ctx: ApiContext, console: Console, co
 export async function openPlace(ctx: ApiContext, path: string, { params, res }: Request): Promise<Place | null> {
   if (res !== undefined) res.locals.route = OPS_PATH + path;
   const [, collection = ""] = path.split("/");
-  return path.includes(":id") ? ctx.publicReads(() => readPlace(ctx, collection, pathId(params.id))) : null;
+  return path.includes(":id") ? ctx.operatorReads({}, () => readPlace(ctx, collection, pathId(params.id))) : null;
 }
 
 /** Shows an action's form. */
@@ -34,7 +46,10 @@ export function showForm(ctx: ApiContext, action: Action): RequestHandler {
   return async (request, response) => {
     const place = await openPlace(ctx, action.is[0], request);
     const fields = Object.entries(action.fields ?? {});
-    const entered = Object.fromEntries(fields.map(([name, { initial = [] }]) => [name, initial]));
+    const { query } = visitOf(ctx, request);
+    const entered = Object.fromEntries(
+      fields.map(([name, { initial = [], fromQuery }]) => [name, fromQuery ? [query(name)] : initial]),
+    );
     sendPage(response, 200, await renderFormPage(ctx, action, place, entered));
   };
 }
@@ -58,24 +73,38 @@ export function runAction(ctx: ApiContext, console: Console, action: Action): Re
       sendPage(response, status, await renderFormPage(ctx, action, place, entered, problems, offersNamesake));
     const { values, recorded, problems } = check(action, entered);
     if (Object.keys(problems).length > 0) return refuse(400, problems);
-    if (action.fields?.name !== undefined && Object(request.body).namesake !== "on") {
-      const namesake = await findNamesake(console.pool, id, String(values.name));
-      if (namesake !== null) return refuse(409, { name: "There is already one with this name." }, true);
-    }
+    const { [FORM_TOKEN]: sentToken, namesake } = Object(request.body) as Record<string, unknown>;
+    const formToken = action.creates === undefined ? null : z.uuid().safeParse(sentToken).data;
+    if (formToken === undefined) return refuse(400, { "": "This form is out of date. Check it, and send it again." });
     const next = place === null ? opsPath(config) : pathOf(config, place);
     const { advance, end } = openProgress(response, console.signal, (lines) =>
       renderPage(config, action, place, html`<p><a href="${next}">Stop</a></p>${lines}`),
     );
-    const act = actingAs(request, ctx, console, command, { ...(id !== null && { [idName]: id }), ...recorded });
-    try {
-      const outcome = await action.run({ ...act, api: ctx, config, advance }, String(id), values, place as Place);
+    const answer = (outcome: string | Html) => {
       const [shown, goOn] =
         outcome instanceof Html ? [outcome, next] : [html`Done.`, `${config.basePath}${OPS_PATH}${outcome}`];
       const done = html`<p role="status">${shown}</p><p><a href="${goOn}">Continue</a></p>`;
       if (end(done)) return;
       if (outcome instanceof Html) sendPage(response, 200, renderPage(config, action, place, done));
       else response.redirect(303, goOn);
+    };
+    const args = { ...(id !== null && { [idName]: id }), ...recorded };
+    const act = actingAs(request, ctx, console, command, args, formToken);
+    try {
+      if (action.fields?.name !== undefined && namesake !== "on") {
+        if ((await findNamesake(console.pool, id, String(values.name))) !== null) {
+          // The namesake may be what this form has created.
+          await assertNotSent(console.pool, act.audited);
+          return refuse(409, { name: "There is already one with this name." }, true);
+        }
+      }
+      const outcome = await action.run({ ...act, api: ctx, config, advance }, String(id), values, place as Place);
+      answer(typeof outcome === "string" ? (action.creates?.(outcome, String(id)) ?? outcome) : outcome);
     } catch (error) {
+      if (error instanceof SentBefore && action.creates !== undefined) {
+        return error.isSame ? answer(action.creates(error.entityId, String(id))) : refuse(409, { "": SENT_BEFORE });
+      }
+      if (error instanceof PastTime) return refuse(400, { [error.field]: error.message });
       if (error instanceof FieldProblem) return refuse(400, { [error.field]: say(action, error.field, error.message) });
       const refusal = explain(error, act.audited.mayHaveWritten);
       const sentence = refusal instanceof AppError ? refusal.message : "It ended before everything was done.";
@@ -86,6 +115,9 @@ export function runAction(ctx: ApiContext, console: Console, action: Action): Re
     }
   };
 }
+
+const SENT_BEFORE =
+  "This form was sent before with other values, and has acted then. Nothing was done now. Send it again to act again.";
 
 /** SQLSTATE insufficient_privilege. */
 const NOT_ALLOWED = "42501";

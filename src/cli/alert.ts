@@ -1,0 +1,41 @@
+import { ConfigError, readAlertConfig } from "../config.ts";
+import { newId } from "../domain/ids.ts";
+import { withLastStart } from "../local/directory.ts";
+import { sendAlert } from "../services/alerts/send-alert.ts";
+import { openWebhookSender } from "../services/webhooks/send-webhook.ts";
+import { type Noun, verbWithoutServers } from "./command.ts";
+import { EXIT } from "./exit-code.ts";
+import { paint } from "./format.ts";
+
+export const alert: Noun = {
+  name: "alert",
+  description: "messages about red faults",
+  verbs: {
+    test: verbWithoutServers({
+      description: "send a test to ALERT_URL from this machine; exit status 1 when it is not accepted",
+      help: "Reads ALERT_URL, ALERT_SECRET and WEBHOOK_ALLOW_PRIVATE, as the API does.",
+      async run(ctx) {
+        const config = readAlertConfig(withLastStart(process.env));
+        const { url, secret } = config.alerts;
+        if (url === null) throw new ConfigError("ALERT_URL is not set");
+        const webhookSender = openWebhookSender(config.webhooks);
+        const now = new Date();
+        const time = now.toISOString();
+        const fault = { severity: "grey", what: "This is a test", subject: "Alerts", since: time, endedAt: time };
+        const sending = sendAlert(
+          { config: { ...config, alerts: { url, secret } }, webhookSender },
+          { id: newId("alr"), fault, now },
+        );
+        const result = await sending.finally(() => webhookSender.close());
+        const { status = null, failure = "timeout" } = result ?? {};
+        const reason = failure === "status" || failure === "redirect" ? `status ${status}` : failure;
+        ctx.print({ accepted: failure === null, status, failure }, () =>
+          failure === null
+            ? `${paint("green", "Accepted")} with status ${status}.`
+            : `${paint("red", "Not accepted")}: ${reason}.`,
+        );
+        if (failure !== null) process.exitCode = EXIT.refused;
+      },
+    }),
+  },
+};

@@ -1,0 +1,175 @@
+import { z } from "zod";
+
+/** A fault ends for its alert when it has not been found for this long. Each return within {@link REMEMBERED_MS} doubles it. Milliseconds. */
+const ENDS_AFTER_MS = 60_000;
+/** What that time grows to at most. Milliseconds. */
+const ENDS_AFTER_MAX_MS = 3_600_000;
+/** For how long an alert is remembered after its end. Milliseconds. */
+const REMEMBERED_MS = 3_600_000;
+/** Alerts at once. Later faults wait until one of these has ended. */
+const ALERTS_MAX = 100;
+/** Attempts to send a message. */
+const ATTEMPTS_MAX = 8;
+/** The time from the first attempt to the second; each later one waits twice as long. Longer than an attempt takes. Milliseconds. */
+const RETRY_MS = 30_000;
+/** The longest one. Milliseconds. */
+const RETRY_MAX_MS = 3_600_000;
+
+/** What is told of a fault. */
+const told = z.object({ severity: z.string(), what: z.string(), subject: z.string(), since: z.iso.datetime() });
+export type ToldFault = z.output<typeof told>;
+
+/** A fault that is told, from its beginning until its end has been sent and for a while after that. */
+const alert = told.extend({
+  /** Names the messages of this alert: a receiver may get one of them twice. */
+  id: z.string(),
+  /** Tells faults apart. */
+  fault: z.string(),
+  /** When it was found missing; null while it is found. */
+  missingSince: z.iso.datetime().nullable(),
+  endedAt: z.iso.datetime().nullable(),
+  sent: z.enum(["nothing", "begin", "end"]),
+  /** Attempts to send the next message, and the earliest time of another one. */
+  attempts: z.int(),
+  nextAt: z.iso.datetime(),
+  /** Since when that message fails; null after one that was accepted. */
+  failingSince: z.iso.datetime().nullable(),
+  /** How often the fault has returned soon after its end. */
+  returns: z.int(),
+});
+export type Alert = z.output<typeof alert>;
+
+/** What all API processes know of alerts. */
+export const alertState = z.object({
+  /** Grows with each change. */
+  version: z.int(),
+  alerts: z.array(alert),
+});
+export type AlertState = z.output<typeof alertState>;
+
+export const NO_ALERTS: AlertState = { version: 0, alerts: [] };
+
+/** A fault as a look has found it. */
+export type FoundFault = ToldFault & { fault: string };
+
+/** A message to send. */
+export interface AlertMessage {
+  /** The same for each attempt. */
+  id: string;
+  alert: Alert;
+}
+
+/**
+ * Follows faults from one look to the next. A fault that returns before its end was sent goes on; one that returns soon after its end must be
+ * gone for longer the next time, so that one that comes and goes sends few messages.
+ * @param red the red faults of a look.
+ */
+export function followFaults(
+  state: AlertState,
+  red: readonly FoundFault[],
+  now: Date,
+  makeId: () => string,
+): AlertState {
+  const found = new Map(red.map((one) => [one.fault, one]));
+  const follow = (known: Alert): Alert => {
+    const isOver = known.sent === "end";
+    if (found.has(known.fault)) {
+      if (isOver) return begin(found.get(known.fault) as FoundFault, now, makeId(), known.returns + 1);
+      return known.missingSince === null ? known : { ...known, ...goOn(known, now) };
+    }
+    if (isOver || known.endedAt !== null) return known;
+    const missingSince = known.missingSince ?? now.toISOString();
+    if (passedMs(missingSince, now) < endsAfterMs(known)) return { ...known, missingSince };
+    return { ...known, missingSince, endedAt: missingSince, ...firstAttempt(now) };
+  };
+  const known = new Set(state.alerts.map(({ fault }) => fault));
+  const remembered = state.alerts.filter((one) => !mayForget(one, now)).map(follow);
+  const begun = red.filter(({ fault }) => !known.has(fault)).map((one) => begin(one, now, makeId(), 0));
+  return {
+    ...state,
+    alerts: [
+      ...remembered,
+      ...begun.slice(0, Math.max(0, ALERTS_MAX - remembered.filter(({ endedAt }) => endedAt === null).length)),
+    ],
+  };
+}
+
+function begin(found: FoundFault, now: Date, id: string, returns: number): Alert {
+  const { fault, severity, what, subject, since } = found;
+  const present = { missingSince: null, endedAt: null, sent: "nothing" } as const;
+  return { id, fault, severity, what, subject, since, ...present, ...firstAttempt(now), failingSince: null, returns };
+}
+
+const firstAttempt = (now: Date) => ({ attempts: 0, nextAt: now.toISOString() });
+
+/** A fault that was missing is there again. If its end was to be sent, it is not. */
+function goOn({ endedAt }: Alert, now: Date): Partial<Alert> {
+  return { missingSince: null, endedAt: null, ...(endedAt !== null && { ...firstAttempt(now), failingSince: null }) };
+}
+
+/** For how long an alert's fault must be gone until it has ended. Milliseconds. */
+const endsAfterMs = ({ returns }: Alert) => Math.min(ENDS_AFTER_MS * 2 ** returns, ENDS_AFTER_MAX_MS);
+
+const passedMs = (since: string, now: Date) => now.getTime() - Date.parse(since);
+
+/** An ended alert whose last message was sent, or failed for good, long ago. */
+function mayForget(alert: Alert, now: Date): boolean {
+  const isDone = alert.sent === "end" || alert.attempts >= ATTEMPTS_MAX;
+  return alert.endedAt !== null && isDone && passedMs(alert.endedAt, now) > REMEMBERED_MS + endsAfterMs(alert);
+}
+
+/**
+ * Takes the messages that are due, and counts an attempt of each, so that no other process sends them meanwhile. A fault whose beginning could
+ * not be sent before its end is told in one message.
+ */
+export function takeDue(state: AlertState, now: Date): { state: AlertState; due: AlertMessage[] } {
+  const due: AlertMessage[] = [];
+  const alerts = state.alerts.map((one): Alert => {
+    const isSent = one.sent === (one.endedAt === null ? "begin" : "end");
+    // While a fault lasts, its receiver may be mended.
+    const isGivenUp = one.attempts >= ATTEMPTS_MAX && one.endedAt !== null;
+    if (isSent || isGivenUp || passedMs(one.nextAt, now) < 0) return one;
+    const nextAt = new Date(now.getTime() + Math.min(RETRY_MS * 2 ** one.attempts, RETRY_MAX_MS)).toISOString();
+    const attempted = { ...one, attempts: one.attempts + 1, nextAt };
+    due.push({ id: `${one.id}-${one.endedAt === null ? "begin" : "end"}`, alert: attempted });
+    return attempted;
+  });
+  return { state: { ...state, alerts }, due };
+}
+
+/** Records which messages were accepted. */
+export function recordSent(
+  state: AlertState,
+  results: readonly { message: AlertMessage; accepted: boolean }[],
+  now: Date,
+): AlertState {
+  const known = new Map(results.map((result) => [result.message.alert.id, result]));
+  const alerts = state.alerts.map((one): Alert => {
+    const result = known.get(one.id);
+    if (result === undefined) return one;
+    if (!result.accepted) return { ...one, failingSince: one.failingSince ?? now.toISOString() };
+    const sent = result.message.alert.endedAt === null ? "begin" : "end";
+    return { ...one, sent, ...firstAttempt(now), failingSince: null };
+  });
+  return { ...state, alerts };
+}
+
+/** Since when messages are not accepted, or null. */
+export function failingSinceOf({ alerts }: AlertState): Date | null {
+  const times = alerts.flatMap(({ failingSince }) => failingSince ?? []).toSorted();
+  return times[0] === undefined ? null : new Date(times[0]);
+}
+
+/** The body of a message: `text` is for people, and all that Slack and Teams read. */
+export function alertBody(
+  { severity, what, subject, since, endedAt }: ToldFault & { endedAt: string | null },
+  url: string,
+) {
+  const minute = (time: string) => `${time.slice(0, 16).replace("T", " ")} UTC`;
+  const text =
+    endedAt === null
+      ? `${severity.toUpperCase()}: ${what} (${subject}), since ${minute(since)}. ${url}`
+      : `ENDED: ${what} (${subject}), from ${minute(since)} to ${minute(endedAt)}. ${url}`;
+  // In Slack, angle brackets make links and call everyone in the channel.
+  return { text: text.replace(/[<>\p{Cc}]/gu, " "), severity, what, subject, since, endedAt, url };
+}

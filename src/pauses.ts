@@ -1,0 +1,69 @@
+import { uptime } from "node:os";
+
+/** How often the process looks at its clocks. Milliseconds. */
+const TICK_MS = 250;
+/** A process whose timer is late by this much was paused: frozen, suspended, or without CPU. Milliseconds. */
+const PAUSE_MS = 2_000;
+/** After a pause, requests are current again once so many ticks in a row were on time: by then, the sockets have been read. */
+const CALM_TICKS = 4;
+/** The longest time from a request's last byte to the first read for it. Milliseconds. */
+const FIRST_READ_MS = 5_000;
+
+/**
+ * Clocks in milliseconds that cannot be set. The monotonic one stands still while a machine is suspended. The time since the machine's start goes
+ * on, and has steps of ten milliseconds.
+ */
+interface Clocks {
+  monotonicMs(): number;
+  uptimeMs(): number;
+}
+
+const CLOCKS: Clocks = { monotonicMs: () => performance.now(), uptimeMs: () => uptime() * 1_000 };
+
+/**
+ * Notices when the process was paused. A request that waited in its socket during a pause was sent long ago: its sender may have given up and
+ * may have been told something else by another process since.
+ */
+export class PauseWatch {
+  readonly #clocks: Clocks;
+  readonly #timer: NodeJS.Timeout;
+  #tickedAt: { monotonic: number; uptime: number };
+  /** Requests received since then have not waited for the process. Infinity from a pause until the process is calm. */
+  #currentSince = Number.NEGATIVE_INFINITY;
+  #calmTicks = 0;
+
+  constructor(clocks: Clocks = CLOCKS) {
+    this.#clocks = clocks;
+    this.#tickedAt = this.#now();
+    this.#timer = setInterval(() => this.tick(), TICK_MS).unref();
+  }
+
+  /** Whether a request may be much older than the process knows. @param receivedAtMs when its last byte was read, on the monotonic clock. */
+  isOutdated(receivedAtMs: number): boolean {
+    if (this.#latenessMs() > PAUSE_MS) this.#currentSince = Number.POSITIVE_INFINITY;
+    return receivedAtMs < this.#currentSince || this.#clocks.monotonicMs() - receivedAtMs > FIRST_READ_MS;
+  }
+
+  /** Called by a timer. */
+  tick(): void {
+    const latenessMs = this.#latenessMs();
+    this.#tickedAt = this.#now();
+    if (latenessMs > PAUSE_MS) this.#currentSince = Number.POSITIVE_INFINITY;
+    this.#calmTicks = latenessMs < TICK_MS ? this.#calmTicks + 1 : 0;
+    if (this.#currentSince === Number.POSITIVE_INFINITY && this.#calmTicks >= CALM_TICKS)
+      this.#currentSince = this.#tickedAt.monotonic;
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+  }
+
+  #now() {
+    return { monotonic: this.#clocks.monotonicMs(), uptime: this.#clocks.uptimeMs() };
+  }
+
+  #latenessMs(): number {
+    const now = this.#now();
+    return Math.max(now.monotonic - this.#tickedAt.monotonic, now.uptime - this.#tickedAt.uptime) - TICK_MS;
+  }
+}

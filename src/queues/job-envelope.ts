@@ -1,0 +1,23 @@
+import { z } from "zod";
+
+/** Fields of every job besides its data. */
+export const jobEnvelope = z.object({
+  /** `Deployment.origin` of the process that added the job. Workers of another deployment or database reject the job. */
+  origin: z.string(),
+  /** The Redis channel on which a caller waits for the reply. */
+  replyTo: z.string().optional(),
+  /** The trace that the job is part of (W3C Trace Context). An invalid value is ignored. */
+  traceparent: z.string().optional().catch(undefined),
+});
+
+/** A job's result, as its worker sends it to the waiting caller. */
+export const jobEnd = z.object({
+  jobId: z.string(),
+  /** What the job returned, or why it failed. */
+  outcome: z.union([z.object({ reply: z.unknown() }), z.object({ failure: z.string() })]),
+  /** From adding the job to its start, by the clocks of both hosts. Milliseconds. */
+  queuedMs: z.number(),
+  /** From its start to its reply. Milliseconds. */
+  workedMs: z.number(),
+});
+export type JobEnd = z.output<typeof jobEnd>;

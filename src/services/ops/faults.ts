@@ -1,0 +1,106 @@
+import type { Facts } from "./facts.ts";
+import type { Found, Severity } from "./found.ts";
+import * as data from "./judge-data.ts";
+import * as redeeming from "./judge-redeeming.ts";
+
+/** The least first. */
+export const SEVERITIES: readonly Severity[] = ["grey", "amber", "red"];
+
+/** What a fault harms, the worst first. */
+export const HARMS = [
+  "nothing is redeemed",
+  "some are refused",
+  "proof is late",
+  "webhooks are late",
+  "stock",
+] as const;
+
+/** One kind of fault. */
+export interface Fault {
+  /** The name of its Prometheus alert, if it has one, and of its runbook entry, which says what to do. */
+  name: string;
+  severity: Severity;
+  harm: (typeof HARMS)[number];
+  /** What is measured. */
+  measure: string;
+  /** It is a fault if the measure is greater. Its alert compares with the same number. Null if there is nothing to compare. */
+  limit: number | null;
+  /** Finds it for the overview. Returns null if it cannot tell; then the last result stays. Null if only Prometheus finds it. */
+  find: ((facts: Facts, limit: number, before: readonly { what: string }[]) => Found[] | null) | null;
+  hasAlert: boolean;
+}
+
+const [NOTHING, SOME, PROOF, WEBHOOKS, STOCK] = HARMS;
+
+function fault(
+  name: string,
+  severity: Severity,
+  harm: Fault["harm"],
+  measure: string,
+  limit: number | null,
+  find: Fault["find"] = null,
+): Fault {
+  return { name, severity, harm, measure, limit, find, hasAlert: true };
+}
+
+/** As `fault`, for one that Prometheus does not see. */
+const unseen = (...row: Parameters<typeof fault>): Fault => ({ ...fault(...row), hasAlert: false });
+
+/**
+ * Every kind of fault, in the order in which operators see them. The list of the overview is made from it. A test compares it with the Prometheus
+ * rules and with the runbook.
+ */
+export const FAULTS: readonly Fault[] = [
+  fault("VouchersNothingRedeemed", "red", NOTHING, "redeems without an answer", 2, redeeming.findNothingRedeemed),
+  fault("VouchersApiDown", "red", NOTHING, "API processes that Prometheus reaches", null),
+  fault("VouchersWorkersDown", "red", NOTHING, "worker processes that Prometheus reaches", null),
+  fault("VouchersServerAway", "red", NOTHING, "servers that readiness refuses", null, redeeming.findServersAway),
+  unseen("StandbyAway", "red", NOTHING, "synchronous standbys that are missing", 0, redeeming.findStandbyAway),
+  fault("VouchersQueuePaused", "red", SOME, "paused queues", 0, redeeming.findPausedQueues),
+  fault("VouchersShardUnserved", "red", SOME, "shards without a heartbeat", null, redeeming.findUnservedQueues),
+  fault("VouchersShardAway", "red", SOME, "shards whose servers do not take jobs", null, redeeming.findShardsAway),
+  fault("VouchersRedeemsUnanswered", "red", SOME, "redeems of a minute without an answer", 2, redeeming.findUnanswered),
+  fault("VouchersOverloaded", "red", SOME, "calls refused because too many wait", 0),
+  fault("VouchersQueueBacklog", "red", SOME, "seconds for which a redeem waits", 2, redeeming.findBacklog),
+  fault("VouchersErrors", "red", SOME, "share of responses with 5xx", 0.01),
+  fault("VouchersForeignMessages", "red", SOME, "messages of another deployment or database", 0),
+  fault("VouchersClockAhead", "red", SOME, "seconds by which the clock has jumped", 0, redeeming.findClockAhead),
+  fault("VouchersProcessDown", "amber", SOME, "processes that are gone", null, redeeming.findVanishedProcesses),
+  fault("VouchersEventLoopBlocked", "amber", SOME, "minutes of stalls", 5, redeeming.findStallingProcesses),
+  fault("VouchersPoolExhausted", "amber", SOME, "calls that wait for a connection to Postgres", 0),
+  fault("VouchersRedeemSlow", "amber", SOME, "seconds within which 99 % of redeems end", 1),
+  fault("VouchersInternalErrors", "amber", SOME, "unexpected errors", 0),
+  fault("VouchersReferencesReused", "amber", SOME, "references used for another voucher", 0),
+  fault("VouchersCodesGuessed", "amber", SOME, "keys with too many misses", 0),
+  fault("VouchersJobsFail", "amber", SOME, "failed jobs", 0, data.findFailedJobs),
+  fault("VouchersChainBroken", "red", PROOF, "histories that do not verify", 0, data.findBrokenChains),
+  fault("VouchersLogRefused", "red", PROOF, "refused passes of the log", 0, data.findLogRefused),
+  fault("VouchersLogWitness", "amber", PROOF, "claims of witnesses", 0, data.findLogClaims),
+  fault("VouchersLogSetAside", "amber", PROOF, "leaf batches set aside", 0, data.findSetAside),
+  fault("VouchersLogStopped", "amber", PROOF, "passes without a checkpoint", 0, data.findLogStopped),
+  fault("VouchersLogLag", "amber", PROOF, "seconds for which leaves wait for a checkpoint", 60, data.findLogLag),
+  fault("VouchersSealLag", "amber", PROOF, "seconds for which an event waits for its seal", 60),
+  fault("VouchersSweeperStopped", "amber", PROOF, "seconds without a pass", 300, data.findSilentSweeper),
+  fault("VouchersSweepFails", "amber", PROOF, "failures of a task", 3),
+  fault("VouchersLogLinesDropped", "amber", PROOF, "log lines that were dropped", 0),
+  fault("VouchersWebhooksLate", "amber", WEBHOOKS, "seconds for which a webhook is due", 60),
+  fault("VouchersWebhooksFail", "amber", WEBHOOKS, "attempts without a success", 20, data.findFailingEndpoints),
+  fault("VouchersWebhookOutboxGrows", "amber", WEBHOOKS, "transactions in the outbox", 1_000),
+  fault("VouchersWebhookEndpointDisabled", "amber", WEBHOOKS, "disabled endpoints", 0, data.findDisabledEndpoints),
+  unseen("AlertsFail", "amber", WEBHOOKS, "messages that ALERT_URL did not accept", 0, data.findFailingAlerts),
+  unseen("BatchEnds", "grey", STOCK, "batches that end or are sold out", 0, data.findBatchEnds),
+];
+
+/** What orders the faults of a look: the red ones first, and among equals those that harm most. */
+export function compareFaults(a: Placed, b: Placed): number {
+  const bySeverity = SEVERITIES.indexOf(b.severity) - SEVERITIES.indexOf(a.severity);
+  return bySeverity || placeOf(a.runbook) - placeOf(b.runbook);
+}
+
+interface Placed {
+  severity: Severity;
+  /** The name of its kind. */
+  runbook: string;
+}
+
+const placeOf = (name: string) => FAULTS.findIndex((one) => one.name === name);

@@ -1,0 +1,33 @@
+/** Each bucket of latencies is this much larger than the one before: a percentile is at most 10 % wrong. */
+const BUCKET_GROWTH = 1.2;
+/** The last bucket: eleven hours. */
+const BUCKETS_MAX = 96;
+
+/** A bucket of latencies, and how many fell into it. */
+export type BucketCount = readonly [bucket: number, count: number];
+
+/** The bucket of a latency in milliseconds. */
+export function bucketOf(latencyMs: number): number {
+  return Math.min(Math.round(Math.log(Math.max(latencyMs, 1)) / Math.log(BUCKET_GROWTH)), BUCKETS_MAX);
+}
+
+/** Medians and the like, in milliseconds. */
+export interface Percentiles {
+  p50: number | null;
+  p99: number | null;
+}
+
+/** Below which latency half and 99 % of what was counted are; null if nothing was. */
+export function percentilesOf(counts: readonly BucketCount[]): Percentiles {
+  return { p50: findPercentile(counts, 0.5), p99: findPercentile(counts, 0.99) };
+}
+
+function findPercentile(counts: readonly BucketCount[], share: number): number | null {
+  const sorted = counts.toSorted(([a], [b]) => a - b);
+  let left = Math.ceil(share * sorted.reduce((sum, [, count]) => sum + count, 0));
+  for (const [bucket, count] of sorted) {
+    left -= count;
+    if (left <= 0) return Math.round(BUCKET_GROWTH ** bucket * 10) / 10;
+  }
+  return null;
+}

@@ -1,0 +1,177 @@
+import type { Logger } from "pino";
+import type { Deployment } from "../../db/deployment.ts";
+import type { DeploymentIdentity } from "../../domain/deployment.ts";
+import type { RedisClient } from "../../redis/connections.ts";
+
+/** How often a process writes the calls that it has noted. Milliseconds. */
+const WRITE_EVERY_MS = 1_000;
+/** For how long a call is kept. Milliseconds. */
+const KEPT_MS = 3_600_000;
+/** Calls that are kept of an organization, the newest: some 80 kB of Redis. */
+const CALLS_MAX = 200;
+/** Organizations whose calls are kept, those that called last: 80 MB of Redis. */
+const ORGANIZATIONS_MAX = 1_000;
+/** Calls of all organizations that wait to be written, in a process. A megabyte. */
+const WAITING_MAX = 2_000;
+/** Organizations that are asked at once for a request. */
+const PORTION = 500;
+
+/** A partner's call as operators see it: nothing of its body, and of its path only the route. */
+export interface PartnerCall {
+  at: Date;
+  keyId: string;
+  /** Method and pattern. */
+  route: string;
+  status: number;
+  errorCode: string | null;
+  durationMs: number;
+  requestId: string;
+}
+
+/** A call that has just ended, before it has a time of the database's clock. */
+export interface NotedCall extends Omit<PartnerCall, "at"> {
+  /** On the monotonic clock. Milliseconds. */
+  endedAtMs: number;
+}
+
+/** The braces keep all keys in one slot of a Redis Cluster. */
+const prefixOf = ({ id }: Pick<DeploymentIdentity, "id">) => `{pva:${id}:calls}`;
+const callsKey = (prefix: string, organizationId: string) => `${prefix}:of:${organizationId}`;
+/** The ids of the same calls, so that a call is found by its request. */
+const requestsKey = (prefix: string, organizationId: string) => `${prefix}:requests:${organizationId}`;
+const organizationsKey = (prefix: string) => `${prefix}:organizations`;
+
+interface PartnerCallsDeps {
+  redis: RedisClient;
+  deployment: Deployment;
+  log: Logger;
+  /** Called for calls that operators will not see, because Redis does not take them in time. */
+  onDropped: (calls: number) => void;
+}
+
+/** Notes partners' calls in memory and writes them to Redis once a second. What Redis does not take in time is dropped and counted. */
+export class PartnerCalls {
+  readonly #deps: PartnerCallsDeps;
+  readonly #timer: NodeJS.Timeout;
+  /** The newest calls of each organization; from `CALLS_MAX` on, each replaces the oldest. */
+  #waiting = new Map<string, { calls: NotedCall[]; noted: number }>();
+  #waitingCount = 0;
+  #writing = false;
+
+  constructor(deps: PartnerCallsDeps) {
+    this.#deps = deps;
+    this.#timer = setInterval(() => void this.write(), WRITE_EVERY_MS).unref();
+  }
+
+  /** Costs no round trip. */
+  note(organizationId: string, call: NotedCall): void {
+    let own = this.#waiting.get(organizationId);
+    if (own !== undefined && own.calls.length === CALLS_MAX) {
+      own.calls[own.noted % CALLS_MAX] = call;
+      own.noted += 1;
+      return;
+    }
+    if (this.#waitingCount >= WAITING_MAX) {
+      this.#deps.onDropped(1);
+      return;
+    }
+    if (own === undefined) {
+      own = { calls: [], noted: 0 };
+      this.#waiting.set(organizationId, own);
+    }
+    own.calls.push(call);
+    own.noted += 1;
+    this.#waitingCount += 1;
+  }
+
+  /** Writes what waits, unless an earlier write has not ended. Never rejects. */
+  async write(): Promise<void> {
+    if (this.#writing || this.#waitingCount === 0) return;
+    const [waiting, count] = [this.#waiting, this.#waitingCount];
+    [this.#waiting, this.#waitingCount, this.#writing] = [new Map(), 0, true];
+    try {
+      await this.#send(waiting);
+    } catch (error) {
+      this.#deps.onDropped(count);
+      this.#deps.log.debug({ err: error, calls: count }, "calls of partners could not be written for operators");
+    } finally {
+      this.#writing = false;
+    }
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.write();
+  }
+
+  async #send(waiting: ReadonlyMap<string, { calls: readonly NotedCall[] }>): Promise<void> {
+    const { redis, deployment } = this.#deps;
+    const prefix = prefixOf(deployment);
+    const nowMs = deployment.clock.steadyNow().getTime();
+    const startMs = nowMs - performance.now();
+    const sent = redis.pipeline();
+    const addTo = (key: string, members: (string | number)[], membersMax: number) => {
+      sent.zadd(key, ...members).zremrangebyscore(key, "-inf", nowMs - KEPT_MS);
+      sent.zremrangebyrank(key, 0, -membersMax - 1).pexpire(key, KEPT_MS);
+    };
+    for (const [organizationId, { calls }] of waiting) {
+      const timed = calls.map(({ endedAtMs, ...call }) => ({ at: Math.round(startMs + endedAtMs), ...call }));
+      const described = timed.flatMap((call) => [call.at, JSON.stringify(call)]);
+      addTo(callsKey(prefix, organizationId), described, CALLS_MAX);
+      const requests = timed.flatMap(({ at, requestId }) => [at, requestId]);
+      addTo(requestsKey(prefix, organizationId), requests, CALLS_MAX);
+    }
+    const organizations = [...waiting.keys()].flatMap((id) => [nowMs, id]);
+    const key = organizationsKey(prefix);
+    addTo(key, organizations, Number.MAX_SAFE_INTEGER - 1);
+    sent.zrange(key, 0, String(-ORGANIZATIONS_MAX - 1));
+    const replies = (await sent.exec()) ?? [];
+    const failed = replies.find(([error]) => error !== null);
+    if (failed !== undefined) throw failed[0];
+    await this.#forget(prefix, replies.at(-1)?.[1] as string[]);
+  }
+
+  /** Removes the calls of the organizations that have been quiet for longest. */
+  async #forget(prefix: string, organizationIds: readonly string[]): Promise<void> {
+    if (organizationIds.length === 0) return;
+    const { redis } = this.#deps;
+    const keys = organizationIds.flatMap((id) => [callsKey(prefix, id), requestsKey(prefix, id)]);
+    await redis
+      .pipeline()
+      .zrem(organizationsKey(prefix), ...organizationIds)
+      .unlink(...keys)
+      .exec();
+  }
+}
+
+/** The calls of an organization in the last hour, the newest first, at most 200. @throws Error when Redis does not answer. */
+export async function readCalls(
+  { redis, deployment }: { redis: RedisClient; deployment: Deployment },
+  organizationId: string,
+): Promise<PartnerCall[]> {
+  const sinceMs = deployment.clock.steadyNow().getTime() - KEPT_MS;
+  const found = await redis.zrevrangebyscore(callsKey(prefixOf(deployment), organizationId), "+inf", sinceMs);
+  return found.map((text) => {
+    const call = JSON.parse(text);
+    return { ...call, at: new Date(call.at) };
+  });
+}
+
+/** The organization whose call of the last hour had this request id, or null. @throws Error when Redis does not answer. */
+export async function findCaller(
+  { redis, deployment }: { redis: RedisClient; deployment: Deployment },
+  requestId: string,
+): Promise<string | null> {
+  const prefix = prefixOf(deployment);
+  const sinceMs = deployment.clock.steadyNow().getTime() - KEPT_MS;
+  const organizations = await redis.zrevrangebyscore(organizationsKey(prefix), "+inf", sinceMs);
+  for (let at = 0; at < organizations.length; at += PORTION) {
+    const portion = organizations.slice(at, at + PORTION);
+    const asked = redis.pipeline();
+    for (const id of portion) asked.zscore(requestsKey(prefix, id), requestId);
+    const scores = (await asked.exec()) ?? [];
+    const found = portion.find((_, index) => Number(scores[index]?.[1] ?? 0) >= sinceMs);
+    if (found !== undefined) return found;
+  }
+  return null;
+}

@@ -1,0 +1,101 @@
+import type { DeploymentIdentity } from "../../domain/deployment.ts";
+import type { RedisClient } from "../../redis/connections.ts";
+import { reportPrefix } from "../../redis/findings.ts";
+import { heartbeatKey, type Report, reportsKey } from "./process-report.ts";
+
+/** For how long a process that ended properly is shown. Milliseconds. */
+const ENDED_SHOWN_MS = 600_000;
+/** Processes that are gone and remembered; the oldest are forgotten first. */
+const GONE_MAX = 100;
+
+/** A process as operators see it. */
+export interface ReportedProcess extends Report {
+  id: string;
+  /** `ended`: properly. `gone`: it vanished, and no other process has taken its place. */
+  state: "up" | "ended" | "gone";
+}
+
+/** Has the ids of the processes that have taken the place of one that vanished. */
+const placesKey = (deployment: Pick<DeploymentIdentity, "id">) => `${reportPrefix(deployment)}:places`;
+
+/**
+ * The processes that report, those that ended less than ten minutes before the newest report, and those that vanished and have no successor, in order of role. Forgets
+ * the others. @throws Error when Redis does not answer.
+ */
+export async function readProcesses(
+  redis: RedisClient,
+  deployment: Pick<DeploymentIdentity, "id">,
+): Promise<ReportedProcess[]> {
+  const [reports, places] = await Promise.all([
+    redis.hgetall(reportsKey(deployment)),
+    redis.hkeys(placesKey(deployment)),
+  ]);
+  const asked = redis.pipeline();
+  for (const id of Object.keys(reports)) asked.exists(heartbeatKey(deployment, id));
+  const beats = ((await asked.exec()) ?? []).map(([, exists]) => exists === 1);
+  const all = Object.entries(reports).map(([id, text], index) => parseReport(id, text, beats[index] ?? false));
+  const successors = findSuccessors(all, new Set(places));
+  const nowMs = Math.max(...all.map(({ at }) => Date.parse(at)));
+  const isKept = (one: ReportedProcess) =>
+    one.state === "ended" ? nowMs - Date.parse(one.endedAt ?? one.at) < ENDED_SHOWN_MS : !successors.has(one.id);
+  const gone = all.filter((one) => one.state === "gone" && isKept(one)).toSorted(byAge);
+  const kept = all.filter((one) => isKept(one) && !gone.slice(GONE_MAX).includes(one));
+  const forgotten = all.filter((one) => !kept.includes(one)).map(({ id }) => id);
+  const changes = redis.pipeline();
+  for (const successor of successors.values()) changes.hset(placesKey(deployment), successor, "1");
+  if (forgotten.length > 0) changes.hdel(reportsKey(deployment), ...forgotten);
+  const left = places.filter((id) => !(id in reports));
+  if (left.length > 0) changes.hdel(placesKey(deployment), ...left);
+  if (changes.length > 0) await changes.exec();
+  return kept.toSorted((a, b) => compare(a.role, b.role) || compare(a.id, b.id));
+}
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+/** The newest first. */
+const byAge = (a: ReportedProcess, b: ReportedProcess) => compare(b.at, a.at);
+
+/** A process of an earlier release reports less. */
+function parseReport(id: string, text: string, isUp: boolean): ReportedProcess {
+  const report: Partial<Report> & Pick<Report, "since"> = JSON.parse(text);
+  const endedAt = report.endedAt ?? null;
+  return {
+    ...{ queueShards: [], workerShards: null, at: report.since, stallingMs: 0, problem: null },
+    ...(report as Report),
+    redeems: report.redeems ?? { recent: { answered: 0, unanswered: 0 }, minute: { answered: 0, unanswered: 0 } },
+    endedAt,
+    id,
+    state: isUp ? "up" : endedAt === null ? "gone" : "ended",
+  };
+}
+
+/**
+ * For each process that vanished, the one that has taken its place: one of its kind that has begun since then and has taken no other place.
+ * @param taken the ids of those that have.
+ */
+export function findSuccessors(all: readonly ReportedProcess[], taken: ReadonlySet<string>): Map<string, string> {
+  const free = new Map(all.filter(({ state, id }) => state === "up" && !taken.has(id)).map((one) => [one.id, one]));
+  const successors = new Map<string, string>();
+  for (const gone of all.filter(({ state }) => state === "gone").toSorted((a, b) => compare(a.at, b.at))) {
+    const successor = [...free.values()].find((one) => one.since > gone.at && isOfKind(one, gone));
+    if (successor === undefined) continue;
+    successors.set(gone.id, successor.id);
+    free.delete(successor.id);
+  }
+  return successors;
+}
+
+/** Whether a process does what another one did. */
+function isOfKind(one: Report, other: Report): boolean {
+  const shards = one.workerShards;
+  return (
+    one.role === other.role &&
+    other.queues.every((queue) => one.queues.includes(queue)) &&
+    (shards === null || (other.workerShards?.every((shard) => shards.includes(shard)) ?? false))
+  );
+}
+
+/** Forgets a process that is gone. Returns whether there was one. @throws Error when Redis does not answer. */
+export async function forgetProcess(redis: RedisClient, deployment: DeploymentIdentity, id: string): Promise<boolean> {
+  if ((await redis.exists(heartbeatKey(deployment, id))) === 1) return false;
+  return (await redis.hdel(reportsKey(deployment), id)) === 1;
+}

@@ -1,0 +1,192 @@
+import { Webhook } from "standardwebhooks";
+import { afterEach, beforeEach, expect, it, onTestFinished } from "vitest";
+import { replaceAlerts } from "../../src/db/alerts.ts";
+import { inTransaction } from "../../src/db/transaction.ts";
+import type { FoundFault } from "../../src/domain/alerts.ts";
+import { openLog } from "../../src/log.ts";
+import { openFailFast, untilReady } from "../../src/redis/connections.ts";
+import { AlertTeller } from "../../src/services/alerts/alert-teller.ts";
+import { openWebhookSender } from "../../src/services/webhooks/send-webhook.ts";
+import { startPartnerServer } from "../support/partner-server.ts";
+import { itOnOneRedis, openServicePool } from "../support/servers.ts";
+import { openTcpProxy } from "../support/tcp-proxy.ts";
+import { useDatabase } from "../support/use-service.ts";
+
+const { servers, db } = useDatabase();
+const SECRET = `whsec_${Buffer.from("a secret of 32 bytes for alerts.").toString("base64")}`;
+const FAULT = {
+  fault: "f",
+  severity: "red",
+  what: "Nothing is redeemed",
+  subject: "Redis",
+  since: "2026-11-26T20:59:00.000Z",
+};
+const RED = [FAULT];
+const CALM: FoundFault[] = [];
+
+/** The clock of all processes. The receiver's library accepts signatures of the last five minutes. */
+let nowMs = 0;
+beforeEach(() => {
+  nowMs = Date.now();
+});
+
+afterEach(async () => {
+  await db.query(`UPDATE alerts SET version = 0, state = '{"alerts": []}'`);
+  await servers.redis.flushdb();
+});
+
+/** The tellers of API processes, whose ways to the servers the test interrupts, and a receiver. */
+async function open({ status = (): number => 204, allowPrivate = true } = {}) {
+  const receiver = await startPartnerServer({ answer: (response) => response.writeHead(status()).end("ok") });
+  onTestFinished(() => receiver.close());
+  const [toPostgres, toRedis] = [await openTcpProxy(servers.databaseUrl), await openTcpProxy(servers.redisUrl)];
+  onTestFinished(async () => void (await Promise.all([toPostgres.close(), toRedis.close()])));
+  const log = openLog("silent", "test");
+  const webhookSender = openWebhookSender({ allowPrivate });
+  onTestFinished(() => webhookSender.close());
+  const start = async () => {
+    const pool = openServicePool(toPostgres.url, 2);
+    const redis = openFailFast(toRedis.url, "test", log);
+    await untilReady(redis, 10_000);
+    onTestFinished(async () => {
+      redis.disconnect();
+      await pool.end();
+    });
+    return new AlertTeller({
+      pool,
+      redis,
+      webhookSender,
+      log,
+      deployment: { id: servers.deploymentId, clock: { steadyNow: () => new Date(nowMs) } },
+      config: { baseUrl: "https://vouchers.test", alerts: { url: receiver.url, secret: SECRET } },
+    });
+  };
+  /** The messages so far, as `begin` and `end`. */
+  const told = () => receiver.received.map(({ body }) => (JSON.parse(body).endedAt === null ? "begin" : "end"));
+  return { receiver, toPostgres, toRedis, start, startTwo: () => Promise.all([start(), start()]), told };
+}
+
+const tellAll = (tellers: readonly AlertTeller[], red: readonly FoundFault[]) =>
+  Promise.all(tellers.map((teller) => teller.tell(red)));
+
+/** All see that the fault is gone, and again when that has lasted. */
+async function endFault(tellers: readonly AlertTeller[]): Promise<void> {
+  await tellAll(tellers, CALM);
+  nowMs += 61_000;
+  await tellAll(tellers, CALM);
+}
+
+it("one of several API processes sends the beginning of a red fault and its end, signed, as JSON", async () => {
+  const { receiver, startTwo, told } = await open();
+  const tellers = await startTwo();
+  for (let looks = 0; looks < 3; looks++) await tellAll(tellers, RED);
+  expect(told()).toEqual(["begin"]);
+  await endFault(tellers);
+  await endFault(tellers);
+  expect(told()).toEqual(["begin", "end"]);
+  for (const { headers, body } of receiver.received) {
+    expect(() => new Webhook(SECRET).verify(body, headers as Record<string, string>)).not.toThrow();
+    expect(headers["content-type"]).toBe("application/json");
+    const { text, ...rest } = JSON.parse(body);
+    const isEnd = rest.endedAt !== null;
+    expect(text).toMatch(
+      isEnd ? /^ENDED: Nothing is redeemed \(Redis\), from .* to / : /^RED: Nothing is redeemed \(Redis\)/,
+    );
+    const { fault: _, ...fault } = FAULT;
+    expect(rest).toEqual({ ...fault, endedAt: isEnd ? expect.any(String) : null, url: "https://vouchers.test/ops" });
+  }
+});
+
+it("processes that replace all others send nothing twice, and the end of what those began", async () => {
+  const { startTwo, told } = await open();
+  await tellAll(await startTwo(), RED);
+  await servers.redis.flushdb();
+  const tellers = await startTwo();
+  await tellAll(tellers, RED);
+  expect(told()).toEqual(["begin"]);
+  await endFault(tellers);
+  expect(told()).toEqual(["begin", "end"]);
+});
+
+itOnOneRedis(
+  "while Postgres is away, Redis decides which process sends; afterwards nothing is sent twice",
+  async () => {
+    const { startTwo, told, toPostgres } = await open();
+    const tellers = await startTwo();
+    toPostgres.cut();
+    await tellAll(tellers, RED);
+    expect(told()).toEqual(["begin"]);
+    toPostgres.mend();
+    await tellAll(tellers, RED);
+    await servers.redis.flushdb();
+    // Postgres has learned it.
+    const next = await startTwo();
+    await tellAll(next, RED);
+    expect(told()).toEqual(["begin"]);
+    await endFault(next);
+    expect(told()).toEqual(["begin", "end"]);
+  },
+);
+
+itOnOneRedis("a process that was told by Postgres goes on with Redis when Postgres hangs", async () => {
+  const { startTwo, told, toPostgres } = await open();
+  const tellers = await startTwo();
+  await tellAll(tellers, RED);
+  toPostgres.jam();
+  await tellAll(tellers, RED);
+  await endFault(tellers);
+  toPostgres.mend();
+  expect(told()).toEqual(["begin", "end"]);
+});
+
+itOnOneRedis("while Postgres and Redis are away, each process sends for itself, once", async () => {
+  const { startTwo, told, toPostgres, toRedis } = await open();
+  const tellers = await startTwo();
+  toPostgres.cut();
+  toRedis.cut();
+  for (let looks = 0; looks < 3; looks++) await tellAll(tellers, RED);
+  expect(told()).toEqual(["begin", "begin"]);
+  toPostgres.mend();
+  toRedis.mend();
+  await tellAll(tellers, RED);
+  expect(told()).toEqual(["begin", "begin"]);
+  await endFault(tellers);
+  expect(told()).toEqual(["begin", "begin", "end"]);
+});
+
+it("what was told is committed without waiting for a standby, whose absence it tells", async () => {
+  const pool = openServicePool(servers.databaseUrl);
+  const setting = await inTransaction(pool, async (tx) => {
+    await replaceAlerts(tx, 0, 1, "{}");
+    return (await tx.query("SHOW synchronous_commit")).rows[0].synchronous_commit;
+  });
+  await pool.end();
+  expect(setting).toBe("local");
+});
+
+it("a receiver that refuses is asked again at growing intervals, and gets each message once it accepts", async () => {
+  let status = 500;
+  const { receiver, startTwo, told } = await open({ status: () => status });
+  const tellers = await startTwo();
+  for (const passedMs of [0, 5_000, 31_000, 31_000, 31_000]) {
+    nowMs += passedMs;
+    await tellAll(tellers, RED);
+  }
+  expect(receiver.received).toHaveLength(3);
+  const { rows } = await db.query("SELECT state FROM alerts");
+  expect(rows[0].state.alerts).toMatchObject([{ sent: "nothing", attempts: 3, failingSince: expect.any(String) }]);
+  status = 200;
+  nowMs += 600_000;
+  await tellAll(tellers, RED);
+  expect(told()).toHaveLength(4);
+  expect(new Set(receiver.received.map(({ headers }) => headers["webhook-id"])).size).toBe(1);
+  expect((await db.query("SELECT state FROM alerts")).rows[0].state.alerts).toMatchObject([
+    { sent: "begin", failingSince: null },
+  ]);
+});
+
+it("an alert goes to no private address unless WEBHOOK_ALLOW_PRIVATE holds", async () => {
+  const { receiver, start } = await open({ allowPrivate: false });
+  await (await start()).tell(RED);
+  expect(receiver.received).toEqual([]);
+});

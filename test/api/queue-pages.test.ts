@@ -1,0 +1,261 @@
+import { Queue } from "bullmq";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { QUEUE_NAMES } from "../../src/queues/catalog.ts";
+import { listShards } from "../../src/queues/shards.ts";
+import { reportPrefix } from "../../src/redis/findings.ts";
+import { readOverview, viewOverview } from "../../src/services/ops/read-overview.ts";
+import { basic, browse, type Form, OPS_TOKEN } from "../support/browse.ts";
+import { besideTransaction, untilWaiting } from "../support/outside-transaction.ts";
+import { startWorkers } from "../support/service.ts";
+import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
+
+const { apis, servers, db, till, issue, worker } = useService({
+  apis: [{ OPS_WRITABLE: "true" }, {}],
+  // A pause is shorter than the wait of the redeems that it stops, on a slow machine too.
+  env: { OPS_TOKEN, REDEEM_WAIT_MS: "60000" },
+  shards: 3,
+});
+const [api, readOnly] = apis;
+/** The shards of the queue `redeem`. */
+let shards: Queue[];
+
+beforeAll(() => {
+  shards = listShards(api.ctx.deployment.id, 3).map(
+    ({ prefix }) => new Queue("redeem", { prefix, connection: servers.redis, skipMetasUpdate: true }),
+  );
+});
+afterEach(() => Promise.all(shards.map((shard) => shard.resume())));
+afterAll(() => Promise.all(shards.map((shard) => shard.close())));
+
+const headers = basic(OPS_TOKEN);
+const open = (path: string, at = api) => browse(`${at.url}/ops${path}`, { headers });
+const send = (path: string, form: Form, more: Record<string, string> = {}, at = api) =>
+  browse(`${at.url}/ops${path}`, { headers: { ...headers, ...more }, form });
+const paused = () => Promise.all(shards.map((shard) => shard.isPaused()));
+const newestEntry = async (): Promise<number> =>
+  (await db.query("SELECT coalesce(max(id), 0)::int AS id FROM audit_entries")).rows[0].id;
+const entriesAfter = async (id: number) =>
+  (
+    await db.query(
+      `SELECT command, arguments, os_user, host, entity_type, entity_id FROM audit_entries
+        WHERE id > $1 AND entity_type = 'Queue' ORDER BY id`,
+      [id],
+    )
+  ).rows;
+const BY = { os_user: "Zoë", host: "console", entity_type: "Queue", entity_id: "redeem" };
+
+/** Fails a job in each of the shards. Returns their ids. */
+async function failJobs(): Promise<string[]> {
+  const jobs = await Promise.all(shards.map((shard) => shard.add("redeem", { code: "no worker can read this" })));
+  await until(async () => (await Promise.all(shards.map((shard) => shard.getFailedCount()))).every((n) => n === 1));
+  return jobs.map(({ id }) => id ?? "");
+}
+
+const counts = async (state: "failed" | "delayed") =>
+  (await Promise.all(shards.map((shard) => shard.getJobCountByTypes(state)))).join(" ");
+
+describe("a pause", () => {
+  it("a pause holds in all shards, for workers that run and that start later, until it is resumed, and each is an audit entry with its reason", async () => {
+    const before = await newestEntry();
+    expect((await send("/queues/redeem/pause", { reason: "Postgres is moved" })).location).toBe("/ops/queues/redeem");
+    expect(await paused()).toEqual([true, true, true]);
+    const view = viewOverview(await readOverview(api.ctx, null));
+    expect(view.queues.filter((queue) => queue.paused).map(({ name }) => name)).toEqual(["redeem"]);
+    const other = await startWorkers(servers, { WORKER_QUEUES: "redeem" });
+    const vouchers = await Promise.all([issue(), issue(), issue(), issue()]);
+    const redeems = vouchers.map(({ code }) => till.redeem({ code, externalRef: `paused ${code}` }));
+    await until(async () => {
+      const waiting = await Promise.all(shards.map((shard) => shard.getWaitingCount()));
+      return waiting.reduce((sum, count) => sum + count, 0) === 4;
+    });
+    expect((await Promise.all(shards.map((shard) => shard.getActiveCount()))).join(" ")).toBe("0 0 0");
+    for (const path of ["/queues", "/queues/redeem"]) {
+      expect((await open(path, readOnly)).text).toMatch(
+        /Paused: no worker takes a job<\/strong><p>By <bdi>Zoë<\/bdi> on <time[^>]*>[^<]*<\/time>: <bdi>Postgres is moved<\/bdi>/,
+      );
+    }
+    expect((await send("/queues/redeem/resume", { reason: "done" })).status).toBe(303);
+    expect(await paused()).toEqual([false, false, false]);
+    expect((await Promise.all(redeems)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    await other.close();
+    expect(await entriesAfter(before)).toEqual([
+      { command: "queue pause", arguments: { reason: "Postgres is moved" }, ...BY },
+      { command: "queue resume", arguments: { reason: "done" }, ...BY },
+    ]);
+    expect((await open("/queues/redeem")).text).not.toContain("Paused");
+  });
+
+  it("a pause needs a reason, and is refused without an entry for a queue that is paused, so that its beginning stays", async () => {
+    const before = await newestEntry();
+    for (const reason of ["", " ", "x".repeat(501)]) {
+      expect((await send("/queues/redeem/pause", { reason })).status).toBe(400);
+    }
+    const resumed = await send("/queues/redeem/resume", { reason: "why" });
+    expect([resumed.status, resumed.text.includes("The queue is not paused.")]).toEqual([400, true]);
+    expect((await send("/queues/redeem/pause", { reason: "first" })).status).toBe(303);
+    const again = await send("/queues/redeem/pause", { reason: "second" });
+    expect([again.status, again.text.includes("The queue is paused already.")]).toEqual([400, true]);
+    expect((await entriesAfter(before)).map((entry) => entry.arguments.reason)).toEqual(["first"]);
+  });
+
+  it("a pause of some shards is shown as such, can be completed, and is not told as one of these pages", async () => {
+    await shards[1]?.pause();
+    const { text } = await open("/queues/redeem");
+    expect(text).toContain("1 of 3 shards are paused");
+    for (const act of ["pause", "resume"]) expect(text).toContain(`/ops/queues/redeem/${act}"`);
+    expect((await send("/queues/redeem/pause", { reason: "all of them" })).status).toBe(303);
+    expect(await paused()).toEqual([true, true, true]);
+  });
+
+  it("a pause from a page of another site, or on a page that is read-only, is refused", async () => {
+    const others: Record<string, string>[] = [{ "sec-fetch-site": "cross-site" }, { "sec-fetch-site": "same-site" }];
+    for (const more of [...others, { origin: "null" }]) {
+      expect((await send("/queues/redeem/pause", { reason: "evil" }, more)).status).toBe(403);
+    }
+    expect((await send("/queues/redeem/pause", { reason: "why" }, {}, readOnly)).status).toBe(404);
+    expect(await paused()).toEqual([false, false, false]);
+    expect((await open("/queues", readOnly)).text).not.toMatch(/\/(pause|resume|retry|clean|promote)"/);
+  });
+
+  it("a pause is not made when the audit entry cannot be written", async () => {
+    await besideTransaction(db, async (outside) => {
+      await outside.query("LOCK TABLE audit_entries IN ACCESS EXCLUSIVE MODE");
+      const asked = send("/queues/redeem/pause", { reason: "why" });
+      await untilWaiting(db, 1);
+      expect(await paused()).toEqual([false, false, false]);
+      await db.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+      );
+      expect((await asked).status).toBe(503);
+    });
+    expect(await paused()).toEqual([false, false, false]);
+  });
+});
+
+describe("failed jobs", () => {
+  it("failed jobs are listed with why they failed, retried and removed one by one or together, each with an audit entry", async () => {
+    const before = await newestEntry();
+    const [one = "", other = ""] = await failJobs();
+    const { text } = await open("/queues/redeem");
+    expect(text).toContain("the job&#39;s data is not what this queue carries");
+    expect(text).not.toContain("no worker can read this");
+    expect(text).toContain(`/ops/queues/redeem/retry?job=${one}"`);
+    expect((await open(`/queues/redeem/retry?job=${one}`)).text).toContain(`value="${one}"`);
+    const tries = async (id: string) =>
+      (await Promise.all(shards.map((shard) => shard.getJob(id)))).map((job) => job?.attemptsMade ?? 0);
+    // The shards number their jobs alike: one of them is retried.
+    expect((await send("/queues/redeem/retry", { job: one })).status).toBe(303);
+    await until(async () => (await tries(one)).join(" ").includes("2") && (await counts("failed")) === "1 1 1");
+    expect((await send("/queues/redeem/retry", { job: "" })).status).toBe(303);
+    await until(async () => (await Promise.all(shards.map((shard) => shard.getFailed()))).flat().length === 3);
+    expect((await send("/queues/redeem/clean", { job: other })).status).toBe(303);
+    expect((await send("/queues/redeem/clean", { job: "" })).status).toBe(303);
+    expect(await counts("failed")).toBe("0 0 0");
+    expect(await entriesAfter(before)).toEqual([
+      { command: "queue retry", arguments: { job: one }, ...BY },
+      { command: "queue retry", arguments: {}, ...BY },
+      { command: "queue clean", arguments: { job: other }, ...BY },
+      { command: "queue clean", arguments: {}, ...BY },
+    ]);
+  });
+
+  it("jobs in other states are neither retried nor removed, and a delayed one is promoted", async () => {
+    const before = await newestEntry();
+    const voucherId = "vch_none";
+    const delayed = await shards[0]?.add("redeem", { voucherId }, { delay: 3_600_000, jobId: "delayed-job" });
+    for (const [act, job] of [
+      ["clean", "delayed-job"],
+      ["retry", "delayed-job"],
+      ["promote", "none"],
+      ["clean", "__proto__"],
+    ] as const) {
+      expect((await send(`/queues/redeem/${act}`, { job })).status, act).toBe(404);
+    }
+    expect((await send("/queues/redeem/clean", { job: "" })).status).toBe(303);
+    expect(await counts("delayed")).toBe("1 0 0");
+    expect((await send("/queues/redeem/promote", { job: "delayed-job" })).status).toBe(303);
+    await until(async () => (await delayed?.getState()) === "failed");
+    expect((await send("/queues/redeem/clean", { job: "" })).status).toBe(303);
+    expect((await entriesAfter(before)).map(({ command }) => command)).toEqual([
+      "queue clean",
+      "queue promote",
+      "queue clean",
+    ]);
+  });
+
+  it("a retried job of a confirmed redemption redeems nothing again", async () => {
+    const voucher = await issue();
+    await till.redeem({ code: voucher.code, externalRef: "retried" });
+    const jobs = await Promise.all(shards.map((shard) => shard.getCompleted()));
+    const job = jobs.flat().find(({ data }) => data.voucherId === voucher.id);
+    await job?.retry("completed");
+    await until(async () =>
+      (await Promise.all(shards.map((shard) => shard.getJob(job?.id ?? "")))).some((each) => each?.attemptsMade === 2),
+    );
+    const { rows } = await db.query("SELECT count(*)::int AS n FROM redemptions WHERE voucher_id = $1", [voucher.id]);
+    expect(rows).toEqual([{ n: 1 }]);
+  });
+});
+
+it("what can be done to queues is a list: every other path and method answers 404 or 405", async () => {
+  const acts = ["pause", "resume", "retry", "promote", "clean"];
+  for (const queue of QUEUE_NAMES) {
+    for (const act of acts) expect((await open(`/queues/${queue}/${act}`)).status, `${queue} ${act}`).toBe(200);
+    for (const act of ["empty", "obliterate", "concurrency", "add", "rate-limit", "clean/completed", "retry/failed"]) {
+      for (const method of ["GET", "POST", "PUT", "DELETE", "PATCH"]) {
+        const { status } = await browse(`${api.url}/ops/queues/${queue}/${act}`, { method, headers });
+        expect([404, 405], `${method} ${act}`).toContain(status);
+      }
+    }
+    for (const method of ["PUT", "DELETE", "PATCH"]) {
+      const { status } = await browse(`${api.url}/ops/queues/${queue}/pause`, { method, headers });
+      expect([404, 405], method).toContain(status);
+    }
+  }
+  for (const path of ["/queues/none", "/queues/none/pause", "/queues/__proto__", "/queues/all/pause"]) {
+    expect((await open(path)).status, path).toBe(404);
+  }
+});
+
+describe("the page of all queues", () => {
+  it("the page of all queues has of each its figures, and of each worker its process and its jobs", async () => {
+    const { code } = await issue();
+    await till.redeem({ code, externalRef: "counted" });
+    await worker.ctx.report.send();
+    const { text } = await open("/queues");
+    const [, redeem = ""] = /<section aria-labelledby="redeem">(.*?)<\/section>/s.exec(text) ?? [];
+    const figures = Object.fromEntries(
+      Array.from(redeem.matchAll(/<dt>([^<]*)<\/dt><dd>([^<]*)<\/dd>/g), ([, name, value]) => [name, value]),
+    );
+    expect(figures).toMatchObject({ Waiting: "0", "Oldest waiting": "0 ms", Failed: "0" });
+    expect(Number(figures.Workers)).toBeGreaterThan(0);
+    expect(Number(figures["Jobs a minute"])).toBeGreaterThan(0);
+    expect(redeem).toMatch(/Wait for a worker: p50 [\d.]+ m?s, p99 [\d.]+ m?s\. Work: p50 [\d.]+ m?s/);
+    expect(redeem).toMatch(new RegExp(`<td class="figure">${process.pid}</td><td class="figure">[1-9]\\d*</td>`));
+    const [, webhook = ""] = /<section aria-labelledby="webhook">(.*?)<\/section>/s.exec(text) ?? [];
+    expect(webhook).toContain("No worker reports that it serves this queue.");
+  });
+
+  it("the page of all queues stays below 100 kB with fifty workers, and shows hostile names and reasons as text", async () => {
+    const evil = "<script>alert(1)</script>";
+    expect((await send("/queues/redeem/pause", { reason: evil })).status).toBe(303);
+    const prefix = reportPrefix(api.ctx.deployment);
+    for (let at = 0; at < 50; at += 1) {
+      const report = { role: "worker", host: `${evil}${at}`, pid: at, version: "0", queues: QUEUE_NAMES };
+      const since = "2026-01-01T00:00:00Z";
+      await servers.redis.hset(
+        `${prefix}:processes`,
+        `many ${at}`,
+        JSON.stringify({ ...report, since, cpu: 0, memoryBytes: 1 }),
+      );
+      await servers.redis.set(`${prefix}:process:many ${at}`, "up", "PX", 75_000);
+    }
+    const { text } = await open("/queues");
+    expect(text).toMatch(/\d\d more\./);
+    expect(text).not.toContain("<script>alert");
+    expect(text.length).toBeLessThan(80_000);
+    expect((await open("/queues/redeem")).text.length).toBeLessThan(80_000);
+    await Promise.all(Array.from({ length: 50 }, (_, at) => servers.redis.del(`${prefix}:process:many ${at}`)));
+  });
+});

@@ -1,0 +1,143 @@
+import { expect, it } from "vitest";
+import {
+  type AlertMessage,
+  type AlertState,
+  alertBody,
+  failingSinceOf,
+  followFaults,
+  NO_ALERTS,
+  recordSent,
+  takeDue,
+} from "../../src/domain/alerts.ts";
+
+const START = Date.parse("2026-11-26T21:00:00Z");
+const FAULT = {
+  fault: "f",
+  severity: "red",
+  what: "Nothing is redeemed",
+  subject: "Redis",
+  since: "2026-11-26T20:59:00.000Z",
+};
+
+/** One receiver and the looks of one process, by a clock that the test moves. */
+function openWatch({ accepts = () => true }: { accepts?: () => boolean } = {}) {
+  let state: AlertState = NO_ALERTS;
+  let ids = 0;
+  const own = {
+    seconds: 0,
+    received: [] as AlertMessage[],
+    tried: 0,
+    /** A look, with the messages that it sends. */
+    look(isRed: boolean): void {
+      const now = new Date(START + own.seconds * 1_000);
+      const followed = followFaults(state, isRed ? [FAULT] : [], now, () => `alr_${++ids}`);
+      const taken = takeDue(followed, now);
+      const results = taken.due.map((message) => ({ message, accepted: accepts() }));
+      own.tried += results.length;
+      own.received.push(...results.flatMap(({ message, accepted }) => (accepted ? [message] : [])));
+      state = recordSent(taken.state, results, now);
+    },
+    /** Looks every 15 seconds. */
+    lookFor(seconds: number, isRed: (second: number) => boolean): void {
+      const until = own.seconds + seconds;
+      for (; own.seconds < until; own.seconds += 15) own.look(isRed(own.seconds));
+    },
+    get kinds() {
+      return own.received.map(({ id }) => id);
+    },
+    get failingSince() {
+      return failingSinceOf(state);
+    },
+    get state() {
+      return state;
+    },
+  };
+  return own;
+}
+
+it("a fault's beginning is told at once and its end once it has been gone for a minute, with the time when it was gone", () => {
+  const watch = openWatch();
+  watch.lookFor(120, () => true);
+  expect(watch.kinds).toEqual(["alr_1-begin"]);
+  watch.lookFor(60, () => false);
+  expect(watch.kinds).toEqual(["alr_1-begin"]);
+  watch.lookFor(600, () => false);
+  expect(watch.kinds).toEqual(["alr_1-begin", "alr_1-end"]);
+  expect(watch.received[1]?.alert.endedAt).toBe(new Date(START + 120_000).toISOString());
+});
+
+it("a fault that is gone for less than a minute goes on without a message", () => {
+  const watch = openWatch();
+  watch.lookFor(3_600, (second) => second % 60 === 0);
+  expect(watch.kinds).toEqual(["alr_1-begin"]);
+});
+
+it.each([90, 120, 300, 900])("a fault that comes and goes every %i s for a day sends at most 20 messages", (half) => {
+  const watch = openWatch();
+  watch.lookFor(86_400, (second) => Math.floor(second / half) % 2 === 0);
+  expect(watch.kinds.length).toBeLessThanOrEqual(20);
+  // The last word is right.
+  watch.lookFor(7_200, () => false);
+  expect(watch.kinds.at(-1)).toMatch(/-end$/);
+});
+
+it("a fault that returns after a calm day is told at once and ends after a minute again", () => {
+  const watch = openWatch();
+  watch.lookFor(60, () => true);
+  watch.lookFor(86_400, () => false);
+  expect(watch.state.alerts).toEqual([]);
+  watch.lookFor(15, () => true);
+  watch.lookFor(75, () => false);
+  expect(watch.kinds).toEqual(["alr_1-begin", "alr_1-end", "alr_2-begin", "alr_2-end"]);
+});
+
+it("a message that is not accepted is tried again at growing intervals of up to an hour while its fault lasts, and is a fault itself from the first failure on", () => {
+  const watch = openWatch({ accepts: () => false });
+  watch.lookFor(30, () => true);
+  expect(watch.tried).toBe(1);
+  watch.lookFor(3_600, () => true);
+  expect(watch.tried).toBeGreaterThan(5);
+  watch.lookFor(86_400, () => true);
+  expect(watch.tried).toBeGreaterThan(25);
+  expect(watch.tried).toBeLessThan(35);
+  expect(watch.failingSince).toEqual(new Date(START));
+});
+
+it("a fault that ends before its beginning was accepted is told in one message", () => {
+  let accepts = false;
+  const watch = openWatch({ accepts: () => accepts });
+  watch.lookFor(30, () => true);
+  watch.lookFor(90, () => false);
+  accepts = true;
+  watch.lookFor(900, () => false);
+  expect(watch.kinds).toEqual(["alr_1-end"]);
+  expect(watch.failingSince).toBeNull();
+});
+
+it("a process that takes over does not send what another one is sending", () => {
+  const now = new Date(START);
+  const first = takeDue(
+    followFaults(NO_ALERTS, [FAULT], now, () => "alr_1"),
+    now,
+  );
+  expect(first.due).toHaveLength(1);
+  expect(takeDue(first.state, new Date(START + 20_000)).due).toEqual([]);
+  // It has died: an attempt ends within 15 seconds.
+  expect(takeDue(first.state, new Date(START + 30_000)).due).toHaveLength(1);
+});
+
+it("the text of a message is one line in which Slack finds no link and no call", () => {
+  const evil = { ...FAULT, subject: "<!channel>\n<https://evil.example|click>", endedAt: null };
+  const { text, ...rest } = alertBody(evil, "https://vouchers.example/ops");
+  expect(text).toBe(
+    "RED: Nothing is redeemed ( !channel   https://evil.example|click ), since 2026-11-26 20:59 UTC. https://vouchers.example/ops",
+  );
+  expect(rest).toEqual({
+    severity: "red",
+    what: FAULT.what,
+    subject: evil.subject,
+    since: FAULT.since,
+    endedAt: null,
+    url: "https://vouchers.example/ops",
+  });
+});

@@ -1,0 +1,74 @@
+import { beforeEach, expect, it } from "vitest";
+import { PauseWatch } from "../../src/pauses.ts";
+
+/** Clocks that the tests move, and a watch whose timer the tests run. */
+let now: { monotonicMs: number; uptimeMs: number };
+let watch: PauseWatch;
+
+beforeEach(() => {
+  now = { monotonicMs: 10_000, uptimeMs: 1_000_000 };
+  watch = new PauseWatch({ monotonicMs: () => now.monotonicMs, uptimeMs: () => now.uptimeMs });
+  // The real timer would run ticks of its own.
+  void watch.close();
+});
+
+function pass(ms: number, clock: "both" | "uptime" = "both"): void {
+  now.uptimeMs += ms;
+  if (clock === "both") now.monotonicMs += ms;
+}
+
+function tickOnTime(times: number): void {
+  for (let n = 0; n < times; n++) {
+    pass(250);
+    watch.tick();
+  }
+}
+
+const isOutdatedNow = () => watch.isOutdated(now.monotonicMs);
+
+it("a request is current in a process that runs", () => {
+  expect(isOutdatedNow()).toBe(false);
+  tickOnTime(10);
+  pass(1_900);
+  expect(isOutdatedNow()).toBe(false);
+});
+
+it("a request that is read first after a pause is outdated, before and after the timer has noticed it", () => {
+  pass(2_500);
+  expect(isOutdatedNow()).toBe(true);
+  watch.tick();
+  expect(isOutdatedNow()).toBe(true);
+});
+
+it("a request that was read before a pause and is handled after it is outdated", () => {
+  const receivedAtMs = now.monotonicMs;
+  pass(2_500);
+  watch.tick();
+  tickOnTime(4);
+  expect(watch.isOutdated(receivedAtMs)).toBe(true);
+});
+
+it("requests are current again after four ticks in a row were on time", () => {
+  pass(2_500);
+  watch.tick();
+  tickOnTime(3);
+  pass(600);
+  watch.tick();
+  tickOnTime(3);
+  expect(isOutdatedNow()).toBe(true);
+  tickOnTime(1);
+  expect(isOutdatedNow()).toBe(false);
+});
+
+it("a suspension of the machine, for which the monotonic clock stands still, makes requests outdated", () => {
+  pass(2_500, "uptime");
+  expect(isOutdatedNow()).toBe(true);
+});
+
+it("a request whose first read comes more than five seconds after its last byte is outdated", () => {
+  const receivedAtMs = now.monotonicMs;
+  tickOnTime(20);
+  expect(watch.isOutdated(receivedAtMs)).toBe(false);
+  tickOnTime(1);
+  expect(watch.isOutdated(receivedAtMs)).toBe(true);
+});
