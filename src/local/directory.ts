@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { ConfigError, type GivenServers } from "../config.ts";
 
 /** Where the embedded servers of a checkout keep their data. */
 export const LOCAL_DIRECTORY = ".data";
@@ -14,18 +15,29 @@ export interface SavedServers {
   opsToken: string;
 }
 
-/** The last `npm start`, as `servers.json` keeps it. */
-export interface LastStart {
+/** A running `npm start`, as `servers.json` keeps it. */
+export interface Start {
+  pid: number;
   port: number;
   baseUrl: string;
-  /** Whether it used the embedded database. */
-  embedded: boolean;
+  /** Names of the secrets that the operator set, server addresses included. Their values are not kept. */
+  own: string[];
+  /** The other variables that it was given, for the processes that join it. */
+  settings: Record<string, string>;
+}
+
+/** What else `servers.json` keeps. */
+interface Remembered {
+  /** Those that ran when the last one began. */
+  starts: Start[];
+  /** The secrets that the last start was given. */
+  lastOwn: Start["own"];
   /** The variables of the embedded database's log. */
-  log: object | null;
+  log: object;
 }
 
 /** What `servers.json` in a directory has. Empty without the file. */
-export function readSaved(directory: string): Partial<SavedServers & LastStart> {
+export function readSaved(directory: string): Partial<SavedServers & Remembered> {
   try {
     return JSON.parse(readFileSync(join(directory, "servers.json"), "utf8"));
   } catch {
@@ -34,7 +46,7 @@ export function readSaved(directory: string): Partial<SavedServers & LastStart> 
 }
 
 /** Adds fields to `servers.json`. Another process reads the file before or after the change, never half of it. */
-export function save(directory: string, fields: SavedServers | LastStart): void {
+export function save(directory: string, fields: Partial<SavedServers & Remembered>): void {
   mkdirSync(directory, { recursive: true });
   const file = join(directory, "servers.json");
   const whole = `${file}.${process.pid}`;
@@ -42,12 +54,70 @@ export function save(directory: string, fields: SavedServers | LastStart): void 
   renameSync(whole, file);
 }
 
-/** The environment, with the address of the last `npm start` and the log of the embedded database where it names none. */
+/** The `npm start` that began last of those that run in a directory, or the one of a process; null when it does not run. */
+export function findStart(directory: string, pid?: number): Start | null {
+  return otherStarts(directory).findLast((start) => pid === undefined || start.pid === pid) ?? null;
+}
+
+/** Remembers this process as a running `npm start`, until it ends or is forgotten. */
+export function rememberStart(directory: string, start: Omit<Start, "pid">): void {
+  const starts = [...otherStarts(directory), { ...start, pid: process.pid }];
+  save(directory, { starts, lastOwn: start.own });
+}
+
+/** Forgets this process. */
+export function forgetStart(directory: string): void {
+  if (readSaved(directory).starts?.some(({ pid }) => pid === process.pid))
+    save(directory, { starts: otherStarts(directory) });
+}
+
+function otherStarts(directory: string): Start[] {
+  return (readSaved(directory).starts ?? []).filter(({ pid }) => pid !== process.pid && isAlive(pid));
+}
+
+/** Whether a process runs. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+const SERVERS = ["DATABASE_URL", "REDIS_URL"];
+
+/**
+ * Asserts that no server is missing among those given that the running `npm start` has of its operator's own: the embedded one would be
+ * another, empty one. @throws ConfigError that names the variables to set.
+ */
+export function assertSameServers(given: GivenServers): void {
+  const isGiven: Record<string, boolean> = {
+    DATABASE_URL: given.databaseUrl !== null,
+    REDIS_URL: given.redisUrl !== null,
+  };
+  const own = findStart(LOCAL_DIRECTORY)?.own ?? [];
+  assertGiven(own.filter((name) => SERVERS.includes(name) && isGiven[name] === false));
+}
+
+/** @throws ConfigError that names what is missing of the secrets which only the operator has. */
+export function assertGiven(missing: readonly string[]): void {
+  if (missing.length === 0) return;
+  const what = missing.every((name) => SERVERS.includes(name)) ? "servers" : "secrets";
+  throw new ConfigError(`The running service uses ${what} of your own. Set ${missing.join(" and ")} here too.`);
+}
+
+/** The environment, with what the running `npm start` was given where it names nothing else. */
+export function withSettings(start: Start | null, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return { ...start?.settings, ...Object.fromEntries(Object.entries(env).filter(([, value]) => value?.trim())) };
+}
+
+/** The environment, with the address of the running `npm start` and the log of the embedded database where it names none. */
 export function withLastStart(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const { port, baseUrl, log } = readSaved(LOCAL_DIRECTORY);
+  const start = findStart(LOCAL_DIRECTORY);
   return {
     ...env,
-    ...(port && !env.PORT && !env.BASE_URL && { PORT: String(port), BASE_URL: baseUrl }),
-    ...(!env.DATABASE_URL && !env.LOG_KEY_FILE && log),
+    ...(start && !env.PORT && !env.BASE_URL && { PORT: String(start.port), BASE_URL: start.baseUrl }),
+    ...(!env.DATABASE_URL && !env.LOG_KEY_FILE && readSaved(LOCAL_DIRECTORY).log),
   };
 }

@@ -38,7 +38,8 @@ export async function startPostgres(server: LocalPostgres): Promise<void> {
     `port=${server.port}`,
     "listen_addresses=127.0.0.1",
     "unix_socket_directories=''",
-    "max_connections=200",
+    // Sixteen workers, four APIs, commands, and processes that join.
+    "max_connections=500",
     ...(server.settings ?? []),
   ];
   const log = join(server.directory, "server.log");

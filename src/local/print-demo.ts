@@ -3,7 +3,7 @@ import { readAddress, readConfig, readGivenServers } from "../config.ts";
 import { openLog } from "../log.ts";
 import { openAdminContext } from "../open-command.ts";
 import { makeDemo, showDemo, showMarketplaceDemo } from "./demo.ts";
-import { LOCAL_DIRECTORY, readSaved, withLastStart } from "./directory.ts";
+import { assertSameServers, withLastStart } from "./directory.ts";
 import { chooseServers } from "./servers.ts";
 
 // `npm run demo`: a new demo organization on the running service, with a key, unused codes and the commands that the first `npm start`
@@ -14,9 +14,7 @@ try {
   const env = withLastStart(process.env);
   await assertStarted(readAddress(env));
   const given = readGivenServers(env);
-  if (given.databaseUrl === null && readSaved(LOCAL_DIRECTORY).embedded === false) {
-    throw new Error("The running service uses a database of your own. Set DATABASE_URL and REDIS_URL here too.");
-  }
+  assertSameServers(given);
   const servers = await chooseServers(given, (line) => console.error(line));
   const { databaseUrl, redisUrl } = servers;
   // Without the secrets of embedded servers, because the demo uses none.

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { Redis } from "ioredis";
+import { connectOnce } from "../redis/connect-once.ts";
 import { installDebianPackages, onPath } from "./debian-packages.ts";
 
 /** A local Redis, on loopback, with an append-only file, without snapshots and without eviction. */
@@ -14,6 +14,8 @@ const SETTINGS = ["--appendonly", "yes", "--save", "", "--maxmemory-policy", "no
 const DOCKER_IMAGE = "redis:7.4-alpine";
 /** Longest wait for a server or process to start on a busy machine. Milliseconds. */
 export const START_MAX_MS = 60_000;
+/** Longest wait for a connection, and for a response. Milliseconds. */
+const CONNECT_MAX_MS = 10_000;
 
 /** Returns the connection string of a database on the server. */
 export function redisUrl(server: LocalRedis, database = 0): string {
@@ -42,7 +44,7 @@ export async function startRedis(server: LocalRedis, say: (line: string) => void
 /** Stops the server and keeps its data in the append-only file. Does nothing if it is not running. */
 export async function stopRedis(server: LocalRedis): Promise<void> {
   if (!(await answers(server))) return;
-  await withClient(redisUrl(server), async (client) => {
+  await connectOnce(new URL(redisUrl(server)), CONNECT_MAX_MS, async (client) => {
     // The server responds to SHUTDOWN by closing the connection.
     await client.call("SHUTDOWN").catch(() => undefined);
   });
@@ -89,22 +91,5 @@ async function answers(server: LocalRedis): Promise<boolean> {
 
 /** Connects to a Redis once. @throws Error that says why it does not answer. */
 export async function pingRedis(url: string): Promise<void> {
-  await withClient(url, (client) => client.ping());
-}
-
-async function withClient<T>(url: string, action: (client: Redis) => Promise<T>): Promise<T> {
-  const client = new Redis(url, { lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 });
-  // What connect() rejects with says only that the connection is closed.
-  let reason: unknown;
-  client.on("error", (error) => {
-    reason ??= error;
-  });
-  try {
-    await client.connect();
-    return await action(client);
-  } catch (error) {
-    throw reason ?? error;
-  } finally {
-    client.disconnect();
-  }
+  await connectOnce(new URL(url), CONNECT_MAX_MS, (client) => client.ping());
 }

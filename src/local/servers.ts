@@ -1,13 +1,15 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
-import { join, resolve } from "node:path";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { dirname, join, resolve } from "node:path";
 import pTimeout from "p-timeout";
 import pg from "pg";
 import { lockFile } from "../../packages/tlog/src/durable-file.ts";
 import type { GivenServers } from "../config.ts";
 import { parseRedisUrl } from "../redis/addresses.ts";
-import { LOCAL_DIRECTORY, readSaved, type SavedServers, save } from "./directory.ts";
+import { UnusableRedis } from "../redis/connect-once.ts";
+import { isAlive, LOCAL_DIRECTORY, readSaved, type SavedServers, type Start, save } from "./directory.ts";
+import { freePort } from "./ports.ts";
 import { findEmbeddedPostgres, type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "./postgres.ts";
 import { type LocalRedis, pingRedis, redisUrl, startRedis, stopRedis } from "./redis.ts";
 
@@ -16,23 +18,29 @@ const LOCK_TIMEOUT_MS = 120_000;
 /** Longest wait for a server that a variable names. Milliseconds. */
 const ANSWER_MAX_MS = 10_000;
 
-/** The servers to use: the configured ones, and embedded ones in place of the others. */
-export interface ChosenServers {
+/** The servers that the service uses. */
+export interface ServiceServers {
   databaseUrl: string;
   redisUrl: string;
   /** Whether the database is the embedded one. */
   embedded: boolean;
   /** The secrets of the embedded servers. Empty when both servers are configured. */
   secrets: Partial<Pick<SavedServers, "reservationTokenSecret" | "webhookSecret" | "opsToken">>;
+}
+
+/** The servers to use: the configured ones, and embedded ones in place of the others. */
+export interface ChosenServers extends ServiceServers {
   /** Ends this process's use of the embedded servers. The last process that uses them stops them. */
   release(): Promise<void>;
+  /** Calls back once with a sentence when an embedded server has ended. */
+  watch(onEnd: (sentence: string) => void): void;
 }
 
 /** The variables of webhooks for embedded servers: their secret and, outside production, permission to send to private addresses. */
-export function webhookEnvOf({ embedded, secrets }: ChosenServers): Record<string, string> {
+export function webhookEnvOf({ embedded, secrets }: ServiceServers, given: NodeJS.ProcessEnv): Record<string, string> {
   return {
     ...(secrets.webhookSecret && { WEBHOOK_SECRET: secrets.webhookSecret }),
-    ...(embedded && process.env.NODE_ENV !== "production" && { WEBHOOK_ALLOW_PRIVATE: "true" }),
+    ...(embedded && given.NODE_ENV !== "production" && { WEBHOOK_ALLOW_PRIVATE: "true" }),
   };
 }
 
@@ -46,10 +54,23 @@ export async function chooseServers(given: GivenServers, say: (line: string) => 
   const { databaseUrl, redisUrl: givenRedisUrl } = given;
   const embedded = databaseUrl === null;
   if (!embedded && givenRedisUrl !== null) {
-    return { databaseUrl, redisUrl: givenRedisUrl, embedded, secrets: {}, release: async () => undefined };
+    return {
+      databaseUrl,
+      redisUrl: givenRedisUrl,
+      embedded,
+      secrets: {},
+      release: async () => undefined,
+      watch: () => undefined,
+    };
   }
   if (embedded) findEmbeddedPostgres();
   const root = resolve(LOCAL_DIRECTORY);
+  if (embedded && readSaved(root).lastOwn?.includes("DATABASE_URL")) {
+    const state = existsSync(join(root, "postgres")) ? "has data of its own" : "is new and empty";
+    say(
+      `The last start used the database of DATABASE_URL. Without it, this uses the one in ${LOCAL_DIRECTORY}, which ${state}.`,
+    );
+  }
   const users = join(root, "users");
   mkdirSync(users, { recursive: true });
   const saved = await locked(root, async () => {
@@ -63,11 +84,36 @@ export async function chooseServers(given: GivenServers, say: (line: string) => 
     redisUrl: givenRedisUrl ?? redisUrl(redis),
     embedded,
     secrets: saved,
+    watch: (onEnd) =>
+      watchPorts(
+        {
+          ...(embedded && {
+            [postgres.port]: `Postgres has ended. Its log is ${join(LOCAL_DIRECTORY, "postgres/server.log")}.`,
+          }),
+          ...(givenRedisUrl === null && {
+            [redis.port]: `Redis has ended. Its log is ${join(LOCAL_DIRECTORY, "redis/server.log")}.`,
+          }),
+        },
+        onEnd,
+      ),
     release: () =>
       locked(root, async () => {
         rmSync(join(users, String(process.pid)), { force: true });
         if (liveUsers(users).length === 0) await Promise.all([stopPostgres(postgres), stopRedis(redis)]);
       }),
+  };
+}
+
+/** The servers of a running `npm start`: the given ones, and the embedded ones that it has started. */
+export function findRunningServers({ databaseUrl, redisUrl: givenRedisUrl }: GivenServers): ServiceServers {
+  const root = resolve(LOCAL_DIRECTORY);
+  const saved = readSaved(root) as SavedServers;
+  const { postgres, redis } = serversOf(root, saved);
+  return {
+    databaseUrl: databaseUrl ?? postgresUrl(postgres),
+    redisUrl: givenRedisUrl ?? redisUrl(redis),
+    embedded: databaseUrl === null,
+    secrets: saved,
   };
 }
 
@@ -91,6 +137,7 @@ function within(server: string, answer: Promise<unknown>): Promise<unknown> {
   const message = `no answer within ${ANSWER_MAX_MS / 1_000} seconds`;
   return pTimeout(answer, { milliseconds: ANSWER_MAX_MS, message }).catch((error: Error) => {
     const [cause = error] = error instanceof AggregateError ? error.errors : [];
+    if (cause instanceof UnusableRedis) throw cause;
     const reason = (cause.message || cause.code).replace(/\.$/, "");
     throw new Error(`${server} does not accept a connection: ${reason}.`, { cause });
   });
@@ -135,17 +182,32 @@ async function startServers(root: string, given: GivenServers, say: (line: strin
   throw failed.reason;
 }
 
-function liveUsers(directory: string): string[] {
-  return readdirSync(directory).filter((pid) => isAlive(Number(pid)));
+/** Writes that this process uses the embedded servers and has joined an `npm start`, until it ends. */
+export function joinUsers(start: Start): void {
+  const file = join(resolve(LOCAL_DIRECTORY), "users", String(process.pid));
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, String(start.pid));
+  process.on("exit", () => rmSync(file, { force: true }));
 }
 
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
+/** Whether processes run that have joined this `npm start`. */
+export function hasJoined(): boolean {
+  const users = join(resolve(LOCAL_DIRECTORY), "users");
+  return findUsers(resolve(LOCAL_DIRECTORY)).some((pid) => readText(join(users, pid)) === String(process.pid));
+}
+
+/** Empty when the file was removed. */
+function readText(file: string): string {
+  return existsSync(file) ? readFileSync(file, { encoding: "utf8" }) : "";
+}
+
+/** The processes that use the embedded servers of a folder. */
+export function findUsers(root: string): string[] {
+  return existsSync(join(root, "users")) ? liveUsers(join(root, "users")) : [];
+}
+
+function liveUsers(directory: string): string[] {
+  return readdirSync(directory).filter((pid) => isAlive(Number(pid)));
 }
 
 /** Runs `work` while no other process of this checkout starts or stops the servers. */
@@ -154,14 +216,25 @@ async function locked<T>(root: string, work: () => Promise<T>): Promise<T> {
   return work().finally(unlock);
 }
 
-/** A TCP port on loopback that is free at the moment. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const { port } = probe.address() as AddressInfo;
-      probe.close(() => resolve(port));
-    });
+/** How often the embedded servers are looked after. Milliseconds. */
+const WATCH_MS = 1_000;
+
+/** Calls back once with the sentence of the first port on loopback on which nothing listens. */
+function watchPorts(sentences: Record<number, string>, onEnd: (sentence: string) => void): void {
+  const watch = setInterval(async () => {
+    for (const [port, sentence] of Object.entries(sentences)) {
+      if (await listens(Number(port))) continue;
+      clearInterval(watch);
+      return onEnd(sentence);
+    }
+  }, WATCH_MS).unref();
+}
+
+function listens(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = connect(port, "127.0.0.1", () => resolve(true));
+    probe
+      .once("connect", () => probe.destroy())
+      .once("error", ({ code }: NodeJS.ErrnoException) => resolve(code !== "ECONNREFUSED"));
   });
 }

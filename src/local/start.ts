@@ -1,58 +1,68 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { createServer } from "node:net";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
-import { type Config, readAddress, readApiConfig, readGivenServers } from "../config.ts";
+import {
+  type Config,
+  namesOfSecrets,
+  readAddress,
+  readApiConfig,
+  readGivenServers,
+  resolveFiles,
+  settingsOf,
+} from "../config.ts";
 import { AppError } from "../contract/errors.ts";
 import { hasKeys } from "../db/api-keys.ts";
 import { migrateDatabase } from "../db/migrate.ts";
 import { openLog } from "../log.ts";
 import { type AdminContext, openAdminContext } from "../open-command.ts";
 import { type Demo, makeDemo, showDemo } from "./demo.ts";
-import { LOCAL_DIRECTORY, save } from "./directory.ts";
+import { forgetStart, LOCAL_DIRECTORY, rememberStart, save } from "./directory.ts";
 import { beginLocalLog, useLocalLog } from "./log-files.ts";
-import { START_MAX_MS } from "./redis.ts";
-import { type ChosenServers, chooseServers, freePort, webhookEnvOf } from "./servers.ts";
-import { useLocalUserKeys } from "./user-keys.ts";
+import { assertPortFree, freePort, nextFreePort } from "./ports.ts";
+import { type ChosenServers, chooseServers, hasJoined } from "./servers.ts";
+import { serviceEnvironment } from "./service-environment.ts";
+import { loadReadableLog, nameProcesses, ServiceProcesses } from "./service-processes.ts";
+import { StartLog } from "./start-log.ts";
+import { readStartOptions } from "./start-options.ts";
 
-// `npm start`: servers, migrations, one API process, two worker processes and, on the first start, a demo. Ctrl-C stops everything.
+// `npm start`: servers, migrations, API and worker processes and, on the first start, a demo. Ctrl-C stops everything.
+// Until the service is ready it prints one line a step; what its processes log by then goes to a file.
+const wanted = readStartOptions();
 
-/** Worker processes: one per core of a small machine. */
-const WORKERS = 2;
+/** Longest wait for processes that have joined to drain. Milliseconds. */
+const JOINED_END_MAX_MS = 20_000;
 
-/** The script of the API process, which never gets the log's key. */
-const API = "../main.ts";
-
-const children: ChildProcess[] = [];
-const openReadable = process.stdout.isTTY ? await loadReadableLog() : null;
 let stopping = false;
+const startLog = new StartLog(join(LOCAL_DIRECTORY, "start.log"));
+const openReadable = process.stdout.isTTY ? await loadReadableLog() : null;
+const processes = new ServiceProcesses(startLog, openReadable, (sentence) => {
+  process.stdout.write(startLog.takeLines());
+  console.error(sentence);
+  void stop(1);
+});
 
 let servers: ChosenServers | undefined;
+let given: NodeJS.ProcessEnv = {};
 let env: NodeJS.ProcessEnv;
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => void stop(0));
 try {
-  await assertPortFree(readAddress(process.env).port);
-  servers = await chooseServers(readGivenServers(process.env), (line) => console.log(line));
+  given = resolveFiles(process.env);
+  await assertPortFree(readAddress(given).port);
+  const { databaseUrl, redisUrl } = readGivenServers(given);
+  const started = [databaseUrl ? "" : "Postgres", redisUrl ? "" : "Redis"].filter(Boolean).join(" and ");
+  if (started !== "") console.log(`Starting ${started}.`);
+  servers = await chooseServers({ databaseUrl, redisUrl }, (line) => console.log(line));
   if (stopping) await stopNow(0);
-  // The local user keys are accepted only with the embedded database.
-  const userKeysUrl = servers.embedded && !process.env.AUTH_JWKS_URL ? await useLocalUserKeys(LOCAL_DIRECTORY) : null;
-  env = {
-    ...webhookEnvOf(servers),
-    ...process.env,
-    ...(userKeysUrl !== null && { AUTH_JWKS_URL: userKeysUrl }),
-    DATABASE_URL: servers.databaseUrl,
-    REDIS_URL: servers.redisUrl,
-    RESERVATION_TOKEN_SECRET: process.env.RESERVATION_TOKEN_SECRET || servers.secrets.reservationTokenSecret,
-    OPS_WRITABLE: process.env.OPS_WRITABLE || "true",
-    OPS_TOKEN: process.env.OPS_TOKEN || servers.secrets.opsToken,
-  };
+  servers.watch((sentence) => {
+    if (!stopping) console.error(`${sentence} So everything stops.`);
+    void stop(1);
+  });
+  env = await serviceEnvironment(given, servers);
   const config = readApiConfig(env);
   const applied = await migrateDatabase(config.databaseUrl, { onWait: (message) => console.log(message) });
-  for (const file of applied) console.log(`Applied ${file}.`);
+  if (applied.length > 0) console.log(`Prepared the database: ${applied.length} migrations.`);
   // Only the log of the embedded database is begun without an operator's command.
-  const localLog =
-    servers.embedded && !process.env.LOG_KEY_FILE ? await useLocalLog(LOCAL_DIRECTORY, config.baseUrl) : null;
+  const localLog = servers.embedded && !given.LOG_KEY_FILE ? await useLocalLog(LOCAL_DIRECTORY, config.baseUrl) : null;
   if (localLog !== null) {
     await administer(config, (admin) => beginLocalLog(admin, localLog)).catch((error: unknown) => {
       if (!(error instanceof AppError)) throw error;
@@ -62,20 +72,29 @@ try {
     });
     Object.assign(env, localLog);
   }
-  const [apiMetricsPort, ...workerMetricsPorts] = await metricsPorts(config.metricsPort);
-  for (const port of workerMetricsPorts) run("../../workers/main.ts", port);
-  run(API, apiMetricsPort);
-  await untilReady(`http://127.0.0.1:${config.port}/readyz`);
-  // The banner must come after the first lines of every process.
-  for (const port of workerMetricsPorts) await untilReady(`http://127.0.0.1:${port}/metrics`);
+  console.log(`Starting ${nameProcesses("API", wanted.apis)} and ${nameProcesses("worker", wanted.workers)}.`);
   const { port, baseUrl } = config;
-  save(LOCAL_DIRECTORY, { port, baseUrl, embedded: servers.embedded, log: localLog });
+  const metricsPorts = await findMetricsPorts(config.metricsPort);
+  const apiPorts = await findApiPorts(port, metricsPorts);
+  const workerMetricsPorts = metricsPorts.slice(apiPorts.length);
+  for (const each of workerMetricsPorts) processes.start("worker", { ...env, METRICS_PORT: String(each) });
+  for (const [index, each] of apiPorts.entries()) {
+    const own = { PORT: String(each), METRICS_PORT: String(metricsPorts[index]) };
+    // The API never gets the log's key.
+    processes.start("API", { ...env, BASE_URL: baseUrl, LOG_KEY_FILE: "", ...own });
+  }
+  for (const each of apiPorts) await processes.untilReady(`http://127.0.0.1:${each}/readyz`);
+  for (const each of workerMetricsPorts) await processes.untilReady(`http://127.0.0.1:${each}/metrics`);
+  rememberStart(LOCAL_DIRECTORY, { port, baseUrl, own: namesOfSecrets(given), settings: settingsOf(given) });
+  if (localLog !== null) save(LOCAL_DIRECTORY, { log: localLog });
   // A database without a key is unused, because every partner needs one.
   const demo = await administer(config, async (admin) => ((await hasKeys(admin.pool)) ? null : makeDemo(admin)));
-  const metrics = [apiMetricsPort, ...workerMetricsPorts].map((port) => `http://localhost:${port}/metrics`);
+  const metrics = metricsPorts.map((each) => `http://localhost:${each}/metrics`);
   console.log(`Metrics of the API and its workers: ${metrics.join(" ")}`);
-  console.log(describeStart(config, demo));
+  console.log(describeStart(config, apiPorts.slice(1), demo));
+  startLog.end();
 } catch (error) {
+  process.stdout.write(startLog.takeLines());
   console.error(error instanceof Error ? error.message : error);
   await stopNow(1);
 }
@@ -86,7 +105,7 @@ async function administer<T>({ databaseUrl }: Config, work: (admin: AdminContext
 }
 
 /** What a person needs first, on one screen. */
-function describeStart(config: Config, demo: Demo | null): string {
+function describeStart(config: Config, furtherPorts: readonly number[], demo: Demo | null): string {
   const { baseUrl, ops, users, webhooks } = config;
   const off = [
     ops.token === null && "operator pages (OPS_TOKEN)",
@@ -94,10 +113,10 @@ function describeStart(config: Config, demo: Demo | null): string {
     !env.LOG_KEY_FILE && "receipts (LOG_KEY_FILE)",
     webhooks.secret === null && "webhooks (WEBHOOK_SECRET)",
   ].filter(Boolean);
-  const password = process.env.OPS_TOKEN ? "the password is OPS_TOKEN" : `password ${ops.token}`;
+  const password = given.OPS_TOKEN ? "the password is OPS_TOKEN" : `password ${ops.token}`;
   const more = [
     ["npm run demo", "a fresh key and unused codes"],
-    env.AUTH_JWKS_URL === process.env.AUTH_JWKS_URL
+    env.AUTH_JWKS_URL === given.AUTH_JWKS_URL
       ? null
       : ["npm run demo -- --marketplace", "users who claim and buy vouchers"],
     [`${baseUrl}/docs`, "every call, and the guide for partners"],
@@ -105,6 +124,7 @@ function describeStart(config: Config, demo: Demo | null): string {
   ].filter((line) => line !== null);
   return [
     `\nThe API is at ${baseUrl}. Ctrl-C stops everything.`,
+    furtherPorts.length > 0 && `Further APIs: ${furtherPorts.map((each) => `http://localhost:${each}`).join(" ")}`,
     servers?.embedded === true && `Data is kept in ${LOCAL_DIRECTORY}/.`,
     off.length > 0 && `Off, each until its variable is set: ${off.join(", ")}.`,
     demo === null ? "" : `\n${showDemo(demo, baseUrl)}`,
@@ -114,55 +134,22 @@ function describeStart(config: Config, demo: Demo | null): string {
     .join("\n");
 }
 
-/** The metrics ports of the API process and of each worker: METRICS_PORT and the ports after it, or free ports. */
-async function metricsPorts(first: number | null): Promise<number[]> {
+/** The metrics ports of all processes, those of the APIs first: METRICS_PORT and the ports after it, or free ports. */
+async function findMetricsPorts(first: number | null): Promise<number[]> {
   const ports: number[] = [];
-  for (let i = 0; i <= WORKERS; i++) ports.push(first ? first + i : await freePort());
+  for (let i = 0; i < wanted.apis + wanted.workers; i++) ports.push(first ? first + i : await freePort());
   return ports;
 }
 
-/** Starts a process of the service in its own process group, so that Ctrl-C reaches only this process, which stops the others in order. */
-function run(script: string, metricsPort: number | undefined): void {
-  const child = spawn(process.execPath, [fileURLToPath(new URL(script, import.meta.url))], {
-    env: { ...env, METRICS_PORT: String(metricsPort), ...(script === API && { LOG_KEY_FILE: "" }) },
-    // The IPC channel tells the child when this process was killed.
-    stdio: ["ignore", openReadable === null ? "inherit" : "pipe", "inherit", "ipc"],
-    detached: true,
-  });
-  // Each process has its own printer, because a chunk may end in the middle of a line.
-  if (openReadable !== null) child.stdout?.pipe(openReadable());
-  children.push(child);
-  child.once("exit", (code, signal) => {
-    if (stopping) return;
-    console.error(
-      `${script === API ? "The API" : "A worker"} ended (${signal ?? `exit code ${code}`}), so everything stops.`,
-    );
-    void stop(1);
-  });
-}
-
-/** Loads the printer of readable log lines for a terminal; null in an installation without development dependencies. */
-async function loadReadableLog(): Promise<(() => NodeJS.WritableStream) | null> {
-  const pretty = await import("pino-pretty").catch(() => null);
-  if (pretty === null) return null;
-  const options = {
-    translateTime: "SYS:HH:MM:ss",
-    ignore: "pid,role",
-    messageFormat: "{role}: {msg}",
-    singleLine: true,
-    sync: true,
-  };
-  return () => pretty.default(options);
-}
-
-async function untilReady(url: string): Promise<void> {
-  const giveUpAt = Date.now() + START_MAX_MS;
-  for (;;) {
-    const response = await fetch(url).catch(() => null);
-    if (response?.ok || stopping) return;
-    if (Date.now() > giveUpAt) throw new Error(`${url} did not answer in time.`);
-    await sleep(100);
+/** PORT, and for further APIs the next ports that are free and not for metrics. */
+async function findApiPorts(first: number, taken: readonly number[]): Promise<number[]> {
+  const ports = [first];
+  let last = first;
+  while (ports.length < wanted.apis) {
+    last = await nextFreePort(last);
+    if (!taken.includes(last)) ports.push(last);
   }
+  return ports;
 }
 
 /** Stops everything; if the servers are still starting, as soon as they have started. */
@@ -172,39 +159,17 @@ async function stop(exitCode: number): Promise<void> {
   if (servers !== undefined) await stopNow(exitCode);
 }
 
-/** Stops the API first, then the workers that reply to it, then the servers. */
+/** Stops the APIs and the processes that have joined first, then the workers that reply to them, then the servers. */
 async function stopNow(exitCode: number): Promise<never> {
-  const [api, ...workers] = children.toReversed();
-  if (api !== undefined) await end(api);
-  await Promise.all(workers.map(end));
+  forgetStart(LOCAL_DIRECTORY);
+  await Promise.all([processes.end("API"), untilJoinedEnd()]);
+  await processes.end("worker");
   await servers?.release();
   process.exit(exitCode);
 }
 
-function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
-  return new Promise((resolve) => {
-    child.once("exit", () => resolve());
-    child.kill("SIGTERM");
-  });
-}
-
-/** Asserts that a port is free, so that no other process answers there instead. @throws Error with a message for the user. */
-function assertPortFree(port: number): Promise<void> {
-  if (port === 0) throw new Error("PORT is 0, but links need a port that stays the same. Use one: PORT=3000 npm start");
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once("error", (error: NodeJS.ErrnoException) =>
-      reject(new Error(explainPort(port, error), { cause: error })),
-    );
-    probe.listen(port, () => probe.close(() => resolve()));
-  });
-}
-
-function explainPort(port: number, { code, message }: NodeJS.ErrnoException): string {
-  if (code === "EADDRINUSE") {
-    return `Another process listens on port ${port}. Stop it or use another port: PORT=${port === 65_535 ? port - 1 : port + 1} npm start`;
-  }
-  if (code === "EACCES") return `Listening on port ${port} is not permitted. Use another port: PORT=3000 npm start`;
-  return `Cannot listen on port ${port}: ${message}`;
+/** Processes that have joined end by themselves once this start is forgotten. */
+async function untilJoinedEnd(): Promise<void> {
+  const giveUpAt = Date.now() + JOINED_END_MAX_MS;
+  while (hasJoined() && Date.now() < giveUpAt) await sleep(100);
 }

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { stripVTControlCharacters } from "node:util";
+import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type Started, startNode } from "../support/child-process.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
@@ -11,6 +12,10 @@ import { START_MS, until, untilStarted } from "../support/until.ts";
 
 const START = fileURLToPath(new URL("../../src/local/start.ts", import.meta.url));
 const DEMO = fileURLToPath(new URL("../../src/local/print-demo.ts", import.meta.url));
+const WORKER = [
+  "--import",
+  ...["src/local/join.ts", "workers/main.ts"].map((file) => fileURLToPath(new URL(`../../${file}`, import.meta.url))),
+];
 const VOUCHERCTL = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
 const HOME = process.env.HOME ?? "";
@@ -98,6 +103,48 @@ describe("npm start on a machine without servers", () => {
       expect(first.output()).toContain(words);
     }
     tryPartnerCommands(first.output());
+  });
+
+  it("the first npm start prints one line a step before the address, and writes what its processes log by then to a file", () => {
+    const [steps = ""] = first.output().split("\nThe API is at ");
+    expect(steps.split("\n")).toEqual([
+      "Starting Postgres and Redis.",
+      expect.stringMatching(/^Prepared the database: \d+ migrations\.$/),
+      "Starting the API and 2 workers.",
+      expect.stringMatching(/^Metrics of the API and its workers: /),
+      "",
+    ]);
+    expect(first.output()).not.toContain("Off, ");
+    const log = readFileSync(join(directory, ".data/start.log"), "utf8");
+    expect(log.match(/"msg":"(listening|working)"/g)).toHaveLength(3);
+  });
+
+  it("a second npm start beside the first is remembered only while it runs", async () => {
+    const other = await findSteadyPort();
+    const second = start(directory, other);
+    await untilReady(second);
+    expect(runThere([DEMO]).stdout).toContain(`API=http://localhost:${other} `);
+    expect(await interrupt(second)).toBe(0);
+    expect(runThere([DEMO]).stdout).toContain(`API=http://localhost:${port} `);
+  });
+
+  it("npm start answers --help, and refuses unknown arguments with the help and status 2", () => {
+    const help = runThere([START, "--help"]);
+    expect(help).toMatchObject({ status: 0, stderr: "", stdout: expect.stringMatching(/^Usage: npm start/) });
+    for (const args of [
+      ["--verbose"],
+      ["now"],
+      ["--help=yes"],
+      ["-x"],
+      ["--workers=0"],
+      ["--workers=two"],
+      ["--apis=5"],
+      ["--apis"],
+    ]) {
+      const refused = runThere([START, ...args]);
+      expect(refused, args.join()).toMatchObject({ status: 2, stdout: "" });
+      expect(refused.stderr).toContain(`\n\n${help.stdout.trim()}`);
+    }
   });
 
   it("npm start on a machine without servers prints a password that opens the queue dashboard and the forms of the operator pages", async () => {
@@ -219,7 +266,7 @@ describe("npm start on a machine without servers", () => {
     }
   });
 
-  it("npm start on a machine without servers prints readable log lines on a terminal, and its banner after the first lines of every process", async () => {
+  it("npm start on a machine without servers prints readable log lines on a terminal, after its banner", async () => {
     const { PATH, HOME } = process.env;
     // script(1) gives it a terminal.
     const started = spawn("script", ["-qec", `'${process.execPath}' '${START}'`, "/dev/null"], {
@@ -236,10 +283,69 @@ describe("npm start on a machine without servers", () => {
     started.stdin.write("\x03");
     await ended;
     const [before = "", after = ""] = stripVTControlCharacters(seen).split("The API is at ");
-    expect(before).toMatch(/^\[\d\d:\d\d:\d\d\] INFO: api: listening/m);
-    expect(before.match(/^\[\d\d:\d\d:\d\d\] INFO: worker: working/gm)).toHaveLength(2);
+    expect(before).not.toMatch(/INFO/);
     expect(after).not.toMatch(/: (listening|working|serving metrics)/);
+    expect(after).toMatch(/^\[\d\d:\d\d:\d\d\] INFO: worker: draining/m);
     expect(seen).not.toContain('{"level"');
+  });
+
+  it("beside a service with a database of its operator's own, voucherctl, demo and worker without variables refuse, and the next start says that its database is new", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "voucher-start-"));
+    chmodSync(folder, 0o755);
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const { postgresPort, redisPort, postgresPassword } = JSON.parse(
+      readFileSync(join(directory, ".data/servers.json"), "utf8"),
+    );
+    // The embedded servers of another folder are this one's own.
+    const lender = start(directory, port);
+    await untilReady(lender);
+    const lent = JSON.parse(readFileSync(join(directory, ".data/servers.json"), "utf8"));
+    expect(lent.postgresPassword).toBe(postgresPassword);
+    expect([lent.postgresPort, lent.redisPort]).not.toEqual([postgresPort, redisPort]);
+    const DATABASE_URL = `postgresql://postgres:${lent.postgresPassword}@127.0.0.1:${lent.postgresPort}/postgres`;
+    const own = { DATABASE_URL, REDIS_URL: `redis://127.0.0.1:${lent.redisPort}/1` };
+    const other = await findSteadyPort();
+    const there = (args: string[], more = {}) => {
+      const { PATH } = process.env;
+      return spawnSync(process.execPath, args, { cwd: folder, env: { PATH, HOME, ...more }, encoding: "utf8" });
+    };
+    const service = startNode([START], { HOME, PORT: String(other), ...own }, folder);
+    await untilReady(service);
+    const sentence = "The running service uses servers of your own. Set DATABASE_URL and REDIS_URL here too.";
+    const refused = there([VOUCHERCTL, "org", "create", "--name", "Lost"]);
+    expect(refused).toMatchObject({ status: 78, stdout: "", stderr: expect.stringContaining(sentence) });
+    expect(there([DEMO])).toMatchObject({ status: 1, stdout: "", stderr: `${sentence}\n` });
+    expect(there(WORKER)).toMatchObject({ status: 78, stdout: "", stderr: `${sentence}\n` });
+    expect(there([VOUCHERCTL, "org", "list", "--json"], own).status).toBe(0);
+    expect(readdirSync(join(folder, ".data")).toSorted()).toEqual(["servers.json", "start.log"]);
+    expect(await interrupt(service)).toBe(0);
+    const next = start(folder, other);
+    await untilReady(next);
+    expect(next.output()).toContain(
+      "The last start used the database of DATABASE_URL. Without it, this uses the one in .data, which is new and empty.\n",
+    );
+    expect([await interrupt(next), await interrupt(lender)]).toEqual([0, 0]);
+  });
+
+  it.each(["Postgres", "Redis"])("npm start ends with a sentence when its %s is killed", async (server) => {
+    const started = start(directory, port);
+    await untilReady(started);
+    const { redisPort } = JSON.parse(readFileSync(join(directory, ".data/servers.json"), "utf8"));
+    const redis = new Redis(redisPort);
+    redis.on("error", () => undefined);
+    const [, ofRedis] = /process_id:(\d+)/.exec(await redis.info("server")) ?? [];
+    const [ofPostgres] = readFileSync(join(directory, ".data/postgres/postmaster.pid"), "utf8").split("\n");
+    const pid = Number(server === "Redis" ? ofRedis : ofPostgres);
+    expect(pid).toBeGreaterThan(1);
+    process.kill(pid, "SIGKILL");
+    redis.disconnect();
+    expect((await started.ended).exitCode).toBe(1);
+    expect(started.output()).toMatch(
+      new RegExp(
+        `^${server} has ended\\. Its log is \\.data/${server.toLowerCase()}/server\\.log\\. So everything stops\\.$`,
+        "m",
+      ),
+    );
   });
 
   it("npm start refuses PORT=0 in one sentence, before it starts a server", async () => {

@@ -7,7 +7,7 @@ import pg from "pg";
 import { expect, it } from "vitest";
 import { findPublished } from "../../src/db/log-checkpoints.ts";
 import { migrateDatabase } from "../../src/db/migrate.ts";
-import { freePort } from "../../src/local/servers.ts";
+import { freePort } from "../../src/local/ports.ts";
 import { runNode } from "../support/child-process.ts";
 import { partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";

@@ -1,0 +1,60 @@
+import { execFile, spawnSync } from "node:child_process";
+import { parseArgs, promisify } from "node:util";
+import { onPath } from "./debian-packages.ts";
+
+const run = promisify(execFile);
+
+/** Another process of this folder must end first, or the arguments are wrong: one sentence, and the exit status. */
+export class Refused extends Error {
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode = 1) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+/** The one FILE of `npm run backup` and `npm run restore`. @throws Refused with `usage` for anything else. */
+export function readFileArgument(usage: string): string {
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: { help: { type: "boolean", short: "h" } },
+    });
+    const [file, ...others] = positionals;
+    if (values.help) {
+      console.log(usage);
+      process.exit(0);
+    }
+    if (file !== undefined && others.length === 0) return file;
+  } catch {
+    // An unknown option.
+  }
+  throw new Refused(usage, 2);
+}
+
+/** Prints the error that ended a command, and ends the process. */
+export function fail(error: unknown): never {
+  console.error(error instanceof Error ? error.message : error);
+  process.exit(error instanceof Refused ? error.exitCode : 1);
+}
+
+/** Runs tar, whose files only their owner may read. A file that changes while it is read is no fault: its WAL is in the backup. */
+export async function runTar(args: readonly string[]): Promise<string> {
+  if (onPath("tar") === null) throw new Refused("There is no program tar.");
+  const umask = process.umask(0o077);
+  try {
+    const running = run("tar", [...args], { maxBuffer: 64 * 1024 * 1024, env: { ...process.env, LC_ALL: "C" } });
+    return (await running).stdout;
+  } catch (error) {
+    // GNU tar ends with 1 for files that changed or were removed, and with 2 for real faults.
+    if ((error as { code?: unknown }).code === 1 && isGnuTar()) return "";
+    throw new Refused(`tar failed: ${String((error as { stderr?: string }).stderr ?? error).trim()}`);
+  } finally {
+    process.umask(umask);
+  }
+}
+
+function isGnuTar(): boolean {
+  return spawnSync("tar", ["--version"], { encoding: "utf8" }).stdout.includes("GNU tar");
+}

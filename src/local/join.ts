@@ -1,0 +1,104 @@
+import { parseArgs } from "node:util";
+import { ConfigError, readGivenServers, resolveFiles } from "../config.ts";
+import { assertGiven, findStart, LOCAL_DIRECTORY, readSaved, type Start, withSettings } from "./directory.ts";
+import { nextFreePort } from "./ports.ts";
+import { findRunningServers, joinUsers } from "./servers.ts";
+import { serviceEnvironment } from "./service-environment.ts";
+
+// Loaded before the program of `npm run api` and `npm run worker`. Unless both servers are given, the process joins the running `npm start`:
+// it gets its servers and variables, and ends with it.
+const role = process.argv[1]?.endsWith("workers/main.ts") ? "worker" : "api";
+
+const HELP = {
+  worker: `Usage: npm run worker
+
+Runs a worker. While npm start runs, it joins it: it finds the servers by itself
+and ends with it. Ctrl-C ends it alone, and loses nothing.`,
+  api: `Usage: npm run api
+
+Runs an API. While npm start runs, it joins it: it finds the servers by itself,
+listens on the next free port, and ends with it. Ctrl-C ends it alone.
+
+  PORT=4000 npm run api       another port`,
+}[role];
+
+const MORE_HELP = `
+With DATABASE_URL and REDIS_URL it runs on these servers and joins nothing.
+docs/configuration.md lists every variable.`;
+
+/** Workers never read these. */
+const OF_APIS = ["OPS_TOKEN", "OPS_DATABASE_URL", "ALERT_URL", "ALERT_SECRET"];
+/** How often a process looks whether the `npm start` that it has joined still runs. Milliseconds. */
+const LOOK_EVERY_MS = 500;
+
+try {
+  readOptions();
+  const given = resolveFiles(process.env);
+  const { databaseUrl, redisUrl } = readGivenServers(given);
+  if (databaseUrl === null || redisUrl === null) await join(given);
+} catch (error) {
+  console.error((error as Error).message);
+  process.exit(error instanceof ConfigError ? 78 : 1);
+}
+
+function readOptions(): void {
+  try {
+    const { values } = parseArgs({ options: { help: { type: "boolean", short: "h" } } });
+    if (!values.help) return;
+    console.log(`${HELP}\n${MORE_HELP}`);
+    process.exit(0);
+  } catch (error) {
+    console.error(`${(error as Error).message.replace(/\. .*$/s, ".")}\n\n${HELP}\n${MORE_HELP}`);
+    process.exit(2);
+  }
+}
+
+async function join(given: NodeJS.ProcessEnv): Promise<void> {
+  const start = findStart(LOCAL_DIRECTORY);
+  const missing = ["DATABASE_URL", "REDIS_URL"].filter((name) => !given[name]);
+  if (start === null) {
+    throw new ConfigError(
+      `${missing.join(" and ")} ${missing.length === 1 ? "is" : "are"} not set, and no npm start runs in this folder that this could join.`,
+    );
+  }
+  assertSame(start, given);
+  const servers = findRunningServers(readGivenServers(given));
+  const env = await serviceEnvironment(withSettings(start, given), servers);
+  const isApi = role === "api";
+  // The files of secrets, whose values are given now.
+  for (const name of Object.keys(process.env)) if (name.endsWith("_FILE") && !(name in env)) delete process.env[name];
+  Object.assign(process.env, {
+    ...withoutUnset(env),
+    ...(servers.embedded && !env.LOG_KEY_FILE && readSaved(LOCAL_DIRECTORY).log),
+    // The API never gets the log's key.
+    ...(isApi && { LOG_KEY_FILE: "", BASE_URL: env.BASE_URL || start.baseUrl }),
+    ...(isApi && { PORT: env.PORT || String(await nextFreePort(start.port)) }),
+  });
+  joinUsers(start);
+  const timer = setInterval(() => {
+    if (findStart(LOCAL_DIRECTORY, start.pid) !== null) return;
+    clearInterval(timer);
+    process.kill(process.pid, "SIGTERM");
+  }, LOOK_EVERY_MS).unref();
+  const address = isApi ? ` at http://localhost:${process.env.PORT}` : "";
+  console.error(
+    `This ${isApi ? "API" : "worker"} joins npm start${address}. Ctrl-C ends it; it ends with npm start, too.`,
+  );
+}
+
+/** Asserts that the process uses the same servers and secrets. @throws ConfigError */
+function assertSame({ own }: Start, given: NodeJS.ProcessEnv): void {
+  const needed = own.filter((name) => role === "api" || !OF_APIS.includes(name));
+  assertGiven(needed.filter((name) => !given[name]));
+  for (const name of ["DATABASE_URL", "REDIS_URL"]) {
+    if (given[name] && !own.includes(name)) {
+      throw new ConfigError(
+        `${name} is set, but the running npm start uses another server. Unset it to join, or set both DATABASE_URL and REDIS_URL.`,
+      );
+    }
+  }
+}
+
+function withoutUnset(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,49 @@
+import { type AddressInfo, createServer } from "node:net";
+
+/** A TCP port on loopback that is free at the moment. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once("error", reject);
+    probe.listen(0, "127.0.0.1", () => {
+      const { port } = probe.address() as AddressInfo;
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+/** The first free port after one. @throws Error when there is none. */
+export async function nextFreePort(port: number): Promise<number> {
+  for (let next = port + 1; next <= 65_535; next += 1) {
+    const isFree = await tryPort(next).then(
+      () => true,
+      () => false,
+    );
+    if (isFree) return next;
+  }
+  throw new Error(`There is no free port after ${port}.`);
+}
+
+/** Asserts that a port is free, so that no other process answers there instead. @throws Error with a message for the user. */
+export async function assertPortFree(port: number): Promise<void> {
+  if (port === 0) throw new Error("PORT is 0, but links need a port that stays the same. Use one: PORT=3000 npm start");
+  await tryPort(port).catch((error: NodeJS.ErrnoException) => {
+    throw new Error(explainPort(port, error), { cause: error });
+  });
+}
+
+function tryPort(port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once("error", reject);
+    probe.listen(port, () => probe.close(() => resolve()));
+  });
+}
+
+function explainPort(port: number, { code, message }: NodeJS.ErrnoException): string {
+  if (code === "EADDRINUSE") {
+    return `Another process listens on port ${port}. Stop it or use another port: PORT=${port === 65_535 ? port - 1 : port + 1} npm start`;
+  }
+  if (code === "EACCES") return `Listening on port ${port} is not permitted. Use another port: PORT=3000 npm start`;
+  return `Cannot listen on port ${port}: ${message}`;
+}

@@ -1,0 +1,77 @@
+import { cpus, hostname } from "node:os";
+import type pg from "pg";
+import { readDeploymentId } from "../db/deployment.ts";
+import { readWorkingSessions } from "../db/working-sessions.ts";
+import { mastersOf, type RedisClient } from "../redis/connections.ts";
+import { type Part, partsOf } from "../services/ops/find-limit.ts";
+import { readProcesses } from "../services/ops/read-processes.ts";
+
+/** How much each part worked during a load. */
+export interface Measured {
+  parts: Part[];
+  /** Share of this machine's cores that was used. Null when no process of the service runs on it. */
+  machine: number | null;
+}
+
+/** Time between two looks at Postgres. Milliseconds. */
+const LOOK_EVERY_MS = 200;
+
+/** Measures what the processes do not report of themselves, until it is read. */
+export async function openMeters(pool: pg.Pool, redis: RedisClient) {
+  const startedAt = performance.now();
+  const redisBefore = await readRedisCpu(redis);
+  const machineBefore = readMachine();
+  const working: number[] = [];
+  const timer = setInterval(() => {
+    readWorkingSessions(pool).then(
+      (sessions) => sessions.isVisible && working.push(sessions.working),
+      () => undefined,
+    );
+  }, LOOK_EVERY_MS);
+  return {
+    async read(): Promise<Measured> {
+      clearInterval(timer);
+      const seconds = (performance.now() - startedAt) / 1_000;
+      const machineAfter = readMachine();
+      const redisAfter = await readRedisCpu(redis);
+      const processes = await readProcesses(redis, { id: await readDeploymentId(pool) });
+      const [apis, workers] = partsOf(processes) as [Part, Part];
+      const busyRedis = Math.max(
+        ...redisAfter.map((after, index) => (after - (redisBefore[index] ?? after)) / seconds),
+      );
+      // Each worker redeems one batch at a time: while Postgres works for each of them, they wait for it.
+      const mean = working.reduce((sum, one) => sum + one, 0) / Math.max(working.length, 1);
+      const busyPostgres = working.length === 0 ? null : Math.min(1, mean / Math.max(workers.processes, 1));
+      const isHere = processes.some(({ host, state }) => host === hostname() && state === "up");
+      const idle = (machineAfter.idle - machineBefore.idle) / (machineAfter.all - machineBefore.all);
+      return {
+        parts: [
+          apis,
+          workers,
+          { name: "Redis", busy: busyRedis, processes: redisAfter.length },
+          { name: "Postgres", busy: busyPostgres, processes: 1 },
+        ],
+        machine: isHere ? 1 - idle : null,
+      };
+    },
+  };
+}
+
+/** Seconds that the thread of each master which runs commands has worked. */
+async function readRedisCpu(redis: RedisClient): Promise<number[]> {
+  return Promise.all(
+    mastersOf(redis).map(async (master) => {
+      const info = await master.info();
+      const read = (name: string) =>
+        Number(new RegExp(`^used_cpu_${name}_main_thread:(\\S+)`, "m").exec(info)?.[1] ?? 0);
+      return read("user") + read("sys");
+    }),
+  );
+}
+
+/** The time of this machine's cores. Milliseconds. */
+function readMachine(): { idle: number; all: number } {
+  const times = cpus().map((core) => core.times);
+  const all = times.reduce((sum, { user, nice, sys, idle, irq }) => sum + user + nice + sys + idle + irq, 0);
+  return { idle: times.reduce((sum, { idle }) => sum + idle, 0), all };
+}

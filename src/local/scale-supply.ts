@@ -1,0 +1,64 @@
+import { findNamesake, findOrganization } from "../db/catalog.ts";
+import type { AdminContext } from "../open-command.ts";
+import { issueBatch } from "../services/admin/issue-batch.ts";
+import { createBrand, createOrganization, createProduct } from "../services/admin/manage-catalog.ts";
+import { createKey, endKey } from "../services/admin/manage-keys.ts";
+import { type AuditContext, auditedCommand } from "../services/audit/with-audit-entry.ts";
+
+/** What a load redeems. */
+export interface Supply {
+  organizationId: string;
+  keys: string[];
+  codes: string[];
+  /** Ends the keys. The vouchers that are left expire by themselves. */
+  end(): Promise<void>;
+}
+
+/** The name of the sandbox that is made when none is given, and of its brand and product. */
+const NAME = "Scale check";
+/** Enough that no key reaches its own limit before the service does. */
+const KEYS = 16;
+/** For how long keys and vouchers work at most. Milliseconds. */
+const VALID_MS = 3_600_000;
+
+/**
+ * Issues vouchers and keys of a sandbox: the given one, or one that it makes once.
+ * @throws Error with a sentence for a live organization, whose partner would lose vouchers.
+ */
+export async function openSupply(admin: AdminContext, given: string | null, count: number): Promise<Supply> {
+  const ctx = { ...admin, audited: auditedCommand("scale-check", {}) };
+  const organizationId = given ?? (await findSandbox(ctx)) ?? (await createOrganization(ctx, NAME, true));
+  const organization = await findOrganization(ctx.pool, organizationId);
+  if (organization === null) throw new Error(`There is no organization ${organizationId}.`);
+  if (!organization.sandbox) {
+    throw new Error(`${organizationId} is a live organization. This redeems vouchers, so it works on a sandbox only.`);
+  }
+  const productId = await findProduct(ctx, organizationId);
+  const terms = { organizationId, label: "scale-check", scopes: ["voucher.redeem" as const], allowIps: [] };
+  const expiresAt = new Date(Date.now() + VALID_MS);
+  const keys = await Promise.all(Array.from({ length: KEYS }, () => createKey(ctx, { ...terms, expiresAt })));
+  const codes: string[] = [];
+  const input = { productId, count, validUntil: expiresAt, audience: "OpenToAll" as const, windows: {}, codes: null };
+  await issueBatch(ctx, input, (vouchers) => void codes.push(...vouchers.map(({ code }) => code)));
+  return {
+    organizationId,
+    keys: keys.map(({ key }) => key),
+    codes,
+    end: async () => void (await Promise.all(keys.map(({ id }) => endKey(ctx, id)))),
+  };
+}
+
+async function findSandbox({ pool }: AuditContext): Promise<string | null> {
+  const id = await findNamesake(pool, null, NAME);
+  return id !== null && (await findOrganization(pool, id))?.sandbox ? id : null;
+}
+
+async function findProduct(ctx: AuditContext, organizationId: string): Promise<string> {
+  const brandId =
+    (await findNamesake(ctx.pool, organizationId, NAME)) ?? (await createBrand(ctx, organizationId, NAME));
+  const product = {
+    ...{ brandId, key: "scale-check", name: NAME, type: "Service" as const, retailPriceUsd: 1, priceUsd: 1 },
+    ...{ benefitMonths: 1, usageUnitLabel: null },
+  };
+  return (await findNamesake(ctx.pool, brandId, NAME)) ?? (await createProduct(ctx, product));
+}

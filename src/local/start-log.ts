@@ -1,0 +1,43 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { Transform } from "node:stream";
+
+/** Keeps what the processes of `npm start` log until the service is ready, and passes on later lines. */
+export class StartLog {
+  private readonly file: string;
+  private lines: string[] | null = [];
+
+  constructor(file: string) {
+    this.file = file;
+  }
+
+  /** A stream for the output of one process. It passes on whole lines, so that those of two processes do not mix. */
+  open(): Transform {
+    let rest = "";
+    return new Transform({
+      decodeStrings: false,
+      transform: (chunk, _encoding, done) => {
+        const text = rest + chunk;
+        const end = text.lastIndexOf("\n") + 1;
+        rest = text.slice(end);
+        const whole = text.slice(0, end);
+        if (this.lines === null) return done(null, whole);
+        this.lines.push(whole);
+        done();
+      },
+    });
+  }
+
+  /** Writes the kept lines to the file, and passes on every later one. */
+  end(): void {
+    mkdirSync(dirname(this.file), { recursive: true });
+    writeFileSync(this.file, this.takeLines(), { mode: 0o600 });
+  }
+
+  /** The kept lines, to be shown because the start failed. Later ones are passed on. */
+  takeLines(): string {
+    const kept = this.lines?.join("") ?? "";
+    this.lines = null;
+    return kept;
+  }
+}

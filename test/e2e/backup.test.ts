@@ -1,0 +1,110 @@
+import { spawnSync } from "node:child_process";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, expect, it } from "vitest";
+import { startNode } from "../support/child-process.ts";
+import { partnerClient } from "../support/client.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
+import { START_MS, until, untilStarted } from "../support/until.ts";
+
+const script = (path: string) => fileURLToPath(new URL(`../../src/${path}`, import.meta.url));
+const { HOME = "", PATH = "" } = process.env;
+
+const directory = mkdtempSync(join(tmpdir(), "voucher-backup-"));
+// When the tests run as root, Postgres runs as another user, who must be able to enter the folder.
+chmodSync(directory, 0o755);
+afterAll(() => rmSync(directory, { recursive: true }));
+
+/** Runs a program in the folder, and returns its status and what it prints. */
+function run(path: string, ...args: string[]) {
+  const env = { PATH, HOME };
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script(path), ...args], {
+    cwd: directory,
+    env,
+    encoding: "utf8",
+  });
+  return { status, text: stdout + stderr };
+}
+const backup = (...args: string[]) => run("local/backup.ts", ...args);
+const restore = (...args: string[]) => run("local/restore.ts", ...args);
+
+it("npm run backup and npm run restore take one file, and refuse a folder without a database, an existing file and a file that is no backup", () => {
+  for (const [command, name] of [
+    [backup, "backup"],
+    [restore, "restore"],
+  ] as const) {
+    expect(command("--help")).toMatchObject({
+      status: 0,
+      text: expect.stringMatching(`^Usage: npm run ${name} -- FILE`),
+    });
+    for (const args of [[], ["a", "b"], ["--force"]]) expect(command(...args).status, args.join()).toBe(2);
+  }
+  expect(backup("b.tar")).toEqual({ status: 1, text: "There is no embedded database in .data.\n" });
+  expect(restore("b.tar")).toMatchObject({ status: 1, text: expect.stringMatching(/^There is no file .*b\.tar\.\n$/) });
+  spawnSync("tar", ["-cf", join(directory, "other.tar"), "-C", script("domain"), "times.ts"]);
+  expect(restore("other.tar").text).toMatch(
+    /other\.tar is not a whole file of npm run backup: it lacks servers\.json\./,
+  );
+  expect(readdirSync(directory)).toEqual(["other.tar"]);
+});
+
+it("a backup of the running service brings back what was redeemed before it, the service refuses the older database until it is adopted, and then redeems", async () => {
+  const port = await findSteadyPort();
+  const start = () => startNode([script("local/start.ts")], { HOME, PORT: String(port) }, directory);
+  const untilReady = async ({ output, child }: ReturnType<typeof start>) => {
+    await until(() => output().includes("Ctrl-C stops everything") || child.exitCode !== null, 2 * START_MS);
+    if (child.exitCode !== null) throw new Error(output());
+  };
+  const interrupt = async ({ child, ended }: ReturnType<typeof start>) => {
+    child.kill("SIGINT");
+    return (await ended).exitCode;
+  };
+  const first = start();
+  await untilReady(first);
+  const [key = ""] = await untilStarted(() => /pvk_\w+/.exec(first.output()));
+  const [, before = ""] = /CODE=(\S+)/.exec(first.output()) ?? [];
+  const [, after = ""] = await untilStarted(() => /Other codes: (\S+)/.exec(first.output()));
+  const till = partnerClient(`http://127.0.0.1:${port}`, key);
+  expect((await till.redeem({ code: before, externalRef: "before" })).status).toBe(200);
+
+  const file = join(directory, "b.tar");
+  expect(backup("b.tar")).toMatchObject({ status: 0, text: expect.stringContaining("The backup is in b.tar.") });
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(backup("b.tar")).toEqual({ status: 1, text: "b.tar exists already.\n" });
+  expect((await till.redeem({ code: after, externalRef: "after" })).status).toBe(200);
+  expect(restore("b.tar")).toEqual({ status: 1, text: "Processes use the database. Stop npm start first.\n" });
+  expect(await interrupt(first)).toBe(0);
+
+  const restored = restore("b.tar");
+  expect(restored, restored.text).toMatchObject({
+    status: 0,
+    text: expect.stringMatching(/Restored 20 vouchers with 21 events\. Every history verifies\.\n[\s\S]*db adopt/),
+  });
+  expect(readdirSync(join(directory, ".data")).filter((name) => name.startsWith("postgres."))).toHaveLength(1);
+  const refused = start();
+  await until(async () => {
+    const { text } = await fetch(`http://127.0.0.1:${port}/readyz`)
+      .then(async (response) => ({ text: await response.text() }))
+      .catch(() => ({ text: "" }));
+    return text.includes("The files of this database server were set back");
+  }, 2 * START_MS);
+  await interrupt(refused);
+  expect(run("cli/main.ts", "db", "adopt", "--yes").status).toBe(0);
+
+  const second = start();
+  await untilReady(second);
+  expect((await till.redeem({ code: before, externalRef: "before" })).body).toMatchObject({ alreadyConfirmed: true });
+  expect((await till.redeem({ code: after, externalRef: "after" })).body).toMatchObject({ alreadyConfirmed: false });
+  expect(await interrupt(second)).toBe(0);
+
+  // The whole folder is lost.
+  rmSync(join(directory, ".data"), { recursive: true });
+  expect(restore("b.tar").status).toBe(0);
+  expect(existsSync(join(directory, ".data/log/anchor"))).toBe(true);
+  const third = start();
+  await untilReady(third);
+  expect((await till.redeem({ code: before, externalRef: "before" })).body).toMatchObject({ alreadyConfirmed: true });
+  expect(await interrupt(third)).toBe(0);
+});

@@ -1,0 +1,283 @@
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Redis } from "ioredis";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { basic } from "../support/browse.ts";
+import { type Started, startNode, startNpm } from "../support/child-process.ts";
+import { partnerClient } from "../support/client.ts";
+import { scrape } from "../support/scrape.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
+import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
+import { START_MS, until, untilStarted } from "../support/until.ts";
+
+const pathOf = (file: string) => fileURLToPath(new URL(`../../${file}`, import.meta.url));
+const JOIN = ["--import", pathOf("src/local/join.ts")];
+const WORKER = [...JOIN, pathOf("workers/main.ts")];
+const API = [...JOIN, pathOf("src/main.ts")];
+
+const SCALE_CHECK = pathOf("src/local/scale-check.ts");
+
+/** A secret of the operator's own, which no file keeps. */
+const SECRET = { RESERVATION_TOKEN_SECRET: "a secret of the operator's own" };
+/** How long callers rest between two calls, so that they leave the processes a part of the machine. Milliseconds. */
+const REST_MS = 20;
+
+function makeFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "voucher-replicas-"));
+  // When the tests run as root, Postgres runs as another user, who must be able to enter the folder.
+  chmodSync(folder, 0o755);
+  return folder;
+}
+
+const run = (args: string[], env: Record<string, string>, folder: string) =>
+  startNode(args, { HOME: process.env.HOME ?? "", ...env }, folder);
+
+describe.each([
+  ["npm run worker", WORKER],
+  ["npm run api", API],
+])("%s", (name, program) => {
+  it(`${name} without servers and without a running npm start exits 78 with one sentence, and makes no file`, async () => {
+    const folder = makeFolder();
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const { exitCode, stdout, stderr } = await run(program, {}, folder).ended;
+    const why = "no npm start runs in this folder that this could join.";
+    expect({ exitCode, stdout, stderr }).toEqual({
+      exitCode: 78,
+      stdout: "",
+      stderr: `DATABASE_URL and REDIS_URL are not set, and ${why}\n`,
+    });
+    const half = await run(program, { DATABASE_URL: "postgres://127.0.0.1:1/x" }, folder).ended;
+    expect(half).toMatchObject({ exitCode: 78, stdout: "", stderr: `REDIS_URL is not set, and ${why}\n` });
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it(`${name} answers --help, and refuses unknown arguments with the help and status 2`, async () => {
+    const help = await run([...program, "--help"], {}, ".").ended;
+    expect(help).toMatchObject({ exitCode: 0, stderr: "", stdout: expect.stringContaining(`Usage: ${name}\n`) });
+    const fromNpm = await startNpm(["run", "-s", name.replace("npm run ", ""), "--", "--help"], {}).ended;
+    expect(fromNpm).toMatchObject({ exitCode: 0, stdout: help.stdout });
+    for (const args of [["--workers", "2"], ["now"], ["--help=yes"]]) {
+      const refused = await run([...program, ...args], {}, ".").ended;
+      expect(refused, args.join()).toMatchObject({ exitCode: 2, stdout: "" });
+      expect(refused.stderr).toContain(`\n\n${help.stdout.trim()}`);
+    }
+  });
+});
+
+describe("beside npm start", () => {
+  let folder: string;
+  let port: number;
+  let started: Started;
+  let db: pg.Pool;
+  let password: string;
+
+  const beside = (program: string[], env: Record<string, string> = SECRET) => run(program, env, folder);
+  /** The processes on the overview that are in a state, as their roles and process ids. */
+  const find = async (state: string): Promise<string[]> => {
+    const response = await fetch(`http://127.0.0.1:${port}/ops/overview.json`, { headers: basic(password) });
+    const { processes } = (await response.json()) as { processes: { role: string; pid: number; state: string }[] };
+    return processes.filter((one) => one.state === state).map(({ role, pid }) => `${role} ${pid}`);
+  };
+  const endOne = async ({ child, ended }: Started) => {
+    const from = performance.now();
+    child.kill("SIGTERM");
+    return { exitCode: (await ended).exitCode, ms: performance.now() - from };
+  };
+
+  beforeAll(async () => {
+    folder = makeFolder();
+    port = await findSteadyPort();
+    const env = { ...SECRET, PORT: String(port), RATE_LIMIT_RPS: "0", QUEUE_SHARDS: "2" };
+    started = run([pathOf("src/local/start.ts"), "--workers", "1", "--apis", "2"], env, folder);
+    await until(
+      () => started.output().includes("Ctrl-C stops everything") || started.child.exitCode !== null,
+      2 * START_MS,
+    );
+    if (started.child.exitCode !== null) throw new Error(started.output());
+    [, password = ""] = (await untilStarted(() => / {2}password (\S+)/.exec(started.output()))) ?? [];
+    const saved = JSON.parse(readFileSync(join(folder, ".data/servers.json"), "utf8"));
+    db = new pg.Pool({
+      connectionString: `postgresql://postgres:${saved.postgresPassword}@127.0.0.1:${saved.postgresPort}/postgres`,
+    });
+    // Postgres stops before its pool does.
+    db.on("error", () => undefined);
+    db.on("connect", (client) => client.on("error", () => undefined));
+  });
+
+  afterAll(async () => {
+    await db.end();
+    started.child.kill("SIGINT");
+    await started.ended;
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("npm start -- --workers 1 --apis 2 starts as many, and prints where the second API listens", async () => {
+    const [, further = ""] = /^Further APIs: (\S+)$/m.exec(started.output()) ?? [];
+    expect(started.output()).toContain("Starting 2 APIs and one worker.\n");
+    expect(Number(new URL(further).port)).toBeGreaterThan(port);
+    const ready = await fetch(`${further}/readyz`);
+    expect(ready.status).toBe(200);
+    const roles = await until(async () => {
+      const up = await find("up");
+      return up.length === 3 && up.map((one) => one.split(" ")[0]).join();
+    });
+    expect(roles).toBe("api,api,worker");
+  });
+
+  it("a process refuses to join npm start without the secrets of its operator's own, or with another server", async () => {
+    const refused = await beside(WORKER, {}).ended;
+    const sentence = "The running service uses secrets of your own. Set RESERVATION_TOKEN_SECRET here too.\n";
+    expect(refused).toMatchObject({ exitCode: 78, stdout: "", stderr: sentence });
+    const elsewhere = await beside(API, { ...SECRET, REDIS_URL: "redis://127.0.0.1:1" }).ended;
+    expect(elsewhere).toMatchObject({
+      exitCode: 78,
+      stderr: expect.stringMatching(/^REDIS_URL is set, but the running npm start uses another server\./),
+    });
+  });
+
+  it("voucherctl uses the variables of the running npm start: it asks the shards that workers serve for a seal", async () => {
+    const { redisPort } = JSON.parse(readFileSync(join(folder, ".data/servers.json"), "utf8"));
+    const redis = new Redis(redisPort);
+    onTestFinished(() => redis.disconnect());
+    const partner = await makePartner(db);
+    const [voucher] = await issueVouchers(db, partner, 1);
+    const served = async () => new Set((await redis.keys("*:seal:*")).map((key) => key.split(":seal:")[0]));
+    const before = await served();
+    const args = ["voucher", "void", voucher?.code ?? "", "--org", partner.organizationId, "--yes", "--json"];
+    expect(await beside([pathOf("src/cli/main.ts"), ...args], {}).ended).toMatchObject({ exitCode: 0 });
+    expect(await served()).toEqual(before);
+    expect(before.size).toBeGreaterThan(0);
+  });
+
+  it("workers scale from one to four and back under load: each takes its share, and no call is refused or lost", async () => {
+    const partner = await makePartner(db);
+    const { key } = await makeKey(db, partner.organizationId);
+    const load = startLoad(`http://127.0.0.1:${port}`, key, (count) => issueVouchers(db, partner, count));
+    try {
+      const joined = await Promise.all(
+        [1, 2, 3].map(async () => {
+          const METRICS_PORT = String(await findSteadyPort());
+          const worker = beside(WORKER, { ...SECRET, METRICS_PORT });
+          await untilStarted(() => worker.output().includes('"working"') || worker.child.exitCode !== null);
+          const from = performance.now();
+          await until(async () => (await find("up")).includes(`worker ${worker.child.pid}`));
+          expect(performance.now() - from, worker.output()).toBeLessThan(15_000);
+          const redeemed = async () =>
+            (await scrape(`http://127.0.0.1:${METRICS_PORT}/metrics`)).value("voucher_batch_items_sum", {
+              batch: "redeem",
+            });
+          await until(async () => ((await redeemed()) ?? 0) > 0, START_MS);
+          return worker;
+        }),
+      );
+      for (const worker of joined) {
+        const { exitCode, ms } = await endOne(worker);
+        expect(exitCode, worker.output()).toBe(0);
+        expect(ms).toBeLessThan(5_000);
+      }
+      await until(async () => {
+        const ended = await find("ended");
+        return joined.every(({ child }) => ended.includes(`worker ${child.pid}`));
+      });
+      await load.untilMore(100);
+    } finally {
+      await load.end();
+    }
+    expect(load.refusals).toEqual([]);
+    const count = "SELECT count(*)::int AS redemptions FROM redemptions WHERE organization_id = $1";
+    expect((await db.query(count, [partner.organizationId])).rows).toEqual([{ redemptions: load.answered() }]);
+  });
+
+  it("scale-check refuses a live organization, and makes nothing in it", async () => {
+    const { organizationId } = await makePartner(db);
+    const count = `SELECT (SELECT count(*) FROM api_keys WHERE organization_id = $1)::int AS keys,
+      (SELECT count(*) FROM vouchers WHERE organization_id = $1)::int AS vouchers`;
+    const refused = await beside([SCALE_CHECK, "--org", organizationId, "--json"]).ended;
+    const why = `${organizationId} is a live organization. This redeems vouchers, so it works on a sandbox only.\n`;
+    expect(refused).toMatchObject({ exitCode: 1, stdout: "", stderr: why });
+    expect((await db.query(count, [organizationId])).rows).toEqual([{ keys: 0, vouchers: 0 }]);
+  });
+
+  it("scale-check reads how much each part worked while it redeemed vouchers of a sandbox, and revokes its keys", async () => {
+    const load = ["--seconds", "10", "--callers", "2", "--vouchers", "20000"];
+    const { exitCode, stdout, stderr } = await beside([SCALE_CHECK, ...load, "--json"]).ended;
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    const { organization, redemptionsPerSecond, parts, refusals } = JSON.parse(stdout);
+    expect(redemptionsPerSecond).toBeGreaterThan(0);
+    expect(refusals).toEqual({});
+    expect(parts.map(({ part }: { part: string }) => part)).toEqual(["API", "worker", "Redis", "Postgres"]);
+    for (const { busy } of parts) {
+      expect(busy).toBeGreaterThan(0);
+      expect(busy).toBeLessThanOrEqual(1);
+    }
+    const { rows } = await db.query(
+      `SELECT (SELECT sandbox FROM organizations WHERE id = $1) AS sandbox, count(*) FILTER (WHERE k.revoked_at IS NULL)::int AS keys
+         FROM api_keys AS k WHERE k.organization_id = $1`,
+      [organization],
+    );
+    expect(rows).toEqual([{ sandbox: true, keys: 0 }]);
+  });
+
+  it("npm start goes on when one of its APIs has ended as it was told to", async () => {
+    const [, further = ""] = /^Further APIs: (\S+)$/m.exec(started.output()) ?? [];
+    const [, pid] = (await find("up")).find((one) => one.startsWith("api"))?.split(" ") ?? [];
+    process.kill(Number(pid), "SIGTERM");
+    await untilStarted(() => started.output().includes("One API has ended as it was told to; one is left."));
+    const answers = await Promise.allSettled(
+      [`http://127.0.0.1:${port}`, further].map((one) => fetch(`${one}/readyz`)),
+    );
+    expect(answers.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+  });
+
+  it("an API that joins npm start says where it listens, has its address in links, and ends with it", async () => {
+    const api = beside(API);
+    const [, address = ""] = await untilStarted(() => /joins npm start at (\S+)\. /.exec(api.output()));
+    await untilStarted(async () => (await fetch(`${address}/readyz`).catch(() => null))?.ok);
+    expect(api.output()).toContain(`"baseUrl":"http://localhost:${port}"`);
+    const partner = await makePartner(db);
+    const [voucher] = await issueVouchers(db, partner, 1);
+    const till = partnerClient(address, (await makeKey(db, partner.organizationId)).key);
+    expect((await till.redeem({ code: voucher?.code, externalRef: "joined" })).status).toBe(200);
+    started.child.kill("SIGINT");
+    expect((await started.ended).exitCode).toBe(0);
+    // It has ended before the servers did.
+    expect(api.child.exitCode, api.output()).toBe(0);
+    expect(api.output()).toContain('"drained"');
+    expect(readdirSync(join(folder, ".data/users"))).toEqual([]);
+  });
+});
+
+/** Eight tills that redeem one voucher after the other until the end, which waits for their last answers. */
+function startLoad(url: string, key: string, issue: (count: number) => Promise<{ code: string }[]>) {
+  const till = partnerClient(url, key);
+  const refusals: unknown[] = [];
+  let answered = 0;
+  let ending = false;
+  const redeemOnAndOn = async () => {
+    while (!ending) {
+      for (const { code } of await issue(100)) {
+        if (ending) return;
+        const { status, body } = await till.redeem({ code, externalRef: code });
+        answered += 1;
+        if (status !== 200) refusals.push(body);
+        await new Promise((resolve) => setTimeout(resolve, REST_MS));
+      }
+    }
+  };
+  const tills = Promise.all(Array.from({ length: 8 }, redeemOnAndOn));
+  return {
+    refusals,
+    answered: () => answered,
+    untilMore(count: number): Promise<unknown> {
+      const wanted = answered + count;
+      return until(() => answered >= wanted, START_MS);
+    },
+    async end(): Promise<void> {
+      ending = true;
+      await tills;
+    },
+  };
+}
