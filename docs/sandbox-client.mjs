@@ -78,7 +78,7 @@ async function redeemAll() {
   stored = { tickets };
   const redeemCodes = [];
   for (const [index, ticket] of tickets.entries()) {
-    const { ok, answer } = await call("POST", "redeem", { ticket, externalRef: `shop-${order}/${index + 1}` });
+    const { ok, answer } = await call("POST", "redeem", { ticket, externalRef: `shop-${order}-${index + 1}` });
     // What is redeemed stays redeemed when another voucher is refused.
     redeemCodes.push(ok && !answer.otherVoucher ? answer.redeemCode : null);
   }

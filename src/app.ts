@@ -16,21 +16,21 @@ import { logRoutes } from "./http/routes/log.ts";
 import type { ApiContext } from "./open-api.ts";
 
 /** Builds the HTTP application. Opens no connection or port. Benchmarks pass their own endpoints to measure them with this middleware. */
-export function createApp(ctx: ApiContext, endpoints: readonly Endpoint[] = ENDPOINTS): Express {
+export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiContext>[] = ENDPOINTS): Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
   app.set("trust proxy", ctx.config.trustProxy);
   app.set("case sensitive routing", true);
-  app.use(observeRequests(ctx.log, ctx.report, ctx.metrics));
+  app.use(observeRequests(ctx.log, ctx.report, ctx.calls, ctx.metrics));
   app.use(dropForwardedPorts);
   app.use(traceRequests(ctx.traces));
   app.use(requireHost);
   app.use(ignoreConditions);
   // Before the endpoints, because some of them have an HTML page for browsers at the same path.
   mountPages(app, ctx);
-  for (const route of joinRoutes(endpoints.map((endpoint) => endpoint.route(ctx)))) mount(app, route);
-  for (const route of logRoutes(ctx)) mount(app, route);
+  for (const route of joinRoutes(endpoints.map((endpoint) => endpoint.route(ctx)))) mount(app, ctx, route);
+  for (const route of logRoutes(ctx)) mount(app, ctx, route);
   mountDashboard(app, ctx);
   mountOperatorPages(app, ctx);
   mountPortal(app, ctx);

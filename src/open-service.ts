@@ -4,13 +4,19 @@ import { openPool } from "./db/pool.ts";
 import { nameTokenSecrets } from "./domain/reservation-token.ts";
 import { Leases } from "./holds/lease.ts";
 import { openLog } from "./log.ts";
+import { StallMeter } from "./metrics/stall-meter.ts";
 import { pooledRandomBytes } from "./random.ts";
-import { isCluster, openFailFast } from "./redis/connections.ts";
-import { openReport } from "./services/ops/process-report.ts";
-import { findClusterRisks, findDurabilityRisks, warnOfRisks } from "./services/servers/find-risks.ts";
+import { openFailFast } from "./redis/connections.ts";
+import { ProcessReport } from "./services/ops/process-report.ts";
+import { findDurabilityRisks, warnOfRisks } from "./services/servers/find-risks.ts";
+import { shareMemory } from "./services/servers/share-memory.ts";
+import { RedisWatch } from "./services/servers/watch-redis.ts";
 import type { Traces } from "./traces/traces.ts";
 
-/** Opens what API and worker processes have in common. Postgres and Redis need not be reachable yet. */
+/**
+ * Opens what API and worker processes have in common. Postgres and Redis need not be reachable yet.
+ * @param config from learnRedis, so that the connections fit the kind of the servers.
+ */
 export function openService(
   config: Config,
   {
@@ -24,27 +30,35 @@ export function openService(
   /** Closed in reverse order, each one even if another fails. */
   const closers = new AsyncDisposableStack();
   closers.defer(() => traces.close());
-  const deployment = new Deployment(log);
+  const stalls = new StallMeter();
+  closers.defer(() => stalls.close());
+  const redis = openFailFast(config.redisUrl, redisName, log);
+  closers.defer(async () => redis.disconnect());
+  const deployment = new Deployment(log, shareMemory(redis));
   const { databaseUrl } = config;
   const pool = openPool({ databaseUrl, max: connectionsMax, applicationName: role, deployment, log });
   closers.defer(() => pool.end());
   void deployment.connect(pool);
-  void deployment.ready().then(() => deployment.watch(pool));
+  void deployment.ready().then(() => deployment.watchClock(pool));
+  void deployment.ready().then(() => deployment.watchMarks(pool));
+  void deployment.watchShared(pool);
   closers.defer(async () => deployment.close());
-  const redis = openFailFast(config.redisUrl, redisName, log);
-  closers.defer(async () => redis.disconnect());
-  const report = openReport({ redis, deployment, log }, role, role === "worker" ? config.workerQueues : []);
+  const { queueShards, workerShards } = config;
+  const report = new ProcessReport({ redis, deployment, stalls, log }, { role, queueShards, workerShards });
   closers.defer(() => report.close());
-  if (config.production) void deployment.ready().then(() => warnOfRisks(log, findDurabilityRisks({ pool, redis })));
-  if (isCluster(redis)) void warnOfRisks(log, findClusterRisks(config.redisUrl, config.queueShards[0]));
+  if (config.production) void deployment.ready().then(() => warnOfRisks(log, findDurabilityRisks(pool)));
+  const redisWatch = new RedisWatch({ config, log });
+  closers.defer(() => redisWatch.close());
   return {
     config,
     log,
     pool,
     deployment,
     redis,
+    redisWatch,
     /** What operators see of this process. */
     report,
+    stalls,
     leases: new Leases(redis, deployment),
     traces,
     tokenSecrets: nameTokenSecrets(config.reservationTokenSecrets),

@@ -4,8 +4,8 @@ import { openService } from "./open-service.ts";
 import type { WorkerOptions } from "./queues/worker.ts";
 import { TRACES_OFF, type Traces } from "./traces/traces.ts";
 
-/** Postgres connections of a worker process, at most: redemptions (fast path, slow path), seals (the same), sweeper, log, webhooks. */
-export const WORKER_CONNECTIONS_MAX = 1 + 4 + 1 + 4 + 1 + 1 + (1 + 1);
+/** Postgres connections of a worker process, at most: redemptions (fast path, slow path), seals (the same), sweeper, log, webhooks (reads, attempts, confirmations), a mark. */
+export const WORKER_CONNECTIONS_MAX = 1 + 4 + 1 + 4 + 1 + 1 + (1 + 1 + 1) + 1;
 
 /** Opens what the workers of a process share. Each worker opens the rest, so that a process loads only what its queues need. */
 export function openWorkerService(config: Config, traces: Traces = TRACES_OFF) {
@@ -18,7 +18,7 @@ export function openWorkerService(config: Config, traces: Traces = TRACES_OFF) {
   const announcements = { listener: () => {} };
   return {
     ...service,
-    metrics: config.metricsPort === null ? null : openWorkerMetrics(service.pool),
+    metrics: config.metricsPort === null ? null : openWorkerMetrics(service),
     /** The webhook worker sets the listener. Without one in this process, another process reads the outbox within a second. */
     announcements,
     /** Called after a commit with events for webhook endpoints. */
@@ -30,7 +30,7 @@ export type WorkerService = ReturnType<typeof openWorkerService>;
 
 /** The options that all workers of a process share. */
 export function workerOptions(service: WorkerService, concurrency: number): WorkerOptions {
-  const { config, pool, deployment, log, metrics } = service;
+  const { config, pool, deployment, log, metrics, report } = service;
   return {
     redisUrl: config.redisUrl,
     queueShards: config.queueShards,
@@ -40,6 +40,10 @@ export function workerOptions(service: WorkerService, concurrency: number): Work
     concurrency,
     log,
     onForeignJob: () => metrics?.foreignMessages.with("job").inc(),
-    onShard: (queue, shard, fetchers) => metrics?.queueFetchers.with(queue, shard).set(fetchers),
+    onJob: report.observeJob,
+    onShard(queue, shard, fetchers) {
+      metrics?.queueFetchers.with(queue, shard).set(fetchers);
+      report.serve(queue);
+    },
   };
 }

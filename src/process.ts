@@ -3,6 +3,8 @@ import { type Config, ConfigError, type readConfig } from "./config.ts";
 
 /** Longest time from the first signal to the end of the process. Milliseconds. */
 export const DRAIN_MAX_MS = 15_000;
+/** One Ctrl-C arrives twice: the terminal signals the whole process group, and npm forwards its own signal. Milliseconds. */
+const ONE_SIGNAL_MS = 2_000;
 
 /** Reads the configuration from the process's environment. If it is invalid, prints the reasons and exits. */
 export function configureProcess(read: typeof readConfig): Config {
@@ -10,26 +12,36 @@ export function configureProcess(read: typeof readConfig): Config {
     return read(process.env);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    process.stderr.write(`${error.message}\n`);
-    process.exit(78); // EX_CONFIG of sysexits(3)
+    failStart(error);
   }
 }
 
-/** Runs `drain` at SIGTERM, SIGINT or the end of the parent, and exits. Exits at once on a second signal or after {@link DRAIN_MAX_MS}. */
-export function drainOnSignal(log: Logger, drain: () => Promise<void>): void {
-  let draining = false;
+/** Prints why the process cannot start, and exits: with 78, EX_CONFIG of sysexits(3), if the environment is the reason. */
+export function failStart(error: unknown): never {
+  process.stderr.write(`${(error as Error).message}\n`);
+  process.exit(error instanceof ConfigError ? 78 : 1);
+}
+
+/**
+ * Runs `drain` at SIGTERM, SIGINT or the end of the parent, and exits. Exits at once on a later signal or after {@link DRAIN_MAX_MS}. Does
+ * the same, with exit code 1, once `mustEnd` resolves with a reason, so that the process is started again.
+ */
+export function drainOnSignal(log: Logger, drain: () => Promise<void>, mustEnd?: Promise<string>): void {
+  let drainingSince: number | null = null;
+  let exitCode = 0;
   const end = (signal: string) => {
-    if (draining) {
+    if (drainingSince !== null) {
+      if (performance.now() - drainingSince < ONE_SIGNAL_MS) return;
       log.warn({ signal }, "exiting before the drain finished");
       process.exit(1);
     }
-    draining = true;
+    drainingSince = performance.now();
     log.info({ signal }, "draining");
     setTimeout(end, DRAIN_MAX_MS, "timeout").unref();
     drain().then(
       () => {
         log.info("drained");
-        process.exit(0);
+        process.exit(exitCode);
       },
       (error: unknown) => {
         log.error({ err: error }, "draining failed");
@@ -41,4 +53,8 @@ export function drainOnSignal(log: Logger, drain: () => Promise<void>): void {
   process.on("SIGINT", end);
   // The IPC channel to the parent has closed. `npm start` opens one.
   process.on("disconnect", () => end("disconnect"));
+  void mustEnd?.then((reason) => {
+    exitCode = 1;
+    end(reason);
+  });
 }

@@ -34,6 +34,7 @@ function start(ctx: WorkerService, sequencer: Sequencer): RunningWorker {
       ctx.log.debug(report, "log pass finished");
       outcome = report.obstacle;
       ctx.metrics?.logClaims.with().set(report.claims);
+      ctx.metrics?.logSetAside.with().set(report.setAside);
       ctx.metrics?.logLeaves.with().inc(report.placed);
       return report;
     } finally {

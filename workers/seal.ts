@@ -4,7 +4,7 @@ import { startWorker } from "../src/queues/worker.ts";
 import { openSealCommitter, runSealJob } from "../src/services/chain/seal-committer.ts";
 
 /**
- * Trigger: one job per voucher with a Pending event, added by a claim, a purchase, a void or the sweeper.
+ * Trigger: one job per voucher with a Pending event, added by a claim, a purchase or the sweeper.
  * Effect: all Pending events of the voucher are sealed, in order, in a transaction shared with the other jobs that are ready.
  * Second delivery, or after a redemption that sealed the events: there is nothing to seal.
  * After a crash: the events are still Pending. The sweeper adds another job, or the next redemption of the voucher seals them.

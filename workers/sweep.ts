@@ -1,5 +1,6 @@
 import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
 import { sweepQueue } from "../src/queues/catalog.ts";
+import { FinishedJobs } from "../src/queues/finished-jobs.ts";
 import { openSealRequests, openWebhookRequests } from "../src/queues/job-requests.ts";
 import { Schedule } from "../src/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../src/queues/worker.ts";
@@ -8,7 +9,7 @@ import { isIdle, recordSweep, sweep } from "../src/services/sweep/sweep.ts";
 /**
  * Trigger: a job every SWEEP_INTERVAL_MS, added by one of the worker processes.
  * Effect: records expired reservations, vouchers and contracts; restores and removes leases; requests overdue seals and webhook deliveries;
- * removes old deliveries; counts redemptions and claims; verifies the next chains. Responses of the API are correct even before the sweeper has run.
+ * removes old deliveries, reservations and finished jobs; counts redemptions and claims; verifies the next chains. Responses of the API are correct even before the sweeper has run.
  * Second delivery: if a job is delivered twice or two passes overlap, each pass skips the rows that the other has locked.
  * After a crash: each step is its own transaction. The next pass continues from the state in Postgres.
  */
@@ -16,6 +17,7 @@ export function prepare(service: WorkerService) {
   const [shards] = service.config.queueShards;
   const ctx = {
     ...service,
+    finishedJobs: service.closeLater(new FinishedJobs(service)),
     sealRequests: service.closeLater(openSealRequests({ ...service, shards })),
     webhookRequests: service.closeLater(openWebhookRequests({ ...service, shards })),
   };

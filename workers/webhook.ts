@@ -4,6 +4,7 @@ import { type WorkerService, workerOptions } from "../src/open-worker-service.ts
 import { webhookQueue } from "../src/queues/catalog.ts";
 import { openWebhookRequests } from "../src/queues/job-requests.ts";
 import { type RunningWorker, startWorker } from "../src/queues/worker.ts";
+import { openConfirmations } from "../src/services/batches/confirm-reads.ts";
 import { deliverToEndpoint, FAILING_MAX, REQUESTS_MAX } from "../src/services/webhooks/deliver.ts";
 import { FanOut } from "../src/services/webhooks/fan-out.ts";
 import { openAttemptRecorder } from "../src/services/webhooks/record-attempts.ts";
@@ -17,7 +18,8 @@ const WEBHOOK_READS = 1;
 /**
  * Trigger: a job per endpoint with due deliveries, added by the fan-out, the sweeper or a replay. The fan-out runs in this process too:
  * it reads the outbox every second and after commits of this process. Without WEBHOOK_SECRET, this process takes no jobs of this queue.
- * Effect: due deliveries are sent and their results recorded, in the order of each voucher's events.
+ * Effect: due deliveries are sent and their results recorded, in the order of each voucher's events. While the standbys do not have an event, its
+ * deliveries wait.
  * Second delivery: requests may be sent twice with the same id. The first result that is recorded counts.
  * After a crash: what was sent and not recorded is sent again, with the same id. Another worker takes over the job, or the sweeper adds one.
  */
@@ -36,6 +38,7 @@ export function prepare(service: WorkerService) {
     webhookReads,
     webhookRequests,
     webhookSender,
+    confirmations: service.drainLater(openConfirmations(service)),
     attempts: service.drainLater(openAttemptRecorder(service)),
     requests: new FairSlots(REQUESTS_MAX),
     failing: new FairSlots(FAILING_MAX),

@@ -1,9 +1,9 @@
-import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
+import { AppError } from "../contract/errors.ts";
 import type { BatchSummary } from "../db/catalog.ts";
 import { isDatabaseUnavailable } from "../db/transaction.ts";
 import type { Window } from "../domain/offer.ts";
 import { AUDIENCES, type Audience } from "../domain/voucher.ts";
+import { PastTime } from "../services/admin/assert-future.ts";
 import { exportBatch } from "../services/admin/export-batch.ts";
 import { COUNT_MAX, type IssueInput, issueBatch } from "../services/admin/issue-batch.ts";
 import { readBatch } from "../services/admin/read-batch.ts";
@@ -13,16 +13,17 @@ import { type CommandContext, confirmLoss, type Noun, verb } from "./command.ts"
 import { Interrupted, UsageError } from "./exit-code.ts";
 import { formatCount, formatFields, formatUsd, formatUtc, formatUtcWithZone, paint, pluralize } from "./format.ts";
 import { listVerb } from "./list.ts";
-import { flag, integer, isoDate, name, option, required, type Values, YES } from "./options.ts";
+import { flag, integer, name, option, required, time, type Values, YES } from "./options.ts";
+import { describePrintedCodes, openPrintedCodes } from "./printed-codes.ts";
 
 const OUT_HELP = "write a CSV file with id, code and serial; an existing file is kept under a new name";
 const VALID_UNTIL_HELP =
-  "expiry time, e.g. 2027-12-31T23:59:59Z; a date alone means 00:00 UTC at the start of that day";
+  "last day, such as 2027-12-31, which counts to its end in UTC; or a time: 2027-12-31T18:00:00Z";
 
 const ISSUE_OPTIONS = {
   product: required("<id>", "the product"),
   count: required("<n>", "number of vouchers", integer(1, COUNT_MAX)),
-  validUntil: required("<time>", VALID_UNTIL_HELP, isoDate),
+  validUntil: required("<time>", VALID_UNTIL_HELP, time("end")),
   audience: option<Audience>(
     "<audience>",
     "who may claim or buy the vouchers; cannot be changed later",
@@ -31,11 +32,16 @@ const ISSUE_OPTIONS = {
   ),
   claim: flag("let users claim the vouchers, through a window"),
   buy: flag("let users buy the vouchers, through a window"),
-  opensAt: option("<time>", "when the windows open (default: immediately)", isoDate),
-  closesAt: option("<time>", "when the windows close (default: when the vouchers expire)", isoDate),
-  codes: option("<file>", "use printed codes, one per line, instead of new ones"),
+  opensAt: option("<time>", "when the windows open (default: immediately)", time("start")),
+  closesAt: option(
+    "<time>",
+    "when the windows close, or their last day (default: when the vouchers expire)",
+    time("end"),
+  ),
+  codes: option("<file>", "use printed codes instead of new ones: a text with one per line, without a heading"),
   out: option("<file.csv>", OUT_HELP),
-  force: flag("issue them even if --valid-until is in the past"),
+  force: flag("issue them even if --valid-until or --closes-at is in the past"),
+  yes: YES,
 };
 type IssueOptions = Values<typeof ISSUE_OPTIONS>;
 
@@ -88,15 +94,12 @@ export const batch: Noun = {
 async function issue(ctx: CommandContext, options: IssueOptions): Promise<void> {
   const { product: productId, count, validUntil, audience } = options;
   const windows = windowsOf(options);
-  if (validUntil <= new Date() && !options.force) {
-    throw new UsageError(
-      "--valid-until is in the past, so these vouchers could never be used. --force issues them anyway.",
-    );
-  }
+  const codes = options.codes === undefined ? null : await openPrintedCodes(options.codes);
+  if (codes !== null) await confirmCodes(ctx, options.yes, await describePrintedCodes(codes, count));
   const out = options.out === undefined ? null : await openCodesFile(options.out, count, "new");
-  const codes = options.codes === undefined ? null : linesOf(options.codes);
   const progress = ctx.progress("Issuing", "vouchers", count);
-  const result = await issueBatch(ctx, { productId, count, validUntil, audience, windows, codes }, async (vouchers) => {
+  const terms = { productId, count, validUntil, audience, windows, codes, mayBePast: options.force === true };
+  const result = await issueBatch(ctx, terms, async (vouchers) => {
     ctx.signal.throwIfAborted();
     progress.advance(vouchers.at(-1)?.serial ?? 0);
     await out?.write(vouchers);
@@ -107,6 +110,7 @@ async function issue(ctx: CommandContext, options: IssueOptions): Promise<void> 
       await out.leave();
     } else await out?.discard();
     if (error instanceof Interrupted) error.message = "Interrupted. Nothing was issued.";
+    if (error instanceof PastTime) throw new UsageError(`${error.message} --force issues the vouchers anyway.`);
     throw error;
   });
   progress.end();
@@ -119,12 +123,18 @@ async function issue(ctx: CommandContext, options: IssueOptions): Promise<void> 
       kept,
       unreachable &&
         `Warning: these codes were not saved, and users cannot claim or buy the vouchers. Get them with: voucherctl batch export ${result.id} --out FILE`,
-      validUntil <= new Date() && "Warning: these vouchers have already expired.",
     ]
       .filter(Boolean)
       .join("\n"),
   );
   ctx.next(options.buy ? `voucherctl listing create --batch ${result.id}` : `voucherctl batch show ${result.id}`);
+}
+
+/** Shows what the file of codes contains before they are issued. @throws AppError `invalid_request` when the answer is no. */
+async function confirmCodes(ctx: CommandContext, yes: true | undefined, codes: string): Promise<void> {
+  const answer = yes ? null : await ctx.confirm(`${codes}\nIssue them?`);
+  if (answer === false) throw new AppError("invalid_request", "Nothing was issued.");
+  if (answer === null) ctx.note(codes);
 }
 
 async function exportCodes(ctx: CommandContext, { out: file }: { out: string }, id: string): Promise<void> {
@@ -219,8 +229,4 @@ function windowsOf({ claim, buy, opensAt, closesAt, validUntil }: IssueOptions):
   }
   const window = { opensAt: opensAt ?? null, closesAt: closesAt ?? null };
   return { ...(claim && { claim: window }), ...(buy && { buy: window }) };
-}
-
-async function* linesOf(file: string): AsyncGenerator<string> {
-  yield* createInterface({ input: createReadStream(file, "utf8"), crlfDelay: Number.POSITIVE_INFINITY });
 }

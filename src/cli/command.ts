@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import { type Config, readGivenServers, readQueueShards } from "../config.ts";
 import { AppError } from "../contract/errors.ts";
 import { isDatabaseUnavailable } from "../db/transaction.ts";
+import { assertSameServers, findStart, LOCAL_DIRECTORY, withSettings } from "../local/directory.ts";
 import { openLog } from "../log.ts";
 import { type AdminContext, openAdminContext } from "../open-command.ts";
 import { replaceNames } from "../services/admin/list-catalog.ts";
@@ -47,6 +48,8 @@ export interface Interaction {
   print(result: object, text: () => string): void;
   /** Prints what usually comes next to standard error, except with --json. */
   next(step: string): void;
+  /** Prints a sentence to standard error, except with --json. */
+  note(sentence: string): void;
   /** Warns on standard error, except with --json. */
   warn(sentence: string): void;
   /** Asks a question on a terminal. Null without a terminal or with --json. */
@@ -62,7 +65,7 @@ export interface CommandContext extends AdminContext, Interaction {
   redisUrl: string | null;
   /** The value of QUEUE_SHARDS, which must be that of the API processes and workers. */
   queueShards: Config["queueShards"];
-  /** The environment, with the variables of webhooks that `npm start` uses for the embedded servers. */
+  /** The environment, with the variables that the running `npm start` was given, and its variables of webhooks. */
   env: NodeJS.ProcessEnv;
 }
 
@@ -114,6 +117,7 @@ const JSON_ONLY = flag("print one JSON object and nothing else");
 function interact(audited: AuditedCommand, json: boolean): Interaction & { end(): void } {
   const signal = abortOnSignal(audited);
   let progress = NO_PROGRESS;
+  const note = (sentence: string) => void (json || process.stderr.write(`${sentence}\n`));
   return {
     audited,
     signal,
@@ -124,9 +128,8 @@ function interact(audited: AuditedCommand, json: boolean): Interaction & { end()
     next(step) {
       if (!json) process.stderr.write(`${paintError("dim", `Next: ${step}`)}\n`);
     },
-    warn(sentence) {
-      if (!json) process.stderr.write(`Warning: ${sentence}\n`);
-    },
+    note,
+    warn: (sentence) => note(`Warning: ${sentence}`),
     confirm: async (question) => (json ? null : askOnTerminal(question, signal)),
     progress(...work) {
       if (!json && process.stderr.isTTY) progress = openProgress(process.stderr, ...work);
@@ -212,6 +215,7 @@ async function useServers() {
   const { databaseUrl, redisUrl } = readGivenServers(env);
   if (databaseUrl !== null) return { databaseUrl, redisUrl, env, release: async () => undefined };
   const { chooseServers, webhookEnvOf } = await import("../local/servers.ts");
+  assertSameServers({ databaseUrl, redisUrl });
   const servers = await chooseServers({ databaseUrl, redisUrl }, (line) => console.error(line)).catch(
     (error: Error) => {
       throw new ServersUnavailable(error.message, { cause: error });
@@ -219,7 +223,8 @@ async function useServers() {
   );
   const { migrateDatabase } = await import("../db/migrate.ts");
   await migrateDatabase(servers.databaseUrl, { onWait: (message) => console.error(message) });
-  return { ...servers, env: { ...webhookEnvOf(servers), ...env } };
+  const settings = withSettings(findStart(LOCAL_DIRECTORY), env);
+  return { ...servers, env: { ...webhookEnvOf(servers, settings), ...settings } };
 }
 
 /** What to do when a command that writes ended in its middle. */

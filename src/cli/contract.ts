@@ -3,7 +3,7 @@ import { addMember, changeContract, makeLink, offerContract } from "../services/
 import { confirmLoss, type Noun, type Verb, verb } from "./command.ts";
 import { formatUtc, formatUtcWithZone } from "./format.ts";
 import { listVerb } from "./list.ts";
-import { isoDate, ORG, option, required, subject, YES } from "./options.ts";
+import { ORG, option, required, subject, time, YES } from "./options.ts";
 
 const USER = required("<sub>", "the subject of the user's tokens", subject);
 
@@ -33,17 +33,13 @@ export const contract: Noun = {
       options: {
         brand: required("<id>", "the brand"),
         user: USER,
-        endsAt: option("<time>", "when it ends", isoDate),
+        endsAt: option("<time>", "when it ends, or its last day", time("end")),
       },
       examples: ["--brand brd_… --user bob", "--brand brd_… --user bob --ends-at 2027-12-31"],
       async run(ctx, { brand, user, endsAt }) {
         const id = await offerContract(ctx, { brandId: brand, userId: user, endsAt: endsAt ?? null });
         const end = endsAt === undefined ? "" : ` It ends at ${formatUtcWithZone(endsAt)}.`;
-        const ended =
-          endsAt !== undefined && endsAt <= new Date()
-            ? "\nWarning: this time is in the past, so the contract has no effect."
-            : "";
-        ctx.print({ id }, () => `Offered contract ${id} to ${user}.${end}${ended}`);
+        ctx.print({ id }, () => `Offered contract ${id} to ${user}.${end}`);
         ctx.next(`voucherctl contract accept ${id}`);
       },
     }),

@@ -1,11 +1,14 @@
 import { readRolePasswords } from "../config.ts";
+import { describeFinding, type Finding } from "../db/requirements.ts";
 import type { AppliedRole } from "../db/roles/apply-roles.ts";
+import { inspectDatabase } from "../db/session.ts";
+import { checkRedis, problemsOf } from "../redis/requirements.ts";
 import { adopt, applyRoleGrants, trustDatabaseClock } from "../services/servers/change-database.ts";
-import { findClusterRisks, findDurabilityRisks, type Risk } from "../services/servers/find-risks.ts";
+import { findDurabilityRisks } from "../services/servers/find-risks.ts";
 import { type CommandContext, confirmLoss, type Noun, verb } from "./command.ts";
-import { EXIT } from "./exit-code.ts";
+import { EXIT, ServersUnavailable } from "./exit-code.ts";
+import { formatTable } from "./format.ts";
 import { YES } from "./options.ts";
-import { withRedis } from "./with-redis.ts";
 
 export const db: Noun = {
   name: "db",
@@ -28,7 +31,8 @@ of your own.`,
       options: { yes: YES },
       help: `Processes refuse a database that was copied or restored elsewhere, because the
 jobs in Redis may belong to the original. Stop every process that uses the
-original, run this command on the copy, and start the processes on the copy.`,
+original, run this command on the copy, and start the processes on the copy.
+It also ends their refusal of a server whose files were set back.`,
       async run(ctx, { yes }) {
         await confirmLoss(ctx, yes, "Processes that use this database stop, and its jobs in Redis are refused.");
         const { id, before } = await adopt(ctx);
@@ -52,28 +56,48 @@ or if redemptions are dated later than the clock.`,
       },
     }),
     check: verb({
-      description: "name each way in which acknowledged redemptions, jobs or leases could be lost",
+      description: "list what the service needs of the servers, and what could lose redemptions, jobs or leases",
       help: `Reads the settings of Postgres, and of Redis if REDIS_URL is set. Run it with
 the addresses and the QUEUE_SHARDS that the service uses. Exits with 1 if it
 finds a risk.`,
       async run(ctx) {
-        const risks = await findRisks(ctx);
-        ctx.print({ risks }, () => risks.map(({ message }) => message).join("\n") || "No risk found.");
+        const requirements = await inspectDatabase(ctx.databaseUrl);
+        const unmet = requirements.filter(({ mend }) => mend !== null);
+        const { rows: redis, problems } = await checkGivenRedis(ctx);
+        const risks = [
+          ...unmet.map((finding) => ({ code: "requirement", message: describeFinding(finding) })),
+          // A session that lacks something is not used.
+          ...(unmet.length === 0 ? await findDurabilityRisks(ctx.pool) : []),
+          ...problems,
+        ];
+        const tables = [formatRequirements("Postgres", requirements), formatRequirements("Redis", redis)];
+        const found = risks.map(({ message }) => message).join("\n") || "No risk found.";
+        ctx.print({ requirements, redis, risks }, () => [...tables, found].filter(Boolean).join("\n\n"));
         if (risks.length > 0) process.exitCode = EXIT.refused;
       },
     }),
   },
 };
 
-async function findRisks({ pool, redisUrl, queueShards, log }: CommandContext): Promise<Risk[]> {
-  const clusterRisks = redisUrl === null ? [] : await findClusterRisks(redisUrl, queueShards[0]);
-  // With another risk, Redis may not answer.
-  const isRedisUsable = clusterRisks.every(({ code }) => code === "redis_shards");
-  const durabilityRisks =
-    redisUrl !== null && isRedisUsable
-      ? await withRedis({ redisUrl, log }, (redis) => findDurabilityRisks({ pool, redis }))
-      : await findDurabilityRisks({ pool, redis: null });
-  return [...durabilityRisks, ...clusterRisks];
+/** A table of what a server must have; empty without rows. */
+function formatRequirements(server: string, rows: readonly Omit<Finding, "mend">[]): string {
+  const lines = rows.map(({ name, actual, wanted, why }) => ({ cells: [name, actual, wanted, why] }));
+  return formatTable([server, "Is", "Needed", "Why"], lines);
+}
+
+/** What the code relies on in Redis, and the problems found. Nothing without REDIS_URL. @throws ServersUnavailable when Redis does not answer. */
+async function checkGivenRedis({ redisUrl, queueShards }: CommandContext) {
+  if (redisUrl === null) return { rows: [], problems: [] };
+  const check = await checkRedis(redisUrl, queueShards[0]);
+  const problems = problemsOf(check);
+  if (!check.answered) {
+    const reasons = problems.map(({ message }) => message).join(" ");
+    throw new ServersUnavailable(`Redis does not answer. Check REDIS_URL. ${reasons}`);
+  }
+  const rows = check.rows.map(({ name, why, wanted, actual, problems: unmet }) => {
+    return { name, why, wanted, actual, mend: unmet.map(({ message }) => message).join(" ") || null };
+  });
+  return { rows, problems: problems.map(({ code, message }) => ({ code, message })) };
 }
 
 function describeRole({ name, created, login, passwordSet }: AppliedRole): string {

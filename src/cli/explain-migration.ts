@@ -1,5 +1,6 @@
 import pg from "pg";
 import { LocksUnavailable, MigrationsChanged } from "../db/migrate.ts";
+import { UnmetRequirement } from "../db/session.ts";
 import { EXIT } from "./exit-code.ts";
 import { type Explanation, explain } from "./explain.ts";
 
@@ -27,6 +28,7 @@ export function explainMigration(error: unknown): Explanation | null {
   if (UNDEFINED.includes(code)) return null;
   const { message, hint, exitCode } = explain(cause);
   if (exitCode !== EXIT.config && exitCode !== EXIT.unavailable) return null;
+  if (cause instanceof UnmetRequirement) return { message, exitCode };
   const own = code === "42501" ? "Use the role that owns the database." : HINT[exitCode];
   return { message, hint: own ?? hint ?? "", exitCode };
 }

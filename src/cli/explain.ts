@@ -6,6 +6,7 @@ import { DamagedState } from "../../packages/tlog/src/monitor.ts";
 import { NotAccepted } from "../../packages/tlog/src/policy.ts";
 import { ConfigError } from "../config.ts";
 import { AppError } from "../contract/errors.ts";
+import { UnmetRequirement } from "../db/session.ts";
 import { isDatabaseUnavailable } from "../db/transaction.ts";
 import { LogSettingsError } from "../services/log/log-settings.ts";
 import { EXIT, Interrupted, OutcomeUnknown, ServersUnavailable, UsageError } from "./exit-code.ts";
@@ -27,7 +28,7 @@ export function explain(error: unknown): Explanation {
   if (error instanceof UsageError) return { message: error.message, exitCode: EXIT.usage };
   if (error instanceof OutcomeUnknown) {
     const { hint, ...explanation } = explain(error.cause);
-    return { ...explanation, hint: `${hint} ${error.message}` };
+    return { ...explanation, hint: [hint, error.message].filter(Boolean).join(" ") };
   }
   if (error instanceof ServersUnavailable) return { message: error.message, exitCode: EXIT.unavailable };
   if (error instanceof AppError) {
@@ -40,6 +41,7 @@ export function explain(error: unknown): Explanation {
   if (error instanceof LogSettingsError || error instanceof DamagedState)
     return { message: error.message, exitCode: EXIT.config };
   if (error instanceof ConfigError) return misconfigured(error.message, "docs/configuration.md lists every variable.");
+  if (error instanceof UnmetRequirement) return { message: error.message, exitCode: EXIT.config };
   if (error instanceof pg.DatabaseError) return explainDatabaseError(error);
   if (isDatabaseUnavailable(error)) return unavailable((error as { code?: string }).code);
   return explainSystemError(error);

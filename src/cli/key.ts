@@ -4,7 +4,7 @@ import { isNetwork, SCOPES } from "../domain/api-keys.ts";
 import { createKey, endKey, readKeys, rotateKey, type ShownKey } from "../services/admin/manage-keys.ts";
 import { confirmLoss, type Noun, verb } from "./command.ts";
 import { formatDuration, formatSecret, formatTable, formatUtcWithZone, paint, type TableRow } from "./format.ts";
-import { duration, isoDate, name, ORG, option, repeatable, required, YES } from "./options.ts";
+import { duration, name, ORG, option, repeatable, required, time, YES } from "./options.ts";
 
 const GRACE_HELP = "grace period: how long the previous secrets stay valid at most";
 
@@ -18,7 +18,7 @@ export const key: Noun = {
         org: option("<id>", "its organization; without one, every request with the key is refused"),
         scope: required("<scope>", `what it allows; repeatable: ${SCOPES.join(", ")}`, repeatable("scope", SCOPES)),
         allowIp: option("<cidr>", "address or network it is accepted from; repeatable", network, [], "any address"),
-        expires: option("<time>", "when it expires", isoDate),
+        expires: option("<time>", "when it expires, or its last day", time("end")),
         label: option("<label>", "a name for your own use", name),
       },
       examples: [
@@ -27,8 +27,7 @@ export const key: Noun = {
       ],
       async run(ctx, { org = null, label = null, scope: scopes, allowIp: allowIps, expires: expiresAt = null }) {
         const shown = await createKey(ctx, { organizationId: org, label, scopes, allowIps, expiresAt });
-        const expired = expiresAt !== null && expiresAt <= new Date();
-        ctx.print(shown, () => `${describeSecret(shown)}${expired ? "\nWarning: this key has already expired." : ""}`);
+        ctx.print(shown, () => describeSecret(shown));
         ctx.next("try it: curl -s URL/partner/vouchers/CODE -H 'X-Api-Key: KEY'");
       },
     }),

@@ -120,7 +120,8 @@ tell whether the leaves are events of vouchers that were not named.`,
       description: "restore the part of the log that a restored database lacks, from a copy",
       options: { from: required("<copy>", "a monitor's or an export's directory, or the address of a cache") },
       help: `Reads LOG_KEY_FILE and LOG_ANCHOR. Events that this database still has keep
-their leaves. The leaves of the others are recorded as lost.`,
+their leaves. The leaves of the others are recorded as lost. Once no leaf is
+missing, processes admit a server that they refused as set back.`,
       examples: ["--from /srv/mirror", "--from https://mirror.example.net/log"],
       async run(ctx, { from }) {
         const recovered = await recoverLog(ctx, await readSettings(), openLogSource(from));

@@ -11,6 +11,7 @@ try {
   console.log(applied.length === 0 ? "The database is up to date." : `Applied ${applied.join(", ")}.`);
 } catch (error) {
   const explanation = explainMigration(error);
-  console.error(explanation === null ? error : `${explanation.message}\n${explanation.hint}`);
+  const lines = explanation === null ? [error] : [explanation.message, explanation.hint ?? []].flat();
+  for (const line of lines) console.error(line);
   process.exitCode = explanation?.exitCode ?? EXIT.fault;
 }

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from "commander";
-import { z } from "zod";
+import { readTime, type TimeUse } from "../domain/times.ts";
 
 /** Reads the text of an option, or names every text that it may have. */
 type Reader<Value> = ((text: string, previous: Value) => Value) | readonly Value[];
@@ -54,12 +54,13 @@ export function flag(description: string, conflictsWith: string[] = []): OptionO
 export const ORG = required("<id>", "the organization");
 export const YES = flag("do not ask on a terminal");
 
-/** Option parser: a time in ISO 8601. A date alone means 00:00 UTC at the start of that day. */
-export function isoDate(text: string): Date {
-  if (!z.union([z.iso.datetime({ offset: true }), z.iso.date()]).safeParse(text).success) {
-    throw new InvalidArgumentError("Give a time like 2027-12-31T23:59:59Z, or a date.");
-  }
-  return new Date(text);
+/** Option parser: a date, or a time in ISO 8601. Its use decides what a date alone means. */
+export function time(use: TimeUse): (text: string) => Date {
+  return (text) => {
+    const found = readTime(text, use);
+    if (found !== null) return found;
+    throw new InvalidArgumentError("Give a date like 2027-12-31, or a time with its zone like 2027-12-31T18:00:00Z.");
+  };
 }
 
 /** Option parser: a whole number from `min` to `max`. */

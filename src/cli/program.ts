@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
+import { alert } from "./alert.ts";
 import { audit } from "./audit.ts";
 import { batch } from "./batch.ts";
 import { brand, listing, org, product } from "./catalog.ts";
@@ -26,7 +27,7 @@ const NOUNS: Record<string, readonly Noun[]> = {
   "Access:": [key, webhook, member, contract, link, user],
   "History:": [redemption, chain, log, receipt, witness, audit],
   "Tests:": [sandbox],
-  "Servers:": [db, queue],
+  "Servers:": [db, queue, alert],
 };
 
 /** Builds `voucherctl` with all its commands. Parsing throws CommanderError where commander would end the process. */

@@ -4,11 +4,10 @@ import { awaitStandbys } from "../db/durability.ts";
 import { findCompleteUntil } from "../db/redemptions.ts";
 import { inTransaction, write } from "../db/transaction.ts";
 import { withLastStart } from "../local/directory.ts";
-import type { ConfirmedReads } from "../services/batches/end-references.ts";
 import { readAllRedemptions } from "../services/partner/list-redemptions.ts";
 import { type Noun, verb } from "./command.ts";
 import { formatTable, formatUtc } from "./format.ts";
-import { flag, isoDate, ORG, option } from "./options.ts";
+import { flag, ORG, option, time } from "./options.ts";
 
 export const redemption: Noun = {
   name: "redemption",
@@ -18,20 +17,23 @@ export const redemption: Noun = {
       description: "list the redemptions of a range, up to the time at which they are final",
       options: {
         org: ORG,
-        from: option("<time>", "redemptions at or after this time", isoDate),
-        to: option("<time>", "redemptions before this time", isoDate),
+        from: option("<time>", "redemptions at or after this time, or from this day on", time("start")),
+        to: option("<time>", "redemptions before this time, or to the end of this day", time("rangeEnd")),
         csv: flag("print CSV, as GET /partner/redemptions does"),
       },
-      examples: ["--org org_… --from 2026-11-21 --to 2026-11-22", "--org org_… --csv"],
+      examples: ["--org org_… --from 2026-11-01 --to 2026-11-30", "--org org_… --csv"],
       async run(ctx, { org, csv, ...range }) {
-        const confirmedReads: ConfirmedReads = (read) =>
-          inTransaction(ctx.pool, async (tx) => {
-            const found = await read(tx);
-            await write(tx, [awaitStandbys()]);
-            return found;
-          });
-        const reads = { config: readAddress(withLastStart(process.env)), confirmedReads };
-        const { until, pages } = readAllRedemptions(reads, org, range, await confirmedReads(findCompleteUntil));
+        const completeUntil = await inTransaction(ctx.pool, async (tx) => {
+          const found = await findCompleteUntil(tx);
+          await write(tx, [awaitStandbys()]);
+          return found;
+        });
+        const reads = {
+          config: readAddress(withLastStart(process.env)),
+          pool: ctx.pool,
+          partnerCalls: <T>(_requester: unknown, read: () => Promise<T>) => read(),
+        };
+        const { until, pages } = readAllRedemptions(reads, { organizationId: org }, range, completeUntil);
         const end = `The list is final and ends at ${formatUtc(until)}.`;
         if (csv) {
           for await (const part of redemptionsCsv(pages)) process.stdout.write(part);

@@ -2,6 +2,7 @@ import { readAddress } from "../config.ts";
 import { INTEGER_MAX } from "../contract/fields.ts";
 import type { FoundVouchers, VoucherHistory } from "../contract/voucher-history.ts";
 import { withLastStart } from "../local/directory.ts";
+import { findVouchersEverywhere, readAnyVoucherHistory } from "../services/admin/across-organizations.ts";
 import { findVouchers, type VoucherQuery } from "../services/admin/find-vouchers.ts";
 import { readVoucher } from "../services/admin/read-voucher.ts";
 import { readVoucherHistory } from "../services/admin/read-voucher-history.ts";
@@ -51,7 +52,7 @@ export const voucher: Noun = {
       examples: ["--ref order-20261121-0007", "--batch bat_… --serial 1042"],
       async run(ctx, { org, batch, serial, ref: externalRef, code, ticket, id, redeemCode }) {
         const query = queryOf({ code, ticket, id, externalRef, redeemCode }, batch, serial);
-        const found = await findVouchers(ctx, query, org ?? null);
+        const found = await (org === undefined ? findVouchersEverywhere(ctx, query) : findVouchers(ctx, org, query));
         ctx.print(found, () => describeFound(found));
       },
     }),
@@ -66,7 +67,9 @@ export const voucher: Noun = {
         if ((code === undefined) === (ref === undefined)) throw new UsageError("Give an id, code or ticket, or --ref.");
         const query = ref === undefined ? (code ?? "") : { by: "externalRef" as const, value: ref };
         const config = readAddress(withLastStart(process.env));
-        const history = await readVoucherHistory({ ...ctx, config }, query, org ?? null);
+        const history = await (org === undefined
+          ? readAnyVoucherHistory({ ...ctx, config }, query)
+          : readVoucherHistory({ ...ctx, config }, org, query));
         ctx.print(history, () => describeHistory(history));
       },
     }),
@@ -77,11 +80,10 @@ export const voucher: Noun = {
       async run(ctx, { yes, org, reason = null }, code) {
         await confirmLoss(ctx, yes, `This permanently voids the voucher ${code}.`);
         const voided = await voidVoucher(ctx, org, code, reason);
-        // Loaded on demand, because loading BullMQ is slow.
-        const { announceVoid } = await import("./announce-void.ts");
-        const announced = await announceVoid(ctx, voided);
-        const late = announced ? "" : "\nThe workers will seal the event in its history later.";
-        ctx.print({ id: voided.voucherId, status: "Voided" }, () => `Voucher ${voided.voucherId} is voided.${late}`);
+        // Loaded on demand, because most commands need no Redis.
+        const { releaseLeaseOfVoid } = await import("./release-lease.ts");
+        await releaseLeaseOfVoid(ctx, voided);
+        ctx.print({ id: voided.voucherId, status: "Voided" }, () => `Voucher ${voided.voucherId} is voided.`);
       },
     }),
   },

@@ -1,6 +1,7 @@
 import { ConfigError, readWebhookConfig } from "../config.ts";
 import { DELIVERY_STATES, REPLAY_MAX, type WebhookDeliveryView } from "../contract/webhook-deliveries.ts";
 import { WEBHOOK_EVENT_TYPES, type WebhookView } from "../contract/webhooks.ts";
+import { selectOrganizationOfWebhook } from "../services/webhooks/any-webhook.ts";
 import { testWebhook, type WebhookDeps } from "../services/webhooks/endpoints.ts";
 import {
   createEndpoint,
@@ -15,7 +16,7 @@ import { openWebhookSender } from "../services/webhooks/send-webhook.ts";
 import { type CommandContext, type Noun, verb } from "./command.ts";
 import { EXIT, UsageError } from "./exit-code.ts";
 import { formatSecret, formatTable, formatUtcWithZone, paint, pluralize, type TableRow } from "./format.ts";
-import { collect, integer, isoDate, name, ORG, option, repeatable, required } from "./options.ts";
+import { collect, integer, name, ORG, option, repeatable, required, time } from "./options.ts";
 
 const LIMIT_MAX = 1_000;
 const LIMIT_DEFAULT = 100;
@@ -59,8 +60,9 @@ export const webhook: Noun = {
       examples: ["whk_…"],
       async run(ctx, _options, id) {
         const settings = settingsOf(ctx);
+        const organizationId = await selectOrganizationOfWebhook(ctx.pool, id);
         const webhookSender = openWebhookSender(settings.config.webhooks);
-        const testing = testWebhook({ ...settings, webhookSender }, ctx.pool, null, id);
+        const testing = testWebhook({ ...settings, webhookSender }, (read) => read(ctx.pool), organizationId, id);
         const tested = await testing.finally(() => webhookSender.close());
         const { delivered, status, failure, durationMs } = tested;
         const reason = failure === "status" || failure === "redirect" ? `status ${status}` : failure;
@@ -99,11 +101,11 @@ export const webhook: Noun = {
     "replay <id>": verb({
       description: `send finished deliveries again, at most ${REPLAY_MAX}, the oldest first`,
       options: {
-        from: option("<time>", "events at or after this time, with --to", isoDate),
-        to: option("<time>", "events before this time, with --from", isoDate),
+        from: option("<time>", "events at or after this time, or from this day on, with --to", time("start")),
+        to: option("<time>", "events before this time, or to the end of this day, with --from", time("rangeEnd")),
         eventId: option("<id>", "this event; repeatable", collect),
       },
-      examples: ["whk_… --from 2026-11-21 --to 2026-11-22", "whk_… --event-id vch_…-2"],
+      examples: ["whk_… --from 2026-11-21 --to 2026-11-21", "whk_… --event-id vch_…-2"],
       async run(ctx, { from, to, eventId: eventIds }, id) {
         const byTime = from !== undefined && to !== undefined && from < to;
         if (eventIds === undefined ? !byTime : from !== undefined || to !== undefined) {

@@ -1,5 +1,7 @@
 import type { Logger } from "pino";
+import { markAsCluster } from "../redis/addresses.ts";
 import { isRedisUnavailable, openFailFast, type RedisClient, untilReady } from "../redis/connections.ts";
+import { checkRedis } from "../redis/requirements.ts";
 import { ServersUnavailable } from "./exit-code.ts";
 
 /** Longest wait for a connection and for each response. An operator can wait, and the machine may be busy. Milliseconds. */
@@ -10,7 +12,11 @@ export async function withRedis<T>(
   { redisUrl, log }: { redisUrl: string; log: Logger },
   work: (redis: RedisClient) => Promise<T>,
 ): Promise<T> {
-  const redis = openFailFast(redisUrl, "voucherctl", log, RESPONSE_MAX_MS);
+  const { isCluster, rows } = await checkRedis(redisUrl, 1, RESPONSE_MAX_MS);
+  const unusable = rows.flatMap(({ problems }) => problems).find(({ code }) => code === "redis_unusable");
+  if (unusable !== undefined) throw new ServersUnavailable(unusable.message);
+  const url = isCluster === true ? markAsCluster(redisUrl) : redisUrl;
+  const redis = openFailFast(url, "voucherctl", log, RESPONSE_MAX_MS);
   let isReady = false;
   try {
     await untilReady(redis, RESPONSE_MAX_MS);

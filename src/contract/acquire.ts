@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { EXAMPLE, EXAMPLE_VERIFY_URL, examples } from "./example.ts";
-import { flag, named, reference, sandbox, text, verifyUrl } from "./fields.ts";
+import { flag, named, paymentReference, sandbox, text, verifyUrl } from "./fields.ts";
 import { VOUCHER_EXAMPLE, voucherView } from "./voucher.ts";
 
 export const linkCode = text("The link's code.", EXAMPLE.linkCode);
 
 export const buyRequest = named("BuyRequest", {
-  paymentRef: reference(
+  paymentRef: paymentReference(
     "The id of the captured payment. Each payment of a user can buy only one voucher of an organization.",
     EXAMPLE.paymentRef,
   ),

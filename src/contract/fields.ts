@@ -1,5 +1,8 @@
 import { z } from "zod";
+import { normaliseTicket } from "../domain/codes.ts";
+import { isPathSegment, normaliseReference } from "../domain/references.ts";
 import { EXAMPLE, EXAMPLE_VERIFY_URL, examples } from "./example.ts";
+import { problem } from "./problems.ts";
 
 /** Largest value of a Postgres `integer`. */
 export const INTEGER_MAX = 2_147_483_647;
@@ -90,45 +93,66 @@ export const verifyUrl = z.string().meta({
   examples: [EXAMPLE_VERIFY_URL],
 });
 
-const input = z.string({ error: (issue) => (issue.input === undefined ? "is required" : "must be a string") });
+const input = z.string({ error: (issue) => (issue.input === undefined ? problem("required") : problem("notText")) });
 
 /** Text in a request. `max` counts Unicode code points, as JSON Schema `maxLength` does. */
 export function textUpTo(max: number, description: string, ...examples: string[]) {
   return input
-    .refine((value) => [...value].length <= max, `must be at most ${max} characters long`)
+    .refine((value) => [...value].length <= max, problem("tooLong", max))
     .meta({ maxLength: max, description, examples });
 }
 
 /** Text in a request that must not be empty. */
 export function filledTextUpTo(max: number, description: string, ...examples: string[]) {
   const field = textUpTo(max, description, ...examples);
-  return field.min(1, "must not be empty").meta(field.meta() ?? {});
+  return field.min(1, problem("empty")).meta(field.meta() ?? {});
 }
 
 const REFERENCE_MAX = 128;
 
-/** A caller's own reference in a request, trimmed. */
+/** The rules of a caller's own reference, for the form in which it is stored. */
+const storedReference = input
+  .trim()
+  .min(1, problem("empty"))
+  .refine((value) => [...value].length <= REFERENCE_MAX, problem("tooLong", REFERENCE_MAX))
+  .refine((value) => !/\p{Cc}/u.test(value), problem("controlCharacters"));
+
+const TRIMMED =
+  "White space at its ends is removed: spaces of any kind, tabs and line ends. Control characters are rejected.";
+
+/** The id of a payment in a request, trimmed. Otherwise compared as it is: a payment provider makes it, and no person types it. */
+export function paymentReference(description: string, example: string) {
+  return storedReference.meta({
+    maxLength: REFERENCE_MAX,
+    description: `${description} ${TRIMMED}`,
+    examples: [example],
+  });
+}
+
+/** A caller's own reference in a request, as it was sent: {@link normaliseReference} makes what is stored. */
 export function reference(description: string, example: string) {
   return input
-    .trim()
-    .min(1, "must not be empty")
-    .refine((value) => [...value].length <= REFERENCE_MAX, `must be at most ${REFERENCE_MAX} characters long`)
-    .refine((value) => !/\p{Cc}/u.test(value), "must not contain control characters")
+    .superRefine((value, issues) => {
+      const stored = normaliseReference(value);
+      const message = storedReference.safeParse(stored).error?.issues[0]?.message;
+      if (message !== undefined) issues.addIssue(message);
+      else if (!isPathSegment(stored)) issues.addIssue(problem("noPathSegment"));
+    })
     .meta({
       maxLength: REFERENCE_MAX,
-      description: `${description} Surrounding spaces are removed; control characters are rejected.`,
+      description: `${description} ${TRIMMED} Format characters, such as zero-width spaces, are removed too, and the rest is compared in Unicode's form NFC. \`.\` and \`..\` are rejected.`,
       examples: [example],
     });
 }
 
 /** A whole number in a query string. */
 export function queryInteger(min: number, max: number, fallback: number, description: string) {
-  const problem = `must be a whole number from ${min} to ${max}`;
+  const notWhole = problem("notWhole", min, max);
   return z
-    .string({ error: problem })
-    .regex(/^\d{1,10}$/, problem)
+    .string({ error: notWhole })
+    .regex(/^\d{1,10}$/, notWhole)
     .transform(Number)
-    .refine((value) => value >= min && value <= max, problem)
+    .refine((value) => value >= min && value <= max, notWhole)
     .default(fallback)
     .meta({
       description,
@@ -141,19 +165,16 @@ const ISO_TIME = z.iso.datetime({ offset: true });
 
 /** An optional time in a query string. Only years from 2000 to 2999, so that a mistyped one is noticed. */
 export function queryTime(description: string, example: string) {
-  const problem = `must be a time with a time zone, such as ${example.replace(/\+.*/, "Z")}, at most to the millisecond`;
+  const noTime = problem("noTime", example.replace(/\+.*/, "Z"));
   return z
-    .string({ error: "must be one value" })
+    .string({ error: problem("notOneValue") })
     .refine((value) => !/\d \d\d:\d\d$/.test(value), {
-      error: "has a blank before its time zone: write a plus sign as %2B",
+      error: problem("blankInTime"),
       abort: true,
     })
-    .refine((value) => ISO_TIME.safeParse(value).success && !/\.\d{4}/.test(value), problem)
+    .refine((value) => ISO_TIME.safeParse(value).success && !/\.\d{4}/.test(value), noTime)
     .transform((value) => new Date(value))
-    .refine(
-      (time) => time.getUTCFullYear() >= 2_000 && time.getUTCFullYear() < 3_000,
-      "must be in the years 2000 to 2999",
-    )
+    .refine((time) => time.getUTCFullYear() >= 2_000 && time.getUTCFullYear() < 3_000, problem("noYear"))
     .optional()
     .meta({
       description: `${description} ISO 8601 with a time zone; encode a plus sign as %2B.`,
@@ -169,8 +190,8 @@ const CURSOR_INPUT_MAX = 512;
 /** The cursor of a list in a query string. */
 export function queryCursor(description: string) {
   return z
-    .string({ error: "must be one value" })
-    .max(CURSOR_INPUT_MAX, "is not a cursor of this list")
+    .string({ error: problem("notOneValue") })
+    .max(CURSOR_INPUT_MAX, problem("noCursor"))
     .optional()
     .meta({ description });
 }
@@ -178,13 +199,18 @@ export function queryCursor(description: string) {
 /** Maximum input length of a code or ticket. A normalized code has at most 64 characters; the rest allows for spaces and hyphens. */
 const CODE_INPUT_MAX = 256;
 
-export const code = filledTextUpTo(
-  CODE_INPUT_MAX,
-  "The voucher's code, in any case, with or without spaces and hyphens, with O for 0 and I or L for 1. A reservation's ticket also works.",
+/** A code or a ticket in a request. A ticket becomes what was issued. */
+function typedText(description: string, example: string) {
+  const field = filledTextUpTo(CODE_INPUT_MAX, description, example);
+  return field.overwrite(normaliseTicket).meta(field.meta() ?? {});
+}
+
+export const code = typedText(
+  "The voucher's code, in any case, with or without white space, dashes, full stops, asterisks and low lines, with O for 0 and I or L for 1. A reservation's ticket also works.",
   EXAMPLE.code,
 );
 
-export const ticket = filledTextUpTo(CODE_INPUT_MAX, "The ticket of a reservation.", EXAMPLE.ticket);
+export const ticket = typedText("The ticket of a reservation.", EXAMPLE.ticket);
 
 export const codeOrTicket = text("A voucher's code in any accepted spelling, or a reservation's ticket.", EXAMPLE.code);
 
@@ -234,11 +260,11 @@ export function markSandbox(isSandbox: boolean): { sandbox?: true } {
 /** The most seconds that one call can move the times: 400 days. The database function `advance_sandbox` has the same bound. */
 export const ADVANCE_SECONDS_MAX = 34_560_000;
 
-const SECONDS = `must be a whole number from 1 to ${ADVANCE_SECONDS_MAX}`;
+const SECONDS = problem("notWhole", 1, ADVANCE_SECONDS_MAX);
 
 export const advanceRequest = named("AdvanceSandboxRequest", {
   seconds: z
-    .int({ error: (issue) => (issue.input === undefined ? "is required" : SECONDS) })
+    .int({ error: (issue) => (issue.input === undefined ? problem("required") : SECONDS) })
     .min(1, SECONDS)
     .max(ADVANCE_SECONDS_MAX, SECONDS)
     .meta({ description: "How far to move the times back: at most 400 days.", examples: [900] }),

@@ -12,16 +12,17 @@ examples.add(healthResponse, { ok: { summary: "Up", value: { status: "ok" } } })
 const serverStates = z.object({
   postgres: z.enum(["ok", "unavailable", "outdated", "copied"]).meta({
     description:
-      "`unavailable`: Postgres does not answer; `outdated`: the schema lacks migrations of this release; `copied`: the database is a copy of another deployment's database; run `voucherctl db adopt`.",
+      "`unavailable`: Postgres does not answer or refuses writes; `outdated`: the schema lacks migrations of this release; `copied`: the database is a copy of another deployment's database, or its files were set back; the error says what to do.",
   }),
-  redis: z
-    .enum(["ok", "unavailable"])
-    .meta({ description: "`unavailable`: Redis does not answer, or redemptions cannot be queued." }),
+  redis: z.enum(["ok", "unavailable"]).meta({
+    description:
+      "`unavailable`: Redis does not answer or refuses writes, or redemptions cannot be queued; the error says why.",
+  }),
 });
 
 const silentShards = z.array(z.string()).optional().meta({
   description:
-    "Shards of the queues whose Redis server does not answer, such as `2/6`: redemptions of their vouchers get 503. Absent when all answer.",
+    "Shards of the queues whose Redis server does not answer or refuses writes, such as `2/6`: redemptions of their vouchers get 503. Absent when there are none.",
 });
 
 const clockAheadSeconds = z.int().optional().meta({

@@ -2,33 +2,13 @@ import { z } from "zod";
 import { REFUSAL_CODES } from "./errors.ts";
 import { redeemRequest } from "./redeem.ts";
 
-/** Fields of every job besides its data. */
-export const jobEnvelope = z.object({
-  /** `Deployment.origin` of the process that added the job. Workers of another deployment or database reject the job. */
-  origin: z.string(),
-  /** The Redis channel on which a caller waits for the reply. */
-  replyTo: z.string().optional(),
-  /** The trace that the job is part of (W3C Trace Context). An invalid value is ignored. */
-  traceparent: z.string().optional().catch(undefined),
-});
-
-/** A job's result, as its worker sends it to the waiting caller. */
-export const jobEnd = z.object({
-  jobId: z.string(),
-  /** What the job returned, or why it failed. */
-  outcome: z.union([z.object({ reply: z.unknown() }), z.object({ failure: z.string() })]),
-  /** From adding the job to its start, by the clocks of both hosts. Milliseconds. */
-  queuedMs: z.number(),
-  /** From its start to its reply. Milliseconds. */
-  workedMs: z.number(),
-});
-export type JobEnd = z.output<typeof jobEnd>;
-
-const { code: _, token: __, ...redeemDetails } = redeemRequest.shape;
+const { note } = redeemRequest.shape;
 
 /** One attempt to redeem one voucher: the request, with the voucher's id instead of its code, and the token's hash instead of the token. */
 export const redeemJob = z.object({
-  ...redeemDetails,
+  note,
+  /** Never changed here: the API ends the attempts of exactly this reference, also that of another release. */
+  externalRef: z.string(),
   voucherId: z.string(),
   organizationId: z.string(),
   keyId: z.string(),
@@ -90,6 +70,10 @@ export const sweepReport = z.object({
   deliveriesRemoved: z.number(),
   /** Ends of references that no attempt needs any more, deleted. */
   endsRemoved: z.number(),
+  /** Reservations that ended unused a long time ago, deleted. */
+  reservationsRemoved: z.number(),
+  /** Finished jobs that were kept long enough, removed from their queues. */
+  jobsRemoved: z.number(),
   chainsChecked: z.number(),
   chainsBroken: z.number(),
   /** Error messages of failed tasks, by task. The next pass retries them. */
@@ -109,42 +93,6 @@ export const SWEEP_TASKS = {
   requestWebhooks: "webhooksRequested",
   removeDeliveries: "deliveriesRemoved",
   removeEnds: "endsRemoved",
+  removeReservations: "reservationsRemoved",
+  removeJobs: "jobsRemoved",
 } as const satisfies Record<string, keyof SweepReport>;
-
-/** A request to send the due deliveries of one endpoint. The worker reads them from Postgres. */
-export const webhookJob = z.object({ endpointId: z.string() });
-
-/** The results of one job. */
-export const webhookReport = z.object({
-  delivered: z.number(),
-  /** Failed attempts that are retried later. */
-  retried: z.number(),
-  /** Deliveries that are not retried. */
-  failed: z.number(),
-});
-export type WebhookReport = z.output<typeof webhookReport>;
-
-/** One pass of the log's sequencer. The sequencer reads its work from Postgres. */
-export const logJob = z.object({});
-
-/** The results of one pass. */
-export const logReport = z.object({
-  /** Leaves that this pass added to the tree. */
-  placed: z.number(),
-  /** Number of leaves in the tree. */
-  size: z.number(),
-  /** Number of leaves in the served checkpoint. */
-  published: z.number(),
-  /** Witnesses that cosigned in this pass. */
-  cosigned: z.number(),
-  /** The anchor files, and the number of leaves in each one's checkpoint; null for a missing file. */
-  anchors: z.array(z.object({ file: z.string(), size: z.number().nullable() })),
-  /** Witnesses that contradicted the log without a proof when they were last asked, while the others met the quorum. */
-  claims: z.number(),
-  /** Why the pass stopped before it served a checkpoint, such as an anchor that contradicts the database. Null if it did not stop. */
-  refused: z.string().nullable(),
-  /** What stopped it: the database contradicts what was signed, too few witnesses answer, or an anchor cannot be used. */
-  obstacle: z.enum(["contradiction", "witnesses", "anchor"]).nullable(),
-  durationMs: z.number(),
-});
-export type LogReport = z.output<typeof logReport>;

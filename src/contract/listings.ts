@@ -19,6 +19,7 @@ import {
   usageUnitLabel,
   usd,
 } from "./fields.ts";
+import { problem } from "./problems.ts";
 
 /** Maximum number of listings on one page. */
 const LISTINGS_LIMIT_MAX = 100;
@@ -30,9 +31,9 @@ export const listingId = text("The listing's id.", EXAMPLE.listingId);
 /** The query of the list of listings. The cursor is the id of the previous page's last listing. */
 export const listingsQuery = z.object({
   cursor: z
-    .string({ error: "must be one value" })
-    .max(ID_INPUT_MAX, "is not a cursor")
-    .regex(/^[^\0]*$/, "is not a cursor")
+    .string({ error: problem("notOneValue") })
+    .max(ID_INPUT_MAX, problem("noCursor"))
+    .regex(/^[^\0]*$/, problem("noCursor"))
     .default("")
     .meta({
       description: "The previous page's `nextCursor`; omit it for the first page.",
@@ -58,7 +59,11 @@ export const listingResponse = named("Listing", {
       "OpenToAll: any user can claim or buy a voucher. ReferrerOnly: only users with an active referrer contract with the brand can.",
   }),
   referrerOnly: flag("Whether to mark the listing as for referrers only."),
-  available: count(0, `Vouchers that can be bought now, counted up to ${AVAILABLE_MAX}.`, 214),
+  available: count(
+    0,
+    `Vouchers that can be bought, counted up to ${AVAILABLE_MAX}; in a list at most 20 seconds ago. 0 only if none can be bought now.`,
+    214,
+  ),
   availableMore: flag("Whether more vouchers are available than `available` states."),
   validUntil: timestamp("The first moment at which its vouchers are no longer valid.", EXAMPLE.validUntil),
   canBuy: flag(

@@ -19,6 +19,7 @@ import {
   verifyUrl,
   voucherId,
 } from "./fields.ts";
+import { always, wholeProblem } from "./problems.ts";
 
 const TOKEN_MAX = 128;
 const NOTE_MAX = 500;
@@ -43,8 +44,14 @@ export const redeemRequest = z
       "Till 4, evening shift",
     ).nullish(),
   })
-  .refine((input) => input.code != null || input.ticket != null, "code or ticket is required")
-  .refine((input) => input.code == null || input.ticket == null, "code and ticket must not be given together")
+  .refine((input) => input.code != null || input.ticket != null, {
+    error: wholeProblem("codeOrTicket"),
+    when: always,
+  })
+  .refine((input) => input.code == null || input.ticket == null, {
+    error: wholeProblem("codeAndTicket"),
+    when: always,
+  })
   .meta({
     id: "RedeemRequest",
     description: "Exactly one of `code` and `ticket` identifies the voucher. A null field is treated as absent.",

@@ -11,15 +11,23 @@ import {
   timestamp,
   verifyUrl,
 } from "./fields.ts";
+import { problem, wholeProblem } from "./problems.ts";
 import { redeemedVoucher } from "./redeem.ts";
 
 /** Maximum number of redemptions on one page. */
 const REDEMPTIONS_LIMIT_MAX = 1_000;
 
 export const externalRefInPath = text(
-  "Your reference, URL-encoded. Surrounding spaces are removed.",
+  "Your reference, URL-encoded, in any form that a redeem would accept as the same. Some proxies change a reference with a slash: use the query then.",
   EXAMPLE.externalRef,
 );
+
+/** A reference in a query string. */
+const externalRefInQuery = z
+  .string({ error: (issue) => (issue.input === undefined ? problem("required") : problem("notOneValue")) })
+  .meta({ description: "Your reference.", examples: [EXAMPLE.externalRef] });
+
+export const receiptQuery = z.object({ externalRef: externalRefInQuery });
 
 /** The query of an organization's list of redemptions. */
 export const redemptionsQuery = z
@@ -33,8 +41,12 @@ export const redemptionsQuery = z
       "The previous page's `nextCursor`; omit it for the first page. It remembers `from` and `to`: omit them, or send the same ones.",
     ),
     limit: queryInteger(1, REDEMPTIONS_LIMIT_MAX, 100, "Maximum number of redemptions on the page."),
+    externalRef: externalRefInQuery.optional().meta({
+      description:
+        "Your reference: the response is its redemption instead of a list. The other parameters do not apply.",
+    }),
   })
-  .refine(({ from, to }) => from === undefined || to === undefined || from < to, "from must be before to");
+  .refine(({ from, to }) => from === undefined || to === undefined || from < to, wholeProblem("fromBeforeTo"));
 
 export type RedemptionsQuery = z.output<typeof redemptionsQuery>;
 

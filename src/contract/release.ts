@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { EXAMPLE, examples } from "./example.ts";
 import { named, sandbox, text, textUpTo, ticket } from "./fields.ts";
+import { type Language, SENTENCES } from "./sentences/languages.ts";
 
 const REASON_MAX = 200;
 
@@ -25,7 +26,7 @@ export const releaseResponse = z
     z
       .object({
         released: z.literal(false).meta({ description: "There was no live reservation." }),
-        reason: text("Why there was nothing to release, as a sentence."),
+        reason: text("Why there was nothing to release: a sentence in the language of `Content-Language`."),
         sandbox,
       })
       .meta({ id: "NothingReleased", description: "The ticket has no live reservation. This is not an error." }),
@@ -35,12 +36,11 @@ export const releaseResponse = z
 export type ReleaseResponse = z.output<typeof releaseResponse>;
 
 /** The response for ended, unknown and foreign tickets alike. */
-export const NOTHING_RELEASED: ReleaseResponse = {
-  released: false,
-  reason: "This ticket has no live reservation. Nothing needs to be released.",
-};
+export function nothingReleased(language: Language): ReleaseResponse {
+  return { released: false, reason: SENTENCES[language].nothingReleased };
+}
 
 examples.add(releaseResponse, {
   released: { summary: "The reservation was ended", value: { released: true } },
-  nothing: { summary: "There was nothing to release", value: NOTHING_RELEASED },
+  nothing: { summary: "There was nothing to release", value: nothingReleased("en") },
 });

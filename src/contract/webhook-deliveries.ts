@@ -13,6 +13,7 @@ import {
   timestamp,
   voucherId,
 } from "./fields.ts";
+import { always, problem, wholeProblem } from "./problems.ts";
 import { knownEventType, sequence } from "./webhooks.ts";
 
 /** States of a delivery. Failed: the service stopped retrying, or the endpoint was disabled. */
@@ -93,7 +94,7 @@ export type WebhookDeliveryView = z.output<typeof webhookDelivery>;
 
 export const deliveriesQuery = z.object({
   state: z
-    .enum(DELIVERY_STATES, `must be one of ${DELIVERY_STATES.join(", ")}`)
+    .enum(DELIVERY_STATES, problem("notOneOf", DELIVERY_STATES))
     .optional()
     .meta({ description: "Only deliveries in this state." }),
   cursor: queryCursor("The previous page's `nextCursor`; omit it for the first page."),
@@ -131,19 +132,19 @@ export const replayRequest = z
     from: queryTime("Replays events that were queued at or after this time.", "2026-11-21T00:00:00+01:00"),
     to: queryTime("Replays events that were queued before this time.", "2026-11-22T00:00:00+01:00"),
     eventIds: z
-      .array(z.string({ error: "must be a list of event ids" }).max(EVENT_ID_MAX, "has an entry that is no event id"), {
-        error: "must be a list of event ids",
+      .array(z.string({ error: problem("noEventIds") }).max(EVENT_ID_MAX, problem("noEventId")), {
+        error: problem("noEventIds"),
       })
-      .min(1, "must not be empty")
-      .max(REPLAY_IDS_MAX, `must have at most ${REPLAY_IDS_MAX} entries`)
+      .min(1, problem("empty"))
+      .max(REPLAY_IDS_MAX, problem("tooMany", REPLAY_IDS_MAX))
       .optional()
       .meta({ description: "Replays these events.", examples: [[`${EXAMPLE.voucherId}-2`]] }),
   })
   .refine(
     ({ from, to, eventIds }) => (eventIds === undefined ? from !== undefined && to !== undefined : !from && !to),
-    "either eventIds, or from and to, are required",
+    { error: wholeProblem("idsOrTimes"), when: always },
   )
-  .refine(({ from, to }) => from === undefined || to === undefined || from < to, "from must be before to")
+  .refine(({ from, to }) => from === undefined || to === undefined || from < to, wholeProblem("fromBeforeTo"))
   .meta({ id: "ReplayWebhookRequest" });
 export type ReplayRequest = z.output<typeof replayRequest>;
 

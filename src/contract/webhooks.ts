@@ -14,6 +14,7 @@ import {
   timestamp,
   voucherId,
 } from "./fields.ts";
+import { problem } from "./problems.ts";
 
 /** The event types that an endpoint can subscribe to. The table webhook_endpoints has the same list. */
 export const WEBHOOK_EVENT_TYPES = [
@@ -86,17 +87,17 @@ const url = filledTextUpTo(
 );
 export const description = textUpTo(DESCRIPTION_MAX, "A name for your own use.", "orders of the web shop");
 const eventTypes = z
-  .array(z.enum(WEBHOOK_EVENT_TYPES, `must be a list of event types: ${WEBHOOK_EVENT_TYPES.join(", ")}`), {
-    error: "must be a list of event types",
+  .array(z.enum(WEBHOOK_EVENT_TYPES, problem("noEventTypes", WEBHOOK_EVENT_TYPES)), {
+    error: problem("noEventTypes", WEBHOOK_EVENT_TYPES),
   })
-  .max(WEBHOOK_EVENT_TYPES.length, "must name each event type at most once")
-  .refine((types) => new Set(types).size === types.length, "must name each event type at most once")
+  .max(WEBHOOK_EVENT_TYPES.length, problem("repeatedType"))
+  .refine((types) => new Set(types).size === types.length, problem("repeatedType"))
   .meta({
     description: "The events that are sent. An empty list means all, also types that later versions add.",
     examples: [["voucher.instance.redeemed", "voucher.instance.voided"]],
   });
 const enabled = z
-  .boolean({ error: "must be true or false" })
+  .boolean({ error: problem("notTrueOrFalse") })
   .meta({ description: "Whether events are sent. Events that happen while it is disabled are never sent." });
 
 export const createWebhookRequest = named("CreateWebhookRequest", {

@@ -61,8 +61,9 @@ UPDATE activity_counted AS a SET counted_until = $1::timestamptz, clock_trusted_
 
 -- name: read_activity(organization_id?)
 -- The counts of an organization, or of all but sandboxes, in the 60 minutes and 48 hours up to now. At least one row, because it also has the
--- times; its counts are null if nothing was counted.
-SELECT clock.now, a.counted_until AS "completeUntil", s.span, s.at, s.redemptions, s.claims
+-- times; its counts are null if nothing was counted. `sweepMark` changes with each pass of the sweeper, which locks the row (lock_activity) and so
+-- writes its transaction's id, also when it counts nothing.
+SELECT clock.now, a.counted_until AS "completeUntil", a.xmin::text || '/' || a.xmax::text AS "sweepMark", s.span, s.at, s.redemptions, s.claims
   FROM activity_counted AS a
  CROSS JOIN (SELECT clock_timestamp() AS now OFFSET 0) AS clock
   LEFT JOIN LATERAL (
@@ -76,14 +77,15 @@ SELECT clock.now, a.counted_until AS "completeUntil", s.span, s.at, s.redemption
  WHERE a.singleton;
 
 -- name: read_stock(organization_id?, batches_max, vouchers_max)
--- For each of the newest batches with an open window: the vouchers left, counted up to a limit, when its stock can no longer be acquired, and how
--- many were acquired in the last day, or in the time since it was issued.
+-- For each of the newest batches with an open window: the vouchers left, counted up to a limit, when its stock can no longer be acquired, and when
+-- it runs out at the pace of the last day, or of the time since it was issued and opened. Ten sales or six hours make a pace.
 SELECT b.id AS "batchId", b.product, b.brand, b.organization_id AS "organizationId", supply.available AS "left", b.ends_at AS "endsAt",
        CASE WHEN supply.available <= $3::int AND pace.acquired > 0
-            THEN clock_timestamp() + supply.available * greatest(interval '1 hour', least(interval '24 hours', clock_timestamp() - b.created_at)) / pace.acquired
+                 AND (pace.acquired >= 10 OR supply.available = 0 OR clock_timestamp() - b.sold_since >= interval '6 hours')
+            THEN clock_timestamp() + supply.available * greatest(interval '1 hour', least(interval '24 hours', clock_timestamp() - b.sold_since)) / pace.acquired
        END AS "runsOutAt"
   FROM (
-       SELECT d.id, p.name AS product, br.name AS brand, br.organization_id, d.created_at,
+       SELECT d.id, p.name AS product, br.name AS brand, br.organization_id, greatest(d.created_at, min(coalesce(w.opens_at, '-infinity'))) AS sold_since,
               least(d.valid_until, max(coalesce(w.closes_at, 'infinity'))) AS ends_at
          FROM batch_windows AS w
          JOIN batches AS d ON d.id = ANY (ARRAY[w.batch_id])

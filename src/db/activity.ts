@@ -13,7 +13,7 @@ const STOCK = {
   /** One more than the limit stands for more. */
   left: integer,
   endsAt: timestamptz,
-  /** At the pace of the last day. Null if nothing was acquired, or if the stock was not counted to its end. */
+  /** At the pace of the last day. Null without ten sales or six hours of them, or if the stock was not counted to its end. */
   runsOutAt: orNull(timestamptz),
 };
 export type Stock = Row<typeof STOCK>;
@@ -56,6 +56,7 @@ const moveActivity = sql.execute("move_activity");
 const selectActivity = sql.rows("read_activity", {
   now: timestamptz,
   completeUntil: timestamptz,
+  sweepMark: text,
   span: orNull(text),
   at: orNull(timestamptz),
   redemptions: orNull(integer),
@@ -102,10 +103,10 @@ export interface ActivityCount {
 /** The counts of an organization, or of all but sandboxes, of the last minutes and hours; those without any are left out. */
 export async function readActivity(db: Queryable, organizationId: string | null) {
   const rows = await selectActivity(db, organizationId);
-  const [{ now, completeUntil }] = rows as [(typeof rows)[number]];
+  const [{ now, completeUntil, sweepMark }] = rows as [(typeof rows)[number]];
   const ofSpan = (span: string): ActivityCount[] =>
     rows.flatMap(({ at, redemptions, claims, ...row }) =>
       row.span === span && at !== null ? [{ at, redemptions: redemptions ?? 0, claims: claims ?? 0 }] : [],
     );
-  return { now, completeUntil, minutes: ofSpan("minute"), hours: ofSpan("hour") };
+  return { now, completeUntil, sweepMark, minutes: ofSpan("minute"), hours: ofSpan("hour") };
 }

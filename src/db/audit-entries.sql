@@ -120,3 +120,10 @@ SELECT a.id, a.at, a.database_role AS "databaseRole", a.os_user AS "osUser", a.h
 -- Changes before an entry, newest first, without states and without views of pages.
 SELECT a.id, a.at, a.os_user AS "osUser", a.host, a.command, a.entity_type AS "entityType", a.entity_id AS "entityId"
   FROM audit_entries AS a WHERE a.id < $1::bigint AND a.command NOT LIKE 'page %' ORDER BY a.id DESC LIMIT $2::int;
+
+-- name: find_newest_pause(queue)
+-- The newest pause of a queue, or the newest resumption if that is later, with its reason.
+SELECT a.at, a.os_user AS "osUser", a.command, a.arguments->>'reason' AS reason
+  FROM audit_entries AS a
+ WHERE a.entity_id = $1::text AND a.entity_type = 'Queue' AND a.command IN ('queue pause', 'queue resume')
+ ORDER BY a.id DESC LIMIT 1;

@@ -1,4 +1,4 @@
-import { bigint, jsonb, orNull, type Row, text, timestamptz } from "./columns.ts";
+import { bigint, jsonb, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable, Transaction } from "./pool.ts";
 import { Statements } from "./statements.ts";
 
@@ -33,6 +33,13 @@ export const selectAuditEntries = sql.rows("select_audit_entries", AUDIT_ENTRY)<
   [entityId: string | null, limit: number]
 >;
 export const selectChanges = sql.rows("select_changes", CHANGE)<[before: number, limit: number]>;
+/** Who has paused or resumed a queue last, and why; null if no one has. */
+export const findNewestPause = sql.row("find_newest_pause", {
+  at: timestamptz,
+  osUser: text,
+  command: textOf<"queue pause" | "queue resume">(),
+  reason: orNull(text),
+})<[queue: string]>;
 const lockEntityName = sql.execute("lock_entity");
 const insertEntry = sql.execute("insert_audit_entry");
 const insertLookEntry = sql.execute("insert_look");
@@ -61,7 +68,8 @@ const STATE_OF = {
 
 /** What an administrative command changes. */
 export interface Entity {
-  type: keyof typeof STATE_OF;
+  /** Queues and processes are in Redis, so they have no state here. */
+  type: keyof typeof STATE_OF | "Queue" | "Process";
   id: string;
 }
 
@@ -72,6 +80,7 @@ export async function lockEntity(tx: Transaction, { type, id }: Entity): Promise
 
 /** The state of an entity in this transaction, or null if there is none. Call `lockEntity` first, so that no other command changes it. */
 export async function readEntityState(tx: Transaction, { type, id }: Entity): Promise<EntityState | null> {
+  if (type === "Queue" || type === "Process") return null;
   const { rows } = await tx.query<EntityState>(STATE_OF[type](id));
   return rows[0] ?? null;
 }

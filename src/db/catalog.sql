@@ -93,7 +93,8 @@ SELECT o.id, o."productName", o.count, o."validUntil", o."validUntil" > clock_ti
 -- name: find_place(id)
 -- The entity with an id, and those that it belongs to: a voucher's batch, product, brand and organization.
 SELECT o.id AS "organizationId", o.name AS "organizationName", o.sandbox, br.id AS "brandId", br.name AS "brandName", p.id AS "productId",
-       p.name AS "productName", b.id AS "batchId", b.voucher_count AS "voucherCount", b.valid_until AS "validUntil", v.id AS "voucherId", v.code, c.id AS "contractId", c.user_id AS "userId",
+       p.name AS "productName", b.id AS "batchId", b.voucher_count AS "voucherCount", b.valid_until AS "validUntil", b.price_usd AS "priceUsd",
+       v.id AS "voucherId", v.code, c.id AS "contractId", c.user_id AS "userId",
        CASE WHEN c.status = 'Active' AND c.ends_at <= clock_timestamp() THEN 'Ended' ELSE c.status END AS "contractStatus",
        c.ends_at AS "contractEndsAt", k.id AS "keyId", k.label AS "keyLabel", w.id AS "webhookId", w.url
   FROM (SELECT $1::text AS id) AS named
@@ -105,3 +106,7 @@ SELECT o.id AS "organizationId", o.name AS "organizationName", o.sandbox, br.id 
   LEFT JOIN api_keys AS k ON k.id = named.id
   LEFT JOIN webhook_endpoints AS w ON w.id = named.id AND w.deleted_at IS NULL
   JOIN organizations AS o ON o.id = COALESCE(br.organization_id, k.organization_id, w.organization_id, named.id);
+
+-- name: is_past(at)
+-- Whether a time has passed by the database's clock.
+SELECT $1::timestamptz <= clock_timestamp() AS past;

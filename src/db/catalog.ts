@@ -82,6 +82,7 @@ const PLACE = {
   batchId: orNull(text),
   voucherCount: orNull(integer),
   validUntil: orNull(timestamptz),
+  priceUsd: orNull(numeric),
   voucherId: orNull(text),
   code: orNull(text),
   contractId: orNull(text),
@@ -101,6 +102,7 @@ export const sql = new Statements(new URL("./catalog.sql", import.meta.url));
 export const insertOrganization = sql.execute("insert_organization")<[id: string, name: string, sandbox: boolean]>;
 export const findOrganization = sql.row("find_organization", { name: text, sandbox: boolean })<[id: string]>;
 export const findNamesake = sql.value("find_namesake", { id: text })<[parentId: string | null, name: string]>;
+export const isPast = sql.requiredValue("is_past", { past: boolean })<[at: Date]>;
 export const insertBrand = sql.execute("insert_brand")<[id: string, organizationId: string, name: string]>;
 export const countIssuedVouchers = sql.requiredValue("count_issued_vouchers", { count: bigint })<[]>;
 export const findBatchSize = sql.value("find_batch_size", { count: integer })<[id: string]>;

@@ -8,8 +8,10 @@ const LINKED_PRODUCT = {
   endsAt: orNull(timestamptz),
   productId: text,
   productName: text,
+  productKey: text,
   brand: text,
   retailPriceUsd: numeric,
+  priceUsd: numeric,
   benefitMonths: integer,
 };
 export type LinkedProduct = Row<typeof LINKED_PRODUCT>;

@@ -7,10 +7,8 @@ export const sql = new Statements(new URL("./durability.sql", import.meta.url));
 export const readDurabilitySettings = sql.requiredRow("select_durability_settings", {
   fsync: text,
   fullPageWrites: text,
-  synchronousCommit: text,
   synchronousStandbyNames: text,
   restartAfterCrash: text,
   isStandby: boolean,
 })<[]>;
-export const findWeakenedRoles = sql.rows("select_weakened_roles", { subject: text, setting: text })<[]>;
 export const awaitStandbys = sql.prepare("await_standbys")<[]>;

@@ -6,14 +6,14 @@ INSERT INTO batch_windows (batch_id, kind, opens_at, closes_at) VALUES ($1::text
 
 -- name: select_listings(user_id?, listing_id?, after, limit)
 -- Listings as one caller sees them: the listing with an id, or the next listings after a cursor whose vouchers are still valid. Listings of
--- a sandbox exist only for users who may see it. Counts up to 1 001 vouchers that can be bought: valid, Active, not acquired by a user and
--- without a live reservation. OFFSET 0 keeps a plan that was made while there were no reservations from reading all of them for each listing,
--- and from starting with the products.
+-- a sandbox exist only for users who may see it. Tells whether any voucher can be bought: valid, Active, not acquired by a user and without
+-- a live reservation. OFFSET 0 keeps a plan that was made while there were no reservations from reading all of them for each listing, and
+-- from starting with the products.
 SELECT clock.now, l.id, b.id AS "batchId", b.audience, b.valid_until AS "validUntil", b.retail_price_usd AS "retailPriceUsd",
        b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths", b.usage_unit_label AS "usageUnitLabel", p.id AS "productId",
        p.name AS "productName", p.key AS "productKey", p.type, br.name AS brand, w.kind AS "window.kind", w.opens_at AS "window.opensAt",
        w.closes_at AS "window.closesAt", g.sandbox, m.role, c.id AS "contract.id", c.status AS "contract.status", c.ends_at AS "contract.endsAt",
-       supply.available
+       supply."isLeft"
   FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock
   JOIN LATERAL (
        SELECT o.* FROM listings AS o WHERE $2::text IS NOT NULL AND o.id = $2::text
@@ -40,14 +40,28 @@ SELECT clock.now, l.id, b.id AS "batchId", b.audience, b.valid_until AS "validUn
   LEFT JOIN members AS m ON m.organization_id = br.organization_id AND m.user_id = $1::text
   LEFT JOIN referrer_contracts AS c ON c.user_id = $1::text AND c.brand_id = ANY (ARRAY[br.id]) AND c.status = 'Active'
  CROSS JOIN LATERAL (
+       SELECT EXISTS (SELECT 1 FROM vouchers AS v
+                       WHERE v.batch_id = b.id AND v.pickable AND b.valid_until > clock.now
+                         AND NOT EXISTS (SELECT 1 FROM reservations AS h
+                                          WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > clock.now OFFSET 0)) AS "isLeft"
+       ) AS supply
+ ORDER BY l.id;
+
+-- name: count_available(batch_ids)
+-- Counts up to 1 001 vouchers of each batch that can be bought, as select_listings finds one. Costs two reads of an index for each counted
+-- voucher: milliseconds for each batch.
+SELECT b.id AS "batchId", supply.available
+  FROM (SELECT clock_timestamp() AS now) AS clock
+ CROSS JOIN unnest($1::text[]) AS w (batch_id)
+  JOIN batches AS b ON b.id = ANY (ARRAY[w.batch_id])
+ CROSS JOIN LATERAL (
        SELECT count(*)::int AS available
          FROM (SELECT 1 FROM vouchers AS v
                 WHERE v.batch_id = b.id AND v.pickable AND b.valid_until > clock.now
                   AND NOT EXISTS (SELECT 1 FROM reservations AS h
                                    WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > clock.now OFFSET 0)
                 LIMIT 1001) AS up_to_1001
-       ) AS supply
- ORDER BY l.id;
+       ) AS supply;
 
 -- name: count_stock(listings_max, vouchers_max)
 -- How many vouchers users can still acquire from each of the newest listings of valid vouchers, counted up to a limit. Counts reserved

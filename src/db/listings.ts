@@ -9,8 +9,8 @@ const LISTING = {
   id: text,
   /** The database's clock. */
   now: timestamptz,
-  /** Vouchers that can be bought, counted up to 1 001. */
-  available: integer,
+  /** Whether a voucher can be bought. */
+  isLeft: boolean,
   productId: text,
   productName: text,
   productKey: text,
@@ -39,6 +39,10 @@ const LISTING_ROW = {
   role: orNull(textOf<MemberRole>()),
   contract: outerJoined({ id: text, status: textOf<ContractStatus>(), endsAt: orNull(timestamptz) }),
 };
+/** How many vouchers of each batch can be bought, counted up to 1 001. */
+export const countAvailable = sql.rows("count_available", { batchId: text, available: integer })<
+  [batchIds: readonly string[]]
+>;
 const selectListingRows = sql.rows("select_listings", LISTING_ROW);
 
 /** Gives a batch a window. */

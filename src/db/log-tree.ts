@@ -31,6 +31,7 @@ export const insertLogTree = sql.execute("insert_log_tree")<[origin: string, emp
 export const countWaitingLeaves = sql.requiredValue("count_waiting_leaves", { leaves: bigint })<[]>;
 export const selectLostLeaves = sql.rows("select_lost_leaves", { firstIndex: bigint, leaves: bigint })<[]>;
 export const insertLostLeaves = sql.prepare("insert_lost_leaves")<[firstIndex: number, leaves: number]>;
+const selectSetAside = sql.values("select_batches_set_aside", { id: text });
 const selectWaiting = sql.rows("select_waiting_batches", WAITING_BATCH);
 const placeLogBatches = sql.prepare("place_log_batches");
 const placeScatteredBatch = sql.prepare("place_scattered_batch");
@@ -38,6 +39,11 @@ const writeLogBundles = sql.prepareAll("write_log_bundles", "index", "hashes");
 const writeLogTiles = sql.prepareAll("write_log_tiles", "level", "index", "hashes");
 const advanceLogTree = sql.prepare("advance_log_tree");
 const selectTiles = sql.rows("select_log_tiles", { level: smallint, index: bigint, hashes: orNull(bytea) });
+
+/** The ids of waiting batches that never get a place, at most `limit`. Text, because they may be too large for a number. */
+export function selectBatchesSetAside(db: Queryable, limit: number): Promise<string[]> {
+  return selectSetAside(db, limit);
+}
 
 /** The next batches without a place, in order of their ids, within both limits. */
 export function selectWaitingBatches(tx: Queryable, after = 0): Promise<WaitingBatch[]> {

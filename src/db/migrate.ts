@@ -1,13 +1,12 @@
 import { setInterval, setTimeout as sleep } from "node:timers/promises";
-import pg from "pg";
+import type pg from "pg";
 import { loadMigrationFiles, migrate } from "postgres-migrations";
+import { connectClient, secondClient } from "./client.ts";
+import { MIGRATION_LOCK_TIMEOUT_MS } from "./requirements.ts";
 import { MIGRATIONS } from "./schema.ts";
+import { prepareSession } from "./session.ts";
 import { isLockTimeout, isRetryable } from "./transaction.ts";
 
-/** Longest wait for a connection. Milliseconds. */
-const CONNECT_TIMEOUT_MS = 10_000;
-/** Longest wait for one lock. Later statements on the table wait for as long, and the service's give up after 250 ms. Milliseconds. */
-const LOCK_TIMEOUT_MS = 100;
 /** Pause between two attempts. The statements that waited run in this time. Milliseconds. */
 const PAUSE_MS = 2_000;
 /** Longest wait for locks in one run. Milliseconds. */
@@ -44,7 +43,7 @@ export class MigrationsChanged extends Error {
  */
 export async function migrateDatabase(databaseUrl: string, options: MigrateOptions = {}): Promise<string[]> {
   const { directory = MIGRATIONS, waitMaxMs = WAIT_MAX_MS, onWait = () => undefined } = options;
-  const client = await connect(databaseUrl, { lock_timeout: LOCK_TIMEOUT_MS });
+  const client = await connect(databaseUrl);
   const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
   let waitsFor: string | null = null;
   const notice = (blocker: string) => {
@@ -61,7 +60,7 @@ export async function migrateDatabase(databaseUrl: string, options: MigrateOptio
       } catch (error) {
         const { cause = error } = error as Error;
         if (!isLockTimeout(cause) && !isRetryable(cause)) throw error;
-        waitsSince ??= performance.now() - LOCK_TIMEOUT_MS;
+        waitsSince ??= performance.now() - MIGRATION_LOCK_TIMEOUT_MS;
         const waitedMs = performance.now() - waitsSince;
         if (waitedMs >= waitMaxMs) {
           const seconds = Math.round(waitedMs / 1_000);
@@ -75,9 +74,9 @@ export async function migrateDatabase(databaseUrl: string, options: MigrateOptio
   try {
     // Takes the library's lock first, because the library would wait for it without limit.
     await retryUntilLocked(() => client.query("SELECT pg_advisory_lock($1::bigint)", [LIBRARY_LOCK]));
-    const before = await selectAppliedIds(client);
-    await retryUntilLocked(() => runLibrary(client, directory));
     const files = await loadMigrationFiles(directory);
+    const before = await selectAppliedIds(client, files);
+    await retryUntilLocked(() => runLibrary(client, directory));
     return files.filter(({ id }) => !before.has(id)).map(({ fileName }) => fileName);
   } finally {
     ended.abort();
@@ -100,9 +99,13 @@ async function runLibrary(client: pg.Client, directory: string): Promise<void> {
   });
 }
 
-async function selectAppliedIds(client: pg.Client): Promise<Set<number>> {
+/** The migrations that the database has. Makes the library's table, because the library takes one in any schema for its own. */
+async function selectAppliedIds(
+  client: pg.Client,
+  files: readonly { id: number; sql: string }[],
+): Promise<Set<number>> {
   const { rows } = await client.query("SELECT to_regclass('migrations') IS NOT NULL AS found");
-  if (!rows[0].found) return new Set();
+  if (!rows[0].found) await client.query(files.find(({ id }) => id === 0)?.sql ?? "");
   const applied = await client.query<{ id: number }>("SELECT id FROM migrations");
   return new Set(applied.rows.map(({ id }) => id));
 }
@@ -135,11 +138,13 @@ const BLOCKER = `
    WHERE l.pid = $1::int AND NOT l.granted
    GROUP BY l.locktype, l.relation`;
 
-async function connect(databaseUrl: string, settings: pg.ClientConfig = {}): Promise<pg.Client> {
-  const own = { application_name: "migrate", connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
-  const client = new pg.Client({ connectionString: databaseUrl, ...own, ...settings });
-  // Ignored, because a pending query also rejects when the connection is lost.
-  client.on("error", () => undefined);
-  await client.connect();
-  return client;
+async function connect(databaseUrl: string): Promise<pg.Client> {
+  const client = await connectClient(databaseUrl, "migrate");
+  try {
+    await prepareSession(client, { use: "migration", openAnother: () => secondClient(databaseUrl) });
+    return client;
+  } catch (error) {
+    await client.end();
+    throw error;
+  }
 }

@@ -31,19 +31,29 @@ UPDATE redemptions_closed AS c
 -- The time before which redemptions are refused, and when an operator last said that the clock is right.
 SELECT c.closed_until AS "closedUntil", c.clock_trusted_at AS "trustedAt" FROM redemptions_closed AS c WHERE c.singleton;
 
--- name: find_complete_until
--- The time before which the redemptions are complete: the next statement sees every earlier redemption, and none is ever added. It is
--- closed_until, or the time of the earliest redemption in an open transaction if that is earlier. Before its insert ends, a transaction takes an
--- advisory lock whose key contains the time of its redemptions, and then reads closed_until (check_redemption_times). pg_locks is read after
+-- name: prove_complete_until
+-- Moves complete_until forward to the time before which the redemptions are complete: later statements see every earlier redemption, and none is ever
+-- added. It is closed_until, or the time of the earliest redemption in an open transaction if that is earlier. Before its insert ends, a transaction
+-- takes an advisory lock whose key contains the time of its redemptions, and then reads closed_until (check_redemption_times). pg_locks is read after
 -- this statement has taken its snapshot. So a transaction without such a lock has ended, or will read this closed_until or a later one, and
--- fail if its redemptions are earlier.
-SELECT least(c.closed_until, (
-         SELECT min(timestamptz 'epoch' + (((l.classid::bigint << 32) | l.objid::bigint) - (21092::bigint << 48)) * interval '1 millisecond')
-           FROM pg_locks AS l
-          WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.classid::bigint >> 16 = 21092
-            AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
-       )) AS "completeUntil"
-  FROM redemptions_closed AS c WHERE c.singleton;
+-- fail if its redemptions are earlier. If another process changes the row meanwhile, the time that was found here still counts (MATERIALIZED). It
+-- stands still while closed_until is ahead of the clock.
+WITH found AS MATERIALIZED (
+  SELECT least(o.closed_until, (
+           SELECT min(timestamptz 'epoch' + (((l.classid::bigint << 32) | l.objid::bigint) - (21092::bigint << 48)) * interval '1 millisecond')
+             FROM pg_locks AS l
+            WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.classid::bigint >> 16 = 21092
+              AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
+         )) AS until
+    FROM redemptions_closed AS o WHERE o.singleton
+)
+UPDATE redemptions_closed AS c SET complete_until = f.until
+  FROM found AS f
+ WHERE c.singleton AND c.complete_until < f.until AND c.closed_until <= clock_timestamp();
+
+-- name: find_complete_until
+-- The time before which the redemptions are complete, as it was last proved.
+SELECT c.complete_until AS "completeUntil" FROM redemptions_closed AS c WHERE c.singleton;
 
 -- name: select_redemptions(organization_id, after_time, after_voucher_id, before, limit)
 -- A page of an organization's redemptions in order of time and voucher. The page is cut before the joins, from one index.

@@ -49,6 +49,7 @@ export type RedemptionSum = Row<typeof REDEMPTION_SUM>;
 
 export const sql = new Statements(new URL("./redemptions.sql", import.meta.url));
 
+/** The time before which redemptions are complete: statements that begin later see all of them, and none is ever added. It never goes back. */
 export const findCompleteUntil = sql.requiredValue("find_complete_until", { completeUntil: timestamptz })<[]>;
 export const findClosedUntil = sql.requiredRow("find_closed_until", {
   closedUntil: timestamptz,
@@ -73,6 +74,7 @@ const selectByReference = sql.rows("read_redemptions", {
   redemption: outerJoined(CODED_REDEMPTION),
 });
 const moveClosedUntil = sql.execute("close_redemptions");
+const proveCompleteUntil = sql.execute("prove_complete_until");
 const selectPage = sql.rows("select_redemptions", LISTED_REDEMPTION);
 const selectLastPage = sql.rows("select_last_redemptions", LAST_REDEMPTION);
 const insertRows = sql.prepare("insert_redemptions");
@@ -113,13 +115,12 @@ export async function readRedemptions(db: Queryable, refs: readonly ExternalRef[
 }
 
 /**
- * Refuses further redemptions with a time more than two seconds ago, and at most until `latest`. Returns the time before which the
- * redemptions are complete: later statements see all of them, and none is ever added. Each of the two statements is a transaction of its
- * own, because the second must see the first one committed.
+ * Refuses further redemptions with a time more than two seconds ago, and at most until `latest`. Then moves {@link findCompleteUntil} as far as
+ * open transactions allow. Each statement is a transaction of its own, because the second must see the first one committed.
  */
-export async function closeRedemptions(pool: pg.Pool, latest: Date): Promise<Date> {
+export async function closeRedemptions(pool: pg.Pool, latest: Date): Promise<void> {
   await moveClosedUntil(pool, latest);
-  return findCompleteUntil(pool);
+  await proveCompleteUntil(pool);
 }
 
 /** A redemption's position in the list of an organization. With an empty id, it is before all redemptions of that time. */

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { loadMigrationFiles } from "postgres-migrations";
 import { text } from "./columns.ts";
-import type { Queryable } from "./pool.ts";
+import type { Queryable } from "./queryable.ts";
 import { Statements } from "./statements.ts";
 
 export const sql = new Statements(new URL("./schema.sql", import.meta.url));
@@ -54,4 +54,29 @@ function outdated(cause: Error): UnusableDatabase {
 export function rejectAsOutdated(error: unknown): never {
   if (error instanceof pg.DatabaseError && UNDEFINED.includes(error.code ?? "")) throw outdated(error);
   throw error;
+}
+
+/**
+ * @param ownId the deployment of the process, once it is known.
+ * @throws UnusableDatabase for a read-only server, a copy of the database, and one that was adopted meanwhile.
+ */
+export function assertOwnPrimary(
+  found: { readOnly: boolean; isCopy: boolean; deploymentId: string },
+  ownId: string | undefined,
+): void {
+  if (found.readOnly) {
+    throw new UnusableDatabase(
+      "unavailable",
+      "DATABASE_URL leads to a standby or another read-only server. It must always lead to the primary.",
+    );
+  }
+  if (found.isCopy) {
+    throw new UnusableDatabase(
+      "copied",
+      "This database is a copy. To let it take over, stop every process that uses the original and run: voucherctl db adopt",
+    );
+  }
+  if (ownId !== undefined && ownId !== found.deploymentId) {
+    throw new UnusableDatabase("copied", "This database was adopted after this process started. Restart the process.");
+  }
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { FieldDef, QueryConfig } from "pg";
 import type { Column, Columns, Row } from "./columns.ts";
-import type { Queryable } from "./pool.ts";
+import type { Queryable } from "./queryable.ts";
 
 /** A named statement. Postgres prepares it once per connection, under its name. */
 export interface Statement {

@@ -2,7 +2,7 @@ import { bigint, text } from "./columns.ts";
 import { Statements } from "./statements.ts";
 
 /** A sweeper task that walks all rows or keys over several passes. Each pass continues where the previous one stopped. */
-type ResumableTask = "restore_leases" | "remove_orphan_leases" | "check_chains";
+type ResumableTask = "restore_leases" | "remove_orphan_leases" | "remove_reservations" | "check_chains";
 
 export const sql = new Statements(new URL("./sweep-positions.sql", import.meta.url));
 

@@ -83,7 +83,7 @@ export async function readThenWrite<Seen, T>(
       broken = rollbackError;
     });
     // The server was the primary when this connection was opened, and is read-only now. The connection must not return to the pool.
-    if (hasSqlState(error, READ_ONLY_TRANSACTION)) broken = error as Error;
+    if (isReadOnly(error)) broken = error as Error;
     // After the first error, the server refuses the statements that were sent with it, and such a refusal may reject an earlier promise.
     throw hasSqlState(error, IN_FAILED_TRANSACTION) ? (firstError ?? error) : error;
   } finally {
@@ -140,6 +140,17 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   return /timeout exceeded when trying to connect|Query read timeout|Connection terminated|Client has encountered a connection error/.test(
     error.message,
   );
+}
+
+/** Whether the server is read-only. */
+export function isReadOnly(error: unknown): boolean {
+  return hasSqlState(error, READ_ONLY_TRANSACTION);
+}
+
+/** What readiness says when the server's disk is full or fails, or its memory does not suffice, or null for another error. */
+export function refusalOf(error: unknown): UnusableDatabase | null {
+  if (!(error instanceof pg.DatabaseError && /^(53[124]00|58)/.test(String(error.code)))) return null;
+  return new UnusableDatabase("unavailable", `Postgres refuses writes: ${error.message}.`, { cause: error });
 }
 
 /** Whether a single item of a batch may have caused the error. */

@@ -7,15 +7,15 @@ SELECT v.id, v.code, v.serial, v.status FROM vouchers AS v
 -- A voucher's id by its code within one organization.
 SELECT v.id FROM vouchers AS v WHERE v.organization_id = $1::text AND v.code_key = $2::text;
 
--- name: find_vouchers(organization_id?, code_key?, ticket?, voucher_id?, external_ref?, redeem_code?, batch_id?, serial?, limit)
--- Finds vouchers for operators, in id order, by one parameter or by batch_id and serial; the others are null. A code, a reference and a redeem code
--- are unique only within an organization. Without an organization, each organization that has brands is searched, with one index scan per
--- organization. Additional indexes would make every issue and every redemption slower.
-WITH searched AS (
-  SELECT $1::text AS id WHERE $1::text IS NOT NULL
-   UNION
-  SELECT br.organization_id FROM brands AS br WHERE $1::text IS NULL
-)
+-- name: select_organizations_with_brands
+-- The organizations that can have vouchers. For operators only.
+SELECT DISTINCT br.organization_id AS id FROM brands AS br;
+
+-- name: find_vouchers(organization_ids, code_key?, ticket?, voucher_id?, external_ref?, redeem_code?, batch_id?, serial?, limit)
+-- Finds vouchers of the given organizations, in id order, by one parameter or by batch_id and serial; the others are null. A code, a reference and
+-- a redeem code are unique only within an organization, so each of several is searched with one index scan. Additional indexes would make every
+-- issue and every redemption slower. The expression in the join with vouchers keeps the planner from searching by the organization.
+WITH searched AS (SELECT unnest($1::text[]) AS id)
 SELECT clock.now, v.id, v.code, v.serial, v.organization_id AS "organizationId", v.batch_id AS "batchId", v.status,
        v.redeemed_at AS "redeemedAt", b.valid_until AS "validUntil", p.name AS "productName", p.key AS "productKey", br.name AS brand,
        rd.external_ref AS "externalRef", rd.redeem_code AS "redeemCode", og.sandbox
@@ -37,7 +37,7 @@ SELECT clock.now, v.id, v.code, v.serial, v.organization_id AS "organizationId",
          JOIN redemptions AS d ON d.redeem_code || ' ' || d.organization_id = ANY (ARRAY[$6::text || ' ' || o.id])
         WHERE $6::text IS NOT NULL
        ) AS found
-  JOIN vouchers AS v ON v.id = ANY (ARRAY[found.id]) AND v.organization_id IS NOT DISTINCT FROM coalesce($1::text, v.organization_id)
+  JOIN vouchers AS v ON v.id = ANY (ARRAY[found.id]) AND v.organization_id || '' = ANY ($1::text[])
   JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
   JOIN products AS p ON p.id = ANY (ARRAY[b.product_id])
   JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])

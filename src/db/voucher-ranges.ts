@@ -34,6 +34,7 @@ export const advanceExpiry = sql.requiredValue("advance_expiry", { recordedTo: i
   [batchId: string, afterSerial: number, lastSerial: number]
 >;
 export const estimateVoucherCount = sql.requiredValue("estimate_voucher_count", { estimate: real })<[]>;
+export const selectOrganizationsWithBrands = sql.values("select_organizations_with_brands", { id: text })<[]>;
 const findVouchers = sql.rows("find_vouchers", {
   now: timestamptz,
   sandbox: boolean,
@@ -52,7 +53,7 @@ const findVouchers = sql.rows("find_vouchers", {
   redeemCode: orNull(text),
 });
 
-/** What an operator searches a voucher by. One field is not null, or the two fields `batchId` and `serial`. */
+/** What a voucher is searched by. One field is not null, or the two fields `batchId` and `serial`. */
 export interface VoucherCriteria {
   codeKey: string | null;
   ticket: string | null;
@@ -63,9 +64,14 @@ export interface VoucherCriteria {
   serial: number | null;
 }
 
-/** At most `limit` vouchers that meet the criteria, in one organization or (null) in all, with the database's time. For operators only. */
-export function selectVouchersBy(db: Queryable, organizationId: string | null, by: VoucherCriteria, limit: number) {
+/** At most `limit` vouchers of these organizations that meet the criteria, with the database's time. */
+export function selectVouchersBy(
+  db: Queryable,
+  organizationIds: readonly string[],
+  by: VoucherCriteria,
+  limit: number,
+) {
   const { codeKey, ticket, voucherId, externalRef, redeemCode, batchId, serial } = by;
   const values = [codeKey, ticket, voucherId, externalRef, redeemCode, batchId, serial];
-  return findVouchers(db, organizationId, ...values, limit);
+  return findVouchers(db, organizationIds, ...values, limit);
 }

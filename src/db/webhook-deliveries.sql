@@ -35,6 +35,8 @@ WITH made AS (
             LEFT JOIN reservations AS r ON r.ticket = ANY (ARRAY[w.ticket])
            CROSS JOIN LATERAL (SELECT l.* FROM webhook_endpoints AS l WHERE l.id = ANY ($2::text[]) OFFSET 0) AS t
            WHERE t.organization_id = o.organization_id
+             -- The reservation was deleted if the outbox was not read for a month.
+             AND (w.ticket IS NULL OR r.ticket IS NOT NULL)
              AND (t.event_types = '{}' OR coalesce(e.event_type, 'reservation.expired') = ANY (t.event_types))) AS n
       ON CONFLICT (endpoint_id, event_id) DO NOTHING
   RETURNING endpoint_id, next_attempt_at

@@ -23,14 +23,18 @@ SELECT w.id, w.url, w.disabled_reason AS "disabledReason", w.failing_since AS "f
   FROM webhook_endpoints AS w JOIN organizations AS o ON o.id = ANY (ARRAY[w.organization_id])
  WHERE w.id > $1::text AND w.deleted_at IS NULL ORDER BY w.id LIMIT $2::int;
 
--- name: find_webhook_endpoint(id, organization_id?)
--- One endpoint. No row when an organization is given and the endpoint belongs to another one.
+-- name: find_organization_of_webhook(id)
+-- The organization of an endpoint. For operators only, who name an endpoint by its id alone.
+SELECT w.organization_id AS "organizationId" FROM webhook_endpoints AS w WHERE w.id = $1::text AND w.deleted_at IS NULL;
+
+-- name: find_webhook_endpoint(id, organization_id)
+-- One endpoint. No row when it belongs to another organization.
 SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.event_types AS "eventTypes", w.enabled,
        w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt", w.failing_since AS "failingSince",
        CASE WHEN w.previous_secrets_until[1] > clock_timestamp() THEN w.previous_secrets_until[1] END AS "previousSecretUntil",
        signing_versions(w) AS "signingVersions", w.created_at AS "createdAt", date_trunc('milliseconds', clock_timestamp()) AS "readAt"
   FROM webhook_endpoints AS w
- WHERE w.id = $1::text AND ($2::text IS NULL OR w.organization_id = $2::text) AND w.deleted_at IS NULL;
+ WHERE w.id = $1::text AND (w.organization_id = $2::text) IS TRUE AND w.deleted_at IS NULL;
 
 -- name: change_webhook_endpoint(id, organization_id, url?, description?, event_types?)
 -- Changes the columns whose parameter is not null. A new URL clears failing_since and failures. Writes no row when there is no such endpoint.
@@ -38,7 +42,7 @@ UPDATE webhook_endpoints AS w
    SET url = coalesce($3::text, w.url), description = coalesce($4::text, w.description), event_types = coalesce($5::text[], w.event_types),
        failing_since = CASE WHEN coalesce($3::text, w.url) = w.url THEN w.failing_since END,
        failures = CASE WHEN coalesce($3::text, w.url) = w.url THEN w.failures ELSE 0 END
- WHERE w.id = $1::text AND (w.organization_id = $2::text) IS NOT FALSE AND w.deleted_at IS NULL;
+ WHERE w.id = $1::text AND (w.organization_id = $2::text) IS TRUE AND w.deleted_at IS NULL;
 
 -- name: enable_webhook_endpoint(id, by_operator)
 -- Enables a disabled endpoint. Writes no row when it is already enabled, or when an operator disabled it and by_operator is false.
@@ -51,13 +55,13 @@ UPDATE webhook_endpoints AS w
    SET enabled = false, disabled_reason = $2::text, disabled_at = date_trunc('milliseconds', statement_timestamp())
  WHERE w.id = $1::text AND w.deleted_at IS NULL AND (w.enabled OR ($2::text = 'operator' AND w.disabled_reason <> 'operator'));
 
--- name: rotate_webhook_secret(id, organization_id?, hours)
+-- name: rotate_webhook_secret(id, organization_id, hours)
 -- Begins the next version of an endpoint's secret. The replaced one also signs for the given number of hours. Writes no row if ten earlier
 -- ones still sign.
 UPDATE webhook_endpoints AS w
    SET secret_version = w.secret_version + 1,
        previous_secrets_until = (date_trunc('milliseconds', statement_timestamp()) + make_interval(hours => $3::int)) || w.previous_secrets_until[:9]
- WHERE w.id = $1::text AND ($2::text IS NULL OR w.organization_id = $2::text) AND w.deleted_at IS NULL
+ WHERE w.id = $1::text AND (w.organization_id = $2::text) IS TRUE AND w.deleted_at IS NULL
    AND (w.previous_secrets_until[10] > clock_timestamp()) IS NOT TRUE
 RETURNING w.id, w.secret_version AS "secretVersion", w.previous_secrets_until[1] AS "previousSecretUntil";
 
@@ -66,4 +70,4 @@ RETURNING w.id, w.secret_version AS "secretVersion", w.previous_secrets_until[1]
 UPDATE webhook_endpoints AS w
    SET deleted_at = statement_timestamp(), place = NULL, enabled = false, disabled_reason = coalesce(w.disabled_reason, 'partner'),
        disabled_at = coalesce(w.disabled_at, date_trunc('milliseconds', statement_timestamp()))
- WHERE w.id = $1::text AND (w.organization_id = $2::text) IS NOT FALSE AND w.deleted_at IS NULL;
+ WHERE w.id = $1::text AND (w.organization_id = $2::text) IS TRUE AND w.deleted_at IS NULL;

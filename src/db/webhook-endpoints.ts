@@ -44,8 +44,9 @@ export const sql = new Statements(new URL("./webhook-endpoints.sql", import.meta
 
 export const listWebhookEndpoints = sql.rows("list_webhook_endpoints", LISTED)<[after: string, limit: number]>;
 export const selectWebhookEndpoints = sql.rows("select_webhook_endpoints", ENDPOINT)<[organizationId: string]>;
-export const findWebhookEndpoint = sql.row("find_webhook_endpoint", ENDPOINT)<
-  [id: string, organizationId: string | null]
+export const findWebhookEndpoint = sql.row("find_webhook_endpoint", ENDPOINT)<[id: string, organizationId: string]>;
+export const findOrganizationOfWebhook = sql.value("find_organization_of_webhook", { organizationId: text })<
+  [id: string]
 >;
 export const disableWebhookEndpoint = sql.execute("disable_webhook_endpoint")<[id: string, by: WebhookActor]>;
 /** Null when there is no such endpoint, or when too many of its secrets sign. */
@@ -53,7 +54,7 @@ export const rotateWebhookSecret = sql.row("rotate_webhook_secret", {
   id: text,
   secretVersion: integer,
   previousSecretUntil: timestamptz,
-})<[id: string, organizationId: string | null, previousSignsHours: number]>;
+})<[id: string, organizationId: string, previousSignsHours: number]>;
 export const deleteWebhookEndpoint = sql.executeOne("delete_webhook_endpoint")<[id: string, organizationId: string]>;
 const insertRow = sql.executeOne("insert_webhook_endpoint");
 const changeRow = sql.executeOne("change_webhook_endpoint");

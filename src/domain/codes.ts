@@ -11,6 +11,16 @@ const LINK_CODE_SYMBOLS = 12;
 export const CODE_KEY_MIN = 4;
 export const CODE_KEY_MAX = 64;
 
+/** A full stop, a low line, and the asterisk that frames a code in some barcodes. */
+const MARKS = "*._";
+
+/**
+ * What people and scanners add to codes and tickets: white space, dashes, and characters that are not visible. U+30FC is what a Japanese
+ * keyboard types for a dash.
+ */
+const SEPARATORS = /[\p{White_Space}\p{Dash}\u30fc\p{Cf}\p{Default_Ignorable_Code_Point}]/gu;
+const SEPARATORS_AND_MARKS = new RegExp(`${SEPARATORS.source}|[${MARKS}]`, "gu");
+
 /** Returns `size` bytes from a cryptographically secure source. */
 export type RandomBytes = (size: number) => Uint8Array;
 
@@ -87,15 +97,29 @@ export function isPathWord(codeKey: string): boolean {
   return PATH_WORDS.has(codeKey);
 }
 
+/** Replaces the compatibility forms of characters, such as full-width letters (NFKC, Unicode Standard Annex 15), and removes `removed`. */
+function cleanTyped(input: string, removed: RegExp): string {
+  return input.normalize("NFKC").replace(removed, "");
+}
+
 /**
- * Returns the form in which codes are compared: upper case without spaces and hyphens, O read as 0, I and L as 1. Returns null for a
- * normalised length outside 4–64 and for text with characters other than printable ASCII.
+ * Returns the form in which codes are compared: without separators and marks, upper case, O read as 0, I and L as 1. Returns null for a
+ * normalised length outside 4–64 and for text with characters that no code can have: those other than visible ASCII.
  */
 export function normaliseCode(input: string): string | null {
-  // First, because upper case can turn another character into ASCII (dotless i).
-  if (!/^[\x20-\x7e]*$/.test(input)) return null;
-  const key = input.replace(/[ -]/g, "").toUpperCase().replace(/O/g, "0").replace(/[IL]/g, "1");
+  const cleaned = cleanTyped(input, SEPARATORS_AND_MARKS);
+  // Before the change to upper case, which can turn another character into ASCII (dotless i).
+  if (!/^[\x21-\x7e]*$/.test(cleaned)) return null;
+  const key = cleaned.toUpperCase().replace(/O/g, "0").replace(/[IL]/g, "1");
   return key.length >= CODE_KEY_MIN && key.length <= CODE_KEY_MAX ? key : null;
+}
+
+/** Returns a ticket as it was issued, from any spelling with other separators or in capitals. Returns all other text unchanged. */
+export function normaliseTicket(input: string): string {
+  // Most input is a code, or a ticket as it was issued.
+  if (/^(?:[0-9A-Z-]+|rsv_[0-9a-z]+)$/.test(input)) return input;
+  const cleaned = cleanTyped(input, SEPARATORS);
+  return /^rsv_[0-9a-z]+$/i.test(cleaned) ? cleaned.toLowerCase() : input;
 }
 
 /** Returns a redeem code in its stored form, from any spelling that {@link normaliseCode} accepts. Returns null if it cannot be a redeem code. */

@@ -1,7 +1,7 @@
-import { typeidUnboxed } from "typeid-js";
+import { TypeID, typeidUnboxed } from "typeid-js";
 
 /** The prefix of an id, which shows the kind of entity. */
-type IdPrefix = "org" | "brd" | "prd" | "bat" | "vch" | "key" | "rsv" | "lst" | "ctr" | "whk" | "tst";
+type IdPrefix = "org" | "brd" | "prd" | "bat" | "vch" | "key" | "rsv" | "lst" | "ctr" | "whk" | "tst" | "alr";
 
 /** The last two symbols (ten bits) of voucher and reservation ids, reserved for the number of the deployment that has the row. Always 0 today. */
 const DEPLOYMENT = "00";
@@ -10,6 +10,12 @@ const DEPLOYMENT = "00";
 export function newId(prefix: IdPrefix): string {
   const id = typeidUnboxed(prefix);
   return prefix === "vch" || prefix === "rsv" ? id.slice(0, -DEPLOYMENT.length) + DEPLOYMENT : id;
+}
+
+/** The first id in byte order that a process could have made at this time. */
+export function firstIdAt(prefix: IdPrefix, time: Date): string {
+  const ms = time.getTime().toString(16).padStart(12, "0");
+  return TypeID.fromUUID(prefix, `${ms.slice(0, 8)}-${ms.slice(8)}-0000-0000-000000000000`).toString();
 }
 
 /** Whether a `codeOrTicket` is a ticket. Check this before normalising, which writes the prefix in upper case. */

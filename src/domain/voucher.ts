@@ -27,6 +27,11 @@ const FINAL_REFUSALS = {
   Expired: "voucher_expired",
 } as const satisfies Record<VoucherStatus, string | null>;
 
+/** Whether a voucher is Redeemed or Voided for good. Expired is no stored status: the clock decides it. */
+export function hasFinalStatus({ status }: VoucherState): boolean {
+  return status !== "Active";
+}
+
 /** The error code of a voucher that can never be reserved or redeemed again. */
 export type FinalRefusal = NonNullable<(typeof FINAL_REFUSALS)[VoucherStatus]>;
 

@@ -1,6 +1,8 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
 
 const PREFIX = "whsec_";
+/** A secret as Standard Webhooks writes it: 24 to 64 bytes in base64 after the prefix. */
+const SECRET = /^whsec_(?=.{32,88}$)(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 /** The length of a SHA-256 hash. */
 const SECRET_BYTES = 32;
 
@@ -10,14 +12,18 @@ export function deriveWebhookSecret(rootSecret: string, endpointId: string, vers
   return `${PREFIX}${Buffer.from(bytes).toString("base64")}`;
 }
 
+/** Whether a text is a secret that receivers can verify with. */
+export const isWebhookSecret = (text: string) => SECRET.test(text);
+
+/** The key of a secret. */
+export const keyOfSecret = (secret: string): KeyObject => createSecretKey(secret.slice(PREFIX.length), "base64");
+
 /** The keys that sign an endpoint's requests now. Signing with a key object takes a sixth of the time that signing with bytes takes. */
 export function openSigningKeys(
   rootSecret: string,
   { id, signingVersions }: { id: string; signingVersions: readonly number[] },
 ): KeyObject[] {
-  return signingVersions.map((version) =>
-    createSecretKey(deriveWebhookSecret(rootSecret, id, version).slice(PREFIX.length), "base64"),
-  );
+  return signingVersions.map((version) => keyOfSecret(deriveWebhookSecret(rootSecret, id, version)));
 }
 
 /** A request to sign. */

@@ -1,13 +1,12 @@
 import type { RequestHandler, Response } from "express";
 import type { ErrorCode } from "../contract/errors.ts";
-import type { ApiContext } from "../open-api.ts";
-import { limitAddress } from "./middleware/rate-limit.ts";
+import { type LimitingAddresses, limitAddress } from "./middleware/rate-limit.ts";
 
 /** The groups of the API reference. */
 export type Tag = "Partner" | "Webhooks" | "Sandbox" | "Marketplace" | "Public verification" | "Health";
 
 /** Who may call an endpoint, and what its handler learns about the caller. */
-export interface Access<Caller> {
+export interface Access<Caller, Deps = unknown> {
   /** The group of the endpoints with this access. */
   tag: Tag;
   /** Alternatives that the API reference shows. Each maps a security scheme to the scopes it needs; `{}` means no credentials. */
@@ -17,7 +16,7 @@ export interface Access<Caller> {
   /** Whether pages of the origins in CORS_ORIGINS may call the endpoint. False for API keys, because a page cannot keep a key secret. */
   crossOrigin: boolean;
   /** Handlers that admit or refuse a request. */
-  guard(ctx: ApiContext): RequestHandler[];
+  guard: (deps: Deps) => RequestHandler[];
   /** The caller that the guard has admitted. */
   callerOf(response: Response): Caller;
   /** Extra fields that every successful response to this caller contains. */
@@ -35,10 +34,10 @@ export const probe: Access<null> = {
 };
 
 /** Any caller. Each address has a limit. */
-export const anyone: Access<null> = {
+export const anyone: Access<null, LimitingAddresses> = {
   ...probe,
   tag: "Public verification",
   errors: ["rate_limited"],
   crossOrigin: true,
-  guard: (ctx) => [limitAddress(ctx)],
+  guard: (deps) => [limitAddress(deps)],
 };

@@ -2,14 +2,18 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Request, RequestHandler, Response, Router } from "express";
 import type { z } from "zod";
-import { AppError, BODY_ERRORS, ERRORS_OF, type ErrorCode } from "../contract/errors.ts";
+import type { Config } from "../config.ts";
+import { AppError, BODY_ERRORS, ERRORS_OF, type ErrorCode, invalidFields } from "../contract/errors.ts";
 import type { Examples } from "../contract/example.ts";
 import { ID_INPUT_MAX } from "../contract/fields.ts";
-import { TEXT } from "../contract/receipt.ts";
-import type { ApiContext } from "../open-api.ts";
+import { inAnyLanguage } from "../contract/problems.ts";
+import type { Language } from "../contract/sentences/languages.ts";
 import type { Access, Tag } from "./access.ts";
 import { allowOrigins } from "./middleware/allow-origins.ts";
+import { type Visitor, visitorOf } from "./middleware/caller-signal.ts";
 import { jsonBody } from "./middleware/json-body.ts";
+import { type LimitingAddresses, limitAddress } from "./middleware/rate-limit.ts";
+import { languageOf } from "./middleware/reader-language.ts";
 
 /** Names of the parameters in a path: `/r/:code/claim` has `code`. */
 type ParameterOf<Path extends string> = Path extends `${infer Head}/${infer Rest}`
@@ -21,10 +25,16 @@ type ParameterOf<Path extends string> = Path extends `${infer Head}/${infer Rest
 /** What a handler receives. */
 interface EndpointRequest<Caller, Parameter extends string, Query, Body> {
   caller: Caller;
+  /** The same caller among visitors, for calls that are open to anyone. */
+  readonly visitor: Visitor;
   /** Path parameters, unchecked. */
   parameters: Record<Parameter, string>;
   query: Query;
   body: Body;
+  /** The language of the caller, for a response with sentences. Chosen when it is read. */
+  readonly language: Language;
+  /** When the request's last byte was read, on the monotonic clock. Milliseconds. */
+  receivedAtMs: number;
 }
 
 /** A CSV file, with headers of its response. */
@@ -34,7 +44,7 @@ interface CsvContent {
 }
 
 /** The settings that the API reference states. */
-export type DescribedSettings = Pick<ApiContext["config"], "baseUrl" | "reservationSeconds">;
+export type DescribedSettings = Pick<Config, "baseUrl" | "reservationSeconds">;
 
 interface Definition<
   Path extends string,
@@ -42,6 +52,8 @@ interface Definition<
   Query extends z.ZodObject,
   Body extends z.ZodObject,
   Result extends z.ZodType,
+  GuardDeps,
+  Deps,
 > {
   /** GET by default. */
   method?: Method;
@@ -52,7 +64,7 @@ interface Definition<
   summary: string;
   /** What a caller must know, in Markdown; a function where it depends on the configuration. */
   description: string | ((settings: DescribedSettings) => string);
-  access: Access<Caller>;
+  access: Access<Caller, GuardDeps>;
   query?: Query;
   /** Without it, the request body is not read. */
   body?: Body;
@@ -61,26 +73,36 @@ interface Definition<
   contentType?: typeof TEXT;
   responseDescription: string;
   /** The response as CSV, for callers that prefer it to JSON. */
-  csv?: (ctx: ApiContext, request: { caller: Caller; query: z.output<Query> }) => Promise<CsvContent>;
+  csv?: (deps: Deps, request: { caller: Caller; query: z.output<Query> }) => Promise<CsvContent>;
+  /** Callers that do not prefer JSON get a page, which is mounted before. */
+  hasPage?: true;
   /** Replaces the examples of the response schema. */
   responseExamples?: Examples<z.input<Result>>;
   /** The schema of its error responses, if they have fields that other endpoints' do not have. */
   errorDetails?: { schema: z.ZodObject; example: { error: string; [field: string]: string } };
-  handler(
-    ctx: ApiContext,
+  handler: (
+    deps: Deps,
     request: EndpointRequest<Caller, ParameterOf<Path>, z.output<Query>, z.output<Body>>,
-  ): Promise<z.output<Result>>;
+  ) => Promise<z.output<Result>>;
 }
 
 /** Descriptions of the path parameters for the API reference. The parameters are not validated: an invalid id is not found. */
-type Parameters<Path extends string> = [ParameterOf<Path>] extends [never]
+type PathParameters<Path extends string> = [ParameterOf<Path>] extends [never]
   ? { parameters?: undefined }
   : { parameters: Record<ParameterOf<Path>, z.ZodType> };
 
-/** An endpoint as the route table and the API reference see it. */
-export interface Endpoint
+/** What the handler of a service takes, for the handler of its endpoint. */
+// biome-ignore lint/suspicious/noExplicitAny: the other parameters may be of any type.
+export type DepsOf<Service extends (deps: any, ...rest: any[]) => unknown> = Parameters<Service>[0];
+
+interface RouteDeps {
+  config: Pick<Config, "corsOrigins">;
+}
+
+/** An endpoint as the route table and the API reference see it. What its access and its handler take is known when it is mounted. */
+export interface Endpoint<Deps = never>
   extends Omit<
-    Definition<string, unknown, z.ZodObject, z.ZodObject, z.ZodType>,
+    Definition<string, unknown, z.ZodObject, z.ZodObject, z.ZodType, unknown, unknown>,
     "method" | "handler" | "access" | "csv"
   > {
   method: Method;
@@ -90,7 +112,7 @@ export interface Endpoint
   hasCsv: boolean;
   /** The errors of its access, its input and its handler. Any address can also return `ANY_ADDRESS_ERRORS`. */
   errors: ReadonlySet<ErrorCode>;
-  route(ctx: ApiContext): Route;
+  route: (deps: Deps) => Route;
 }
 
 /**
@@ -103,7 +125,11 @@ export function endpoint<
   Query extends z.ZodObject,
   Body extends z.ZodObject,
   Result extends z.ZodType,
->(definition: Definition<Path, Caller, Query, Body, Result> & Parameters<Path>): Endpoint {
+  GuardDeps,
+  Deps,
+>(
+  definition: Definition<Path, Caller, Query, Body, Result, GuardDeps, Deps> & PathParameters<Path>,
+): Endpoint<GuardDeps & Deps & RouteDeps> {
   const { access, handler, csv, method = "get", parameters = {}, ...described } = definition;
   const { query, body } = definition;
   const errors = new Set<ErrorCode>([
@@ -114,9 +140,16 @@ export function endpoint<
   ]);
   const read = (request: Request, response: Response) => ({
     caller: access.callerOf(response),
+    get visitor() {
+      return visitorOf(request, response);
+    },
     parameters: request.params as Record<ParameterOf<Path>, string>,
     query: query === undefined ? ({} as z.output<Query>) : validate(query, request.query),
     body: body === undefined ? ({} as z.output<Body>) : validate(body, request.body),
+    get language() {
+      return languageOf(response);
+    },
+    receivedAtMs: response.locals.receivedAtMs,
   });
   return {
     ...described,
@@ -126,16 +159,17 @@ export function endpoint<
     security: access.security,
     hasCsv: csv !== undefined,
     errors,
-    route: (ctx) => ({
+    route: (deps) => ({
       path: definition.path,
-      crossOrigin: access.crossOrigin ? allowOrigins(ctx.config.corsOrigins) : [],
+      crossOrigin: access.crossOrigin ? allowOrigins(deps.config.corsOrigins) : [],
+      limitsCallers: true,
       methods: {
         [method]: [
-          ...access.guard(ctx),
+          ...access.guard(deps),
           ...(body === undefined ? [] : jsonBody),
-          ...(csv === undefined ? [] : [respondCsv((request, response) => csv(ctx, read(request, response)))]),
+          ...(csv === undefined ? [] : [respondCsv((request, response) => csv(deps, read(request, response)))]),
           (definition.contentType === undefined ? respondJson : respondText)(async (request, response) => {
-            const result = await handler(ctx, read(request, response));
+            const result = await handler(deps, read(request, response));
             return access.extraFieldsOf === undefined || definition.contentType !== undefined
               ? result
               : { ...(result as object), ...access.extraFieldsOf(response) };
@@ -146,16 +180,12 @@ export function endpoint<
   };
 }
 
-/** Fields that one error names at most. */
-const NAMED_MAX = 10;
-
 /** Parses input; ignores unknown fields. @throws AppError `invalid_request` naming each invalid field. */
 export function validate<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;
   const first = new Map(parsed.error.issues.toReversed().map(({ path, message }) => [path.join("."), message]));
-  const sentences = [...first].toReversed().map(([field, message]) => `${field} ${message}.`.trimStart());
-  throw new AppError("invalid_request", sentences.slice(0, NAMED_MAX).join(" "));
+  throw invalidFields([...first].toReversed().map(([field, message]) => [field, inAnyLanguage(message)]));
 }
 
 /** An id or link code from the path. An id that is too long or contains NUL becomes the empty string, which matches no row. */
@@ -172,6 +202,8 @@ export interface Route {
   methods: Partial<Record<Method, RequestHandler[]>>;
   /** Handlers that run before those of every method. They respond to CORS preflights and let pages of other origins read responses. */
   crossOrigin?: RequestHandler[];
+  /** Set if its handlers limit their callers themselves, by key, user, password or address. Otherwise {@link mount} limits each address. */
+  limitsCallers?: true;
 }
 
 /** A path that can only be read. */
@@ -187,9 +219,17 @@ export function joinRoutes(routes: readonly Route[]): Route[] {
   }));
 }
 
-/** Mounts a route. Other methods get 405 with `Allow`. */
-export function mount(router: Router, { path, methods, crossOrigin = [] }: Route): void {
+/**
+ * Mounts a route. Other methods get 405 with `Allow`. Unless the route limits its callers, each address has a limit, which a method's last
+ * handler comes after: the handlers before it only decide the form of the response.
+ */
+export function mount(
+  router: Router,
+  deps: LimitingAddresses,
+  { path, methods, crossOrigin = [], limitsCallers }: Route,
+): void {
   const route = router.route(path);
+  const limit = limitsCallers ? [] : [limitAddress(deps)];
   route.all(
     (_request, response, next) => {
       response.locals.route = path;
@@ -197,7 +237,9 @@ export function mount(router: Router, { path, methods, crossOrigin = [] }: Route
     },
     ...crossOrigin,
   );
-  for (const [method, handlers] of Object.entries(methods)) route[method as Method](...handlers);
+  for (const [method, handlers] of Object.entries(methods)) {
+    route[method as Method](...handlers.slice(0, -1), ...limit, ...handlers.slice(-1));
+  }
   const allow = Object.keys(methods).flatMap((method) => (method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()]));
   route.all((_request, response) => {
     response.setHeader("Allow", allow.join(", "));
@@ -230,6 +272,9 @@ export async function sendCsv(response: Response, { headers, parts }: CsvContent
   if (response.req.method === "HEAD") response.end();
   else await pipeline(Readable.from(parts), response).catch(() => response.destroy());
 }
+
+/** The media type of text. */
+export const TEXT = "text/plain; charset=utf-8";
 
 /** The media type of CSV. */
 export const CSV = "text/csv; charset=utf-8";

@@ -10,11 +10,13 @@ import { deleteWebhook } from "./routes/delete-webhook.ts";
 import { eventProof } from "./routes/event-proof.ts";
 import { eventReceipt } from "./routes/event-receipt.ts";
 import { health, readiness } from "./routes/health.ts";
+import { link } from "./routes/link.ts";
 import { listing } from "./routes/listing.ts";
 import { listings } from "./routes/listings.ts";
 import { lookUp } from "./routes/look-up.ts";
 import { partnerEvents } from "./routes/partner-events.ts";
 import { publicEvents } from "./routes/public-events.ts";
+import { receiptByReference } from "./routes/receipt-by-reference.ts";
 import { redeem } from "./routes/redeem.ts";
 import { redemption } from "./routes/redemption.ts";
 import { redemptionReceipt } from "./routes/redemption-receipt.ts";
@@ -29,7 +31,7 @@ import { webhookDeliveries } from "./routes/webhook-deliveries.ts";
 import { webhooks } from "./routes/webhooks.ts";
 
 /** Every endpoint, in the order of mounting. A fixed path comes before a path whose parameter would match it. */
-export const ENDPOINTS: readonly Endpoint[] = [
+export const ENDPOINTS = [
   reserve,
   redeem,
   release,
@@ -37,6 +39,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   partnerEvents,
   eventReceipt,
   redemptionReceipt,
+  receiptByReference,
   redemptions,
   redemption,
   webhooks,
@@ -56,7 +59,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   buyListing,
   buyProduct,
   claimProduct,
+  link,
   claimByLink,
   health,
   readiness,
-];
+] satisfies readonly Endpoint[];

@@ -1,8 +1,10 @@
 import type { ErrorRequestHandler, RequestHandler } from "express";
 import { BatcherFull } from "../batching/batcher.ts";
+import { CallerLeft } from "../batching/fair-slots.ts";
 import { AppError, statusOf } from "../contract/errors.ts";
 import { isDatabaseUnavailable, isLockTimeout, isRetryable } from "../db/transaction.ts";
 import { sendJson } from "./endpoint.ts";
+import { languageOf } from "./middleware/reader-language.ts";
 import { sendPage } from "./pages/offer-page.ts";
 
 /** Refuses requests that no route matches. Mount it after all routes. */
@@ -10,8 +12,10 @@ export const unknownPath: RequestHandler = () => {
   throw new AppError("not_found");
 };
 
-/** Sends an error as JSON, or as a page where the caller prefers one. Unexpected errors are logged and reveal nothing. */
+/** Sends an error in the reader's language, as JSON, or as a page where the caller prefers one. Unexpected errors are logged and reveal nothing. */
 export const errorHandler: ErrorRequestHandler = (error, _request, response, next) => {
+  // The connection is closed, so no response can be sent.
+  if (error instanceof CallerLeft) return;
   const known = toAppError(error);
   const status = statusOf(known.code);
   response.locals.errorCode = known.code;
@@ -19,13 +23,15 @@ export const errorHandler: ErrorRequestHandler = (error, _request, response, nex
   if (status >= 500) response.locals.failure = known.cause ?? known;
   if (response.headersSent) return next(error);
   if (known.retryAfterSeconds !== undefined) response.setHeader("Retry-After", String(known.retryAfterSeconds));
+  if (known.isEnglishOnly) response.locals.language = "en";
+  const language = languageOf(response);
   const { errorPage, requestId } = response.locals;
   if (errorPage !== undefined) {
     // The browser asks again by itself.
     if (known.code === "not_logged_yet") response.setHeader("Refresh", "3");
-    return sendPage(response, status, errorPage(known, status, requestId));
+    return sendPage(response, status, errorPage(known, status, requestId, language));
   }
-  sendJson(response, status, { error: known.message, code: known.code, requestId, ...known.details });
+  sendJson(response, status, { error: known.sentenceIn(language), code: known.code, requestId, ...known.details });
 };
 
 function toAppError(error: unknown): AppError {

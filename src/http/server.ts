@@ -3,6 +3,7 @@ import { type AddressInfo, type Socket, Server as TcpServer } from "node:net";
 import type { Duplex } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
+import type { Config } from "../config.ts";
 import { AppError, type ErrorCode, statusOf } from "../contract/errors.ts";
 
 /** The limits of the service on slow clients and on their number. Durations are milliseconds. */
@@ -11,8 +12,6 @@ export const CONNECTION_LIMITS = {
   headersMs: 10_000,
   /** Longest time for a whole request to arrive. Bodies have at most 16 KiB. */
   requestMs: 15_000,
-  /** How long a connection stays open between requests: longer than the 60 s of common load balancers. */
-  idleMs: 65_000,
   /** Longest time without a byte while a request is in progress: longer than the largest REDEEM_WAIT_MS, 60 s, and two reads of 12 s. */
   stalledMs: 95_000,
   /** Interval between checks for late headers and requests. */
@@ -46,10 +45,13 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
-/** Serves `app`, with limits on slow clients. `onRefusal` gets the error code of each request that is too malformed to reach `app`. */
+/**
+ * Serves `app`, with limits on slow clients. An idle connection is kept for `keepAliveMs`, which its answers tell. `onRefusal` gets the error
+ * code of each request that is too malformed to reach `app`.
+ */
 export async function listen(
   app: RequestListener,
-  port: number,
+  { port, keepAliveMs }: Pick<Config, "port" | "keepAliveMs">,
   log: Logger,
   onRefusal: (code: ErrorCode) => void = () => undefined,
   limits = CONNECTION_LIMITS,
@@ -57,7 +59,7 @@ export async function listen(
   const server = createServer({
     requestTimeout: limits.requestMs,
     headersTimeout: limits.headersMs,
-    keepAliveTimeout: limits.idleMs,
+    keepAliveTimeout: keepAliveMs,
     connectionsCheckingInterval: limits.checkEveryMs,
     // The application checks for Host: Node's own response would have no body.
     requireHostHeader: false,
@@ -192,6 +194,7 @@ function refuseMalformedRequest(
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     "Content-Type: application/json; charset=utf-8",
+    "Content-Language: en",
     "Cache-Control: no-store",
     `X-Request-Id: ${requestId}`,
     `Content-Length: ${Buffer.byteLength(body)}`,

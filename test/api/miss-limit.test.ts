@@ -55,6 +55,14 @@ it("unknown codes may be tried up to the limit by a key; then no code is looked 
   expect(await dumpRows(servers.db)).toEqual(before);
 });
 
+it("text that cannot be a code is no miss, so that a scanner's setting does not lock a key out", async () => {
+  const [client] = await newClients();
+  const { code } = await service.issue();
+  const replies = await Promise.all(Array.from({ length: 3 * LIMIT }, () => client.lookUp(`${code}\u0301`)));
+  expect(countOutcomes(replies)).toEqual({ "404 voucher_not_found": 3 * LIMIT });
+  expect((await client.lookUp(`${code}\r\n`)).status).toBe(200);
+});
+
 it("misses count on every route, and another organization's like unknown ones", async () => {
   const [client] = await newClients();
   const calls = callsWith(client);

@@ -2,6 +2,7 @@ import { beforeAll, expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
 import { html } from "../../src/http/pages/html.ts";
 import { qrCode } from "../../src/http/pages/qr-code.ts";
+import { send } from "../support/client.ts";
 import { inSeconds, makeOffer, makeReferral, offerBatch, reservationVouchers } from "../support/marketplace.ts";
 import { appendPending } from "../support/pending-events.ts";
 import { startApi, startApiUnready } from "../support/service.ts";
@@ -50,10 +51,13 @@ it.each([
   for (const accept of accepts) {
     for (const path of [chainPath(voucher.id), "/"]) {
       const { status, headers, kind } = await open(path, accept);
-      expect([status, headers.get("vary"), kind], String(accept)).toEqual([200, "Accept", what]);
+      // The start page is the same for everyone, so it is compressed.
+      const page = path === "/" ? "Accept, Accept-Encoding" : "Accept, Accept-Language";
+      const vary = what === "page" ? page : "Accept";
+      expect([status, headers.get("vary"), kind], String(accept)).toEqual([200, vary, what]);
     }
     for (const path of [chainPath("vch_none"), chainPath(voucher.id, "?limit=x")]) {
-      expect((await open(path, accept)).headers.get("vary"), path).toBe("Accept");
+      expect((await open(path, accept)).headers.get("vary"), path).toBe("Accept, Accept-Language");
     }
   }
 });
@@ -282,7 +286,7 @@ it("the marketplace's page has the listings of the JSON for an anonymous user, p
 it("an unknown address answers browsers with a page that leads on, and programs with JSON, both with 404", async () => {
   for (const path of ["/nowhere", "/partner", "/r/a/b", "/%00", "/<script>"]) {
     const { status, kind, text, headers } = await open(path);
-    expect([status, kind, headers.get("vary")], path).toEqual([404, "page", "Accept"]);
+    expect([status, kind, headers.get("vary")], path).toEqual([404, "page", "Accept, Accept-Language"]);
     expect(text).toContain("<h1>Page not found</h1>");
     expect(text).toContain('<a href="/">');
     expect(text).not.toContain("<script>");
@@ -335,16 +339,68 @@ it("the start page and the page /check have the field in which a person enters a
   }
 });
 
-it("a referrer's link in a browser shows what the link offers and how to claim it, and does not exist for programs", async () => {
+it("a referrer's link in a browser shows what the link offers and how to claim it, and has a preview", async () => {
   const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
   const { code } = await makeReferral(servers.db, offer);
   const { status, kind, headers, text } = await open(`/r/${code}`);
-  expect([status, kind, headers.get("vary")]).toEqual([200, "page", "Accept"]);
+  expect([status, kind, headers.get("vary")]).toEqual([200, "page", "Accept, Accept-Language"]);
   for (const words of ["Pass from Brand", "$50.00", "6 months", "Available", "Use it by", `/r/${code}/claim`]) {
     expect(text).toContain(words);
   }
   expect(text).not.toContain(offer.vouchers[0]?.code);
-  expect(await open(`/r/${code}`, "*/*")).toMatchObject({ status: 404, code: "not_found" });
+  expect(text).toMatch(/<meta property="og:title" content="Pass from Brand \d+">/);
+  expect(text).toMatch(/<meta property="og:description" content="A free voucher for Pass from Brand \d+\.">/);
+  expect(text).toContain(`<meta property="og:url" content="https://vouchers.test/r/${code}">`);
+});
+
+it.each([
+  ["page", [BROWSER, null, "*/*", "text/*", "image/png", "text/html, application/json", "application/json;q=0.5, */*"]],
+  [
+    "JSON",
+    ["application/json", "application/json, text/plain, */*", "application/*", "text/html;q=0.5, application/json"],
+  ],
+])("a referrer's link answers with the %s to callers with this Accept, errors too: %s", async (what, accepts) => {
+  const { code } = await makeReferral(servers.db, await makeOffer(servers.db, 1));
+  for (const accept of accepts) {
+    for (const [path, status] of [
+      [`/r/${code}`, 200],
+      ["/r/none", 404],
+    ] as const) {
+      const answer = await open(path, accept);
+      const vary = what === "page" || status === 404 ? "Accept, Accept-Language" : "Accept";
+      expect([answer.status, answer.kind, answer.headers.get("vary")], String(accept)).toEqual([status, what, vary]);
+    }
+  }
+  const head = await open(`/r/${code}`, accepts[0], "HEAD");
+  expect([head.status, head.kind, head.text]).toEqual([200, what, ""]);
+});
+
+it("a referrer's link for programs has what a claim through it would give", async () => {
+  const validUntil = new Date("2051-03-01T12:00:00Z");
+  const offer = await makeOffer(servers.db, 2, { audience: "ReferrerOnly", validUntil });
+  await offerBatch(servers.db, offer, 3, { validUntil: new Date("2052-03-01T12:00:00Z") });
+  await offerBatch(servers.db, offer, 4, { windows: {} });
+  const { code } = await makeReferral(servers.db, offer);
+  const read = async (linkCode: string) => (await send("GET", `${api.url}/r/${linkCode}`)).body;
+  expect(await read(code)).toEqual({
+    ...{
+      code,
+      brand: expect.stringMatching(/^Brand /),
+      productName: "Pass",
+      productKey: expect.any(String),
+      retailPriceUsd: 50,
+      priceUsd: 40.25,
+    },
+    ...{ available: 5, validUntil: validUntil.toISOString(), canClaim: true, url: `https://vouchers.test/r/${code}` },
+  });
+  const later = await makeOffer(servers.db, 1, { windows: { claim: { opensAt: inSeconds(900), closesAt: null } } });
+  const { code: early } = await makeReferral(servers.db, later);
+  const none = { available: 0, validUntil: null, canClaim: false };
+  expect(await read(early)).toMatchObject({ code: early, ...none });
+  const single = await makeOffer(servers.db, 1);
+  const { code: soldOut } = await makeReferral(servers.db, single);
+  await reservationVouchers(servers.db, [single.vouchers[0]?.id ?? ""], inSeconds(900));
+  expect(await read(soldOut)).toMatchObject({ code: soldOut, ...none });
 });
 
 it("a referrer's link leads to the storefront with its code, and has the QR code of its own address", async () => {

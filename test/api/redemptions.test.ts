@@ -9,7 +9,7 @@ import { useService } from "../support/use-service.ts";
 type Vouchers = Awaited<ReturnType<typeof issueVouchers>>;
 
 const service = useService();
-const { api, servers, partner, stranger, till, foreign } = service;
+const { api, servers, partner, stranger, till, foreign, issue, keys } = service;
 
 beforeAll(async () => {
   await redeemAll(till, await issueVouchers(servers.db, partner, 5), "setup");
@@ -165,7 +165,7 @@ it("the list of redemptions is one CSV file with the same values for a caller th
 const refused = async (query: string) => {
   const { status, body } = await send("GET", `${api.url}/partner/redemptions${query}`, { key: service.keys.till.key });
   expect({ status, code: body.code }).toEqual({ status: 400, code: "invalid_request" });
-  expect(body.error).toMatch(/^[a-z]+ .*\.$/);
+  expect(body.error).toMatch(/^[a-z]+(Ref)? .*\.$/);
   return body.error as string;
 };
 
@@ -201,21 +201,51 @@ it("the list of redemptions refuses a cursor of another range", async () => {
 });
 
 it("a redemption reads as a repeated redeem, for references with any characters", async () => {
-  const vouchers = await issueVouchers(servers.db, partner, 3);
-  const refs = ["plain", "with/slash?and#more %2F", "ünïcode 😀"];
+  const vouchers = await issueVouchers(servers.db, partner, 6);
+  const refs = ["plain", "with/slash?and#more %2F", "ünïcode 😀", "receipt", "...", "a+b &c"];
   for (const [index, externalRef] of refs.entries()) {
     await till.redeem({ code: vouchers[index]?.code, externalRef });
     const again = await till.redeem({ code: vouchers[index]?.code, externalRef });
-    const { status, body } = await till.redemption(externalRef);
+    const { status, body } = await till.redemptions({ externalRef });
     expect({ status, body }).toEqual({ status: 200, body: again.body });
+    // A fixed path ends with the word.
+    if (externalRef === "receipt") continue;
+    expect((await till.redemption(externalRef)).body).toEqual(body);
     expect(body).toMatchObject({ alreadyConfirmed: true, voucherInstanceId: vouchers[index]?.id });
     expect((await till.redemption(` ${externalRef} `)).status).toBe(200);
   }
+});
+
+it("a redemption reads in every spelling that is the same reference, and in lists and reads has one form", async () => {
+  const { code } = await issue();
+  expect((await till.redeem({ code, externalRef: "\u2028Cafe\u0301\u200b 7\n" })).body).toMatchObject({
+    redeemed: true,
+  });
+  for (const externalRef of ["Café 7", "Cafe\u0301 7", " Caf\u00e9\u00ad 7\ufeff"]) {
+    expect((await till.redeem({ code, externalRef })).body).toMatchObject({ alreadyConfirmed: true });
+    expect((await till.redemption(externalRef)).status).toBe(200);
+    expect((await till.redemptions({ externalRef })).status).toBe(200);
+    const other = (await till.redeem({ code: (await issue()).code, externalRef })).body;
+    expect(other).toMatchObject({ alreadyConfirmed: true, otherVoucher: true });
+  }
+  const { rows } = await servers.db.query("SELECT external_ref FROM redemptions WHERE external_ref LIKE 'Caf%'");
+  expect(rows).toEqual([{ external_ref: "Café 7" }]);
+});
+
+it("a list of redemptions refuses a reference that is given twice, or with a wish for CSV", async () => {
+  expect(await refused("?externalRef=a&externalRef=b")).toBe("externalRef must be one value.");
+  const csv = await send("GET", `${api.url}/partner/redemptions?externalRef=a`, {
+    key: keys.till.key,
+    headers: { accept: "text/csv" },
+  });
+  expect(csv.status).toBe(400);
 });
 
 it("a redemption under an unknown reference answers 404 redemption_not_found", async () => {
   for (const externalRef of ["never", "a\0b", "x".repeat(2_000), "\u0007"]) {
     const { status, body } = await till.redemption(externalRef);
     expect({ status, code: body.code }).toEqual({ status: 404, code: "redemption_not_found" });
+    expect((await till.redemptions({ externalRef })).body.code).toBe("redemption_not_found");
+    expect((await till.receiptByQuery(externalRef)).body.code).toBe("redemption_not_found");
   }
 });

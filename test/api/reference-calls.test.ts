@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { BatcherFull } from "../../src/batching/batcher.ts";
-import { ERRORS, type ErrorCode } from "../../src/contract/errors.ts";
+import type { ErrorCode } from "../../src/contract/errors.ts";
+import { SENTENCES } from "../../src/contract/sentences/languages.ts";
 import { lockReferencesToEnd } from "../../src/db/redemptions.ts";
 import { inTransaction } from "../../src/db/transaction.ts";
 import { newId } from "../../src/domain/ids.ts";
@@ -103,6 +104,11 @@ const VALID: Record<string, () => Promise<Call>> = {
     await sequencer.run();
     return { headers: asShop(), parameters: { externalRef } };
   },
+  readReceiptByReference: async () => {
+    const { externalRef } = await redeemed();
+    await sequencer.run();
+    return { headers: asShop(), query: `?externalRef=${externalRef}` };
+  },
   readEventReceipt: async () => {
     const { code } = await issue();
     await sequencer.run();
@@ -134,6 +140,10 @@ const VALID: Record<string, () => Promise<Call>> = {
     headers: await asUser(),
     parameters: { id: (await makeOffer(servers.db, 1)).listingId },
   }),
+  openLink: async () => {
+    const offer = await makeOffer(servers.db, 1);
+    return { parameters: { code: (await makeReferral(servers.db, offer)).code } };
+  },
   buyListing: async () => acquireCall("buyListing", await makeOffer(servers.db, 1)),
   buyProduct: async () => acquireCall("buyProduct", await makeOffer(servers.db, 1)),
   claimProduct: async () => acquireCall("claimProduct", await makeOffer(servers.db, 1)),
@@ -215,7 +225,7 @@ const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
   invalid_json: (operation, valid) => perform(operation, { ...valid, body: "[]" as never }),
   invalid_request: (operation, valid) =>
     operation.requestBody === undefined
-      ? perform(operation, { ...valid, query: "?limit=0" })
+      ? perform(operation, { ...valid, query: "?limit=0&externalRef=a&externalRef=b" })
       : withBody(() => ({ more: "\0" }))(operation, valid),
   body_too_large: withBody(() => ({ more: "x".repeat(17_000) })),
   unsupported_encoding: withHeaders(() => ({ "content-encoding": "compress" })),
@@ -224,12 +234,16 @@ const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
   not_logged_yet: async (operation, valid) => {
     const { id, code, externalRef } = await redeemed();
     const fresh = { externalRef, codeOrTicket: code, entityId: id, sequence: "2" };
+    if (valid.query !== undefined) return perform(operation, { ...valid, query: `?externalRef=${externalRef}` });
     const names = Object.keys(valid.parameters ?? {});
     const parameters = Object.fromEntries(Object.entries(fresh).filter(([name]) => names.includes(name)));
     return perform(operation, { ...valid, parameters: { ...valid.parameters, ...parameters } });
   },
   entity_not_found: withParameter("entityId", "vch_unheard-of"),
-  redemption_not_found: withParameter("externalRef", "unheard-of"),
+  redemption_not_found: (operation, valid) =>
+    valid.query === undefined
+      ? withParameter("externalRef", "unheard-of")(operation, valid)
+      : perform(operation, { ...valid, query: "?externalRef=unheard-of" }),
   listing_not_found: withParameter("id", "lst_unheard-of"),
   product_not_found: withParameter("id", "prd_unheard-of"),
   link_not_found: withParameter("code", "unheard-of"),
@@ -312,10 +326,10 @@ const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
   // Everything that lets only some calls wait refuses; the tests of the batcher and of the bulkhead fill them.
   overloaded: async (operation, valid) => {
     const { ctx } = api;
-    for (const place of ["partnerCalls", "confirmedReads", "publicReads", "sandboxAdvances"] as const) {
+    for (const place of ["partnerCalls", "publicReads", "sandboxAdvances"] as const) {
       vi.spyOn(ctx, place).mockRejectedValue(new BatcherFull());
     }
-    for (const place of [ctx.voucherReads, ctx.acquisitions])
+    for (const place of [ctx.voucherReads, ctx.acquisitions, ctx.redemptionReads])
       vi.spyOn(place, "submit").mockRejectedValue(new BatcherFull());
     vi.spyOn(ctx.webhookTests, "hasRoom").mockReturnValue(false);
     return perform(operation, valid).finally(vi.restoreAllMocks);
@@ -386,6 +400,6 @@ describe.each(
     const reply = await provoke(operation, valid);
     expect({ status: reply.status, code: reply.body.code }).toEqual({ status: Number(status), code });
     expect(reply.body.error).not.toMatch(/ECONN|127\.0\.0\.1|unknown@/);
-    if (!SENTENCE_VARIES.test(code)) expect(reply.body.error).toBe(ERRORS[code].sentence);
+    if (!SENTENCE_VARIES.test(code)) expect(reply.body.error).toBe(SENTENCES.en.errors[code]);
   });
 });

@@ -72,8 +72,7 @@ it("release answers the same to every ticket that is not live, known or not, and
     active?.code,
     theirs?.code,
     active?.id,
-    liveTicket.toUpperCase(),
-    ` ${liveTicket}`,
+    `${liveTicket}!`,
     "'; DROP TABLE reservations; --",
   ]) {
     const { status, body } = await shop.release(ticket ?? "");
@@ -89,6 +88,11 @@ it("release answers the same to every ticket that is not live, known or not, and
   expect(JSON.parse([...answers][0] ?? "")).toEqual({ released: false, reason: expect.stringMatching(/^[A-Z].+\.$/) });
   expect(await dumpRows(servers.db)).toEqual(before);
   expect((await shop.lookUp(theirs?.code ?? "")).body.reservation).toMatchObject({ ticket: liveTicket });
+});
+
+it("release ends a reservation whose ticket was scanned in capitals and with a line feed", async () => {
+  const { ticket } = await reserve((await issue()).code);
+  expect((await shop.release(`${ticket.toUpperCase()}\n`)).body).toEqual({ released: true });
 });
 
 it("release by any key of the organization stores its reason of up to 200 code points with the reservation", async () => {

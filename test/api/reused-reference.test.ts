@@ -124,3 +124,31 @@ it("a redeem of an expired voucher answers otherVoucher when another call uses t
   const { status, body } = await till.redeem({ code, externalRef: "overtaken-by-the-end" });
   expect({ status, body }).toMatchObject(answer);
 });
+
+it("a reference that an earlier release stored in another form is found by the same text, redeems nothing again, and its late attempts are ended", async () => {
+  const [ctx] = service.contexts;
+  const [stored, sent] = ["straße e\u0301 1", "straße é 1"];
+  const first = await issue();
+  // As the earlier release writes its jobs.
+  const job = (id: string, ref: string) => redeemJob(partner, keys.till.id, id, ref);
+  expect(await runRedeemJob(ctx, newAttempt(first.id), job(first.id, stored))).toMatchObject({ kind: "redeemed" });
+  const read = await till.redemption(stored);
+  expect([read.status, read.body.voucherInstanceId]).toEqual([200, first.id]);
+  expect((await till.redemptions({ externalRef: ` ${stored} ` })).body).toEqual(read.body);
+  expect((await till.redeem({ code: first.code, externalRef: stored })).body).toEqual(read.body);
+  const other = await issue();
+  const answer = await till.redeem({ code: other.code, externalRef: stored });
+  expect(answer.body).toEqual({ ...read.body, otherVoucher: true });
+  // Another spelling was another reference when it was stored.
+  expect((await till.redemption(sent)).status).toBe(404);
+
+  // An attempt of the earlier release waits in the queue, and the retry reaches this release with another code.
+  const [late, retried] = [await issue(), await issue()];
+  const waiting = job(late.id, "e\u0301 2");
+  expect((await till.redeem({ code: retried.code, externalRef: "e\u0301 2" })).body).toMatchObject({
+    alreadyConfirmed: false,
+  });
+  expect(await runRedeemJob(ctx, newAttempt(late.id), waiting)).toEqual({ kind: "late" });
+  expect((await till.redemption("é 2")).body.voucherInstanceId).toBe(retried.id);
+  expect((await till.lookUp(late.code)).body.voucher.status).toBe("Active");
+});

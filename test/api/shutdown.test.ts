@@ -76,6 +76,24 @@ it("an API process that gets SIGTERM answers every request of 64 clients that ke
   expect(performance.now() - startedAt).toBeLessThan(8_000);
 });
 
+it("an API process that gets one Ctrl-C twice, from the terminal and from npm, answers what is under way before it ends", async () => {
+  const port = await findSteadyPort();
+  const { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL } = servers;
+  const env = { DATABASE_URL, REDIS_URL, PORT: String(port), REDEEM_WAIT_MS: String(REDEEM_WAIT_MS) };
+  const api = startNode(["src/main.ts"], env);
+  await untilStarted(async () => (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null))?.ok);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const body = JSON.stringify({ code: (await issue()).code, externalRef: "twice" });
+  const redeem = send(agent, `http://127.0.0.1:${port}/partner/vouchers/redeem`, "POST", body);
+  await until(async () => (await countJobs(servers, "redeem")) === 1);
+  api.child.kill("SIGINT");
+  await until(() => api.output().includes('"draining"'));
+  api.child.kill("SIGINT");
+  expect((await redeem).status).toBe(503);
+  expect((await api.ended).exitCode).toBe(0);
+  agent.destroy();
+});
+
 it("an API that is told to stop ends idle connections after two seconds, and closes sooner when there are none", async () => {
   const idle = await startApi(servers, {}, CONNECTION_LIMITS);
   const unused = await startApi(servers, {}, CONNECTION_LIMITS);
@@ -123,4 +141,23 @@ it("an API that is told to stop answers the first request of an open connection,
   expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   expect(text).toMatch(/\r\nConnection: close\r\n/i);
   await closed;
+});
+
+it.each([
+  ["ten minutes and more by default", {}, 620],
+  ["as long as KEEP_ALIVE_SECONDS says", { KEEP_ALIVE_SECONDS: "1" }, 1],
+])("an API keeps idle connections %s, those to its metrics as well", async (_title, env: Record<
+  string,
+  string
+>, seconds) => {
+  const api = await startApi(servers, { ...env, METRICS_PORT: "0" });
+  for (const url of [`${api.url}/healthz`, api.metricsUrl]) {
+    const { hostname, port, pathname } = new URL(url);
+    const socket = connect(Number(port), hostname);
+    socket.write(`GET ${pathname} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    const [answer] = await once(socket, "data");
+    expect(String(answer)).toMatch(new RegExp(`^HTTP/1\\.1 200 OK\\r\\n[\\s\\S]*Keep-Alive: timeout=${seconds}\\r\\n`));
+    if (seconds === 1) await expect(once(socket.resume(), "close")).resolves.toBeDefined();
+    socket.destroy();
+  }
 });

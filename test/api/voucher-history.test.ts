@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { foundVoucher, voucherHistory } from "../../src/contract/voucher-history.ts";
+import { findVouchersEverywhere, readAnyVoucherHistory } from "../../src/services/admin/across-organizations.ts";
 import { findVouchers, type VoucherQuery } from "../../src/services/admin/find-vouchers.ts";
 import { readVoucherHistory } from "../../src/services/admin/read-voucher-history.ts";
 import { issueVoucher, issueVouchers } from "../support/supply.ts";
@@ -10,9 +11,15 @@ const SHARED_CODE = "SPRING-2026";
 const { api, servers, partner: one, stranger: other, keys, till } = useService();
 
 const find = async (query: VoucherQuery, organizationId: string | null = null) =>
-  (await findVouchers(api.ctx, query, organizationId)).items;
+  (
+    await (organizationId === null
+      ? findVouchersEverywhere(api.ctx, query)
+      : findVouchers(api.ctx, organizationId, query))
+  ).items;
 const history = (idCodeOrTicket: string, organizationId: string | null = null) =>
-  readVoucherHistory(api.ctx, idCodeOrTicket, organizationId);
+  organizationId === null
+    ? readAnyVoucherHistory(api.ctx, idCodeOrTicket)
+    : readVoucherHistory(api.ctx, organizationId, idCodeOrTicket);
 
 it("findVouchers finds a redeemed voucher by each identifier, in all organizations or its own, but not in another one", async () => {
   const voucher = await issueVoucher(servers.db, one);

@@ -178,7 +178,7 @@ it("bad input is refused with a message that names the field", async () => {
   const url = URL_OK;
   for (const [body, error] of [
     [{}, /^url is required/],
-    [{ url: 7 }, /^url must be a string/],
+    [{ url: 7 }, /^url must be text/],
     [{ url, description: "x".repeat(201) }, /^description must be at most 200 characters/],
     [{ url, eventTypes: "all" }, /^eventTypes must be a list/],
     [{ url, eventTypes: ["voucher.instance.issued"] }, /^eventTypes.* must be a list of event types: /],

@@ -17,15 +17,29 @@ export interface Contender {
 }
 
 const SERVICE = { apis: ["src/main.ts"], workers: ["workers/main.ts"] };
+/** The service with other numbers of processes. */
+const scaled = (apis: number, workers: number) => ({
+  title: `this service, ${apis} API${apis > 1 ? "s" : ""} + ${workers} worker${workers > 1 ? "s" : ""}`,
+  apis: Array<string>(apis).fill("src/main.ts"),
+  workers: Array<string>(workers).fill("workers/main.ts"),
+});
 const baseline = (name: string) => `test/bench/baselines/${name}-api.ts`;
 const HAND_WRITTEN = baseline("hand-written");
 
-/** The service and its alternatives, each with its best number of processes on two cores. */
+/**
+ * The service and its alternatives, each with its best number of processes on two cores. `2x4` is the service with two APIs and four workers;
+ * such a one plays only when it is named.
+ */
 export const CONTENDERS = {
   service: { title: "this service, 1 API + 1 worker", ...SERVICE },
   against: { title: "the service in --against, 1 API + 1 worker", ...SERVICE },
   a: { title: "(a) one transaction per request, 2 processes", apis: [HAND_WRITTEN, HAND_WRITTEN], workers: [] },
   c: { title: "(c) Express, a constant, nothing else", apis: [baseline("constant")], workers: [] },
+  "1x2": scaled(1, 2),
+  "1x4": scaled(1, 4),
+  "2x1": scaled(2, 1),
+  "2x2": scaled(2, 2),
+  "2x4": scaled(2, 4),
   d: { title: "(d) group commit in the API, 1 process", apis: [baseline("group-commit")], workers: [] },
 } as const satisfies Record<string, Contender>;
 

@@ -18,10 +18,15 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const CASE_IDS = Object.keys(CASES) as CaseId[];
 const ALL_IDS = Object.keys(CONTENDERS) as ContenderId[];
 const CONTENDER_IDS = ALL_IDS.filter((id) => id !== "against");
+const isScaled = (id: ContenderId) => /^\dx\d$/.test(id);
 
 const program = new Command("npm run bench --")
   .option("--cases <list>", `of ${CASE_IDS}; default: all`, namesOf(CASE_IDS))
-  .option("--contenders <list>", `of ${CONTENDER_IDS}; default: all`, namesOf(CONTENDER_IDS))
+  .option(
+    "--contenders <list>",
+    `of ${CONTENDER_IDS}; default: all but those like 2x4, 2 APIs and 4 workers`,
+    namesOf(CONTENDER_IDS),
+  )
   .option("--connections <n>", "concurrent requests, instead of those of each case", integer(1, 1_000))
   .option("--against <folder>", "another working copy of the service to compare with", workingCopy)
   .option("--rounds <n>", "turns per contender and case; default: 5", integer(1, 1_000))
@@ -92,7 +97,7 @@ async function bench({ quick, against, ...options }: BenchOptions): Promise<void
     };
     const stage = await open("this_copy", ROOT);
     const stageOf: Partial<Record<ContenderId, Stage>> = against ? { against: await open("against", against) } : {};
-    for (const id of options.contenders ?? CONTENDER_IDS) stageOf[id] = stage;
+    for (const id of options.contenders ?? CONTENDER_IDS.filter((id) => !isScaled(id))) stageOf[id] = stage;
     for (const id of ALL_IDS) {
       signal.throwIfAborted();
       const own = stageOf[id];
@@ -115,7 +120,7 @@ async function bench({ quick, against, ...options }: BenchOptions): Promise<void
   }
 }
 
-/** Another working copy takes part wherever the service does. */
+/** Another working copy, and other numbers of processes, take part wherever the service does. */
 function playsIn({ contenders }: Case, id: ContenderId): boolean {
-  return contenders.includes(id === "against" ? "service" : id);
+  return contenders.includes(id === "against" || isScaled(id) ? "service" : id);
 }

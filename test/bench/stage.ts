@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { Redis } from "ioredis";
 import pg from "pg";
+import { freePort } from "../../src/local/ports.ts";
 import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "../../src/local/postgres.ts";
 import { type LocalRedis, redisUrl, startRedis, stopRedis } from "../../src/local/redis.ts";
-import { freePort } from "../../src/local/servers.ts";
 import { mintUserToken, useLocalUserKeys } from "../../src/local/user-keys.ts";
 
 const run = promisify(execFile);

@@ -87,6 +87,31 @@ it("the verification page says first what happened last, in the reader's time, a
   expect(complaints).toEqual([]);
 });
 
+it.each([
+  ["de-AT", "Eingelöst am", "Der Verlauf ist unversehrt.", "Verbunden mit Eintrag 1", "Hash von Eintrag 2 kopieren"],
+  ["fr-FR", "Utilisé le", "L'historique est intact.", "Liée à l'entrée 1", "Copier\u00a0: empreinte de l'entrée 2"],
+  ["es-MX", "Canjeado el", "El historial está intacto.", "Enlazada con la entrada 1", "Copiar: huella de la entrada 2"],
+  [
+    "nl-BE",
+    "Ingewisseld op",
+    "De geschiedenis is ongeschonden.",
+    "Verbonden met vermelding 1",
+    "hash van vermelding 2 kopiëren",
+  ],
+])("the verification page and its script speak the language of a browser in %s", async (locale, last, whole, link, copy) => {
+  const visited = await visit(addressOf(redeemed), { locale });
+  const { page } = visited;
+  await page.locator("#verdict.good").waitFor();
+  const sentence = await page.locator("#verdict strong").innerText();
+  expect(sentence).toMatch(new RegExp(`^${last} `));
+  expect(sentence).toContain(whole);
+  expect((await page.locator(".mark.good").allInnerTexts())[1]).toBe(link);
+  expect(await page.locator("html").getAttribute("lang")).toBe(locale.slice(0, 2));
+  await page.locator("#entry-2 summary").click();
+  await page.getByRole("button", { name: copy, exact: true }).waitFor();
+  await expectSound(visited, `verification-${locale}`);
+});
+
 it("the verification page shows each time once to a reader in UTC", async () => {
   const { page } = await visit(addressOf(redeemed), { timezoneId: "UTC" });
   await page.locator("#verdict.good").waitFor();

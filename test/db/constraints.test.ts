@@ -139,6 +139,12 @@ const PAYLOAD = '{"note":"Käse 🎟"}';
 type Make = (voucherId: string) => Query | Promise<Query>;
 const reservation = (changes: Row) => (id: string) => insert("reservations", reservationRow(id, changes));
 const redemption = (changes: Row) => (id: string) => insert("redemptions", redemptionRow(id, changes));
+/** A redemption by a reservation that has ended. */
+const endedRedemption = (state: string) => async (id: string) => {
+  const ended = reservationRow(id, { state, ended_at: NOON });
+  await accepted(...insert("reservations", ended));
+  return redemption({ ticket: ended.ticket })(id);
+};
 const pending = (changes: Row) => (id: string) => insert("voucher_events", pendingRow(id, 2, changes));
 const sealed = (changes: Row) => (id: string) => insert("voucher_events", sealedRow(id, 2, changes));
 const voucher =
@@ -169,7 +175,13 @@ const purchase = (changes: Row) => (voucher_id: string) =>
     ...changes,
   });
 const audit = (changes: Row) => () => insert("audit_entries", auditRow(changes));
-const logBatch = (changes: Row) => () => insert("log_batches", { id: 9_100, ...changes });
+/** A batch of leaves, whose id the statement draws unless `id` is another expression. */
+const logBatch =
+  (changes: Row, id = "nextval('log_batch_ids')") =>
+  (): Query => {
+    const [text, values] = insert("log_batches", changes);
+    return [text.replace("(", "(id, ").replace("VALUES (", `VALUES (${id}, `), values];
+  };
 
 const otherOrganization = () => ({ organization_id: stranger.organizationId });
 /** References that are compared byte by byte. */
@@ -193,7 +205,16 @@ const REJECTED: Record<string, Make[]> = {
     redemption({ external_ref }),
   ),
   redemptions_voucher_id_fkey: [redemption({ voucher_id: "vch_none" })],
-  redemptions_ticket_fkey: [redemption({ ticket: "rsv_none" })],
+  redemptions_ticket: [
+    redemption({ ticket: "rsv_none" }),
+    endedRedemption("Released"),
+    endedRedemption("Expired"),
+    async (id) => {
+      const other = reservationRow(await newVoucher());
+      await accepted(...insert("reservations", other));
+      return redemption({ ticket: other.ticket })(id);
+    },
+  ],
   // Event 1 is the issue of the voucher.
   voucher_events_pkey: [sealed({ sequence: 1 }), pending({ sequence: 1 })],
   voucher_events_sequence_check: [pending({ sequence: 0 })],
@@ -248,7 +269,8 @@ const REJECTED: Record<string, Make[]> = {
   ),
   log_batches_hashes_size: [logBatch({ leaves: 2, hashes: bytes(1) })],
   log_batches_placed_or_waiting: [logBatch({ leaves: 1 })],
-  log_batches_leaves_check: [logBatch({ leaves: 4_097, hashes: bytes(4_097) })],
+  log_batches_leaves_check: [logBatch({ leaves: 4_097, hashes: bytes(4_097) }), logBatch({ leaves: 0, hashes: "" })],
+  log_batches_first_index_check: [logBatch({ leaves: 1, first_index: -1 })],
 };
 
 const ROOT = { origin: "log.example", size: 1, root: bytes(1) };
@@ -324,11 +346,6 @@ const CHANGED: [table: string, row: () => Row, changes: Record<string, Row[]>][]
   ["log_lost", () => ({ first_index: 900, leaves: 1, noted_at: NOON }), { log_lost_leaves_check: [{ leaves: 0 }] }],
   ["log_witnesses", () => ({ name: newUser("witness"), size: 0 }), { log_witnesses_size_check: [{ size: -1 }] }],
   [
-    "log_batches",
-    () => ({ id: 9_200, leaves: 1, first_index: 9_200 }),
-    { log_batches_first_index_check: [{ first_index: -1 }] },
-  ],
-  [
     "log_tree",
     () => ROOT,
     { log_tree_one_check: [{ one: false }], log_tree_size_check: [{ size: -1 }], log_tree_root_check: [{ root: "x" }] },
@@ -374,6 +391,9 @@ it("one row keeps the time up to which redemptions are closed, and one the gener
   await rejected(CHECK, "redemptions_closed_singleton_check", ...closed);
   const late = "UPDATE redemptions_closed SET closed_until = '2020-01-01 00:00:00.0001Z'";
   await rejected(CHECK, "redemptions_closed_closed_until_check", late);
+  const closing =
+    "UPDATE redemptions_closed SET closed_until = '2020-01-01Z', complete_until = '2019-12-31 00:00:00.0001Z'";
+  await rejected(CHECK, "redemptions_complete_in_milliseconds", closing);
 });
 
 it.each(Object.entries(REJECTED))("Postgres rejects rows by %s", async (constraintOrMessage, makes) => {
@@ -399,7 +419,7 @@ it.each([
   [
     "a redemption is final",
     `UPDATE redemptions SET external_ref = 'another'; UPDATE redemptions SET redeemed_at = redeemed_at; DELETE FROM redemptions;
-     TRUNCATE redemptions; TRUNCATE redemptions CASCADE; TRUNCATE reservations CASCADE`,
+     TRUNCATE redemptions; TRUNCATE redemptions CASCADE`,
   ],
   [
     "events are permanent",
@@ -418,6 +438,10 @@ it.each([
     `UPDATE deployment SET canon_preserved_since = clock_timestamp(), id = 'x';
      UPDATE deployment SET canon_preserved_since = canon_preserved_since;
      UPDATE deployment SET system_identifier = 1, id = 'x'; UPDATE deployment SET database_oid = 1, id = 'x'`,
+  ],
+  [
+    "an accepted loss is final",
+    "UPDATE accepted_losses SET id = 'x'; DELETE FROM accepted_losses; TRUNCATE accepted_losses",
   ],
   ["contracts are permanent", "DELETE FROM referrer_contracts; TRUNCATE referrer_contracts CASCADE"],
   ...["claims", "purchases"].map((table) => [
@@ -484,6 +508,24 @@ it("a voucher has one Live reservation at most, also by UPDATE, and another one 
   await accepted(...reservation(ENDED)(voucherId));
   await accepted("UPDATE reservations SET state = 'Released', ended_at = started_at WHERE ticket = $1", [first.ticket]);
   await accepted(...reservation({})(voucherId));
+});
+
+it("only a reservation that ended unused 30 days ago is deleted", async () => {
+  const write = async (changes: Row) => {
+    const row = reservationRow(await newVoucher(), changes);
+    await accepted(...insert("reservations", row));
+    return { text: "DELETE FROM reservations WHERE ticket = $1", values: [row.ticket] };
+  };
+  const [long, short] = ["2020-01-01T00:00:00Z", new Date(Date.now() - 29 * 86_400_000).toISOString()];
+  for (const kept of [{}, { state: "Consumed", ended_at: long }, { state: "Released", ended_at: short }]) {
+    const { text, values } = await write(kept);
+    await rejected(TRIGGER, "ended unused 30 days ago", text, values);
+  }
+  for (const state of ["Released", "Expired"]) {
+    const { text, values } = await write({ state, ended_at: long });
+    await accepted(text, values);
+  }
+  await forbidden("redemptions name their reservations", ["TRUNCATE reservations", "TRUNCATE reservations CASCADE"]);
 });
 
 it.each(["Consumed", "Released", "Expired"])("a reservation never changes once it is %s", async (state) => {
@@ -813,18 +855,34 @@ it("an audit entry gets its time and role from the database, and not from the IN
 });
 
 it("a leaf batch either waits with its hashes or is placed without them, once", async () => {
-  const set = (id: number, change: string) => `UPDATE log_batches SET ${change} WHERE id = ${id}`;
-  await accepted(...logBatch({ id: 9_001, leaves: 2, hashes: bytes(2) })());
-  await rejected(TRIGGER, "changes only once", set(9_001, "hashes = $1"), [bytes(2, 7)]);
-  await rejected(TRIGGER, "changes only once", set(9_001, "id = 9009"));
-  await rejected(CHECK, "log_batches_placed_or_waiting", set(9_001, "first_index = 0"));
-  await accepted(set(9_001, "first_index = 0, hashes = NULL"));
-  await rejected(TRIGGER, "changes only once", set(9_001, "first_index = 5"));
-  await accepted(...logBatch({ id: 9_002, leaves: 1, hashes: bytes(1) })());
-  await rejected(UNIQUE, "log_batches_first_index_key", set(9_002, "first_index = 0, hashes = NULL"));
-  const places = set(9_002, "first_index = 7, hashes = NULL, places = $1");
+  const set = (change: string) => `UPDATE log_batches SET ${change} WHERE id = (SELECT max(id) FROM log_batches)`;
+  await accepted(...logBatch({ leaves: 2, hashes: bytes(2) })());
+  await rejected(TRIGGER, "changes only once", set("hashes = $1"), [bytes(2, 7)]);
+  await rejected(TRIGGER, "changes only once", set("id = 9009"));
+  await rejected(CHECK, "log_batches_placed_or_waiting", set("first_index = 0"));
+  await accepted(set("first_index = 0, hashes = NULL"));
+  await rejected(TRIGGER, "changes only once", set("first_index = 5"));
+  await accepted(...logBatch({ leaves: 1, hashes: bytes(1) })());
+  await rejected(UNIQUE, "log_batches_first_index_key", set("first_index = 0, hashes = NULL"));
+  const places = set("first_index = 7, hashes = NULL, places = $1");
   for (const wrong of [[7, 9], [9], [null], []]) await rejected(CHECK, "log_batches_places", places, [wrong]);
   await accepted(places, [[7]]);
+});
+
+it("the id of a leaf batch is the last one that its session has drawn, and has 41 bits", async () => {
+  const leaf = { leaves: 1, hashes: bytes(1) };
+  for (const id of ["nextval('log_batch_ids') + 1", "nextval('log_batch_ids') - 1", "0 * nextval('log_batch_ids')"])
+    await rejected(TRIGGER, "the last one that this session drew", ...logBatch(leaf, id)());
+  await rejected(
+    TRIGGER,
+    "the last one that this session drew",
+    ...logBatch(leaf, "nextval('log_batch_ids') + 1e18")(),
+  );
+  const { rows } = await db.query("SELECT nextval('log_batch_ids') AS last");
+  const outOfRange = logBatch(leaf, "setval('log_batch_ids', 2199023255552)");
+  await rejected(CHECK, "log_batches_id_in_slot", ...outOfRange());
+  await db.query("SELECT setval('log_batch_ids', $1)", [rows[0].last]);
+  await accepted(...logBatch(leaf)());
 });
 
 it.each([

@@ -61,19 +61,13 @@ it("db check finds no risk, and exits with 0, when a standby is named and Postgr
   await until(async () => (await check()).codes.length === 0);
   expect(await check()).toEqual({ exitCode: 0, codes: [], messages: [] });
   const { stdout } = await voucherctl.run(["db", "check"]);
-  expect(stdout).toBe("No risk found.\n");
+  expect(stdout).toMatch(/\n\nNo risk found.\n$/);
   await onPostgres("ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()");
 });
 
-it("db check names every weak setting of Postgres, of one of its roles, and of Redis", async () => {
+it("db check names every weak setting of Postgres and of Redis", async () => {
   await onPostgres(
-    "CREATE ROLE hasty",
-    "ALTER ROLE hasty SET synchronous_commit = off",
-    "CREATE ROLE careless",
-    "ALTER ROLE careless SET synchronous_commit = 'FALSE'",
-    "CREATE ROLE careful",
-    "ALTER ROLE careful SET synchronous_commit = 'True'",
-    ...["fsync = off", "full_page_writes = off", "synchronous_commit = local"].map((set) => `ALTER SYSTEM SET ${set}`),
+    ...["fsync = off", "full_page_writes = off"].map((set) => `ALTER SYSTEM SET ${set}`),
     "SELECT pg_reload_conf()",
   );
   const client = new Redis(redisUrl(redis));
@@ -81,15 +75,11 @@ it("db check names every weak setting of Postgres, of one of its roles, and of R
   await client.config("SET", "maxmemory-policy", "allkeys-lru");
   client.disconnect();
   const expected = [
-    ...["fsync_off", "full_page_writes_off", "synchronous_commit", "synchronous_commit", "synchronous_commit"],
-    "no_synchronous_standby",
+    ...["fsync_off", "full_page_writes_off", "no_synchronous_standby"],
     ...["redis_without_aof", "redis_evicts"],
   ];
   await until(async () => (await check()).codes.length === expected.length);
-  const { codes, messages } = await check();
-  expect(codes).toEqual(expected);
-  expect(messages.join("\n")).toMatch(/role careless has synchronous_commit=FALSE:/);
-  expect(messages.join("\n")).toMatch(/role hasty has synchronous_commit=off:/);
+  expect((await check()).codes).toEqual(expected);
 });
 
 it("db check says that Redis does not answer, and exits with 69", async () => {

@@ -1,4 +1,3 @@
-import { readdirSync } from "node:fs";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { copyVouchers } from "../../src/db/copy.ts";
@@ -7,15 +6,12 @@ import { ROLES, type RoleName } from "../../src/db/roles/apply-roles.ts";
 import { readStatements, type Statement } from "../../src/db/statements.ts";
 import { makeRoles } from "../support/logins.ts";
 import { type OwnPostgres, openOwnPostgres } from "../support/own-postgres.ts";
+import { findStatementFiles } from "../support/source-files.ts";
 import { statementsOf, statementsWithout } from "../support/statement-users.ts";
 import { issueVouchers, makePartner } from "../support/supply.ts";
 
-const DIRECTORY = new URL("../../src/db/", import.meta.url);
-const STATEMENTS = new Map(
-  readdirSync(DIRECTORY)
-    .filter((file) => file.endsWith(".sql"))
-    .flatMap((file) => Object.entries(readStatements(new URL(file, DIRECTORY)))),
-);
+const ROOT = new URL("../../", import.meta.url);
+const STATEMENTS = new Map(findStatementFiles().flatMap((file) => Object.entries(readStatements(new URL(file, ROOT)))));
 /** Statements that only the database's owner runs, to retire a log. */
 const OF_OWNER = new Set([
   "insert_log_retirement",
@@ -36,11 +32,14 @@ const RUN_BY: Record<RoleName, Set<string>> = {
   ),
   pva_log: new Set([
     ...statementsOf("src/services/log/run-log.ts"),
-    // Every process runs these two statements.
-    ...["identify_database", "select_applied_migrations"],
+    // Every process runs these statements.
+    ...["identify_database", "select_applied_migrations", "add_mark", "select_newest_mark", "recall_marks"],
   ]),
   pva_admin: new Set(
-    [...statementsOf("src/cli/main.ts", "src/local/start.ts")].filter((statement) => !OF_OWNER.has(statement)),
+    [...statementsOf("src/cli/main.ts", "src/local/start.ts", "src/local/scale-check.ts")].filter(
+      // Only API and worker processes add marks.
+      (statement) => !OF_OWNER.has(statement) && statement !== "add_mark",
+    ),
   ),
 };
 /** SQLSTATE insufficient_privilege and restrict_violation. */
@@ -178,7 +177,7 @@ describe.each(ROLES)("%s", (role) => {
     expect(needless).toEqual([]);
   });
 
-  it("cannot delete from or truncate any table, except that pva_api can delete from the tables of webhooks, from ends of references and from counts", async () => {
+  it("cannot delete from or truncate any table, except that pva_api can delete from the tables of webhooks, from reservations, from ends of references, from counts and from faults", async () => {
     const { rows } = await owner.query<{ name: string }>(
       "SELECT oid::regclass::text AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')",
     );
@@ -188,13 +187,35 @@ describe.each(ROLES)("%s", (role) => {
         for (const statement of [`DELETE FROM ${name}`, `TRUNCATE ${name} CASCADE`]) {
           if (
             role === "pva_api" &&
-            /^DELETE FROM (webhook_|reference_ends|activity_counts|acquired_counts)/.test(statement)
+            /^DELETE FROM (webhook_|reservations|reference_ends|activity_counts|acquired_counts|faults)/.test(statement)
           )
             continue;
           expect(await tryAs(role, () => owner.query(statement)), statement).toBe(NOT_ALLOWED);
         }
       }
     });
+  });
+
+  it("cannot choose a value that a sequence draws, except that a trigger compares the id of a leaf batch with its sequence", async () => {
+    const { rows } = await owner.query<{ chosen: string }>(
+      `SELECT c.relname || '.' || a.attname AS chosen
+         FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid LEFT JOIN pg_attrdef AS d ON d.adrelid = c.oid AND d.adnum = a.attnum
+        WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'
+          AND (a.attidentity = 'd' OR pg_get_expr(d.adbin, d.adrelid) ~ 'nextval')
+          AND (has_column_privilege($1, c.oid, a.attnum, 'INSERT') OR has_column_privilege($1, c.oid, a.attnum, 'UPDATE'))
+        UNION ALL
+       SELECT c.relname FROM pg_class AS c
+        WHERE c.relnamespace = 'public'::regnamespace AND CASE c.relkind WHEN 'S' THEN has_sequence_privilege($1, c.oid, 'UPDATE') END`,
+      [role],
+    );
+    expect(rows).toEqual([]);
+    const used = await owner.query<{ name: string }>(
+      `SELECT relname AS name FROM pg_class
+        WHERE relnamespace = 'public'::regnamespace AND CASE relkind WHEN 'S' THEN has_sequence_privilege($1, oid, 'USAGE') END`,
+      [role],
+    );
+    // test/db/constraints.test.ts shows that the trigger of log_batches accepts no other id.
+    expect(used.rows.map(({ name }) => name)).toEqual(role === "pva_log" ? [] : ["log_batch_ids"]);
   });
 
   it.each([

@@ -1,14 +1,24 @@
-import { readdirSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { lockReferences, readRedemptions } from "../../src/db/redemptions.ts";
 import { readStatements } from "../../src/db/statements.ts";
 import { inTransaction } from "../../src/db/transaction.ts";
-import { findVoucherInOrganization } from "../../src/db/voucher-ranges.ts";
+import { findVoucherInOrganization, selectVouchersBy, type VoucherCriteria } from "../../src/db/voucher-ranges.ts";
 import { resolveVouchers } from "../../src/db/vouchers.ts";
+import {
+  changeWebhookEndpoint,
+  deleteWebhookEndpoint,
+  findWebhookEndpoint,
+  insertWebhookEndpoint,
+  rotateWebhookSecret,
+} from "../../src/db/webhook-endpoints.ts";
+import { normaliseRedeemCode } from "../../src/domain/codes.ts";
+import { newId } from "../../src/domain/ids.ts";
+import { findFiles, findStatementFiles } from "../support/source-files.ts";
 import { statementsOf } from "../support/statement-users.ts";
 import { useService } from "../support/use-service.ts";
 
-const DIRECTORY = new URL("../../src/db/", import.meta.url);
+const ROOT = new URL("../../", import.meta.url);
 /** Parameters that partners send. All other parameters come from rows that were found by one of these. */
 const NAMES = ["code_key", "ticket", "external_ref", "redeem_code"];
 
@@ -19,16 +29,25 @@ const OWN_TICKETS: Record<string, string> = {
   announce_expired_reservations: "of reservations that the transaction has expired",
 };
 
-/** Statements that search all organizations, and who runs them. */
-const ACROSS_ORGANIZATIONS: Record<string, string> = { find_vouchers: "operators", find_key_place: "operators" };
+/** Statements that read from all organizations, for operators only, without taking one. */
+const ACROSS_ORGANIZATIONS = ["find_key_place", "find_organization_of_webhook", "select_organizations_with_brands"];
 
-const STATEMENTS = readdirSync(DIRECTORY)
-  .filter((file) => file.endsWith(".sql"))
-  .flatMap((file) => Object.values(readStatements(new URL(file, DIRECTORY))));
+/** Searches by every identifier, and compares the organization of what it has found. A test below runs it with each. */
+const FOUND_BY_ANY = "find_vouchers";
+
+const FILES = findStatementFiles();
+const STATEMENTS = FILES.flatMap((file) => Object.values(readStatements(new URL(file, ROOT))));
+
+/** Statements for which no organization means all. In `insert_key`, the organization is a value and not a filter. */
+const OPTIONAL_ORGANIZATION = FILES.flatMap((file) =>
+  Array.from(readFileSync(new URL(file, ROOT), "utf8").matchAll(/^-- name: (\w+)\([^)]*organization_id\?/gm), String),
+)
+  .map((match) => /name: (\w+)/.exec(match)?.[1] ?? "")
+  .filter((name) => name !== "insert_key");
 
 const PARTNER_STATEMENTS = STATEMENTS.filter(
   ({ name, parameters }) =>
-    NAMES.some((what) => parameters.includes(what)) && !(name in OWN_TICKETS) && !(name in ACROSS_ORGANIZATIONS),
+    NAMES.some((what) => parameters.includes(what)) && !(name in OWN_TICKETS) && name !== FOUND_BY_ANY,
 );
 
 describe("every statement with a parameter from a partner", () => {
@@ -49,15 +68,28 @@ describe("every statement with a parameter from a partner", () => {
     for (const name of Object.keys(OWN_TICKETS)) expect(run, name).toContain(name);
   });
 
-  it("no endpoint of a partner or a user can reach a statement that searches all organizations", () => {
-    const routes = readdirSync(new URL("../../src/http/routes/", import.meta.url)).map(
-      (file) => `src/http/routes/${file}`,
-    );
-    const reachable = statementsOf(...routes);
-    expect(reachable).toContain("resolve_vouchers");
-    expect(Object.keys(ACROSS_ORGANIZATIONS).filter((name) => reachable.has(name))).toEqual([]);
+  it("no endpoint of a partner or a user, and no page of the portal, can reach a statement that reads from all organizations", () => {
+    const routes = findFiles("src").filter((file) => file.includes("/routes/"));
+    expect(routes.length).toBeGreaterThan(20);
+    const reachable = statementsOf(...routes, "src/http/portal/mount-portal.ts");
+    for (const name of ["resolve_vouchers", "find_vouchers", "find_webhook_endpoint"])
+      expect(reachable).toContain(name);
+    const across = [...ACROSS_ORGANIZATIONS, ...OPTIONAL_ORGANIZATION];
+    expect(OPTIONAL_ORGANIZATION).toContain("read_stock");
+    expect(across.filter((name) => reachable.has(name))).toEqual([]);
     const run = statementsOf("src/main.ts", "src/cli/main.ts");
-    for (const name of Object.keys(ACROSS_ORGANIZATIONS)) expect(run, name).toContain(name);
+    for (const name of across) expect(run, name).toContain(name);
+  });
+
+  it("no statement takes a missing organization for all of them, unless it says that the organization is optional", () => {
+    const asAll = STATEMENTS.filter(({ name, parameters, text }) => {
+      const parameter = `\\$${parameters.findIndex((each) => /^organization_ids?$/.test(each)) + 1}::text(?:\\[\\])?`;
+      const missing = new RegExp(
+        `(?:coalesce|nullif)\\(${parameter}|${parameter} IS |= ${parameter}\\)? IS NOT FALSE|DISTINCT FROM (?:coalesce\\()?${parameter}`,
+      );
+      return !OPTIONAL_ORGANIZATION.includes(name) && missing.test(text);
+    });
+    expect(asAll.map(({ name }) => name)).toEqual([]);
   });
 
   it.each(
@@ -127,4 +159,53 @@ it("each statement finds a voucher, a reservation and a redemption for their org
     redeemed: null,
     known: [],
   });
+});
+
+it("find_vouchers finds a voucher by each identifier for its organization, and nothing for another, none or a missing one", async () => {
+  const voucher = await issue();
+  const { ticket } = (await till.reserve(voucher.code)).body;
+  const { redeemCode } = (await till.redeem({ ticket, externalRef: "order-any" })).body;
+  const batch = await db.query("SELECT batch_id, serial FROM vouchers WHERE id = $1", [voucher.id]);
+  const none = {
+    ...{
+      codeKey: null,
+      ticket: null,
+      voucherId: null,
+      externalRef: null,
+      redeemCode: null,
+      batchId: null,
+      serial: null,
+    },
+  };
+  const identifiers: Partial<VoucherCriteria>[] = [
+    { codeKey: voucher.code.replaceAll("-", "") },
+    { ticket },
+    { voucherId: voucher.id },
+    { externalRef: "order-any" },
+    { redeemCode: normaliseRedeemCode(redeemCode) },
+    { batchId: batch.rows[0].batch_id, serial: batch.rows[0].serial },
+  ];
+  const find = async (organizationIds: unknown, by: Partial<VoucherCriteria>) =>
+    (await selectVouchersBy(db, organizationIds as string[], { ...none, ...by }, 10)).map(({ id }) => id);
+  for (const by of identifiers) {
+    const name = JSON.stringify(Object.keys(by));
+    expect(await find([partner.organizationId], by), name).toEqual([voucher.id]);
+    for (const others of [[stranger.organizationId], [], [null], null]) {
+      expect(await find(others, by), `${name} for ${others}`).toEqual([]);
+    }
+  }
+});
+
+it("a webhook endpoint is found and changed for its organization, and not for another or a missing one", async () => {
+  const id = newId("whk");
+  const endpoint = { id, url: "https://shop.test/", description: "", eventTypes: [], enabled: true };
+  const { organizationId } = partner;
+  expect(await insertWebhookEndpoint(db, { ...endpoint, organizationId }, "partner")).toBe(true);
+  for (const other of [stranger.organizationId, null] as string[]) {
+    expect(await findWebhookEndpoint(db, id, other)).toBeNull();
+    expect(await changeWebhookEndpoint(db, id, other, { description: "changed" })).toBe(false);
+    expect(await rotateWebhookSecret(db, id, other, 1)).toBeNull();
+    expect(await deleteWebhookEndpoint(db, id, other)).toBe(false);
+  }
+  expect(await findWebhookEndpoint(db, id, organizationId)).toMatchObject({ description: "", signingVersions: [1] });
 });

@@ -1,13 +1,15 @@
-import { readdirSync } from "node:fs";
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readStatements } from "../../src/db/statements.ts";
 import { openServicePool, openTestServers, type TestServers } from "../support/servers.ts";
+import { findStatementFiles } from "../support/source-files.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 
-const SQL = new URL("../../src/db/", import.meta.url);
+const ROOT = new URL("../../", import.meta.url);
 /** Statements of administration, some of which read many rows. */
 const ADMINISTRATION = ["catalog.sql", "audit-entries.sql", "lists.sql"];
+/** Statements that read catalogs of Postgres, once per connection. */
+const OF_SESSIONS = ["session.sql"];
 const EXEMPT = [
   // Reads a table of one row.
   "select_canon_preserved_since",
@@ -25,10 +27,13 @@ const EXEMPT = [
   // Read a table that has a row for each retired log, or for each witness.
   "select_log_retirements",
   "delete_witness_sizes",
+  // Reads a table that has a row for each loss that an operator accepted.
+  "recall_marks",
   // Belong to voucherctl.
   "select_lost_leaves",
   "select_logged_in_order",
   // Read the first entry of an index.
+  "select_newest_mark",
   "find_any_key",
   "next_log_batch",
   "find_enabled_endpoints",
@@ -49,17 +54,26 @@ const EXEMPT = [
   "delete_acquired",
   // Reads an index that has only the broken chains.
   "select_broken_chains",
+  // Read the faults of three months, some hundreds, or an index that has only those that have not ended.
+  "select_open_faults",
+  "end_faults",
+  "delete_old_faults",
   // Reads no table.
   "read_postgres",
 ];
 
 /** Statements that may read this table as a whole, because it has thousands of rows at most. */
-const READS_BRANDS = ["find_vouchers", "select_brands_of_organization", "select_batches_of_organization"];
+const READS_BRANDS = [
+  "select_organizations_with_brands",
+  "select_brands_of_organization",
+  "select_batches_of_organization",
+];
 
-const files = readdirSync(SQL).filter((file) => file.endsWith(".sql") && !ADMINISTRATION.includes(file));
+const OTHERS = [...ADMINISTRATION, ...OF_SESSIONS];
+const files = findStatementFiles().filter((file) => !OTHERS.some((other) => file.endsWith(`/${other}`)));
 /** A benchmark baseline must not be slower because of its plans. */
 const BASELINE = new URL("../bench/baselines/one-transaction.sql", import.meta.url);
-const statements = [...files.map((file) => new URL(file, SQL)), BASELINE]
+const statements = [...files.map((file) => new URL(file, ROOT)), BASELINE]
   .flatMap((file) => Object.values(readStatements(file)))
   .filter((statement) => !EXEMPT.includes(statement.name));
 

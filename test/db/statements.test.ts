@@ -1,18 +1,19 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Columns } from "../../src/db/columns.ts";
 import { readStatements, type Statements } from "../../src/db/statements.ts";
+import { findStatementFiles } from "../support/source-files.ts";
 import { useDatabase } from "../support/use-service.ts";
 
-const DIRECTORY = new URL("../../src/db/", import.meta.url);
-const FILES = readdirSync(DIRECTORY).filter((name) => name.endsWith(".sql"));
+const ROOT = new URL("../../", import.meta.url);
+const FILES = findStatementFiles();
 
 /** The statements of each file with the columns that the module beside it declares. */
 const STATEMENTS = await Promise.all(
   FILES.map(async (file) => {
-    const { sql }: { sql: Statements } = await import(new URL(file.replace(/\.sql$/, ".ts"), DIRECTORY).href);
-    const statements = Object.values(readStatements(new URL(file, DIRECTORY)));
+    const { sql }: { sql: Statements } = await import(new URL(file.replace(/\.sql$/, ".ts"), ROOT).href);
+    const statements = Object.values(readStatements(new URL(file, ROOT)));
     return statements.map((statement) => ({ file, ...statement, columns: sql.columns[statement.name] }));
   }),
 ).then((files) => files.flat());
@@ -58,13 +59,13 @@ function flatten(columns: Columns): Record<string, string> {
 }
 
 it.each(FILES)("%s has nothing but statements", (file) => {
-  const code = readFileSync(new URL(file, DIRECTORY), "utf8").replaceAll(/^--.*/gm, "");
+  const code = readFileSync(new URL(file, ROOT), "utf8").replaceAll(/^--.*/gm, "");
   const own = STATEMENTS.filter((statement) => statement.file === file).map(({ text }) => text);
   expect(own.length).toBeGreaterThan(0);
   expect(code.split(";").map((text) => text.trim())).toEqual([...own, ""]);
 });
 
-it("the statements of src/db have unique names, because a connection prepares each name once", () => {
+it("statements have unique names, because a connection prepares each name once", () => {
   const names = STATEMENTS.map(({ name }) => name);
   expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
 });

@@ -57,6 +57,13 @@ it("./setup makes .env from .env.example with a distinct long secret for each na
   expect(readFileSync(join(folder, ".env"), "utf8")).toBe(made);
 });
 
+it("docker-compose.yml starts two workers, or as many as WORKERS in .env says, which .env.example names", () => {
+  const replicasOf = (more: Record<string, string>) => readServices({ ...NAMED, ...more }).worker?.deploy;
+  expect(replicasOf({})).toEqual({ replicas: "2" });
+  expect(replicasOf({ WORKERS: "4" })).toEqual({ replicas: "4" });
+  expect(SETTINGS).toContain("\n#WORKERS=4\n");
+});
+
 it("docker-compose.yml demands each secret but the log's, without which only the log does not start", () => {
   for (const name of SECRETS.filter((one) => one !== "PVA_LOG_PASSWORD")) {
     expect(() => readServices({ ...NAMED, [name]: "" }), name).toThrow(`${name}: run ./setup first`);
@@ -173,6 +180,17 @@ it("docker-compose.yml points the processes of the profile ha at its six Redis n
     for (const node of HA_REDIS) expect(REDIS_URL, name).toContain(`${node}:6379`);
     expect(Number(QUEUE_SHARDS) % 3, name).toBe(0);
   }
+});
+
+it("docker-compose.yml lets only HAProxy reach etcd and the nodes of Postgres in the profile ha", () => {
+  const networksOf = ({ networks = {} }: { networks?: object }) =>
+    Array.isArray(networks) ? networks : Object.keys(networks);
+  const nodes = ALL.filter(([, service]) => networksOf(service).includes("ha-nodes"));
+  expect(Object.fromEntries(nodes.map(([name, service]) => [name, networksOf(service).toSorted()]))).toEqual({
+    ...{ "ha-etcd": ["ha-nodes"], "ha-pg-1": ["ha-nodes"], "ha-pg-2": ["ha-nodes"], "ha-pg-3": ["ha-nodes"] },
+    "ha-postgres": ["ha", "ha-nodes"],
+  });
+  expect(nodes.filter(([, { network_mode }]) => network_mode !== undefined)).toEqual([]);
 });
 
 it("docker-compose.yml mounts no file of the repository that does not exist", () => {

@@ -266,7 +266,10 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     const { code } = await issue();
     await voidVoucher(provisioning(db), partner.organizationId, code, null);
     const { exitCode, stdout } = await run(language, checkout, { CODE: code });
-    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "This voucher has been cancelled by its issuer.\n" });
+    expect({ exitCode, stdout }).toEqual({
+      exitCode: 0,
+      stdout: "The issuer has cancelled this voucher. Another form of payment is needed.\n",
+    });
   });
 
   it(`the client in ${language} stops and delivers nothing when the order's reference has redeemed another voucher`, async () => {
@@ -343,7 +346,7 @@ describe("an order with several vouchers", () => {
     const vouchers = [await issue(), await issue()];
     const { exitCode, stdout } = await runOrder(vouchers.map(({ code }) => code));
     const redemptions = await Promise.all(vouchers.map(({ id }) => redeemOf(id)));
-    const lines = redemptions.map((one, index) => `shop-10006/${index + 1}: ${one?.redeemCode}\n`);
+    const lines = redemptions.map((one, index) => `shop-10006-${index + 1}: ${one?.redeemCode}\n`);
     expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: lines.join("") });
     for (const one of redemptions) expect(one?.ticket).toMatch(/^rsv_/);
   });
@@ -352,7 +355,10 @@ describe("an order with several vouchers", () => {
     const [first, second] = [await issue(), await issue()];
     await voidVoucher(provisioning(db), partner.organizationId, second.code, null);
     const refused = await runOrder([first.code, second.code]);
-    expect(refused).toMatchObject({ exitCode: 0, stdout: "This voucher has been cancelled by its issuer.\n" });
+    expect(refused).toMatchObject({
+      exitCode: 0,
+      stdout: "The issuer has cancelled this voucher. Another form of payment is needed.\n",
+    });
     const twice = await runOrder([first.code, first.code.toLowerCase()]);
     expect(twice).toMatchObject({ exitCode: 0, stdout: "This voucher was entered twice.\n" });
     expect((await shop.lookUp(first.code)).body).toMatchObject({ voucher: { status: "Active" }, reservation: null });
@@ -362,7 +368,7 @@ describe("an order with several vouchers", () => {
     const vouchers = [await issue(), await issue()];
     const [first, second] = vouchers;
     const cancel = passOn((path, body) =>
-      isRedeem(path) && body.includes("/1")
+      isRedeem(path) && body.includes("10006-1")
         ? voidVoucher(provisioning(db), partner.organizationId, first?.code ?? "", null)
         : undefined,
     );
@@ -374,9 +380,9 @@ describe("an order with several vouchers", () => {
     );
     const redemption = await redeemOf(second?.id ?? "");
     expect(stdout).toBe(
-      `shop-10006/1: This voucher has been cancelled by its issuer.\nshop-10006/2: ${redemption?.redeemCode}\n`,
+      `shop-10006-1: The issuer has cancelled this voucher. Another form of payment is needed.\nshop-10006-2: ${redemption?.redeemCode}\n`,
     );
-    expect(redemption?.externalRef).toBe("shop-10006/2");
+    expect(redemption?.externalRef).toBe("shop-10006-2");
   });
 
   it("an order with several vouchers redeems a voucher of an order by its code when its reservation has ended", async () => {
@@ -386,8 +392,8 @@ describe("an order with several vouchers", () => {
     );
     const { stdout } = await serving(release, (url) => runOrder([code], url));
     const redemption = await redeemOf(id);
-    expect(stdout).toBe(`shop-10006/1: ${redemption?.redeemCode}\n`);
-    expect(redemption).toMatchObject({ externalRef: "shop-10006/1", ticket: null });
+    expect(stdout).toBe(`shop-10006-1: ${redemption?.redeemCode}\n`);
+    expect(redemption).toMatchObject({ externalRef: "shop-10006-1", ticket: null });
   });
 });
 
@@ -430,7 +436,7 @@ describe("the client in TypeScript, installed from its package", () => {
     const { code } = await issue();
     await shop.redeem({ code, externalRef: "another order" });
     const { stdout } = await run("ts", "checkout.ts", { CODE: code });
-    expect(stdout).toMatch(/^This voucher has already been used\.\n/);
+    expect(stdout).toMatch(/^This voucher has already been used\. Another form of payment is needed\.\n/);
   });
 
   it("type-checks under strict rules", () => {

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -28,7 +29,11 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 it("the packages are listed with the commands that install and run them", async () => {
   const page = await (await fetch(`${api.url}/docs/packages/`)).text();
-  for (const name of NAMES) expect(page).toContain(`/docs/packages/${name}.tgz`);
+  for (const name of NAMES) {
+    expect(page).toContain(`/docs/packages/${name}.tgz`);
+    const served = Buffer.from(await (await fetch(addressOf(name))).arrayBuffer());
+    expect(page).toContain(`SHA-256: <code>${createHash("sha256").update(served).digest("hex")}</code>`);
+  }
   for (const name of ["other.tgz", "partner-voucher-client", "..%2fpackage.json"])
     expect((await fetch(`${api.url}/docs/packages/${name}`)).status, name).toBe(404);
 });

@@ -28,7 +28,7 @@ const lastEntryId = async (): Promise<number> =>
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 const idOf = (prefix: string) => expect.stringMatching(new RegExp(`^${prefix}_[0-9a-z]{26}$`));
 const SECRET = expect.stringMatching(/^pvk_[0-9A-HJKMNP-TV-Z]{47}$/);
-const DAY = "2099-12-31T00:00:00.000Z";
+const DAY = "2099-12-31T23:59:59.999Z";
 const CLOSE = "2099-06-30T00:00:00.000Z";
 
 /** A command that changes an entity. Names in braces stand for what the tests make, `{id}` for the entity. */
@@ -234,7 +234,7 @@ const LOG_CHANGES = ["log init", "log backfill", "log recover", "log retire"];
 const WITH_MORE = [
   ...["audit", "checkpoint", "export", "keygen", "monitor"].map((verb) => `log ${verb}`),
   ...["receipt get", "receipt verify", "witness keygen", "witness serve"],
-  ...["queue shards", "queue drop-shards", "webhook test"],
+  ...["queue shards", "queue drop-shards", "webhook test", "alert test"],
 ];
 
 /** What the names in braces stand for. */

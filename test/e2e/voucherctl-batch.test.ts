@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import {
   existsSync,
   mkdirSync,
@@ -9,6 +9,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, it, onTestFinished } from "vitest";
@@ -30,7 +31,7 @@ afterEach(() => expect(filesLike("unfinished")).toEqual([]));
 afterAll(() => rmSync(directory, { recursive: true }));
 
 /** A file in this test's directory. */
-function file(name: string, content?: string): string {
+function file(name: string, content?: string | Buffer): string {
   const path = join(directory, name);
   if (content !== undefined) writeFileSync(path, content);
   return path;
@@ -69,13 +70,11 @@ describe("voucherctl batch issue", () => {
 
   it.each([
     ["that nothing saved the codes", "", [/^Warning: these codes were not saved, .* batch export bat_\w+ --out FILE$/]],
-    ["that the vouchers have expired", "--valid-until 2020-01-01 --force --claim", [/^Warning: .* already expired\.$/]],
+    ["nothing about an end in the past that --force accepts", "--valid-until 2020-01-01 --force --claim", []],
     ["the name of the file", "--out {told.csv}", [/told\.csv/]],
-    ["nothing about codes from a file", "--codes {told.txt}", []],
     ["nothing when users can claim", "--claim", []],
     ["nothing when users can buy", "--buy", []],
   ])("batch issue says %s", async (_, options, lines) => {
-    file("told.txt", "TOLD-0001\n");
     const text = await voucherctl.text(issue(`--count 1 ${options.replace(/\{(.*)\}/, file("$1"))}`));
     expect(text.split("\n").slice(1, -1)).toEqual(lines.map((line) => expect.stringMatching(line)));
   });
@@ -204,7 +203,7 @@ describe("voucherctl batch issue", () => {
 });
 
 describe("voucherctl batch issue --codes", () => {
-  const codes = (content: string, count: number, options = "") =>
+  const codes = (content: string | Buffer, count: number, options = "") =>
     issue(`--count ${count} --codes ${file(`${crypto.randomUUID()}.txt`, content)} ${options}`);
 
   it("batch issue --codes imports printed codes unchanged, in file order, and finds them in every spelling", async () => {
@@ -231,29 +230,109 @@ describe("voucherctl batch issue --codes", () => {
     }
   });
 
-  it("batch issue --out quotes codes that contain commas and quotes", async () => {
-    const out = file("quoted.csv");
-    const [one, two] = await readVouchers(
-      (await voucherctl.json(codes('COMMA,CODE\nQUOTE"CODE\n', 2, `--out ${out}`))).id,
+  it("batch issue --codes reads what a spreadsheet saves as Unicode text, and ignores blank lines at the end", async () => {
+    const text = "UTF-0001\r\nUTF-0002\r\n\r\n  \r\n";
+    for (const [at, mark] of ["\ufeff", ""].entries()) {
+      const little = Buffer.from(mark + text.replaceAll("UTF", `LE${at}`), "utf16le");
+      const big = Buffer.from(mark + text.replaceAll("UTF", `BE${at}`), "utf16le").swap16();
+      for (const [content, name] of [
+        [little, `LE${at}`],
+        [big, `BE${at}`],
+      ] as const) {
+        const { id } = await voucherctl.json(codes(content, 2));
+        expect((await readVouchers(id)).map(({ code }) => code)).toEqual([`${name}-0001`, `${name}-0002`]);
+      }
+    }
+  });
+
+  it("batch issue --codes shows how many codes, the first, the last and their lengths before it issues them", async () => {
+    const { exitCode, stdout, stderr } = await voucherctl.run(codes("SHOW-00001\nSHOW-0002\nSHOW-00003\n", 3));
+    expect({ exitCode, lines: stdout.split("\n").length }).toEqual({ exitCode: 0, lines: 2 });
+    expect(stderr.split("\n")[0]).toBe(
+      "3 codes from the file, the first SHOW-00001, the last SHOW-00003. Characters, not counting separators: 8 (1), 9 (2).",
     );
+    const command = codes("SHOW-0004\n", 1);
+    const refused = await onTerminal(command, "n\n");
+    expect(refused.output).toMatch(/1 code from the file, the first SHOW-0004[\s\S]*Nothing was issued\./);
+    expect(refused.exitCode).toBe(1);
+    expect((await onTerminal(command, "y\n")).output).toMatch(/Batch bat_\w+: 1 voucher/);
+  });
+
+  it("batch issue --codes reads a pipe", async () => {
+    const path = file("pipe");
+    spawnSync("mkfifo", [path]);
+    const issued = voucherctl.json(issue(`--count 2 --codes ${path}`));
+    await writeFile(path, "PIPE-0001\nPIPE-0002\n");
+    expect(await issued).toMatchObject({ count: 2 });
+  });
+
+  it("batch export quotes codes that contain commas and quotes", async () => {
+    const out = file("quoted.csv");
+    const [one, two] = await issueVouchers(db, partner, 2, { codes: ["COMMA,CODE", 'QUOTE"CODE'] });
+    const { rows } = await db.query("SELECT batch_id FROM vouchers WHERE id = $1", [one?.id]);
+    await voucherctl.json(`batch export ${rows[0].batch_id} --out ${out}`);
     expect(readFileSync(out, "utf8")).toBe(`id,code,serial\n${one?.id},"COMMA,CODE",1\n${two?.id},"QUOTE""CODE",2\n`);
   });
 
   it("batch issue --codes accepts a code that another organization has, and refuses one that its own has in any spelling", async () => {
     await issueVouchers(db, await makePartner(db), 1, { codes: ["SHARED-AMONG-TWO"] });
     await voucherctl.json(codes("SHARED-AMONG-TWO\n", 1));
-    await voucherctl.fails(1, /already/, codes("NEW-0001\nshared among twO\n", 2));
+    await voucherctl.fails(
+      1,
+      /^Line 2 is a code that the organization already has\./m,
+      codes("NEW-0001\nshared among twO\n", 2),
+    );
   });
 
   it.each([
     ["fewer codes than --count", "FEWER-1\nFEWER-2\n", 3, /2.*3|3.*2/],
-    ["more codes than --count", "MORE-1\nMORE-2\nMORE-3\n", 2, /more than 2/],
+    ["more codes than --count", "MORE-1\nMORE-2\nMORE-3\n", 2, /contains 3 codes, not 2/],
     ["no codes at all", "", 1, /0/],
-    ["the same code twice", "TWICE-1\nTWICE-2\nTWICE-1\n", 3, /twice/],
-    ["the same code twice once normalised", "NORM-O1L0\nnorm 0 i 1 o\n", 2, /twice/],
+    ["the same code twice", "TWICE-1\nTWICE-2\nTWICE-1\n", 3, /^Line 3 repeats the code of line 1\./m],
+    ["the same code twice once normalised", "NORM-O1L0\nnorm 0 i 1 o\n", 2, /^Line 2 repeats the code of line 1\./m],
     ["a code of 3 symbols", "FINE-0001\nA-B-C\n", 2, /Line 2/],
     ["a code of 65 symbols", `FINE-0002\n${"X".repeat(65)}\n`, 2, /Line 2/],
-    ["an empty line", "FINE-0003\n\nFINE-0004\n", 3, /Line 2/],
+    ["a blank line in the middle", "FINE-0003\n \nFINE-0004\n", 2, /^Line 2 is blank, and more lines follow\./],
+    ["a blank line at the beginning", "\nFINE-0004\n", 1, /^Line 1 is blank/],
+    [
+      "a heading above codes with digits",
+      "Gutschein\nFINE-0010\nFINE-0011\n",
+      2,
+      /^Line 1 looks like a heading: Gutschein\./,
+    ],
+    [
+      "a heading above words",
+      "\ufeffVoucher Code\nSUMMER\nWINTER\n",
+      3,
+      /^Line 1 looks like a heading: Voucher Code\./,
+    ],
+    ["quotes", '"FINE-0012"\r\n"FINE-0013"\r\n', 2, /^Line 1 contains a quotation mark\./],
+    [
+      "columns",
+      "FINE-0014;12,50\nFINE-0015;12,50\n",
+      2,
+      /^Line 1 has more than a code: it contains a separator of columns/,
+    ],
+    ["columns from line 2 on", "FINE-0014\nFINE-0015,12.50\n", 2, /^Line 2 has more than a code/],
+    [
+      "a shortened number",
+      "1234567890123456\n1.23457E+15\n",
+      2,
+      /^Line 2 is a number that a spreadsheet has shortened/,
+    ],
+    ["a shortened whole number", "1E+15\n", 1, /^Line 1 is a number that a spreadsheet has shortened/],
+    ["an error of a spreadsheet", "FINE-0016\n#REF!\n", 2, /^Line 2 is the error message of a spreadsheet/],
+    ["an error in German", "#BEZUG!\n", 1, /^Line 1 is the error message of a spreadsheet/],
+    ["a column that was too narrow", "########\n", 1, /^Line 1 is the error message of a spreadsheet/],
+    ["a formula", "=A1&B1\n", 1, /^Line 1 begins like a formula/],
+    ["a date", "FINE-0017\n01.03.2026\n", 2, /^Line 2 is a date/],
+    [
+      "rounded numbers",
+      [1, 2, 3, 4, 5].map((n) => `${n}23456789012345000\n`).join(""),
+      5,
+      /^Every code ends in zeros after 15 digits/,
+    ],
+    ["a workbook", "PK\u0003\u0004...", 1, /^The file is a workbook/],
     ["letters beyond ASCII", "FINE-0005\nGRÖSSE-1\n", 2, /Line 2/],
     ["a tab inside a code", "FINE-0006\nTAB\tBED-1\n", 2, /Line 2/],
     ["a code that is the name of a call, in any spelling", "FINE-0009\nRe-1ease\n", 2, /Line 2 is Re-1ease/],
@@ -271,7 +350,11 @@ describe("voucherctl batch issue --codes", () => {
     ["--out {nowhere/out.csv}", 1, /nowhere\/out\.csv\.unfinished: there is no such file or directory\.\n$/],
     ["--out {a-directory}", 1, /a-directory/],
     ["--product prd_unknown --out {never.csv}", 1, /prd_unknown/],
-    ["--valid-until 2020-01-01 --out {never.csv}", 2, /in the past.*--force/],
+    [
+      "--valid-until 2020-01-01 --out {never.csv}",
+      2,
+      /^The time 2020-01-01T23:59:59\.999Z is in the past\. --force issues the vouchers anyway\.\n/,
+    ],
   ])("batch issue %s fails and leaves no file", async (options, exitCode, sentence) => {
     mkdirSync(file("a-directory"), { recursive: true });
     await voucherctl.fails(exitCode, sentence, issue(`--count 2 ${options.replace(/\{(.*)\}/, file("$1"))}`));
@@ -296,7 +379,7 @@ it("batch issue opens the windows of --claim and --buy, in which users can take 
 });
 
 it("batch show prints windows and the number of vouchers left in them", async () => {
-  const { id } = await voucherctl.json(issue("--count 2 --claim --buy --closes-at 2098-01-01"));
+  const { id } = await voucherctl.json(issue("--count 2 --claim --buy --closes-at 2098-01-01T00:00:00Z"));
   const [voucher] = await readVouchers(id);
   await voucherctl.json(`voucher void ${voucher.code} --org ${partner.organizationId}`);
   const window = { opensAt: null, closesAt: "2098-01-01T00:00:00.000Z" };

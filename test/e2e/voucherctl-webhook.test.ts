@@ -62,3 +62,29 @@ it("voucherctl webhook test sends to a server whose certificate is from an autho
   expect(await test({})).toMatchObject({ delivered: false, status: null, failure: "tls" });
   expect(receiver.received).toHaveLength(1);
 });
+
+it("voucherctl alert test sends a signed message to ALERT_URL and says whether it was accepted", async () => {
+  let status = 200;
+  const receiver = await startPartnerServer({ answer: (response) => response.writeHead(status).end("ok") });
+  onTestFinished(() => receiver.close());
+  const secret = `whsec_${Buffer.from("a secret of 32 bytes for alerts.").toString("base64")}`;
+  const env = {
+    ALERT_URL: receiver.url,
+    ALERT_SECRET: secret,
+    WEBHOOK_ALLOW_PRIVATE: "true",
+    BASE_URL: "https://v.test",
+  };
+  const test = async (more: Record<string, string> = {}) => {
+    const { exitCode, stdout, stderr } = await voucherctl.run("alert test --json", { ...env, ...more });
+    return { exitCode, result: stdout === "" ? null : JSON.parse(stdout), stderr };
+  };
+  expect(await test()).toMatchObject({ exitCode: 0, result: { accepted: true, status: 200 } });
+  const [{ headers, body } = { headers: {}, body: "" }] = receiver.received;
+  expect(new Webhook(secret).verify(body, headers as Record<string, string>)).toMatchObject({
+    text: expect.stringMatching(/^ENDED: This is a test \(Alerts\), .* https:\/\/v\.test\/ops$/),
+    severity: "grey",
+  });
+  status = 403;
+  expect(await test()).toMatchObject({ exitCode: 1, result: { accepted: false, status: 403 } });
+  expect(await test({ ALERT_URL: "" })).toMatchObject({ exitCode: 78, stderr: expect.stringContaining("ALERT_URL") });
+});

@@ -2,7 +2,9 @@ import { Agent } from "node:http";
 import type pg from "pg";
 import { assertInvariants } from "../support/invariants.ts";
 import { until, untilStarted } from "../support/until.ts";
+import { checkAnswers } from "./answer-rules.ts";
 import type { ApiProcess, Cluster, Deployment } from "./cluster.ts";
+import { exchangeOnce } from "./exchange.ts";
 import {
   acquisitionOf,
   type Exchange,
@@ -12,9 +14,9 @@ import {
   type SuppliedVoucher,
   type Violation,
 } from "./history.ts";
-import { exchangeOnce } from "./partner.ts";
+import { checkOrder } from "./order.ts";
 import { readRecords } from "./records.ts";
-import { checkAcquisitions, checkAnswers, checkRedeems, checkReservations } from "./rules.ts";
+import { checkAcquisitions, checkRedeems, checkReservations } from "./rules.ts";
 import type { SteppedClock } from "./stepped-clock.ts";
 
 /** Time in which everything must answer again after the last fault. Milliseconds. */
@@ -127,8 +129,10 @@ export async function checkEverything(
   };
   await check(MUST_BECOME_EMPTY, SWEPT_WITHIN_MS);
   const records = await readRecords(db, clock);
+  const freezes = new Map(apis.map(({ process }) => [process.name, process.freezes]));
   violations.push(
-    ...checkRedeems(history, records, options.redeemWaitMs),
+    ...checkOrder(history, !clock.hasStepped),
+    ...checkRedeems(history, records, options.redeemWaitMs, freezes),
     ...checkAcquisitions(history, records),
     ...checkReservations(history, records),
     ...checkAnswers(history, records),

@@ -18,6 +18,10 @@ export interface ClusterOptions {
   reservationSeconds: number;
   /** More variables for every API and worker process. */
   env?: Env;
+  /** More variables of each worker process; by default there are two. */
+  workers?: readonly Env[];
+  /** The size of Redis's disk, which only root can limit. Megabytes. */
+  redisDiskMb?: number;
   /** Folder to which the processes' logs are copied at the end. */
   keepLogsIn?: string | undefined;
   /** What the embedded Postgres can do beside failing. */
@@ -51,9 +55,8 @@ export type Cluster = Awaited<ReturnType<typeof openCluster>>;
 const API_PROCESSES = 2;
 /** The processes connect with the rights of the service only. */
 const SERVICE_PASSWORD = "service-under-faults";
-const WORKER_PROCESSES = 2;
 /** With a Redis Cluster of three masters. */
-const CLUSTER_SHARDS = "6";
+export const CLUSTER_SHARDS = 6;
 
 /** Starts the servers and migrates the database. `heal` starts the API and worker processes. */
 export async function openCluster(options: ClusterOptions) {
@@ -66,7 +69,7 @@ export async function openCluster(options: ClusterOptions) {
   const postgres =
     (await options.openPostgres?.(postgresFolder, logs)) ??
     new FaultPostgres(postgresFolder, await findSteadyPort(), options.postgres);
-  const redis = new FaultRedis(join(directory, "redis"), await findSteadyPort());
+  const redis = new FaultRedis(join(directory, "redis"), await findSteadyPort(), options.redisDiskMb);
   /** Runs only during a failover of Redis. */
   const replica = new FaultRedis(join(directory, "replica"), await findSteadyPort());
   /** The proxy through which the workers reach Redis. */
@@ -77,7 +80,7 @@ export async function openCluster(options: ClusterOptions) {
   const pools: pg.Pool[] = [];
 
   const redisEnv = (url: string): Env =>
-    redisCluster === null ? { REDIS_URL: url } : { REDIS_URL: redisCluster.url, QUEUE_SHARDS: CLUSTER_SHARDS };
+    redisCluster === null ? { REDIS_URL: url } : { REDIS_URL: redisCluster.url, QUEUE_SHARDS: String(CLUSTER_SHARDS) };
   const makeProcess = (name: string, script: "src/main.ts" | "workers/main.ts", own: Env, accidents: string[]) => {
     const env = {
       DATABASE_URL: serviceUrl(postgres.url),
@@ -158,9 +161,10 @@ export async function openCluster(options: ClusterOptions) {
      * Starts a physical copy of the running embedded Postgres with a worker that shares the Redis by mistake. `stop` returns the number of
      * redemptions that the copy made.
      */
-    async startHotCopy(): Promise<{ db: pg.Pool; stop(): Promise<number> }> {
+    async startHotCopy(): Promise<{ db: pg.Pool; worker: ServiceProcess; stop(): Promise<number> }> {
       const copy = await embedded(postgres).startHotCopy();
       const db = new pg.Pool({ connectionString: copy.url, max: 2 });
+      db.on("error", () => undefined);
       const count = async () => Number((await db.query("SELECT count(*) FROM redemptions")).rows[0].count);
       const before = await count();
       const worker = makeProcess("hot-copy-worker", "workers/main.ts", { DATABASE_URL: serviceUrl(copy.url) }, []);
@@ -172,7 +176,7 @@ export async function openCluster(options: ClusterOptions) {
         await copy.close();
         return made;
       };
-      return { db, stop };
+      return { db, worker, stop };
     },
     /** Resumes frozen processes and starts stopped ones. Resolves once the servers run. */
     async heal(): Promise<void> {
@@ -193,7 +197,7 @@ export async function openCluster(options: ClusterOptions) {
   };
   try {
     for (let i = 1; i <= API_PROCESSES; i++) main.apis.push(await makeApi(`api-${i}`, {}, main.accidents));
-    for (let i = 1; i <= WORKER_PROCESSES; i++) addWorker({});
+    for (const env of options.workers ?? [{}, {}]) addWorker(env);
     await Promise.all([postgres.start(), redisCluster ?? redis.start()]);
     await migrateDatabase(postgres.url);
     await makeRoles(main.db, SERVICE_PASSWORD);

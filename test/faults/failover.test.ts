@@ -1,4 +1,7 @@
 import { once } from "node:events";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import pg from "pg";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { EXIT } from "../../src/cli/exit-code.ts";
@@ -10,15 +13,19 @@ import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { acquireVoucher } from "../../src/services/marketplace/acquire-voucher.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
+import { openDatabaseUser } from "../support/database-user.ts";
 import { openOwnPostgres } from "../support/own-postgres.ts";
 import { redeemJob } from "../support/redeem-jobs.ts";
 import type { TestServers } from "../support/servers.ts";
 import { startApi, startWorkers, type TestApi } from "../support/service.ts";
+import { whileWaitsEnd } from "../support/standby-waits.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import { issueVouchers, makeKey, makePartner, provisioning } from "../support/supply.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 import { openVoucherctl } from "../support/voucherctl.ts";
+import { FaultPostgres, withClient } from "./fault-postgres.ts";
 
 // Failures other than killed servers: hosts that vanish without closing connections, and read-only servers.
 
@@ -105,7 +112,7 @@ async function makeRepeats(pool: pg.Pool, api: TestApi) {
   const repeats: [string, Call][] = [
     ["a redeem", () => till.redeem(order)],
     ["its redemption", () => till.redemption(order.externalRef)],
-    ["the time before which a list is complete", () => api.ctx.completeUntil().then(succeed, fail)],
+    ["the time before which a list is complete", () => api.ctx.completeUntil(own).then(succeed, fail)],
     ["the list of redemptions", () => till.redemptions({})],
     ["the refusal of a voided voucher", () => till.redeem({ code: voided.code, externalRef: "order-2" })],
     ["a reservation", () => till.reserve(held.code)],
@@ -146,22 +153,9 @@ it("a primary whose synchronous standby is gone confirms nothing that the standb
   };
   /** Runs a call, and ends each of its waits for the standby. Returns the status, or null for an error. */
   const cutOff = async (call: Call, end: "pg_cancel_backend" | "pg_terminate_backend") => {
-    const called = call().then(
-      ({ status }) => status,
-      () => null,
-    );
-    const query = `SELECT ${end}(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`;
-    let waits = 0;
-    let isOver = false;
-    void called.then(() => {
-      isOver = true;
-    });
-    await until(async () => {
-      waits += (await admin.query(query)).rowCount ?? 0;
-      return isOver;
-    });
+    const { result, waits } = await whileWaitsEnd(admin, call, end);
     expect(waits).toBeGreaterThan(0);
-    return called;
+    return result === null ? null : result.status;
   };
 
   const { api, worker, close } = await start({ databaseUrl });
@@ -213,7 +207,8 @@ it("a read-only database, such as a standby, answers 503 and is not ready, and b
     await setReadOnly("off");
   }
   await untilBothSucceed(till);
-  expect((await fetch(`${api.url}/readyz`)).status).toBe(200);
+  // The last result of a probe is told for half a second.
+  await until(async () => (await fetch(`${api.url}/readyz`)).status === 200);
 });
 
 it("a read-only database, such as a standby, is disconnected when it became read-only after the connection was opened", async () => {
@@ -226,4 +221,43 @@ it("a read-only database, such as a standby, is disconnected when it became read
   );
   await expect(refused).rejects.toSatisfy(isDatabaseUnavailable);
   await removed;
+});
+
+it("with a synchronous standby, a process accepts its promotion, remembers no mark that it lacks, and refuses another standby that was promoted from before", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "voucher-promotions-"));
+  // Postgres runs as another user when the tests run as root.
+  chmodSync(directory, 0o755);
+  const postgres = new FaultPostgres(join(directory, "postgres"), await findSteadyPort(), { standby: true });
+  await postgres.start();
+  const proxy = await openTcpProxy(postgres.url);
+  await migrateDatabase(postgres.url);
+  const user = openDatabaseUser({ databaseUrl: proxy.url });
+  onTestFinished(async () => {
+    await user.close();
+    await proxy.close();
+    await postgres.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  const untilNewer = async () => {
+    const before = user.newest()?.position ?? 0;
+    await until(async () => (await user.asks()) === "ok" && (user.newest()?.position ?? 0) > before);
+  };
+  await untilNewer();
+  const before = await postgres.startHotCopy({ promoted: true });
+  await untilNewer();
+  expect(user.deployment.memory?.lasting).toEqual(user.newest());
+  proxy.lead(before.url);
+  await until(async () => (await user.asks()) === "copied");
+  proxy.lead(postgres.url);
+  await untilNewer();
+  postgres.cutOffStandby();
+  const waits = () =>
+    withClient(postgres.url, (db) => db.query("SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'"));
+  await until(async () => (await waits()).rowCount);
+  const remembered = user.newest();
+  await postgres.promoteStandby();
+  await until(async () => (await user.asks()) === "ok");
+  expect(user.newest()?.position).toBeGreaterThanOrEqual(remembered?.position ?? 0);
+  await untilNewer();
+  await before.close();
 });

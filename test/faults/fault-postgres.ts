@@ -43,6 +43,8 @@ export class FaultPostgres implements FaultyDatabase {
   readonly #withStandby: boolean;
   #server: LocalPostgres;
   #standby: LocalPostgres | null = null;
+  /** The server with the right files while others are in its place. */
+  #trueServer: LocalPostgres | null = null;
   #isCutOff = false;
   #copies = 0;
   #frozen: number[] = [];
@@ -71,7 +73,7 @@ export class FaultPostgres implements FaultyDatabase {
 
   async start(): Promise<void> {
     await this.#run(this.#server);
-    if (this.#withStandby && !this.#isCutOff) await this.#startStandby();
+    if (this.#withStandby && !this.#isCutOff && this.#trueServer === null) await this.#startStandby();
   }
 
   async kill(): Promise<void> {
@@ -102,11 +104,18 @@ export class FaultPostgres implements FaultyDatabase {
     freezePostgres(this.#standby.directory);
   }
 
+  /** Stops the standby. `start` starts it again. */
+  async stopStandby(): Promise<void> {
+    if (this.#standby === null) throw new Error("there is no standby");
+    await killPostgres(this.#standby.directory);
+  }
+
   /** The primary is lost with its disk, and the standby takes over its address. `start` gives it a new standby. */
-  async promoteStandby(): Promise<void> {
+  async promoteStandby(onLost: () => void = () => undefined): Promise<void> {
     const [lost, standby] = [this.#server, this.#standby];
     if (standby === null) throw new Error("there is no standby");
     await this.kill();
+    onLost();
     await killPostgres(standby.directory);
     rmSync(lost.directory, { recursive: true });
     this.#server = { ...standby, port: lost.port };
@@ -118,15 +127,44 @@ export class FaultPostgres implements FaultyDatabase {
     await until(() => withClient(this.url, (db) => db.query(promote)).catch(() => null), FOLLOWED_MS);
   }
 
-  /** Copies the files of the running server and starts the copy at a port of its own. Its commits wait for no standby. */
-  async startHotCopy(): Promise<{ url: string; close(): Promise<void> }> {
-    const copy = await this.#copy("synchronous_standby_names = ''");
+  /**
+   * Copies the files of the running server and starts the copy at a port of its own. Its commits wait for no standby. A promoted one has another
+   * timeline.
+   */
+  async startHotCopy({ promoted } = { promoted: false }): Promise<{ url: string; close(): Promise<void> }> {
+    const copy = await this.#copy("synchronous_standby_names = ''", promoted ? { "standby.signal": "" } : {});
     await this.#run(copy);
+    if (promoted) await withClient(postgresUrl(copy), (db) => db.query("SELECT pg_promote()"));
     const close = async () => {
       await killPostgres(copy.directory);
       rmSync(copy.directory, { recursive: true });
     };
     return { url: postgresUrl(copy), close };
+  }
+
+  /** Copies the files of the running server, to set it back to them later. */
+  keepFiles(): Promise<LocalPostgres> {
+    return this.#copy("synchronous_standby_names = ''");
+  }
+
+  /** Puts kept files in the place of the server's, as a restored backup or snapshot of its disk does. Its standby stops. */
+  async setBack(kept: LocalPostgres): Promise<void> {
+    this.#trueServer = this.#server;
+    await this.kill();
+    if (this.#standby !== null) await killPostgres(this.#standby.directory);
+    this.#server = { ...kept, port: this.#trueServer.port };
+    await this.#run(this.#server);
+  }
+
+  /** Puts the right files back after `setBack`. */
+  async restoreFiles(): Promise<void> {
+    const [setBack, trueServer] = [this.#server, this.#trueServer];
+    if (trueServer === null) throw new Error("the files were not set back");
+    await this.kill();
+    rmSync(setBack.directory, { recursive: true });
+    this.#server = trueServer;
+    this.#trueServer = null;
+    await this.start();
   }
 
   async close(): Promise<void> {

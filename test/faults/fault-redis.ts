@@ -1,4 +1,15 @@
-import { readdirSync, rmSync, statSync, truncateSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { type LocalRedis, redisUrl, startRedis } from "../../src/local/redis.ts";
@@ -6,7 +17,7 @@ import { until } from "../support/until.ts";
 import { listProcesses, signal } from "./processes.ts";
 
 /** The writes that a restart loses. `AppendOnlyTail` is the loss that Redis allows with a sync every second. */
-export type RedisLoss = "Nothing" | "AppendOnlyTail" | "Everything";
+export type RedisLoss = "Nothing" | "AppendOnlyTail" | "SinceKept" | "Everything";
 
 /** Loss that `appendfsync everysec` allows, in milliseconds. */
 const TAIL_MS = 1_000;
@@ -18,13 +29,21 @@ const KEEP_MS = 60_000;
 export class FaultRedis {
   readonly #server: LocalRedis;
   readonly #logDirectory: string;
+  readonly #keptDirectory: string;
   readonly #sampler: NodeJS.Timeout;
+  readonly #filler: string;
+  readonly #diskMb: number | null;
+  #isMounted = false;
   #sizes: { atMs: number; file: string; bytes: number }[] = [];
   #pid: number | null = null;
 
-  constructor(directory: string, port: number) {
+  /** `diskMb` gives the server a small disk of its own, which only root can. */
+  constructor(directory: string, port: number, diskMb: number | null = null) {
     this.#server = { directory, port };
+    this.#filler = join(directory, "filler");
+    this.#diskMb = diskMb;
     this.#logDirectory = join(directory, "appendonlydir");
+    this.#keptDirectory = join(directory, "kept");
     this.#sampler = setInterval(() => this.#sampleSize(), SAMPLE_MS).unref();
   }
 
@@ -38,12 +57,19 @@ export class FaultRedis {
    */
   async start(): Promise<void> {
     if (this.#pid !== null) return;
+    this.#mount();
     await startRedis(this.#server, () => undefined);
     const info = await withClient(this.#server, (client) => client.info("server"));
     const pid = Number(/process_id:(\d+)/.exec(info)?.[1]);
     const ours = listProcesses().find((listed) => listed.pid === pid);
     if (!ours?.command.includes(String(this.#server.port))) throw new Error("this needs redis-server on PATH");
     this.#pid = pid;
+  }
+
+  /** Copies the server's files, for a loss of what it writes from now on. */
+  keepFiles(): void {
+    rmSync(this.#keptDirectory, { recursive: true, force: true });
+    cpSync(this.#logDirectory, this.#keptDirectory, { recursive: true, preserveTimestamps: true });
   }
 
   /** Kills the server, as when its machine dies, and removes the lost writes. */
@@ -55,7 +81,8 @@ export class FaultRedis {
     await until(() => !listProcesses().some((listed) => listed.pid === pid));
     this.#pid = null;
     if (loss === "AppendOnlyTail") this.#cutTail(keptUntilMs);
-    if (loss === "Everything") rmSync(this.#logDirectory, { recursive: true, force: true });
+    if (loss === "Everything" || loss === "SinceKept") rmSync(this.#logDirectory, { recursive: true, force: true });
+    if (loss === "SinceKept") renameSync(this.#keptDirectory, this.#logDirectory);
     this.#sizes = [];
   }
 
@@ -82,9 +109,28 @@ export class FaultRedis {
     await withClient(this.#server, (client) => client.replicaof("NO", "ONE"));
   }
 
+  /** Fills the server's own disk. */
+  fillDisk(): void {
+    const { bavail, bsize } = statfsSync(this.#server.directory);
+    writeFileSync(this.#filler, Buffer.alloc(bavail * bsize));
+  }
+
+  freeDisk(): void {
+    rmSync(this.#filler, { force: true });
+  }
+
   async close(): Promise<void> {
     clearInterval(this.#sampler);
     await this.kill("Nothing");
+    if (this.#isMounted) execFileSync("umount", [this.#server.directory]);
+  }
+
+  #mount(): void {
+    if (this.#diskMb === null || this.#isMounted) return;
+    const { directory } = this.#server;
+    mkdirSync(directory, { recursive: true });
+    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${this.#diskMb}m`, "tmpfs", directory]);
+    this.#isMounted = true;
   }
 
   #signal(name: NodeJS.Signals): void {

@@ -33,17 +33,26 @@ export interface AcquireAsk {
 
 /** The content of a request. Retries repeat it unchanged. */
 export type Ask = PartnerAsk | AcquireAsk;
-export type PartnerAsk = { key: SuppliedKey; voucher: SuppliedVoucher } & (
+export type PartnerAsk = VoucherAsk | ReferenceAsk | ListAsk;
+export type VoucherAsk = { key: SuppliedKey; voucher: SuppliedVoucher } & (
   | { operation: "redeem"; externalRef: string; by: { code: string } | { ticket: string }; token: string | null }
   | { operation: "reserve" }
   | { operation: "release"; ticket: string }
   | { operation: "lookUp" }
   | { operation: "events" }
+  | { operation: "publicEvents" }
 );
+/** The redemption of a reference. */
+export type ReferenceAsk = { operation: "redemption"; key: SuppliedKey; externalRef: string };
+/** A page of the key's organization's redemptions at or after a time. */
+export type ListAsk = { operation: "list"; key: SuppliedKey; from: string; limit: number };
 export type Operation = Ask["operation"];
 export type AskFor<Wanted extends Operation> = Extract<Ask, { operation: Wanted }>;
 
-/** One request and its outcome. Times are in milliseconds; the database runs on the same machine and clock. */
+/**
+ * One request and its outcome. Times are in milliseconds. `sentAtMs` and `endedAtMs` are of the host's clock, which the database's follows;
+ * `invokedMs` and `returnedMs` are of the monotonic one, which orders calls.
+ */
 export interface Exchange<A extends Ask = Ask> {
   /** Position in the history. */
   number: number;
@@ -53,6 +62,8 @@ export interface Exchange<A extends Ask = Ask> {
   attempt: number;
   sentAtMs: number;
   endedAtMs: number;
+  invokedMs: number;
+  returnedMs: number;
   /** Null without an answer. */
   status: number | null;
   failure: Failure | null;
@@ -64,9 +75,24 @@ export interface Exchange<A extends Ask = Ask> {
   body: any;
 }
 
+/** A webhook of a redemption, as its receiver got it. */
+export interface Told {
+  returnedMs: number;
+  voucherId: string;
+  organizationId: string;
+  externalRef: string;
+  redeemCode: string;
+  sequence: number;
+  recordHash: string;
+}
+
 /** Every request of a run, in the order in which they ended. */
 export class History {
   readonly exchanges: Exchange[] = [];
+  /** What webhooks said. `invokedMs` is the time of their arrival, too. */
+  readonly webhooks: Told[] = [];
+  /** When primaries were lost with what no standby had. Milliseconds of the monotonic clock. */
+  readonly lostPrimariesMs: number[] = [];
   /** When an answer first confirmed that a ticket was released or a voucher redeemed. */
   readonly endings = { releasedAtMs: new Map<string, number>(), redeemedAtMs: new Map<string, number>() };
 
@@ -87,7 +113,7 @@ export class History {
 }
 
 /** Map key of an organization's reference. */
-export function refOf(ask: AskFor<"redeem">): string {
+export function refOf(ask: { key: SuppliedKey; externalRef: string }): string {
   return `${ask.key.organizationId} ${ask.externalRef}`;
 }
 
@@ -105,6 +131,8 @@ export interface Violation {
 
 /** Requests that a description shows at most. */
 const SHOWN_MAX = 12;
+/** A page of redemptions would be long. */
+const SHOWN_CHARACTERS_MAX = 1_000;
 
 export function describeViolation({ rule, detail, exchanges }: Violation): string {
   const lines = exchanges.slice(0, SHOWN_MAX).map((exchange) => `    ${describeExchange(exchange)}`);
@@ -114,7 +142,8 @@ export function describeViolation({ rule, detail, exchanges }: Violation): strin
 
 function describeExchange({ number, ask, api, attempt, sentAtMs, endedAtMs, ...outcome }: Exchange): string {
   const { status, failure, code, body } = outcome;
-  const result = status === null ? failure : `${status} ${code ?? JSON.stringify(body)}`;
+  const shown = code ?? JSON.stringify(body)?.slice(0, SHOWN_CHARACTERS_MAX);
+  const result = status === null ? failure : `${status} ${shown}`;
   const when = `${new Date(sentAtMs).toISOString()} +${endedAtMs - sentAtMs} ms`;
   return `#${number} ${when} ${api} ${describeAsk(ask)} (try ${attempt}): ${result}`;
 }
@@ -124,6 +153,8 @@ function describeAsk(ask: Ask): string {
     const route = "claim" in ask.by ? "" : ` by ${ask.by.route}`;
     return `${acquisitionOf(ask)}${route} of ${ask.offer.batchId}`;
   }
+  if (ask.operation === "list") return `${ask.key.id} list from ${ask.from}`;
+  if (ask.operation === "redemption") return `${ask.key.id} redemption ${ask.externalRef}`;
   const about = `${ask.key.id} ${ask.operation} ${ask.voucher.id}`;
   if (ask.operation === "release") return `${about} ${ask.ticket}`;
   if (ask.operation !== "redeem") return about;

@@ -28,22 +28,27 @@ export interface Call {
   /** A partner's key or a user's token. */
   key?: string;
   token?: string;
+  headers?: Record<string, string>;
   body?: unknown;
   timeoutMs: number;
   /** Connections to reuse. By default each request opens its own, so that no failure comes from an old connection. */
   agent?: Agent;
+  /** The address from which the request comes. */
+  localAddress?: string;
 }
 
 /** Sends one request with an id that the API logs. Never rejects and never retries. */
-export async function sendCall({ method, url, key, token, body, timeoutMs, agent }: Call): Promise<Answer> {
+export async function sendCall(call: Call): Promise<Answer> {
+  const { method, url, key, token, headers, body, timeoutMs, agent, localAddress } = call;
   const requestId = crypto.randomUUID();
   const signal = AbortSignal.timeout(timeoutMs);
   const json = body === undefined ? undefined : JSON.stringify(body);
   let response: IncomingMessage | undefined;
   try {
     const sent = request(url, {
-      ...{ method, signal, agent: agent ?? false },
+      ...{ method, signal, agent: agent ?? false, localAddress },
       headers: {
+        ...headers,
         ...(key !== undefined && { "x-api-key": key }),
         ...(token !== undefined && { authorization: `Bearer ${token}` }),
         "x-request-id": requestId,

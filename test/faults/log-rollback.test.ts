@@ -19,7 +19,7 @@ import { KeptNotes } from "../support/kept-notes.ts";
 import { beginLog, type LogFiles, makeLogFiles, settingsOf } from "../support/log-setup.ts";
 import { scrape } from "../support/scrape.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
-import { startApi, startWorkers } from "../support/service.ts";
+import { startApi, startApiUnready, startWorkers } from "../support/service.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
 import { issueVouchers, makeKey, makePartner, provisioning } from "../support/supply.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";
@@ -64,10 +64,12 @@ async function open(server: LocalPostgres): Promise<pg.Pool> {
   return db;
 }
 
+const readiness = async (url: string) => (await fetch(`${url}/readyz`)).json();
+
 it.each([
   ["a standby that lagged and was promoted", true],
   ["a copy of the disk that was put back", false],
-])("a database that has lost what was committed last as %s, redeems and signs nothing, until the log is recovered", async (_, isStandby) => {
+])("a database that has lost what was committed last as %s, signs nothing until the log is recovered, and redeems only as a standby", async (_, isStandby) => {
   const notes = new KeptNotes();
   const [primary, copy] = [await makeServer("primary"), await makeServer("copy")];
   const old = await open(primary);
@@ -94,6 +96,7 @@ it.each([
   for (const index of [0, 1, 2]) expect((await redeem(index)).status).toBe(200);
   await untilStarted(async () => (await findPublished(old))?.size === 23);
   expect(await refused()).toBe(0);
+  await until(() => [api, worker].every(({ ctx }) => ctx.deployment.memory !== null));
   notes.keepAnchor(files.anchor);
   const anchor = readFileSync(files.anchor, "utf8");
   const mirror = join(files.directory, "mirror");
@@ -104,10 +107,26 @@ it.each([
   const db = await open(copy);
   if (isStandby) await db.query("SELECT pg_promote()");
   proxy.lead(postgresUrl(copy));
-  await untilStarted(async () => (await redeem(3)).status === 200);
-  await until(async () => (await refused()) === 1);
   // The lost redemption is repeated, as the runbook says.
-  expect((await redeem(0)).status).toBe(200);
+  const repeatLost = async () => {
+    await untilStarted(async () => (await redeem(3)).status === 200);
+    expect((await redeem(0)).status).toBe(200);
+  };
+  if (isStandby) {
+    await repeatLost();
+    await until(async () => (await refused()) === 1);
+  } else {
+    await until(async () => (await readiness(api.url)).postgres === "copied");
+    expect(await redeem(3)).toMatchObject({ status: 503, body: { code: "unavailable" } });
+    // A process that starts now is told by Redis.
+    const late = await startApiUnready(reached);
+    const answer = await untilStarted(async () => {
+      const seen = await readiness(late.url);
+      return seen.postgres !== "unavailable" && seen;
+    });
+    expect(answer).toMatchObject({ postgres: "copied", error: expect.stringContaining("set back") });
+    await late.close();
+  }
   expect(await findLogTree(db)).toMatchObject({ size: 0 });
   expect([await findPublished(db), readFileSync(files.anchor, "utf8")]).toEqual([null, anchor]);
 
@@ -121,10 +140,11 @@ it.each([
   expect(recovered).toEqual({
     firstIndex: 0,
     leaves: 23,
-    added: 2,
+    added: isStandby ? 2 : 0,
     lost: [{ firstIndex: 20, leaves: 3 }],
     missing: 0,
   });
+  if (!isStandby) await repeatLost();
   await untilStarted(async () => (await findPublished(db))?.size === 25);
   await until(async () => (await refused()) === 0);
   expect((await redeem(4)).status).toBe(200);

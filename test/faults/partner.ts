@@ -1,37 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { verifyServedChain } from "../support/independent-verifier.ts";
 import { type IssuerKey, secondsFromNow, signUser } from "../support/user-tokens.ts";
-import type { ApiProcess } from "./cluster.ts";
-import type {
-  AcquireAsk,
-  Ask,
-  Exchange,
-  History,
-  PartnerAsk,
-  SuppliedKey,
-  SuppliedOffer,
-  SuppliedVoucher,
-} from "./history.ts";
-import { type Answer, type Call, sendCall } from "./http-call.ts";
-import type { SeededRandom } from "./seeded-random.ts";
+import { askUntilAnswered, type CallerOptions } from "./exchange.ts";
+import type { AcquireAsk, PartnerAsk, SuppliedKey, SuppliedOffer, SuppliedVoucher } from "./history.ts";
 
-/** Longer than a redeem's wait and shorter than some freezes, so that partners do give up. Milliseconds. */
-const CALL_TIMEOUT_MS = 5_000;
-/** When an impatient caller gives up a redeem that is still running, and the share of impatient calls. */
-const IMPATIENT_AFTER_MS = 1_200;
-const IMPATIENT_CHANCE = 0.3;
-const RETRY_PAUSE_MS = { min: 20, max: 250 };
 const THINKING_MS = { min: 0, max: 60 };
-
-/** What partners and shoppers have in common. */
-export interface CallerOptions {
-  name: string;
-  random: SeededRandom;
-  apis: readonly ApiProcess[];
-  history: History;
-  /** Aborting it ends the retries; `work` then rejects. */
-  signal: AbortSignal;
-}
 
 export interface PartnerOptions extends CallerOptions {
   /** Keys of the organization; the partner's own comes first. */
@@ -49,7 +21,14 @@ const CHECKOUTS = {
   ...{ redeemByCode: 26, redeemByTicket: 16, redeemWithTokenOfAnotherKey: 8, reserveAndRelease: 8 },
   ...{ reserveAndAbandon: 6, reserveAndOverstay: 1, sameRedeemTwice: 10, sameRefOnAnotherVoucher: 8 },
   ...{ severalRefsOnOneVoucher: 8, contestReservation: 8, lookAround: 10, lookUpForeignVoucher: 2 },
+  ...{ watchRedeem: 12, settle: 4 },
 };
+/** What a watcher of a redemption asks, over and over. */
+const WATCHED = ["lookUp", "events", "publicEvents"] as const;
+const WATCHING_MS = { min: 20, max: 150 };
+/** How far back a partner settles. Milliseconds. */
+const SETTLED_MS = 8_000;
+const SETTLED_MAX = 1_000;
 
 /**
  * A partner that serves one customer after another until `goesOn` returns false, then finishes the current one. It repeats every request, with
@@ -73,7 +52,9 @@ export async function workAsPartner(options: PartnerOptions, goesOn: () => boole
   const reserve = (voucher: SuppliedVoucher, key = ownKey) => ask({ operation: "reserve", key, voucher });
   const release = (voucher: SuppliedVoucher, ticket: string) =>
     ask({ operation: "release", key: ownKey, voucher, ticket });
-  const read = (operation: "lookUp" | "events", voucher: SuppliedVoucher) => ask({ operation, key: ownKey, voucher });
+  const read = (operation: (typeof WATCHED)[number], voucher: SuppliedVoucher, key = ownKey) =>
+    ask({ operation, key, voucher });
+  const findRedemption = (externalRef: string) => ask({ operation: "redemption", key: ownKey, externalRef });
 
   const checkouts: Record<keyof typeof CHECKOUTS, () => Promise<unknown>> = {
     redeemByCode: () => redeem(nextVoucher(), newRef()),
@@ -144,6 +125,31 @@ export async function workAsPartner(options: PartnerOptions, goesOn: () => boole
     },
 
     lookUpForeignVoucher: () => read("lookUp", foreignVoucher()),
+
+    /** Others see the redemption while it is committed, and after its answer. */
+    async watchRedeem() {
+      const [voucher, ref] = [nextVoucher(), newRef()];
+      let isOver = false;
+      const redeemed = redeem(voucher, ref).finally(() => {
+        isOver = true;
+      });
+      const watch = async () => {
+        for (let last = false; !last; ) {
+          last = isOver;
+          await read(random.pick(WATCHED), voucher, anotherKey());
+          if (random.chance(0.3)) await findRedemption(ref);
+          if (random.chance(0.1)) await reserve(voucher, anotherKey());
+          if (!last) await sleep(random.between(WATCHING_MS.min, WATCHING_MS.max));
+        }
+      };
+      await Promise.all([redeemed, watch()]);
+    },
+
+    async settle() {
+      const from = new Date(Date.now() - SETTLED_MS).toISOString();
+      await ask({ operation: "list", key: random.pick(keys), from, limit: SETTLED_MAX });
+      if (refs > 0) await findRedemption(`${name}-${random.between(1, refs)}`);
+    },
   };
   while (goesOn()) {
     await checkouts[random.weigh(CHECKOUTS)]();
@@ -189,81 +195,5 @@ export async function workAsShopper(
     const asks = await plan(random.weigh(VISITS));
     await Promise.all(asks.map((ask) => askUntilAnswered(options, ask)));
     await sleep(random.between(BROWSING_MS.min, BROWSING_MS.max));
-  }
-}
-
-/** Repeats a request until the answer is not a 5xx. Each attempt goes to a random API process. */
-export async function askUntilAnswered(
-  { random, apis, history, signal }: Omit<CallerOptions, "name">,
-  ask: Ask,
-): Promise<Exchange> {
-  for (let attempt = 1; ; attempt++) {
-    const impatient = ask.operation === "redeem" && random.chance(IMPATIENT_CHANCE);
-    const timeoutMs = impatient ? IMPATIENT_AFTER_MS : CALL_TIMEOUT_MS;
-    const exchange = history.add(await exchangeOnce(ask, random.pick(apis), attempt, { timeoutMs }));
-    if (exchange.status !== null && exchange.status < 500) return exchange;
-    await sleep(random.between(RETRY_PAUSE_MS.min, RETRY_PAUSE_MS.max));
-    signal.throwIfAborted();
-  }
-}
-
-/** Sends a request once and returns what the rules need to know about it. */
-export async function exchangeOnce(
-  ask: Ask,
-  api: ApiProcess,
-  attempt: number,
-  how: Partial<Pick<Call, "agent" | "timeoutMs">> = {},
-): Promise<Omit<Exchange, "number">> {
-  const sentAtMs = Date.now();
-  const by = ask.operation === "acquire" ? { token: ask.user.token } : { key: ask.key.secret };
-  const answer = await sendCall({ timeoutMs: CALL_TIMEOUT_MS, ...by, ...callFor(ask, api.url), ...how });
-  const { status, failure, body } = answer;
-  return {
-    ...{ ask, api: api.process.name, attempt, sentAtMs, endedAtMs: Date.now(), status, failure },
-    retryAfter: answer.headers["retry-after"],
-    code: status === 200 ? undefined : body?.code,
-    body: keepOf(ask, answer),
-  };
-}
-
-function callFor(ask: Ask, url: string): Pick<Call, "method" | "url" | "body"> {
-  const post = (path: string, body?: unknown) => ({ method: "POST" as const, url: `${url}/${path}`, body });
-  const vouchers = "partner/vouchers";
-  switch (ask.operation) {
-    case "acquire": {
-      const { offer, by } = ask;
-      if ("claim" in by) return post(`products/${offer.productId}/claim`);
-      const path = by.route === "product" ? `products/${offer.productId}` : `marketplace/listings/${offer.listingId}`;
-      return post(`${path}/buy`, { paymentRef: by.paymentRef });
-    }
-    case "redeem": {
-      const { by, externalRef, token } = ask;
-      return post(`${vouchers}/redeem`, { ...by, externalRef, ...(token !== null && { token }) });
-    }
-    case "reserve":
-      return post(`${vouchers}/reserve`, { code: ask.voucher.code });
-    case "release":
-      return post(`${vouchers}/release`, { ticket: ask.ticket });
-    default: {
-      const path = `${url}/${vouchers}/${ask.voucher.code}`;
-      return { method: "GET", url: ask.operation === "events" ? `${path}/events` : path };
-    }
-  }
-}
-
-/** Selects the part of an answer that the rules need. */
-function keepOf(ask: Ask, { status, body }: Answer): unknown {
-  if (status !== 200) return body;
-  switch (ask.operation) {
-    case "lookUp": {
-      const { id, status: voucherStatus, redeemedAt } = body.voucher;
-      return { id, status: voucherStatus, redeemedAt, reservation: body.reservation };
-    }
-    case "acquire":
-      return { voucherId: body.voucher.id, alreadyConfirmed: body.alreadyConfirmed };
-    case "events":
-      return { broken: verifyServedChain(body.events), count: body.events.length };
-    default:
-      return body;
   }
 }

@@ -33,12 +33,18 @@ export class ServiceProcess {
   #restart: NodeJS.Timeout | undefined;
   /** The length of the log at the last start. */
   #logStart = 0;
+  /** When it was frozen. `untilMs` is infinite while it is. Milliseconds of the monotonic clock. */
+  readonly freezes: { fromMs: number; untilMs: number }[] = [];
 
   /** @param onAccident is called after an unexpected exit. */
   constructor(program: ServiceProgram, onAccident: (what: string) => void) {
     this.name = program.name;
     this.#program = program;
     this.#onAccident = onAccident;
+  }
+
+  get isRunning(): boolean {
+    return this.#child !== null;
   }
 
   /** Returns all output since the first start. */
@@ -96,15 +102,24 @@ export class ServiceProcess {
 
   freeze(): void {
     this.#signal("SIGSTOP");
+    // After the signal: a request that is sent from now on is not read.
+    this.freezes.push({ fromMs: performance.now(), untilMs: Number.POSITIVE_INFINITY });
   }
 
   thaw(): void {
+    this.#endFreeze();
     this.#signal("SIGCONT");
+  }
+
+  #endFreeze(): void {
+    const last = this.freezes.at(-1);
+    if (last !== undefined) last.untilMs = Math.min(last.untilMs, performance.now());
   }
 
   #end(name: "SIGKILL" | "SIGTERM"): Promise<number | null> {
     this.#endExpected = true;
     clearTimeout(this.#restart);
+    this.#endFreeze();
     this.#signal(name);
     return this.#exited;
   }

@@ -60,32 +60,49 @@ export const CODE_GUARDS: CodeGuard[] = [
     ],
     {
       "a refusal is told only after it ended earlier attempts": [
-        `if (outcome.kind !== "redeemed") throw new AppError("redeem_unknown");`,
-        `if (outcome.kind !== "redeemed") throw error;`,
+        `outcome.kind === "ended" && finding.kind`,
+        `finding.kind`,
       ],
       "a reference of another voucher is marked": ["if (isNamedVoucher) return response;", "return response;"],
-      "a repeated redeem is confirmed by the standby": ["    await confirmRead(ctx, readFrom);\n", ""],
-      "a refusal that was read from another server is not told": ["refusal(final), readFrom)", "refusal(final))"],
+      "a repeated redeem is confirmed by the standby": ["    await confirmRead(ctx, attempt.readFrom);\n", ""],
+      "a refusal that was read from another server is not told": [
+        "refusal(early.code), readFrom)",
+        "refusal(early.code))",
+      ],
+      "a request that may have waited during a pause adds no job": [
+        "ctx.pauses.isOutdated(attempt.receivedAtMs)",
+        "false",
+      ],
     },
   ),
+  ...guardsOf("src/services/partner/proofs.ts", ["test/races/redeem-outcomes"], {
+    "an unknown code ends earlier attempts": [`voucher_not_found: "ended"`, `voucher_not_found: "none"`],
+    "too many misses end earlier attempts": [`too_many_misses: "ended"`, `too_many_misses: "none"`],
+    "a locked voucher ends the attempt itself": [`voucher_busy: "ended"`, `voucher_busy: "none"`],
+    "a full queue ends earlier attempts": [`overloaded: "ended"`, `overloaded: "none"`],
+  }),
   ...guardsOf("src/services/batches/end-references.ts", ["test/races/redeem-outcomes", "test/faults/failover"], {
-    "an answer that was read from another server is not confirmed": ["readFrom === origin", "true"],
-    "a confirmation does not wait for the sweeper": ["refs.length === 0 ? null : ", ""],
-    "a redemption by its reference, and a list, are confirmed by the standby": [
-      "    await confirmRead({ referenceEnds }, readFrom);\n",
-      "",
+    "a refusal that was read from another server does not end its reference": ["readFrom === origin", "true"],
+  }),
+  ...guardsOf("src/services/partner/look-up-voucher.ts", ["test/faults/confirmed-answers"], {
+    "a final status is confirmed by the standby": [
+      "found.voucher !== null && hasFinalStatus(found.voucher)",
+      "found === null",
     ],
   }),
-  ...guardsOf("src/services/partner/list-redemptions.ts", ["test/faults/failover"], {
-    "the time before which a list is complete is confirmed by the standby": [
-      "confirmedReads(() => closeRedemptions(pool, clock.steadyNow()))",
-      "closeRedemptions(pool, clock.steadyNow())",
-    ],
+  ...guardsOf("src/services/webhooks/deliver.ts", ["test/faults/confirmed-answers"], {
+    "an event is confirmed by the standby before it is sent": ["(due) => due.length > 0", "() => false"],
+  }),
+  ...guardsOf("src/services/batches/confirm-reads.ts", ["test/faults/failover"], {
+    "an answer that was read from another server is not confirmed": ["from === origin", "true"],
+    "what was read is confirmed by the standby": ["writes: [awaitStandbys()]", "writes: []"],
+    "a final answer is confirmed": ["  if (isFinal(found)) await confirmRead(ctx, readFrom);\n", ""],
   }),
   ...guardsOf("src/cli/redemption.ts", ["test/faults/failover"], {
-    "a command's list is confirmed by the standby": ["            await write(tx, [awaitStandbys()]);\n", ""],
+    "a command's list is confirmed by the standby": ["          await write(tx, [awaitStandbys()]);\n", ""],
   }),
-  ...guardsOf("src/db/redemptions.sql", ["test/races/redeem-outcomes"], {
+  ...guardsOf("src/db/redemptions.sql", ["test/races/redemption-times", "test/races/redeem-outcomes"], {
+    "the time before which lists are complete moves forward only": ["c.complete_until < f.until AND ", ""],
     "a reference is locked before its end is read": [
       "WHERE NOT pg_try_advisory_xact_lock_shared(hashtext(w.organization_id), hashtext(w.external_ref))",
       "WHERE false",
@@ -103,11 +120,18 @@ export const CODE_GUARDS: CodeGuard[] = [
   }),
   ...guardsOf(
     "src/services/partner/reserve-voucher.ts",
-    ["test/api/reserve", "test/races/reservations", "test/faults/failover", "test/races"],
+    ["test/api/reserve", "test/races/reservations", "test/faults/failover", "test/faults/confirmed-answers"],
     {
       "another key's reservation is not read": ["reservation.keyId !== caller.keyId", "false"],
+      "a lease alone is told as no reservation": [
+        `return { kind: "leased" };`,
+        `return refused(refusal("voucher_reserved"), false);`,
+      ],
       "an ended ticket does not reserve": ["isTicket(codeOrTicket) && reservation?.ticket !== codeOrTicket", "false"],
-      "a repeated reserve is confirmed by the standby": ["    await confirmRead(ctx, readFrom);\n", ""],
+      "a repeated reserve, and a final refusal, are confirmed by the standby": [
+        " await confirmRead(ctx, readFrom);",
+        ";",
+      ],
       "a lease that was not used is released": [
         `if (currentHolder === null && outcome?.kind !== "opened")`,
         "if (false)",
@@ -173,10 +197,7 @@ export const CODE_GUARDS: CodeGuard[] = [
     "src/services/marketplace/acquire-voucher.ts",
     ["test/unit/offer", "test/api/marketplace", "test/races/acquisitions", "test/faults/failover"],
     {
-      "a repeated claim is confirmed by the standby": [
-        "alreadyConfirmed ? confirmRead(ctx, readFrom) : awaitSeal(ctx, id)",
-        "alreadyConfirmed ? null : awaitSeal(ctx, id)",
-      ],
+      "a repeated claim is confirmed by the standby": ["alreadyConfirmed || hasFinalStatus(voucher)", "false"],
       "sold_out is confirmed by the standby": [`outcome.kind === "refused" && outcome.code === "sold_out"`, "false"],
     },
   ),
@@ -218,7 +239,7 @@ export const CODE_GUARDS: CodeGuard[] = [
     "text that Postgres cannot store is refused": ["field !== null", "false"],
   }),
   ...guardsOf("src/services/webhooks/send-webhook.ts", ["test/workers/send-webhook"], {
-    "a webhook goes to public addresses only": ["!addresses.every(mayConnectTo)", "false"],
+    "a webhook goes to public addresses only": ["addresses.filter(mayConnectTo)", "addresses"],
     "a receiver cannot send without end": ["received <= RECEIVED_MAX", "true"],
   }),
   ...guardsOf("src/services/log/run-log.ts", ["test/workers/log", "test/log"], {

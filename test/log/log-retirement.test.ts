@@ -7,6 +7,7 @@ import { verifyProof } from "../../packages/tlog/src/receipt.ts";
 import { findPublished, publishCheckpoint } from "../../src/db/log-checkpoints.ts";
 import { findLogTree, selectLogTiles } from "../../src/db/log-tree.ts";
 import { ENTITY_TYPE } from "../../src/domain/chain.ts";
+import { openConfirmations } from "../../src/services/batches/confirm-reads.ts";
 import { auditServedLog } from "../../src/services/log/audit-served-log.ts";
 import { readEventProof } from "../../src/services/log/read-receipt.ts";
 import { type RetireOptions, retireLog } from "../../src/services/log/retire-log.ts";
@@ -43,7 +44,17 @@ async function leafOf(index: number): Promise<string | undefined> {
   return bundle?.hashes.subarray(start, start + 32).toString("hex");
 }
 
-const proofOf = (id: string) => readEventProof({ pool: db, publicReads: (work) => work() }, ENTITY_TYPE, id, "1");
+const proofOf = (id: string) =>
+  readEventProof(
+    {
+      pool: db,
+      publicReads: (_visitor, work) => work(),
+      deployment: { origin: "here" },
+      confirmations: openConfirmations({ pool: db, deployment: { originOf: () => "here" } }),
+    },
+    { visitor: "test" },
+    ...([ENTITY_TYPE, id, "1"] as const),
+  );
 
 it("a log that is retired is continued by the next one with the same leaves, and its receipts stay valid under its own policy", async () => {
   const { url, state } = await startWitness(servers, files);

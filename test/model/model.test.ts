@@ -38,7 +38,7 @@ const replayPath = process.env.MODEL_REPLAY || "";
 /** Length of the longest history. */
 const STEPS_MAX = 200;
 /** Far more than the runs take; the rest is for shrinking. Milliseconds. */
-const TIME_LIMIT_MS = 60_000 + runs * 1_000;
+const TIME_LIMIT_MS = 60_000 + runs * 4_000;
 
 /** Outcomes that a run of the default length must reach. */
 const OUTCOMES = [

@@ -53,7 +53,7 @@ interface Voucher {
   /** In order of their start. */
   reservations: Reservation[];
   redemption: Redemption | null;
-  voided: { reason: string | null; sealed: boolean } | null;
+  voided: { reason: string | null } | null;
   /** Whether its chain has an expired event. It is Expired with and without. */
   expiryRecorded: boolean;
 }
@@ -182,7 +182,8 @@ export interface RedeemCall {
 /** A confirmed reference is answered before the voucher is checked; a refused one can be used again. */
 export function redeem(model: Model, key: KeyName, call: RedeemCall): Expected {
   const expected = KEYS[key].mayRedeem ? decideRedeem(model, key, call) : missingScope();
-  if (expected.status === 409) model.refusals.set(referenceOf(key, call), refusalsOf(model, key, call) + 1);
+  if ([404, 409].includes(expected.status))
+    model.refusals.set(referenceOf(key, call), refusalsOf(model, key, call) + 1);
   return expected;
 }
 
@@ -267,7 +268,6 @@ export function voidVoucher(
   organization: OrganizationName,
   name: VoucherName,
   reason: string | null,
-  sealed: boolean,
 ): string | null {
   const voucher = inOrganization(model, organization, { by: "code", voucher: name });
   if (voucher === null) return "voucher_not_found";
@@ -275,7 +275,7 @@ export function voidVoucher(
   if (final !== null) return final;
   const live = liveReservation(model, voucher);
   if (live !== null) live.ended = "Released";
-  voucher.voided = { reason, sealed };
+  voucher.voided = { reason };
   return null;
 }
 
@@ -286,11 +286,6 @@ export function sweep(model: Model): void {
     for (const reservation of voucher.reservations)
       if (reservation.ended === null && isOver(model, reservation)) reservation.ended = "Expired";
   }
-}
-
-/** Whether an event is Pending. */
-export function isSealDue(model: Model): boolean {
-  return Object.values(model.vouchers).some(({ voided }) => voided?.sealed === false);
 }
 
 /** The possible states of a reservation's row. A reservation past its end may not be recorded as Expired yet. */
@@ -424,7 +419,7 @@ function chainOf({ name, code, redemption, voided, expiryRecorded }: Voucher): o
   }
   if (voided !== null) {
     const data = expect.objectContaining({ ...nonce(2), ...(voided.reason === null ? {} : { reason: voided.reason }) });
-    chain.push(event(name, 2, "voided", "VCH005", `VOIDED_AT_${name}`, data, null, voided.sealed));
+    chain.push(event(name, 2, "voided", "VCH005", `VOIDED_AT_${name}`, data));
   }
   if (expiryRecorded)
     chain.push(event(name, 2, "expired", "VCH006", `EXPIRY_RECORDED_AT_${name}`, expect.objectContaining(nonce(2))));
@@ -439,7 +434,6 @@ function event(
   occurredAt: string,
   data: unknown,
   actor: Variable | null = null,
-  isSealed = true,
 ): object {
   const shown = {
     sequence,
@@ -451,7 +445,6 @@ function event(
     // The model's service has no log.
     logIndex: null,
   };
-  if (!isSealed) return { ...shown, sealStatus: "Pending", previousHash: null, recordHash: null, payload: null };
   const { logIndex: _, ...content } = shown;
   const previousHash = sequence === 1 ? "0".repeat(64) : variable(`HASH_${voucher}_${sequence - 1}`);
   const sealed = { v: 1, entityType: "VoucherInstance", entityId: variable(`ID_${voucher}`), data };

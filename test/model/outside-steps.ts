@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { AppError } from "../../src/contract/errors.ts";
 import { resolveVouchers } from "../../src/db/vouchers.ts";
 import { type VoidResult, voidVoucher } from "../../src/services/admin/void-voucher.ts";
-import { readRecorded } from "../support/recorded.ts";
 import { countJobs, newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
@@ -58,7 +57,6 @@ interface VoidChoice {
   void: model.VoucherName;
   by: model.OrganizationName;
   reason: string | null;
-  announced: boolean;
 }
 
 export const voidStep: fc.Arbitrary<Step> = fc
@@ -69,15 +67,14 @@ export const voidStep: fc.Arbitrary<Step> = fc
       { weight: 1, arbitrary: fc.constant("THEIRS" as const) },
     ),
     reason: fc.constantFrom(null, "printed twice"),
-    announced: fc.boolean(),
   })
   .map((choice) => makeStep(choice, () => (state, world) => runVoid(state, world, choice)));
 
-/** Voids a voucher and optionally requests its seal. Otherwise its event stays Pending, as if the process died before. */
+/** Voids a voucher. */
 async function runVoid(state: model.Model, world: World, choice: VoidChoice): Promise<void> {
   const { system, organizations, bindings } = world;
   world.log.push(`${choice.by} void ${choice.void}`);
-  const expected = model.voidVoucher(state, choice.by, choice.void, choice.reason, choice.announced);
+  const expected = model.voidVoucher(state, choice.by, choice.void, choice.reason);
   const { organizationId } = organizations[choice.by];
   const code = bindings.textOf(model.VOUCHERS[choice.void].code);
   const result = await voidVoucher(provisioning(system.servers.db), organizationId, code, choice.reason).catch(
@@ -86,10 +83,6 @@ async function runVoid(state: model.Model, world: World, choice: VoidChoice): Pr
   const actual = typeof result === "string" ? result : null;
   if (actual !== expected) disagree(`voiding returned ${actual ?? "voided"}, not ${expected ?? "voided"}`);
   count(world, `void: ${actual ?? "voided"}`);
-  if (typeof result !== "string" && choice.announced) {
-    await system.requestSeal(result.voucherId);
-    await until(async () => (await readRecorded(system.servers.db, result.voucherId)).sealedSequence === 2);
-  }
 }
 
 function refusalOf(error: unknown): string | VoidResult {
@@ -170,32 +163,23 @@ export const orphanStep: fc.Arbitrary<Step> = fc.record({ orphan: someVoucher })
   }),
 );
 
-/**
- * Runs one sweep. Skipped while an event is Pending, because the sweeper requests its seal after some seconds of real time, which the
- * model does not know.
- */
+/** Runs one sweep. */
 export const sweepStep: fc.Arbitrary<Step> = fc.constant("sweep").map((choice) =>
-  makeStep(choice, (state) =>
-    model.isSealDue(state)
-      ? null
-      : async (_state, world) => {
-          world.log.push("the sweeper runs once");
-          const { failures, chainsBroken } = await world.system.sweep();
-          const failed = Object.entries(failures).map(([task, why]) => `${task} failed: ${why}`);
-          disagree(...failed);
-          if (chainsBroken > 0) disagree(`the sweeper found ${chainsBroken} broken chains`);
-          model.sweep(state);
-        },
-  ),
+  makeStep(choice, () => async (state, world) => {
+    world.log.push("the sweeper runs once");
+    const { failures, chainsBroken } = await world.system.sweep();
+    const failed = Object.entries(failures).map(([task, why]) => `${task} failed: ${why}`);
+    disagree(...failed);
+    if (chainsBroken > 0) disagree(`the sweeper found ${chainsBroken} broken chains`);
+    model.sweep(state);
+  }),
 );
 
 /** Empties Redis, which contains only leases and finished jobs between two steps. */
 export const flushStep: fc.Arbitrary<Step> = fc.constant("flush Redis").map((choice) =>
   makeStep(choice, () => async (_model, { system, log }) => {
     log.push("Redis loses everything");
-    await until(
-      async () => (await countJobs(system.servers, "redeem")) + (await countJobs(system.servers, "seal")) === 0,
-    );
+    await until(async () => (await countJobs(system.servers, "redeem")) === 0);
     await system.servers.redis.flushdb();
   }),
 );

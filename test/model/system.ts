@@ -16,8 +16,6 @@ export interface System {
   sweep(): Promise<SweepReport>;
   /** Runs a job as a worker that gets it now. */
   runJob(attemptId: string, job: RedeemJob): Promise<RedeemReply>;
-  /** Adds a seal job. */
-  requestSeal(voucherId: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -45,7 +43,6 @@ export async function openSystem(): Promise<System> {
     },
     sweep: async () => sweep(await untilConnected()),
     runJob: async (attemptId, job) => runRedeemJob(await untilConnected(), attemptId, job),
-    requestSeal: async (voucherId) => void (await (await untilConnected()).sealRequests.add([voucherId])),
     async close() {
       await api.close();
       await stop();

@@ -1,11 +1,18 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DatabaseClock } from "../../src/db/database-clock.ts";
-import { closeRedemptions, findClosedUntil, insertRedemptions, selectRedemptions } from "../../src/db/redemptions.ts";
+import {
+  closeRedemptions,
+  findClosedUntil,
+  findCompleteUntil,
+  insertRedemptions,
+  selectRedemptions,
+} from "../../src/db/redemptions.ts";
 import { write } from "../../src/db/transaction.ts";
 import { newId } from "../../src/domain/ids.ts";
 import { auditedCommand } from "../../src/services/audit/with-audit-entry.ts";
-import { openCompleteUntil } from "../../src/services/partner/list-redemptions.ts";
+import { openConfirmations } from "../../src/services/batches/confirm-reads.ts";
+import { openCompleteUntil } from "../../src/services/partner/complete-until.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { trustDatabaseClock } from "../../src/services/servers/change-database.ts";
 import { besideTransaction, bypassTriggers, databaseTime } from "../support/outside-transaction.ts";
@@ -62,10 +69,22 @@ async function redeem(): Promise<{ id: string; redeemedAt: Date }> {
 
 /** Reads the complete time and the redemptions that are listed before it. */
 async function readList(): Promise<{ completeUntil: Date; voucherIds: string[] }> {
-  const completeUntil = await closeRedemptions(worker.pool, FAR);
+  await closeRedemptions(worker.pool, FAR);
+  const completeUntil = await findCompleteUntil(worker.pool);
   const start = { redeemedAt: new Date(0), voucherId: "" };
   const listed = await selectRedemptions(worker.pool, partner.organizationId, start, completeUntil, 1_000);
   return { completeUntil, voucherIds: listed.map(({ voucherId }) => voucherId) };
+}
+
+/** The time before which redemptions are complete, as an API process tells it. */
+function openProcess(clock = worker.deployment.clock): () => Promise<Date> {
+  const { pool, deployment } = worker;
+  const confirmations = openConfirmations(worker);
+  const completeUntil = openCompleteUntil({
+    ...{ pool, confirmations, deployment: { origin: deployment.origin, clock } },
+    partnerCalls: (_requester, call) => call(),
+  });
+  return () => completeUntil(partner);
 }
 
 /** Closes the past again and again until it includes a time. */
@@ -194,6 +213,35 @@ it("redemptions of one time are listed in order of voucher, and a page may end b
   expect(listed).toEqual(ids);
 });
 
+describe("the complete time that two processes tell in turn", () => {
+  it("the complete time that two processes tell in turn does not go back to what the first one has read before", async () => {
+    const [first, second] = [openProcess(), openProcess()];
+    const before = await first();
+    // The other process may move the time as soon as a millisecond has passed.
+    const told = await until(async () => {
+      await closeRedemptions(worker.pool, FAR);
+      const time = await second();
+      return time > before ? time : null;
+    });
+    expect((await first()).getTime()).toBeGreaterThanOrEqual(told.getTime());
+  });
+
+  it("the complete time that two processes tell in turn does not go back while a redemption waits to be refused as outdated", async () => {
+    const { id, redeemedAt } = await redeem();
+    await untilClosed(redeemedAt);
+    const told = await openProcess()();
+    expect(told.getTime()).toBeGreaterThan(redeemedAt.getTime());
+    await besideTransaction(servers.db, async (outside) => {
+      // What the trigger of redemptions does before it reads the closed time.
+      const key = "(21092::bigint << 48) + (extract(epoch FROM $1::timestamptz) * 1000)::bigint";
+      await outside.query(`SELECT pg_advisory_xact_lock_shared(${key})`, [redeemedAt]);
+      const { completeUntil, voucherIds } = await readList();
+      expect(completeUntil.getTime()).toBeGreaterThanOrEqual(told.getTime());
+      expect(voucherIds).toContain(id);
+    });
+  });
+});
+
 describe("the closed time", () => {
   const update = (sql: string) => servers.db.query(`UPDATE redemptions_closed SET closed_until = ${sql}`);
 
@@ -201,33 +249,36 @@ describe("the closed time", () => {
     await expect(update("timestamptz 'epoch'")).rejects.toThrow("moves forward");
     await expect(update("timestamptz 'epoch', clock_trusted_at = now()")).rejects.toThrow("moves forward");
     await expect(update("date_trunc('second', now()) + interval '1 min'")).rejects.toThrow("moves forward");
+    await closeRedemptions(worker.pool, FAR);
+    await expect(update("closed_until, complete_until = 'epoch'")).rejects.toThrow("the complete time moves forward");
     await expect(servers.db.query("DELETE FROM redemptions_closed")).rejects.toThrow("permanent");
     await expect(servers.db.query("TRUNCATE redemptions_closed")).rejects.toThrow("permanent");
   });
 
   it("the closed time does not follow a clock that jumped ahead while a process ran, and does when an operator trusts it", async () => {
-    const deployment = { clock: new DatabaseClock(() => 0) };
+    const clock = new DatabaseClock(() => 0);
     // As before a jump of an hour, of which the monotonic clock knows nothing.
     const before = later(await now(), -3_600_000);
     await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = 'epoch'", []);
-    deployment.clock.observe(before, null);
-    deployment.clock.observe(await now(), null);
-    const findComplete = () => openCompleteUntil({ pool: worker.pool, deployment }, (read) => read(worker.pool))();
+    clock.observe(before, null);
+    clock.observe(await now(), null);
+    const findComplete = () => openProcess(clock)();
     const complete = await findComplete();
     expect(complete.getTime()).toBeLessThanOrEqual(before.getTime());
-    deployment.clock.observe(await now(), new Date());
+    clock.observe(await now(), new Date());
     expect(await findComplete()).not.toEqual(complete);
   });
 
   it("the closed time comes back from the future only when an operator trusts the clock, with an audit entry", async () => {
     const ahead = later(await now(), 3_600_000);
-    await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = $1", [ahead]);
+    await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = $1, complete_until = $1", [ahead]);
     await closeRedemptions(worker.pool, FAR);
     expect((await findClosedUntil(servers.db)).closedUntil).toEqual(ahead);
     const ctx = { ...provisioning(servers.db), audited: auditedCommand("db trust-clock", {}) };
     expect(await trustDatabaseClock(ctx)).toEqual({ before: ahead, after: expect.any(Date) });
     const { closedUntil, trustedAt } = await findClosedUntil(servers.db);
     expect(closedUntil.getTime()).toBeLessThanOrEqual((await now()).getTime());
+    expect(await findCompleteUntil(servers.db)).toEqual(closedUntil);
     expect(trustedAt).not.toBeNull();
     const { rows } = await servers.db.query(
       "SELECT count(*)::int AS n FROM audit_entries WHERE command = 'db trust-clock'",

@@ -6,7 +6,7 @@ import { outcome } from "../support/marketplace.ts";
 import { besideTransaction, currentWaits, untilWaiting, whileLocked } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { countJobs } from "../support/redeem-jobs.ts";
-import { issueVouchers } from "../support/supply.ts";
+import { issueVoucher, issueVouchers } from "../support/supply.ts";
 import { until, untilStarted } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
@@ -23,7 +23,10 @@ const RETRY_AFTER_MS = 200;
 
 // The wait is long enough that a busy machine answers every redeem.
 const env = { REDEEM_WAIT_MS: "60000", WORKER_CONCURRENCY: String(CONCURRENCY) };
-const { servers, partner, worker, workers, till, rival, issue } = useService({ workers: [env, env], env });
+const { servers, partner, stranger, worker, workers, till, rival, foreign, issue } = useService({
+  workers: [env, env],
+  env,
+});
 
 beforeAll(async () => {
   unused = await issueVouchers(servers.db, partner, 2_000);
@@ -269,9 +272,13 @@ describe("while many vouchers' rows are locked", () => {
 
   it("60 reserves of them answer voucher_busy after a single wait, and other vouchers are reserved in the meantime", async () => {
     const locked = await issueVouchers(servers.db, partner, 60);
-    const ids = locked.map(({ id }) => id);
+    const neighbours = await issueVoucher(servers.db, stranger);
+    const ids = [...locked, neighbours].map(({ id }) => id);
     await whileLocked(servers.db, ids, async () => {
       const reserves = locked.map(({ code }) => timed(till.reserve(code)));
+      await untilWaiting(servers.db, 3, "api");
+      // The last connection is for another organization.
+      reserves.push(timed(foreign.reserve(neighbours.code)));
       await untilWaiting(servers.db, 4, "api");
       await reserveOthers();
       const replies = await Promise.all(reserves);

@@ -20,9 +20,9 @@ interface Media {
 /** By media type. There is always one. */
 type Content = Record<string, Media>;
 
-/** The one media type of a body besides CSV, and its description. */
+/** The one media type of a body besides CSV and a page, and its description. */
 export function mediaOf(content: Content): Media & { type: string } {
-  const [first, ...others] = Object.entries(content).filter(([type]) => type !== "text/csv");
+  const [first, ...others] = Object.entries(content).filter(([type]) => !["text/csv", "text/html"].includes(type));
   if (first === undefined || others.length > 0) throw new Error("a body has one media type");
   return { type: first[0], ...first[1] };
 }
@@ -45,7 +45,13 @@ export interface Operation {
   description: string;
   security: Record<string, string[]>[];
   "x-scopes"?: string[];
-  parameters: { in: "path" | "query"; name: string; required?: boolean; description: string; schema: Schema }[];
+  parameters: {
+    in: "path" | "query" | "header";
+    name: string;
+    required?: boolean;
+    description: string;
+    schema: Schema;
+  }[];
   requestBody?: { required: boolean; content: Content };
   /** By status, and `default`. */
   responses: Record<string, ResponseDescription>;

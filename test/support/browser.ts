@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { AxeResults } from "axe-core";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import { findChromium } from "./chromium.ts";
 import { START_MS } from "./until.ts";
@@ -52,6 +52,13 @@ export function useBrowser(own: () => BrowserContextOptions = () => ({})) {
     });
     return { page, complaints, status: (await page.goto(address))?.status() };
   };
+}
+
+/** Follows a link to another page, and waits until that page is there: a click alone returns while the old page may still be shown. */
+export async function follow(link: Locator): Promise<void> {
+  const loaded = link.page().waitForEvent("load");
+  await link.click();
+  await loaded;
 }
 
 /** The only rule of WCAG 2.2, which axe leaves out unless it is named. */

@@ -22,7 +22,6 @@ export interface Answer {
 export const OUTSIDE = [
   { address: "/", because: "a page for people" },
   { address: "/check", because: "a form for people" },
-  { address: "/r/:code", because: "a page for people" },
   { address: "/assets", because: "what pages load" },
   { address: "/log", because: "the log's files, in the form of C2SP tlog-tiles" },
   { address: "/docs", because: "the reference as a page" },

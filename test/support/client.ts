@@ -9,14 +9,14 @@ export interface Reply {
 }
 
 /**
- * Sends a request. `body` is sent as JSON, but strings and bytes are sent unchanged. Every answer is checked against the API reference.
+ * Sends a request that prefers JSON. `body` is sent as JSON, but strings and bytes are sent unchanged. Every answer is checked against the API reference.
  */
 export async function send(
   method: string,
   url: string,
   options: { key?: string; body?: unknown; headers?: Record<string, string> } = {},
 ): Promise<Reply> {
-  const headers: Record<string, string> = { ...options.headers };
+  const headers: Record<string, string> = { accept: "application/json", ...options.headers };
   if (options.key !== undefined) headers["x-api-key"] = options.key;
   let body: RequestInit["body"] = null;
   if (options.body !== undefined) {
@@ -45,6 +45,10 @@ export function partnerClient(url: string, key: string) {
     redeem: (body: Record<string, unknown>) => post("redeem", body),
     receipt: (externalRef: string) =>
       send("GET", `${url}/partner/redemptions/${encodeURIComponent(externalRef)}/receipt`, { key }),
+    receiptByQuery: (externalRef: string) =>
+      send("GET", `${url}/partner/redemptions/receipt?${new URLSearchParams({ externalRef })}`, { key }),
+    receiptBy: (externalRef: string) =>
+      send("GET", `${url}/partner/redemptions/receipt?${new URLSearchParams({ externalRef })}`, { key }),
     eventReceipt: (codeOrTicket: string, sequence: number | string) =>
       send("GET", `${url}/partner/vouchers/${encodeURIComponent(codeOrTicket)}/events/${sequence}/receipt`, { key }),
     redemptions: (query: Record<string, string> = {}) =>

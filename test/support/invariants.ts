@@ -18,8 +18,8 @@ const IMPOSSIBLE: Record<string, string> = {
   "a live reservation of a redeemed or voided voucher": `
     SELECT count(*) FROM reservations r JOIN vouchers v ON v.id = r.voucher_id WHERE r.state = 'Live' AND v.status <> 'Active'`,
   "a redemption that did not consume its reservation": `
-    SELECT count(*) FROM redemptions d JOIN reservations r ON r.ticket = d.ticket
-     WHERE r.state <> 'Consumed' OR r.voucher_id <> d.voucher_id`,
+    SELECT count(*) FROM redemptions d LEFT JOIN reservations r ON r.ticket = d.ticket
+     WHERE d.ticket IS NOT NULL AND (r.state = 'Consumed' AND r.voucher_id = d.voucher_id) IS NOT TRUE`,
   "a chain head that differs from the chain": `
     SELECT count(*) FROM vouchers v
      WHERE v.last_sequence <> (SELECT count(*) FROM voucher_events e WHERE e.voucher_id = v.id)

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
@@ -17,8 +17,8 @@ export interface OwnPostgres {
   restart(): Promise<void>;
   /** Copies the files of the stopped server, and starts it again. */
   saveFiles(): Promise<void>;
-  /** Puts the saved files in place of the present ones while the server is stopped. */
-  setBack(): Promise<void>;
+  /** Puts the saved files in place of the present ones while the server is stopped. Starts them as a standby that is promoted, if wanted. */
+  setBack(how?: { promoted: boolean }): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -50,14 +50,17 @@ export async function openOwnPostgres(settings: string[] = []): Promise<OwnPostg
     },
     async saveFiles() {
       await stopPostgres(server);
+      rmSync(`${server.directory}-saved`, { recursive: true, force: true });
       execFileSync("cp", ["-a", server.directory, `${server.directory}-saved`]);
       await startPostgres(server);
     },
-    async setBack() {
+    async setBack({ promoted } = { promoted: false }) {
       await stopPostgres(server);
       rmSync(server.directory, { recursive: true });
       execFileSync("cp", ["-a", `${server.directory}-saved`, server.directory]);
+      if (promoted) writeFileSync(join(server.directory, "standby.signal"), "");
       await startPostgres(server);
+      if (promoted) await superuser.query("SELECT pg_promote()");
     },
     async close() {
       await superuser.end();

@@ -2,8 +2,18 @@ import type pg from "pg";
 import { insertPendingEvents } from "../../src/db/events.ts";
 import { inTransaction, write } from "../../src/db/transaction.ts";
 
-/** Appends `count` Pending events to a voucher's chain, as operations outside the redeem job do. */
-export async function appendPending(db: pg.Pool, voucherId: string, count: number): Promise<void> {
+const HOUR_MS = 3_600_000;
+
+/**
+ * Appends `count` Pending events to a voucher's chain, as operations outside the redeem job do. By default they are an hour ahead, so that
+ * they are never overdue and no sweeper requests their seals.
+ */
+export async function appendPending(
+  db: pg.Pool,
+  voucherId: string,
+  count: number,
+  occurredAt = new Date(Date.now() + HOUR_MS),
+): Promise<void> {
   await inTransaction(db, async (tx) => {
     for (let i = 0; i < count; i++) {
       const { rows } = await tx.query(
@@ -15,7 +25,7 @@ export async function appendPending(db: pg.Pool, voucherId: string, count: numbe
           voucherId,
           sequence: rows[0].last_sequence,
           eventType: i % 2 === 0 ? "voucher.instance.claimed" : "voucher.instance.bought",
-          occurredAt: new Date(),
+          occurredAt,
           actorConnectedId: `user|${i}`,
           actorIsEmployee: i % 2 === 0,
           data: { nonce: "00".repeat(16), note: `secret ${i}` },

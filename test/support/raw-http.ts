@@ -10,12 +10,16 @@ export interface RawReply {
 
 /**
  * Sends bytes on a new connection and reads until the server closes it. A well-formed request needs `Connection: close`.
+ * @param afterSend runs when the kernel has the bytes, before a server of this process can read them.
  */
-export function exchange(url: string, bytes: string | Buffer): Promise<RawReply> {
+export function exchange(url: string, bytes: string | Buffer, afterSend?: () => void): Promise<RawReply> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
-    const socket = connect(Number(port), hostname, () => socket.write(bytes));
+    const socket = connect(Number(port), hostname, () => {
+      socket.write(bytes);
+      afterSend?.();
+    });
     socket.setTimeout(10_000, () => socket.destroy(new Error("the server neither answers nor closes")));
     socket.on("data", (chunk) => chunks.push(chunk));
     // The server may close before it has read everything.

@@ -1,8 +1,10 @@
 import { createApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
 import { CONNECTION_LIMITS, listen } from "../../src/http/server.ts";
+import { startInTurns } from "../../src/http/start-in-turns.ts";
 import { serveMetrics } from "../../src/metrics/serve-metrics.ts";
 import { type ApiContext, openApi } from "../../src/open-api.ts";
+import { learnRedis } from "../../src/open-redis.ts";
 import { openWorkerService, type WorkerService } from "../../src/open-worker-service.ts";
 import { prepareWorkers } from "../../workers/prepare-workers.ts";
 import * as redeem from "../../workers/redeem.ts";
@@ -60,11 +62,11 @@ export async function startApiUnready(
   env: Environment = {},
   limits = TEST_LIMITS,
 ): Promise<TestApi> {
-  const ctx = openApi(testConfig(servers, env));
+  const ctx = openApi(await learnRedis(testConfig(servers, env)));
   const metrics = await serveMetrics(ctx);
   const server = await listen(
-    createApp(ctx),
-    ctx.config.port,
+    startInTurns(ctx, createApp(ctx)),
+    ctx.config,
     ctx.log,
     (code) => ctx.metrics?.refusals.with(code).inc(),
     limits,
@@ -120,7 +122,7 @@ export interface TestWorker {
 
 /** Starts workers with their own connections. The sweeper runs only if WORKER_QUEUES names it. */
 export async function startWorkers(servers: TestServers, env: Environment = {}): Promise<TestWorker> {
-  const service = openWorkerService(testConfig(servers, { WORKER_QUEUES: "redeem,seal", ...env }));
+  const service = openWorkerService(await learnRedis(testConfig(servers, { WORKER_QUEUES: "redeem,seal", ...env })));
   const prepared = await prepareWorkers(service);
   const ctx: TestWorker["ctx"] = Object.assign(completeContext(service), ...prepared.map((worker) => worker.ctx));
   const metrics = await serveMetrics(ctx);

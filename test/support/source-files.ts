@@ -23,6 +23,12 @@ export function findSources(name: RegExp): string[] {
     .sort();
 }
 
+/** The files of statements: each has the module beside it that runs them. */
+export function findStatementFiles(): string[] {
+  const files = findFiles("src").sort();
+  return files.filter((file) => file.endsWith(".sql") && files.includes(file.replace(/\.sql$/, ".ts")));
+}
+
 /** The number of line ends in a file. */
 export function countLines(file: string): number {
   return readFileSync(join(ROOT, file), "utf8").split("\n").length - 1;

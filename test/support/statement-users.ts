@@ -3,10 +3,11 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const DB = join(ROOT, "src/db/");
+/** Whether a file is one of the modules that run statements. They stand in folders named `db`. */
+const runsStatements = (file: string) => file.startsWith(join(ROOT, "src")) && file.includes("/db/");
 
 /**
- * Finds the names of the statements that a program may run: those of every function of `src/db` that a loaded file imports by name.
+ * Finds the names of the statements that a program may run: those of every function of a `db` folder that a loaded file imports by name.
  * Files count as a whole, so the result may contain too many.
  * @param entries the program's entry files, relative to the repository.
  */
@@ -18,9 +19,9 @@ export function statementsOf(...entries: string[]): Set<string> {
 export function statementsWithout(folder: string | null, ...entries: string[]): Set<string> {
   const found = new Set<string>();
   for (const file of filesOf(entries, folder)) {
-    if (file.startsWith(DB)) continue;
+    if (runsStatements(file)) continue;
     for (const { names, target } of importsOf(file)) {
-      if (target.startsWith(DB)) for (const statement of statementsBehind(target, names)) found.add(statement);
+      if (runsStatements(target)) for (const statement of statementsBehind(target, names)) found.add(statement);
     }
   }
   return found;
@@ -76,7 +77,7 @@ function statementsBehind(file: string, names: readonly string[]): Set<string> {
   );
   const found = new Set<string>();
   const seen = new Set<string>();
-  const imported = importsOf(file).filter(({ target }) => target.startsWith(DB));
+  const imported = importsOf(file).filter(({ target }) => runsStatements(target));
   const visit = (name: string) => {
     const piece = byName.get(name);
     if (piece === undefined || seen.has(name)) return;

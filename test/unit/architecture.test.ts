@@ -3,6 +3,7 @@ import { builtinModules } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
+import { CODE_GUARDS } from "../guards/code-guards.ts";
 import { findFolderCircles, findLongFiles, findSources, type Import, importsOf } from "../support/source-files.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -38,6 +39,7 @@ const MAY_IMPORT: Record<string, string> = {
   log: "",
   random: "",
   closers: "",
+  pauses: "",
   environment: "domain redis queues packages/tlog",
   config: "environment",
   process: "config",
@@ -45,12 +47,12 @@ const MAY_IMPORT: Record<string, string> = {
   redis: "batching",
   holds: "contract domain batching redis",
   queues: "contract domain batching redis",
-  metrics: "contract batching queues traces",
+  metrics: "contract batching queues traces log",
   traces: "config log",
   limits: "contract domain batching redis",
-  services: "contract domain batching db redis holds queues limits metrics traces packages/tlog",
+  services: "contract domain batching db redis holds queues limits metrics traces pauses packages/tlog",
   "open-command": "domain db random",
-  open: "contract domain batching db redis holds queues limits metrics traces services config closers log random",
+  open: "contract domain batching db redis holds queues limits metrics traces services config closers log pauses random",
   http: "contract domain batching db redis holds queues limits metrics traces services config open",
   app: "http open contract config",
   main: "app open process config log http metrics traces",
@@ -227,10 +229,16 @@ it("the source reads environment variables only in src/config.ts, src/process.ts
   expect([...new Set(readers)].filter((layer) => !mayRead.includes(layer))).toEqual([]);
 });
 
-it("the source reads the host's clock only to measure, to log, to talk to the person at a terminal, and to date security.txt", () => {
+it("the source reads the host's clock only to measure, to log, to talk to the person at a terminal, and to date security.txt and a look at faults before Postgres was reached", () => {
   const readers = [...TEXTS].filter(([, text]) => /\bDate\.now\(\)|new Date\(\)/.test(text)).map(([file]) => file);
   const mayRead =
-    /^(src\/(cli|local)\/|src\/log\.ts|src\/queues\/(worker|measure-queues)\.ts|src\/http\/pages\/serve-assets\.ts|src\/services\/log\/log-source\.ts|packages\/)/;
+    /^(src\/(cli|local)\/|src\/log\.ts|src\/queues\/(worker|measure-queues)\.ts|src\/http\/pages\/serve-assets\.ts|src\/services\/ops\/facts\.ts|src\/services\/log\/log-source\.ts|packages\/)/;
   expect(readers.length).toBeGreaterThan(0);
   expect(readers.filter((file) => !mayRead.test(file))).toEqual([]);
+});
+
+it("each guard that the endurance run breaks is in its file once", () => {
+  const root = fileURLToPath(new URL("../..", import.meta.url));
+  const count = (file: string, text: string) => readFileSync(join(root, file), "utf8").split(text).length - 1;
+  expect(CODE_GUARDS.filter(({ file, text }) => count(file, text) !== 1)).toEqual([]);
 });

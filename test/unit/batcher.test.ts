@@ -1,6 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { Batcher, BatcherFull, type BatcherOptions } from "../../src/batching/batcher.ts";
-import { openBulkhead } from "../../src/services/batches/bulkhead.ts";
 
 /** A batch that has been handed over and waits for the test to end it. */
 interface Batch {
@@ -10,7 +9,7 @@ interface Batch {
 }
 
 /** A batcher whose batches end when the test says so. `next` yields the batches in the order in which they began. */
-function startBatcher(options: Partial<BatcherOptions> = {}) {
+function startBatcher(options: Partial<BatcherOptions<string>> = {}) {
   const begun: Batch[] = [];
   const unseen: Batch[] = [];
   const wanted: ((batch: Batch) => void)[] = [];
@@ -112,6 +111,45 @@ it("a batcher refuses with BatcherFull only items that would wait beyond waiting
   expect(await Promise.all(waiting)).toEqual(["done a", "done b"]);
   (await next()).succeed();
   expect(await again).toBe("done c");
+});
+
+const ownerOf = (item: string) => item.split(" ")[0] ?? "";
+
+it("a batcher gives the places of a batch to owners in turns, so that a neighbour's item is in the next batch", async () => {
+  const { batcher, next } = startBatcher({ batchMax: 3, ownerOf });
+  const crowd = Array.from({ length: 40 }, (_, n) => batcher.submit(`crowd ${n}`));
+  const running = await next();
+  expect(running.items).toEqual(["crowd 0", "crowd 1", "crowd 2"]);
+  const neighbours = ["neighbour 0", "other 0", "neighbour 1"].map((item) => batcher.submit(item));
+  running.succeed();
+  for (const items of [
+    ["crowd 3", "neighbour 0", "other 0"],
+    ["crowd 4", "crowd 5", "neighbour 1"],
+  ]) {
+    const batch = await next();
+    expect(batch.items).toEqual(items);
+    batch.succeed();
+  }
+  expect(await Promise.all(neighbours)).toEqual(["neighbour 0", "other 0", "neighbour 1"].map(resultOf));
+  for (let at = 6; at < 40; at += 3) (await next()).succeed();
+  expect(await Promise.all(crowd)).toHaveLength(40);
+});
+
+it("a batcher refuses an owner beyond its share of the waiting items, but not a neighbour", async () => {
+  const { batcher, next } = startBatcher({ batchMax: 4, waitingMax: 8, ownerOf });
+  const first = batcher.submit("crowd");
+  const running = await next();
+  const crowd = Array.from({ length: 6 }, (_, n) => batcher.submit(`crowd ${n}`));
+  await expect(batcher.submit("crowd 6")).rejects.toBeInstanceOf(BatcherFull);
+  const neighbour = batcher.submit("neighbour");
+  running.succeed();
+  const second = await next();
+  expect(second.items).toEqual(["crowd 0", "crowd 1", "crowd 2", "neighbour"]);
+  // Its items that have left the line do not count.
+  const again = batcher.submit("crowd 7");
+  second.succeed();
+  (await next()).succeed();
+  expect(await Promise.all([first, ...crowd, neighbour, again])).toHaveLength(9);
 });
 
 it("a batcher counts items that wait for their turn of the event loop among the waiting", async () => {
@@ -267,16 +305,4 @@ it("drain resolves for every waiter, also when the last batch fails", async () =
   (await next()).fail(new Error("broken"));
   await drained;
   await failed;
-});
-
-it("a bulkhead runs as many calls as it has connections, and refuses with overloaded only calls that would wait beyond waitingMax", async () => {
-  const bulkhead = openBulkhead({ connections: 2, waitingMax: 1 });
-  const { promise, resolve } = Promise.withResolvers<string>();
-  const call = vi.fn(() => promise);
-  const calls = [bulkhead(call), bulkhead(call), bulkhead(call)];
-  await settle();
-  await expect(bulkhead(call)).rejects.toMatchObject({ code: "overloaded" });
-  expect(call).toHaveBeenCalledTimes(2);
-  resolve("done");
-  expect(await Promise.all(calls)).toEqual(["done", "done", "done"]);
 });

@@ -8,6 +8,7 @@ import {
   makeRedeemCode,
   makeVoucherCode,
   normaliseCode,
+  normaliseTicket,
 } from "../../src/domain/codes.ts";
 
 const SYMBOLS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -131,10 +132,18 @@ it.each([
   ["  7Q4K  9mzx - 2htb --- w8rc  ", "7Q4K9MZX2HTBW8RC"],
   ["-7-Q-4-K-", "7Q4K"],
   ["OoOo-IiIi-LlLl", "000011111111"],
-  ["summer-sale_2027!", "SUMMERSA1E_2027!"],
+  ["summer-sale_2027!", "SUMMERSA1E2027!"],
+  ["*7Q4K9MZX2HTBW8RC*", "7Q4K9MZX2HTBW8RC"],
+  ["7Q4K.9MZX.2HTB.W8RC\r\n", "7Q4K9MZX2HTBW8RC"],
+  ["\t7Q4K\u00a09MZX\u2003", "7Q4K9MZX"],
+  ["\ufeff7Q\u200b4K\u00ad9M\u2060ZX", "7Q4K9MZX"],
+  ["7Q4K\u20109MZX\u20112HTB\u2012W8RC", "7Q4K9MZX2HTBW8RC"],
+  ["7Q4K\u20139MZX\u20142HTB\u2212W8RC", "7Q4K9MZX2HTBW8RC"],
+  ["\uff17\uff31\uff14\uff2b\u30fc\uff19\uff2d\uff3a\uff38", "7Q4K9MZX"],
+  ["7Q4K\uff0d9MZX\u2e3a", "7Q4K9MZX"],
   ["UUUU-uuuu", "UUUUUUUU"],
   ["~}|{", "~}|{"],
-  ["rsv_01jz", "RSV_01JZ"],
+  ["rsv_01jz", "RSV01JZ"],
 ])("normaliseCode reads %j as %j", (written, read) => {
   expect(normaliseCode(written)).toBe(read);
 });
@@ -153,16 +162,38 @@ it.each<[written: string, read: string | null]>([
   expect(normaliseCode(written)).toBe(read);
 });
 
-it("normaliseCode admits printable ASCII and no other UTF-16 unit, wherever it stands", () => {
-  for (let unit = 0; unit <= 0xffff; unit++) {
-    const character = String.fromCharCode(unit);
-    const admitted = unit >= 0x20 && unit <= 0x7e;
-    for (const text of [`${character}ABCD`, `AB${character}CD`, `ABCD${character}`]) {
-      if ((normaliseCode(text) !== null) !== admitted) expect.fail(`U+${unit.toString(16)} in ${JSON.stringify(text)}`);
+it("normaliseCode ignores white space, dashes, format characters and three marks, and no other character", () => {
+  const isIgnored = (character: string) =>
+    /^[\s\p{White_Space}\p{Dash}\p{Cf}\p{Default_Ignorable_Code_Point}*._\u30fc]*$/u.test(character.normalize("NFKC"));
+  for (let unit = 0; unit <= 0x1_ffff; unit++) {
+    if (unit >= 0xd800 && unit <= 0xdfff) continue;
+    const character = String.fromCodePoint(unit);
+    const visible = character.normalize("NFKC").replace(/[\s*._-]/g, "");
+    const isSymbol = /^[\x21-\x7e]+$/.test(visible);
+    for (const [before, after] of [
+      ["", "ABCD"],
+      ["AB", "CD"],
+      ["ABCD", ""],
+    ] as const) {
+      const key = normaliseCode(`${before}${character}${after}`);
+      if (isSymbol) expect(key, `U+${unit.toString(16)}`).not.toBeNull();
+      else if (key !== (isIgnored(character) ? "ABCD" : null)) expect.fail(`U+${unit.toString(16)} is read as ${key}`);
     }
   }
-  // A mathematical capital, which Unicode's compatibility forms turn into A.
-  expect(normaliseCode("ABCD\u{1d400}")).toBeNull();
+});
+
+it("normaliseTicket finds a ticket in capitals, with a line feed or in compatibility forms, and changes no other text", () => {
+  const ticket = "rsv_01jz8r6g2tfqm9x3w5c7d0e4a0";
+  for (const text of [
+    ticket,
+    `${ticket}\n`,
+    ticket.toUpperCase(),
+    ` \ufeff${ticket}\u00a0`,
+    ticket.replace("r", "\uff52"),
+  ])
+    expect(normaliseTicket(text), JSON.stringify(text)).toBe(ticket);
+  for (const text of ["7Q4K-9MZX", " rsv-01jz", "rsv_", "rsv_01jz!", "RSV01JZ\n", "", "rsv_\0"])
+    expect(normaliseTicket(text), JSON.stringify(text)).toBe(text);
 });
 
 it("normaliseCode leaves what it has normalised as it is", () => {
@@ -174,7 +205,7 @@ it("normaliseCode leaves what it has normalised as it is", () => {
     fc.property(texts, (text) => {
       const key = normaliseCode(text);
       if (key === null) return;
-      expect(key).toMatch(/^[!-,./-HJKMNP-`{-~]{4,64}$/);
+      expect(key).toMatch(/^[!-)+,/-HJKMNP-^`{-~]{4,64}$/);
       expect(normaliseCode(key)).toBe(key);
     }),
     { numRuns: 2_000 },
@@ -187,7 +218,7 @@ it("normaliseCode reads two writings of a code that differ in case, separators a
     fc
       .tuple(
         fc.constantFrom(...(lookAlikes[symbol] ?? [symbol, symbol.toLowerCase()])),
-        fc.constantFrom("", "-", " ", " - "),
+        fc.constantFrom("", "-", " ", " - ", "\n", "\u2011", "\u200b", ".", "*"),
       )
       .map((parts) => parts.join(""));
   const pairs = codeArbitrary.chain((code) =>

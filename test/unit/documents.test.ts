@@ -2,8 +2,9 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ERRORS } from "../../src/contract/errors.ts";
-import { API_CONNECTIONS_MAX } from "../../src/open-api.ts";
+import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { WORKER_CONNECTIONS_MAX } from "../../src/open-worker-service.ts";
+import { API_CONNECTIONS_MAX, CALLER_KINDS } from "../../src/services/batches/caller-kinds.ts";
 import { renderReceiptVerifier } from "../support/render-receipt-verifier.ts";
 import { VARIABLE_NAMES } from "../support/variable-names.ts";
 
@@ -24,6 +25,14 @@ it("docs/configuration.md describes every variable of the environment", () => {
   const documented = readFileSync("docs/configuration.md", "utf8");
   expect(VARIABLE_NAMES.length).toBeGreaterThan(20);
   expect(VARIABLE_NAMES.filter((name) => !documented.includes(`\`${name}\``))).toEqual([]);
+});
+
+it("docs/design.md says of every endpoint once whether its answers are confirmed", () => {
+  const [, table = ""] =
+    /\n## What is told as final is confirmed\n([\s\S]*?)\n## /.exec(readFileSync("docs/design.md", "utf8")) ?? [];
+  const named = Array.from(table.matchAll(/^\| (.*?) \|/gm), ([, names = ""]) => names.match(/(?<=`)\w+(?=`)/g) ?? []);
+  const operations = named.flat().filter((name) => name !== "voucherctl");
+  expect(operations.toSorted()).toEqual(ENDPOINTS.map(({ operationId }) => operationId).toSorted());
 });
 
 it("links of the documents lead to files and headings that exist", () => {
@@ -61,6 +70,22 @@ describe("connections to Postgres", () => {
     ["docker-compose.yml", `An API process uses up to ${api} connections, a worker ${worker}.`],
   ])("connections to Postgres are as many in %s as a process opens: %s", (file, told) => {
     expect(readFileSync(file, "utf8")).toContain(told);
+  });
+
+  it("connections to Postgres of each kind of caller are in the table of docs/design.md, whose sum they are", () => {
+    const [, table = ""] =
+      /## Kinds of callers\n[\s\S]*?\n(\|[\s\S]*?)\n\n/.exec(readFileSync("docs/design.md", "utf8")) ?? [];
+    const sharedBy = {
+      organization: "Organization",
+      visitor: "Signed-in user, or address (IPv6: /64)",
+      none: "Nothing: they share a password",
+    };
+    for (const { calls, connections, waitingMax, waitingMaxEach, share } of Object.values(CALLER_KINDS)) {
+      const counts = [connections, waitingMax, waitingMaxEach].join(" | ");
+      expect(table).toContain(`| ${calls} | ${counts} | ${sharedBy[share]} | 503 \`overloaded\` |`);
+    }
+    const told = Array.from(table.matchAll(/^\|[^|]+\| (\d+) \|/gm), ([, count]) => Number(count));
+    expect(told.reduce((sum, count) => sum + count, 0)).toBe(api);
   });
 
   it("connections to Postgres of an API are the sum of its row in the table, and those in docs/operations.md", () => {

@@ -1,7 +1,8 @@
 import { createRequire } from "node:module";
 import { expect, it } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
-import { findShard, listShards, SHARDS_MAX, shardOf, slotOf } from "../../src/queues/shards.ts";
+import { findShard, listShards, SHARDS_MAX, shardOf } from "../../src/queues/shards.ts";
+import { slotOf } from "../../src/redis/slots.ts";
 
 /** The slot by the library that ioredis uses. */
 const librarySlot: (key: string) => number = createRequire(import.meta.url)("cluster-key-slot");
@@ -49,4 +50,11 @@ it("the shard of a voucher is any of them about equally often", () => {
   }
   // Six standard deviations.
   for (const count of counts) expect(Math.abs(count - 1_000)).toBeLessThan(175);
+});
+
+it("the shards of a deployment are found in less than 20 ms of CPU time, even 256", () => {
+  const before = process.threadCpuUsage();
+  listShards(`dep_${crypto.randomUUID()}`, SHARDS_MAX);
+  const { user, system } = process.threadCpuUsage(before);
+  expect(user + system).toBeLessThan(20_000);
 });

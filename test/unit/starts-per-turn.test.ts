@@ -3,37 +3,59 @@ import { startsPerTurn } from "../../src/batching/starts-per-turn.ts";
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-it("a gate with two starts per turn lets a lone caller through at once", async () => {
-  const mayStart = startsPerTurn(2);
-  let started = false;
-  void mayStart().then(() => {
-    started = true;
-  });
-  await Promise.resolve();
-  expect(started).toBe(true);
+/** A starter that records what has started. */
+function record(startsMax: number) {
+  const startInTurn = startsPerTurn(startsMax);
+  const started: string[] = [];
+  const start = (name: string, owner = "") =>
+    startInTurn(
+      () => started.push(name),
+      () => owner,
+    );
+  return { started, start };
+}
+
+it("a starter starts a lone caller at once, and does not ask for its owner", () => {
+  const started: string[] = [];
+  startsPerTurn(2)(
+    () => started.push("lone"),
+    () => {
+      throw new Error("the owner is not needed");
+    },
+  );
+  expect(started).toEqual(["lone"]);
 });
 
-it("a gate with two starts per turn lets a crowd through two at a time, in order, with other work in between", async () => {
-  const mayStart = startsPerTurn(2);
-  const started: number[] = [];
-  for (let n = 1; n <= 5; n++) void mayStart().then(() => started.push(n));
-  const seen: number[][] = [];
+it("a starter with two starts per turn starts many callers two at a time, in order, with other work in between", async () => {
+  const { started, start } = record(2);
+  for (const name of ["a", "b", "c", "d", "e"]) start(name);
+  const seen: string[] = [];
   for (let turn = 0; turn < 4; turn++) {
-    await Promise.resolve();
-    seen.push([...started]);
+    seen.push(started.join(""));
     await nextTurn();
   }
-  expect(seen[0]).toEqual([1, 2]);
-  expect(seen.map((all) => all.length).every((count, turn) => count <= 2 * (turn + 1))).toBe(true);
-  expect(started).toEqual([1, 2, 3, 4, 5]);
+  expect(seen).toEqual(["ab", "abcd", "abcde", "abcde"]);
 });
 
-it("a gate with two starts per turn lets no newcomer pass those that wait", async () => {
-  const mayStart = startsPerTurn(1);
-  const started: string[] = [];
-  for (const name of ["first", "second", "third"]) void mayStart().then(() => started.push(name));
+it("a starter lets no newcomer of the same owner pass those that wait", async () => {
+  const { started, start } = record(1);
+  for (const name of ["first", "second", "third"]) start(name);
   await nextTurn();
-  void mayStart().then(() => started.push("newcomer"));
+  start("newcomer");
   while (started.length < 4) await nextTurn();
   expect(started).toEqual(["first", "second", "third", "newcomer"]);
+});
+
+it("a starter lets owners take turns, so that the length of one owner's line delays no other", async () => {
+  const { started, start } = record(2);
+  for (let n = 1; n <= 1_000; n++) start(`crowd ${n}`, "crowd");
+  start("partner 1", "partner");
+  start("partner 2", "partner");
+  start("visitor 1", "visitor");
+  await nextTurn();
+  expect(started.slice(2)).toEqual(["crowd 3", "partner 1"]);
+  await nextTurn();
+  expect(started.slice(4)).toEqual(["visitor 1", "crowd 4"]);
+  await nextTurn();
+  expect(started.slice(6)).toEqual(["partner 2", "crowd 5"]);
 });

@@ -1,12 +1,24 @@
 import { InvalidArgumentError } from "commander";
 import { expect, it } from "vitest";
 import { formatCount, formatDuration, formatUsd, formatUtcWithZone, pluralize } from "../../src/cli/format.ts";
-import { dollars, duration, integer, isoDate, name, subject } from "../../src/cli/options.ts";
+import { dollars, duration, integer, name, subject, time } from "../../src/cli/options.ts";
 import { openProgress } from "../../src/cli/progress.ts";
 
 it("voucherctl refuses option values of the wrong kind, such as a word for a number", () => {
   const refused: [read: (text: string) => unknown, ...texts: string[]][] = [
-    [isoDate, "tomorrow", "2027-13-01", "2027-02-30", "1e9", "2099-01-01T00:00:00", "2099-02-29T00:00:00Z"],
+    [time("end"), "tomorrow", "2027-13-01", "2027-02-30", "1e9", "", "31.12.2027", "12/31/2027", "2027/12/31"],
+    [
+      time("end"),
+      "20271231",
+      "2027-1-5",
+      "31 Dec 2027",
+      "2027-12",
+      "46752",
+      " 2027-12-31",
+      "2027-12-31Z",
+      "२०२७-१२-३१",
+    ],
+    [time("start"), "2099-01-01T00:00:00", "2099-02-29T00:00:00Z", "2099-01-01T24:00:00Z", "2099-01-01 00:00Z"],
     [integer(1, 1_200), "0", "-1", "1.5", "1e3", "1201", ""],
     [dollars, "free", "1,5", "NaN", "-1", "1.999", "10000000000"],
     [duration, "24", "-1h", "1w", "1.5h", "h"],
@@ -17,14 +29,15 @@ it("voucherctl refuses option values of the wrong kind, such as a word for a num
     for (const text of texts) expect(() => read(text), text).toThrow(InvalidArgumentError);
 });
 
-it("a time of an option has a zone or is the start of a day in UTC", () => {
-  for (const [text, moment] of [
-    ["2099-06-30T12:00:00Z", "2099-06-30T12:00:00.000Z"],
-    ["2099-06-30T12:00:00.250+02:00", "2099-06-30T10:00:00.250Z"],
-    ["2096-02-29", "2096-02-29T00:00:00.000Z"],
-  ] as const) {
-    expect(isoDate(text).toISOString()).toBe(moment);
-  }
+it("a date alone is the start of its day for a beginning, its last moment for an end of validity, and the next midnight for the end of a range; a time stays as it is", () => {
+  const read = (text: string) => (["start", "end", "rangeEnd"] as const).map((use) => time(use)(text).toISOString());
+  expect(read("2096-02-29")).toEqual([
+    "2096-02-29T00:00:00.000Z",
+    "2096-02-29T23:59:59.999Z",
+    "2096-03-01T00:00:00.000Z",
+  ]);
+  expect(new Set(read("2099-06-30T12:00Z"))).toEqual(new Set(["2099-06-30T12:00:00.000Z"]));
+  expect(new Set(read("2099-06-30T12:00:00.250+02:00"))).toEqual(new Set(["2099-06-30T10:00:00.250Z"]));
 });
 
 it("formatted values separate thousands, show dollars to the cent and moments in UTC to the second", () => {

@@ -8,7 +8,7 @@ import { encodeHex } from "../../packages/tlog/src/bytes.ts";
 import { parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
 import { cosignNote, makeSigner } from "../../packages/tlog/src/note.ts";
 import { parsePolicy, verifyCheckpoint } from "../../packages/tlog/src/policy.ts";
-import { findPublished } from "../../src/db/log-checkpoints.ts";
+import { findLogProgress, findPublished } from "../../src/db/log-checkpoints.ts";
 import { findLogTree, type LogTree } from "../../src/db/log-tree.ts";
 import { recordExpiries } from "../../src/services/chain/record-expiries.ts";
 import { integrateBatches } from "../../src/services/log/integrate-batches.ts";
@@ -224,10 +224,37 @@ describe("a tree that was changed in the database", () => {
     ));
 });
 
+it.each([
+  "9223372036854775807",
+  "2199023255552",
+  "0",
+  "-1",
+])("a batch whose id %s no sequence has drawn is set aside and reported, and the log goes on, until the owner deletes it", async (id) => {
+  const { run } = await begun(5);
+  await tamper(
+    db,
+    "ALTER TABLE log_batches DROP CONSTRAINT log_batches_id_in_slot",
+    `INSERT INTO log_batches (id, leaves, hashes) VALUES (${id}, 1, sha256('x'))`,
+    "ALTER TABLE log_batches ADD CONSTRAINT log_batches_id_in_slot CHECK (id BETWEEN 1 AND 2199023255551) NOT VALID",
+  );
+  await issue(2);
+  expect(await run()).toMatchObject({ published: 7, setAside: 1, refused: null });
+  expect(await findLogProgress(db)).toMatchObject({ lagMs: 0 });
+  expect((await audit()).problems).toEqual(["1 leaves wait for their place, and 0 events"]);
+  // The statements of docs/operations.md.
+  const [repair] =
+    /BEGIN;\nALTER TABLE log_batches DISABLE[^`]*COMMIT;/.exec(readFileSync("docs/operations.md", "utf8")) ?? [];
+  await db.query(String(repair));
+  expect(await run()).toMatchObject({ setAside: 0, refused: null });
+  expect((await audit()).problems).toEqual([]);
+});
+
 // What docs/proof.md says of each. Without roles, every test connects as the owner.
 describe.skipIf(inject("logins").api === null)("a person who connects to the database", () => {
   const NOT_ALLOWED = "42501";
   const REFUSED_BY_TRIGGER = "23001";
+  /** The session has drawn no value of the sequence. */
+  const NOT_DRAWN = "55000";
   let run: ReturnType<typeof open>["run"];
 
   beforeEach(async () => {
@@ -264,10 +291,13 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
     const attempt = connect(servers.databaseUrl);
     const { payload, ...changes } = CHANGES;
     const restore = await backUp(db);
+    const leaf = (id: string) => `INSERT INTO log_batches (id, leaves, hashes) VALUES (${id}, 1, sha256('x'))`;
+    expect(await attempt(leaf("9223372036854775807"))).toBe(NOT_DRAWN);
+    for (const chosen of ["9223372036854775807", "currval('log_batch_ids') + 1", "currval('log_batch_ids') - 1"])
+      expect(await attempt(`SELECT nextval('log_batch_ids'); ${leaf(chosen)}`), chosen).toBe(REFUSED_BY_TRIGGER);
     for (const statement of Object.values(changes)) expect(await attempt(statement), statement).toBe(NOT_ALLOWED);
     expect(await attempt(payload)).toBe(REFUSED_BY_TRIGGER);
-    const add = "INSERT INTO log_batches (id, leaves, hashes) VALUES (nextval('log_batch_ids'), 1, sha256('x'))";
-    expect(await attempt(add)).toBeNull();
+    expect(await attempt(leaf("nextval('log_batch_ids')"))).toBeNull();
     expect(await run()).toMatchObject({ published: 6, refused: null });
     expect((await audit()).problems).toEqual(["leaf 5 belongs to no event"]);
     await restore();

@@ -1,5 +1,4 @@
 import { expect, it } from "vitest";
-import { announceVoid } from "../../src/cli/announce-void.ts";
 import { insertPendingEvents } from "../../src/db/events.ts";
 import { inTransaction, write } from "../../src/db/transaction.ts";
 import type { EventType } from "../../src/domain/chain.ts";
@@ -9,7 +8,6 @@ import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { runSealJob } from "../../src/services/chain/seal-committer.ts";
 import { sealVoucher } from "../../src/services/chain/seal-events.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
-import { verifyServedChain } from "../support/independent-verifier.ts";
 import { databaseTime, lockRows, untilWaiting, whileLocked } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { countJobs, newAttempt, redeemJob } from "../support/redeem-jobs.ts";
@@ -18,7 +16,7 @@ import { provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
-const { servers, db, api, till, partner, keys, issue, contexts } = useService({ workers: [], contexts: 2 });
+const { servers, db, api, partner, keys, issue, contexts } = useService({ workers: [], contexts: 2 });
 const [one, other] = contexts;
 
 /** Appends Pending events to an Active voucher's chain, as an operation outside the redeem job does, from a sequence on or after the last. */
@@ -50,49 +48,13 @@ async function chainOf(voucherId: string): Promise<string[]> {
   );
 }
 
-async function voidByCode(code: string) {
-  return voidVoucher(provisioning(db), partner.organizationId, code, "printed twice");
-}
-
 function redeem(ctx: WorkerContext, voucherId: string) {
   return runRedeemJob(ctx, newAttempt(voucherId), redeemJob(partner, keys.till.id, voucherId, `ref-${voucherId}`));
 }
 
-it("a voided voucher's event is served Pending without hash and payload until the seal worker appends it to the chain", async () => {
-  const { id, code } = await issue();
-  const voided = await voidByCode(code);
-  const before = (await till.events(code)).body.events;
-  expect(before[1]).toMatchObject({ sealStatus: "Pending", recordHash: null, previousHash: null, payload: null });
-  await announceVoid(servers, voided);
-  const workers = await startWorkers(servers);
-  await until(async () => (await readRecorded(db, id)).sealedSequence === 2);
-  await workers.close();
-  const { events } = (await till.events(code)).body;
-  expect(verifyServedChain(events)).toBeNull();
-  expect(events[1]).toMatchObject({ eventType: "voucher.instance.voided", sealStatus: "Sealed" });
-  expect(JSON.parse(events[1].payload)).toMatchObject({
-    sequence: 2,
-    occurredAt: before[1].occurredAt,
-    data: { reason: "printed twice", nonce: expect.stringMatching(/^[0-9a-f]{32}$/) },
-  });
-});
-
-it("a voided voucher's event is sealed by voucherctl itself when the queue is full", async () => {
-  const { id, code } = await issue();
-  const voided = await voidByCode(code);
-  const wait = `${servers.shardOf(id).prefix}:${sealQueue.name}:wait`;
-  const waitingMax = Math.ceil(sealQueue.waitingMax / servers.shards.length);
-  await servers.redis.rpush(wait, ...Array.from({ length: waitingMax }, (_, n) => `job-${n}`));
-  expect(await announceVoid(servers, voided)).toBe(true);
-  const waiting = await servers.redis.llen(wait);
-  await servers.redis.del(wait);
-  expect(waiting).toBe(waitingMax);
-  expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 voided Sealed"]);
-});
-
-it("a voided voucher's event is sealed once by several seal jobs", async () => {
-  const { id, code } = await issue();
-  await voidByCode(code);
+it("a Pending event is sealed once by several seal jobs", async () => {
+  const { id } = await issue();
+  await appendPending(id, ["voucher.instance.claimed"]);
   const queue = openQueue(sealQueue, servers.shardOf(id), api.ctx.redis, api.ctx.log);
   const data = { voucherId: id, origin: api.ctx.deployment.origin };
   for (let n = 0; n < 6; n++) await queue.add(sealQueue.name, data);
@@ -102,7 +64,7 @@ it("a voided voucher's event is sealed once by several seal jobs", async () => {
   const finished = (await queue.getCompleted()).filter((job) => job.data.voucherId === id);
   await queue.close();
   expect(finished.map((job) => job.returnvalue.sealed).toSorted()).toEqual([0, 0, 0, 0, 0, 1]);
-  expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 voided Sealed"]);
+  expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed"]);
 });
 
 it("a sealer seals several Pending events in sequence order with the recorded data, and nothing when it runs again", async () => {
@@ -134,18 +96,18 @@ it("a sealer seals nothing when another sealer locked the row first", async () =
   expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed", "3 bought Sealed", "4 expired Sealed"]);
 });
 
-it("a sealer waits for a void of the same voucher and seals its event as well", async () => {
+it("a void seals the Pending events before its own, and a sealer that waits for it seals nothing", async () => {
   const { id, code } = await issue();
   await appendPending(id, THREE.slice(0, 1));
   const { seal, voiding } = await whileLocked(db, [id], async () => {
-    const voiding = voidByCode(code);
+    const voiding = voidVoucher(provisioning(db), partner.organizationId, code, "printed twice");
     await untilWaiting(db, 1);
     const seal = sealVoucher(one, id);
     await untilWaiting(db, 2);
     return { seal, voiding };
   });
   await voiding;
-  expect(await seal).toBe(2);
+  expect(await seal).toBe(0);
   expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed", "3 voided Sealed"]);
 });
 
@@ -239,9 +201,9 @@ it("a redeem batch seals the Pending events of all vouchers each in its own chai
 });
 
 it("a refused redeem leaves Pending events for the next sealer", async () => {
-  const { id, code } = await issue();
-  await voidByCode(code);
-  expect(await redeem(one, id)).toEqual({ kind: "refused", code: "voucher_voided" });
-  expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 voided Pending"]);
+  const { id } = await issue({ validUntil: new Date(Date.now() - 1_000) });
+  await appendPending(id, ["voucher.instance.claimed"]);
+  expect(await redeem(one, id)).toEqual({ kind: "refused", code: "voucher_expired" });
+  expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Pending"]);
   expect(await sealVoucher(other, id)).toBe(1);
 });

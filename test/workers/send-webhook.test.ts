@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { afterEach, expect, it } from "vitest";
-import { isPublicAddress } from "../../src/domain/webhook-url.ts";
+import { isPublicAddress } from "../../src/domain/addresses.ts";
 import { openWebhookSender, sendWebhook } from "../../src/services/webhooks/send-webhook.ts";
 import { HOSTILE_KINDS, type HostileKind, startHostileReceiver } from "../support/hostile-receiver.ts";
 import { type PartnerServer, SELF_SIGNED, startPartnerServer } from "../support/partner-server.ts";
@@ -87,19 +87,46 @@ it("a healthy endpoint may have a certificate of an authority that is trusted, a
 
 const guarded = { mayConnectTo: isPublicAddress };
 
-it("an address that is not public is refused in a URL, and as one of a name's addresses", async () => {
+it("an address that is not public is refused in a URL, and as each of a name's addresses", async () => {
   const receiver = await receive();
   const hosts = "127.0.0.1 [::1] [::ffff:127.0.0.1] 2130706433 0x7f.1 169.254.169.254 [64:ff9b::7f00:1]";
   for (const host of hosts.split(" "))
     expect(await makeSender(guarded)(`http://${host}:${receiver.port}/`), host).toEqual(failed("refused_address"));
   for (const addresses of [
-    ...[["127.0.0.1"], ["93.184.215.14", "10.0.0.1"], ["::ffff:10.0.0.1"], ["2002:7f00:1::"], ["not an address"]],
+    ...[
+      ["127.0.0.1"],
+      ["192.168.0.1", "64:ff9b::10.0.0.1"],
+      ["::ffff:10.0.0.1"],
+      ["2002:7f00:1::"],
+      ["not an address"],
+    ],
   ]) {
     const send = makeSender({ ...guarded, resolve: async () => addresses });
     const result = await send(`http://hooks.test:${receiver.port}/`);
     expect(result, String(addresses)).toEqual(failed("refused_address"));
   }
   expect(receiver.connections).toBe(0);
+});
+
+it("an address that is not public is left out, and the name's other ones are used", async () => {
+  const secret = await receive();
+  const good = await receive({ host: "127.0.0.2", port: secret.port });
+  for (const addresses of [
+    ["127.0.0.1", "127.0.0.2"],
+    ["::1", "127.0.0.2", "127.0.0.1"],
+    ["not an address", "127.0.0.2"],
+  ]) {
+    const send = makeSender({ resolve: async () => addresses, mayConnectTo: (address) => address === "127.0.0.2" });
+    expect(await send(`http://hooks.test:${good.port}/`), String(addresses)).toEqual(OK);
+  }
+  expect([good.connections, secret.connections]).toEqual([3, 0]);
+});
+
+it("an address of the family that works is used although the name has many of the other one", async () => {
+  const { port } = await receive({ host: "::1" });
+  // Nothing listens there.
+  const others = [2, 3, 4, 5, 6].map((last) => `127.0.0.${last}`);
+  expect(await makeSender({ resolve: async () => [...others, "::1"] })(`http://hooks.test:${port}/`)).toEqual(OK);
 });
 
 it("an address that is not public is never connected to by a name that answers differently at the second look-up", async () => {

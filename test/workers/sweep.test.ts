@@ -1,10 +1,12 @@
 import { beforeAll, expect, it, onTestFinished } from "vitest";
 import type { SweepReport } from "../../src/contract/jobs.ts";
 import { countBrokenChains } from "../../src/db/broken-chains.ts";
+import { firstIdAt } from "../../src/domain/ids.ts";
 import { Leases, ORPHAN_AFTER_MS } from "../../src/holds/lease.ts";
 import { openLog } from "../../src/log.ts";
-import { sealQueue, sweepQueue } from "../../src/queues/catalog.ts";
+import { QUEUES, sealQueue, sweepQueue } from "../../src/queues/catalog.ts";
 import { Schedule } from "../../src/queues/schedule.ts";
+import { listShardsOf } from "../../src/queues/shards.ts";
 import { mastersOf } from "../../src/redis/connections.ts";
 import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
@@ -13,6 +15,7 @@ import { checkChains } from "../../src/services/sweep/check-chains.ts";
 import { isIdle, sweep } from "../../src/services/sweep/sweep.ts";
 import { inSeconds, makeContract, newUser } from "../support/marketplace.ts";
 import { besideTransaction, bypassTriggers, untilPast, whileLocked } from "../support/outside-transaction.ts";
+import { appendPending } from "../support/pending-events.ts";
 import { findBatchOf, readRecorded, readReservation } from "../support/recorded.ts";
 import { countJobs } from "../support/redeem-jobs.ts";
 import { monitorRedis } from "../support/redis-monitor.ts";
@@ -328,9 +331,9 @@ it("referrer contracts are left for the next sweep while another transaction loc
   expect(await statusOf(locked)).toMatchObject({ status: "Ended" });
 });
 
-/** Voids vouchers, whose Pending events are older than six seconds then. */
-async function voidEarlier(vouchers: readonly IssuedVoucher[]): Promise<void> {
-  for (const { code } of vouchers) await voidVoucher(provisioning(db), partner.organizationId, code, null);
+/** Gives vouchers a Pending event that is older than six seconds. */
+async function claimEarlier(vouchers: readonly IssuedVoucher[]): Promise<void> {
+  for (const { id } of vouchers) await appendPending(db, id, 1);
   await bypassTriggers(
     db,
     "UPDATE voucher_events SET occurred_at = now() - interval '6 seconds' WHERE voucher_id = ANY ($1) AND seal_status = 'Pending'",
@@ -342,8 +345,8 @@ it("overdue Pending events get one seal job per voucher after a few seconds, whi
   const { rows } = await db.query("SELECT voucher_id FROM voucher_events WHERE seal_status = 'Pending'");
   for (const { voucher_id } of rows) await sealVoucher(ctx, voucher_id);
   const [late, recent] = (await issueVouchers(db, partner, 2)) as [IssuedVoucher, IssuedVoucher];
-  await voidEarlier([late]);
-  await voidVoucher(provisioning(db), partner.organizationId, recent.code, null);
+  await claimEarlier([late]);
+  await appendPending(db, recent.id, 1);
   expect((await sweep(ctx)).sealsRequested).toBe(1);
   expect((await readRecorded(db, recent.id)).sealedSequence).toBe(1);
   // The second request finds the first one still waiting.
@@ -362,7 +365,7 @@ it("overdue Pending events get seal jobs only while the queue has room", async (
   const byShard = Map.groupBy(issued, ({ id }) => servers.shardOf(id).prefix);
   const [prefix, crowd] = [...byShard].find(([, { length }]) => length >= 3) as [string, typeof issued];
   const vouchers = crowd.slice(0, 3);
-  await voidEarlier(vouchers);
+  await claimEarlier(vouchers);
   const wait = `${prefix}:${sealQueue.name}:wait`;
   const waitingMax = Math.ceil(sealQueue.waitingMax / servers.shards.length);
   await servers.redis.rpush(wait, ...Array.from({ length: waitingMax - 2 }, (_, n) => `job-${n}`));
@@ -457,6 +460,82 @@ it("the schedule adds no sweep while one waits, so that a queue without workers 
   schedule.close();
 });
 
+/** Writes reservations of a voucher that started and ended so many days ago. Returns their tickets. */
+async function writeReservations(voucherId: string, state: string, daysAgo: number, count = 1): Promise<string[]> {
+  const { rows } = await db.query("SELECT clock_timestamp() - make_interval(days => $1) AS at", [daysAgo]);
+  const first = firstIdAt("rsv", rows[0].at);
+  const tickets = Array.from({ length: count }, (_, n) => first.slice(0, -8) + String(n).padStart(8, "0"));
+  await db.query(
+    `INSERT INTO reservations (started_at, expires_at, ended_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
+     SELECT $1, $1::timestamptz + interval '15 minutes', CASE WHEN $4 <> 'Live' THEN $1::timestamptz + interval '1 second' END, t, $2, $3, 'key', $4, 'secret'
+       FROM unnest($5::text[]) AS t`,
+    [rows[0].at, voucherId, partner.organizationId, state, tickets],
+  );
+  return tickets;
+}
+
+it("reservations that ended unused long ago are deleted, at a pace above that of writing, and others are kept with their tickets", async () => {
+  const { id, code } = await issue();
+  const { ticket } = (await till.reserve(code)).body;
+  const worker = await startWorkers(servers);
+  expect((await till.redeem({ ticket, externalRef: "order-kept" })).status).toBe(200);
+  await worker.close();
+  const other = await issue();
+  // More than three keys write between two passes at their rate limit, by reserving and releasing in turn.
+  const released = await writeReservations(other.id, "Released", 92, 1_999);
+  const [expired] = await writeReservations(other.id, "Expired", 93);
+  const kept = [
+    ...(await writeReservations(other.id, "Consumed", 94)),
+    ...(await writeReservations(other.id, "Released", 89)),
+    ...(await writeReservations(other.id, "Expired", 88)),
+    ticket,
+  ];
+  expect((await till.lookUp(String(expired))).status).toBe(200);
+  expect(await sweep(ctx)).toMatchObject({ reservationsRemoved: released.length + 1, failures: {} });
+  const left = await db.query("SELECT ticket FROM reservations WHERE voucher_id = ANY ($1) ORDER BY ticket", [
+    [id, other.id],
+  ]);
+  expect(left.rows.map((row) => row.ticket)).toEqual(kept.toSorted());
+  const unknown = await till.lookUp("rsv_unknown");
+  const gone = await till.lookUp(String(expired));
+  expect([gone.status, gone.body.error]).toEqual([404, unknown.body.error]);
+  expect((await till.redeem({ ticket: String(expired), externalRef: "order-late" })).status).toBe(404);
+  expect((await till.release(String(expired))).body).toMatchObject({ released: false });
+  expect((await till.redeem({ ticket, externalRef: "order-kept" })).body).toMatchObject({ alreadyConfirmed: true });
+});
+
+it("finished jobs of all queues and shards are removed once they were kept long enough, although no other job ends", async () => {
+  const former = openWorkerContext(testConfig(servers, { QUEUE_SHARDS: "3,2" }));
+  onTestFinished(() => former.close());
+  await untilStarted(() => former.redis.status === "ready");
+  const sets = QUEUES.flatMap(({ keep, keepFailed, ...definition }) =>
+    listShardsOf(definition, servers.deploymentId, [3, 2]).flatMap(({ prefix }) => [
+      { key: `${prefix}:${definition.name}`, state: "completed", keptMs: keep.age * 1_000 },
+      { key: `${prefix}:${definition.name}`, state: "failed", keptMs: keepFailed.age * 1_000 },
+    ]),
+  );
+  const finish = async (key: string, state: string, id: string, finishedOn: number) => {
+    await servers.redis.hset(`${key}:${id}`, { data: "{}", returnvalue: '{"redeemCode":"SECRET"}', finishedOn });
+    await servers.redis.zadd(`${key}:${state}`, finishedOn, id);
+  };
+  for (const { key, state, keptMs } of sets) {
+    await finish(key, state, `old-${state}`, Date.now() - keptMs - 1_000);
+    await finish(key, state, `new-${state}`, Date.now() - keptMs + 60_000);
+  }
+  // A shard that does not answer.
+  const [broken, ...answering] = sets as [(typeof sets)[0], ...typeof sets];
+  await servers.redis.rename(`${broken.key}:${broken.state}`, `${broken.key}:away`);
+  await servers.redis.set(`${broken.key}:${broken.state}`, "not a set");
+  expect((await sweep(former)).failures).toEqual({ removeJobs: expect.stringContaining("WRONGTYPE") });
+  const left = async (each: typeof sets) =>
+    (await Promise.all(each.map(({ key, state }) => servers.redis.zrange(`${key}:${state}`, "0", "-1")))).flat();
+  expect((await left(answering)).filter((id) => id.startsWith("old"))).toEqual([]);
+  await servers.redis.rename(`${broken.key}:away`, `${broken.key}:${broken.state}`);
+  expect(await sweep(former)).toMatchObject({ jobsRemoved: 1, failures: {} });
+  expect(await left(sets)).toEqual(sets.map(({ state }) => `new-${state}`));
+  for (const { key, state } of sets) expect(await servers.redis.exists(`${key}:old-${state}`)).toBe(0);
+});
+
 it("the log line of a pass is at level info only when the pass changed something or met a fault; verified chains do not count", async () => {
   const quiet: SweepReport = {
     reservationsExpired: 0,
@@ -468,6 +547,8 @@ it("the log line of a pass is at level info only when the pass changed something
     webhooksRequested: 0,
     deliveriesRemoved: 0,
     endsRemoved: 0,
+    reservationsRemoved: 0,
+    jobsRemoved: 0,
     chainsChecked: 50,
     chainsBroken: 0,
     failures: {},

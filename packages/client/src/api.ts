@@ -145,6 +145,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/partner/redemptions/receipt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a redemption's receipt by a query
+         * @description The response of `GET /partner/redemptions/{externalRef}/receipt`, also through proxies that change a path with an encoded slash.
+         */
+        get: operations["readReceiptByReference"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/partner/redemptions": {
         parameters: {
             query?: never;
@@ -157,6 +177,8 @@ export interface paths {
          * @description Every redemption by any key of your organization, one page at a time, to settle a day or to keep your own books.
          *
          *     Follow `nextCursor` until it is null, and each redemption is listed exactly once, also those that commit while you read. A list without `to` never ends: keep the last cursor and continue with it later. Only redemptions before `completeUntil` are listed, and none is ever added before it. The list has no voucher codes.
+         *
+         *     With `externalRef`, the response is that of `GET /partner/redemptions/{externalRef}`, also through proxies that change a path with an encoded slash.
          *
          *     With `Accept: text/csv` the answer is one CSV file of all redemptions from `from` to the earlier of `to` and `completeUntil`; `limit` and `cursor` do not apply. The header `Complete-Until` has the end that it reaches.
          */
@@ -483,6 +505,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/r/{code}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Open a referral link
+         * @description What the link offers, for callers that prefer JSON, as `Accept: application/json` does. All others get a page for people. `POST /r/{code}/claim` claims through it. A link works while its contract is active.
+         */
+        get: operations["openLink"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/r/{code}/claim": {
         parameters: {
             query?: never;
@@ -532,7 +574,7 @@ export interface paths {
         };
         /**
          * Can the process serve requests?
-         * @description For readiness probes. Checks Postgres, its schema and Redis within 1.5 seconds.
+         * @description For readiness probes. Checks within 1.5 seconds that Postgres has the schema of this release, and that both servers answer and take writes.
          */
         get: operations["readiness"];
         put?: never;
@@ -595,26 +637,6 @@ export interface paths {
          * @description A part of the log in the format [tlog-tiles](https://c2sp.org/tlog-tiles). A tile never changes.
          */
         get: operations["readTile"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/r/{code}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Open a referral link
-         * @description The page of a link, for people. `POST /r/{code}/claim` claims by it.
-         */
-        get: operations["openLink"];
         put?: never;
         post?: never;
         delete?: never;
@@ -770,7 +792,7 @@ export interface components {
     schemas: {
         ReserveRequest: {
             /**
-             * @description The voucher's code, in any case, with or without spaces and hyphens, with O for 0 and I or L for 1. A reservation's ticket also works.
+             * @description The voucher's code, in any case, with or without white space, dashes, full stops, asterisks and low lines, with O for 0 and I or L for 1. A reservation's ticket also works.
              * @example 25QP-086Q-XM9Q-S8QT
              */
             code: string;
@@ -778,7 +800,7 @@ export interface components {
         /** @description Exactly one of `code` and `ticket` identifies the voucher. A null field is treated as absent. */
         RedeemRequest: {
             /**
-             * @description The voucher's code, in any case, with or without spaces and hyphens, with O for 0 and I or L for 1. A reservation's ticket also works.
+             * @description The voucher's code, in any case, with or without white space, dashes, full stops, asterisks and low lines, with O for 0 and I or L for 1. A reservation's ticket also works.
              * @example 25QP-086Q-XM9Q-S8QT
              */
             code?: string | null;
@@ -788,7 +810,7 @@ export interface components {
              */
             ticket?: string | null;
             /**
-             * @description Your reference for this redemption, such as the order number. It is the idempotency key: it must be unique in your organization and can redeem only one voucher. Surrounding spaces are removed; control characters are rejected.
+             * @description Your reference for this redemption, such as the order number. It is the idempotency key: it must be unique in your organization and can redeem only one voucher. White space at its ends is removed: spaces of any kind, tabs and line ends. Control characters are rejected. Format characters, such as zero-width spaces, are removed too, and the rest is compared in Unicode's form NFC. `.` and `..` are rejected.
              * @example order-20261121-0007
              */
             externalRef: string;
@@ -898,7 +920,7 @@ export interface components {
         };
         BuyRequest: {
             /**
-             * @description The id of the captured payment. Each payment of a user can buy only one voucher of an organization. Surrounding spaces are removed; control characters are rejected.
+             * @description The id of the captured payment. Each payment of a user can buy only one voucher of an organization. White space at its ends is removed: spaces of any kind, tabs and line ends. Control characters are rejected.
              * @example pay_3QK9v2Lx81
              */
             paymentRef: string;
@@ -1149,7 +1171,7 @@ export interface components {
             sandbox?: boolean;
         };
         Error: {
-            /** @description An error message that can be shown to the user. */
+            /** @description A sentence for a person, in the language of `Content-Language`. */
             error: string;
             code: components["schemas"]["ErrorCode"];
             /**
@@ -1246,7 +1268,7 @@ export interface components {
              * @constant
              */
             released: false;
-            /** @description Why there was nothing to release, as a sentence. */
+            /** @description Why there was nothing to release: a sentence in the language of `Content-Language`. */
             reason: string;
             /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
             sandbox?: boolean;
@@ -1432,6 +1454,7 @@ export interface components {
         };
         /** @description A proof in the format [tlog-proof](https://c2sp.org/tlog-proof). In a receipt, `extra` is the event's payload in base64: its SHA-256 is the data of the leaf. */
         Receipt: string;
+        RedemptionsPageOrRedemption: components["schemas"]["RedemptionsPage"] | components["schemas"]["Redemption"];
         RedemptionsPage: {
             /** @description In ascending order of `redeemedAt`, then of `voucherInstanceId`. */
             redemptions: components["schemas"]["ListedRedemption"][];
@@ -1897,7 +1920,7 @@ export interface components {
             /** @description Whether to mark the listing as for referrers only. */
             referrerOnly: boolean;
             /**
-             * @description Vouchers that can be bought now, counted up to 1000.
+             * @description Vouchers that can be bought, counted up to 1000; in a list at most 20 seconds ago. 0 only if none can be bought now.
              * @example 214
              */
             available: number;
@@ -1927,6 +1950,58 @@ export interface components {
             /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
             sandbox?: boolean;
         };
+        Link: {
+            /**
+             * @description The link's code.
+             * @example cxj4tnzf279b
+             */
+            code: string;
+            /**
+             * @description The brand's name.
+             * @example Blue Door Studios
+             */
+            brand: string;
+            /**
+             * @description The product's name, as shown to customers.
+             * @example Studio Pass, 3 months
+             */
+            productName: string;
+            /**
+             * @description The product's key in the brand's catalog. Stable, so programs can rely on it.
+             * @example studio-pass-3
+             */
+            productKey: string;
+            /**
+             * @description The product's price. A claim costs nothing. US dollars, at most two decimals.
+             * @example 19.9
+             */
+            priceUsd: number;
+            /**
+             * @description The product's list price. US dollars, at most two decimals.
+             * @example 29.9
+             */
+            retailPriceUsd: number;
+            /**
+             * @description Vouchers that can be claimed through the link, counted up to 1000, at most 20 seconds ago. 0 only if none can be claimed now.
+             * @example 214
+             */
+            available: number;
+            /**
+             * Format: date-time
+             * @description The first moment at which the voucher that the next claim gives is no longer valid. Null if none can be claimed now. ISO 8601 in UTC, with milliseconds.
+             * @example 2027-12-31T23:59:59.000Z
+             */
+            validUntil: string | null;
+            /** @description Whether a claim by a user who has not claimed this product would succeed now. */
+            canClaim: boolean;
+            /**
+             * @description The link's address, which also has a page for people.
+             * @example https://vouchers.example.com/r/cxj4tnzf279b
+             */
+            url: string;
+            /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
+            sandbox?: boolean;
+        };
         Health: {
             /**
              * @description Always `ok`; otherwise the response is an error.
@@ -1941,22 +2016,22 @@ export interface components {
              */
             status: "ok";
             /**
-             * @description `unavailable`: Postgres does not answer; `outdated`: the schema lacks migrations of this release; `copied`: the database is a copy of another deployment's database; run `voucherctl db adopt`.
+             * @description `unavailable`: Postgres does not answer or refuses writes; `outdated`: the schema lacks migrations of this release; `copied`: the database is a copy of another deployment's database, or its files were set back; the error says what to do.
              * @enum {string}
              */
             postgres: "ok" | "unavailable" | "outdated" | "copied";
             /**
-             * @description `unavailable`: Redis does not answer, or redemptions cannot be queued.
+             * @description `unavailable`: Redis does not answer or refuses writes, or redemptions cannot be queued; the error says why.
              * @enum {string}
              */
             redis: "ok" | "unavailable";
-            /** @description Shards of the queues whose Redis server does not answer, such as `2/6`: redemptions of their vouchers get 503. Absent when all answer. */
+            /** @description Shards of the queues whose Redis server does not answer or refuses writes, such as `2/6`: redemptions of their vouchers get 503. Absent when there are none. */
             silentShards?: string[];
             /** @description How far the database's clock has jumped ahead of the time that has passed. Absent if it has not. Lists of redemptions do not follow it. */
             clockAheadSeconds?: number;
         };
         ReadinessError: {
-            /** @description An error message that can be shown to the user. */
+            /** @description A sentence for a person, in the language of `Content-Language`. */
             error: string;
             code: components["schemas"]["ErrorCode"];
             /**
@@ -1965,12 +2040,12 @@ export interface components {
              */
             requestId: string;
             /**
-             * @description `unavailable`: Postgres does not answer; `outdated`: the schema lacks migrations of this release; `copied`: the database is a copy of another deployment's database; run `voucherctl db adopt`.
+             * @description `unavailable`: Postgres does not answer or refuses writes; `outdated`: the schema lacks migrations of this release; `copied`: the database is a copy of another deployment's database, or its files were set back; the error says what to do.
              * @enum {string}
              */
             postgres: "ok" | "unavailable" | "outdated" | "copied";
             /**
-             * @description `unavailable`: Redis does not answer, or redemptions cannot be queued.
+             * @description `unavailable`: Redis does not answer or refuses writes, or redemptions cannot be queued; the error says why.
              * @enum {string}
              */
             redis: "ok" | "unavailable";
@@ -1991,6 +2066,7 @@ export interface components {
         AnyAddress: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Content-Language": components["headers"]["Content-Language"];
                 Allow: components["headers"]["Allow"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -2010,6 +2086,8 @@ export interface components {
         "RateLimit-Policy": string;
         /** @description The requests that remain, and the seconds until the limit resets, such as `"read";r=187;t=1`. */
         RateLimit: string;
+        /** @description The language of the sentences in the body, such as `de`. */
+        "Content-Language": string;
         /** @description Seconds to wait before you try again. */
         "Retry-After": number;
         /** @description With 405: the methods that the address accepts. */
@@ -2024,7 +2102,10 @@ export interface operations {
     reserveVoucher: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -2053,6 +2134,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2069,6 +2151,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2084,6 +2167,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2096,6 +2180,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2114,6 +2199,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2126,6 +2212,7 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2138,6 +2225,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2153,6 +2241,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -2164,12 +2253,13 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
-             *     - `voucher_busy`: Another operation has locked the voucher; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -2185,7 +2275,10 @@ export interface operations {
     redeemVoucher: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -2214,6 +2307,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2230,6 +2324,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2245,6 +2340,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2257,6 +2353,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2276,6 +2373,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2288,6 +2386,7 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2300,6 +2399,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2315,6 +2415,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -2326,14 +2427,15 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              *     - `redeem_timeout`: The redemption did not complete. Nothing was redeemed under the reference, and no attempt made before this response ever will; a later one may.
              *     - `redeem_unknown`: It is not known yet whether the voucher was redeemed; retry with the same reference to find out.
-             *     - `voucher_busy`: Another operation has locked the voucher; the request was not carried out.
+             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -2349,7 +2451,10 @@ export interface operations {
     releaseReservation: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -2363,6 +2468,8 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /** @description With a `reason`: the language in which it is. */
+                    "Content-Language"?: string;
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2378,6 +2485,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2394,6 +2502,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2409,6 +2518,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2421,6 +2531,7 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2433,6 +2544,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2445,6 +2557,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -2456,12 +2569,13 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `voucher_busy`: Another operation has locked the voucher; the request was not carried out.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out, and a redeem never will be.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -2477,7 +2591,10 @@ export interface operations {
     lookUpVoucher: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path: {
                 /** @description A voucher's code in any accepted spelling, or a reservation's ticket. */
                 codeOrTicket: string;
@@ -2506,6 +2623,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2521,6 +2639,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2533,6 +2652,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2548,6 +2668,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -2559,11 +2680,12 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -2584,7 +2706,10 @@ export interface operations {
                 /** @description Maximum number of events on the page. */
                 limit?: number;
             };
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path: {
                 /** @description A voucher's code in any accepted spelling, or a reservation's ticket. */
                 codeOrTicket: string;
@@ -2609,6 +2734,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2625,6 +2751,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2640,6 +2767,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2652,6 +2780,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2667,6 +2796,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -2678,11 +2808,12 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -2698,7 +2829,10 @@ export interface operations {
     readEventReceipt: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path: {
                 /** @description A voucher's code in any accepted spelling, or a reservation's ticket. */
                 codeOrTicket: string;
@@ -2729,6 +2863,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2744,6 +2879,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2756,6 +2892,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2768,6 +2905,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2783,6 +2921,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -2794,11 +2933,12 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -2814,7 +2954,10 @@ export interface operations {
     readRedemptionReceipt: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path: {
                 /** @description The reference of the redemption, URL-encoded. */
                 externalRef: string;
@@ -2843,6 +2986,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2858,6 +3002,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2870,6 +3015,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2882,6 +3028,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2894,6 +3041,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -2905,11 +3053,145 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    readReceiptByReference: {
+        parameters: {
+            query: {
+                /** @description Your reference. */
+                externalRef: string;
+            };
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The receipt. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": components["schemas"]["Receipt"];
+                };
+            };
+            /** @description - `invalid_request`: A field is missing, of the wrong type or too long; the sentence names it. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `redemption_not_found`: The caller's organization has redeemed nothing under this reference yet; references of other organizations get the same response. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `not_logged_yet`: The event is not covered by the log's checkpoint yet, or this deployment has no log. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -2933,14 +3215,19 @@ export interface operations {
                 cursor?: string;
                 /** @description Maximum number of redemptions on the page. */
                 limit?: number;
+                /** @description Your reference: the response is its redemption instead of a list. The other parameters do not apply. */
+                externalRef?: string;
             };
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description A page of redemptions. */
+            /** @description A page of redemptions; with `externalRef`, the redemption under it. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2949,7 +3236,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RedemptionsPage"];
+                    "application/json": components["schemas"]["RedemptionsPageOrRedemption"];
                     "text/csv": string;
                 };
             };
@@ -2957,6 +3244,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2973,6 +3261,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -2988,6 +3277,20 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `redemption_not_found`: The caller's organization has redeemed nothing under this reference yet; references of other organizations get the same response. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3000,6 +3303,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3011,11 +3315,12 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3031,9 +3336,12 @@ export interface operations {
     readRedemption: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path: {
-                /** @description Your reference, URL-encoded. Surrounding spaces are removed. */
+                /** @description Your reference, URL-encoded, in any form that a redeem would accept as the same. Some proxies change a reference with a slash: use the query then. */
                 externalRef: string;
             };
             cookie?: never;
@@ -3060,6 +3368,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3075,6 +3384,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3087,6 +3397,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3099,6 +3410,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3110,11 +3422,12 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3130,7 +3443,10 @@ export interface operations {
     listWebhooks: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3156,6 +3472,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3171,6 +3488,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3183,6 +3501,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3195,6 +3514,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3206,11 +3526,12 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3226,7 +3547,10 @@ export interface operations {
     createWebhook: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3255,6 +3579,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3271,6 +3596,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3286,6 +3612,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3298,6 +3625,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3310,6 +3638,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3322,6 +3651,7 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3334,6 +3664,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3346,6 +3677,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3357,11 +3689,12 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3377,7 +3710,10 @@ export interface operations {
     readWebhook: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path: {
                 /** @description The endpoint's id. */
                 id: string;
@@ -3406,6 +3742,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3421,6 +3758,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3436,6 +3774,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3448,6 +3787,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3459,11 +3799,12 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3479,7 +3820,10 @@ export interface operations {
     deleteWebhook: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path: {
                 /** @description The endpoint's id. */
                 id: string;
@@ -3508,6 +3852,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3523,6 +3868,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3538,6 +3884,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3550,6 +3897,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3561,11 +3909,12 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3581,7 +3930,10 @@ export interface operations {
     changeWebhook: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path: {
                 /** @description The endpoint's id. */
                 id: string;
@@ -3613,6 +3965,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3629,6 +3982,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3644,6 +3998,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3659,6 +4014,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3671,6 +4027,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3683,6 +4040,7 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3695,6 +4053,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3707,6 +4066,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3718,11 +4078,12 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3738,7 +4099,10 @@ export interface operations {
     testWebhook: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path: {
                 /** @description The endpoint's id. */
                 id: string;
@@ -3767,6 +4131,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3782,6 +4147,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3797,6 +4163,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3809,6 +4176,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3821,6 +4189,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3832,11 +4201,12 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3852,7 +4222,10 @@ export interface operations {
     rotateWebhook: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path: {
                 /** @description The endpoint's id. */
                 id: string;
@@ -3881,6 +4254,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3896,6 +4270,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3911,6 +4286,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3923,6 +4299,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -3935,6 +4312,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3946,11 +4324,12 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3966,7 +4345,10 @@ export interface operations {
     replayWebhook: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path: {
                 /** @description The endpoint's id. */
                 id: string;
@@ -3998,6 +4380,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4014,6 +4397,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4029,6 +4413,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4044,6 +4429,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4056,6 +4442,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4068,6 +4455,7 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4080,6 +4468,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4092,6 +4481,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -4103,11 +4493,12 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -4130,7 +4521,10 @@ export interface operations {
                 /** @description Maximum number of deliveries on the page. */
                 limit?: number;
             };
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path: {
                 /** @description The endpoint's id. */
                 id: string;
@@ -4155,6 +4549,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4171,6 +4566,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4186,6 +4582,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4201,6 +4598,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4213,6 +4611,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -4224,11 +4623,12 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -4244,7 +4644,10 @@ export interface operations {
     advanceSandbox: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -4273,6 +4676,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4289,6 +4693,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4305,6 +4710,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4317,6 +4723,7 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4329,6 +4736,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4341,6 +4749,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -4352,12 +4761,13 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `voucher_busy`: Another operation has locked the voucher; the request was not carried out.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out, and a redeem never will be.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -4378,7 +4788,10 @@ export interface operations {
                 /** @description Maximum number of events on the page. */
                 limit?: number;
             };
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path: {
                 /** @description The type of the chain's entity. */
                 entityType: string;
@@ -4405,6 +4818,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4417,6 +4831,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4429,6 +4844,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -4439,12 +4855,13 @@ export interface operations {
                 };
             };
             /**
-             * @description - `overloaded`: Too many requests are waiting; the request was not carried out.
+             * @description - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              *     - `unavailable`: The service cannot reach a server that it depends on.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -4460,7 +4877,10 @@ export interface operations {
     readEventProof: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path: {
                 /** @description The type of the chain's entity. */
                 entityType: string;
@@ -4489,6 +4909,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4501,6 +4922,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4513,6 +4935,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -4523,12 +4946,13 @@ export interface operations {
                 };
             };
             /**
-             * @description - `overloaded`: Too many requests are waiting; the request was not carried out.
+             * @description - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              *     - `unavailable`: The service cannot reach a server that it depends on.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -4549,7 +4973,10 @@ export interface operations {
                 /** @description Maximum number of listings on the page. */
                 limit?: number;
             };
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -4571,6 +4998,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4586,6 +5014,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
@@ -4599,6 +5028,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -4610,11 +5040,12 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -4630,7 +5061,10 @@ export interface operations {
     readListing: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path: {
                 /** @description The listing's id. */
                 id: string;
@@ -4658,6 +5092,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
@@ -4671,6 +5106,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4683,6 +5119,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -4694,11 +5131,12 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -4714,7 +5152,10 @@ export interface operations {
     buyListing: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path: {
                 /** @description The listing's id. */
                 id: string;
@@ -4746,6 +5187,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4761,6 +5203,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
@@ -4774,6 +5217,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4786,6 +5230,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4801,6 +5246,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4813,6 +5259,7 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4825,6 +5272,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4837,6 +5285,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -4848,12 +5297,13 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `voucher_busy`: Another operation has locked the voucher; the request was not carried out.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out, and a redeem never will be.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -4869,7 +5319,10 @@ export interface operations {
     buyProduct: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path: {
                 /** @description The product's id. */
                 id: string;
@@ -4901,6 +5354,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4916,6 +5370,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
@@ -4929,6 +5384,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4941,6 +5397,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4956,6 +5413,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4968,6 +5426,7 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4980,6 +5439,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -4992,6 +5452,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -5003,12 +5464,13 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `voucher_busy`: Another operation has locked the voucher; the request was not carried out.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out, and a redeem never will be.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -5024,7 +5486,10 @@ export interface operations {
     claimProduct: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path: {
                 /** @description The product's id. */
                 id: string;
@@ -5056,6 +5521,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -5071,6 +5537,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
@@ -5084,6 +5551,7 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -5096,6 +5564,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -5111,6 +5580,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -5123,6 +5593,7 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -5135,6 +5606,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -5147,6 +5619,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -5158,12 +5631,88 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `voucher_busy`: Another operation has locked the voucher; the request was not carried out.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out, and a redeem never will be.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    openLink: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
+            path: {
+                /** @description The link's code. */
+                code: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What the link offers. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Link"];
+                    "text/html": string;
+                };
+            };
+            /** @description - `link_not_found`: There is no such link, or its contract is no longer active. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             *     - `unavailable`: The service cannot reach a server that it depends on.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -5179,7 +5728,10 @@ export interface operations {
     claimByLink: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
             path: {
                 /** @description The link's code. */
                 code: string;
@@ -5211,6 +5763,7 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -5226,6 +5779,7 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
@@ -5239,6 +5793,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -5254,6 +5809,7 @@ export interface operations {
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -5266,6 +5822,7 @@ export interface operations {
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -5278,6 +5835,7 @@ export interface operations {
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -5290,6 +5848,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -5301,12 +5860,13 @@ export interface operations {
             };
             /**
              * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `voucher_busy`: Another operation has locked the voucher; the request was not carried out.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out.
+             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out, and a redeem never will be.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
              */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -5364,6 +5924,7 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
@@ -5399,6 +5960,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -5411,6 +5973,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -5448,6 +6011,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -5460,6 +6024,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];
@@ -5500,6 +6065,7 @@ export interface operations {
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     [name: string]: unknown;
@@ -5512,58 +6078,7 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            default: components["responses"]["AnyAddress"];
-        };
-    };
-    openLink: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description The link's code. */
-                code: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A referral link. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/html": string;
-                };
-            };
-            /** @description - `not_found`: There is nothing at this address. */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Retry-After": components["headers"]["Retry-After"];

@@ -33,7 +33,8 @@ const timeOf = (time: Time) => (typeof time === "string" ? time : time.toISOStri
 export function voucherClient(settings: Settings) {
   const call = makeCall(settings);
   const pathOf = (codeOrTicket: string) => `/partner/vouchers/${encodeURIComponent(codeOrTicket)}`;
-  const redemptionPath = (externalRef: string) => `/partner/redemptions/${encodeURIComponent(externalRef)}`;
+  // In the query, because some proxies change a path with an encoded slash.
+  const byReference = (path: string, externalRef: string) => `${path}?${new URLSearchParams({ externalRef })}`;
 
   const lookUp = (codeOrTicket: string) => call<Schemas["LookUp"]>("GET", pathOf(codeOrTicket));
 
@@ -67,7 +68,8 @@ export function voucherClient(settings: Settings) {
     },
 
     /** The redemption under a reference. Refused with `redemption_not_found` if there is none and none can follow from earlier attempts. */
-    redemption: (externalRef: string) => call<Schemas["ListedRedemption"]>("GET", redemptionPath(externalRef)),
+    redemption: (externalRef: string) =>
+      call<Schemas["Redemption"]>("GET", byReference("/partner/redemptions", externalRef)),
 
     /**
      * Every redemption of the organization from `from` (inclusive) to `to` (exclusive), each exactly once.
@@ -95,7 +97,8 @@ export function voucherClient(settings: Settings) {
       }),
 
     /** The receipt of a redemption: keep it with the order. `verifyReceipt` checks it. Refused with `not_logged_yet` for some seconds. */
-    receipt: (externalRef: string) => call("GET", `${redemptionPath(externalRef)}/receipt`, undefined, { as: TEXT }),
+    receipt: (externalRef: string) =>
+      call("GET", byReference("/partner/redemptions/receipt", externalRef), undefined, { as: TEXT }),
 
     /** The receipt of an event of a voucher. */
     eventReceipt: (codeOrTicket: string, sequence: number) =>

@@ -72,7 +72,10 @@ function count(number: number, noun: string): string {
 
 /** Reads the codes of a file: one per line, or the second column of the CSV file that `batch issue --out` writes. */
 async function readCodes(file: string): Promise<string[]> {
-  const lines = (await readFile(file, "utf8")).split(/\r?\n/).filter((line) => line.trim() !== "");
+  const lines = (await readFile(file, "utf8"))
+    .replace(/^\ufeff/, "")
+    .split(/\r?\n/)
+    .filter((line) => line.trim() !== "");
   if (lines[0] !== "id,code,serial") return lines.map((line) => line.trim());
   return lines
     .slice(1)

@@ -22,9 +22,12 @@ const SLOW_MS = 3_000;
 const RETRY_AFTER_SECONDS = 2;
 /** Errors with which the proxy itself responds. */
 const ERRORS = {
-  overloaded: [503, "The service is busy. Please try again."],
-  voucher_reserved: [409, "This voucher is reserved by another checkout."],
-  voucher_voided: [409, "This voucher has been cancelled by its issuer."],
+  overloaded: [503, "The voucher service is busy. Please try again in a moment."],
+  voucher_reserved: [
+    409,
+    "This voucher is in use in another checkout. Finish or cancel that one, or try again in a few minutes.",
+  ],
+  voucher_voided: [409, "The issuer has cancelled this voucher. Another form of payment is needed."],
 } as const;
 
 interface Check {

@@ -160,7 +160,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     },
     {
       fault: "the vouchers of an order have one reference",
-      client: () => sampleWith(["`shop-${order}/${index + 1}`", "`shop-${order}`"]),
+      client: () => sampleWith(["`shop-${order}-${index + 1}`", "`shop-${order}`"]),
       checks: ["several vouchers"],
       sentence: /^It reported "partly" for 2 vouchers, of which 2 can be redeemed\. It must report "redeemed"\.$/,
     },
@@ -169,7 +169,7 @@ describe.concurrent("voucherctl sandbox check", () => {
       client: () =>
         sampleWith([
           "tickets.push(answer.ticket);",
-          'tickets.push(answer.ticket);\n      await call("POST", "redeem", { ticket: answer.ticket, externalRef: `shop-${order}/${tickets.length}` });',
+          'tickets.push(answer.ticket);\n      await call("POST", "redeem", { ticket: answer.ticket, externalRef: `shop-${order}-${tickets.length}` });',
         ]),
       checks: ["several vouchers", "one of several"],
       sentence: /^It redeemed a voucher before all vouchers of the order were reserved\./,

@@ -69,7 +69,7 @@ async function applyRole(
 /** The rights of PUBLIC in this database that the roles must not have. */
 async function readRightsOfPublic(tx: Transaction): Promise<string[]> {
   const { rows } = await tx.query<{ what: string }>(
-    `SELECT 'CREATE on schema public' AS what WHERE has_schema_privilege('public', 'public', 'CREATE')
+    `SELECT 'CREATE on schema ' || current_schema() AS what WHERE has_schema_privilege('public', current_schema(), 'CREATE')
       UNION ALL
      SELECT r.kind || ' on database ' || current_database() FROM unnest(ARRAY['CREATE', 'TEMPORARY']) AS r (kind)
       WHERE has_database_privilege('public', current_database(), r.kind)`,
@@ -77,14 +77,16 @@ async function readRightsOfPublic(tx: Transaction): Promise<string[]> {
   return rows.map((row) => row.what);
 }
 
-/** Tables from which the service deletes rows. It keeps webhook deliveries, ends of references and counts only for a limited time. */
+/** Tables from which the service deletes rows. It keeps webhook deliveries, unused reservations, ends of references, counts and faults only for a limited time. */
 const DELETED_FROM = [
+  "reservations",
   "webhook_outbox",
   "webhook_deliveries",
   "webhook_endpoints",
   "reference_ends",
   "activity_counts",
   "acquired_counts",
+  "faults",
 ];
 
 /** @throws AppError when a role has rights beyond the grants: by an attribute, a membership or ownership, or through PUBLIC. */
@@ -97,7 +99,7 @@ async function rejectExcess(tx: Transaction): Promise<void> {
       UNION ALL
      SELECT rolname || ' is a member of ' || m.roleid::regrole FROM role JOIN pg_auth_members AS m ON m.member = role.oid
       UNION ALL
-     SELECT rolname || ' may CREATE in schema public' FROM role WHERE has_schema_privilege(oid, 'public', 'CREATE')
+     SELECT rolname || ' may CREATE in schema ' || current_schema() FROM role WHERE has_schema_privilege(oid, current_schema(), 'CREATE')
       UNION ALL
      SELECT rolname || ' has ' || r.kind || ' on database ' || current_database()
        FROM role, unnest(ARRAY['CREATE', 'TEMPORARY']) AS r (kind) WHERE has_database_privilege(role.oid, current_database(), r.kind)
@@ -105,8 +107,8 @@ async function rejectExcess(tx: Transaction): Promise<void> {
      SELECT rolname || ' owns ' || c.oid::regclass FROM role JOIN pg_class AS c ON c.relowner = role.oid
       UNION ALL
      SELECT rolname || ' may ' || r.kind || ' ' || c.oid::regclass
-       FROM role, pg_class AS c, unnest(ARRAY['DELETE', 'TRUNCATE', 'TRIGGER']) AS r (kind)
-      WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND has_table_privilege(role.oid, c.oid, r.kind)
+       FROM role, pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace, unnest(ARRAY['DELETE', 'TRUNCATE', 'TRIGGER']) AS r (kind)
+      WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p') AND has_table_privilege(role.oid, c.oid, r.kind)
         AND NOT (rolname = 'pva_api' AND r.kind = 'DELETE' AND c.relname = ANY ($2::text[]))`,
     [ROLES, DELETED_FROM],
   );

@@ -1,6 +1,8 @@
--- All rights of the roles in this database. The file first revokes their rights on tables, sequences, functions and the schema, in the same
--- transaction, so it can run after every migration. The roles have no right on a table that this file does not name. No role may TRUNCATE.
--- DELETE is possible only on the tables of webhooks, on ends of references and on counts. Only the owner may change a definition.
+-- All rights of the roles on the current schema, which is that of the tables, and on this database. The file first revokes their rights on tables,
+-- sequences, functions and the schema, in the same transaction, so it can run after every migration. The roles have no right on a table that this
+-- file does not name. No role may TRUNCATE. DELETE is possible only on the tables of webhooks, on reservations, on ends of references, on counts and
+-- on faults.
+-- Only the owner may change a definition.
 
 -- Revokes only where a right was granted, because the owner of this database may not own every table in it.
 DO $$
@@ -9,25 +11,25 @@ DECLARE
 BEGIN
   FOR held IN
     SELECT DISTINCT c.oid::regclass::text AS name, CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind
-      FROM pg_class AS c LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid
+      FROM pg_namespace AS n JOIN pg_class AS c ON c.relnamespace = n.oid LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid
      CROSS JOIN LATERAL (SELECT * FROM aclexplode(c.relacl) UNION ALL SELECT * FROM aclexplode(a.attacl)) AS acl
-     WHERE c.relnamespace = 'public'::regnamespace AND acl.grantee IN ('pva_api'::regrole, 'pva_log'::regrole, 'pva_admin'::regrole)
+     WHERE n.nspname = current_schema() AND acl.grantee IN ('pva_api'::regrole, 'pva_log'::regrole, 'pva_admin'::regrole)
      UNION ALL
-    SELECT DISTINCT p.oid::regprocedure::text, 'ROUTINE' FROM pg_proc AS p, aclexplode(p.proacl) AS acl
-     WHERE p.pronamespace = 'public'::regnamespace AND acl.grantee IN ('pva_api'::regrole, 'pva_log'::regrole, 'pva_admin'::regrole)
+    SELECT DISTINCT p.oid::regprocedure::text, 'ROUTINE' FROM pg_namespace AS n JOIN pg_proc AS p ON p.pronamespace = n.oid, aclexplode(p.proacl) AS acl
+     WHERE n.nspname = current_schema() AND acl.grantee IN ('pva_api'::regrole, 'pva_log'::regrole, 'pva_admin'::regrole)
   LOOP
     EXECUTE format('REVOKE ALL ON %s %s FROM pva_api, pva_log, pva_admin', held.kind, held.name);
   END LOOP;
 END
 $$;
-REVOKE ALL ON SCHEMA public FROM pva_api, pva_log, pva_admin;
-GRANT USAGE ON SCHEMA public TO pva_api, pva_log, pva_admin;
 
 -- Every role has the rights of PUBLIC. By default, PUBLIC may create temporary tables and, in a database from before PostgreSQL 15, other
 -- tables. The service needs neither.
-REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 DO $$
 BEGIN
+  EXECUTE format('REVOKE ALL ON SCHEMA %I FROM pva_api, pva_log, pva_admin', current_schema());
+  EXECUTE format('GRANT USAGE ON SCHEMA %I TO pva_api, pva_log, pva_admin', current_schema());
+  EXECUTE format('REVOKE CREATE ON SCHEMA %I FROM PUBLIC', current_schema());
   EXECUTE format('REVOKE CREATE, TEMPORARY ON DATABASE %I FROM PUBLIC, pva_api, pva_log, pva_admin', current_database());
   EXECUTE format('GRANT CONNECT ON DATABASE %I TO pva_api, pva_log, pva_admin', current_database());
 END
@@ -40,6 +42,12 @@ GRANT EXECUTE ON FUNCTION may_see_sandbox(text, text, text) TO pva_api;
 
 -- The service moves the times of batches, windows, contracts and reservations only with this function, and only those of a sandbox.
 GRANT EXECUTE ON FUNCTION advance_sandbox(text, integer, text, text, text) TO pva_api;
+
+-- The processes add marks only with this function, and compare the server with those that they remember.
+GRANT EXECUTE ON FUNCTION add_mark() TO pva_api, pva_log;
+GRANT SELECT ON database_marks, accepted_losses TO pva_api, pva_log, pva_admin;
+-- Recovering the log accepts what the database has lost.
+GRANT INSERT (accepted_at) ON accepted_losses TO pva_admin;
 
 -- pva_api: the API and worker processes.
 
@@ -55,8 +63,8 @@ GRANT UPDATE (status, changed_at) ON referrer_contracts TO pva_api;
 GRANT SELECT ON vouchers TO pva_api;
 GRANT UPDATE (status, redeemed_at, pickable, last_sequence, sealed_sequence, sealed_hash) ON vouchers TO pva_api;
 
--- Reservations are opened and ended. The service cannot change their other columns.
-GRANT SELECT ON reservations TO pva_api;
+-- Reservations are opened and ended. The service cannot change their other columns. A trigger refuses to delete one that may still be needed.
+GRANT SELECT, DELETE ON reservations TO pva_api;
 GRANT INSERT (ticket, voucher_id, organization_id, key_id, state, started_at, expires_at, token_secret_id) ON reservations TO pva_api;
 GRANT UPDATE (state, ended_at, end_reason) ON reservations TO pva_api;
 
@@ -64,7 +72,7 @@ GRANT UPDATE (state, ended_at, end_reason) ON reservations TO pva_api;
 GRANT SELECT, INSERT ON redemptions TO pva_api;
 
 -- Lists of redemptions are final before `closed_until`: no redemption can be added there. A trigger lets this time move forward only.
-GRANT SELECT, UPDATE (closed_until) ON redemptions_closed TO pva_api;
+GRANT SELECT, UPDATE (closed_until, complete_until) ON redemptions_closed TO pva_api;
 
 -- Ends of references. A trigger refuses to delete one that an attempt may not have seen.
 GRANT SELECT, INSERT (generation, organization_id, external_ref), UPDATE (version, generation), DELETE ON reference_ends TO pva_api;
@@ -90,6 +98,9 @@ GRANT SELECT, INSERT, UPDATE (redemptions, claims), DELETE ON activity_counts TO
 GRANT SELECT, INSERT, UPDATE (acquired), DELETE ON acquired_counts TO pva_api;
 GRANT SELECT, UPDATE (counted_until, clock_trusted_at) ON activity_counted TO pva_api;
 
+-- API processes record the faults that operators see, and delete those that ended long ago.
+GRANT SELECT, INSERT (began_at, name, subject, page, severity, what), UPDATE (ended_at), DELETE ON faults TO pva_api;
+
 -- Where the sweeper's tasks that check all rows in rounds have stopped.
 GRANT SELECT, INSERT ON sweep_positions TO pva_api;
 GRANT UPDATE (moved_at, position) ON sweep_positions TO pva_api;
@@ -97,6 +108,9 @@ GRANT UPDATE (moved_at, position) ON sweep_positions TO pva_api;
 -- Chains that the sweeper found broken, including those that have verified again since.
 GRANT SELECT, INSERT ON broken_chains TO pva_api;
 GRANT UPDATE (found_at, whole_at) ON broken_chains TO pva_api;
+
+-- What was told of red faults.
+GRANT SELECT, UPDATE (version, state) ON alerts TO pva_api;
 
 -- When API keys were last used. The service cannot change the keys themselves.
 GRANT SELECT, INSERT ON api_key_uses TO pva_api;
@@ -116,8 +130,8 @@ GRANT UPDATE (place, url, description, event_types, enabled, disabled_reason, di
 
 -- Page views by operators. `before` and `after` cannot be set, so these entries cannot claim a change.
 GRANT INSERT (os_user, host, command, arguments, entity_type, entity_id) ON audit_entries TO pva_api;
--- The list of changes on the operator pages, without states.
-GRANT SELECT (id, at, os_user, host, command, entity_type, entity_id) ON audit_entries TO pva_api;
+-- The list of changes on the operator pages, without states, and why a queue is paused.
+GRANT SELECT (id, at, os_user, host, command, arguments, entity_type, entity_id) ON audit_entries TO pva_api;
 
 -- pva_log: a worker process with WORKER_QUEUES=log. It reads no voucher and no event.
 GRANT SELECT ON deployment, migrations, redemptions_closed TO pva_log;
@@ -190,6 +204,9 @@ GRANT SELECT ON log_retirements TO pva_admin;
 
 -- Voided vouchers are announced to webhook endpoints.
 GRANT INSERT (organization_id, voucher_ids, sequences, tickets) ON webhook_outbox TO pva_admin;
+
+-- Forms of the operator pages that were sent.
+GRANT SELECT, INSERT (token, command, arguments, entity_id) ON sent_forms TO pva_admin;
 
 -- Audit entries are inserted and read. A trigger sets their time and role.
 GRANT SELECT ON audit_entries TO pva_admin;

@@ -1,24 +1,30 @@
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import { AppError } from "../../contract/errors.ts";
-import type { ApiContext } from "../../open-api.ts";
+import type { Limits } from "../../limits/open-limits.ts";
+import type { UserAuthenticator } from "../../services/auth/authenticate-user.ts";
 import type { Access } from "../access.ts";
 import { assertRefusalsLeft, consumeAddressLimit, consumeRateLimit, consumeRefusalLimit } from "./rate-limit.ts";
 
+interface UserDeps {
+  users: Pick<UserAuthenticator, "authenticate">;
+  limits: Pick<Limits, "browse" | "take" | "address" | "refused">;
+}
+
 /** Signed-in users, identified by their subject. */
-export const signedInUser: Access<string> = {
+export const signedInUser: Access<string, UserDeps> = {
   tag: "Marketplace",
   security: [{ userToken: [] }],
   errors: ["missing_token", "invalid_token", "rate_limited", "unavailable"],
   crossOrigin: true,
-  guard: (ctx) => [authenticateUser(ctx, false)],
+  guard: (deps) => [authenticateUser(deps, false)],
   callerOf: userOf,
 };
 
 /** Signed-in users, and anonymous callers as null. */
-export const anyUser: Access<string | null> = {
+export const anyUser: Access<string | null, UserDeps> = {
   ...signedInUser,
   security: [{ userToken: [] }, {}],
-  guard: (ctx) => [authenticateUser(ctx, true)],
+  guard: (deps) => [authenticateUser(deps, true)],
   callerOf: (response) => response.locals.userId ?? null,
 };
 
@@ -26,25 +32,25 @@ export const anyUser: Access<string | null> = {
  * Admits a request with a valid `Authorization: Bearer` token (RFC 6750), or, when `optional`, without the header. Users have one limit for
  * browsing, where the token is optional, and one for acquisitions. Anonymous callers and failures count against limits of the address.
  */
-function authenticateUser(ctx: Pick<ApiContext, "users" | "limits">, optional: boolean): RequestHandler {
-  const limiter = optional ? ctx.limits.browse : ctx.limits.take;
+function authenticateUser(deps: UserDeps, optional: boolean): RequestHandler {
+  const limiter = optional ? deps.limits.browse : deps.limits.take;
   return async (request: Request, response: Response, next: NextFunction) => {
     const header = request.get("authorization");
     if (header === undefined && optional) {
-      await consumeAddressLimit(ctx, request, response);
+      await consumeAddressLimit(deps, request, response);
       response.locals.userId = null;
       return next();
     }
     const refuse = async (error: AppError): Promise<never> => {
-      await consumeRefusalLimit(ctx, request, response);
+      await consumeRefusalLimit(deps, request, response);
       response.setHeader("WWW-Authenticate", "Bearer");
       throw error;
     };
     const token = /^Bearer +(\S+) *$/i.exec(header ?? "")?.[1];
     if (token === undefined) return refuse(new AppError("missing_token"));
     // Checked first, so that a flood of invalid tokens does not cost one signature check each.
-    assertRefusalsLeft(ctx, request, response);
-    const userId = await ctx.users.authenticate(token).catch((error: unknown) => {
+    assertRefusalsLeft(deps, request, response);
+    const userId = await deps.users.authenticate(token).catch((error: unknown) => {
       if (error instanceof AppError && error.code === "invalid_token") return refuse(error);
       throw error;
     });

@@ -2,11 +2,13 @@ import type { NextFunction, Request, RequestHandler, Response } from "express";
 import { AppError } from "../../contract/errors.ts";
 import { markSandbox } from "../../contract/fields.ts";
 import type { Scope } from "../../domain/api-keys.ts";
+import type { Limits } from "../../limits/open-limits.ts";
 import type { RateLimiter } from "../../limits/rate-limiter.ts";
-import type { ApiContext } from "../../open-api.ts";
+import type { KeyAuthenticator } from "../../services/auth/authenticate-key.ts";
 import type { Caller } from "../../services/auth/caller.ts";
 import type { Access } from "../access.ts";
-import { assertRefusalsLeft, consumeRateLimit, consumeRefusalLimit } from "./rate-limit.ts";
+import { signalOf } from "./caller-signal.ts";
+import { assertRefusalsLeft, consumeRateLimit, consumeRefusalLimit, type LimitingRefusals } from "./rate-limit.ts";
 
 declare global {
   namespace Express {
@@ -18,7 +20,7 @@ declare global {
 }
 
 /** Partners with a key that has the scope. Every successful response to a sandbox key is marked. */
-export function partnerKey(scope: Scope): Access<Caller> {
+export function partnerKey(scope: Scope): Access<Caller, KeyDeps> {
   return {
     tag: scope === "voucher.webhook" ? "Webhooks" : "Partner",
     security: [{ apiKey: [scope] }],
@@ -32,20 +34,20 @@ export function partnerKey(scope: Scope): Access<Caller> {
       "unavailable",
     ],
     crossOrigin: false,
-    guard: (ctx) => [authenticate(ctx, scope)],
+    guard: (deps) => [authenticate(deps, scope)],
     callerOf,
     extraFieldsOf: (response) => markSandbox(callerOf(response).sandbox),
   };
 }
 
 /** Partners with a sandbox key that has the scope. Responses are not marked. */
-export function sandboxKey(scope: Scope): Access<Caller> {
+export function sandboxKey(scope: Scope): Access<Caller, KeyDeps> {
   const { extraFieldsOf: _, ...access } = partnerKey(scope);
   return {
     ...access,
     tag: "Sandbox",
     errors: [...access.errors, "sandbox_only"],
-    guard: (ctx) => [...access.guard(ctx), requireSandbox],
+    guard: (deps) => [...access.guard(deps), requireSandbox],
   };
 }
 
@@ -55,19 +57,25 @@ const requireSandbox: RequestHandler = (_request, response, next) => {
 };
 
 /** Admits a request whose `X-Api-Key` is a key with the scope (else 401), in the order of {@link admitKey}. */
-function authenticate(ctx: KeyDeps, scope: Scope): RequestHandler {
+function authenticate(deps: KeyDeps, scope: Scope): RequestHandler {
   // Reads and webhooks cannot exhaust the limit of reserve, redeem and release.
-  const limiter = scope === "voucher.redeem" ? ctx.limits.move : ctx.limits.read;
+  const limiter = scope === "voucher.redeem" ? deps.limits.move : deps.limits.read;
   const assertScopes = (scopes: ReadonlySet<string>) => {
-    if (!scopes.has(scope)) throw new AppError("missing_scope", `This API key lacks the scope ${scope}.`);
+    if (!scopes.has(scope)) throw new AppError("missing_scope");
   };
   return async (request: Request, response: Response, next: NextFunction) => {
-    await admitKey(ctx, request, response, { secret: request.get("x-api-key"), assertScopes, limiter });
+    await admitKey(deps, request, response, { secret: request.get("x-api-key"), assertScopes, limiter });
     next();
   };
 }
 
-type KeyDeps = Pick<ApiContext, "keys" | "limits">;
+interface AdmitDeps extends LimitingRefusals {
+  keys: Pick<KeyAuthenticator, "authenticate">;
+}
+
+interface KeyDeps extends AdmitDeps {
+  limits: Pick<Limits, "move" | "read" | "refused">;
+}
 
 /**
  * Admits a request whose key is known (else 401), is bound to an organization (403), may be used from the caller's address (403), has the
@@ -75,18 +83,18 @@ type KeyDeps = Pick<ApiContext, "keys" | "limits">;
  * caller's address. Sets the caller, and returns the key's scopes.
  */
 export async function admitKey(
-  ctx: KeyDeps,
+  deps: AdmitDeps,
   request: Request,
   response: Response,
   by: { secret?: string | undefined; assertScopes(scopes: ReadonlySet<string>): void; limiter: RateLimiter | null },
 ): Promise<ReadonlySet<string>> {
   if (by.secret === undefined || by.secret === "") {
-    await consumeRefusalLimit(ctx, request, response);
+    await consumeRefusalLimit(deps, request, response);
     throw new AppError("missing_key");
   }
-  const key = await ctx.keys.authenticate(by.secret, () => assertRefusalsLeft(ctx, request, response));
+  const key = await deps.keys.authenticate(by.secret, () => assertRefusalsLeft(deps, request, response));
   if (key === null) {
-    await consumeRefusalLimit(ctx, request, response);
+    await consumeRefusalLimit(deps, request, response);
     throw new AppError("unknown_key");
   }
   response.locals.keyId = key.id;
@@ -95,7 +103,14 @@ export async function admitKey(
   if (!key.allows(request.ip ?? "")) throw new AppError("address_not_allowed");
   by.assertScopes(key.scopes);
   await consumeRateLimit(response, by.limiter, key.id);
-  response.locals.caller = { keyId: key.id, organizationId: key.organizationId, sandbox: key.sandbox };
+  response.locals.caller = {
+    keyId: key.id,
+    organizationId: key.organizationId,
+    sandbox: key.sandbox,
+    get signal() {
+      return signalOf(response);
+    },
+  };
   return key.scopes;
 }
 

@@ -2,12 +2,15 @@ import type { NextFunction, Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import { ERRORS } from "../../contract/errors.ts";
 import type { ApiMetrics } from "../../metrics/metrics.ts";
+import type { PartnerCalls } from "../../services/ops/partner-calls.ts";
 import type { ProcessReport } from "../../services/ops/process-report.ts";
 import type { Traces } from "../../traces/traces.ts";
 
 /** What middleware and handlers record for the log line of a request. */
 interface RequestFacts {
   requestId: string;
+  /** When its last byte was read, on the monotonic clock. Milliseconds. */
+  receivedAtMs: number;
   /** The route's pattern. The path itself is never logged: it may hold a code or a ticket. */
   route?: string;
   keyId?: string;
@@ -29,7 +32,7 @@ declare global {
 }
 
 /** Ids that a caller may set in X-Request-Id. A request with another one gets a new id. */
-const ACCEPTED_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+export const ACCEPTED_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /** The label of requests that match no route. Their paths are not labels, because callers can send any path. */
 const NO_ROUTE = "none";
@@ -40,12 +43,14 @@ const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 export function observeRequests(
   log: Logger,
   report: Pick<ProcessReport, "observe">,
+  calls: Pick<PartnerCalls, "note">,
   metrics: ApiMetrics | null,
 ): RequestHandler {
   // Every counter starts at 0: Prometheus `rate()` misses the first increase of a series that starts at 1.
   for (const code of Object.keys(ERRORS)) metrics?.refusals.with(code).inc(0);
   return (request: Request, response: Response, next: NextFunction) => {
-    const startedAt = performance.now();
+    const startedAt = request.arrivedAtMs ?? performance.now();
+    response.locals.receivedAtMs = startedAt;
     const given = request.get("x-request-id");
     const requestId = given !== undefined && ACCEPTED_ID.test(given) ? given : crypto.randomUUID();
     response.locals.requestId = requestId;
@@ -53,10 +58,16 @@ export function observeRequests(
     response.once("close", () => {
       const { route, keyId, organizationId, userId, errorCode, failure, isExpected, traceId } = response.locals;
       const status = finalStatus(response);
-      const durationMs = performance.now() - startedAt;
-      report.observe(route, status, durationMs, organizationId);
+      const endedAtMs = performance.now();
+      const durationMs = endedAtMs - startedAt;
+      report.observe(response.locals, status, durationMs);
       const method = METHODS.includes(request.method) ? request.method : "other";
       metrics?.requestDuration.with(route ?? NO_ROUTE, method, String(status)).observe(durationMs / 1_000);
+      const shownMs = Math.round(durationMs * 10) / 10;
+      if (organizationId !== undefined && keyId !== undefined) {
+        const call = { keyId, route: `${method} ${route ?? NO_ROUTE}`, status, errorCode: errorCode ?? null };
+        calls.note(organizationId, { ...call, durationMs: shownMs, requestId, endedAtMs });
+      }
       if (errorCode !== undefined) metrics?.refusals.with(errorCode).inc();
       log[isExpected ? "info" : levelOf(status)](
         {
@@ -71,7 +82,7 @@ export function observeRequests(
           traceId,
           // Only a 500 is unexpected, so only a 500 is logged with a stack.
           ...(failure !== undefined && (status === 500 ? { err: failure } : { reason: String(failure) })),
-          durationMs: Math.round(durationMs * 10) / 10,
+          durationMs: shownMs,
         },
         "request",
       );

@@ -1,11 +1,19 @@
 import type { ServerResponse } from "node:http";
 import type { Request, RequestHandler } from "express";
 import { AppError } from "../../contract/errors.ts";
+import type { Limits } from "../../limits/open-limits.ts";
 import type { RateLimiter, Verdict } from "../../limits/rate-limiter.ts";
-import type { ApiContext } from "../../open-api.ts";
 import { networkOf } from "./request-headers.ts";
 
-type Deps = Pick<ApiContext, "limits">;
+/** What limits addresses. */
+export interface LimitingAddresses {
+  limits: Pick<Limits, "address">;
+}
+
+/** What limits callers whose authentication fails. */
+export interface LimitingRefusals {
+  limits: Pick<Limits, "refused">;
+}
 
 /**
  * Counts one request and sets the headers of draft-ietf-httpapi-ratelimit-headers-10. Does nothing without a limiter.
@@ -20,26 +28,30 @@ export async function consumeRateLimit(
 }
 
 /** Counts one request of the caller's address, for routes that are open to anyone. @throws AppError `rate_limited`. */
-export function consumeAddressLimit(ctx: Deps, request: Request, response: ServerResponse): Promise<void> {
-  return consumeRateLimit(response, ctx.limits.address, networkOf(request.ip));
+export function consumeAddressLimit(
+  deps: LimitingAddresses,
+  request: Request,
+  response: ServerResponse,
+): Promise<void> {
+  return consumeRateLimit(response, deps.limits.address, networkOf(request.ip));
 }
 
 /** Limits the requests of each address to routes that are open to anyone. */
-export function limitAddress(ctx: Deps): RequestHandler {
+export function limitAddress(deps: LimitingAddresses): RequestHandler {
   return async (request, response, next) => {
-    await consumeAddressLimit(ctx, request, response);
+    await consumeAddressLimit(deps, request, response);
     next();
   };
 }
 
 /** Counts one failed authentication of the caller's address. @throws AppError `rate_limited`. */
-export function consumeRefusalLimit(ctx: Deps, request: Request, response: ServerResponse): Promise<void> {
-  return consumeRateLimit(response, ctx.limits.refused, networkOf(request.ip));
+export function consumeRefusalLimit(deps: LimitingRefusals, request: Request, response: ServerResponse): Promise<void> {
+  return consumeRateLimit(response, deps.limits.refused, networkOf(request.ip));
 }
 
 /** Refuses an address with too many failures before a key or token is verified. @throws AppError `rate_limited`. */
-export function assertRefusalsLeft(ctx: Deps, request: Request, response: ServerResponse): void {
-  const { refused } = ctx.limits;
+export function assertRefusalsLeft(deps: LimitingRefusals, request: Request, response: ServerResponse): void {
+  const { refused } = deps.limits;
   const refusal = refused?.findRefusal(networkOf(request.ip)) ?? null;
   if (refused !== null && refusal !== null) applyVerdict(response, refused, refusal);
 }

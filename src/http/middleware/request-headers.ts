@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from "node:net";
 import type { RequestHandler } from "express";
-import ipaddr from "ipaddr.js";
 import { AppError } from "../../contract/errors.ts";
+import { parseIPv6 } from "../../domain/addresses.ts";
 
 /** `203.0.113.7:51234`, `[2001:db8::1]:51234` and `[2001:db8::1]`: an address as the first or second group. */
 const ADDRESS_AND_PORT = /^ *(?:(\d+(?:\.\d+){3}):\d+|\[([\da-f]*:[\da-f]*:[\da-f:.]*)\](?::\d+)?) *$/i;
@@ -28,9 +28,8 @@ export function networkOf(address: string | undefined): string {
   if (isIPv4(address)) return address;
   const [withoutZone = ""] = address.split("%");
   if (!isIPv6(withoutZone)) return NO_ADDRESS;
-  // The URL parser writes dotted quads in hex: ipaddr.js takes `::203.0.113.7` for a mapped address, which it is not.
-  const parsed = ipaddr.process(new URL(`http://[${withoutZone}]`).hostname.slice(1, -1));
-  if (parsed instanceof ipaddr.IPv4) return parsed.toString();
+  const parsed = parseIPv6(withoutZone);
+  if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString();
   const groups = parsed.parts.slice(0, 4).map((group) => group.toString(16));
   return `${groups.join(":")}::/64`;
 }
@@ -38,7 +37,7 @@ export function networkOf(address: string | undefined): string {
 /** Refuses an HTTP/1.1 request without Host, as RFC 9112, section 3.2, requires. */
 export const requireHost: RequestHandler = (request, _response, next) => {
   if (request.httpVersion === "1.1" && request.headers.host === undefined) {
-    throw new AppError("invalid_http", "A request must have a Host header.");
+    throw new AppError("invalid_http");
   }
   next();
 };

@@ -14,6 +14,7 @@ import { GUIDE_PATH } from "../pages/layout.ts";
 import { describeErrors, type ErrorDescriptions } from "./describe-errors.ts";
 import { describeFiles } from "./describe-files.ts";
 import { INTRODUCTION, SECURITY_SCHEMES, TAGS } from "./introduction.ts";
+import { ACCEPT_LANGUAGE, CONTENT_LANGUAGE_OF_REASON } from "./reader-language.ts";
 import { RATE_LIMIT, REQUEST_ID } from "./response-headers.ts";
 
 /** The API's OpenAPI document. */
@@ -97,6 +98,8 @@ function describeOperation(
     requestParams: {
       path: z.object(endpoint.parameters),
       ...(query !== undefined && { query }),
+      // Probes are read by machines and operators.
+      ...(endpoint.tag !== "Health" && { header: ACCEPT_LANGUAGE }),
     },
     ...(body !== undefined && {
       requestBody: {
@@ -109,12 +112,17 @@ function describeOperation(
     responses: {
       200: {
         description: endpoint.responseDescription,
-        headers: z.object({ ...REQUEST_ID, ...(endpoint.errors.has("rate_limited") && RATE_LIMIT) }),
+        headers: z.object({
+          ...REQUEST_ID,
+          ...(endpoint.operationId === "releaseReservation" && CONTENT_LANGUAGE_OF_REASON),
+          ...(endpoint.errors.has("rate_limited") && RATE_LIMIT),
+        }),
         content: {
           [endpoint.contentType?.replace(/;.*/, "") ?? "application/json"]: {
             schema: endpoint.response,
             examples: endpoint.responseExamples ?? examples.get(endpoint.response),
           },
+          ...(endpoint.hasPage && { "text/html": { schema: z.string() } }),
           ...(endpoint.hasCsv && { "text/csv": { schema: z.string() } }),
         },
       },

@@ -1,9 +1,11 @@
 import { z } from "zod";
 import type { ZodOpenApiResponseObject } from "zod-openapi";
-import { ANY_ADDRESS_ERRORS, ERRORS, type ErrorCode, errorResponse, statusOf } from "../../contract/errors.ts";
+import { ANY_ADDRESS_ERRORS, type ErrorCode, errorResponse, statusOf } from "../../contract/errors.ts";
 import { EXAMPLE } from "../../contract/example.ts";
+import { SENTENCES } from "../../contract/sentences/languages.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { DOCUMENTS } from "../pages/documents.ts";
+import { CONTENT_LANGUAGE } from "./reader-language.ts";
 import { ALLOW, RATE_LIMIT, REQUEST_ID, RETRY_AFTER, WWW_AUTHENTICATE } from "./response-headers.ts";
 
 /** Statuses with `Retry-After`. */
@@ -36,6 +38,7 @@ export function describeErrors(
       description: listCodes(codes),
       headers: z.object({
         ...REQUEST_ID,
+        ...CONTENT_LANGUAGE,
         ...(isLimited && RATE_LIMIT),
         ...(RETRY_LATER.includes(status) && RETRY_AFTER),
         ...(sendsChallenge && WWW_AUTHENTICATE),
@@ -56,7 +59,7 @@ export function describeErrors(
 const ANY_ADDRESS: ZodOpenApiResponseObject = {
   id: "AnyAddress",
   description: `Errors that any URL can return:\n\n${listCodes(ANY_ADDRESS_ERRORS)}`,
-  headers: z.object({ ...REQUEST_ID, ...ALLOW, ...RATE_LIMIT }),
+  headers: z.object({ ...REQUEST_ID, ...CONTENT_LANGUAGE, ...ALLOW, ...RATE_LIMIT }),
   content: {
     "application/json": { schema: errorResponse, examples: exampleErrors(ANY_ADDRESS_ERRORS) },
   },
@@ -68,7 +71,7 @@ function exampleErrors(codes: readonly ErrorCode[], details: Record<string, stri
       code,
       {
         summary: `${statusOf(code)} ${code}`,
-        value: { error: ERRORS[code].sentence, code, requestId: EXAMPLE.requestId, ...details },
+        value: { error: SENTENCES.en.errors[code], code, requestId: EXAMPLE.requestId, ...details },
       },
     ]),
   );

@@ -29,13 +29,6 @@ const FILES: Record<string, { id: string; summary: string; description: string; 
     parameter:
       "The level and the number of the tile, such as `0/000` or `0/x001/234.p/56`. Its slashes are sent as they are.",
   },
-  "/r/{code}": {
-    id: "openLink",
-    summary: "Open a referral link",
-    description: "The page of a link, for people. `POST /r/{code}/claim` claims by it.",
-    type: "text/html",
-    parameter: "The link's code.",
-  },
 };
 
 /** Describes the files by path. */
@@ -43,7 +36,7 @@ export function describeFiles(errors: ErrorDescriptions): ZodOpenApiPathsObject 
   const described = Object.entries(FILES).map(([path, { id, summary, description, type, parameter }]) => {
     const get: ZodOpenApiOperationObject = {
       operationId: id,
-      tags: [path.startsWith("/log") ? "Public verification" : "Marketplace"],
+      tags: ["Public verification"],
       ...{ summary, description },
       security: [],
       ...(parameter !== undefined && {

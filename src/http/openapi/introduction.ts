@@ -5,7 +5,7 @@ export const INTRODUCTION = `Look up vouchers, reserve one for a checkout, redee
 
 ## Conventions
 
-- Bodies are JSON objects in UTF-8 of at most 16 KiB. Unknown fields are ignored. Every success is a 200.
+- Bodies are JSON objects in UTF-8 of at most 16 KiB. The media type and the charset in \`Content-Type\` do not matter, and a byte order mark is ignored. Unknown fields are ignored. Every success is a 200.
 - Times are ISO 8601 in UTC with milliseconds, by the service's clock. Amounts are numbers in US dollars with at most two decimals.
 - Codes may be typed in any case, with or without spaces and hyphens, with O for 0 and I or L for 1. A reservation's ticket works wherever a code does.
 - Every response has \`X-Request-Id\`: the value you send, if it has up to 128 letters, digits and \`. _ : -\`, or a new one.
@@ -15,11 +15,11 @@ export const INTRODUCTION = `Look up vouchers, reserve one for a checkout, redee
 
 ## Errors
 
-Every error response is JSON: \`error\` is a sentence for a person, \`code\` is stable and for programs, \`requestId\` identifies the request when you contact us.
+Every error response is JSON: \`error\` is a sentence for the person at the till or in the shop, in the language that \`Accept-Language\` asks for; show it. \`code\` is stable and for programs, \`requestId\` identifies the request when you contact us.
 
 **Limits.** Each key has one limit per second for reads and another for reserve, redeem and release. Users have their own limits, and requests without a key or token are limited by address. What remains of the limit is in the response header \`RateLimit\`. A request over the limit gets a 429 with \`Retry-After\`. A key that tries too many codes that do not exist gets a 429 for every request by code, even for codes that exist. Requests by ticket, releases, and retries of a redemption that has succeeded still work.
 
-**Retries.** If you get no response, a 408 or a 503, send the request again, after \`Retry-After\` seconds if the header is present. Keep the \`externalRef\` of a redemption and the \`paymentRef\` of a purchase: a reference redeems or buys at most one voucher, so a repeat with the same reference is safe. A new reference uses another voucher. Of the 4xx errors, only a 408, a 429, and a 409 \`voucher_reserved\` or \`window_closed\` can succeed later.
+**Retries.** [The guide's table](docs/guide#when-to-retry) says what to do with each response. Keep the \`externalRef\` of a redemption and the \`paymentRef\` of a purchase: a reference redeems or buys at most one voucher, so a repeat with the same reference is safe. A new reference uses another voucher.
 `;
 
 const DESCRIPTIONS: Record<Tag, string> = {

@@ -1,34 +1,36 @@
 import type { Router } from "express";
-import type { ApiContext } from "../../open-api.ts";
-import { type Endpoint, getRoute, mount, type Route } from "../endpoint.ts";
-import { limitAddress } from "../middleware/rate-limit.ts";
+import { type DescribedSettings, type Endpoint, getRoute, mount, type Route } from "../endpoint.ts";
+import type { LimitingAddresses } from "../middleware/rate-limit.ts";
 import { ASSETS } from "../pages/assets.ts";
 import { DOCUMENTS, renderDocument, type ServedDocument } from "../pages/documents.ts";
 import { type Html, html } from "../pages/html.ts";
 import { assetPath, layOut, type Site } from "../pages/layout.ts";
-import { sendPage } from "../pages/offer-page.ts";
 import { headersOf, pageHeaders } from "../pages/page-headers.ts";
-import { compress, sendFile } from "../pages/serve-assets.ts";
+import { serveFile, servePage } from "../pages/serve-file.ts";
 import { packageRoutes } from "../pages/serve-packages.ts";
 import { describeApi } from "./describe-api.ts";
 
+interface ReferenceDeps extends LimitingAddresses {
+  config: Site & DescribedSettings;
+}
+
 /** Mounts the OpenAPI document at `/openapi.json`, a page at `/docs` that shows it and can send requests, and the documents for partners. */
-export function mountReference(router: Router, ctx: ApiContext, endpoints: readonly Endpoint[]): void {
-  const { config } = ctx;
-  let description: string | undefined;
+export function mountReference(router: Router, deps: ReferenceDeps, endpoints: readonly Endpoint[]): void {
+  const { config } = deps;
   const routes = [
-    getRoute("/openapi.json", limitAddress(ctx), compress, (_request, response) => {
-      // Generated on the first request, so that it does not delay the start.
-      description ??= `${JSON.stringify(describeApi(endpoints, config))}\n`;
-      sendFile(response, "application/json; charset=utf-8", description);
-    }),
-    getRoute("/docs", referenceHeaders, limitAddress(ctx), (_request, response) =>
-      sendPage(response, 200, renderReferencePage(config)),
+    getRoute(
+      "/openapi.json",
+      serveFile("application/json; charset=utf-8", () => `${JSON.stringify(describeApi(endpoints, config))}\n`),
     ),
-    ...DOCUMENTS.map((document) => documentRoute(ctx, document)),
-    ...packageRoutes(ctx),
+    getRoute(
+      "/docs",
+      referenceHeaders,
+      servePage(() => renderReferencePage(config)),
+    ),
+    ...DOCUMENTS.map((document) => documentRoute(config, document)),
+    ...packageRoutes(deps),
   ];
-  for (const route of routes) mount(router, route);
+  for (const route of routes) mount(router, deps, route);
 }
 
 /** The page on which Swagger UI shows the OpenAPI document, in the browser. */
@@ -45,15 +47,20 @@ function renderReferencePage(site: Site): Html {
   });
 }
 
-/** Serves a document. Markdown becomes a page, rendered on the first request. Other files are sent unchanged. */
-function documentRoute(ctx: ApiContext, document: ServedDocument): Route {
-  let page: Html | undefined;
-  return getRoute(document.path, pageHeaders, limitAddress(ctx), compress, (_request, response) => {
+/** Serves a document. Markdown becomes a page. Other files are sent unchanged. */
+function documentRoute(site: Site, document: ServedDocument): Route {
+  const { path, sentAs, text } = document;
+  if (sentAs === null)
+    return getRoute(
+      path,
+      pageHeaders,
+      servePage(() => renderDocument(site, document)),
+    );
+  const send = serveFile(sentAs, () => text);
+  return getRoute(path, pageHeaders, (request, response, next) => {
     // The receipt verifier is downloaded, not shown: the Content-Security-Policy of the pages forbids its inline script.
-    if (document.sentAs === ".html") response.attachment("receipt-verifier.html");
-    if (document.sentAs !== null) return sendFile(response, document.sentAs, document.text);
-    page ??= renderDocument(ctx.config, document);
-    sendPage(response, 200, page);
+    if (sentAs === ".html") response.attachment("receipt-verifier.html");
+    return send(request, response, next);
   });
 }
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 /** Describes a header once, for all responses that have it. */
-function header<Schema extends z.ZodType>(id: string, schema: Schema, description: string, override = {}) {
+export function header<Schema extends z.ZodType>(id: string, schema: Schema, description: string, override = {}) {
   return { [id]: schema.meta({ description, header: { id }, override }) };
 }
 

@@ -1,6 +1,6 @@
 import { advanceRequest, advanceResponse } from "../../contract/fields.ts";
 import { advanceSandbox as advance } from "../../services/partner/advance-sandbox.ts";
-import { endpoint } from "../endpoint.ts";
+import { type DepsOf, endpoint } from "../endpoint.ts";
 import { sandboxKey } from "../middleware/authenticate.ts";
 
 export const advanceSandbox = endpoint({
@@ -15,5 +15,5 @@ Each call moves the times again, so do not repeat it blindly. It applies to the 
   body: advanceRequest,
   response: advanceResponse,
   responseDescription: "The times have moved.",
-  handler: (ctx, { caller, body }) => advance(ctx, caller, body.seconds),
+  handler: (deps: DepsOf<typeof advance>, { caller, body }) => advance(deps, caller, body.seconds),
 });

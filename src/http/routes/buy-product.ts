@@ -1,7 +1,7 @@
 import { acquireResponse, buyRequest } from "../../contract/acquire.ts";
 import { productId } from "../../contract/fields.ts";
 import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
-import { endpoint, pathId } from "../endpoint.ts";
+import { type DepsOf, endpoint, pathId } from "../endpoint.ts";
 import { signedInUser } from "../middleware/authenticate-user.ts";
 
 export const buyProduct = endpoint({
@@ -16,6 +16,6 @@ export const buyProduct = endpoint({
   body: buyRequest,
   response: acquireResponse,
   responseDescription: "The user's voucher.",
-  handler: (ctx, { caller, parameters, body }) =>
-    acquireVoucher(ctx, { userId: caller, way: "product", id: pathId(parameters.id), paymentRef: body.paymentRef }),
+  handler: (deps: DepsOf<typeof acquireVoucher>, { caller, parameters, body }) =>
+    acquireVoucher(deps, { userId: caller, way: "product", id: pathId(parameters.id), paymentRef: body.paymentRef }),
 });

@@ -1,6 +1,7 @@
 import { changeWebhookRequest, webhookEndpoint, webhookId } from "../../contract/webhooks.ts";
+import type { WebhookCalls } from "../../services/webhooks/endpoints.ts";
 import { changeWebhook as change } from "../../services/webhooks/partner-webhooks.ts";
-import { endpoint } from "../endpoint.ts";
+import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const changeWebhook = endpoint({
@@ -15,6 +16,6 @@ export const changeWebhook = endpoint({
   body: changeWebhookRequest,
   response: webhookEndpoint,
   responseDescription: "The endpoint after the change.",
-  handler: (ctx, { caller, parameters, body }) =>
-    ctx.partnerCalls(() => change(ctx, caller.organizationId, parameters.id, body)),
+  handler: (deps: WebhookCalls & DepsOf<typeof change>, { caller, parameters, body }) =>
+    deps.partnerCalls(caller, () => change(deps, caller.organizationId, parameters.id, body)),
 });

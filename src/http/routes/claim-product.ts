@@ -1,7 +1,7 @@
 import { acquireResponse, claimRequest } from "../../contract/acquire.ts";
 import { productId } from "../../contract/fields.ts";
 import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
-import { endpoint, pathId } from "../endpoint.ts";
+import { type DepsOf, endpoint, pathId } from "../endpoint.ts";
 import { signedInUser } from "../middleware/authenticate-user.ts";
 
 export const claimProduct = endpoint({
@@ -16,6 +16,6 @@ export const claimProduct = endpoint({
   body: claimRequest,
   response: acquireResponse,
   responseDescription: "The user's voucher.",
-  handler: (ctx, { caller, parameters }) =>
-    acquireVoucher(ctx, { userId: caller, way: "product", id: pathId(parameters.id), paymentRef: null }),
+  handler: (deps: DepsOf<typeof acquireVoucher>, { caller, parameters }) =>
+    acquireVoucher(deps, { userId: caller, way: "product", id: pathId(parameters.id), paymentRef: null }),
 });

@@ -1,6 +1,6 @@
 import { createWebhookRequest, newWebhook } from "../../contract/webhooks.ts";
-import { createWebhook as create } from "../../services/webhooks/endpoints.ts";
-import { endpoint } from "../endpoint.ts";
+import { createWebhook as create, type WebhookCalls } from "../../services/webhooks/endpoints.ts";
+import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const createWebhook = endpoint({
@@ -14,5 +14,6 @@ export const createWebhook = endpoint({
   body: createWebhookRequest,
   response: newWebhook,
   responseDescription: "The endpoint is created.",
-  handler: (ctx, { caller, body }) => ctx.partnerCalls(() => create(ctx, ctx.pool, caller.organizationId, body)),
+  handler: (deps: WebhookCalls & DepsOf<typeof create>, { caller, body }) =>
+    deps.partnerCalls(caller, () => create(deps, deps.pool, caller.organizationId, body)),
 });

@@ -1,6 +1,7 @@
 import { deletedWebhook, webhookId } from "../../contract/webhooks.ts";
+import type { WebhookCalls } from "../../services/webhooks/endpoints.ts";
 import { deleteWebhook as remove } from "../../services/webhooks/partner-webhooks.ts";
-import { endpoint } from "../endpoint.ts";
+import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const deleteWebhook = endpoint({
@@ -13,5 +14,6 @@ export const deleteWebhook = endpoint({
   parameters: { id: webhookId },
   response: deletedWebhook,
   responseDescription: "The endpoint is deleted.",
-  handler: (ctx, { caller, parameters }) => ctx.partnerCalls(() => remove(ctx, caller.organizationId, parameters.id)),
+  handler: (deps: WebhookCalls & DepsOf<typeof remove>, { caller, parameters }) =>
+    deps.partnerCalls(caller, () => remove(deps, caller.organizationId, parameters.id)),
 });

@@ -1,8 +1,8 @@
 import { entityId, entityType } from "../../contract/events.ts";
-import { receipt, sequenceParameter, TEXT } from "../../contract/receipt.ts";
+import { receipt, sequenceParameter } from "../../contract/receipt.ts";
 import { readEventProof } from "../../services/log/read-receipt.ts";
 import { anyone } from "../access.ts";
-import { endpoint } from "../endpoint.ts";
+import { type DepsOf, endpoint, TEXT } from "../endpoint.ts";
 
 export const eventProof = endpoint({
   path: "/integrity/events/:entityType/:entityId/:sequence/proof",
@@ -15,6 +15,6 @@ export const eventProof = endpoint({
   response: receipt,
   contentType: TEXT,
   responseDescription: "The proof.",
-  handler: (ctx, { parameters }) =>
-    readEventProof(ctx, parameters.entityType, parameters.entityId, parameters.sequence),
+  handler: (deps: DepsOf<typeof readEventProof>, { visitor, parameters }) =>
+    readEventProof(deps, visitor, parameters.entityType, parameters.entityId, parameters.sequence),
 });

@@ -1,15 +1,8 @@
-import pTimeout from "p-timeout";
-import type pg from "pg";
 import { AppError } from "../../contract/errors.ts";
 import { healthResponse, readinessError, readinessResponse } from "../../contract/health.ts";
-import { assertMigrated, UnusableDatabase } from "../../db/schema.ts";
-import type { ApiContext } from "../../open-api.ts";
-import { probeShards } from "../../queues/measure-queues.ts";
+import { type Probed, readinessOf } from "../../services/servers/probe-servers.ts";
 import { probe } from "../access.ts";
 import { endpoint } from "../endpoint.ts";
-
-/** Longest wait for a server. Milliseconds. */
-const PROBE_MS = 1_500;
 
 export const health = endpoint({
   path: "/healthz",
@@ -22,11 +15,18 @@ export const health = endpoint({
   handler: async () => ({ status: "ok" as const }),
 });
 
+interface Deps {
+  redeemQueue: { readonly isOpen: boolean };
+  probeServers: () => Promise<Probed>;
+  deployment: { readonly clock: { readonly aheadMs: number } };
+}
+
 export const readiness = endpoint({
   path: "/readyz",
   operationId: "readiness",
   summary: "Can the process serve requests?",
-  description: "For readiness probes. Checks Postgres, its schema and Redis within 1.5 seconds.",
+  description:
+    "For readiness probes. Checks within 1.5 seconds that Postgres has the schema of this release, and that both servers answer and take writes.",
   access: probe,
   response: readinessResponse,
   responseDescription: "The process can serve requests.",
@@ -34,17 +34,15 @@ export const readiness = endpoint({
     schema: readinessError,
     example: { error: "No answer from Redis.", postgres: "ok", redis: "unavailable" },
   },
-  async handler(ctx) {
+  async handler(deps: Deps) {
     // The queue opens once, and may do so while Redis is probed.
-    const isStarting = !ctx.redeemQueue.isOpen;
-    const [unusable, { answers, silentShards }] = await Promise.all([
-      withFallback(findDatabaseProblem(ctx.probes), new UnusableDatabase("unavailable", "No answer from Postgres.")),
-      withFallback(readRedisState(ctx), { answers: false, silentShards: [] }),
-    ]);
-    // The queue opens only once Postgres was reached, so without Postgres it tells nothing about Redis.
-    const redis = answers && (ctx.redeemQueue.isOpen || unusable !== null);
-    if (unusable === null && redis) {
-      const clockAheadSeconds = Math.round(ctx.deployment.clock.aheadMs / 1_000);
+    const isStarting = !deps.redeemQueue.isOpen;
+    const probed = await deps.probeServers();
+    const { unusable, shards } = probed;
+    const { redis: problem } = readinessOf(probed, deps.redeemQueue.isOpen);
+    const silentShards = shards.map(({ shard }) => shard.name);
+    if (unusable === null && problem === null) {
+      const clockAheadSeconds = Math.round(deps.deployment.clock.aheadMs / 1_000);
       return {
         status: "ok",
         postgres: "ok",
@@ -53,44 +51,11 @@ export const readiness = endpoint({
         ...(clockAheadSeconds > 0 && { clockAheadSeconds }),
       } as const;
     }
-    const reasons = [unusable?.message, redis ? undefined : "No answer from Redis."];
-    throw new AppError("unavailable", reasons.filter(Boolean).join(" "), {
+    throw new AppError("unavailable", [unusable?.message, problem].filter(Boolean).join(" "), {
       cause: unusable?.cause,
       retryAfterSeconds: 1,
       isExpected: isStarting && unusable === null,
-      details: { postgres: unusable?.state ?? "ok", redis: redis ? "ok" : "unavailable" },
+      details: { postgres: unusable?.state ?? "ok", redis: problem === null ? "ok" : "unavailable" },
     });
   },
 });
-
-/** Whether Redis answers, and which shards do not. One answering shard is enough, because a silent shard stops only its own vouchers. */
-async function readRedisState(ctx: ApiContext): Promise<{ answers: boolean; silentShards: string[] }> {
-  const [count] = ctx.config.queueShards;
-  // The names of the shards contain the deployment's id, which is unknown until Postgres is reached.
-  if (count === 1 || !ctx.redeemQueue.isOpen) {
-    await ctx.redis.ping();
-    return { answers: true, silentShards: [] };
-  }
-  const probes = await probeShards(ctx.redis, ctx.deployment.id, count);
-  const silentShards = probes.filter(({ answers }) => !answers).map(({ shard }) => shard.name);
-  return { answers: silentShards.length < count, silentShards };
-}
-
-/** Why this release cannot use the database, or null. */
-async function findDatabaseProblem(pool: pg.Pool): Promise<UnusableDatabase | null> {
-  try {
-    await assertMigrated(pool);
-    return null;
-  } catch (error) {
-    if (error instanceof UnusableDatabase) return error;
-    throw error;
-  }
-}
-
-/** Returns the result, or `fallback` if it fails or takes longer than {@link PROBE_MS}. */
-async function withFallback<T>(result: Promise<T>, fallback: T): Promise<T> {
-  return pTimeout(
-    result.catch(() => fallback),
-    { milliseconds: PROBE_MS, fallback: () => fallback },
-  );
-}

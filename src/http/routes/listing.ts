@@ -1,6 +1,6 @@
 import { listingId, listingResponse } from "../../contract/listings.ts";
 import { viewOneListing } from "../../services/marketplace/view-listings.ts";
-import { endpoint, pathId } from "../endpoint.ts";
+import { type DepsOf, endpoint, pathId } from "../endpoint.ts";
 import { anyUser } from "../middleware/authenticate-user.ts";
 
 export const listing = endpoint({
@@ -12,5 +12,6 @@ export const listing = endpoint({
   parameters: { id: listingId },
   response: listingResponse,
   responseDescription: "The listing.",
-  handler: (ctx, { caller, parameters }) => viewOneListing(ctx, caller, pathId(parameters.id)),
+  handler: (deps: DepsOf<typeof viewOneListing>, { caller, visitor, parameters }) =>
+    viewOneListing(deps, visitor, caller, pathId(parameters.id)),
 });

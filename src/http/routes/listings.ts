@@ -1,6 +1,6 @@
 import { listingsQuery, listingsResponse } from "../../contract/listings.ts";
 import { viewListings } from "../../services/marketplace/view-listings.ts";
-import { endpoint } from "../endpoint.ts";
+import { type DepsOf, endpoint } from "../endpoint.ts";
 import { anyUser } from "../middleware/authenticate-user.ts";
 
 export const listings = endpoint({
@@ -13,5 +13,6 @@ export const listings = endpoint({
   query: listingsQuery,
   response: listingsResponse,
   responseDescription: "A page of listings.",
-  handler: (ctx, { caller, query }) => viewListings(ctx, caller, query.cursor, query.limit),
+  handler: (deps: DepsOf<typeof viewListings>, { caller, visitor, query }) =>
+    viewListings(deps, visitor, caller, query.cursor, query.limit),
 });

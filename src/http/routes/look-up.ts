@@ -1,7 +1,7 @@
 import { codeOrTicket } from "../../contract/fields.ts";
 import { lookUpResponse } from "../../contract/look-up.ts";
 import { lookUpVoucher } from "../../services/partner/look-up-voucher.ts";
-import { endpoint } from "../endpoint.ts";
+import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const lookUp = endpoint({
@@ -14,5 +14,6 @@ export const lookUp = endpoint({
   parameters: { codeOrTicket },
   response: lookUpResponse,
   responseDescription: "The voucher's current state.",
-  handler: (ctx, { caller, parameters }) => lookUpVoucher(ctx, caller, parameters.codeOrTicket),
+  handler: (deps: DepsOf<typeof lookUpVoucher>, { caller, parameters }) =>
+    lookUpVoucher(deps, caller, parameters.codeOrTicket),
 });

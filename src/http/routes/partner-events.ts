@@ -1,7 +1,7 @@
 import { eventsQuery, partnerChain } from "../../contract/events.ts";
 import { codeOrTicket } from "../../contract/fields.ts";
 import { readPartnerChain } from "../../services/chain/read-chain.ts";
-import { endpoint } from "../endpoint.ts";
+import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const partnerEvents = endpoint({
@@ -15,5 +15,6 @@ export const partnerEvents = endpoint({
   query: eventsQuery,
   response: partnerChain,
   responseDescription: "A page of the chain, oldest events first.",
-  handler: (ctx, { caller, parameters, query }) => readPartnerChain(ctx, caller, parameters.codeOrTicket, query),
+  handler: (deps: DepsOf<typeof readPartnerChain>, { caller, parameters, query }) =>
+    readPartnerChain(deps, caller, parameters.codeOrTicket, query),
 });

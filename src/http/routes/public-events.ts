@@ -1,7 +1,7 @@
 import { entityId, entityType, eventsQuery, publicChain } from "../../contract/events.ts";
 import { readPublicChain } from "../../services/chain/read-chain.ts";
 import { anyone } from "../access.ts";
-import { endpoint } from "../endpoint.ts";
+import { type DepsOf, endpoint } from "../endpoint.ts";
 
 export const publicEvents = endpoint({
   path: "/integrity/events/:entityType/:entityId",
@@ -14,5 +14,6 @@ export const publicEvents = endpoint({
   query: eventsQuery,
   response: publicChain,
   responseDescription: "A page of the chain, oldest events first.",
-  handler: (ctx, { parameters, query }) => readPublicChain(ctx, parameters.entityType, parameters.entityId, query),
+  handler: (deps: DepsOf<typeof readPublicChain>, { visitor, parameters, query }) =>
+    readPublicChain(deps, visitor, parameters.entityType, parameters.entityId, query),
 });

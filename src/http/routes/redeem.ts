@@ -1,6 +1,6 @@
 import { redeemRequest, redeemResponse } from "../../contract/redeem.ts";
 import { redeemVoucher } from "../../services/partner/redeem-voucher.ts";
-import { endpoint } from "../endpoint.ts";
+import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const redeem = endpoint({
@@ -17,5 +17,6 @@ A refusal confirms nothing, so its \`externalRef\` can be used again. A reservat
   body: redeemRequest,
   response: redeemResponse,
   responseDescription: "The redemption under this `externalRef`, new or repeated.",
-  handler: (ctx, { caller, body }) => redeemVoucher(ctx, caller, body),
+  handler: (deps: DepsOf<typeof redeemVoucher>, { caller, body, receivedAtMs }) =>
+    redeemVoucher(deps, caller, body, receivedAtMs),
 });

@@ -1,7 +1,7 @@
 import { REDEMPTION_EXAMPLES, redeemResponse } from "../../contract/redeem.ts";
 import { externalRefInPath } from "../../contract/redemptions.ts";
 import { readRedemption } from "../../services/partner/read-redemption.ts";
-import { endpoint } from "../endpoint.ts";
+import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const redemption = endpoint({
@@ -15,5 +15,6 @@ export const redemption = endpoint({
   response: redeemResponse,
   responseDescription: "The redemption under this reference. `alreadyConfirmed` is true.",
   responseExamples: REDEMPTION_EXAMPLES,
-  handler: (ctx, { caller, parameters }) => readRedemption(ctx, caller, parameters.externalRef),
+  handler: (deps: DepsOf<typeof readRedemption>, { caller, parameters }) =>
+    readRedemption(deps, caller, parameters.externalRef),
 });

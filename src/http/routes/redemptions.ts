@@ -1,7 +1,14 @@
+import { z } from "zod";
+import { invalidField } from "../../contract/errors.ts";
+import { examples } from "../../contract/example.ts";
+import { REDEMPTION_EXAMPLES, redeemResponse } from "../../contract/redeem.ts";
 import { redemptionsCsv, redemptionsQuery, redemptionsResponse } from "../../contract/redemptions.ts";
 import { listRedemptions, readAllRedemptions } from "../../services/partner/list-redemptions.ts";
-import { endpoint } from "../endpoint.ts";
+import { readRedemption } from "../../services/partner/read-redemption.ts";
+import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
+
+type Deps = DepsOf<typeof listRedemptions> & DepsOf<typeof readRedemption>;
 
 export const redemptions = endpoint({
   path: "/partner/redemptions",
@@ -11,14 +18,19 @@ export const redemptions = endpoint({
 
 Follow \`nextCursor\` until it is null, and each redemption is listed exactly once, also those that commit while you read. A list without \`to\` never ends: keep the last cursor and continue with it later. Only redemptions before \`completeUntil\` are listed, and none is ever added before it. The list has no voucher codes.
 
+With \`externalRef\`, the response is that of \`GET /partner/redemptions/{externalRef}\`, also through proxies that change a path with an encoded slash.
+
 With \`Accept: text/csv\` the answer is one CSV file of all redemptions from \`from\` to the earlier of \`to\` and \`completeUntil\`; \`limit\` and \`cursor\` do not apply. The header \`Complete-Until\` has the end that it reaches.`,
   access: partnerKey("voucher.read"),
   query: redemptionsQuery,
-  response: redemptionsResponse,
-  responseDescription: "A page of redemptions.",
-  handler: (ctx, { caller, query }) => listRedemptions(ctx, caller, query),
-  csv: async (ctx, { caller, query }) => {
-    const { until, pages } = readAllRedemptions(ctx, caller.organizationId, query, await ctx.completeUntil());
+  response: z.union([redemptionsResponse, redeemResponse]).meta({ id: "RedemptionsPageOrRedemption" }),
+  responseDescription: "A page of redemptions; with `externalRef`, the redemption under it.",
+  responseExamples: { ...examples.get(redemptionsResponse), ...REDEMPTION_EXAMPLES },
+  handler: (deps: Deps, { caller, query: { externalRef, ...range } }) =>
+    externalRef === undefined ? listRedemptions(deps, caller, range) : readRedemption(deps, caller, externalRef),
+  csv: async (deps: Deps, { caller, query }) => {
+    if (query.externalRef !== undefined) throw invalidField("externalRef", "noCsv");
+    const { until, pages } = readAllRedemptions(deps, caller, query, await deps.completeUntil(caller));
     return { headers: { "Complete-Until": until.toISOString() }, parts: redemptionsCsv(pages) };
   },
 });

@@ -1,6 +1,6 @@
-import { releaseRequest, releaseResponse } from "../../contract/release.ts";
+import { nothingReleased, releaseRequest, releaseResponse } from "../../contract/release.ts";
 import { releaseReservation } from "../../services/partner/release-reservation.ts";
-import { endpoint } from "../endpoint.ts";
+import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const release = endpoint({
@@ -14,5 +14,9 @@ export const release = endpoint({
   body: releaseRequest,
   response: releaseResponse,
   responseDescription: "The ticket no longer has a live reservation.",
-  handler: (ctx, { caller, body }) => releaseReservation(ctx, caller, body.ticket, body.reason ?? null),
+  handler: async (deps: DepsOf<typeof releaseReservation>, request) => {
+    const { caller, body } = request;
+    const released = await releaseReservation(deps, caller, body.ticket, body.reason ?? null);
+    return released ? { released } : nothingReleased(request.language);
+  },
 });

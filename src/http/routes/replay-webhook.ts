@@ -1,7 +1,8 @@
 import { replayRequest, replayResponse } from "../../contract/webhook-deliveries.ts";
 import { webhookId } from "../../contract/webhooks.ts";
 import { replayWebhook as replay } from "../../services/webhooks/deliveries.ts";
-import { endpoint } from "../endpoint.ts";
+import type { WebhookCalls } from "../../services/webhooks/endpoints.ts";
+import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const replayWebhook = endpoint({
@@ -16,6 +17,6 @@ export const replayWebhook = endpoint({
   body: replayRequest,
   response: replayResponse,
   responseDescription: "The deliveries are sent again within seconds.",
-  handler: (ctx, { caller, parameters, body }) =>
-    ctx.partnerCalls(() => replay(ctx, caller.organizationId, parameters.id, body)),
+  handler: (deps: WebhookCalls & DepsOf<typeof replay>, { caller, parameters, body }) =>
+    deps.partnerCalls(caller, () => replay(deps, caller.organizationId, parameters.id, body)),
 });

@@ -1,6 +1,6 @@
 import { reserveRequest, reserveResponse } from "../../contract/reserve.ts";
 import { reserveVoucher } from "../../services/partner/reserve-voucher.ts";
-import { endpoint } from "../endpoint.ts";
+import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const reserve = endpoint({
@@ -14,7 +14,7 @@ export const reserve = endpoint({
   body: reserveRequest,
   response: reserveResponse,
   responseDescription: "The reservation, new or repeated.",
-  handler: (ctx, { caller, body }) => reserveVoucher(ctx, caller, body.code),
+  handler: (deps: DepsOf<typeof reserveVoucher>, { caller, body }) => reserveVoucher(deps, caller, body.code),
 });
 
 /** Whole minutes as minutes, everything else in seconds. */

@@ -1,6 +1,6 @@
 import { rotatedWebhook, webhookId } from "../../contract/webhooks.ts";
-import { rotateWebhook as rotate } from "../../services/webhooks/endpoints.ts";
-import { endpoint } from "../endpoint.ts";
+import { rotateWebhook as rotate, type WebhookCalls } from "../../services/webhooks/endpoints.ts";
+import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const rotateWebhook = endpoint({
@@ -14,6 +14,6 @@ export const rotateWebhook = endpoint({
   parameters: { id: webhookId },
   response: rotatedWebhook,
   responseDescription: "The new secret, which is shown only here.",
-  handler: (ctx, { caller, parameters }) =>
-    ctx.partnerCalls(() => rotate(ctx, ctx.pool, caller.organizationId, parameters.id)),
+  handler: (deps: WebhookCalls & DepsOf<typeof rotate>, { caller, parameters }) =>
+    deps.partnerCalls(caller, () => rotate(deps, deps.pool, caller.organizationId, parameters.id)),
 });

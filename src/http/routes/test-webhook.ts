@@ -1,8 +1,9 @@
+import type { FairSlots } from "../../batching/fair-slots.ts";
 import { AppError } from "../../contract/errors.ts";
 import { testedWebhook } from "../../contract/webhook-deliveries.ts";
 import { webhookId } from "../../contract/webhooks.ts";
-import { testWebhook as test } from "../../services/webhooks/endpoints.ts";
-import { endpoint } from "../endpoint.ts";
+import { testWebhook as sendTest, type WebhookCalls } from "../../services/webhooks/endpoints.ts";
+import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const testWebhook = endpoint({
@@ -16,8 +17,11 @@ export const testWebhook = endpoint({
   parameters: { id: webhookId },
   response: testedWebhook,
   responseDescription: "The test was sent; `delivered` says whether it was accepted.",
-  handler: (ctx, { caller: { organizationId }, parameters }) => {
-    if (!ctx.webhookTests.hasRoom(organizationId)) throw new AppError("overloaded");
-    return ctx.webhookTests.run(organizationId, () => test(ctx, ctx.pool, organizationId, parameters.id));
+  handler: (deps: WebhookCalls & DepsOf<typeof sendTest> & { webhookTests: FairSlots }, { caller, parameters }) => {
+    const { organizationId, signal } = caller;
+    if (!deps.webhookTests.hasRoom(organizationId)) throw new AppError("overloaded");
+    const test = () =>
+      sendTest(deps, (read) => deps.partnerCalls(caller, () => read(deps.pool)), organizationId, parameters.id);
+    return deps.webhookTests.run(organizationId, test, signal);
   },
 });

@@ -1,7 +1,9 @@
 import { deliveriesQuery, deliveriesResponse } from "../../contract/webhook-deliveries.ts";
 import { webhookId } from "../../contract/webhooks.ts";
+import { confirmed } from "../../services/batches/confirm-reads.ts";
 import { readDeliveries } from "../../services/webhooks/deliveries.ts";
-import { endpoint } from "../endpoint.ts";
+import type { WebhookCalls } from "../../services/webhooks/endpoints.ts";
+import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const webhookDeliveries = endpoint({
@@ -15,6 +17,12 @@ export const webhookDeliveries = endpoint({
   query: deliveriesQuery,
   response: deliveriesResponse,
   responseDescription: "A page of deliveries.",
-  handler: (ctx, { caller, parameters, query }) =>
-    ctx.partnerCalls(() => readDeliveries(ctx, caller.organizationId, parameters.id, query)),
+  // A delivery tells which event a voucher has.
+  handler: (
+    deps: WebhookCalls & DepsOf<typeof confirmed> & DepsOf<typeof readDeliveries>,
+    { caller, parameters, query },
+  ) =>
+    confirmed(deps, () =>
+      deps.partnerCalls(caller, () => readDeliveries(deps, caller.organizationId, parameters.id, query)),
+    ),
 });

@@ -1,6 +1,7 @@
 import { webhookEndpoint, webhookId } from "../../contract/webhooks.ts";
+import type { WebhookCalls } from "../../services/webhooks/endpoints.ts";
 import { readWebhook } from "../../services/webhooks/partner-webhooks.ts";
-import { endpoint } from "../endpoint.ts";
+import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const webhook = endpoint({
@@ -13,6 +14,6 @@ export const webhook = endpoint({
   parameters: { id: webhookId },
   response: webhookEndpoint,
   responseDescription: "The endpoint.",
-  handler: (ctx, { caller, parameters }) =>
-    ctx.partnerCalls(() => readWebhook(ctx, ctx.pool, caller.organizationId, parameters.id)),
+  handler: (deps: WebhookCalls & DepsOf<typeof readWebhook>, { caller, parameters }) =>
+    deps.partnerCalls(caller, () => readWebhook(deps, deps.pool, caller.organizationId, parameters.id)),
 });

@@ -1,6 +1,7 @@
 import { webhookList } from "../../contract/webhooks.ts";
+import type { WebhookCalls } from "../../services/webhooks/endpoints.ts";
 import { listWebhooks } from "../../services/webhooks/partner-webhooks.ts";
-import { endpoint } from "../endpoint.ts";
+import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const webhooks = endpoint({
@@ -11,5 +12,6 @@ export const webhooks = endpoint({
   access: partnerKey("voucher.webhook"),
   response: webhookList,
   responseDescription: "The endpoints.",
-  handler: (ctx, { caller }) => ctx.partnerCalls(() => listWebhooks(ctx, ctx.pool, caller.organizationId)),
+  handler: (deps: WebhookCalls & DepsOf<typeof listWebhooks>, { caller }) =>
+    deps.partnerCalls(caller, () => listWebhooks(deps, deps.pool, caller.organizationId)),
 });

@@ -7,11 +7,13 @@ import { openLeafBatch } from "../../db/events.ts";
 import { insertWindow } from "../../db/listings.ts";
 import { violates } from "../../db/transaction.ts";
 import { GENESIS_HASH, makeNonce, sealEvent } from "../../domain/chain.ts";
-import { CODE_KEY_MAX, CODE_KEY_MIN, isPathWord, makeVoucherCode, normaliseCode } from "../../domain/codes.ts";
+import { makeVoucherCode } from "../../domain/codes.ts";
 import { newId } from "../../domain/ids.ts";
 import type { Window, WindowKind } from "../../domain/offer.ts";
 import type { Audience } from "../../domain/voucher.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
+import { assertFuture } from "./assert-future.ts";
+import { type Code, explainTaken, printedCodes, type ReadLines } from "./printed-codes.ts";
 
 /** Maximum number of vouchers in a batch. */
 export const COUNT_MAX = 10_000_000;
@@ -28,7 +30,9 @@ export interface IssueInput {
   /** The windows through which users may acquire the vouchers. */
   windows: Partial<Record<WindowKind, Window>>;
   /** Exactly `count` printed codes to import, or null to generate new ones. */
-  codes: AsyncIterable<string> | null;
+  codes: ReadLines | null;
+  /** Issues vouchers even if they have expired already. */
+  mayBePast?: boolean;
 }
 
 export interface IssuedVoucher {
@@ -49,7 +53,7 @@ interface IssueResult {
 /**
  * Issues a batch with its vouchers and their sealed `issued` events in one transaction. Uses the memory of two chunks.
  * @param onChunk receives every chunk once it is written. The vouchers exist only after this function has returned.
- * @throws AppError `invalid_request` for codes that cannot be imported, `not_found` for an unknown product.
+ * @throws AppError `invalid_request` for codes that cannot be imported, `not_found` for an unknown product; PastTime.
  */
 export async function issueBatch(
   ctx: AuditContext,
@@ -59,6 +63,7 @@ export async function issueBatch(
   const id = newId("bat");
   try {
     const { sandbox } = await withAuditEntry(ctx, { type: "Batch", id }, async (tx) => {
+      if (!input.mayBePast) await assertFuture(tx, endsOf(input));
       const terms = await insertBatch(tx, { ...input, id });
       if (terms === null) throw new AppError("not_found", `There is no product ${input.productId}.`);
       const windows = Object.entries(input.windows) as [WindowKind, Window][];
@@ -91,16 +96,14 @@ export async function issueBatch(
     });
     return { id, count: input.count, firstSerial: 1, lastSerial: input.count, ...markSandbox(sandbox) };
   } catch (error) {
-    if (violates(error, "vouchers_code_key")) {
-      throw notIssued("A code occurs twice, or the organization already has it.", error);
-    }
-    throw error;
+    if (input.codes === null || !violates(error, "vouchers_code_key")) throw error;
+    throw await explainTaken(input.codes, error);
   }
 }
 
-interface Code {
-  code: string;
-  codeKey: string;
+/** Windows close at the same time, or do not name one. */
+function endsOf({ validUntil, windows: { claim, buy } }: IssueInput) {
+  return { validUntil, closesAt: claim?.closesAt ?? buy?.closesAt };
 }
 
 /** Makes a voucher with its sealed `issued` event. */
@@ -146,27 +149,4 @@ function* newCodes(ctx: Pick<AuditContext, "randomBytes">, count: number): Gener
     const code = makeVoucherCode(ctx.randomBytes);
     yield { code, codeKey: code.replaceAll("-", "") };
   }
-}
-
-async function* printedCodes(lines: AsyncIterable<string>, count: number): AsyncGenerator<Code> {
-  let line = 0;
-  for await (const text of lines) {
-    line += 1;
-    if (line > count) throw notIssued(`The file contains more than ${count} codes.`);
-    const code = text.trim();
-    const codeKey = normaliseCode(code);
-    if (codeKey === null) {
-      throw notIssued(
-        `Line ${line} is not a code: codes have ${CODE_KEY_MIN} to ${CODE_KEY_MAX} visible ASCII characters, not counting spaces and hyphens.`,
-      );
-    }
-    if (/^rsv_/i.test(codeKey)) throw notIssued(`Line ${line} starts like a reservation ticket.`);
-    if (isPathWord(codeKey)) throw notIssued(`Line ${line} is ${code}, which is the name of a call and not a code.`);
-    yield { code, codeKey };
-  }
-  if (line < count) throw notIssued(`The file contains ${line} codes, not ${count}.`);
-}
-
-function notIssued(reason: string, cause?: unknown): AppError {
-  return new AppError("invalid_request", `${reason} Nothing was issued.`, { cause });
 }

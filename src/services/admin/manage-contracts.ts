@@ -5,6 +5,7 @@ import { CONTRACT_MOVES, type MemberRole } from "../../domain/audience.ts";
 import { makeLinkCode } from "../../domain/codes.ts";
 import { newId } from "../../domain/ids.ts";
 import { type AuditContext, refuseIfTaken, withAuditEntry } from "../audit/with-audit-entry.ts";
+import { assertFuture } from "./assert-future.ts";
 
 /** Makes a user a member of an organization, or changes their role. */
 export async function addMember(
@@ -15,7 +16,7 @@ export async function addMember(
   await withAuditEntry(ctx, entity, (tx) => insertMember(tx, organizationId, user, role));
 }
 
-/** Offers a contract and returns its id. @throws AppError `invalid_request` when the user has an open one with the brand. */
+/** Offers a contract and returns its id. @throws AppError `invalid_request` when the user has an open one with the brand; PastTime. */
 export async function offerContract(
   ctx: AuditContext,
   contract: { brandId: string; userId: string; endsAt: Date | null },
@@ -23,7 +24,10 @@ export async function offerContract(
   const id = newId("ctr");
   const taken = "This user already has an open contract with this brand. Decline or end it first.";
   const entity = { type: "ReferrerContract", id } as const;
-  const offered = withAuditEntry(ctx, entity, (tx) => insertContract(tx, { ...contract, id }));
+  const offered = withAuditEntry(ctx, entity, async (tx) => {
+    await assertFuture(tx, { endsAt: contract.endsAt });
+    await insertContract(tx, { ...contract, id });
+  });
   await refuseIfTaken("referrer_contracts_one_open", taken, offered);
   return id;
 }

@@ -15,6 +15,7 @@ import type { Transaction } from "../../db/pool.ts";
 import { hashApiKey, makeApiKey } from "../../domain/api-keys.ts";
 import { newId } from "../../domain/ids.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
+import { assertFuture } from "./assert-future.ts";
 
 /** A key's id, and the secret that partners send. Only the secret's hash is stored, so it cannot be shown again. */
 export interface ShownKey {
@@ -34,10 +35,11 @@ export async function readKeys(
   return { keys: await selectKeys(pool, organizationId), ...markSandbox(organization.sandbox) };
 }
 
-/** Creates a key. The API refuses every request with a key that has no organization. */
+/** Creates a key. The API refuses every request with a key that has no organization. @throws PastTime. */
 export async function createKey(ctx: AuditContext, key: Omit<NewApiKey, "id">): Promise<ShownKey> {
   const id = newId("key");
   return withAuditEntry(ctx, { type: "ApiKey", id }, async (tx) => {
+    await assertFuture(tx, { expiresAt: key.expiresAt });
     await insertKey(tx, { ...key, id });
     return addSecret(ctx, tx, id);
   });

@@ -1,15 +1,22 @@
 import type pg from "pg";
 import type { Config } from "../../config.ts";
 import { AppError } from "../../contract/errors.ts";
-import type { VoucherHistory } from "../../contract/voucher-history.ts";
+import type { FoundVoucher, VoucherHistory } from "../../contract/voucher-history.ts";
 import { selectEventsPage } from "../../db/events.ts";
+import type { Transaction } from "../../db/pool.ts";
 import { findRedemptionOfVoucher } from "../../db/redemptions.ts";
 import { selectReservationsOfVoucher } from "../../db/reservations.ts";
 import { onSnapshot } from "../../db/transaction.ts";
+import { normaliseTicket } from "../../domain/codes.ts";
 import { isTicket } from "../../domain/ids.ts";
 import { viewEvent } from "../chain/read-chain.ts";
 import { verifyUrl } from "../voucher/resolve-voucher.ts";
 import { findVouchersIn, type VoucherQuery } from "./find-vouchers.ts";
+
+export interface HistoryDeps {
+  pool: pg.Pool;
+  config: Pick<Config, "baseUrl">;
+}
 
 /** Events in one history; a chain has a few. */
 const EVENTS_MAX = 1_000;
@@ -17,22 +24,29 @@ const EVENTS_MAX = 1_000;
 const RESERVATIONS_MAX = 1_000;
 
 /**
- * Reads a voucher's history on one snapshot: its events, its newest reservations and its redemption. For operators only.
+ * Reads the history of an organization's voucher on one snapshot: its events, its newest reservations and its redemption.
  * @param name the voucher's id, its code in any spelling, or the ticket of one of its reservations; or a query.
- * @param organizationId where to look, or null for all organizations.
+ * @throws AppError `voucher_not_found`.
+ */
+export function readVoucherHistory(
+  ctx: HistoryDeps,
+  organizationId: string,
+  name: string | VoucherQuery,
+): Promise<VoucherHistory> {
+  return readFoundHistory(ctx, name, (tx, query) => findVouchersIn(tx, [organizationId], query));
+}
+
+/**
+ * Reads the history of the only voucher that `find` finds.
  * @throws AppError `voucher_not_found`; `invalid_request` when several organizations have this code.
  */
-export async function readVoucherHistory(
-  ctx: { pool: pg.Pool; config: Pick<Config, "baseUrl"> },
+export async function readFoundHistory(
+  ctx: HistoryDeps,
   name: string | VoucherQuery,
-  organizationId: string | null,
+  find: (tx: Transaction, query: VoucherQuery) => Promise<FoundVoucher[]>,
 ): Promise<VoucherHistory> {
   return onSnapshot(ctx.pool, async (tx) => {
-    const [voucher, ...others] = await findVouchersIn(
-      tx,
-      typeof name === "string" ? queryOf(name) : name,
-      organizationId,
-    );
+    const [voucher, ...others] = await find(tx, typeof name === "string" ? queryOf(name) : name);
     if (voucher === undefined)
       throw new AppError("voucher_not_found", "No voucher has this id, code, ticket or reference.");
     if (others.length > 0) {
@@ -60,7 +74,7 @@ export async function readVoucherHistory(
 }
 
 function queryOf(name: string): VoucherQuery {
-  if (isTicket(name)) return { by: "ticket", value: name };
+  if (isTicket(normaliseTicket(name))) return { by: "ticket", value: name };
   // An imported code may begin like an id.
   return { by: /^vch_[0-9a-z]{26}$/.test(name) ? "id" : "code", value: name };
 }

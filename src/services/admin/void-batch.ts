@@ -1,14 +1,11 @@
 import { AppError } from "../../contract/errors.ts";
 import { findBatchSize } from "../../db/catalog.ts";
 import { type Transaction, usePlansOfService } from "../../db/pool.ts";
-import { endReservations } from "../../db/reservations.ts";
-import { write } from "../../db/transaction.ts";
 import { selectVouchersOfBatch } from "../../db/voucher-ranges.ts";
-import { lockFreeVouchers, lockVoucher, readLockedVouchers, voidVouchers } from "../../db/vouchers.ts";
+import { lockFreeVouchers, lockVoucher, readLockedVouchers } from "../../db/vouchers.ts";
 import { finalRefusal } from "../../domain/voucher.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
-import { appendEvents, openSinks, readPending } from "../chain/seal-events.ts";
-import { endedByVoid, voidedEvent } from "./void-voucher.ts";
+import { voidActive } from "./void-voucher.ts";
 
 /** Vouchers voided in one transaction, which keeps their rows locked for some 150 ms. All its events fit into one batch of leaves. */
 const RANGE = 1_000;
@@ -85,7 +82,7 @@ async function lockAll(tx: Transaction, voucherIds: readonly string[]): Promise<
   return new Set(sorted);
 }
 
-/** Voids the Active vouchers among these, seals their chains and returns how many. */
+/** Voids the Active vouchers among these and returns how many. */
 async function voidLocked(
   ctx: AuditContext,
   tx: Transaction,
@@ -95,13 +92,6 @@ async function voidLocked(
   if (voucherIds.length === 0) return 0;
   const { now, vouchers } = await readLockedVouchers(tx, voucherIds);
   const active = [...vouchers.values()].filter((voucher) => finalRefusal(voucher, now) === null);
-  const { writes, advances } = appendEvents(
-    await openSinks(tx),
-    active,
-    await readPending(tx, active),
-    active.map((voucher) => voidedEvent(ctx, voucher, now, reason)),
-  );
-  const ended = active.flatMap((voucher) => endedByVoid(voucher, now));
-  await write(tx, [...endReservations(ended, now), ...writes, ...voidVouchers(advances)]);
+  await voidActive(ctx, tx, active, now, reason);
   return active.length;
 }

@@ -1,14 +1,15 @@
-import { AppError, refusal } from "../../contract/errors.ts";
-import { insertPendingEvents } from "../../db/events.ts";
+import { AppError } from "../../contract/errors.ts";
+import type { Transaction } from "../../db/pool.ts";
 import { type EndedReservation, endReservations } from "../../db/reservations.ts";
 import { write } from "../../db/transaction.ts";
 import { findVoucherInOrganization } from "../../db/voucher-ranges.ts";
 import { type LockedVoucher, lockVoucher, readLockedVouchers, voidVouchers } from "../../db/vouchers.ts";
-import { type EventContent, nextEvent } from "../../domain/chain.ts";
+import { nextEvent } from "../../domain/chain.ts";
 import { normaliseCode, type RandomBytes } from "../../domain/codes.ts";
 import { liveReservation } from "../../domain/reservation.ts";
 import { finalRefusal } from "../../domain/voucher.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
+import { appendEvents, openSinks, readPending } from "../chain/seal-events.ts";
 
 /** A voided voucher, and the ticket of the live reservation that the void ended; null if there was none. */
 export interface VoidResult {
@@ -17,8 +18,7 @@ export interface VoidResult {
 }
 
 /**
- * Voids an Active voucher for good. Ends its reservation and appends the voided event in the same transaction. The event is
- * Pending until a seal job seals it.
+ * Voids an Active voucher for good. Ends its reservation and appends the sealed event in the same transaction.
  * @throws AppError `voucher_not_found`, `voucher_used`, `voucher_voided`, `voucher_expired`.
  */
 export async function voidVoucher(
@@ -35,38 +35,39 @@ export async function voidVoucher(
     const voucher = vouchers.get(voucherId);
     if (voucher === undefined) throw new Error(`the locked voucher ${voucherId} was not read`);
     const final = finalRefusal(voucher, now);
-    if (final !== null) throw refusal(final);
-    const { sealedSequence, sealedHash } = voucher;
-    const event = voidedEvent(ctx, voucher, now, reason);
-    const advance = {
-      voucherId,
-      lastSequenceBefore: voucher.lastSequence,
-      after: { lastSequence: event.sequence, sealedSequence, sealedHash },
-    };
-    const ended = endedByVoid(voucher, now);
-    await write(tx, [...endReservations(ended, now), ...voidVouchers([advance]), ...insertPendingEvents([event])]);
+    if (final !== null) throw new AppError(final, ({ inDetail }) => inDetail.notVoided[final]);
+    await voidActive(ctx, tx, [voucher], now, reason);
     return { voucherId, endedTicket: liveReservation(voucher.reservation, now)?.ticket ?? null };
   });
+}
+
+/** Voids vouchers that the transaction has locked, and that are Active at `now`. Ends their reservations and seals their chains. */
+export async function voidActive(
+  { randomBytes }: { randomBytes: RandomBytes },
+  tx: Transaction,
+  vouchers: readonly LockedVoucher[],
+  now: Date,
+  reason: string | null,
+): Promise<void> {
+  const data = { reason: reason ?? undefined };
+  const { writes, advances } = appendEvents(
+    await openSinks(tx),
+    vouchers,
+    await readPending(tx, vouchers),
+    vouchers.map((voucher) => nextEvent(randomBytes, voucher, "voucher.instance.voided", now, data)),
+  );
+  const ended = vouchers.flatMap((voucher) => endedByVoid(voucher, now));
+  await write(tx, [...endReservations(ended, now), ...writes, ...voidVouchers(advances)]);
 }
 
 /**
  * How the reservation of a voided voucher ends: Released if it is still live at `now`, or Expired if its time has passed. Empty if the
  * voucher has no reservation in state Live.
  */
-export function endedByVoid({ reservation }: LockedVoucher, now: Date): EndedReservation[] {
+function endedByVoid({ reservation }: LockedVoucher, now: Date): EndedReservation[] {
   if (reservation === null) return [];
   const { ticket } = reservation;
   return liveReservation(reservation, now) === null
     ? [{ ticket, state: "Expired" }]
     : [{ ticket, state: "Released", reason: "voided" }];
-}
-
-/** The voided event of a locked, Active voucher. */
-export function voidedEvent(
-  ctx: { randomBytes: RandomBytes },
-  voucher: LockedVoucher,
-  now: Date,
-  reason: string | null,
-): EventContent {
-  return nextEvent(ctx.randomBytes, voucher, "voucher.instance.voided", now, { reason: reason ?? undefined });
 }

@@ -6,14 +6,13 @@ import { type Entity, insertAuditEntry, lockEntity, readEntityState } from "../.
 import type { Transaction } from "../../db/pool.ts";
 import { inTransaction, violates, waitForLocks } from "../../db/transaction.ts";
 import type { RandomBytes } from "../../domain/codes.ts";
+import { claimForm, type FormCommand } from "./claim-form.ts";
 
 /** Longest wait of an administrative command for each lock, bounded because a person is waiting. Milliseconds. */
 const LOCK_WAIT_MS = 10_000;
 
 /** The command that an audit entry records, and the user who runs it. */
-export interface AuditedCommand {
-  command: string;
-  arguments: Record<string, unknown>;
+export interface AuditedCommand extends FormCommand {
   osUser: string;
   host: string;
   /** Whether the command has begun a transaction that writes. Even if it then fails, the transaction may have been committed. */
@@ -34,13 +33,14 @@ export interface AuditContext {
 export function auditedCommand(
   command: string,
   args: Record<string, unknown>,
-  by: { user?: string | undefined; host?: string | undefined } = {},
+  by: { user?: string | undefined; host?: string | undefined; formToken?: string | null } = {},
 ): AuditedCommand {
   return {
     command,
     arguments: args,
     osUser: by.user || userName(),
     host: by.host || hostname(),
+    formToken: by.formToken ?? null,
     mayHaveWritten: false,
   };
 }
@@ -60,6 +60,7 @@ const NOTHING_CHANGED = Symbol("nothing changed");
 /**
  * Runs one administrative command and inserts its audit entry, with the entity's state before and after, in one transaction. If both states
  * are equal, rolls everything back. Commands on the same entity run one at a time. Administrative connections are read-only elsewhere.
+ * @throws SentBefore if the command's form was sent before.
  * @param unseen facts for the audit entry that the entity's row does not show, before and after the change.
  */
 export async function withAuditEntry<T>(
@@ -74,6 +75,7 @@ export async function withAuditEntry<T>(
       await tx.query("SET TRANSACTION READ WRITE");
       ctx.audited.mayHaveWritten = true;
       await waitForLocks(tx, LOCK_WAIT_MS);
+      await claimForm(tx, ctx.audited, entity.id);
       await lockEntity(tx, entity);
       const before = merge(await readEntityState(tx, entity), unseen?.before);
       result = await work(tx);

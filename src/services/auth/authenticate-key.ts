@@ -52,7 +52,11 @@ export class KeyAuthenticator {
       const found = await findKeysBySecret(pool, hashes);
       return hashes.map((hash) => found.get(hash) ?? null);
     };
-    this.#seen = new Batcher(find, { batchMax: BATCH_MAX, waitingMax: WAITING_MAX });
+    this.#seen = new Batcher(find, {
+      batchMax: BATCH_MAX,
+      waitingMax: WAITING_MAX,
+      ownerOf: (hash) => this.#cache.get(hash)?.key.organizationId ?? "",
+    });
     this.#unseen = new Batcher(find, { batchMax: BATCH_MAX, waitingMax: UNSEEN_WAITING_MAX });
     this.#usage = new Batcher((keyIds) => this.#writeUsage(keyIds), { batchMax: BATCH_MAX, waitingMax: WAITING_MAX });
   }
@@ -88,6 +92,12 @@ export class KeyAuthenticator {
     if (this.#cache.size >= CACHE_MAX) this.#forgetOldest();
     this.#cache.set(hash, { key, usableUntil: startedAt + Math.min(TRUSTED_MS, found.usableMs ?? TRUSTED_MS) });
     return key;
+  }
+
+  /** The organization of a key that worked in this process before. Not a check of the key. */
+  knownOrganization(secret: string): string | null {
+    if (!isWellFormedApiKey(secret)) return null;
+    return this.#cache.get(hashApiKey(secret))?.key.organizationId ?? null;
   }
 
   /** Resolves after all usage so far is recorded, or recording it has failed. */

@@ -59,7 +59,7 @@ export class UserAuthenticator {
   readonly #tokens: UserTokens;
   readonly #clock: DatabaseClock;
   readonly #keys: JWTVerifyGetKey | null;
-  readonly #mayStart = startsPerTurn(STARTS_PER_TURN);
+  readonly #startInTurn = startsPerTurn(STARTS_PER_TURN);
   /** Verified tokens by the token's hash, oldest first. */
   readonly #trusted = new Map<string, Trusted>();
 
@@ -79,7 +79,7 @@ export class UserAuthenticator {
     const now = this.#clock.now();
     const trusted = this.#trusted.get(tokenHash);
     if (trusted !== undefined && trusted.until > startedAt && trusted.expiresAt > now.getTime()) return trusted.subject;
-    await this.#mayStart();
+    await new Promise<void>((start) => this.#startInTurn(start));
     const { issuer, audience } = this.#tokens;
     try {
       const { sub, exp = 0 } = await verify(token, this.#keys, {
@@ -100,7 +100,7 @@ export class UserAuthenticator {
     } catch (error) {
       if (error instanceof AppError) throw error;
       if (isKeysUnavailable(error)) {
-        throw new AppError("unavailable", "Sign-in cannot be checked at the moment. Please try again.", {
+        throw new AppError("unavailable", ({ inDetail }) => inDetail.signInUnchecked, {
           cause: error,
         });
       }

@@ -14,7 +14,8 @@ import { findVoucherSandbox } from "../../db/sandbox.ts";
 import { ANCHOR_NAMESPACE, ENTITY_TYPE, EVENT_CODES, type EventType, type StoredEvent } from "../../domain/chain.ts";
 import type { Limits } from "../../limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
-import type { Bulkhead } from "../batches/bulkhead.ts";
+import type { Bulkhead, Requester } from "../batches/bulkhead.ts";
+import { type Confirming, confirmed } from "../batches/confirm-reads.ts";
 import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
 
 /** Returns a function that gives the time since which this deployment keeps payloads. It never changes, so a process keeps it after the first query. */
@@ -26,34 +27,39 @@ export function openPreservedSince(pool: pg.Pool): () => Promise<Date> {
   };
 }
 
-type Deps = { pool: pg.Pool; preservedSince: () => Promise<Date> };
+type Deps = Confirming & { pool: pg.Pool; preservedSince: () => Promise<Date> };
 
-/** Reads a chain with its payloads for its partner. Works without Redis. @throws AppError `voucher_not_found`, `too_many_misses`, `overloaded`. */
+/**
+ * Reads a chain with its payloads for its partner, and confirms it. Works without Redis.
+ * @throws AppError `voucher_not_found`, `too_many_misses`, `overloaded`, `unavailable`.
+ */
 export async function readPartnerChain(
-  ctx: Deps & { partnerCalls: Bulkhead; voucherReads: VoucherReads; limits: Limits },
+  ctx: Deps & { partnerCalls: Bulkhead<"organization">; voucherReads: VoucherReads; limits: Limits },
   caller: Caller,
   codeOrTicket: string,
   page: EventsQuery,
 ): Promise<PartnerChain> {
   const { voucher } = await resolveVoucher(ctx, caller, codeOrTicket);
   if (voucher === null) throw voucherNotFound();
-  return ctx.partnerCalls(() => readChain(ctx, voucher.id, page, viewEvent));
+  return confirmed(ctx, () => ctx.partnerCalls(caller, () => readChain(ctx, voucher.id, page, viewEvent)));
 }
 
-/** A chain's hashes, for anyone who knows the entity's id. @throws AppError `entity_not_found`, `overloaded`. */
+/** A chain's hashes, confirmed, for anyone who knows the entity's id. @throws AppError `entity_not_found`, `overloaded`, `unavailable`. */
 export async function readPublicChain(
-  ctx: Deps & { publicReads: Bulkhead },
+  ctx: Deps & { publicReads: Bulkhead<"visitor"> },
+  visitor: Requester<"visitor">,
   entityType: string,
   entityId: string,
   page: EventsQuery,
 ): Promise<PublicChain> {
-  return ctx.publicReads(async () => {
+  const read = async () => {
     const isPossible = entityType === ENTITY_TYPE && !entityId.includes("\0");
     const sandbox = isPossible ? await findVoucherSandbox(ctx.pool, entityId) : null;
     if (sandbox === null) throw new AppError("entity_not_found");
     const chain = await readChain(ctx, entityId, page, (event) => pickFields(publicEvent, viewEvent(event)));
     return { ...chain, ...markSandbox(sandbox) };
-  });
+  };
+  return confirmed(ctx, () => ctx.publicReads(visitor, read));
 }
 
 async function readChain<Event>(

@@ -2,7 +2,8 @@ import type pg from "pg";
 import type { Config } from "../../config.ts";
 import type { SealJob, SealReply } from "../../contract/jobs.ts";
 import { type Observing, observeBatches } from "../../metrics/metrics.ts";
-import { type GroupCommitter, openVoucherCommitter } from "../batches/group-committer.ts";
+import type { GroupCommitter } from "../batches/group-committer.ts";
+import { openVoucherCommitter } from "../batches/voucher-committer.ts";
 import { readUnsealed, sealChains } from "./seal-events.ts";
 
 /** Longest wait for the lock of a voucher's row. After it, the seal job fails, and the sweeper requests the seal again. Milliseconds. */
@@ -24,6 +25,9 @@ export function openSealCommitter(
     observer: observeBatches(ctx, "seals"),
     lockWaitMs: LOCK_WAIT_MS,
     waitingMax: ctx.config.workerConcurrency,
+    isBounded: true,
+    // A job does not name its organization. Each job waits for its own voucher only.
+    ownerOf: ({ voucherId }) => voucherId,
   });
 }
 

@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import { parseCheckpoint } from "../../../packages/tlog/src/checkpoint.ts";
 import { verifySignatures } from "../../../packages/tlog/src/note.ts";
 import { type Policy, parsePolicy } from "../../../packages/tlog/src/policy.ts";
-import type { LogReport } from "../../contract/jobs.ts";
+import type { LogReport } from "../../contract/log-jobs.ts";
 import { findLogProgress, findPublished, selectWitnessSizes } from "../../db/log-checkpoints.ts";
 import { type LogRetirement, selectLogRetirements } from "../../db/log-retirements.ts";
 import { findLogTree } from "../../db/log-tree.ts";

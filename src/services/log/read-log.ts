@@ -7,22 +7,21 @@ import { AppError } from "../../contract/errors.ts";
 import { findPublished, type Published } from "../../db/log-checkpoints.ts";
 import { selectLogTiles } from "../../db/log-tree.ts";
 import type { Queryable } from "../../db/pool.ts";
-import type { Bulkhead } from "../batches/bulkhead.ts";
+import type { Bulkhead, Requester } from "../batches/bulkhead.ts";
 
-type Deps = { pool: pg.Pool; publicReads: Bulkhead };
+type Deps = { pool: pg.Pool; publicReads: Bulkhead<"visitor"> };
+type Visitor = Requester<"visitor">;
 
 /** Reads the served checkpoint and its policy. @throws AppError `not_found` before the first checkpoint, `overloaded`. */
-export function readPublished(ctx: Deps): Promise<Published> {
-  return ctx.publicReads(() => selectPublished(ctx.pool));
+export function readPublished(ctx: Deps, visitor: Visitor): Promise<Published> {
+  return ctx.publicReads(visitor, () => selectPublished(ctx.pool));
 }
 
-/** The served checkpoint's log and tree size, and its policy; null before the first checkpoint. @throws AppError `overloaded`. */
-export function findCheckpoint(ctx: Deps): Promise<{ origin: string; size: number; policy: string } | null> {
-  return ctx.publicReads(async () => {
-    const published = await findPublished(ctx.pool);
-    const checkpoint = parseCheckpoint(published?.note ?? "");
-    return published && checkpoint && { origin: checkpoint.origin, size: checkpoint.size, policy: published.policy };
-  });
+/** The served checkpoint's log and tree size, and its policy; null before the first checkpoint. */
+export async function findCheckpoint(db: Queryable): Promise<{ origin: string; size: number; policy: string } | null> {
+  const published = await findPublished(db);
+  const checkpoint = parseCheckpoint(published?.note ?? "");
+  return published && checkpoint && { origin: checkpoint.origin, size: checkpoint.size, policy: published.policy };
 }
 
 /**
@@ -30,8 +29,8 @@ export function findCheckpoint(ctx: Deps): Promise<{ origin: string; size: numbe
  * smaller than the tile's width in that tree, but not larger.
  * @throws AppError `not_found`, `overloaded`.
  */
-export function readTile(ctx: Deps, path: string): Promise<Uint8Array> {
-  return ctx.publicReads(async () => {
+export function readTile(ctx: Deps, visitor: Visitor, path: string): Promise<Uint8Array> {
+  return ctx.publicReads(visitor, async () => {
     const tile = parseTilePath(path);
     if (tile === null) throw new AppError("not_found");
     const { index, width } = tile;

@@ -13,6 +13,7 @@ import {
   selectLogTiles,
   selectWaitingBatches,
 } from "../../db/log-tree.ts";
+import { acceptLoss } from "../../db/marks.ts";
 import type { Transaction } from "../../db/pool.ts";
 import { write } from "../../db/transaction.ts";
 import { lockVoucher } from "../../db/vouchers.ts";
@@ -48,7 +49,8 @@ export interface Recovered {
 /**
  * Appends the leaves that this database does not have, from a copy of the log, up to the copy's checkpoint or, if it has none, the largest one
  * that an anchor has. If an anchor has a larger one, adds no leaf that the copy does not have: another copy can continue. Otherwise, every sealed event that was ever added to the log has one leaf: its leaf in the copy, or a new one at the end. Leaves of the copy
- * without an event in this database are recorded as lost: the log states how many there are, and receipts prove their content.
+ * without an event in this database are recorded as lost: the log states how many there are, and receipts prove their content. Once no leaf is
+ * missing, the processes that refused the server because it lacks a mark admit it.
  * @throws AppError `invalid_request` when there is nothing to recover, or the copy does not lead to the checkpoints' roots.
  */
 export async function recoverLog(ctx: AuditContext, settings: LogSettings, source: LogSource): Promise<Recovered> {
@@ -87,6 +89,7 @@ export async function recoverLog(ctx: AuditContext, settings: LogSettings, sourc
     ]);
     const covered = known.filter(({ size }) => size <= appender.size);
     await followTree(tx, { size: appender.size, root: appender.root() }, covered);
+    if (missing === 0) await acceptLoss(tx);
     return { firstIndex: tree.size, leaves: goal.size - tree.size, lost, added, missing };
   });
 }

@@ -16,6 +16,7 @@ import {
   writeRetirement,
 } from "../../db/log-retirements.ts";
 import { findLogTree, growTree, type LogTree } from "../../db/log-tree.ts";
+import { acceptLoss } from "../../db/marks.ts";
 import type { Queryable } from "../../db/pool.ts";
 import { write } from "../../db/transaction.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
@@ -96,6 +97,7 @@ export async function retireLog(ctx: AuditContext, settings: LogSettings, option
           ...writeRetirement(tree, { ...retirement, reason }),
           ...growTree(tree, followed.grown(), after),
         ]);
+        if (options.acceptLoss) await acceptLoss(tx);
       },
       { before: {}, after: () => ({ retiredFor: settings.origin }) },
     );

@@ -10,9 +10,9 @@ import {
   type Witness,
   type WitnessAnswer,
 } from "../../../packages/tlog/src/witness-client.ts";
-import type { LogReport } from "../../contract/jobs.ts";
+import type { LogReport } from "../../contract/log-jobs.ts";
 import { publishCheckpoint, recordWitnessSizes, selectWitnessSizes } from "../../db/log-checkpoints.ts";
-import { findLogTree } from "../../db/log-tree.ts";
+import { findLogTree, selectBatchesSetAside } from "../../db/log-tree.ts";
 import { readAnchor, writeAnchor } from "./anchors.ts";
 import { integrateBatches } from "./integrate-batches.ts";
 import type { LogSettings } from "./log-settings.ts";
@@ -22,6 +22,8 @@ import { EMPTY_TREE, LogRefused, proveConsistency } from "./tree-proofs.ts";
 const INTEGRATE_MAX_MS = 2_000;
 /** An unchanged tree is published again after this time, so that its cosignatures stay recent. Milliseconds. */
 const PUBLISH_AGAIN_MS = 600_000;
+/** Most ids of batches that one pass reports as set aside. */
+const SET_ASIDE_MAX = 10;
 
 /** What the sequencer needs. */
 interface SequencerContext {
@@ -84,10 +86,14 @@ export class Sequencer {
       refused = error;
       log.error({ reason: error.message }, "the log is refused: no new checkpoint is served");
     }
+    const setAside = await selectBatchesSetAside(pool, SET_ASIDE_MAX);
+    if (setAside.length > 0)
+      log.error({ ids: setAside }, "leaf batches are set aside: the sequence has not drawn their ids");
     return {
       ...report,
       anchors: this.#anchors,
       claims: this.#claims,
+      setAside: setAside.length,
       refused: refused?.message ?? null,
       obstacle: refused?.obstacle ?? null,
       durationMs: Math.round(performance.now() - startedAt),

@@ -6,10 +6,11 @@ import { markSandbox } from "../../contract/fields.ts";
 import type { SealJob, SealReply } from "../../contract/jobs.ts";
 import { isLockTimeout } from "../../db/transaction.ts";
 import type { DeploymentIdentity } from "../../domain/deployment.ts";
+import { hasFinalStatus } from "../../domain/voucher.ts";
 import type { AwaitedQueue } from "../../queues/awaited-queue.ts";
 import { sealQueue } from "../../queues/catalog.ts";
 import type { Traces } from "../../traces/traces.ts";
-import { confirmRead, type ReferenceEnds } from "../batches/end-references.ts";
+import { type Confirmations, confirmRead } from "../batches/confirm-reads.ts";
 import { type VoucherReads, verifyUrl, viewVoucher } from "../voucher/resolve-voucher.ts";
 import type { AcquisitionCommitter } from "./acquisition-committer.ts";
 import type { AcquisitionRequest } from "./decide-acquisitions.ts";
@@ -22,7 +23,7 @@ interface Deps {
   acquisitions: AcquisitionCommitter;
   sealQueue: AwaitedQueue<SealJob, SealReply>;
   voucherReads: VoucherReads;
-  referenceEnds: ReferenceEnds;
+  confirmations: Confirmations;
   config: Config;
   log: Logger;
   traces: Traces;
@@ -44,9 +45,10 @@ export async function acquireVoucher(ctx: Deps, request: AcquisitionRequest): Pr
   if (outcome.kind === "refused") throw new AppError(outcome.code);
   const { alreadyConfirmed, sandbox } = outcome;
   const { id, organizationId, codeKey } = outcome.voucher;
-  await (alreadyConfirmed ? confirmRead(ctx, readFrom) : awaitSeal(ctx, id));
+  if (!alreadyConfirmed) await awaitSeal(ctx, id);
   const { now, voucher } = await ctx.voucherReads.submit({ organizationId, codeKey, ticket: null, externalRef: null });
   if (voucher === null) throw new Error(`the acquired voucher ${id} was not found`);
+  if (alreadyConfirmed || hasFinalStatus(voucher)) await confirmRead(ctx, readFrom);
   return {
     voucher: viewVoucher(voucher, now),
     alreadyConfirmed,

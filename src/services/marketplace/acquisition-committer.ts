@@ -42,6 +42,8 @@ export class AcquisitionCommitter {
       batchMax: READ_MAX,
       waitingMax: WAITING_MAX,
       concurrency: READ_CONCURRENCY,
+      // The read finds the organization.
+      ownerOf: sourceKey,
       splitOn: mayBeFromOneItem,
     });
     this.#committer = new GroupCommitter<Candidate, AcquisitionOutcome>({
@@ -51,6 +53,7 @@ export class AcquisitionCommitter {
       observer: observeBatches(deps, "acquisitions"),
       lockWaitMs: LOCK_WAIT_MS,
       waitingMax: WAITING_MAX,
+      ownerOf: ({ key }) => key.product.organizationId,
       slowConnections: 3,
     });
   }

@@ -7,38 +7,57 @@ import {
   type ListingsResponse,
   listingResponse,
 } from "../../contract/listings.ts";
-import { findListing, type Listing, selectListings } from "../../db/listings.ts";
+import { countAvailable, findListing, type Listing, selectListings } from "../../db/listings.ts";
 import { canBuy } from "../../domain/offer.ts";
-import type { Bulkhead } from "../batches/bulkhead.ts";
+import type { Bulkhead, Requester } from "../batches/bulkhead.ts";
+import type { KeptCounts } from "./kept-counts.ts";
 
-/** A page of listings that are still valid. A sandbox's are for its members and referrers only. @throws AppError `overloaded`. */
+interface Deps {
+  pool: pg.Pool;
+  publicReads: Bulkhead<"visitor">;
+}
+
+/**
+ * A page of listings that are still valid. A sandbox's are for its members and referrers only. Whether a listing is sold out is read, and
+ * how many are left was counted at most 20 seconds ago.
+ * @throws AppError `overloaded`.
+ */
 export async function viewListings(
-  ctx: { pool: pg.Pool; publicReads: Bulkhead },
+  ctx: Deps & { keptCounts: KeptCounts },
+  visitor: Requester<"visitor">,
   userId: string | null,
   cursor: string,
   limit: number,
 ): Promise<ListingsResponse> {
-  const found = await ctx.publicReads(() => selectListings(ctx.pool, userId, cursor, limit + 1));
+  const found = await ctx.publicReads(visitor, () => selectListings(ctx.pool, userId, cursor, limit + 1));
   const page = found.slice(0, limit);
+  const view = async (listing: Listing) => {
+    const available = listing.isLeft ? Math.max(1, await ctx.keptCounts.read(listing.offer.batchId)) : 0;
+    return viewListing(listing, available);
+  };
   return {
-    listings: page.map(viewListing),
+    listings: await Promise.all(page.map(view)),
     nextCursor: found.length > limit ? (page.at(-1)?.id ?? null) : null,
   };
 }
 
-/** Reads one listing. @throws AppError `listing_not_found`, `overloaded`. */
+/** Reads one listing, and counts its vouchers. @throws AppError `listing_not_found`, `overloaded`. */
 export async function viewOneListing(
-  ctx: { pool: pg.Pool; publicReads: Bulkhead },
+  ctx: Deps,
+  visitor: Requester<"visitor">,
   userId: string | null,
   listingId: string,
 ): Promise<ListingResponse> {
-  const listing = await ctx.publicReads(() => findListing(ctx.pool, userId, listingId));
-  if (listing === null) throw new AppError("listing_not_found");
-  return viewListing(listing);
+  return ctx.publicReads(visitor, async () => {
+    const listing = await findListing(ctx.pool, userId, listingId);
+    if (listing === null) throw new AppError("listing_not_found");
+    const [counted] = await countAvailable(ctx.pool, [listing.offer.batchId]);
+    return viewListing(listing, counted?.available ?? 0);
+  });
 }
 
-function viewListing(listing: Listing): ListingResponse {
-  const { offer, eligibility, available, now, sandbox, ...fields } = listing;
+function viewListing(listing: Listing, available: number): ListingResponse {
+  const { offer, eligibility, isLeft: _, now, sandbox, ...fields } = listing;
   return pickFields(listingResponse, {
     ...fields,
     audience: offer.audience,

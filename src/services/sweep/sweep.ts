@@ -7,7 +7,7 @@ import { countNextActivity, findTrustedAt } from "../../db/activity.ts";
 import { endOverdueContracts } from "../../db/contracts.ts";
 import type { Deployment } from "../../db/deployment.ts";
 import { selectOverdueSeals } from "../../db/events.ts";
-import { closeRedemptions, deleteOldEnds } from "../../db/redemptions.ts";
+import { closeRedemptions, deleteOldEnds, findCompleteUntil } from "../../db/redemptions.ts";
 import { inTransaction } from "../../db/transaction.ts";
 import {
   deleteDeletedEndpoints,
@@ -18,11 +18,13 @@ import {
 import type { RandomBytes } from "../../domain/codes.ts";
 import type { Leases } from "../../holds/lease.ts";
 import type { WorkerMetrics } from "../../metrics/metrics.ts";
+import type { FinishedJobs } from "../../queues/finished-jobs.ts";
 import type { SealRequests, WebhookRequests } from "../../queues/job-requests.ts";
 import { recordExpiries } from "../chain/record-expiries.ts";
 import { checkChains } from "./check-chains.ts";
 import { expireReservations } from "./expire-reservations.ts";
 import { removeOrphanLeases, restoreLeases } from "./reconcile-leases.ts";
+import { removeReservations } from "./remove-reservations.ts";
 
 /** Time limit of each task that works in several steps. So a pass ends within the time that a stopping process has. Milliseconds. */
 const TASK_MAX_MS = 2_000;
@@ -42,6 +44,7 @@ const PORTION = 1_000;
 interface Deps {
   pool: pg.Pool;
   deployment: Pick<Deployment, "clock">;
+  finishedJobs: FinishedJobs;
   leases: Leases;
   sealRequests: SealRequests;
   webhookRequests: WebhookRequests;
@@ -61,6 +64,8 @@ const TASKS: Record<keyof typeof SWEEP_TASKS, (ctx: Deps, untilMs: number) => Pr
   requestWebhooks,
   removeDeliveries,
   removeEnds: ({ pool }) => deleteOldEnds(pool, ENDS_MAX),
+  removeReservations,
+  removeJobs: ({ finishedJobs }, untilMs) => finishedJobs.removeOld(untilMs),
 };
 
 /** One pass of the sweeper. Passes may overlap; a failed task does not stop the others, and the next pass retries it. */
@@ -143,6 +148,7 @@ export async function countActivity(
 ): Promise<void> {
   await deployment.clock.ready();
   const trustedAt = await findTrustedAt(pool);
-  const completeUntil = await closeRedemptions(pool, deployment.clock.steadyNow());
+  await closeRedemptions(pool, deployment.clock.steadyNow());
+  const completeUntil = await findCompleteUntil(pool);
   while ((await countNextActivity(pool, completeUntil, trustedAt)) && performance.now() < untilMs);
 }

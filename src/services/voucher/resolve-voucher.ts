@@ -7,7 +7,7 @@ import { type VoucherView, voucherView } from "../../contract/voucher.ts";
 import { mayBeFromOneItem } from "../../db/transaction.ts";
 import { type ResolvedVoucher, resolveVouchers, type Voucher, type WantedVoucher } from "../../db/vouchers.ts";
 import { ENTITY_TYPE } from "../../domain/chain.ts";
-import { normaliseCode } from "../../domain/codes.ts";
+import { normaliseCode, normaliseTicket } from "../../domain/codes.ts";
 import { isTicket } from "../../domain/ids.ts";
 import { statusAt } from "../../domain/voucher.ts";
 import type { Limits } from "../../limits/open-limits.ts";
@@ -30,6 +30,7 @@ export function openVoucherReads(ctx: Observing & { pool: pg.Pool }): VoucherRea
     batchMax: BATCH_MAX,
     waitingMax: WAITING_MAX,
     concurrency: CONCURRENCY,
+    ownerOf: ({ organizationId }) => organizationId,
     observer: observeBatches(ctx, "lookups"),
     splitOn: mayBeFromOneItem,
   });
@@ -38,16 +39,17 @@ export function openVoucherReads(ctx: Observing & { pool: pg.Pool }): VoucherRea
 /**
  * Reads the voucher that a code or ticket names within the caller's organization. Malformed codes run through the same statement, so that a
  * response never distinguishes another organization's voucher from an unknown one. A code that matches no voucher is a miss. Above the limit of
- * misses, a look-up by code only returns the redemption of `externalRef`, if there is one. Unknown tickets are not counted, because tickets
- * cannot be guessed.
+ * misses, a look-up by code only returns the redemption of `externalRef`, if there is one. Text that cannot be a code, and unknown tickets are
+ * not counted, because neither guesses a code.
  * @throws AppError `too_many_misses`.
  */
 export async function resolveVoucher(
   ctx: { voucherReads: VoucherReads; limits: Limits },
   caller: Caller,
-  codeOrTicket: string,
+  typed: string,
   externalRef: string | null = null,
 ): Promise<ResolvedVoucher> {
+  const codeOrTicket = normaliseTicket(typed);
   const { organizationId } = caller;
   const { misses } = ctx.limits;
   const resolve = (named: Pick<WantedVoucher, "codeKey" | "ticket">) =>
@@ -55,8 +57,9 @@ export async function resolveVoucher(
   if (isTicket(codeOrTicket)) {
     return resolve({ codeKey: null, ticket: codeOrTicket.includes("\0") ? null : codeOrTicket });
   }
-  const byCode = () => resolve({ codeKey: normaliseCode(codeOrTicket), ticket: null });
-  if (misses === null) return byCode();
+  const codeKey = normaliseCode(codeOrTicket);
+  const byCode = () => resolve({ codeKey, ticket: null });
+  if (misses === null || codeKey === null) return byCode();
   const guarded = await misses.guard(
     caller.keyId,
     byCode,

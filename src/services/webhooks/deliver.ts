@@ -4,13 +4,14 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import type { FairSlots } from "../../batching/fair-slots.ts";
 import { markSandbox } from "../../contract/fields.ts";
-import type { WebhookReport } from "../../contract/jobs.ts";
+import type { WebhookReport } from "../../contract/webhook-jobs.ts";
 import type { WebhookEvent } from "../../contract/webhooks.ts";
 import { type DueDelivery, findTarget, selectDueDeliveries, type WebhookTarget } from "../../db/webhook-deliveries.ts";
 import { isGone } from "../../domain/webhook-delivery.ts";
 import { openSigningKeys, webhookHeaders } from "../../domain/webhook-signature.ts";
 import type { WorkerMetrics } from "../../metrics/metrics.ts";
 import type { WebhookRequests } from "../../queues/job-requests.ts";
+import { type Confirming, confirmed } from "../batches/confirm-reads.ts";
 import type { AttemptRecorder } from "./record-attempts.ts";
 import { sendWebhook, type WebhookResult, type WebhookSender } from "./send-webhook.ts";
 
@@ -33,7 +34,7 @@ const POLL_INTERVAL_MS = 250;
 /** A run that reads deliveries also reads its endpoint again if the last read is older than this. Milliseconds. */
 const TARGET_AGE_MAX_MS = 250;
 
-interface DeliveryContext {
+interface DeliveryContext extends Confirming {
   pool: pg.Pool;
   webhookReads: LimitFunction;
   webhookRequests: WebhookRequests;
@@ -117,10 +118,13 @@ class Run {
     return !stopping.aborted && !isLate && this.#failures < FAILURES_MAX && this.#error === undefined;
   }
 
-  /** Reads the next deliveries. First reads the endpoint again if the last read is too old. */
+  /**
+   * Reads the next deliveries, and waits until a failover cannot undo their events: nothing that was sent can be taken back. First reads the
+   * endpoint again if the last read is too old.
+   */
   #read(): Promise<DueDelivery[]> {
     const { pool, webhookReads, secret } = this.#ctx;
-    return webhookReads(async () => {
+    const read = async () => {
       if (performance.now() - this.#targetReadAt > TARGET_AGE_MAX_MS) {
         const target = await findTarget(pool, this.#target.id);
         if (target === null) return [];
@@ -130,7 +134,12 @@ class Run {
       }
       const room = UNFINISHED_MAX - this.#unfinished.size;
       return selectDueDeliveries(pool, this.#target.id, [...this.#unfinished], room);
-    });
+    };
+    return confirmed(
+      this.#ctx,
+      () => webhookReads(read),
+      (due) => due.length > 0,
+    );
   }
 
   /** Waits until at most `max` deliveries are unfinished. While the endpoint may get another request, waits no longer than until `untilMs`. */

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { AppError } from "../../contract/errors.ts";
+import { AppError, invalidField, missingFields } from "../../contract/errors.ts";
 import {
   DELIVERY_STATES,
   type DeliveriesQuery,
@@ -12,16 +12,11 @@ import {
 import type { Transaction } from "../../db/pool.ts";
 import { inTransaction, waitForLocks } from "../../db/transaction.ts";
 import { type DeliveryPosition, lockEndpoints, replayFinished, selectDeliveries } from "../../db/webhook-deliveries.ts";
-import type { WebhookRow } from "../../db/webhook-endpoints.ts";
 import type { WebhookRequests } from "../../queues/job-requests.ts";
 import { requireWebhookSecret, selectWebhook, type WebhookDeps } from "./endpoints.ts";
 
 /** Longest wait for the endpoint's row, which a worker locks while it records attempts. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;
-/** Deliveries on an operator's page of an endpoint. */
-const PAGE_SIZE = 25;
-/** Most unfinished deliveries that are counted. */
-const PENDING_MAX = 1_000;
 /** The position before the newest delivery. */
 const NEWEST: DeliveryPosition = { createdAt: new Date(Date.UTC(9999, 0)), eventId: "" };
 
@@ -30,15 +25,6 @@ export interface WebhookPage {
   state?: DeliveryState | undefined;
   /** The previous page's `nextCursor`. */
   cursor?: string | undefined;
-}
-
-/** A webhook endpoint as operators see it. */
-export interface WebhookSummary extends DeliveriesResponse {
-  endpoint: WebhookRow;
-  /** Unfinished deliveries, counted up to {@link PENDING_MAX}. */
-  pending: number;
-  /** Whether there are more of them. */
-  morePending: boolean;
 }
 
 /** A page of deliveries, newest first. The caller has checked whose they are. @throws AppError `invalid_request` for a malformed cursor. */
@@ -75,14 +61,6 @@ export async function readDeliveries(
   return listDeliveries(ctx, id, query);
 }
 
-/** What operators see of any endpoint. @throws AppError `webhook_not_found`, `invalid_request` for a malformed cursor. */
-export async function readWebhookPage(ctx: { pool: pg.Pool }, id: string, page: WebhookPage): Promise<WebhookSummary> {
-  const endpoint = await selectWebhook(ctx.pool, id, null);
-  const shown = await listDeliveries(ctx, id, { ...page, limit: PAGE_SIZE });
-  const pending = await listDeliveries(ctx, id, { state: "Pending", limit: PENDING_MAX });
-  return { endpoint, pending: pending.deliveries.length, morePending: pending.nextCursor !== null, ...shown };
-}
-
 /** Sends finished deliveries of a partner's endpoint again. @throws AppError `webhooks_off`, `webhook_not_found`, `webhook_disabled`. */
 export async function replayWebhook(
   ctx: WebhookDeps & { pool: pg.Pool; webhookRequests: WebhookRequests },
@@ -112,10 +90,9 @@ export async function replayDeliveries(
   { from, to, eventIds }: ReplayRequest,
 ): Promise<ReplayResponse> {
   const [endpoint] = await lockEndpoints(tx, [endpointId]);
-  if (endpoint?.enabled !== true)
-    throw new AppError("webhook_disabled", `The webhook endpoint ${endpointId} is disabled. Enable it first.`);
+  if (endpoint?.enabled !== true) throw new AppError("webhook_disabled", ({ inDetail }) => inDetail.endpointDisabled);
   const choice = eventIds !== undefined ? { eventIds } : from && to && { from, to };
-  if (choice === undefined) throw new AppError("invalid_request", "from and to are required.");
+  if (choice === undefined) throw missingFields({ from, to });
   return { replayed: await replayFinished(tx, endpointId, endpoint.now, choice, REPLAY_MAX) };
 }
 
@@ -125,6 +102,6 @@ function formatCursor({ createdAt, eventId }: DeliveryPosition): string {
 
 function parseCursor(cursor: string): DeliveryPosition {
   const [, at, eventId = ""] = /^(\d{1,14}) ([\w-]{1,128})$/.exec(Buffer.from(cursor, "base64url").toString()) ?? [];
-  if (at === undefined) throw new AppError("invalid_request", "cursor is not a cursor of this list.");
+  if (at === undefined) throw invalidField("cursor", "noCursor");
   return { createdAt: new Date(Number(at)), eventId };
 }

@@ -1,5 +1,6 @@
+import type pg from "pg";
 import type { WebhookConfig } from "../../config.ts";
-import { AppError } from "../../contract/errors.ts";
+import { AppError, invalidField } from "../../contract/errors.ts";
 import { markSandbox, pickFields } from "../../contract/fields.ts";
 import type { TestedWebhook } from "../../contract/webhook-deliveries.ts";
 import {
@@ -25,7 +26,14 @@ import {
 import { newId } from "../../domain/ids.ts";
 import { deriveWebhookSecret, openSigningKeys, webhookHeaders } from "../../domain/webhook-signature.ts";
 import { findUrlProblem } from "../../domain/webhook-url.ts";
+import type { Bulkhead } from "../batches/bulkhead.ts";
 import { sendWebhook, type WebhookSender } from "./send-webhook.ts";
+
+/** What a partner's calls about its webhook endpoints read with. */
+export interface WebhookCalls {
+  pool: pg.Pool;
+  partnerCalls: Bulkhead<"organization">;
+}
 
 /** The part of a process's configuration that webhooks need. */
 export interface WebhookDeps {
@@ -64,13 +72,12 @@ export async function createWebhook(
 
 /**
  * Gives an endpoint its next secret, which is shown only here. The one that it replaces also signs for 24 hours from now.
- * @param organizationId null for any organization.
  * @throws AppError `webhooks_off`, `webhook_not_found`, `webhook_limit` when ten earlier secrets still sign.
  */
 export async function rotateWebhook(
   ctx: WebhookDeps,
   db: Queryable,
-  organizationId: string | null,
+  organizationId: string,
   id: string,
 ): Promise<RotatedWebhook> {
   const rootSecret = requireWebhookSecret(ctx);
@@ -88,20 +95,22 @@ export async function rotateWebhook(
 /**
  * Sends one signed test event to an endpoint and returns the result. The endpoint may be disabled by its partner or by failures. A test is
  * never retried and changes nothing.
- * @param organizationId null for any organization.
+ * @param onConnection runs its reads; the test itself uses no connection to the database.
  * @throws AppError `webhooks_off`, `webhook_not_found`, `webhook_disabled` when an operator has disabled it.
  */
 export async function testWebhook(
   ctx: WebhookDeps & { webhookSender: WebhookSender },
-  db: Queryable,
-  organizationId: string | null,
+  onConnection: <T>(read: (db: Queryable) => Promise<T>) => Promise<T>,
+  organizationId: string,
   id: string,
 ): Promise<TestedWebhook> {
   const rootSecret = requireWebhookSecret(ctx);
-  const endpoint = await selectWebhook(db, id, organizationId);
+  const { endpoint, organization } = await onConnection(async (db) => {
+    const endpoint = await selectWebhook(db, id, organizationId);
+    return { endpoint, organization: await findOrganization(db, endpoint.organizationId) };
+  });
   if (endpoint.disabledReason === "operator") throw new AppError("webhook_disabled");
   const { url, readAt } = endpoint;
-  const organization = await findOrganization(db, endpoint.organizationId);
   const event: WebhookEvent = {
     type: WEBHOOK_TEST_TYPE,
     timestamp: readAt.toISOString(),
@@ -119,13 +128,12 @@ export async function testWebhook(
   return { delivered: failure === null, status, failure, durationMs: Math.round(performance.now() - startedAt) };
 }
 
-/** Reads the row of an organization's endpoint or, if `organizationId` is null, of anyone's. @throws AppError `webhook_not_found`. */
-export async function selectWebhook(db: Queryable, id: string, organizationId: string | null): Promise<WebhookRow> {
+/** Reads the row of an organization's endpoint. @throws AppError `webhook_not_found`. */
+export async function selectWebhook(db: Queryable, id: string, organizationId: string): Promise<WebhookRow> {
   // No id contains NUL, and Postgres does not accept NUL in text.
   const row = id.includes("\0") ? null : await findWebhookEndpoint(db, id, organizationId);
-  if (row !== null) return row;
-  if (organizationId === null) throw new AppError("webhook_not_found", `There is no webhook endpoint ${id}.`);
-  throw new AppError("webhook_not_found");
+  if (row === null) throw new AppError("webhook_not_found");
+  return row;
 }
 
 /** An endpoint as partners and operators see it. */
@@ -143,5 +151,5 @@ export function viewWebhook(row: WebhookRow): WebhookView {
 /** @throws AppError `invalid_request` unless requests may be sent to the URL. */
 export function assertWebhookUrl({ config }: WebhookDeps, url: string): void {
   const problem = findUrlProblem(url, config.webhooks.allowPrivate);
-  if (problem !== null) throw new AppError("invalid_request", `url ${problem}.`);
+  if (problem !== null) throw invalidField("url", problem);
 }

@@ -6,8 +6,9 @@ import { findOrganization } from "../../db/catalog.ts";
 import { disableWebhookEndpoint, enableWebhookEndpoint, selectWebhookEndpoints } from "../../db/webhook-endpoints.ts";
 import { newId } from "../../domain/ids.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
+import { selectAnyWebhook, selectOrganizationOfWebhook } from "./any-webhook.ts";
 import { listDeliveries, replayDeliveries, type WebhookPage } from "./deliveries.ts";
-import { createWebhook, rotateWebhook, selectWebhook, viewWebhook, type WebhookDeps } from "./endpoints.ts";
+import { createWebhook, rotateWebhook, viewWebhook, type WebhookDeps } from "./endpoints.ts";
 
 type Deps = AuditContext & WebhookDeps;
 
@@ -37,13 +38,15 @@ function switchingBy(change: typeof enableWebhookEndpoint | typeof disableWebhoo
   return (ctx: AuditContext, id: string): Promise<WebhookView> =>
     withAuditEntry(ctx, { type: "WebhookEndpoint", id }, async (tx) => {
       await change(tx, id, "operator");
-      return viewWebhook(await selectWebhook(tx, id, null));
+      return viewWebhook(await selectAnyWebhook(tx, id));
     });
 }
 
 /** Gives an endpoint a new secret. @throws AppError as `rotateWebhook`. */
 export function rotateEndpoint(ctx: Deps, id: string): Promise<RotatedWebhook> {
-  return withAuditEntry(ctx, { type: "WebhookEndpoint", id }, (tx) => rotateWebhook(ctx, tx, null, id));
+  return withAuditEntry(ctx, { type: "WebhookEndpoint", id }, async (tx) =>
+    rotateWebhook(ctx, tx, await selectOrganizationOfWebhook(tx, id), id),
+  );
 }
 
 /** Sends finished deliveries of an endpoint again. @throws AppError `webhook_not_found`, `webhook_disabled`. */
@@ -52,7 +55,7 @@ export function replayEndpoint(ctx: AuditContext, id: string, request: ReplayReq
     ctx,
     { type: "WebhookEndpoint", id },
     async (tx) => {
-      await selectWebhook(tx, id, null);
+      await selectAnyWebhook(tx, id);
       return replayDeliveries(tx, id, request);
     },
     { before: { replayed: 0 }, after: ({ replayed }) => ({ replayed }) },
@@ -65,6 +68,6 @@ export async function listEndpointDeliveries(
   id: string,
   page: WebhookPage & { limit: number },
 ): Promise<DeliveriesResponse> {
-  await selectWebhook(ctx.pool, id, null);
+  await selectAnyWebhook(ctx.pool, id);
   return listDeliveries(ctx, id, page);
 }

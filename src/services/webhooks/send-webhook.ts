@@ -2,7 +2,8 @@ import { lookup, Resolver } from "node:dns/promises";
 import { isIP, type LookupFunction, type Socket } from "node:net";
 import { Agent, buildConnector, errors, request } from "undici";
 import type { DeliveryFailure } from "../../contract/webhook-deliveries.ts";
-import { findUrlProblem, hostOf, isPublicAddress } from "../../domain/webhook-url.ts";
+import { isPublicAddress } from "../../domain/addresses.ts";
+import { findUrlProblem, hostOf } from "../../domain/webhook-url.ts";
 
 const USER_AGENT = "Partner-Voucher-API-Webhooks";
 
@@ -156,15 +157,21 @@ function lookupOf(
     resolve(host).then(
       (addresses) => {
         if (addresses.length === 0) return callback(new SendFailure("unknown_host"), []);
-        if (!addresses.every(mayConnectTo)) return callback(new SendFailure("refused_address"), []);
-        return callback(
-          null,
-          addresses.slice(0, ADDRESSES_MAX).map((address) => ({ address, family: isIP(address) })),
-        );
+        const usable = addresses.filter(mayConnectTo);
+        if (usable.length === 0) return callback(new SendFailure("refused_address"), []);
+        return callback(null, alternate(usable).slice(0, ADDRESSES_MAX));
       },
       () => callback(new SendFailure("unknown_host"), []),
     );
   };
+}
+
+/** Puts the first address of each family first, then the second of each, because a host may reach only one family. */
+function alternate(addresses: readonly string[]): { address: string; family: number }[] {
+  const families = Map.groupBy(addresses, isIP);
+  return [...families]
+    .flatMap(([family, members]) => members.map((address, rank) => ({ address, family, rank })))
+    .toSorted((a, b) => a.rank - b.rank);
 }
 
 /** A request failed without a complete response, or was not sent. {@link sendWebhook} catches it. */

@@ -29,7 +29,7 @@ const withoutQueue = {
   },
 };
 const ctx = { ...service, redeemQueue: withoutQueue as unknown as ApiContext["redeemQueue"] };
-const server = await listen(createApp(ctx), config.port, ctx.log);
+const server = await listen(createApp(ctx), config, ctx.log);
 drainOnSignal(ctx.log, async () => {
   await server.close();
   await redeemCommitter.drain();

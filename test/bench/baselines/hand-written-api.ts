@@ -41,7 +41,7 @@ function replaceWork<Body>(
   endpoint: Endpoint,
   scope: Scope,
   work: (caller: Caller, body: Body, request: Request) => Promise<unknown>,
-): Endpoint {
+): Endpoint<unknown> {
   const { guard, callerOf } = partnerKey(scope);
   const { path, method, body } = endpoint;
   const respond = respondJson((request, response) => {
@@ -62,7 +62,7 @@ const app = createApp(ctx, [
   ),
   readiness,
 ]);
-const server = await listen(app, config.port, log);
+const server = await listen(app, config, log);
 drainOnSignal(log, async () => {
   await server.close();
   await pool.end();

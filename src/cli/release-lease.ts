@@ -1,0 +1,30 @@
+import { Deployment } from "../db/deployment.ts";
+import { openPool } from "../db/pool.ts";
+import { Leases } from "../holds/lease.ts";
+import { openLog } from "../log.ts";
+import type { VoidResult } from "../services/admin/void-voucher.ts";
+import type { CommandContext } from "./command.ts";
+import { withRedis } from "./with-redis.ts";
+
+/**
+ * Releases the lease of the reservation that a void has ended. Does nothing without REDIS_URL, and does not throw, because the void is
+ * already committed: the sweeper removes a lease that stays.
+ */
+export async function releaseLeaseOfVoid(
+  { databaseUrl, redisUrl }: Pick<CommandContext, "databaseUrl" | "redisUrl">,
+  { voucherId, endedTicket }: VoidResult,
+): Promise<void> {
+  if (redisUrl === null || endedTicket === null) return;
+  const log = openLog("silent", "voucherctl");
+  const deployment = new Deployment(log);
+  const pool = openPool({ databaseUrl, max: 1, applicationName: "voucherctl", deployment, log });
+  try {
+    // Connecting sets the id of `deployment`, which the Redis keys contain.
+    await pool.query("SELECT 1");
+    await withRedis({ redisUrl, log }, (redis) => new Leases(redis, deployment).release(voucherId, endedTicket));
+  } catch {
+    // What failed is only a clean-up.
+  } finally {
+    await pool.end();
+  }
+}
