@@ -1,15 +1,17 @@
 import { z } from "zod";
 import { isKeyName } from "../packages/tlog/src/note.ts";
-import { isNetwork } from "./domain/api-keys.ts";
-import { RESERVATION_SECONDS } from "./domain/reservation.ts";
+import { isNetwork } from "./domain/addresses.ts";
 import { isWebhookSecret } from "./domain/webhook-signature.ts";
 import { findUrlProblem } from "./domain/webhook-url.ts";
-import { QUEUE_NAMES } from "./queues/catalog.ts";
+import { QUEUE_NAMES } from "./queues/definition.ts";
 import { SHARDS_MAX } from "./queues/shards.ts";
 import { BadRedisUrl, parseRedisUrl } from "./redis/addresses.ts";
 
 /** The default secret for reservation tokens. It is public, so production refuses it. */
 export const DEVELOPMENT_TOKEN_SECRET = "development-only-reservation-token-secret";
+
+/** Default duration of a reservation. Seconds. */
+export const RESERVATION_SECONDS = 900;
 
 /** The value of OPS_TOKEN that turns the operator pages and the queue dashboard off. */
 export const OPS_OFF = "off";

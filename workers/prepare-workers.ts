@@ -1,5 +1,5 @@
 import type { WorkerService } from "../src/open-worker-service.ts";
-import type { QueueName } from "../src/queues/catalog.ts";
+import type { QueueName } from "../src/queues/definition.ts";
 import type { RunningWorker } from "../src/queues/worker.ts";
 
 /** What the jobs of one queue need, and the start of its worker. */

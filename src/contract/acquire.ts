@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { EXAMPLE, EXAMPLE_VERIFY_URL, examples } from "./example.ts";
-import { flag, named, paymentReference, sandbox, text, verifyUrl } from "./fields.ts";
+import { flag, named, sandbox, text, verifyUrl } from "./fields.ts";
+import { paymentReference } from "./typed-fields.ts";
 import { VOUCHER_EXAMPLE, voucherView } from "./voucher.ts";
 
 export const linkCode = text("The link's code.", EXAMPLE.linkCode);

@@ -1,7 +1,5 @@
 import { z } from "zod";
-import { normaliseTicket } from "../domain/codes.ts";
-import { isPathSegment, normaliseReference } from "../domain/references.ts";
-import { EXAMPLE, EXAMPLE_VERIFY_URL, examples } from "./example.ts";
+import { EXAMPLE, EXAMPLE_VERIFY_URL } from "./example.ts";
 import { problem } from "./problems.ts";
 
 /** Largest value of a Postgres `integer`. */
@@ -93,7 +91,10 @@ export const verifyUrl = z.string().meta({
   examples: [EXAMPLE_VERIFY_URL],
 });
 
-const input = z.string({ error: (issue) => (issue.input === undefined ? problem("required") : problem("notText")) });
+/** Text that a request must have. */
+export const input = z.string({
+  error: (issue) => (issue.input === undefined ? problem("required") : problem("notText")),
+});
 
 /** Text in a request. `max` counts Unicode code points, as JSON Schema `maxLength` does. */
 export function textUpTo(max: number, description: string, ...examples: string[]) {
@@ -106,43 +107,6 @@ export function textUpTo(max: number, description: string, ...examples: string[]
 export function filledTextUpTo(max: number, description: string, ...examples: string[]) {
   const field = textUpTo(max, description, ...examples);
   return field.min(1, problem("empty")).meta(field.meta() ?? {});
-}
-
-const REFERENCE_MAX = 128;
-
-/** The rules of a caller's own reference, for the form in which it is stored. */
-const storedReference = input
-  .trim()
-  .min(1, problem("empty"))
-  .refine((value) => [...value].length <= REFERENCE_MAX, problem("tooLong", REFERENCE_MAX))
-  .refine((value) => !/\p{Cc}/u.test(value), problem("controlCharacters"));
-
-const TRIMMED =
-  "White space at its ends is removed: spaces of any kind, tabs and line ends. Control characters are rejected.";
-
-/** The id of a payment in a request, trimmed. Otherwise compared as it is: a payment provider makes it, and no person types it. */
-export function paymentReference(description: string, example: string) {
-  return storedReference.meta({
-    maxLength: REFERENCE_MAX,
-    description: `${description} ${TRIMMED}`,
-    examples: [example],
-  });
-}
-
-/** A caller's own reference in a request, as it was sent: {@link normaliseReference} makes what is stored. */
-export function reference(description: string, example: string) {
-  return input
-    .superRefine((value, issues) => {
-      const stored = normaliseReference(value);
-      const message = storedReference.safeParse(stored).error?.issues[0]?.message;
-      if (message !== undefined) issues.addIssue(message);
-      else if (!isPathSegment(stored)) issues.addIssue(problem("noPathSegment"));
-    })
-    .meta({
-      maxLength: REFERENCE_MAX,
-      description: `${description} ${TRIMMED} Format characters, such as zero-width spaces, are removed too, and the rest is compared in Unicode's form NFC. \`.\` and \`..\` are rejected.`,
-      examples: [example],
-    });
 }
 
 /** A whole number in a query string. */
@@ -196,24 +160,6 @@ export function queryCursor(description: string) {
     .meta({ description });
 }
 
-/** Maximum input length of a code or ticket. A normalized code has at most 64 characters; the rest allows for spaces and hyphens. */
-const CODE_INPUT_MAX = 256;
-
-/** A code or a ticket in a request. A ticket becomes what was issued. */
-function typedText(description: string, example: string) {
-  const field = filledTextUpTo(CODE_INPUT_MAX, description, example);
-  return field.overwrite(normaliseTicket).meta(field.meta() ?? {});
-}
-
-export const code = typedText(
-  "The voucher's code, in any case, with or without white space, dashes, full stops, asterisks and low lines, with O for 0 and I or L for 1. A reservation's ticket also works.",
-  EXAMPLE.code,
-);
-
-export const ticket = typedText("The ticket of a reservation.", EXAMPLE.ticket);
-
-export const codeOrTicket = text("A voucher's code in any accepted spelling, or a reservation's ticket.", EXAMPLE.code);
-
 export const ID_INPUT_MAX = 128;
 
 /** Copies only the schema's fields, in the schema's order. A loop, because `Object.fromEntries` is 2 µs slower per response. */
@@ -256,35 +202,3 @@ export const sandbox = z
 export function markSandbox(isSandbox: boolean): { sandbox?: true } {
   return isSandbox ? { sandbox: true } : {};
 }
-
-/** The most seconds that one call can move the times: 400 days. The database function `advance_sandbox` has the same bound. */
-export const ADVANCE_SECONDS_MAX = 34_560_000;
-
-const SECONDS = problem("notWhole", 1, ADVANCE_SECONDS_MAX);
-
-export const advanceRequest = named("AdvanceSandboxRequest", {
-  seconds: z
-    .int({ error: (issue) => (issue.input === undefined ? problem("required") : SECONDS) })
-    .min(1, SECONDS)
-    .max(ADVANCE_SECONDS_MAX, SECONDS)
-    .meta({ description: "How far to move the times back: at most 400 days.", examples: [900] }),
-});
-
-examples.add(advanceRequest, {
-  reservation: { summary: "As long as a reservation lasts", value: { seconds: 900 } },
-});
-
-export const advanceResponse = named("SandboxAdvance", {
-  advancedSeconds: count(1, "How far the times moved.", 900),
-  reservationsEnded: count(0, "Reservations that were live before this call and have ended.", 1),
-  vouchersExpired: count(0, "Active vouchers that were valid before this call and have expired.", 0),
-});
-
-export type AdvanceResponse = z.output<typeof advanceResponse>;
-
-examples.add(advanceResponse, {
-  advanced: {
-    summary: "One reservation has ended",
-    value: { advancedSeconds: 900, reservationsEnded: 1, vouchersExpired: 0 },
-  },
-});

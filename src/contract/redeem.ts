@@ -2,24 +2,22 @@ import { z } from "zod";
 import { EXAMPLE, type Examples, examples } from "./example.ts";
 import {
   benefitMonths,
-  code,
   flag,
   named,
   productKey,
   productName,
   redeemCode,
-  reference,
   sampleOf,
   sandbox,
   serial,
   textUpTo,
-  ticket,
   timestamp,
   usd,
   verifyUrl,
   voucherId,
 } from "./fields.ts";
 import { always, wholeProblem } from "./problems.ts";
+import { code, reference, ticket } from "./typed-fields.ts";
 
 const TOKEN_MAX = 128;
 const NOTE_MAX = 500;

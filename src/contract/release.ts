@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { EXAMPLE, examples } from "./example.ts";
-import { named, sandbox, text, textUpTo, ticket } from "./fields.ts";
+import { named, sandbox, text, textUpTo } from "./fields.ts";
 import { type Language, SENTENCES } from "./sentences/languages.ts";
+import { ticket } from "./typed-fields.ts";
 
 const REASON_MAX = 200;
 

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { EXAMPLE, examples } from "./example.ts";
-import { code, named, sampleOf, sandbox, text, timestamp, voucherId } from "./fields.ts";
+import { named, sampleOf, sandbox, text, timestamp, voucherId } from "./fields.ts";
+import { code } from "./typed-fields.ts";
 
 export const reserveRequest = named("ReserveRequest", { code });
 

@@ -110,3 +110,9 @@ SELECT o.id AS "organizationId", o.name AS "organizationName", o.sandbox, br.id 
 -- name: is_past(at)
 -- Whether a time has passed by the database's clock.
 SELECT $1::timestamptz <= clock_timestamp() AS past;
+
+-- name: insert_listing(id, batch_id)
+INSERT INTO listings (id, batch_id) VALUES ($1::text, $2::text);
+
+-- name: insert_window(batch_id, kind, opens_at?, closes_at?)
+INSERT INTO batch_windows (batch_id, kind, opens_at, closes_at) VALUES ($1::text, $2::text, $3::timestamptz, $4::timestamptz);

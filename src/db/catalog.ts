@@ -166,3 +166,11 @@ export async function findBatch(db: Queryable, id: string): Promise<BatchSummary
   const hasWindow = windows.claim !== null || windows.buy !== null;
   return { ...batch, ...markSandbox(sandbox), windows, left: hasWindow ? left : null };
 }
+
+export const insertListing = sql.execute("insert_listing")<[id: string, batchId: string]>;
+const insertWindowRow = sql.execute("insert_window");
+
+/** Gives a batch a window. */
+export async function insertWindow(db: Queryable, batchId: string, kind: WindowKind, window: Window): Promise<void> {
+  await insertWindowRow(db, batchId, kind, window.opensAt, window.closesAt);
+}

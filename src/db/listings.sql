@@ -1,9 +1,3 @@
--- name: insert_listing(id, batch_id)
-INSERT INTO listings (id, batch_id) VALUES ($1::text, $2::text);
-
--- name: insert_window(batch_id, kind, opens_at?, closes_at?)
-INSERT INTO batch_windows (batch_id, kind, opens_at, closes_at) VALUES ($1::text, $2::text, $3::timestamptz, $4::timestamptz);
-
 -- name: select_listings(user_id?, listing_id?, after, limit)
 -- Listings as one caller sees them: the listing with an id, or the next listings after a cursor whose vouchers are still valid. Listings of
 -- a sandbox exist only for users who may see it. Tells whether any voucher can be bought: valid, Active, not acquired by a user and without

@@ -1,5 +1,5 @@
 import type { ContractStatus, Eligibility, MemberRole } from "../domain/audience.ts";
-import type { Offer, Window, WindowKind } from "../domain/offer.ts";
+import type { Offer } from "../domain/offer.ts";
 import type { Audience, VoucherType } from "../domain/voucher.ts";
 import { boolean, integer, numeric, orNull, outerJoined, type Row, text, textOf, timestamptz } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
@@ -25,11 +25,9 @@ const LISTING = {
 
 export const sql = new Statements(new URL("./listings.sql", import.meta.url));
 
-export const insertListing = sql.execute("insert_listing")<[id: string, batchId: string]>;
 export const countStock = sql.rows("count_stock", { brand: text, left: integer })<
   [listingsMax: number, leftMax: number]
 >;
-const insertWindowRow = sql.execute("insert_window");
 const LISTING_ROW = {
   ...LISTING,
   batchId: text,
@@ -44,11 +42,6 @@ export const countAvailable = sql.rows("count_available", { batchId: text, avail
   [batchIds: readonly string[]]
 >;
 const selectListingRows = sql.rows("select_listings", LISTING_ROW);
-
-/** Gives a batch a window. */
-export async function insertWindow(db: Queryable, batchId: string, kind: WindowKind, window: Window): Promise<void> {
-  await insertWindowRow(db, batchId, kind, window.opensAt, window.closesAt);
-}
 
 /** A listing and everything that decides whether one caller can buy from it, from one snapshot. */
 export interface Listing extends Row<typeof LISTING> {

@@ -1,4 +1,4 @@
-import { isIPv4, isIPv6 } from "node:net";
+import { isIP, isIPv4, isIPv6 } from "node:net";
 import ipaddr from "ipaddr.js";
 
 /**
@@ -7,6 +7,13 @@ import ipaddr from "ipaddr.js";
  */
 export function parseIPv6(text: string): ipaddr.IPv6 {
   return ipaddr.IPv6.parse(new URL(`http://[${text}]`).hostname.slice(1, -1));
+}
+
+/** Whether a text is an address or a network. */
+export function isNetwork(text: string): boolean {
+  const [address = "", bits, ...rest] = text.split("/");
+  if (isIP(address) === 0 || rest.length > 0 || (bits !== undefined && !/^\d{1,3}$/.test(bits))) return false;
+  return Number(bits ?? 0) <= (isIPv6(address) ? 128 : 32);
 }
 
 /** The only IPv6 network of public addresses. */

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { BlockList, isIP, isIPv6 } from "node:net";
+import { BlockList, isIPv6 } from "node:net";
 import { crc32 } from "node:zlib";
 import { ALPHABET, type RandomBytes } from "./codes.ts";
 
@@ -44,13 +44,6 @@ export function isWellFormedApiKey(key: string): boolean {
 /** The hash by which a key is stored and found: SHA-256, in hex. 200 random bits need neither a salt nor a slow hash. */
 export function hashApiKey(key: string): string {
   return hash("sha256", key);
-}
-
-/** Whether a text is an address or a network that {@link makeAllowlist} accepts. */
-export function isNetwork(text: string): boolean {
-  const [address = "", bits, ...rest] = text.split("/");
-  if (isIP(address) === 0 || rest.length > 0 || (bits !== undefined && !/^\d{1,3}$/.test(bits))) return false;
-  return Number(bits ?? 0) <= (isIPv6(address) ? 128 : 32);
 }
 
 /** Makes a matcher for addresses and CIDRs; an empty list allows all. An IPv4-mapped IPv6 address counts as IPv4. */

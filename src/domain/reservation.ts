@@ -1,8 +1,5 @@
 import { type FinalRefusal, finalRefusal, type VoucherState } from "./voucher.ts";
 
-/** Default duration of a reservation. Seconds. */
-export const RESERVATION_SECONDS = 900;
-
 /** A reservation's row in state Live. The reservation is live only until `expiresAt`, by the database's clock. */
 export interface Reservation {
   ticket: string;

@@ -1,40 +1,7 @@
-import type { z } from "zod";
 import { redeemJob, redeemReply, sealJob, sealReply, sweepJob, sweepReport } from "../contract/jobs.ts";
 import { logJob, logReport } from "../contract/log-jobs.ts";
 import { webhookJob, webhookReport } from "../contract/webhook-jobs.ts";
-
-type FieldOf<Value> = Value extends unknown ? keyof Value & string : never;
-
-/** A queue, its schemas and its limits. */
-export interface QueueDefinition<Data = unknown, Reply = unknown, Name extends string = string> {
-  name: Name;
-  /** Validates a job's data, because an older release or the dashboard may have added the job. */
-  data: z.ZodType<Data>;
-  reply: z.ZodType<Reply>;
-  /** Largest job data, in bytes. */
-  dataMaxBytes: number;
-  /** The field that decides which shard a job belongs to. Without one, all jobs are in the first shard. */
-  shardBy?: FieldOf<Data>;
-  /** The field that names a job's owner. Owners share the places of the callers that wait in a process. */
-  ownedBy?: FieldOf<Data>;
-  /** Set if only some deployments have a worker for the queue. */
-  isOptional?: true;
-  /** Jobs that may wait for a worker, in all shards together. Further jobs are refused at once. */
-  waitingMax: number;
-  /** Whether a caller that stops waiting removes its job, if no worker has started it. */
-  withdrawOnTimeout: boolean;
-  /** How long (seconds) and how many finished jobs are kept, for operators and for callers whose reply was lost. */
-  keep: { age: number; count?: number };
-  keepFailed: { age: number; count: number };
-  /** Fields that the dashboard shows. All others are redacted, because they may contain a caller's text or a secret. */
-  shown: { data: readonly FieldOf<Data>[]; reply: readonly FieldOf<Reply>[] };
-}
-
-function defineQueue<Data, Reply, const Name extends string>(
-  definition: QueueDefinition<Data, Reply, Name>,
-): QueueDefinition<Data, Reply, Name> {
-  return definition;
-}
+import { defineQueue } from "./definition.ts";
 
 export const redeemQueue = defineQueue({
   name: "redeem",
@@ -111,7 +78,3 @@ export const webhookQueue = defineQueue({
 
 /** All queues. WORKER_QUEUES, the metrics and the dashboard derive from this list. A new queue also needs a worker in `workers/`. */
 export const QUEUES = [redeemQueue, sealQueue, sweepQueue, logQueue, webhookQueue] as const;
-
-export type QueueName = (typeof QUEUES)[number]["name"];
-
-export const QUEUE_NAMES = QUEUES.map((queue) => queue.name);

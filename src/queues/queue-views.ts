@@ -5,7 +5,8 @@ import { nextPiece } from "../batching/next-piece.ts";
 import type { DeploymentIdentity } from "../domain/deployment.ts";
 import { openFailFast, type RedisClient } from "../redis/connections.ts";
 import { logErrors } from "../redis/log-errors.ts";
-import { QUEUES, type QueueDefinition } from "./catalog.ts";
+import { QUEUES } from "./catalog.ts";
+import type { QueueDefinition } from "./definition.ts";
 import { listShardsOf, type Shard } from "./shards.ts";
 
 /** Longest wait for Redis at the first use. Milliseconds. */

@@ -1,5 +1,6 @@
 import { mastersOf, type RedisClient } from "../redis/connections.ts";
-import { QUEUES, type QueueName } from "./catalog.ts";
+import { QUEUES } from "./catalog.ts";
+import type { QueueName } from "./definition.ts";
 import { measureQueues } from "./measure-queues.ts";
 import { findShard, listShards, listShardsOf, SHARDS_MAX, type Shard } from "./shards.ts";
 

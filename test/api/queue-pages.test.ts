@@ -1,6 +1,6 @@
 import { Queue } from "bullmq";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { QUEUE_NAMES } from "../../src/queues/catalog.ts";
+import { QUEUE_NAMES } from "../../src/queues/definition.ts";
 import { listShards } from "../../src/queues/shards.ts";
 import { reportPrefix } from "../../src/redis/findings.ts";
 import { readOverview, viewOverview } from "../../src/services/ops/read-overview.ts";

@@ -5,7 +5,7 @@ import { createApp } from "../../src/app.ts";
 import { ERRORS, type ErrorCode } from "../../src/contract/errors.ts";
 import { partnerChain } from "../../src/contract/events.ts";
 import { examples } from "../../src/contract/example.ts";
-import { RESERVATION_SECONDS } from "../../src/domain/reservation.ts";
+import { RESERVATION_SECONDS } from "../../src/environment.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { describeApi } from "../../src/http/openapi/describe-api.ts";
 import { DESCRIPTION, mediaOf, OPERATIONS, type Schema } from "../support/api-description.ts";

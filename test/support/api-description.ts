@@ -1,4 +1,4 @@
-import { RESERVATION_SECONDS } from "../../src/domain/reservation.ts";
+import { RESERVATION_SECONDS } from "../../src/environment.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { type ApiDescription, describeApi } from "../../src/http/openapi/describe-api.ts";
 import { BASE_URL } from "./service.ts";

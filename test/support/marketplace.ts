@@ -1,6 +1,6 @@
 import type pg from "pg";
+import { insertListing } from "../../src/db/catalog.ts";
 import { insertContract, insertMember, moveContract } from "../../src/db/contracts.ts";
-import { insertListing } from "../../src/db/listings.ts";
 import { CONTRACT_MOVES, type ContractStatus } from "../../src/domain/audience.ts";
 import { newId } from "../../src/domain/ids.ts";
 import type { Audience } from "../../src/domain/voucher.ts";

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { renderTypes } from "../../packages/client/generate-types.ts";
 import { EXAMPLE } from "../../src/contract/example.ts";
-import { RESERVATION_SECONDS } from "../../src/domain/reservation.ts";
+import { RESERVATION_SECONDS } from "../../src/environment.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { describeApi } from "../../src/http/openapi/describe-api.ts";
 

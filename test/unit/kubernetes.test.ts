@@ -23,7 +23,7 @@ import { onPath } from "../../src/local/debian-packages.ts";
 import { METRICS, type MetricDefinition } from "../../src/metrics/catalog.ts";
 import { WORKER_CONNECTIONS_MAX } from "../../src/open-worker-service.ts";
 import { DRAIN_MAX_MS } from "../../src/process.ts";
-import { QUEUE_NAMES } from "../../src/queues/catalog.ts";
+import { QUEUE_NAMES } from "../../src/queues/definition.ts";
 import { API_CONNECTIONS_MAX } from "../../src/services/batches/caller-kinds.ts";
 import { readLogSettings } from "../../src/services/log/log-settings.ts";
 import { readDockerfile } from "../support/image.ts";

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { z } from "zod";
 import { openLog } from "../../src/log.ts";
 import { AwaitedQueue, type AwaitedQueueLinks, type WaitResult } from "../../src/queues/awaited-queue.ts";
-import type { QueueDefinition } from "../../src/queues/catalog.ts";
+import type { QueueDefinition } from "../../src/queues/definition.ts";
 import { openQueue } from "../../src/queues/open-queue.ts";
 import { ReplyInbox } from "../../src/queues/reply-inbox.ts";
 import { findShard } from "../../src/queues/shards.ts";

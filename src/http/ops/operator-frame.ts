@@ -1,5 +1,5 @@
+import type { Config } from "../../config.ts";
 import type { Place } from "../../db/catalog.ts";
-import type { ApiContext } from "../../open-api.ts";
 import { ASSETS, type Asset } from "../pages/assets.ts";
 import { type Html, html } from "../pages/html.ts";
 import { layOut, type Site } from "../pages/layout.ts";
@@ -23,7 +23,7 @@ export function linkTo(site: Site, collection: string, id: string, name?: string
 }
 
 /** What a page needs to link to actions: whether there are any. */
-export type OperatedSite = Site & Pick<ApiContext["config"], "ops">;
+export type OperatedSite = Site & Pick<Config, "ops">;
 
 /** Links to the actions on an entity: each with its path after the entity's and its label. Nothing without OPS_WRITABLE. */
 export function linkActions(

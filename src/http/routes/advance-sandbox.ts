@@ -1,4 +1,4 @@
-import { advanceRequest, advanceResponse } from "../../contract/fields.ts";
+import { advanceRequest, advanceResponse } from "../../contract/sandbox.ts";
 import { advanceSandbox as advance } from "../../services/partner/advance-sandbox.ts";
 import { type DepsOf, endpoint } from "../endpoint.ts";
 import { sandboxKey } from "../middleware/authenticate.ts";

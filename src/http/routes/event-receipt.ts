@@ -1,5 +1,5 @@
-import { codeOrTicket } from "../../contract/fields.ts";
 import { receipt, sequenceParameter } from "../../contract/receipt.ts";
+import { codeOrTicket } from "../../contract/typed-fields.ts";
 import { readEventReceipt } from "../../services/log/read-receipt.ts";
 import { type DepsOf, endpoint, TEXT } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";

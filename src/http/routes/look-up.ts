@@ -1,5 +1,5 @@
-import { codeOrTicket } from "../../contract/fields.ts";
 import { lookUpResponse } from "../../contract/look-up.ts";
+import { codeOrTicket } from "../../contract/typed-fields.ts";
 import { lookUpVoucher } from "../../services/partner/look-up-voucher.ts";
 import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";

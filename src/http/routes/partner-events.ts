@@ -1,5 +1,5 @@
 import { eventsQuery, partnerChain } from "../../contract/events.ts";
-import { codeOrTicket } from "../../contract/fields.ts";
+import { codeOrTicket } from "../../contract/typed-fields.ts";
 import { readPartnerChain } from "../../services/chain/read-chain.ts";
 import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";

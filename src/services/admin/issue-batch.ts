@@ -1,10 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { AppError } from "../../contract/errors.ts";
 import { markSandbox } from "../../contract/fields.ts";
-import { type BatchTerms, insertBatch } from "../../db/catalog.ts";
+import { type BatchTerms, insertBatch, insertWindow } from "../../db/catalog.ts";
 import { copyVouchers, type NewVoucher } from "../../db/copy.ts";
 import { openLeafBatch } from "../../db/events.ts";
-import { insertWindow } from "../../db/listings.ts";
 import { violates } from "../../db/transaction.ts";
 import { GENESIS_HASH, makeNonce, sealEvent } from "../../domain/chain.ts";
 import { makeVoucherCode } from "../../domain/codes.ts";

@@ -1,5 +1,11 @@
-import { insertBrand, insertOrganization, insertProduct, type NewProduct, selectWindows } from "../../db/catalog.ts";
-import { insertListing } from "../../db/listings.ts";
+import {
+  insertBrand,
+  insertListing,
+  insertOrganization,
+  insertProduct,
+  type NewProduct,
+  selectWindows,
+} from "../../db/catalog.ts";
 import { newId } from "../../domain/ids.ts";
 import { type AuditContext, refuseIfTaken, withAuditEntry } from "../audit/with-audit-entry.ts";
 

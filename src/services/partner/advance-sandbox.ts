@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import type pg from "pg";
 import type { Logger } from "pino";
 import { AppError, voucherBusy } from "../../contract/errors.ts";
-import type { AdvanceResponse } from "../../contract/fields.ts";
+import type { AdvanceResponse } from "../../contract/sandbox.ts";
 import { announceExpiredReservations } from "../../db/outbox.ts";
 import { moveSandbox } from "../../db/sandbox.ts";
 import {

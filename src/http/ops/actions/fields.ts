@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isNetwork } from "../../../domain/api-keys.ts";
+import { isNetwork } from "../../../domain/addresses.ts";
 import { readTime, type TimeUse } from "../../../domain/times.ts";
 import type { Field } from "./action.ts";
 
