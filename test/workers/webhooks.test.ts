@@ -11,7 +11,6 @@ import { recordExpiries } from "../../src/services/chain/record-expiries.ts";
 import { sealVoucher } from "../../src/services/chain/seal-events.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { expireReservations } from "../../src/services/sweep/expire-reservations.ts";
-import { removeDeliveries, requestWebhooks } from "../../src/services/sweep/sweep.ts";
 import { deliverToEndpoint, FAILING_MAX, REQUESTS_MAX } from "../../src/services/webhooks/deliver.ts";
 import { listDeliveries, replayWebhook } from "../../src/services/webhooks/deliveries.ts";
 import {
@@ -20,6 +19,7 @@ import {
   openAttemptRecorder,
 } from "../../src/services/webhooks/record-attempts.ts";
 import { openWebhookSender } from "../../src/services/webhooks/send-webhook.ts";
+import { removeDeliveries, requestWebhooks } from "../../src/services/webhooks/sweep-tasks.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { scrape } from "../support/scrape.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";

@@ -2,24 +2,15 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import type { Config } from "../../config.ts";
 import { SWEEP_TASKS, type SweepReport } from "../../contract/jobs.ts";
-import { DELIVERIES_KEPT_DAYS } from "../../contract/webhook-deliveries.ts";
-import { countNextActivity, findTrustedAt } from "../../db/activity.ts";
 import { endOverdueContracts } from "../../db/contracts.ts";
 import type { Deployment } from "../../db/deployment.ts";
 import { selectOverdueSeals } from "../../db/events.ts";
-import { closeRedemptions, deleteOldEnds, findCompleteUntil } from "../../db/redemptions.ts";
-import { inTransaction } from "../../db/transaction.ts";
-import {
-  deleteDeletedEndpoints,
-  deleteOldDeliveries,
-  endPendingDeliveries,
-  selectEndpointsWithDue,
-} from "../../db/webhook-deliveries.ts";
+import { closeRedemptions, deleteOldEnds } from "../../db/redemptions.ts";
 import type { RandomBytes } from "../../domain/codes.ts";
 import type { Leases } from "../../holds/lease.ts";
 import type { WorkerMetrics } from "../../metrics/metrics.ts";
 import type { FinishedJobs } from "../../queues/finished-jobs.ts";
-import type { SealRequests, WebhookRequests } from "../../queues/job-requests.ts";
+import type { SealRequests } from "../../queues/job-requests.ts";
 import { recordExpiries } from "../chain/record-expiries.ts";
 import { checkChains } from "./check-chains.ts";
 import { expireReservations } from "./expire-reservations.ts";
@@ -36,55 +27,61 @@ const ENDS_MAX = 10_000;
 const OVERDUE_AFTER_MS = 5_000;
 /** Most events that one pass requests seals for. */
 const EVENTS_MAX = 1_000;
-/** Most endpoints that get a webhook job in one pass. */
-const ENDPOINTS_MAX = 10_000;
-/** Deliveries that one transaction ends or deletes: some 20 ms. */
-const PORTION = 1_000;
 
-interface Deps {
+export interface Deps {
   pool: pg.Pool;
   deployment: Pick<Deployment, "clock">;
   finishedJobs: FinishedJobs;
   leases: Leases;
   sealRequests: SealRequests;
-  webhookRequests: WebhookRequests;
   randomBytes: RandomBytes;
   config: Config;
   log: Logger;
 }
 
-/** Each returns how many items it has changed. In the order in which a pass runs them. */
-const TASKS: Record<keyof typeof SWEEP_TASKS, (ctx: Deps, untilMs: number) => Promise<number>> = {
+/** A task of a pass. What it returns is in the report. */
+type Task<Deps, Result = number> = (ctx: Deps, untilMs: number) => Promise<Result>;
+/** Each returns how many items it has changed. */
+type Tasks<Deps> = Record<keyof typeof SWEEP_TASKS, Task<Deps>>;
+
+/** The tasks that need nothing but the core. */
+export const CORE_TASKS = {
   expireReservations,
   restoreLeases,
   removeOrphanLeases,
   recordExpiries,
   endContracts: ({ pool }) => endOverdueContracts(pool, CONTRACTS_MAX),
   requestSeals,
-  requestWebhooks,
-  removeDeliveries,
   removeEnds: ({ pool }) => deleteOldEnds(pool, ENDS_MAX),
   removeReservations,
   removeJobs: ({ finishedJobs }, untilMs) => finishedJobs.removeOld(untilMs),
-};
+} satisfies Partial<Tasks<Deps>>;
 
-/** One pass of the sweeper. Passes may overlap; a failed task does not stop the others, and the next pass retries it. */
-export async function sweep(ctx: Deps): Promise<SweepReport> {
+/**
+ * One pass of the sweeper: the tasks in the order of {@link SWEEP_TASKS}, then what counts nothing. Passes may overlap; a failed task does not
+ * stop the others, and the next pass retries it.
+ */
+export async function runPass<Ctx extends Deps>(
+  ctx: Ctx,
+  tasks: Tasks<Ctx>,
+  uncounted: Record<string, Task<Ctx, void>>,
+): Promise<SweepReport> {
   const startedAt = performance.now();
   const failures: Record<string, string> = {};
-  const run = async <T>(task: string, work: (ctx: Deps, untilMs: number) => Promise<T>, fallback: T): Promise<T> => {
+  const run = async <T>(name: string, task: Task<Ctx, T>, fallback: T): Promise<T> => {
     try {
-      return await work(ctx, performance.now() + TASK_MAX_MS);
+      return await task(ctx, performance.now() + TASK_MAX_MS);
     } catch (error) {
-      ctx.log.error({ err: error, task }, "a task of the sweeper failed");
-      failures[task] = error instanceof Error ? error.message : String(error);
+      ctx.log.error({ err: error, task: name }, "a task of the sweeper failed");
+      failures[name] = error instanceof Error ? error.message : String(error);
       return fallback;
     }
   };
-  const changed = {} as Record<(typeof SWEEP_TASKS)[keyof typeof TASKS], number>;
-  for (const task of Object.keys(TASKS) as (keyof typeof TASKS)[])
-    changed[SWEEP_TASKS[task]] = await run(task, TASKS[task], 0);
-  await run("countActivity", countActivity, undefined);
+  const changed = {} as Record<(typeof SWEEP_TASKS)[keyof typeof SWEEP_TASKS], number>;
+  for (const name of Object.keys(SWEEP_TASKS) as (keyof typeof SWEEP_TASKS)[])
+    changed[SWEEP_TASKS[name]] = await run(name, tasks[name], 0);
+  await run("closeRedemptions", closePast, undefined);
+  for (const [name, task] of Object.entries(uncounted)) await run(name, task, undefined);
   const checked = await run("checkChains", checkChains, { vouchers: 0, events: 0, broken: [] });
   return {
     ...changed,
@@ -114,41 +111,8 @@ async function requestSeals({ pool, sealRequests }: Deps): Promise<number> {
   return sealRequests.add(await selectOverdueSeals(pool, OVERDUE_AFTER_MS, EVENTS_MAX));
 }
 
-/** Adds a webhook job for each endpoint with due deliveries, such as retries or deliveries whose job was lost. Returns the number of endpoints. */
-export async function requestWebhooks({
-  pool,
-  webhookRequests,
-}: Pick<Deps, "pool" | "webhookRequests">): Promise<number> {
-  const endpointIds = await selectEndpointsWithDue(pool, ENDPOINTS_MAX);
-  await webhookRequests.add(endpointIds);
-  return endpointIds.length;
-}
-
-/** Ends Pending deliveries of disabled endpoints, and deletes old deliveries and deleted endpoints. Returns the number of deliveries. */
-export async function removeDeliveries({ pool }: { pool: pg.Pool }, untilMs: number): Promise<number> {
-  let count = 0;
-  for (const step of [
-    () => inTransaction(pool, (tx) => endPendingDeliveries(tx, PORTION)),
-    () => deleteOldDeliveries(pool, DELIVERIES_KEPT_DAYS, PORTION),
-  ]) {
-    let changed: number;
-    do {
-      changed = await step();
-      count += changed;
-    } while (changed > 0 && performance.now() < untilMs);
-  }
-  await deleteDeletedEndpoints(pool);
-  return count;
-}
-
-/** Counts redemptions and claims by minute and hour, up to the time before which lists of redemptions are complete. */
-export async function countActivity(
-  { pool, deployment }: Pick<Deps, "pool" | "deployment">,
-  untilMs: number,
-): Promise<void> {
+/** Moves on the time before which lists of redemptions are complete. */
+export async function closePast({ pool, deployment }: Pick<Deps, "pool" | "deployment">): Promise<void> {
   await deployment.clock.ready();
-  const trustedAt = await findTrustedAt(pool);
   await closeRedemptions(pool, deployment.clock.steadyNow());
-  const completeUntil = await findCompleteUntil(pool);
-  while ((await countNextActivity(pool, completeUntil, trustedAt)) && performance.now() < untilMs);
 }

@@ -1,0 +1,11 @@
+import type { SweepReport } from "./contract/jobs.ts";
+import { countActivity } from "./services/ops/count-activity.ts";
+import { CORE_TASKS, type Deps, runPass } from "./services/sweep/sweep.ts";
+import { removeDeliveries, requestWebhooks } from "./services/webhooks/sweep-tasks.ts";
+
+const TASKS = { ...CORE_TASKS, requestWebhooks, removeDeliveries };
+
+/** One pass of the sweeper, with the tasks of the core and of all features. */
+export function sweep(ctx: Deps & Parameters<typeof requestWebhooks>[0]): Promise<SweepReport> {
+  return runPass(ctx, TASKS, { countActivity });
+}

@@ -1,0 +1,44 @@
+import type pg from "pg";
+import { DELIVERIES_KEPT_DAYS } from "../../contract/webhook-deliveries.ts";
+import { inTransaction } from "../../db/transaction.ts";
+import {
+  deleteDeletedEndpoints,
+  deleteOldDeliveries,
+  endPendingDeliveries,
+  selectEndpointsWithDue,
+} from "../../db/webhook-deliveries.ts";
+import type { WebhookRequests } from "../../queues/job-requests.ts";
+
+/** Most endpoints that get a webhook job in one pass. */
+const ENDPOINTS_MAX = 10_000;
+/** Deliveries that one transaction ends or deletes: some 20 ms. */
+const PORTION = 1_000;
+
+interface Deps {
+  pool: pg.Pool;
+  webhookRequests: WebhookRequests;
+}
+
+/** Adds a webhook job for each endpoint with due deliveries, such as retries or deliveries whose job was lost. Returns the number of endpoints. */
+export async function requestWebhooks({ pool, webhookRequests }: Deps): Promise<number> {
+  const endpointIds = await selectEndpointsWithDue(pool, ENDPOINTS_MAX);
+  await webhookRequests.add(endpointIds);
+  return endpointIds.length;
+}
+
+/** Ends Pending deliveries of disabled endpoints, and deletes old deliveries and deleted endpoints. Returns the number of deliveries. */
+export async function removeDeliveries({ pool }: { pool: pg.Pool }, untilMs: number): Promise<number> {
+  let count = 0;
+  for (const step of [
+    () => inTransaction(pool, (tx) => endPendingDeliveries(tx, PORTION)),
+    () => deleteOldDeliveries(pool, DELIVERIES_KEPT_DAYS, PORTION),
+  ]) {
+    let changed: number;
+    do {
+      changed = await step();
+      count += changed;
+    } while (changed > 0 && performance.now() < untilMs);
+  }
+  await deleteDeletedEndpoints(pool);
+  return count;
+}
