@@ -8,8 +8,8 @@ import { dropForwardedPorts, ignoreConditions, requireHost } from "./http/middle
 import { mountReference } from "./http/openapi/mount-reference.ts";
 import { mountDashboard } from "./http/ops/mount-dashboard.ts";
 import { mountOperatorPages } from "./http/ops/mount-operator-pages.ts";
+import { offerPage } from "./http/pages/error-page.ts";
 import { mountPages } from "./http/pages/mount-pages.ts";
-import { offerPage } from "./http/pages/offer-page.ts";
 import { pageHeaders } from "./http/pages/page-headers.ts";
 import { mountPortal } from "./http/portal/mount-portal.ts";
 import { logRoutes } from "./http/routes/log.ts";

@@ -5,7 +5,7 @@ import { AppError, statusOf } from "../contract/errors.ts";
 import { isDatabaseUnavailable, isLockTimeout, isRetryable } from "../db/transaction.ts";
 import { sendJson } from "./endpoint.ts";
 import { languageOf } from "./middleware/reader-language.ts";
-import { sendPage } from "./pages/offer-page.ts";
+import { sendPage } from "./negotiate.ts";
 
 /** Refuses requests that no route matches. Mount it after all routes. */
 export const unknownPath: RequestHandler = () => {

@@ -3,7 +3,7 @@ import { AppError } from "../../contract/errors.ts";
 import type { ApiContext } from "../../open-api.ts";
 import { isRedisUnavailable } from "../../redis/connections.ts";
 import { speakEnglish } from "../middleware/reader-language.ts";
-import { offerPage } from "../pages/offer-page.ts";
+import { offerPage } from "../pages/error-page.ts";
 import { headersOf } from "../pages/page-headers.ts";
 import { authenticateOperator, refuseAllWrites } from "./authenticate-operator.ts";
 

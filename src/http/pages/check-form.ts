@@ -1,10 +1,11 @@
 import { invalidField } from "../../contract/errors.ts";
 import { ENTITY_TYPE } from "../../domain/chain.ts";
 import { getRoute, type Route } from "../endpoint.ts";
+import { sendPage, wantsPage } from "../negotiate.ts";
+import { offerPage } from "./error-page.ts";
 import { type Html, html } from "./html.ts";
 import { CHECK_PATH, layOut, type Site } from "./layout.ts";
 import { ENGLISH, localeOf } from "./locale.ts";
-import { offerPage, sendPage, wantsPage } from "./offer-page.ts";
 import { pageHeaders } from "./page-headers.ts";
 
 /** Longest text that the form accepts: a verify link with a long base address. */

@@ -1,9 +1,10 @@
 import type { Config } from "../../config.ts";
 import { getRoute, type Route, sendJson } from "../endpoint.ts";
+import { wantsPage } from "../negotiate.ts";
 import { renderCheckForm } from "./check-form.ts";
+import { offerPage } from "./error-page.ts";
 import { type Html, html } from "./html.ts";
 import { GUIDE_PATH, layOut, type Site } from "./layout.ts";
-import { offerPage, wantsPage } from "./offer-page.ts";
 import { pageHeaders } from "./page-headers.ts";
 import { servePage } from "./serve-file.ts";
 import { PACKAGES_PATH } from "./serve-packages.ts";

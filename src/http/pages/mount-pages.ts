@@ -2,14 +2,15 @@ import type { Request, Router } from "express";
 import { type DepsOf, mount } from "../endpoint.ts";
 import { type Visitor, visitorOf } from "../middleware/caller-signal.ts";
 import { consumeAddressLimit, type LimitingAddresses } from "../middleware/rate-limit.ts";
+import { sendPage, wantsPage } from "../negotiate.ts";
 import { renderChain } from "./chain-page.ts";
 import { checkVoucherRoute } from "./check-form.ts";
+import { offerPage } from "./error-page.ts";
 import type { Html } from "./html.ts";
 import { landingRoute } from "./landing-page.ts";
 import { renderLink } from "./link-page.ts";
 import { renderListings } from "./listings-page.ts";
 import { type Locale, localeOf } from "./locale.ts";
-import { offerPage, sendPage, wantsPage } from "./offer-page.ts";
 import { pageHeaders, sealedPageHeaders } from "./page-headers.ts";
 import { assetsRoute, wellKnownRoutes } from "./serve-assets.ts";
 

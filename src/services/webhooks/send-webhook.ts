@@ -1,7 +1,6 @@
 import { lookup, Resolver } from "node:dns/promises";
 import { isIP, type LookupFunction, type Socket } from "node:net";
 import { Agent, buildConnector, errors, request } from "undici";
-import type { DeliveryFailure } from "../../contract/webhook-deliveries.ts";
 import { isPublicAddress } from "../../domain/addresses.ts";
 import { findUrlProblem, hostOf } from "../../domain/webhook-url.ts";
 
@@ -34,7 +33,7 @@ export type WebhookResult =
   | { status: number; failure: "status" | "redirect"; retryAfterMs: number | null }
   | { status: null; failure: NoResponse; retryAfterMs: null };
 
-type NoResponse = Exclude<DeliveryFailure, "status" | "redirect">;
+type NoResponse = "timeout" | "refused_address" | "unknown_host" | "connection" | "tls" | "invalid_response";
 
 interface WebhookRequest {
   url: string;

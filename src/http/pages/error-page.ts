@@ -1,41 +1,15 @@
-import type { RequestHandler, Response } from "express";
+import type { RequestHandler } from "express";
 import type { AppError, ErrorCode } from "../../contract/errors.ts";
 import type { Language } from "../../contract/sentences/languages.ts";
+import { negotiate } from "../negotiate.ts";
 import { type Html, html } from "./html.ts";
 import { CHECK_PATH, layOut, type Site } from "./layout.ts";
 import { localeIn } from "./locale.ts";
 import type { PageTexts } from "./texts/page-texts.ts";
 
-declare global {
-  namespace Express {
-    interface Locals {
-      /** Renders the page of an error. Set when the caller prefers a page to JSON. */
-      errorPage?: (refusal: AppError, status: number, requestId: string, language: Language) => Html;
-    }
-  }
-}
-
-/** Decides between page and JSON for the handlers after it, and for their errors. A caller without a preference gets what `usual` says. */
+/** {@link negotiate} with this site's page for errors. */
 export function offerPage(site: Site, usual: "json" | "html" = "json"): RequestHandler {
-  const kinds = usual === "json" ? ["json", "html"] : ["html", "json"];
-  return (request, response, next) => {
-    response.vary("Accept");
-    if ((request.accepts(kinds) || usual) === "html") {
-      response.locals.errorPage = (...refusal) => renderErrorPage(site, ...refusal);
-    }
-    next();
-  };
-}
-
-/** Whether this response must be a page. */
-export function wantsPage(response: Response): boolean {
-  return response.locals.errorPage !== undefined;
-}
-
-/** Sends a page and forbids caching: a chain page changes as events are added, and an error page is for one request. */
-export function sendPage(response: Response, status: number, page: Html): void {
-  response.status(status).setHeader("Cache-Control", "no-store");
-  response.type("html").send(page.markup);
+  return negotiate((...refusal) => renderErrorPage(site, ...refusal), usual);
 }
 
 function headingOf(code: ErrorCode, status: number, { error }: PageTexts): string {

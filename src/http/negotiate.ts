@@ -1,0 +1,40 @@
+import type { RequestHandler, Response } from "express";
+import type { AppError } from "../contract/errors.ts";
+import type { Language } from "../contract/sentences/languages.ts";
+
+/** A page, escaped where it must be. */
+interface Page {
+  readonly markup: string;
+}
+
+type RenderError = (refusal: AppError, status: number, requestId: string, language: Language) => Page;
+
+declare global {
+  namespace Express {
+    interface Locals {
+      /** Renders the page of an error. Set when the caller prefers a page to JSON. */
+      errorPage?: RenderError;
+    }
+  }
+}
+
+/** Decides between page and JSON for the handlers after it, and for their errors. A caller without a preference gets what `usual` says. */
+export function negotiate(renderError: RenderError, usual: "json" | "html"): RequestHandler {
+  const kinds = usual === "json" ? ["json", "html"] : ["html", "json"];
+  return (request, response, next) => {
+    response.vary("Accept");
+    if ((request.accepts(kinds) || usual) === "html") response.locals.errorPage = renderError;
+    next();
+  };
+}
+
+/** Whether this response must be a page. */
+export function wantsPage(response: Response): boolean {
+  return response.locals.errorPage !== undefined;
+}
+
+/** Sends a page and forbids caching: a chain page changes as events are added, and an error page is for one request. */
+export function sendPage(response: Response, status: number, page: Page): void {
+  response.status(status).setHeader("Cache-Control", "no-store");
+  response.type("html").send(page.markup);
+}
