@@ -1,10 +1,6 @@
 import express, { type Express } from "express";
-import { type Endpoint, joinRoutes, mount } from "./http/endpoint.ts";
 import { ENDPOINTS } from "./http/endpoints.ts";
-import { errorHandler, unknownPath } from "./http/errors.ts";
 import { observeRequests, traceRequests } from "./http/middleware/observe-requests.ts";
-import { limitAddress } from "./http/middleware/rate-limit.ts";
-import { dropForwardedPorts, ignoreConditions, requireHost } from "./http/middleware/request-headers.ts";
 import { mountReference } from "./http/openapi/mount-reference.ts";
 import { mountDashboard } from "./http/ops/mount-dashboard.ts";
 import { mountOperatorPages } from "./http/ops/mount-operator-pages.ts";
@@ -14,6 +10,10 @@ import { pageHeaders } from "./http/pages/page-headers.ts";
 import { mountPortal } from "./http/portal/mount-portal.ts";
 import { logRoutes } from "./http/routes/log.ts";
 import type { ApiContext } from "./open-api.ts";
+import { type Endpoint, joinRoutes, mount } from "./platform/http/endpoint.ts";
+import { errorHandler, unknownPath } from "./platform/http/errors.ts";
+import { limitAddress } from "./platform/http/middleware/rate-limit.ts";
+import { dropForwardedPorts, ignoreConditions, requireHost } from "./platform/http/middleware/request-headers.ts";
 
 /** Builds the HTTP application. Opens no connection or port. Benchmarks pass their own endpoints to measure them with this middleware. */
 export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiContext>[] = ENDPOINTS): Express {

@@ -1,13 +1,13 @@
 import { createApp } from "./app.ts";
-import { readApiConfig } from "./config.ts";
-import { listen } from "./http/server.ts";
 import { startInTurns } from "./http/start-in-turns.ts";
-import { openLog } from "./log.ts";
 import { serveMetrics } from "./metrics/serve-metrics.ts";
 import { openApi } from "./open-api.ts";
 import { learnRedis } from "./open-redis.ts";
-import { configureProcess, drainOnSignal, failStart } from "./process.ts";
-import { openTraces } from "./traces/open-traces.ts";
+import { readApiConfig } from "./platform/config.ts";
+import { listen } from "./platform/http/server.ts";
+import { openLog } from "./platform/log.ts";
+import { configureProcess, drainOnSignal, failStart } from "./platform/process.ts";
+import { openTraces } from "./platform/traces/open-traces.ts";
 
 // The API process: reads the configuration, opens the context, listens, and drains on a signal.
 const given = configureProcess(readApiConfig);

@@ -1,17 +1,19 @@
-import { FairSlots } from "./batching/fair-slots.ts";
-import type { Config } from "./config.ts";
-import { openPool } from "./db/pool.ts";
-import { openLimits } from "./limits/open-limits.ts";
 import { openApiMetrics } from "./metrics/open-metrics.ts";
 import { openConsole } from "./open-console.ts";
 import { openService } from "./open-service.ts";
-import { PauseWatch } from "./pauses.ts";
-import { AwaitedQueue } from "./queues/awaited-queue.ts";
+import { FairSlots } from "./platform/batching/fair-slots.ts";
+import type { Config } from "./platform/config.ts";
+import { openPool } from "./platform/db/pool.ts";
+import { openLimits } from "./platform/limits/open-limits.ts";
+import { openWebhookSender } from "./platform/outgoing/send-webhook.ts";
+import { PauseWatch } from "./platform/pauses.ts";
+import { AwaitedQueue } from "./platform/queues/awaited-queue.ts";
+import { ReplyInbox } from "./platform/queues/reply-inbox.ts";
+import { TRACES_OFF, type Traces } from "./platform/traces/traces.ts";
 import { redeemQueue as redeemQueueDefinition, sealQueue } from "./queues/catalog.ts";
 import { openWebhookRequests } from "./queues/job-requests.ts";
 import { QueueViews } from "./queues/queue-views.ts";
 import { nameApiConnection } from "./queues/read-shards.ts";
-import { ReplyInbox } from "./queues/reply-inbox.ts";
 import { AlertTeller } from "./services/alerts/alert-teller.ts";
 import { watchFaults } from "./services/alerts/watch-faults.ts";
 import { KeyAuthenticator } from "./services/auth/authenticate-key.ts";
@@ -30,8 +32,6 @@ import { openReservationCommitter } from "./services/partner/reservation-committ
 import { openBacklog } from "./services/servers/measure-backlog.ts";
 import { openServerProbe } from "./services/servers/probe-servers.ts";
 import { openVoucherReads } from "./services/voucher/resolve-voucher.ts";
-import { openWebhookSender } from "./services/webhooks/send-webhook.ts";
-import { TRACES_OFF, type Traces } from "./traces/traces.ts";
 
 /** Tests of webhook endpoints at a time, up to 15 seconds each. They use no connection to Postgres. */
 const WEBHOOK_TESTS = 16;

@@ -1,8 +1,8 @@
 import type pg from "pg";
 import type { Logger } from "pino";
-import { openPool } from "./db/pool.ts";
 import type { RandomBytes } from "./domain/codes.ts";
-import { pooledRandomBytes } from "./random.ts";
+import { openPool } from "./platform/db/pool.ts";
+import { pooledRandomBytes } from "./platform/random.ts";
 
 /** The dependencies of voucherctl, and of the steps in which `npm start` prepares the database. They do not load BullMQ. */
 export interface AdminContext {

@@ -1,17 +1,17 @@
-import type { Config } from "./config.ts";
-import { Deployment } from "./db/deployment.ts";
-import { openPool } from "./db/pool.ts";
 import { nameTokenSecrets } from "./domain/reservation-token.ts";
 import { Leases } from "./holds/lease.ts";
-import { openLog } from "./log.ts";
 import { StallMeter } from "./metrics/stall-meter.ts";
-import { pooledRandomBytes } from "./random.ts";
-import { openFailFast } from "./redis/connections.ts";
+import type { Config } from "./platform/config.ts";
+import { Deployment } from "./platform/db/deployment.ts";
+import { openPool } from "./platform/db/pool.ts";
+import { openLog } from "./platform/log.ts";
+import { pooledRandomBytes } from "./platform/random.ts";
+import { openFailFast } from "./platform/redis/connections.ts";
+import { findDurabilityRisks, warnOfRisks } from "./platform/servers/find-risks.ts";
+import { shareMemory } from "./platform/servers/share-memory.ts";
+import { RedisWatch } from "./platform/servers/watch-redis.ts";
+import type { Traces } from "./platform/traces/traces.ts";
 import { ProcessReport } from "./services/ops/process-report.ts";
-import { findDurabilityRisks, warnOfRisks } from "./services/servers/find-risks.ts";
-import { shareMemory } from "./services/servers/share-memory.ts";
-import { RedisWatch } from "./services/servers/watch-redis.ts";
-import type { Traces } from "./traces/traces.ts";
 
 /**
  * Opens what API and worker processes have in common. Postgres and Redis need not be reachable yet.

@@ -1,11 +1,11 @@
-import { readWorkerConfig } from "../src/config.ts";
-import { openLog } from "../src/log.ts";
 import { serveMetrics } from "../src/metrics/serve-metrics.ts";
 import { learnRedis } from "../src/open-redis.ts";
 import { openWorkerService } from "../src/open-worker-service.ts";
-import { configureProcess, drainOnSignal, failStart } from "../src/process.ts";
-import type { RunningWorker } from "../src/queues/worker.ts";
-import { openTraces } from "../src/traces/open-traces.ts";
+import { readWorkerConfig } from "../src/platform/config.ts";
+import { openLog } from "../src/platform/log.ts";
+import { configureProcess, drainOnSignal, failStart } from "../src/platform/process.ts";
+import type { RunningWorker } from "../src/platform/queues/worker.ts";
+import { openTraces } from "../src/platform/traces/open-traces.ts";
 import { prepareWorkers } from "./prepare-workers.ts";
 
 // A worker process for the queues that WORKER_QUEUES names. Any number of processes may run.

@@ -1,6 +1,6 @@
 import type { WorkerService } from "../src/open-worker-service.ts";
-import type { QueueName } from "../src/queues/definition.ts";
-import type { RunningWorker } from "../src/queues/worker.ts";
+import type { QueueName } from "../src/platform/queues/definition.ts";
+import type { RunningWorker } from "../src/platform/queues/worker.ts";
 
 /** What the jobs of one queue need, and the start of its worker. */
 interface PreparedWorker {

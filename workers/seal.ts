@@ -1,6 +1,6 @@
 import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
+import { startWorker } from "../src/platform/queues/worker.ts";
 import { sealQueue } from "../src/queues/catalog.ts";
-import { startWorker } from "../src/queues/worker.ts";
 import { openSealCommitter, runSealJob } from "../src/services/chain/seal-committer.ts";
 
 /**

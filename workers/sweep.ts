@@ -1,10 +1,10 @@
 import { sweep } from "../src/open-sweep.ts";
 import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
+import { Schedule } from "../src/platform/queues/schedule.ts";
+import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
 import { sweepQueue } from "../src/queues/catalog.ts";
 import { FinishedJobs } from "../src/queues/finished-jobs.ts";
 import { openSealRequests, openWebhookRequests } from "../src/queues/job-requests.ts";
-import { Schedule } from "../src/queues/schedule.ts";
-import { type RunningWorker, startWorker } from "../src/queues/worker.ts";
 import { isIdle, recordSweep } from "../src/services/sweep/sweep.ts";
 
 /**

@@ -1,8 +1,8 @@
-import { ConfigError, readAlertConfig } from "../config.ts";
 import { newId } from "../domain/ids.ts";
 import { withLastStart } from "../local/directory.ts";
+import { ConfigError, readAlertConfig } from "../platform/config.ts";
+import { openWebhookSender } from "../platform/outgoing/send-webhook.ts";
 import { sendAlert } from "../services/alerts/send-alert.ts";
-import { openWebhookSender } from "../services/webhooks/send-webhook.ts";
 import { type Noun, verbWithoutServers } from "./command.ts";
 import { EXIT } from "./exit-code.ts";
 import { paint } from "./format.ts";

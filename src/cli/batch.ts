@@ -1,8 +1,8 @@
-import { AppError } from "../contract/errors.ts";
 import type { BatchSummary } from "../db/catalog.ts";
-import { isDatabaseUnavailable } from "../db/transaction.ts";
 import type { Window } from "../domain/offer.ts";
 import { AUDIENCES, type Audience } from "../domain/voucher.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
 import { PastTime } from "../services/admin/assert-future.ts";
 import { exportBatch } from "../services/admin/export-batch.ts";
 import { COUNT_MAX, type IssueInput, issueBatch } from "../services/admin/issue-batch.ts";

@@ -1,7 +1,7 @@
-import { AppError } from "../contract/errors.ts";
-import { markSandbox } from "../contract/fields.ts";
 import { findNamesake } from "../db/catalog.ts";
 import { VOUCHER_TYPES } from "../domain/voucher.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { markSandbox } from "../platform/api/fields.ts";
 import { createBrand, createListing, createOrganization, createProduct } from "../services/admin/manage-catalog.ts";
 import { type CommandContext, type Noun, verb } from "./command.ts";
 import { formatUsd, formatUtc } from "./format.ts";

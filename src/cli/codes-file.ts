@@ -1,6 +1,6 @@
 import { lstatSync, renameSync, rmSync, statSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { AppError } from "../contract/errors.ts";
+import { AppError } from "../platform/api/errors.ts";
 import { CODES_HEAD, codesLine } from "../services/admin/export-batch.ts";
 import type { IssuedVoucher } from "../services/admin/issue-batch.ts";
 

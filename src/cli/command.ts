@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
-import { type Config, readGivenServers, readQueueShards } from "../config.ts";
-import { AppError } from "../contract/errors.ts";
-import { isDatabaseUnavailable } from "../db/transaction.ts";
 import { assertSameServers, findStart, LOCAL_DIRECTORY, withSettings } from "../local/directory.ts";
-import { openLog } from "../log.ts";
 import { type AdminContext, openAdminContext } from "../open-command.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { type Config, readGivenServers, readQueueShards } from "../platform/config.ts";
+import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
+import { openLog } from "../platform/log.ts";
 import { replaceNames } from "../services/admin/list-catalog.ts";
 import { type AuditedCommand, auditedCommand } from "../services/audit/with-audit-entry.ts";
 import { EXIT, Interrupted, OutcomeUnknown, ServersUnavailable } from "./exit-code.ts";
@@ -221,7 +221,7 @@ async function useServers() {
       throw new ServersUnavailable(error.message, { cause: error });
     },
   );
-  const { migrateDatabase } = await import("../db/migrate.ts");
+  const { migrateDatabase } = await import("../platform/db/migrate.ts");
   await migrateDatabase(servers.databaseUrl, { onWait: (message) => console.error(message) });
   const settings = withSettings(findStart(LOCAL_DIRECTORY), env);
   return { ...servers, env: { ...webhookEnvOf(servers, settings), ...settings } };

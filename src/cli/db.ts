@@ -1,10 +1,10 @@
-import { readRolePasswords } from "../config.ts";
-import { describeFinding, type Finding } from "../db/requirements.ts";
 import type { AppliedRole } from "../db/roles/apply-roles.ts";
-import { inspectDatabase } from "../db/session.ts";
-import { checkRedis, problemsOf } from "../redis/requirements.ts";
+import { readRolePasswords } from "../platform/config.ts";
+import { describeFinding, type Finding } from "../platform/db/requirements.ts";
+import { inspectDatabase } from "../platform/db/session.ts";
+import { checkRedis, problemsOf } from "../platform/redis/requirements.ts";
+import { findDurabilityRisks } from "../platform/servers/find-risks.ts";
 import { adopt, applyRoleGrants, trustDatabaseClock } from "../services/servers/change-database.ts";
-import { findDurabilityRisks } from "../services/servers/find-risks.ts";
 import { type CommandContext, confirmLoss, type Noun, verb } from "./command.ts";
 import { EXIT, ServersUnavailable } from "./exit-code.ts";
 import { formatTable } from "./format.ts";

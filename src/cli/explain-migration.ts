@@ -1,6 +1,6 @@
 import pg from "pg";
-import { LocksUnavailable, MigrationsChanged } from "../db/migrate.ts";
-import { UnmetRequirement } from "../db/session.ts";
+import { LocksUnavailable, MigrationsChanged } from "../platform/db/migrate.ts";
+import { UnmetRequirement } from "../platform/db/session.ts";
 import { EXIT } from "./exit-code.ts";
 import { type Explanation, explain } from "./explain.ts";
 

@@ -4,10 +4,10 @@ import { KeyNotMade } from "../../packages/tlog/src/key-file.ts";
 import { SourceUnavailable } from "../../packages/tlog/src/log-source.ts";
 import { DamagedState } from "../../packages/tlog/src/monitor.ts";
 import { NotAccepted } from "../../packages/tlog/src/policy.ts";
-import { ConfigError } from "../config.ts";
-import { AppError } from "../contract/errors.ts";
-import { UnmetRequirement } from "../db/session.ts";
-import { isDatabaseUnavailable } from "../db/transaction.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { ConfigError } from "../platform/config.ts";
+import { UnmetRequirement } from "../platform/db/session.ts";
+import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
 import { LogSettingsError } from "../services/log/log-settings.ts";
 import { EXIT, Interrupted, OutcomeUnknown, ServersUnavailable, UsageError } from "./exit-code.ts";
 

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from "commander";
 import type { ListedKey } from "../db/api-keys.ts";
-import { isNetwork } from "../domain/addresses.ts";
 import { SCOPES } from "../domain/api-keys.ts";
+import { isNetwork } from "../platform/addresses.ts";
 import { createKey, endKey, readKeys, rotateKey, type ShownKey } from "../services/admin/manage-keys.ts";
 import { confirmLoss, type Noun, verb } from "./command.ts";
 import { formatDuration, formatSecret, formatTable, formatUtcWithZone, paint, type TableRow } from "./format.ts";

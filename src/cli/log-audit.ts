@@ -1,10 +1,10 @@
 import { openLogSource } from "../../packages/tlog/src/log-source.ts";
 import type { Policy } from "../../packages/tlog/src/policy.ts";
 import { describeAge } from "../../packages/tlog/src/report.ts";
-import { readLogConfig } from "../config.ts";
 import { findLogTree } from "../db/log-tree.ts";
-import { onSnapshot } from "../db/transaction.ts";
 import { withLastStart } from "../local/directory.ts";
+import { readLogConfig } from "../platform/config.ts";
+import { onSnapshot } from "../platform/db/transaction.ts";
 import { askOutside, auditLog } from "../services/log/audit-log.ts";
 import { auditServedLog } from "../services/log/audit-served-log.ts";
 import type { CommandContext, Interaction } from "./command.ts";

@@ -1,5 +1,5 @@
-import { readDatabaseUrl } from "../config.ts";
-import { migrateDatabase } from "../db/migrate.ts";
+import { readDatabaseUrl } from "../platform/config.ts";
+import { migrateDatabase } from "../platform/db/migrate.ts";
 import { EXIT } from "./exit-code.ts";
 import { explainMigration } from "./explain-migration.ts";
 

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from "commander";
-import { readTime, type TimeUse } from "../domain/times.ts";
+import { readTime, type TimeUse } from "../platform/times.ts";
 
 /** Reads the text of an option, or names every text that it may have. */
 type Reader<Value> = ((text: string, previous: Value) => Value) | readonly Value[];

@@ -1,8 +1,8 @@
-import { AppError } from "../contract/errors.ts";
-import { readDeploymentId } from "../db/deployment.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { readDeploymentId } from "../platform/db/deployment.ts";
+import { SHARDS_MAX } from "../platform/queues/shards.ts";
+import type { RedisClient } from "../platform/redis/connections.ts";
 import type { Division } from "../queues/read-shards.ts";
-import { SHARDS_MAX } from "../queues/shards.ts";
-import type { RedisClient } from "../redis/connections.ts";
 import { withAuditEntry } from "../services/audit/with-audit-entry.ts";
 import { type CommandContext, type Noun, verb } from "./command.ts";
 import { UsageError } from "./exit-code.ts";

@@ -1,9 +1,9 @@
-import { readAddress } from "../config.ts";
 import { type ListedRedemptionView, redemptionsCsv } from "../contract/redemptions.ts";
-import { awaitStandbys } from "../db/durability.ts";
 import { findCompleteUntil } from "../db/redemptions.ts";
-import { inTransaction, write } from "../db/transaction.ts";
 import { withLastStart } from "../local/directory.ts";
+import { readAddress } from "../platform/config.ts";
+import { awaitStandbys } from "../platform/db/durability.ts";
+import { inTransaction, write } from "../platform/db/transaction.ts";
 import { readAllRedemptions } from "../services/partner/list-redemptions.ts";
 import { type Noun, verb } from "./command.ts";
 import { formatTable, formatUtc } from "./format.ts";

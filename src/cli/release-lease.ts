@@ -1,7 +1,7 @@
-import { Deployment } from "../db/deployment.ts";
-import { openPool } from "../db/pool.ts";
 import { Leases } from "../holds/lease.ts";
-import { openLog } from "../log.ts";
+import { Deployment } from "../platform/db/deployment.ts";
+import { openPool } from "../platform/db/pool.ts";
+import { openLog } from "../platform/log.ts";
 import type { VoidResult } from "../services/admin/void-voucher.ts";
 import type { CommandContext } from "./command.ts";
 import { withRedis } from "./with-redis.ts";

@@ -1,5 +1,5 @@
-import { readTokenClaims } from "../config.ts";
 import { LOCAL_DIRECTORY } from "../local/directory.ts";
+import { readTokenClaims } from "../platform/config.ts";
 import { type Noun, verbWithoutServers } from "./command.ts";
 import { UsageError } from "./exit-code.ts";
 import { duration, option, required, subject } from "./options.ts";

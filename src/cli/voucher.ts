@@ -1,7 +1,7 @@
-import { readAddress } from "../config.ts";
-import { INTEGER_MAX } from "../contract/fields.ts";
 import type { FoundVouchers, VoucherHistory } from "../contract/voucher-history.ts";
 import { withLastStart } from "../local/directory.ts";
+import { INTEGER_MAX } from "../platform/api/fields.ts";
+import { readAddress } from "../platform/config.ts";
 import { findVouchersEverywhere, readAnyVoucherHistory } from "../services/admin/across-organizations.ts";
 import { findVouchers, type VoucherQuery } from "../services/admin/find-vouchers.ts";
 import { readVoucher } from "../services/admin/read-voucher.ts";

@@ -1,6 +1,7 @@
-import { ConfigError, readWebhookConfig } from "../config.ts";
 import { DELIVERY_STATES, REPLAY_MAX, type WebhookDeliveryView } from "../contract/webhook-deliveries.ts";
 import { WEBHOOK_EVENT_TYPES, type WebhookView } from "../contract/webhooks.ts";
+import { ConfigError, readWebhookConfig } from "../platform/config.ts";
+import { openWebhookSender } from "../platform/outgoing/send-webhook.ts";
 import { selectOrganizationOfWebhook } from "../services/webhooks/any-webhook.ts";
 import { testWebhook, type WebhookDeps } from "../services/webhooks/endpoints.ts";
 import {
@@ -12,7 +13,6 @@ import {
   replayEndpoint,
   rotateEndpoint,
 } from "../services/webhooks/manage-webhooks.ts";
-import { openWebhookSender } from "../services/webhooks/send-webhook.ts";
 import { type CommandContext, type Noun, verb } from "./command.ts";
 import { EXIT, UsageError } from "./exit-code.ts";
 import { formatSecret, formatTable, formatUtcWithZone, paint, pluralize, type TableRow } from "./format.ts";

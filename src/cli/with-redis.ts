@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
-import { markAsCluster } from "../redis/addresses.ts";
-import { isRedisUnavailable, openFailFast, type RedisClient, untilReady } from "../redis/connections.ts";
-import { checkRedis } from "../redis/requirements.ts";
+import { markAsCluster } from "../platform/redis/addresses.ts";
+import { isRedisUnavailable, openFailFast, type RedisClient, untilReady } from "../platform/redis/connections.ts";
+import { checkRedis } from "../platform/redis/requirements.ts";
 import { ServersUnavailable } from "./exit-code.ts";
 
 /** Longest wait for a connection and for each response. An operator can wait, and the machine may be busy. Milliseconds. */

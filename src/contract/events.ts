@@ -8,7 +8,7 @@ import {
   GENESIS_HASH,
   sealEvent,
 } from "../domain/chain.ts";
-import { EXAMPLE, examples } from "./example.ts";
+import { EXAMPLE, examples } from "../platform/api/example.ts";
 import {
   count,
   flag,
@@ -21,7 +21,7 @@ import {
   text,
   timestamp,
   voucherId,
-} from "./fields.ts";
+} from "../platform/api/fields.ts";
 
 const EVENT_TYPES = Object.keys(EVENT_CODES) as [EventType, ...EventType[]];
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { errorResponse } from "./errors.ts";
-import { examples } from "./example.ts";
-import { named } from "./fields.ts";
+import { errorResponse } from "../platform/api/errors.ts";
+import { examples } from "../platform/api/example.ts";
+import { named } from "../platform/api/fields.ts";
 
 const status = z.literal("ok").meta({ description: "Always `ok`; otherwise the response is an error." });
 

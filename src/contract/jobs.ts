@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { REFUSAL_CODES } from "./errors.ts";
+import { REFUSAL_CODES } from "../platform/api/errors.ts";
 import { redeemRequest } from "./redeem.ts";
 
 const { note } = redeemRequest.shape;

@@ -1,6 +1,17 @@
 import type { z } from "zod";
-import { EXAMPLE, examples } from "./example.ts";
-import { brand, count, flag, named, productKey, productName, sandbox, text, timestamp, usd } from "./fields.ts";
+import { EXAMPLE, examples } from "../platform/api/example.ts";
+import {
+  brand,
+  count,
+  flag,
+  named,
+  productKey,
+  productName,
+  sandbox,
+  text,
+  timestamp,
+  usd,
+} from "../platform/api/fields.ts";
 import { AVAILABLE_MAX } from "./listings.ts";
 
 /** What a referrer's link offers. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { EXAMPLE, EXAMPLE_VERIFY_URL, examples } from "./example.ts";
-import { flag, named, sampleOf, sandbox, text, timestamp, verifyUrl } from "./fields.ts";
+import { EXAMPLE, EXAMPLE_VERIFY_URL, examples } from "../platform/api/example.ts";
+import { flag, named, sampleOf, sandbox, text, timestamp, verifyUrl } from "../platform/api/fields.ts";
 import { VOUCHER_EXAMPLE, voucherView } from "./voucher.ts";
 
 const reservation = z

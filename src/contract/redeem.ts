@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { EXAMPLE, type Examples, examples } from "./example.ts";
+import { EXAMPLE, type Examples, examples } from "../platform/api/example.ts";
 import {
   benefitMonths,
   flag,
@@ -15,8 +15,8 @@ import {
   usd,
   verifyUrl,
   voucherId,
-} from "./fields.ts";
-import { always, wholeProblem } from "./problems.ts";
+} from "../platform/api/fields.ts";
+import { always, wholeProblem } from "../platform/api/problems.ts";
 import { code, reference, ticket } from "./typed-fields.ts";
 
 const TOKEN_MAX = 128;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { EXAMPLE, examples } from "./example.ts";
+import { EXAMPLE, examples } from "../platform/api/example.ts";
 import {
   named,
   queryCursor,
@@ -10,8 +10,8 @@ import {
   text,
   timestamp,
   verifyUrl,
-} from "./fields.ts";
-import { problem, wholeProblem } from "./problems.ts";
+} from "../platform/api/fields.ts";
+import { problem, wholeProblem } from "../platform/api/problems.ts";
 import { redeemedVoucher } from "./redeem.ts";
 
 /** Maximum number of redemptions on one page. */

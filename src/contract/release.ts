@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { EXAMPLE, examples } from "./example.ts";
-import { named, sandbox, text, textUpTo } from "./fields.ts";
-import { type Language, SENTENCES } from "./sentences/languages.ts";
+import { EXAMPLE, examples } from "../platform/api/example.ts";
+import { named, sandbox, text, textUpTo } from "../platform/api/fields.ts";
+import { type Language, SENTENCES } from "../platform/api/sentences/languages.ts";
 import { ticket } from "./typed-fields.ts";
 
 const REASON_MAX = 200;

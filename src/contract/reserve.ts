@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import { EXAMPLE, examples } from "./example.ts";
-import { named, sampleOf, sandbox, text, timestamp, voucherId } from "./fields.ts";
+import { EXAMPLE, examples } from "../platform/api/example.ts";
+import { named, sampleOf, sandbox, text, timestamp, voucherId } from "../platform/api/fields.ts";
 import { code } from "./typed-fields.ts";
 
 export const reserveRequest = named("ReserveRequest", { code });

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { examples } from "./example.ts";
-import { count, named } from "./fields.ts";
-import { problem } from "./problems.ts";
+import { examples } from "../platform/api/example.ts";
+import { count, named } from "../platform/api/fields.ts";
+import { problem } from "../platform/api/problems.ts";
 
 /** The most seconds that one call can move the times: 400 days. The database function `advance_sandbox` has the same bound. */
 export const ADVANCE_SECONDS_MAX = 34_560_000;

@@ -1,8 +1,8 @@
 import { normaliseTicket } from "../domain/codes.ts";
 import { isPathSegment, normaliseReference } from "../domain/references.ts";
-import { EXAMPLE } from "./example.ts";
-import { filledTextUpTo, input, text } from "./fields.ts";
-import { problem } from "./problems.ts";
+import { EXAMPLE } from "../platform/api/example.ts";
+import { filledTextUpTo, input, text } from "../platform/api/fields.ts";
+import { problem } from "../platform/api/problems.ts";
 
 // Fields that people type or scan: codes, tickets and references.
 

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { partnerEvent } from "./events.ts";
-import { EXAMPLE } from "./example.ts";
+import { EXAMPLE } from "../platform/api/example.ts";
 import {
   brand,
   productKey,
@@ -11,7 +10,8 @@ import {
   timestamp,
   verifyUrl,
   voucherId,
-} from "./fields.ts";
+} from "../platform/api/fields.ts";
+import { partnerEvent } from "./events.ts";
 import { voucherView } from "./voucher.ts";
 
 // Only operators see these, so the API reference does not describe them.

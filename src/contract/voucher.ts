@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { VOUCHER_TYPES } from "../domain/voucher.ts";
-import { EXAMPLE } from "./example.ts";
+import { EXAMPLE } from "../platform/api/example.ts";
 import {
   benefitMonths,
   brand,
@@ -13,7 +13,7 @@ import {
   usageUnitLabel,
   usd,
   voucherId,
-} from "./fields.ts";
+} from "../platform/api/fields.ts";
 
 /** A voucher in the responses to look-ups, claims and purchases. */
 export const voucherView = z

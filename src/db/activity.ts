@@ -1,8 +1,8 @@
 import type pg from "pg";
-import { bigint, boolean, integer, orNull, type Row, text, timestamptz } from "./columns.ts";
-import type { Queryable } from "./pool.ts";
-import { Statements } from "./statements.ts";
-import { inTransaction } from "./transaction.ts";
+import { bigint, boolean, integer, orNull, type Row, text, timestamptz } from "../platform/db/columns.ts";
+import type { Queryable } from "../platform/db/pool.ts";
+import { Statements } from "../platform/db/statements.ts";
+import { inTransaction } from "../platform/db/transaction.ts";
 
 /** The stock of a batch with an open window. */
 const STOCK = {

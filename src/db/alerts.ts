@@ -1,7 +1,7 @@
 import { type AlertState, alertState } from "../domain/alerts.ts";
-import { integer, jsonb } from "./columns.ts";
-import type { Queryable } from "./queryable.ts";
-import { Statements } from "./statements.ts";
+import { integer, jsonb } from "../platform/db/columns.ts";
+import type { Queryable } from "../platform/db/queryable.ts";
+import { Statements } from "../platform/db/statements.ts";
 
 export const sql = new Statements(new URL("./alerts.sql", import.meta.url));
 

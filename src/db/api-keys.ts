@@ -1,7 +1,7 @@
 import type { Scope } from "../domain/api-keys.ts";
-import { arrayOf, boolean, double, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
-import type { Queryable } from "./pool.ts";
-import { Statements } from "./statements.ts";
+import { arrayOf, boolean, double, orNull, type Row, text, textOf, timestamptz } from "../platform/db/columns.ts";
+import type { Queryable } from "../platform/db/pool.ts";
+import { Statements } from "../platform/db/statements.ts";
 
 /** A key that works at the moment it is read. */
 const API_KEY = {

@@ -1,6 +1,6 @@
-import { integer } from "./columns.ts";
-import type { Queryable } from "./pool.ts";
-import { Statements } from "./statements.ts";
+import { integer } from "../platform/db/columns.ts";
+import type { Queryable } from "../platform/db/pool.ts";
+import { Statements } from "../platform/db/statements.ts";
 
 export const sql = new Statements(new URL("./broken-chains.sql", import.meta.url));
 

@@ -1,10 +1,20 @@
-import { markSandbox } from "../contract/fields.ts";
 import type { ContractStatus } from "../domain/audience.ts";
 import type { Window, WindowKind } from "../domain/offer.ts";
 import type { Audience, VoucherType } from "../domain/voucher.ts";
-import { bigint, boolean, integer, numeric, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
-import type { Queryable } from "./pool.ts";
-import { Statements } from "./statements.ts";
+import { markSandbox } from "../platform/api/fields.ts";
+import {
+  bigint,
+  boolean,
+  integer,
+  numeric,
+  orNull,
+  type Row,
+  text,
+  textOf,
+  timestamptz,
+} from "../platform/db/columns.ts";
+import type { Queryable } from "../platform/db/pool.ts";
+import { Statements } from "../platform/db/statements.ts";
 
 /** What the vouchers of a new batch have in common. Prices are US dollars. */
 const BATCH_TERMS = {

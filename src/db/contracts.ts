@@ -1,7 +1,7 @@
 import type { ContractStatus, MemberRole } from "../domain/audience.ts";
-import { integer, numeric, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
-import type { Queryable } from "./pool.ts";
-import { Statements } from "./statements.ts";
+import { integer, numeric, orNull, type Row, text, textOf, timestamptz } from "../platform/db/columns.ts";
+import type { Queryable } from "../platform/db/pool.ts";
+import { Statements } from "../platform/db/statements.ts";
 
 const LINKED_PRODUCT = {
   status: textOf<ContractStatus>(),

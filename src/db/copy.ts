@@ -1,9 +1,9 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { from as copyFrom } from "pg-copy-streams";
+import type { Transaction } from "../platform/db/pool.ts";
+import { write } from "../platform/db/transaction.ts";
 import { addLeaf, appendLeaves, type LeafBatch, type SealedEvent } from "./events.ts";
-import type { Transaction } from "./pool.ts";
-import { write } from "./transaction.ts";
 
 /** A voucher and its first event, which is sealed. */
 export interface NewVoucher {

@@ -1,7 +1,18 @@
 import type { EventContent, EventType, Seal, StoredEvent } from "../domain/chain.ts";
-import { bigint, boolean, bytea, integer, json, orNull, type Row, text, textOf, timestamptz } from "./columns.ts";
-import type { Queryable, Transaction } from "./pool.ts";
-import { columnsOf, type PreparedStatements, Statements } from "./statements.ts";
+import {
+  bigint,
+  boolean,
+  bytea,
+  integer,
+  json,
+  orNull,
+  type Row,
+  text,
+  textOf,
+  timestamptz,
+} from "../platform/db/columns.ts";
+import type { Queryable, Transaction } from "../platform/db/pool.ts";
+import { columnsOf, type PreparedStatements, Statements } from "../platform/db/statements.ts";
 
 const STORED_EVENT = {
   voucherId: text,

@@ -1,6 +1,6 @@
-import { orNull, text, timestamptz } from "./columns.ts";
-import type { Queryable } from "./pool.ts";
-import { columnsOf, Statements } from "./statements.ts";
+import { orNull, text, timestamptz } from "../platform/db/columns.ts";
+import type { Queryable } from "../platform/db/pool.ts";
+import { columnsOf, Statements } from "../platform/db/statements.ts";
 
 export const sql = new Statements(new URL("./faults.sql", import.meta.url));
 

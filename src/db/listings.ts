@@ -1,9 +1,19 @@
 import type { ContractStatus, Eligibility, MemberRole } from "../domain/audience.ts";
 import type { Offer } from "../domain/offer.ts";
 import type { Audience, VoucherType } from "../domain/voucher.ts";
-import { boolean, integer, numeric, orNull, outerJoined, type Row, text, textOf, timestamptz } from "./columns.ts";
-import type { Queryable } from "./pool.ts";
-import { Statements } from "./statements.ts";
+import {
+  boolean,
+  integer,
+  numeric,
+  orNull,
+  outerJoined,
+  type Row,
+  text,
+  textOf,
+  timestamptz,
+} from "../platform/db/columns.ts";
+import type { Queryable } from "../platform/db/pool.ts";
+import { Statements } from "../platform/db/statements.ts";
 
 const LISTING = {
   id: text,

@@ -1,5 +1,5 @@
-import { boolean } from "./columns.ts";
-import { type PreparedStatements, Statements } from "./statements.ts";
+import { boolean } from "../platform/db/columns.ts";
+import { type PreparedStatements, Statements } from "../platform/db/statements.ts";
 
 export const sql = new Statements(new URL("./outbox.sql", import.meta.url));
 

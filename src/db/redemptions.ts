@@ -1,8 +1,18 @@
 import type pg from "pg";
 import type { Confirmation } from "../domain/redeem.ts";
-import { bigint, boolean, integer, numeric, orNull, outerJoined, type Row, text, timestamptz } from "./columns.ts";
-import type { Queryable, Transaction } from "./pool.ts";
-import { columnsOf, type PreparedStatements, Statements } from "./statements.ts";
+import {
+  bigint,
+  boolean,
+  integer,
+  numeric,
+  orNull,
+  outerJoined,
+  type Row,
+  text,
+  timestamptz,
+} from "../platform/db/columns.ts";
+import type { Queryable, Transaction } from "../platform/db/pool.ts";
+import { columnsOf, type PreparedStatements, Statements } from "../platform/db/statements.ts";
 
 /** A redemption as responses to partners show it. */
 const RESULT = {

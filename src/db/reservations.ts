@@ -1,8 +1,8 @@
 import type { Reservation } from "../domain/reservation.ts";
-import { bigint, integer, orNull, text, textOf, timestamptz } from "./columns.ts";
+import { bigint, integer, orNull, text, textOf, timestamptz } from "../platform/db/columns.ts";
+import type { Queryable } from "../platform/db/pool.ts";
+import { type PreparedStatements, Statements } from "../platform/db/statements.ts";
 import { announceExpiredReservations } from "./outbox.ts";
-import type { Queryable } from "./pool.ts";
-import { type PreparedStatements, Statements } from "./statements.ts";
 
 /** The state of a reservation's row. All but Live are final. */
 type ReservationState = "Live" | "Consumed" | "Released" | "Expired";

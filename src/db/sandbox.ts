@@ -1,5 +1,5 @@
-import { arrayOf, bigint, boolean, text } from "./columns.ts";
-import { Statements } from "./statements.ts";
+import { arrayOf, bigint, boolean, text } from "../platform/db/columns.ts";
+import { Statements } from "../platform/db/statements.ts";
 
 export const sql = new Statements(new URL("./sandbox.sql", import.meta.url));
 

@@ -1,5 +1,5 @@
-import { bigint, text } from "./columns.ts";
-import { Statements } from "./statements.ts";
+import { bigint, text } from "../platform/db/columns.ts";
+import { Statements } from "../platform/db/statements.ts";
 
 /** A sweeper task that walks all rows or keys over several passes. Each pass continues where the previous one stopped. */
 type ResumableTask = "restore_leases" | "remove_orphan_leases" | "remove_reservations" | "check_chains";

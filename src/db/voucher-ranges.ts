@@ -1,7 +1,7 @@
 import type { StoredStatus } from "../domain/voucher.ts";
-import { boolean, integer, orNull, real, text, textOf, timestamptz } from "./columns.ts";
-import type { Queryable } from "./pool.ts";
-import { Statements } from "./statements.ts";
+import { boolean, integer, orNull, real, text, textOf, timestamptz } from "../platform/db/columns.ts";
+import type { Queryable } from "../platform/db/pool.ts";
+import { Statements } from "../platform/db/statements.ts";
 import { CHAIN_HEAD } from "./vouchers.ts";
 
 export const sql = new Statements(new URL("./voucher-ranges.sql", import.meta.url));

@@ -12,9 +12,9 @@ import {
   text,
   textOf,
   timestamptz,
-} from "./columns.ts";
-import type { Queryable, Transaction } from "./pool.ts";
-import { columnsOf, type PreparedStatements, Statements } from "./statements.ts";
+} from "../platform/db/columns.ts";
+import type { Queryable, Transaction } from "../platform/db/pool.ts";
+import { columnsOf, type PreparedStatements, Statements } from "../platform/db/statements.ts";
 
 /** A voucher with its terms, as partners see it. Prices are US dollars. */
 const VOUCHER = {

@@ -1,8 +1,19 @@
 import type { DeliveryFailure, DeliveryState } from "../contract/webhook-deliveries.ts";
 import type { WebhookEventType } from "../contract/webhooks.ts";
-import { arrayOf, bigint, boolean, integer, orNull, type Row, smallint, text, textOf, timestamptz } from "./columns.ts";
-import type { Queryable, Transaction } from "./pool.ts";
-import { columnsOf, type PreparedStatements, Statements } from "./statements.ts";
+import {
+  arrayOf,
+  bigint,
+  boolean,
+  integer,
+  orNull,
+  type Row,
+  smallint,
+  text,
+  textOf,
+  timestamptz,
+} from "../platform/db/columns.ts";
+import type { Queryable, Transaction } from "../platform/db/pool.ts";
+import { columnsOf, type PreparedStatements, Statements } from "../platform/db/statements.ts";
 
 const OUTBOX_ROW = { id: bigint, organizationId: text, events: integer };
 export type OutboxRow = Row<typeof OUTBOX_ROW>;

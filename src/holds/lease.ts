@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
-import type { DeploymentIdentity } from "../domain/deployment.ts";
-import { mastersOf, type RedisClient } from "../redis/connections.ts";
+import type { DeploymentIdentity } from "../platform/deployment.ts";
+import { mastersOf, type RedisClient } from "../platform/redis/connections.ts";
 
 /** A lease older than this without a live reservation is an orphan. The next caller that reserves the voucher replaces it. Milliseconds. */
 export const ORPHAN_AFTER_MS = 2_000;

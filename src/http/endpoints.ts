@@ -1,4 +1,4 @@
-import type { Endpoint } from "./endpoint.ts";
+import type { Endpoint } from "../platform/http/endpoint.ts";
 import { advanceSandbox } from "./routes/advance-sandbox.ts";
 import { buyListing } from "./routes/buy-listing.ts";
 import { buyProduct } from "./routes/buy-product.ts";

@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener } from "node:http";
-import { startsPerTurn } from "../batching/starts-per-turn.ts";
+import { startsPerTurn } from "../platform/batching/starts-per-turn.ts";
 import type { KeyAuthenticator } from "../services/auth/authenticate-key.ts";
 
 declare module "node:http" {

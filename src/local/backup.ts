@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
-import { readGivenServers } from "../config.ts";
+import { readGivenServers } from "../platform/config.ts";
 import { fail, Refused, readFileArgument, runTar } from "./backup-files.ts";
 import { assertSameServers, LOCAL_DIRECTORY } from "./directory.ts";
 import { chooseServers } from "./servers.ts";

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ConfigError, type GivenServers } from "../config.ts";
+import { ConfigError, type GivenServers } from "../platform/config.ts";
 
 /** Where the embedded servers of a checkout keep their data. */
 export const LOCAL_DIRECTORY = ".data";

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { ConfigError, readGivenServers, resolveFiles } from "../config.ts";
+import { ConfigError, readGivenServers, resolveFiles } from "../platform/config.ts";
 import { assertGiven, findStart, LOCAL_DIRECTORY, readSaved, type Start, withSettings } from "./directory.ts";
 import { nextFreePort } from "./ports.ts";
 import { findRunningServers, joinUsers } from "./servers.ts";

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { writeKeyFile } from "../../packages/tlog/src/key-file.ts";
-import { readLogConfig } from "../config.ts";
 import type { AdminContext } from "../open-command.ts";
+import { readLogConfig } from "../platform/config.ts";
 import { auditedCommand } from "../services/audit/with-audit-entry.ts";
 import { initLog } from "../services/log/init-log.ts";
 import { readLogSettings } from "../services/log/log-settings.ts";

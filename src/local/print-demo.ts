@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
-import { readAddress, readConfig, readGivenServers } from "../config.ts";
-import { openLog } from "../log.ts";
 import { openAdminContext } from "../open-command.ts";
+import { readAddress, readConfig, readGivenServers } from "../platform/config.ts";
+import { openLog } from "../platform/log.ts";
 import { makeDemo, showDemo, showMarketplaceDemo } from "./demo.ts";
 import { assertSameServers, withLastStart } from "./directory.ts";
 import { chooseServers } from "./servers.ts";

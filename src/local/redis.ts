@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { connectOnce } from "../redis/connect-once.ts";
+import { connectOnce } from "../platform/redis/connect-once.ts";
 import { installDebianPackages, onPath } from "./debian-packages.ts";
 
 /** A local Redis, on loopback, with an append-only file, without snapshots and without eviction. */

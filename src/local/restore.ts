@@ -1,10 +1,10 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { readGivenServers } from "../config.ts";
-import { migrateDatabase } from "../db/migrate.ts";
-import { openLog } from "../log.ts";
 import { openAdminContext } from "../open-command.ts";
+import { readGivenServers } from "../platform/config.ts";
+import { migrateDatabase } from "../platform/db/migrate.ts";
+import { openLog } from "../platform/log.ts";
 import { verifyAllChains } from "../services/chain/verify-chains.ts";
 import { fail, Refused, readFileArgument, runTar } from "./backup-files.ts";
 import { LOCAL_DIRECTORY, type SavedServers, save } from "./directory.ts";

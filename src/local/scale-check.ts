@@ -1,10 +1,10 @@
 import { parseArgs } from "node:util";
-import { ConfigError, readAddress, readGivenServers } from "../config.ts";
-import { openLog } from "../log.ts";
 import { openAdminContext } from "../open-command.ts";
-import { markAsCluster } from "../redis/addresses.ts";
-import { openFailFast, untilReady } from "../redis/connections.ts";
-import { checkRedis } from "../redis/requirements.ts";
+import { ConfigError, readAddress, readGivenServers } from "../platform/config.ts";
+import { openLog } from "../platform/log.ts";
+import { markAsCluster } from "../platform/redis/addresses.ts";
+import { openFailFast, untilReady } from "../platform/redis/connections.ts";
+import { checkRedis } from "../platform/redis/requirements.ts";
 import { assertSameServers, findStart, LOCAL_DIRECTORY, withLastStart } from "./directory.ts";
 import { type LoadResult, runLoad } from "./scale-load.ts";
 import { openMeters } from "./scale-meters.ts";

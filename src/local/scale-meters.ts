@@ -1,8 +1,8 @@
 import { cpus, hostname } from "node:os";
 import type pg from "pg";
-import { readDeploymentId } from "../db/deployment.ts";
-import { readWorkingSessions } from "../db/working-sessions.ts";
-import { mastersOf, type RedisClient } from "../redis/connections.ts";
+import { readDeploymentId } from "../platform/db/deployment.ts";
+import { readWorkingSessions } from "../platform/db/working-sessions.ts";
+import { mastersOf, type RedisClient } from "../platform/redis/connections.ts";
 import { type Part, partsOf } from "../services/ops/find-limit.ts";
 import { readProcesses } from "../services/ops/read-processes.ts";
 

@@ -1,5 +1,8 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { hasKeys } from "../db/api-keys.ts";
+import { type AdminContext, openAdminContext } from "../open-command.ts";
+import { AppError } from "../platform/api/errors.ts";
 import {
   type Config,
   namesOfSecrets,
@@ -8,12 +11,9 @@ import {
   readGivenServers,
   resolveFiles,
   settingsOf,
-} from "../config.ts";
-import { AppError } from "../contract/errors.ts";
-import { hasKeys } from "../db/api-keys.ts";
-import { migrateDatabase } from "../db/migrate.ts";
-import { openLog } from "../log.ts";
-import { type AdminContext, openAdminContext } from "../open-command.ts";
+} from "../platform/config.ts";
+import { migrateDatabase } from "../platform/db/migrate.ts";
+import { openLog } from "../platform/log.ts";
 import { type Demo, makeDemo, showDemo } from "./demo.ts";
 import { forgetStart, LOCAL_DIRECTORY, rememberStart, save } from "./directory.ts";
 import { beginLocalLog, useLocalLog } from "./log-files.ts";

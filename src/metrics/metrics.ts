@@ -1,8 +1,8 @@
 import pLimit from "p-limit";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import type { BatchObserver } from "../batching/batcher.ts";
-import { nextPiece } from "../batching/next-piece.ts";
-import type { Traces } from "../traces/traces.ts";
+import type { BatchObserver } from "../platform/batching/batcher.ts";
+import { nextPiece } from "../platform/batching/next-piece.ts";
+import type { Traces } from "../platform/traces/traces.ts";
 import type { MetricDefinition } from "./catalog.ts";
 import { METRICS } from "./catalog.ts";
 

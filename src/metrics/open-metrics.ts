@@ -1,5 +1,5 @@
-import { nextPiece } from "../batching/next-piece.ts";
-import { takeDroppedLines } from "../log.ts";
+import { nextPiece } from "../platform/batching/next-piece.ts";
+import { takeDroppedLines } from "../platform/log.ts";
 import type { ShardBacklog } from "../queues/measure-queues.ts";
 import { METRICS } from "./catalog.ts";
 import { type ApiMetrics, openMetrics, type Scrapable, type ServiceMetrics, type WorkerMetrics } from "./metrics.ts";

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
-import type { Config } from "../config.ts";
+import type { Config } from "../platform/config.ts";
 import type { Scrapable } from "./metrics.ts";
 
 /** A server that listens for scrapes. */

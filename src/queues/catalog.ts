@@ -1,7 +1,7 @@
 import { redeemJob, redeemReply, sealJob, sealReply, sweepJob, sweepReport } from "../contract/jobs.ts";
 import { logJob, logReport } from "../contract/log-jobs.ts";
 import { webhookJob, webhookReport } from "../contract/webhook-jobs.ts";
-import { defineQueue } from "./definition.ts";
+import { defineQueue } from "../platform/queues/definition.ts";
 
 export const redeemQueue = defineQueue({
   name: "redeem",

@@ -1,6 +1,6 @@
-import { mastersOf, type RedisClient } from "../redis/connections.ts";
+import { listShards } from "../platform/queues/shards.ts";
+import { mastersOf, type RedisClient } from "../platform/redis/connections.ts";
 import { QUEUES } from "./catalog.ts";
-import { listShards } from "./shards.ts";
 
 /** Keys per step of a scan. */
 const SCAN_COUNT = 1_000;

@@ -1,10 +1,10 @@
 import { Queue } from "bullmq";
 import type { Logger } from "pino";
-import type { DeploymentIdentity } from "../domain/deployment.ts";
-import type { RedisClient } from "../redis/connections.ts";
-import { logErrors } from "../redis/log-errors.ts";
+import type { DeploymentIdentity } from "../platform/deployment.ts";
+import { listShardsOf, type Shard } from "../platform/queues/shards.ts";
+import type { RedisClient } from "../platform/redis/connections.ts";
+import { logErrors } from "../platform/redis/log-errors.ts";
 import { QUEUES } from "./catalog.ts";
-import { listShardsOf, type Shard } from "./shards.ts";
 
 /** Most jobs that one script of Redis removes: some 10 ms. */
 const PORTION = 1_000;

@@ -1,8 +1,8 @@
 import type { BulkJobOptions, Queue } from "bullmq";
 import type { SealJob } from "../contract/jobs.ts";
+import { openQueue, type QueueLinks } from "../platform/queues/open-queue.ts";
+import { listShardsOf, shardOf } from "../platform/queues/shards.ts";
 import { sealQueue, webhookQueue } from "./catalog.ts";
-import { openQueue, type QueueLinks } from "./open-queue.ts";
-import { listShardsOf, shardOf } from "./shards.ts";
 
 type Requested = Parameters<typeof openQueue>[0] & { shardBy?: string; waitingMax: number };
 /** The job for an id: one of a voucher or of an endpoint. */

@@ -1,9 +1,9 @@
 import pTimeout from "p-timeout";
-import { nextPiece } from "../batching/next-piece.ts";
-import type { RedisClient } from "../redis/connections.ts";
-import { probeWrites } from "../redis/probe-writes.ts";
+import { nextPiece } from "../platform/batching/next-piece.ts";
+import { listShards, type Shard } from "../platform/queues/shards.ts";
+import type { RedisClient } from "../platform/redis/connections.ts";
+import { probeWrites } from "../platform/redis/probe-writes.ts";
 import { QUEUES } from "./catalog.ts";
-import { listShards, type Shard } from "./shards.ts";
 
 /** One shard of a queue: its jobs by state, the age of the oldest waiting one, and whether workers may take jobs. */
 export interface QueueBacklog {

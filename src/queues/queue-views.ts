@@ -1,13 +1,13 @@
 import { once } from "node:events";
 import { Queue } from "bullmq";
 import type { Logger } from "pino";
-import { nextPiece } from "../batching/next-piece.ts";
-import type { DeploymentIdentity } from "../domain/deployment.ts";
-import { openFailFast, type RedisClient } from "../redis/connections.ts";
-import { logErrors } from "../redis/log-errors.ts";
+import { nextPiece } from "../platform/batching/next-piece.ts";
+import type { DeploymentIdentity } from "../platform/deployment.ts";
+import type { QueueDefinition } from "../platform/queues/definition.ts";
+import { listShardsOf, type Shard } from "../platform/queues/shards.ts";
+import { openFailFast, type RedisClient } from "../platform/redis/connections.ts";
+import { logErrors } from "../platform/redis/log-errors.ts";
 import { QUEUES } from "./catalog.ts";
-import type { QueueDefinition } from "./definition.ts";
-import { listShardsOf, type Shard } from "./shards.ts";
 
 /** Longest wait for Redis at the first use. Milliseconds. */
 const CONNECT_MS = 1_500;

@@ -1,8 +1,8 @@
-import { mastersOf, type RedisClient } from "../redis/connections.ts";
+import type { QueueName } from "../platform/queues/definition.ts";
+import { findShard, listShards, listShardsOf, SHARDS_MAX, type Shard } from "../platform/queues/shards.ts";
+import { mastersOf, type RedisClient } from "../platform/redis/connections.ts";
 import { QUEUES } from "./catalog.ts";
-import type { QueueName } from "./definition.ts";
 import { measureQueues } from "./measure-queues.ts";
-import { findShard, listShards, listShardsOf, SHARDS_MAX, type Shard } from "./shards.ts";
 
 /** A division of the queues into a number of shards, and the processes that use it. */
 export interface Division {

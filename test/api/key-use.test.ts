@@ -1,9 +1,9 @@
 import type pg from "pg";
 import { pino } from "pino";
 import { beforeAll, describe, expect, it } from "vitest";
-import { BatcherFull } from "../../src/batching/batcher.ts";
 import { recordKeyUsage, selectKeys } from "../../src/db/api-keys.ts";
 import { hashApiKey, makeApiKey } from "../../src/domain/api-keys.ts";
+import { BatcherFull } from "../../src/platform/batching/batcher.ts";
 import { endKey } from "../../src/services/admin/manage-keys.ts";
 import { KeyAuthenticator } from "../../src/services/auth/authenticate-key.ts";
 import { partnerClient } from "../support/client.ts";

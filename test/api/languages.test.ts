@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { LANGUAGES, SENTENCES } from "../../src/contract/sentences/languages.ts";
 import { newId } from "../../src/domain/ids.ts";
+import { LANGUAGES, SENTENCES } from "../../src/platform/api/sentences/languages.ts";
 import { type Reply, send } from "../support/client.ts";
 import { makeOffer, makeReferral } from "../support/marketplace.ts";
 import { makeKey } from "../support/supply.ts";

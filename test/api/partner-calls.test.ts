@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { expect, it } from "vitest";
-import { openFailFast, untilReady } from "../../src/redis/connections.ts";
+import { openFailFast, untilReady } from "../../src/platform/redis/connections.ts";
 import { PartnerCalls, readCalls } from "../../src/services/ops/partner-calls.ts";
 import { basic, browse, nextOf, OPS_TOKEN } from "../support/browse.ts";
 import { itOnOneRedis } from "../support/servers.ts";

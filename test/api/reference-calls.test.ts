@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import { BatcherFull } from "../../src/batching/batcher.ts";
-import type { ErrorCode } from "../../src/contract/errors.ts";
-import { SENTENCES } from "../../src/contract/sentences/languages.ts";
 import { lockReferencesToEnd } from "../../src/db/redemptions.ts";
-import { inTransaction } from "../../src/db/transaction.ts";
 import { newId } from "../../src/domain/ids.ts";
+import type { ErrorCode } from "../../src/platform/api/errors.ts";
+import { SENTENCES } from "../../src/platform/api/sentences/languages.ts";
+import { BatcherFull } from "../../src/platform/batching/batcher.ts";
+import { inTransaction } from "../../src/platform/db/transaction.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { mediaOf, OPERATIONS, type Operation } from "../support/api-description.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";

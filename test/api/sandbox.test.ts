@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { hashApiKey, makeApiKey } from "../../src/domain/api-keys.ts";
 import { newId } from "../../src/domain/ids.ts";
 import { sweep } from "../../src/open-sweep.ts";
-import { pooledRandomBytes } from "../../src/random.ts";
+import { pooledRandomBytes } from "../../src/platform/random.ts";
 import { rotateKey } from "../../src/services/admin/manage-keys.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { recordExpiries } from "../../src/services/chain/record-expiries.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { Agent, request } from "node:http";
 import { connect } from "node:net";
 import { expect, it } from "vitest";
-import { CONNECTION_LIMITS } from "../../src/http/server.ts";
+import { CONNECTION_LIMITS } from "../../src/platform/http/server.ts";
 import { startNode } from "../support/child-process.ts";
 import { countJobs } from "../support/redeem-jobs.ts";
 import { startApi, type TestApi } from "../support/service.ts";

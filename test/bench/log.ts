@@ -8,7 +8,7 @@ import type { TreeHead } from "../../packages/tlog/src/checkpoint.ts";
 import { writeKeyFile } from "../../packages/tlog/src/key-file.ts";
 import { integer } from "../../src/cli/options.ts";
 import { findLogTree } from "../../src/db/log-tree.ts";
-import { onSnapshot } from "../../src/db/transaction.ts";
+import { onSnapshot } from "../../src/platform/db/transaction.ts";
 import { auditedCommand } from "../../src/services/audit/with-audit-entry.ts";
 import { auditLog } from "../../src/services/log/audit-log.ts";
 import { initLog } from "../../src/services/log/init-log.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { ERRORS } from "../../src/contract/errors.ts";
+import { ERRORS } from "../../src/platform/api/errors.ts";
 import { DESCRIPTION } from "../support/api-description.ts";
 
 // What a partner's engineers do with the OpenAPI document. The tools come from the registry, because they are larger than the service.

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { openFailFast, openPatient, openSubscriber, untilReady } from "../../src/redis/connections.ts";
+import { openFailFast, openPatient, openSubscriber, untilReady } from "../../src/platform/redis/connections.ts";
 import { startNode } from "../support/child-process.ts";
 import { startRedisCluster, type TestCluster } from "../support/redis-cluster.ts";
 import { until, untilStarted } from "../support/until.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, expect, it } from "vitest";
-import { slotOf } from "../../src/redis/slots.ts";
+import { slotOf } from "../../src/platform/redis/slots.ts";
 import type { TestApi } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { longestGap, SHARDS, shardsOn, since, slotOfShard, startLoad, useCluster } from "./load.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect } from "vitest";
-import { findShard, shardOf } from "../../src/queues/shards.ts";
-import { slotOf } from "../../src/redis/slots.ts";
+import { findShard, shardOf } from "../../src/platform/queues/shards.ts";
+import { slotOf } from "../../src/platform/redis/slots.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { type ClusterNode, startRedisCluster, type TestCluster } from "../support/redis-cluster.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { shardOf } from "../../src/queues/shards.ts";
+import { shardOf } from "../../src/platform/queues/shards.ts";
 import { runNode, startNode } from "../support/child-process.ts";
 import { partnerClient, send } from "../support/client.ts";
 import { startApi, startWorkers } from "../support/service.ts";

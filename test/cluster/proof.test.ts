@@ -1,10 +1,10 @@
 import { beforeAll, expect, it } from "vitest";
 import { lockReferences } from "../../src/db/redemptions.ts";
-import { inTransaction } from "../../src/db/transaction.ts";
 import { workerOptions } from "../../src/open-worker-service.ts";
+import { inTransaction } from "../../src/platform/db/transaction.ts";
+import { findShard, shardOf } from "../../src/platform/queues/shards.ts";
+import { type RunningWorker, startWorker } from "../../src/platform/queues/worker.ts";
 import { redeemQueue } from "../../src/queues/catalog.ts";
-import { findShard, shardOf } from "../../src/queues/shards.ts";
-import { type RunningWorker, startWorker } from "../../src/queues/worker.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import type { PartnerClient, Reply } from "../support/client.ts";
 import { makeGate } from "../support/gate.ts";

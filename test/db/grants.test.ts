@@ -1,9 +1,9 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { copyVouchers } from "../../src/db/copy.ts";
-import { migrateDatabase } from "../../src/db/migrate.ts";
 import { ROLES, type RoleName } from "../../src/db/roles/apply-roles.ts";
-import { readStatements, type Statement } from "../../src/db/statements.ts";
+import { migrateDatabase } from "../../src/platform/db/migrate.ts";
+import { readStatements, type Statement } from "../../src/platform/db/statements.ts";
 import { makeRoles } from "../support/logins.ts";
 import { type OwnPostgres, openOwnPostgres } from "../support/own-postgres.ts";
 import { findStatementFiles } from "../support/source-files.ts";

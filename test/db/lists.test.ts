@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { insertContract } from "../../src/db/contracts.ts";
 import { LISTS, type ListName } from "../../src/db/lists.ts";
-import { readStatements } from "../../src/db/statements.ts";
 import { newId } from "../../src/domain/ids.ts";
+import { readStatements } from "../../src/platform/db/statements.ts";
 import { listCatalog } from "../../src/services/admin/list-catalog.ts";
 import { createListing, createOrganization } from "../../src/services/admin/manage-catalog.ts";
 import { changeContract, makeLink, offerContract } from "../../src/services/admin/manage-contracts.ts";

@@ -1,8 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { lockReferences, readRedemptions } from "../../src/db/redemptions.ts";
-import { readStatements } from "../../src/db/statements.ts";
-import { inTransaction } from "../../src/db/transaction.ts";
 import { findVoucherInOrganization, selectVouchersBy, type VoucherCriteria } from "../../src/db/voucher-ranges.ts";
 import { resolveVouchers } from "../../src/db/vouchers.ts";
 import {
@@ -14,6 +12,8 @@ import {
 } from "../../src/db/webhook-endpoints.ts";
 import { normaliseRedeemCode } from "../../src/domain/codes.ts";
 import { newId } from "../../src/domain/ids.ts";
+import { readStatements } from "../../src/platform/db/statements.ts";
+import { inTransaction } from "../../src/platform/db/transaction.ts";
 import { findFiles, findStatementFiles } from "../support/source-files.ts";
 import { statementsOf } from "../support/statement-users.ts";
 import { useService } from "../support/use-service.ts";
@@ -99,7 +99,7 @@ describe("every statement with a parameter from a partner", () => {
     text,
   }) => {
     expect(parameters).toContain("organization_id");
-    // Arrays are unnested under the names of their parameters, so w.organization_id belongs to the same entry. src/db/pool.ts explains
+    // Arrays are unnested under the names of their parameters, so w.organization_id belongs to the same entry. src/platform/db/pool.ts explains
     // ANY (ARRAY[...]).
     const plain = text.replaceAll(/ANY \(ARRAY\[([\w.]+)\]\)/g, "$1");
     const organizationColumn = text.includes("unnest(")

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { readStatements } from "../../src/db/statements.ts";
 import { newId } from "../../src/domain/ids.ts";
+import { readStatements } from "../../src/platform/db/statements.ts";
 import { openServicePool } from "../support/servers.ts";
 import { useDatabase } from "../support/use-service.ts";
 

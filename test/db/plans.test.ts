@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readStatements } from "../../src/db/statements.ts";
+import { readStatements } from "../../src/platform/db/statements.ts";
 import { openServicePool, openTestServers, type TestServers } from "../support/servers.ts";
 import { findStatementFiles } from "../support/source-files.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Columns } from "../../src/db/columns.ts";
-import { readStatements, type Statements } from "../../src/db/statements.ts";
+import type { Columns } from "../../src/platform/db/columns.ts";
+import { readStatements, type Statements } from "../../src/platform/db/statements.ts";
 import { findStatementFiles } from "../support/source-files.ts";
 import { useDatabase } from "../support/use-service.ts";
 

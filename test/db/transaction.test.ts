@@ -1,6 +1,12 @@
 import type pg from "pg";
 import { afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import { inTransaction, isRetryable, readThenWrite, violates, waitForLocks } from "../../src/db/transaction.ts";
+import {
+  inTransaction,
+  isRetryable,
+  readThenWrite,
+  violates,
+  waitForLocks,
+} from "../../src/platform/db/transaction.ts";
 import { openServicePool } from "../support/servers.ts";
 import { useDatabase } from "../support/use-service.ts";
 

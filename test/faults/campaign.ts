@@ -1,6 +1,6 @@
 import pTimeout from "p-timeout";
 import type pg from "pg";
-import { onSnapshot } from "../../src/db/transaction.ts";
+import { onSnapshot } from "../../src/platform/db/transaction.ts";
 import { auditLog } from "../../src/services/log/audit-log.ts";
 import { HOSTILE_KINDS, type HostileKind, startHostileReceiver } from "../support/hostile-receiver.ts";
 import { KeptNotes } from "../support/kept-notes.ts";

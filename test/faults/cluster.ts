@@ -2,7 +2,7 @@ import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { migrateDatabase } from "../../src/db/migrate.ts";
+import { migrateDatabase } from "../../src/platform/db/migrate.ts";
 import { makeRoles } from "../support/logins.ts";
 import { startRedisCluster } from "../support/redis-cluster.ts";
 import { findSteadyPort } from "../support/steady-port.ts";

@@ -1,6 +1,6 @@
 import { Redis } from "ioredis";
-import { listShards } from "../../src/queues/shards.ts";
-import { slotOf } from "../../src/redis/slots.ts";
+import { listShards } from "../../src/platform/queues/shards.ts";
+import { slotOf } from "../../src/platform/redis/slots.ts";
 import { besideTransaction } from "../support/outside-transaction.ts";
 import { until } from "../support/until.ts";
 import { CLUSTER_SHARDS, type Cluster } from "./cluster.ts";

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { explainMigration } from "../../src/cli/explain-migration.ts";
-import { migrateDatabase } from "../../src/db/migrate.ts";
+import { migrateDatabase } from "../../src/platform/db/migrate.ts";
 import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
 import type { Reply } from "../support/client.ts";
 import { besideTransaction } from "../support/outside-transaction.ts";

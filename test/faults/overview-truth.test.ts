@@ -6,7 +6,7 @@ import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { markBrokenChains } from "../../src/db/broken-chains.ts";
-import { listShards } from "../../src/queues/shards.ts";
+import { listShards } from "../../src/platform/queues/shards.ts";
 import { basic, OPS_TOKEN } from "../support/browse.ts";
 import { startPartnerServer } from "../support/partner-server.ts";
 import { until } from "../support/until.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { migrateDatabase } from "../../src/db/migrate.ts";
-import { UnmetRequirement } from "../../src/db/session.ts";
+import { migrateDatabase } from "../../src/platform/db/migrate.ts";
+import { UnmetRequirement } from "../../src/platform/db/session.ts";
 import { hasProgram } from "../support/has-program.ts";
 import { type OwnPostgres, openOwnPostgres } from "../support/own-postgres.ts";
 import { startPgBouncer } from "../support/pgbouncer.ts";

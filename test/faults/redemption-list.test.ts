@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { expect, it } from "vitest";
-import { migrateDatabase } from "../../src/db/migrate.ts";
 import { closeRedemptions, findCompleteUntil, insertRedemptions, selectRedemptions } from "../../src/db/redemptions.ts";
-import { write } from "../../src/db/transaction.ts";
+import { migrateDatabase } from "../../src/platform/db/migrate.ts";
+import { write } from "../../src/platform/db/transaction.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import type { PartnerClient } from "../support/client.ts";
 import { databaseTime } from "../support/outside-transaction.ts";

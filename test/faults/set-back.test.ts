@@ -1,8 +1,8 @@
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, onTestFinished } from "vitest";
-import { acceptLoss } from "../../src/db/marks.ts";
-import { migrateDatabase } from "../../src/db/migrate.ts";
-import type { Mark } from "../../src/domain/marks.ts";
+import { acceptLoss } from "../../src/platform/db/marks.ts";
+import { migrateDatabase } from "../../src/platform/db/migrate.ts";
+import type { Mark } from "../../src/platform/marks.ts";
 import { type DatabaseUser, openDatabaseUser } from "../support/database-user.ts";
 import { type OwnPostgres, openOwnPostgres } from "../support/own-postgres.ts";
 import { itOnOneRedis, openTestServers, type TestServers } from "../support/servers.ts";

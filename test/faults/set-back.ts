@@ -1,6 +1,6 @@
 import { Cluster as ClusterClient, Redis } from "ioredis";
 import type pg from "pg";
-import { parseRedisUrl } from "../../src/redis/addresses.ts";
+import { parseRedisUrl } from "../../src/platform/redis/addresses.ts";
 import { readSharedStarts } from "../support/shared-marks.ts";
 import { until } from "../support/until.ts";
 import { violation } from "./checker.ts";

@@ -108,7 +108,7 @@ export const CODE_GUARDS: CodeGuard[] = [
       "WHERE false",
     ],
   }),
-  ...guardsOf("src/queues/worker.ts", ["test/races/deployments", "test/workers"], {
+  ...guardsOf("src/platform/queues/worker.ts", ["test/races/deployments", "test/workers"], {
     "a job from another deployment is not run": ["origin !== deployment.origin", "false"],
   }),
   ...guardsOf("src/domain/reservation.ts", ["test/unit/decisions", "test/api/reserve", "test/races/reservations"], {
@@ -232,13 +232,13 @@ export const CODE_GUARDS: CodeGuard[] = [
     "a user's token must be signed with a listed algorithm": ["        algorithms: ALGORITHMS,\n", ""],
     "an expired token is refused": ["currentDate: now,", "currentDate: new Date(0),"],
   }),
-  ...guardsOf("src/limits/miss-limiter.ts", ["test/api/miss-limit", "test/limits"], {
+  ...guardsOf("src/platform/limits/miss-limiter.ts", ["test/api/miss-limit", "test/limits"], {
     "misses are limited": ["one.missed ? misses <= this.#limit : misses < this.#limit", "true"],
   }),
-  ...guardsOf("src/http/middleware/json-body.ts", ["test/api/bad-input"], {
+  ...guardsOf("src/platform/http/middleware/json-body.ts", ["test/api/bad-input"], {
     "text that Postgres cannot store is refused": ["field !== null", "false"],
   }),
-  ...guardsOf("src/services/webhooks/send-webhook.ts", ["test/workers/send-webhook"], {
+  ...guardsOf("src/platform/outgoing/send-webhook.ts", ["test/workers/send-webhook"], {
     "a webhook goes to public addresses only": ["addresses.filter(mayConnectTo)", "addresses"],
     "a receiver cannot send without end": ["received <= RECEIVED_MAX", "true"],
   }),

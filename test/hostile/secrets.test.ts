@@ -1,6 +1,6 @@
 import { beforeAll, expect, it } from "vitest";
 import { makeApiKey } from "../../src/domain/api-keys.ts";
-import { pooledRandomBytes } from "../../src/random.ts";
+import { pooledRandomBytes } from "../../src/platform/random.ts";
 import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
 import { endKey, rotateKey } from "../../src/services/admin/manage-keys.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { MissLimiter } from "../../src/limits/miss-limiter.ts";
+import { MissLimiter } from "../../src/platform/limits/miss-limiter.ts";
 import { useCounting } from "../support/counting.ts";
 import { itOnOneRedis } from "../support/servers.ts";
 import { until } from "../support/until.ts";

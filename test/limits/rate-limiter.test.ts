@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { RateLimiter, type Verdict } from "../../src/limits/rate-limiter.ts";
-import type { Counter } from "../../src/limits/shared-counts.ts";
+import { RateLimiter, type Verdict } from "../../src/platform/limits/rate-limiter.ts";
+import type { Counter } from "../../src/platform/limits/shared-counts.ts";
 import { useCounting } from "../support/counting.ts";
 import { itOnOneRedis } from "../support/servers.ts";
 import { until } from "../support/until.ts";

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { openLogSource } from "../../packages/tlog/src/log-source.ts";
 import { readLoggedInOrder } from "../../src/db/events.ts";
 import { findPublished } from "../../src/db/log-checkpoints.ts";
-import { onSnapshot, readThenWrite } from "../../src/db/transaction.ts";
+import { onSnapshot, readThenWrite } from "../../src/platform/db/transaction.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { readUnsealed, sealChains, sealVoucher } from "../../src/services/chain/seal-events.ts";
 import { verifyAllChains } from "../../src/services/chain/verify-chains.ts";

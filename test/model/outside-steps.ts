@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { AppError } from "../../src/contract/errors.ts";
 import { resolveVouchers } from "../../src/db/vouchers.ts";
+import { AppError } from "../../src/platform/api/errors.ts";
 import { type VoidResult, voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { countJobs, newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { provisioning } from "../support/supply.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { ERRORS } from "../../src/contract/errors.ts";
 import { openApiMetrics } from "../../src/metrics/open-metrics.ts";
+import { ERRORS } from "../../src/platform/api/errors.ts";
+import { reportPrefix } from "../../src/platform/redis/findings.ts";
 import { openSealRequests } from "../../src/queues/job-requests.ts";
-import { reportPrefix } from "../../src/redis/findings.ts";
 import { createListing } from "../../src/services/admin/manage-catalog.ts";
 import { voidBatch } from "../../src/services/admin/void-batch.ts";
 import { partnerClient, send } from "../support/client.ts";

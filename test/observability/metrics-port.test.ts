@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { expect, it } from "vitest";
-import { migrateDatabase } from "../../src/db/migrate.ts";
+import { migrateDatabase } from "../../src/platform/db/migrate.ts";
 import { runNode, startNode } from "../support/child-process.ts";
 import { scrape } from "../support/scrape.ts";
 import { findSteadyPort } from "../support/steady-port.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ERRORS } from "../../src/contract/errors.ts";
+import { ERRORS } from "../../src/platform/api/errors.ts";
 import { createListing } from "../../src/services/admin/manage-catalog.ts";
 import { partnerClient, send } from "../support/client.ts";
 import { beginLog, makeLogFiles } from "../support/log-setup.ts";

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { AppError } from "../../src/contract/errors.ts";
 import { type Entity, readEntityState } from "../../src/db/audit-entries.ts";
 import { insertMember } from "../../src/db/contracts.ts";
-import { inTransaction } from "../../src/db/transaction.ts";
-import { openLog } from "../../src/log.ts";
 import { openAdminContext } from "../../src/open-command.ts";
+import { AppError } from "../../src/platform/api/errors.ts";
+import { inTransaction } from "../../src/platform/db/transaction.ts";
+import { openLog } from "../../src/platform/log.ts";
 import { changeContract } from "../../src/services/admin/manage-contracts.ts";
 import { endKey, rotateKey } from "../../src/services/admin/manage-keys.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";

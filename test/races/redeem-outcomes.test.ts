@@ -1,7 +1,7 @@
 import { beforeAll, expect, it, vi } from "vitest";
-import { BatcherFull } from "../../src/batching/batcher.ts";
 import { deleteOldEnds, lockReferences, lockReferencesToEnd } from "../../src/db/redemptions.ts";
-import { inTransaction } from "../../src/db/transaction.ts";
+import { BatcherFull } from "../../src/platform/batching/batcher.ts";
+import { inTransaction } from "../../src/platform/db/transaction.ts";
 import { redeemQueue } from "../../src/queues/catalog.ts";
 import { confirmRead } from "../../src/services/batches/confirm-reads.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";

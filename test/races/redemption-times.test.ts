@@ -1,6 +1,5 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { DatabaseClock } from "../../src/db/database-clock.ts";
 import {
   closeRedemptions,
   findClosedUntil,
@@ -8,8 +7,9 @@ import {
   insertRedemptions,
   selectRedemptions,
 } from "../../src/db/redemptions.ts";
-import { write } from "../../src/db/transaction.ts";
 import { newId } from "../../src/domain/ids.ts";
+import { DatabaseClock } from "../../src/platform/db/database-clock.ts";
+import { write } from "../../src/platform/db/transaction.ts";
 import { auditedCommand } from "../../src/services/audit/with-audit-entry.ts";
 import { openConfirmations } from "../../src/services/batches/confirm-reads.ts";
 import { openCompleteUntil } from "../../src/services/partner/complete-until.ts";

@@ -1,6 +1,6 @@
-import { RESERVATION_SECONDS } from "../../src/environment.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { type ApiDescription, describeApi } from "../../src/http/openapi/describe-api.ts";
+import { RESERVATION_SECONDS } from "../../src/platform/environment.ts";
 import { BASE_URL } from "./service.ts";
 
 /** The part of a Schema Object that tests use. */

@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { ERRORS } from "../../src/contract/errors.ts";
+import { ERRORS } from "../../src/platform/api/errors.ts";
 import {
   DESCRIPTION,
   mediaOf,

@@ -1,8 +1,8 @@
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll } from "vitest";
-import { type OpenCounter, shareCounts } from "../../src/limits/shared-counts.ts";
-import { parseRedisUrl } from "../../src/redis/addresses.ts";
-import { openFailFast } from "../../src/redis/connections.ts";
+import { type OpenCounter, shareCounts } from "../../src/platform/limits/shared-counts.ts";
+import { parseRedisUrl } from "../../src/platform/redis/addresses.ts";
+import { openFailFast } from "../../src/platform/redis/connections.ts";
 import { monitorRedis, type RedisMonitor } from "./redis-monitor.ts";
 import { openTestServers, type TestServers } from "./servers.ts";
 import { openTcpProxy, type TcpProxy } from "./tcp-proxy.ts";

@@ -1,8 +1,8 @@
 import { pino } from "pino";
-import { Deployment } from "../../src/db/deployment.ts";
-import { openPool } from "../../src/db/pool.ts";
-import { openFailFast } from "../../src/redis/connections.ts";
-import { shareMemory } from "../../src/services/servers/share-memory.ts";
+import { Deployment } from "../../src/platform/db/deployment.ts";
+import { openPool } from "../../src/platform/db/pool.ts";
+import { openFailFast } from "../../src/platform/redis/connections.ts";
+import { shareMemory } from "../../src/platform/servers/share-memory.ts";
 
 const log = pino({ level: "silent" });
 

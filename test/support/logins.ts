@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { type AppliedRoles, applyRoles, ROLES, type RoleName } from "../../src/db/roles/apply-roles.ts";
-import { inTransaction } from "../../src/db/transaction.ts";
-import { pooledRandomBytes } from "../../src/random.ts";
+import { inTransaction } from "../../src/platform/db/transaction.ts";
+import { pooledRandomBytes } from "../../src/platform/random.ts";
 
 export interface Login {
   name: string;

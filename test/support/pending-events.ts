@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { insertPendingEvents } from "../../src/db/events.ts";
-import { inTransaction, write } from "../../src/db/transaction.ts";
+import { inTransaction, write } from "../../src/platform/db/transaction.ts";
 
 const HOUR_MS = 3_600_000;
 

@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import type pg from "pg";
 import type { RedeemJob } from "../../src/contract/jobs.ts";
-import { findShard, listShards } from "../../src/queues/shards.ts";
+import { findShard, listShards } from "../../src/platform/queues/shards.ts";
 import type { TestPartner } from "./supply.ts";
 
 /** Creates a redeem job like the API, with a deadline in one minute, of a caller that has seen no end of the reference. */

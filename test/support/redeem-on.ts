@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import { openPool } from "../../src/db/pool.ts";
-import { openLog } from "../../src/log.ts";
+import { openPool } from "../../src/platform/db/pool.ts";
+import { openLog } from "../../src/platform/log.ts";
 import { partnerClient } from "./client.ts";
 import type { TestServers } from "./servers.ts";
 import { startApi, startWorkers } from "./service.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { createInterface } from "node:readline";
-import { mastersOf } from "../../src/redis/connections.ts";
+import { mastersOf } from "../../src/platform/redis/connections.ts";
 import { connectRedis } from "./servers.ts";
 import { until } from "./until.ts";
 

@@ -2,13 +2,13 @@ import { once } from "node:events";
 import { Cluster, Redis } from "ioredis";
 import pg from "pg";
 import { inject, it } from "vitest";
-import { adoptDatabase, Deployment } from "../../src/db/deployment.ts";
-import { openPool } from "../../src/db/pool.ts";
 import { leaseKey } from "../../src/holds/lease.ts";
-import { openLog } from "../../src/log.ts";
-import { findShard, listShards, type Shard, shardOf } from "../../src/queues/shards.ts";
-import { parseRedisUrl } from "../../src/redis/addresses.ts";
-import { mastersOf } from "../../src/redis/connections.ts";
+import { adoptDatabase, Deployment } from "../../src/platform/db/deployment.ts";
+import { openPool } from "../../src/platform/db/pool.ts";
+import { openLog } from "../../src/platform/log.ts";
+import { findShard, listShards, type Shard, shardOf } from "../../src/platform/queues/shards.ts";
+import { parseRedisUrl } from "../../src/platform/redis/addresses.ts";
+import { mastersOf } from "../../src/platform/redis/connections.ts";
 import type { Login } from "./logins.ts";
 
 /** A new database and an empty Redis database for one test file. */

@@ -1,11 +1,11 @@
 import { createApp } from "../../src/app.ts";
-import { readConfig } from "../../src/config.ts";
-import { CONNECTION_LIMITS, listen } from "../../src/http/server.ts";
 import { startInTurns } from "../../src/http/start-in-turns.ts";
 import { serveMetrics } from "../../src/metrics/serve-metrics.ts";
 import { type ApiContext, openApi } from "../../src/open-api.ts";
 import { learnRedis } from "../../src/open-redis.ts";
 import { openWorkerService, type WorkerService } from "../../src/open-worker-service.ts";
+import { readConfig } from "../../src/platform/config.ts";
+import { CONNECTION_LIMITS, listen } from "../../src/platform/http/server.ts";
 import { prepareWorkers } from "../../workers/prepare-workers.ts";
 import * as redeem from "../../workers/redeem.ts";
 import * as seal from "../../workers/seal.ts";

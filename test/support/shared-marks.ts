@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
-import type { Shared } from "../../src/domain/marks.ts";
-import { memoryKey, readStarts } from "../../src/services/servers/share-memory.ts";
+import type { Shared } from "../../src/platform/marks.ts";
+import { memoryKey, readStarts } from "../../src/platform/servers/share-memory.ts";
 
 /** What the processes of a deployment share in Redis. */
 export async function readSharedStarts(redis: Pick<Redis, "get">, deploymentId: string): Promise<Shared> {

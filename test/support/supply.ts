@@ -4,7 +4,7 @@ import { insertBrand, insertOrganization, insertProduct } from "../../src/db/cat
 import type { Scope } from "../../src/domain/api-keys.ts";
 import { newId } from "../../src/domain/ids.ts";
 import type { Audience } from "../../src/domain/voucher.ts";
-import { pooledRandomBytes } from "../../src/random.ts";
+import { pooledRandomBytes } from "../../src/platform/random.ts";
 import { type IssuedVoucher, type IssueInput, issueBatch } from "../../src/services/admin/issue-batch.ts";
 import { createKey, type ShownKey } from "../../src/services/admin/manage-keys.ts";
 import { auditedCommand } from "../../src/services/audit/with-audit-entry.ts";

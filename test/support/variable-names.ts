@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ROLE_PASSWORDS, VARIABLES, type Variables } from "../../src/environment.ts";
+import { ROLE_PASSWORDS, VARIABLES, type Variables } from "../../src/platform/environment.ts";
 
 const namesIn = (table: Variables): string[] =>
   Object.values(table).flatMap((entry) => (entry instanceof z.ZodType ? (entry.meta()?.title ?? []) : namesIn(entry)));

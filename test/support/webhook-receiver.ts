@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type pg from "pg";
 import { newId } from "../../src/domain/ids.ts";
-import { deriveWebhookSecret } from "../../src/domain/webhook-signature.ts";
+import { deriveWebhookSecret } from "../../src/platform/outgoing/webhook-signature.ts";
 import { startPartnerServer } from "./partner-server.ts";
 
 /** The configuration of a worker that sends to receivers on this machine. */

@@ -1,10 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { renderTypes } from "../../packages/client/generate-types.ts";
-import { EXAMPLE } from "../../src/contract/example.ts";
-import { RESERVATION_SECONDS } from "../../src/environment.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { describeApi } from "../../src/http/openapi/describe-api.ts";
+import { EXAMPLE } from "../../src/platform/api/example.ts";
+import { RESERVATION_SECONDS } from "../../src/platform/environment.ts";
 
 /** The client's types of every request and response. */
 export const TYPES_FILE = fileURLToPath(new URL("../../packages/client/src/api.ts", import.meta.url));

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { isPublicAddress } from "../../src/domain/addresses.ts";
+import { isPublicAddress } from "../../src/platform/addresses.ts";
 
 it.each([
   "8.8.8.8",

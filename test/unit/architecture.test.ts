@@ -14,7 +14,7 @@ const TEXTS = new Map(FILES.map((file) => [file, readFileSync(join(ROOT, file), 
 const IMPORTS = [...TEXTS].flatMap(([file, text]) => importsOf(file, text));
 const LOCAL_IMPORTS = IMPORTS.filter((edge) => edge.to.endsWith(".ts"));
 
-/** Returns `db` for `src/db/pool.ts`, `workers` for `workers/main.ts`, `config` for `src/config.ts` and `packages/client` for a file of it. */
+/** Returns `db` for `src/platform/db/pool.ts`, `workers` for `workers/main.ts`, `config` for `src/platform/config.ts` and `packages/client` for a file of it. */
 function layerOf(file: string): string {
   const [top = "", folder = "", ...rest] = file.split("/");
   if (top === "packages") return `${top}/${folder}`;
@@ -63,8 +63,8 @@ const MAY_IMPORT: Record<string, string> = {
 
 /** Files whose types these folders may import in addition. */
 const SHARED_TYPES: Record<string, string[]> = {
-  "src/log.ts": Object.keys(MAY_IMPORT),
-  "src/config.ts": ["services", "metrics"],
+  "src/platform/log.ts": Object.keys(MAY_IMPORT),
+  "src/platform/config.ts": ["services", "metrics"],
 };
 
 /** The one exception: `cli` may import the directory of the embedded servers, and load the rest of `local` dynamically. */
@@ -142,20 +142,20 @@ it("findFolderCircles finds folders that import each other over a third one, and
 });
 
 it.each([
-  ["src/domain/redeem.ts", "src/config.ts", "type"],
-  ["src/domain/redeem.ts", "src/log.ts", "value"],
-  ["src/contract/errors.ts", "src/db/pool.ts", "type"],
-  ["src/db/vouchers.ts", "src/limits/rate-limiter.ts", "value"],
+  ["src/domain/redeem.ts", "src/platform/config.ts", "type"],
+  ["src/domain/redeem.ts", "src/platform/log.ts", "value"],
+  ["src/platform/api/errors.ts", "src/platform/db/pool.ts", "type"],
+  ["src/db/vouchers.ts", "src/platform/limits/rate-limiter.ts", "value"],
   ["src/services/partner/redeem-voucher.ts", "src/open-service.ts", "value"],
   ["src/services/partner/redeem-voucher.ts", "test/support/until.ts", "value"],
   ["src/http/routes/redeem.ts", "workers/redeem.ts", "value"],
   ["src/http/routes/redeem.ts", "src/app.ts", "value"],
   ["src/cli/command.ts", "src/local/servers.ts", "value"],
-  ["src/cli/command.ts", "src/http/errors.ts", "dynamic"],
+  ["src/cli/command.ts", "src/platform/http/errors.ts", "dynamic"],
   ["workers/redeem.ts", "src/local/servers.ts", "dynamic"],
   ["src/newfolder/file.ts", "src/domain/codes.ts", "value"],
   ["src/domain/redeem.ts", "src/newfolder/file.ts", "value"],
-  ["packages/client/src/client.ts", "src/contract/errors.ts", "type"],
+  ["packages/client/src/client.ts", "src/platform/api/errors.ts", "type"],
 ] as const)("the rule of imports forbids that %s imports %s as a %s", (from, to, kind) => {
   expect(isAllowed({ from, to, kind })).toBe(false);
 });
@@ -213,12 +213,14 @@ it.each([
 
 it("the source imports OpenTelemetry in one file, which is itself imported only dynamically", () => {
   const loaders = IMPORTS.filter((edge) => edge.to.startsWith("@opentelemetry/") && edge.kind !== "type");
-  expect(new Set(loaders.map((edge) => edge.from))).toEqual(new Set(["src/traces/open-telemetry.ts"]));
-  const users = IMPORTS.filter((edge) => edge.to === "src/traces/open-telemetry.ts");
-  expect(users.map(show)).toEqual(["src/traces/open-traces.ts imports src/traces/open-telemetry.ts (dynamic)"]);
+  expect(new Set(loaders.map((edge) => edge.from))).toEqual(new Set(["src/platform/traces/open-telemetry.ts"]));
+  const users = IMPORTS.filter((edge) => edge.to === "src/platform/traces/open-telemetry.ts");
+  expect(users.map(show)).toEqual([
+    "src/platform/traces/open-traces.ts imports src/platform/traces/open-telemetry.ts (dynamic)",
+  ]);
 });
 
-it("the source reads environment variables only in src/config.ts, src/process.ts, src/local, src/cli and the conformance package", () => {
+it("the source reads environment variables only in src/platform/config.ts, src/platform/process.ts, src/local, src/cli and the conformance package", () => {
   const readers = [...TEXTS]
     .filter(([, text]) =>
       /\bprocess\s*(\?\.|\.)\s*env\b|\benv\b[^\n]*=\s*process\b|["']node:process["']|process\[/.test(text),

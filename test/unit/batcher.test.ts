@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { Batcher, BatcherFull, type BatcherOptions } from "../../src/batching/batcher.ts";
+import { Batcher, BatcherFull, type BatcherOptions } from "../../src/platform/batching/batcher.ts";
 
 /** A batch that has been handed over and waits for the test to end it. */
 interface Batch {

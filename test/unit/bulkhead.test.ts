@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
-import { FairSlots } from "../../src/batching/fair-slots.ts";
-import { shareFor } from "../../src/batching/share-for.ts";
+import { FairSlots } from "../../src/platform/batching/fair-slots.ts";
+import { shareFor } from "../../src/platform/batching/share-for.ts";
 import { openBulkhead } from "../../src/services/batches/bulkhead.ts";
 import type { CallerKind } from "../../src/services/batches/caller-kinds.ts";
 import { makeGate } from "../support/gate.ts";

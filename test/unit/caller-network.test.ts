@@ -1,7 +1,7 @@
 import { isIPv6 } from "node:net";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { networkOf, withoutPorts } from "../../src/http/middleware/request-headers.ts";
+import { networkOf, withoutPorts } from "../../src/platform/http/middleware/request-headers.ts";
 
 it.each([
   ["203.0.113.7:51234", "203.0.113.7"],

@@ -12,9 +12,9 @@ import {
   readWebhookConfig,
   readWorkerConfig,
   resolveFiles,
-} from "../../src/config.ts";
-import { SECRET_NAMES } from "../../src/environment.ts";
-import { parseRedisUrl } from "../../src/redis/addresses.ts";
+} from "../../src/platform/config.ts";
+import { SECRET_NAMES } from "../../src/platform/environment.ts";
+import { parseRedisUrl } from "../../src/platform/redis/addresses.ts";
 import { VARIABLE_NAMES } from "../support/variable-names.ts";
 
 type Environment = Record<string, string | undefined>;

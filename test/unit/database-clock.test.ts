@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { DatabaseClock } from "../../src/db/database-clock.ts";
+import { DatabaseClock } from "../../src/platform/db/database-clock.ts";
 
 const START = Date.parse("2027-02-14T12:00:00Z");
 

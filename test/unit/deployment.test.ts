@@ -2,8 +2,8 @@ import { EventEmitter } from "node:events";
 import type pg from "pg";
 import { pino } from "pino";
 import { expect, it } from "vitest";
-import { Deployment } from "../../src/db/deployment.ts";
-import type { Mark, Memory, Shared, SharedMemory } from "../../src/domain/marks.ts";
+import { Deployment } from "../../src/platform/db/deployment.ts";
+import type { Mark, Memory, Shared, SharedMemory } from "../../src/platform/marks.ts";
 import { until } from "../support/until.ts";
 
 /** The answer to a query. */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { STALL_MAX_MS, STALLS_WITHIN_MS } from "../../src/metrics/stall-meter.ts";
-import { listShards } from "../../src/queues/shards.ts";
+import { listShards } from "../../src/platform/queues/shards.ts";
 import type { Facts } from "../../src/services/ops/facts.ts";
 import { FAULTS } from "../../src/services/ops/faults.ts";
 import { findSuccessors, type ReportedProcess } from "../../src/services/ops/read-processes.ts";

@@ -8,6 +8,10 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import packageJson from "../../package.json" with { type: "json" };
 import { buildProgram } from "../../src/cli/program.ts";
+import { ENDPOINTS } from "../../src/http/endpoints.ts";
+import { onPath } from "../../src/local/debian-packages.ts";
+import { METRICS, type MetricDefinition } from "../../src/metrics/catalog.ts";
+import { WORKER_CONNECTIONS_MAX } from "../../src/open-worker-service.ts";
 import {
   type Config,
   readAddress,
@@ -17,13 +21,9 @@ import {
   readRolePasswords,
   readWebhookConfig,
   readWorkerConfig,
-} from "../../src/config.ts";
-import { ENDPOINTS } from "../../src/http/endpoints.ts";
-import { onPath } from "../../src/local/debian-packages.ts";
-import { METRICS, type MetricDefinition } from "../../src/metrics/catalog.ts";
-import { WORKER_CONNECTIONS_MAX } from "../../src/open-worker-service.ts";
-import { DRAIN_MAX_MS } from "../../src/process.ts";
-import { QUEUE_NAMES } from "../../src/queues/definition.ts";
+} from "../../src/platform/config.ts";
+import { DRAIN_MAX_MS } from "../../src/platform/process.ts";
+import { QUEUE_NAMES } from "../../src/platform/queues/definition.ts";
 import { API_CONNECTIONS_MAX } from "../../src/services/batches/caller-kinds.ts";
 import { readLogSettings } from "../../src/services/log/log-settings.ts";
 import { readDockerfile } from "../support/image.ts";

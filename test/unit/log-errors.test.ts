@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import { pino } from "pino";
 import { afterEach, expect, it, vi } from "vitest";
-import { logErrors } from "../../src/redis/log-errors.ts";
+import { logErrors } from "../../src/platform/redis/log-errors.ts";
 
 afterEach(() => {
   vi.useRealTimers();

@@ -9,7 +9,7 @@ import {
   type Shared,
   share,
   startsToHave,
-} from "../../src/domain/marks.ts";
+} from "../../src/platform/marks.ts";
 
 const at = (position: number, id = `mark ${position}`) => ({ position, id });
 

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from "vitest";
-import { PauseWatch } from "../../src/pauses.ts";
+import { PauseWatch } from "../../src/platform/pauses.ts";
 
 /** Clocks that the tests move, and a watch whose timer the tests run. */
 let now: { monotonicMs: number; uptimeMs: number };

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { AppError, ERRORS_OF, type ErrorCode, invalidFields } from "../../src/contract/errors.ts";
-import { inAnyLanguage, problem } from "../../src/contract/problems.ts";
-import { LANGUAGES, SENTENCES } from "../../src/contract/sentences/languages.ts";
 import { partnerKey } from "../../src/http/middleware/authenticate.ts";
 import { signedInUser } from "../../src/http/middleware/authenticate-user.ts";
 import { SCRIPT_SENTENCES } from "../../src/http/pages/texts/script-texts.ts";
 import { SCRIPT_TEXTS, TEXTS } from "../../src/http/pages/texts/texts.ts";
+import { AppError, ERRORS_OF, type ErrorCode, invalidFields } from "../../src/platform/api/errors.ts";
+import { inAnyLanguage, problem } from "../../src/platform/api/problems.ts";
+import { LANGUAGES, SENTENCES } from "../../src/platform/api/sentences/languages.ts";
 
 /** The errors that a till or a shop may show. Those of webhooks are for developers. */
 const SHOWN: ErrorCode[] = [

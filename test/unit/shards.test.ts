@@ -1,8 +1,8 @@
 import { createRequire } from "node:module";
 import { expect, it } from "vitest";
 import { newId } from "../../src/domain/ids.ts";
-import { findShard, listShards, SHARDS_MAX, shardOf } from "../../src/queues/shards.ts";
-import { slotOf } from "../../src/redis/slots.ts";
+import { findShard, listShards, SHARDS_MAX, shardOf } from "../../src/platform/queues/shards.ts";
+import { slotOf } from "../../src/platform/redis/slots.ts";
 
 /** The slot by the library that ioredis uses. */
 const librarySlot: (key: string) => number = createRequire(import.meta.url)("cluster-key-slot");

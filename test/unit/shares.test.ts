@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { Shares, splitInTurns } from "../../src/batching/shares.ts";
-import { CallerPlaces } from "../../src/queues/caller-places.ts";
+import { Shares, splitInTurns } from "../../src/platform/batching/shares.ts";
+import { CallerPlaces } from "../../src/platform/queues/caller-places.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["performance"] });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { startsPerTurn } from "../../src/batching/starts-per-turn.ts";
+import { startsPerTurn } from "../../src/platform/batching/starts-per-turn.ts";
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 

@@ -6,7 +6,7 @@ import {
   openSigningKeys,
   signWebhook,
   webhookHeaders,
-} from "../../src/domain/webhook-signature.ts";
+} from "../../src/platform/outgoing/webhook-signature.ts";
 
 const ROOT = "a root secret of at least 32 characters";
 const ENDPOINT = { id: "whk_1", signingVersions: [2, 1] };

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { expect, it } from "vitest";
-import { findShard } from "../../src/queues/shards.ts";
+import { findShard } from "../../src/platform/queues/shards.ts";
 import { itOnOneRedis } from "../support/servers.ts";
 import { startApi, startWorkers } from "../support/service.ts";
 import { until } from "../support/until.ts";

@@ -1,9 +1,9 @@
 import type { Queue } from "bullmq";
 import { beforeAll, expect, it } from "vitest";
 import type { RedeemJob } from "../../src/contract/jobs.ts";
+import { openQueue } from "../../src/platform/queues/open-queue.ts";
+import type { Shard } from "../../src/platform/queues/shards.ts";
 import { redeemQueue } from "../../src/queues/catalog.ts";
-import { openQueue } from "../../src/queues/open-queue.ts";
-import type { Shard } from "../../src/queues/shards.ts";
 import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { databaseTime, untilPast, untilWaiting, whileLocked } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";

@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
 import { insertPendingEvents } from "../../src/db/events.ts";
-import { inTransaction, write } from "../../src/db/transaction.ts";
 import type { EventType } from "../../src/domain/chain.ts";
+import { inTransaction, write } from "../../src/platform/db/transaction.ts";
+import { openQueue } from "../../src/platform/queues/open-queue.ts";
 import { sealQueue } from "../../src/queues/catalog.ts";
-import { openQueue } from "../../src/queues/open-queue.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { runSealJob } from "../../src/services/chain/seal-committer.ts";
 import { sealVoucher } from "../../src/services/chain/seal-events.ts";

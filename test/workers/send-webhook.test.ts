@@ -1,8 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { afterEach, expect, it } from "vitest";
-import { isPublicAddress } from "../../src/domain/addresses.ts";
-import { openWebhookSender, sendWebhook } from "../../src/services/webhooks/send-webhook.ts";
+import { isPublicAddress } from "../../src/platform/addresses.ts";
+import { openWebhookSender, sendWebhook } from "../../src/platform/outgoing/send-webhook.ts";
 import { HOSTILE_KINDS, type HostileKind, startHostileReceiver } from "../support/hostile-receiver.ts";
 import { type PartnerServer, SELF_SIGNED, startPartnerServer } from "../support/partner-server.ts";
 import { until } from "../support/until.ts";

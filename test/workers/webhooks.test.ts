@@ -1,9 +1,10 @@
 import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { FairSlots } from "../../src/batching/fair-slots.ts";
 import type { ReplayRequest } from "../../src/contract/webhook-deliveries.ts";
 import { webhookEvent } from "../../src/contract/webhooks.ts";
 import { selectDueDeliveries } from "../../src/db/webhook-deliveries.ts";
+import { FairSlots } from "../../src/platform/batching/fair-slots.ts";
+import { openWebhookSender } from "../../src/platform/outgoing/send-webhook.ts";
 import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
 import { voidBatch } from "../../src/services/admin/void-batch.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
@@ -18,7 +19,6 @@ import {
   type AttemptRecorder,
   openAttemptRecorder,
 } from "../../src/services/webhooks/record-attempts.ts";
-import { openWebhookSender } from "../../src/services/webhooks/send-webhook.ts";
 import { removeDeliveries, requestWebhooks } from "../../src/services/webhooks/sweep-tasks.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { scrape } from "../support/scrape.ts";

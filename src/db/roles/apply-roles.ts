@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import pg from "pg";
-import { AppError } from "../../contract/errors.ts";
 import type { RandomBytes } from "../../domain/codes.ts";
-import { makeScramVerifier, SALT_BYTES } from "../../domain/scram-verifier.ts";
-import type { Transaction } from "../pool.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import type { Transaction } from "../../platform/db/pool.ts";
+import { makeScramVerifier, SALT_BYTES } from "../../platform/scram-verifier.ts";
 
 /** The roles of the service's processes, of the sequencer of the log, and of voucherctl. They have only the rights that their statements need. */
 export const ROLES = ["pva_api", "pva_log", "pva_admin"] as const;

@@ -1,9 +1,14 @@
 import type { NextFunction, Request, RequestHandler, Response } from "express";
-import { AppError } from "../../contract/errors.ts";
-import type { Limits } from "../../limits/open-limits.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import type { Access } from "../../platform/http/access.ts";
+import {
+  assertRefusalsLeft,
+  consumeAddressLimit,
+  consumeRateLimit,
+  consumeRefusalLimit,
+} from "../../platform/http/middleware/rate-limit.ts";
+import type { Limits } from "../../platform/limits/open-limits.ts";
 import type { UserAuthenticator } from "../../services/auth/authenticate-user.ts";
-import type { Access } from "../access.ts";
-import { assertRefusalsLeft, consumeAddressLimit, consumeRateLimit, consumeRefusalLimit } from "./rate-limit.ts";
 
 interface UserDeps {
   users: Pick<UserAuthenticator, "authenticate">;

@@ -1,14 +1,19 @@
 import type { NextFunction, Request, RequestHandler, Response } from "express";
-import { AppError } from "../../contract/errors.ts";
-import { markSandbox } from "../../contract/fields.ts";
 import type { Scope } from "../../domain/api-keys.ts";
-import type { Limits } from "../../limits/open-limits.ts";
-import type { RateLimiter } from "../../limits/rate-limiter.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { markSandbox } from "../../platform/api/fields.ts";
+import type { Access } from "../../platform/http/access.ts";
+import { signalOf } from "../../platform/http/middleware/caller-signal.ts";
+import {
+  assertRefusalsLeft,
+  consumeRateLimit,
+  consumeRefusalLimit,
+  type LimitingRefusals,
+} from "../../platform/http/middleware/rate-limit.ts";
+import type { Limits } from "../../platform/limits/open-limits.ts";
+import type { RateLimiter } from "../../platform/limits/rate-limiter.ts";
 import type { KeyAuthenticator } from "../../services/auth/authenticate-key.ts";
 import type { Caller } from "../../services/auth/caller.ts";
-import type { Access } from "../access.ts";
-import { signalOf } from "./caller-signal.ts";
-import { assertRefusalsLeft, consumeRateLimit, consumeRefusalLimit, type LimitingRefusals } from "./rate-limit.ts";
 
 declare global {
   namespace Express {

@@ -1,10 +1,10 @@
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
-import { ERRORS } from "../../contract/errors.ts";
 import type { ApiMetrics } from "../../metrics/metrics.ts";
+import { ERRORS } from "../../platform/api/errors.ts";
+import type { Traces } from "../../platform/traces/traces.ts";
 import type { PartnerCalls } from "../../services/ops/partner-calls.ts";
 import type { ProcessReport } from "../../services/ops/process-report.ts";
-import type { Traces } from "../../traces/traces.ts";
 
 /** What middleware and handlers record for the log line of a request. */
 interface RequestFacts {

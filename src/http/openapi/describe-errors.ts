@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { ZodOpenApiResponseObject } from "zod-openapi";
-import { ANY_ADDRESS_ERRORS, type ErrorCode, errorResponse, statusOf } from "../../contract/errors.ts";
-import { EXAMPLE } from "../../contract/example.ts";
-import { SENTENCES } from "../../contract/sentences/languages.ts";
-import type { Endpoint } from "../endpoint.ts";
+import { ANY_ADDRESS_ERRORS, type ErrorCode, errorResponse, statusOf } from "../../platform/api/errors.ts";
+import { EXAMPLE } from "../../platform/api/example.ts";
+import { SENTENCES } from "../../platform/api/sentences/languages.ts";
+import type { Endpoint } from "../../platform/http/endpoint.ts";
 import { DOCUMENTS } from "../pages/documents.ts";
 import { CONTENT_LANGUAGE } from "./reader-language.ts";
 import { ALLOW, RATE_LIMIT, REQUEST_ID, RETRY_AFTER, WWW_AUTHENTICATE } from "./response-headers.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject } from "zod-openapi";
-import type { ErrorCode } from "../../contract/errors.ts";
+import type { ErrorCode } from "../../platform/api/errors.ts";
 import { describeErrors, type ErrorDescriptions } from "./describe-errors.ts";
 import { RATE_LIMIT, REQUEST_ID } from "./response-headers.ts";
 

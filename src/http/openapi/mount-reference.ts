@@ -1,6 +1,6 @@
 import type { Router } from "express";
-import { type DescribedSettings, type Endpoint, getRoute, mount, type Route } from "../endpoint.ts";
-import type { LimitingAddresses } from "../middleware/rate-limit.ts";
+import { type DescribedSettings, type Endpoint, getRoute, mount, type Route } from "../../platform/http/endpoint.ts";
+import type { LimitingAddresses } from "../../platform/http/middleware/rate-limit.ts";
 import { ASSETS } from "../pages/assets.ts";
 import { DOCUMENTS, renderDocument, type ServedDocument } from "../pages/documents.ts";
 import { type Html, html } from "../pages/html.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { LANGUAGES } from "../../contract/sentences/languages.ts";
+import { LANGUAGES } from "../../platform/api/sentences/languages.ts";
 import { header } from "./response-headers.ts";
 
 /** On requests whose responses have sentences for people. */

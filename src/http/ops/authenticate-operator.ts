@@ -2,10 +2,10 @@ import { hash, timingSafeEqual } from "node:crypto";
 import { parse } from "basic-auth";
 import type { RequestHandler } from "express";
 import { RateLimiterMemory } from "rate-limiter-flexible";
-import { AppError } from "../../contract/errors.ts";
 import type { ApiContext } from "../../open-api.ts";
-import { consumeRefusalLimit } from "../middleware/rate-limit.ts";
-import { networkOf } from "../middleware/request-headers.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { consumeRefusalLimit } from "../../platform/http/middleware/rate-limit.ts";
+import { networkOf } from "../../platform/http/middleware/request-headers.ts";
 
 /** Wrong passwords that each process allows per address in 15 minutes. Only keeps the log short: OPS_TOKEN is too long to guess. */
 const WRONG_PASSWORDS_MAX = 10;

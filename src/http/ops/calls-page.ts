@@ -1,5 +1,5 @@
-import { AppError } from "../../contract/errors.ts";
 import { findOrganization } from "../../db/catalog.ts";
+import { AppError } from "../../platform/api/errors.ts";
 import { type PartnerCall, readCalls } from "../../services/ops/partner-calls.ts";
 import { type Html, html } from "../pages/html.ts";
 import { renderTime } from "../pages/time.ts";

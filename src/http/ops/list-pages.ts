@@ -1,6 +1,6 @@
-import { AppError } from "../../contract/errors.ts";
 import { selectChanges } from "../../db/audit-entries.ts";
 import { listWebhookEndpoints } from "../../db/webhook-endpoints.ts";
+import { AppError } from "../../platform/api/errors.ts";
 import { listCatalog } from "../../services/admin/list-catalog.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";

@@ -1,8 +1,8 @@
 import type { RequestHandler, Router } from "express";
-import { AppError } from "../../contract/errors.ts";
 import type { ApiContext } from "../../open-api.ts";
-import { isRedisUnavailable } from "../../redis/connections.ts";
-import { speakEnglish } from "../middleware/reader-language.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { speakEnglish } from "../../platform/http/middleware/reader-language.ts";
+import { isRedisUnavailable } from "../../platform/redis/connections.ts";
 import { offerPage } from "../pages/error-page.ts";
 import { headersOf } from "../pages/page-headers.ts";
 import { authenticateOperator, refuseAllWrites } from "./authenticate-operator.ts";

@@ -1,10 +1,10 @@
 import express, { type RequestHandler, Router } from "express";
-import { AppError } from "../../contract/errors.ts";
 import type { ApiContext } from "../../open-api.ts";
-import { signalOf } from "../middleware/caller-signal.ts";
-import { speakEnglish } from "../middleware/reader-language.ts";
-import { refuseCrossSite } from "../middleware/refuse-cross-site.ts";
-import { sendPage } from "../negotiate.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { signalOf } from "../../platform/http/middleware/caller-signal.ts";
+import { speakEnglish } from "../../platform/http/middleware/reader-language.ts";
+import { refuseCrossSite } from "../../platform/http/middleware/refuse-cross-site.ts";
+import { sendPage } from "../../platform/http/negotiate.ts";
 import { offerPage } from "../pages/error-page.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
 import { CATALOG_ACTIONS } from "./actions/catalog-actions.ts";

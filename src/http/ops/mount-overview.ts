@@ -1,9 +1,9 @@
 import type { Request, Router } from "express";
-import { AppError } from "../../contract/errors.ts";
 import { findOrganization } from "../../db/catalog.ts";
 import type { ApiContext } from "../../open-api.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { sendPage } from "../../platform/http/negotiate.ts";
 import { type Overview, readOverview, viewOverview } from "../../services/ops/read-overview.ts";
-import { sendPage } from "../negotiate.ts";
 import { headersOf } from "../pages/page-headers.ts";
 import { nameOf } from "./authenticate-operator.ts";
 import { OPS_PATH } from "./operator-frame.ts";

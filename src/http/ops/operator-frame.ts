@@ -1,5 +1,5 @@
-import type { Config } from "../../config.ts";
 import type { Place } from "../../db/catalog.ts";
+import type { Config } from "../../platform/config.ts";
 import { ASSETS, type Asset } from "../pages/assets.ts";
 import { type Html, html } from "../pages/html.ts";
 import { layOut, type Site } from "../pages/layout.ts";

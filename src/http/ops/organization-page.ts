@@ -1,4 +1,3 @@
-import { AppError } from "../../contract/errors.ts";
 import { type ListedKey, selectKeys } from "../../db/api-keys.ts";
 import {
   type BatchOfOrganization,
@@ -8,6 +7,7 @@ import {
 } from "../../db/catalog.ts";
 import { selectLastRedemptions } from "../../db/redemptions.ts";
 import { selectWebhookEndpoints } from "../../db/webhook-endpoints.ts";
+import { AppError } from "../../platform/api/errors.ts";
 import { listCatalog } from "../../services/admin/list-catalog.ts";
 import { readBatch } from "../../services/admin/read-batch.ts";
 import { readPlace } from "../../services/admin/read-place.ts";

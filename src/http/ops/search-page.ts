@@ -1,5 +1,5 @@
-import { AppError } from "../../contract/errors.ts";
 import { findKeyPlace } from "../../db/api-keys.ts";
+import { AppError } from "../../platform/api/errors.ts";
 import { searchVouchers } from "../../services/admin/across-organizations.ts";
 import { listCatalog } from "../../services/admin/list-catalog.ts";
 import { findCaller } from "../../services/ops/partner-calls.ts";

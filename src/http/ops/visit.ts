@@ -1,7 +1,7 @@
 import type { Request } from "express";
 import { insertLook, type Look } from "../../db/audit-entries.ts";
 import type { ApiContext } from "../../open-api.ts";
-import { pathId } from "../endpoint.ts";
+import { pathId } from "../../platform/http/endpoint.ts";
 import type { Html } from "../pages/html.ts";
 import { nameOf } from "./authenticate-operator.ts";
 import type { OperatedSite } from "./operator-frame.ts";

@@ -1,5 +1,5 @@
-import { AppError } from "../../contract/errors.ts";
 import type { PastReservation } from "../../contract/voucher-history.ts";
+import { AppError } from "../../platform/api/errors.ts";
 import { readAnyVoucherHistory } from "../../services/admin/across-organizations.ts";
 import { releaseReservation } from "../../services/partner/release-reservation.ts";
 import { type Html, html } from "../pages/html.ts";

@@ -1,6 +1,6 @@
-import { AppError } from "../../contract/errors.ts";
 import { DELIVERIES_KEPT_DAYS, DELIVERY_STATES, type WebhookDeliveryView } from "../../contract/webhook-deliveries.ts";
 import type { WebhookRow } from "../../db/webhook-endpoints.ts";
+import { AppError } from "../../platform/api/errors.ts";
 import { readWebhookPage } from "../../services/webhooks/any-webhook.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";

@@ -1,8 +1,8 @@
 import { eventsPageQuery, type PublicChain, type PublicEvent } from "../../contract/events.ts";
+import { type DepsOf, validate } from "../../platform/http/endpoint.ts";
+import type { Visitor } from "../../platform/http/middleware/caller-signal.ts";
 import { readPublicChain } from "../../services/chain/read-chain.ts";
 import { findCheckpoint } from "../../services/log/read-log.ts";
-import { type DepsOf, validate } from "../endpoint.ts";
-import type { Visitor } from "../middleware/caller-signal.ts";
 import { ASSETS } from "./assets.ts";
 import { describeEvent } from "./event-words.ts";
 import { type Html, html } from "./html.ts";

@@ -1,7 +1,7 @@
-import { invalidField } from "../../contract/errors.ts";
 import { ENTITY_TYPE } from "../../domain/chain.ts";
-import { getRoute, type Route } from "../endpoint.ts";
-import { sendPage, wantsPage } from "../negotiate.ts";
+import { invalidField } from "../../platform/api/errors.ts";
+import { getRoute, type Route } from "../../platform/http/endpoint.ts";
+import { sendPage, wantsPage } from "../../platform/http/negotiate.ts";
 import { offerPage } from "./error-page.ts";
 import { type Html, html } from "./html.ts";
 import { CHECK_PATH, layOut, type Site } from "./layout.ts";

@@ -1,7 +1,7 @@
 import type { RequestHandler } from "express";
-import type { AppError, ErrorCode } from "../../contract/errors.ts";
-import type { Language } from "../../contract/sentences/languages.ts";
-import { negotiate } from "../negotiate.ts";
+import type { AppError, ErrorCode } from "../../platform/api/errors.ts";
+import type { Language } from "../../platform/api/sentences/languages.ts";
+import { negotiate } from "../../platform/http/negotiate.ts";
 import { type Html, html } from "./html.ts";
 import { CHECK_PATH, layOut, type Site } from "./layout.ts";
 import { localeIn } from "./locale.ts";

@@ -1,6 +1,6 @@
-import type { Config } from "../../config.ts";
-import { getRoute, type Route, sendJson } from "../endpoint.ts";
-import { wantsPage } from "../negotiate.ts";
+import type { Config } from "../../platform/config.ts";
+import { getRoute, type Route, sendJson } from "../../platform/http/endpoint.ts";
+import { wantsPage } from "../../platform/http/negotiate.ts";
 import { renderCheckForm } from "./check-form.ts";
 import { offerPage } from "./error-page.ts";
 import { type Html, html } from "./html.ts";

@@ -1,5 +1,5 @@
 import packageJson from "../../../package.json" with { type: "json" };
-import type { Config } from "../../config.ts";
+import type { Config } from "../../platform/config.ts";
 import { ASSETS, type Asset } from "./assets.ts";
 import { Html, html } from "./html.ts";
 import { ENGLISH, type Locale } from "./locale.ts";

@@ -1,6 +1,6 @@
 import type { Response } from "express";
-import { LANGUAGES, type Language } from "../../contract/sentences/languages.ts";
-import { languageOf } from "../middleware/reader-language.ts";
+import { LANGUAGES, type Language } from "../../platform/api/sentences/languages.ts";
+import { languageOf } from "../../platform/http/middleware/reader-language.ts";
 import type { Html } from "./html.ts";
 import type { PageTexts } from "./texts/page-texts.ts";
 import { TEXTS } from "./texts/texts.ts";

@@ -1,8 +1,8 @@
 import type { Request, Router } from "express";
-import { type DepsOf, mount } from "../endpoint.ts";
-import { type Visitor, visitorOf } from "../middleware/caller-signal.ts";
-import { consumeAddressLimit, type LimitingAddresses } from "../middleware/rate-limit.ts";
-import { sendPage, wantsPage } from "../negotiate.ts";
+import { type DepsOf, mount } from "../../platform/http/endpoint.ts";
+import { type Visitor, visitorOf } from "../../platform/http/middleware/caller-signal.ts";
+import { consumeAddressLimit, type LimitingAddresses } from "../../platform/http/middleware/rate-limit.ts";
+import { sendPage, wantsPage } from "../../platform/http/negotiate.ts";
 import { renderChain } from "./chain-page.ts";
 import { checkVoucherRoute } from "./check-form.ts";
 import { offerPage } from "./error-page.ts";

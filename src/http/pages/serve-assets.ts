@@ -1,8 +1,8 @@
 import { extname } from "node:path";
 import type { RequestHandler } from "express";
-import type { Config } from "../../config.ts";
-import { AppError } from "../../contract/errors.ts";
-import { getRoute, type Route, TEXT } from "../endpoint.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import type { Config } from "../../platform/config.ts";
+import { getRoute, type Route, TEXT } from "../../platform/http/endpoint.ts";
 import { ASSETS } from "./assets.ts";
 import { serveFile } from "./serve-file.ts";
 

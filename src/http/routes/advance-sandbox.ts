@@ -1,6 +1,6 @@
 import { advanceRequest, advanceResponse } from "../../contract/sandbox.ts";
+import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { advanceSandbox as advance } from "../../services/partner/advance-sandbox.ts";
-import { type DepsOf, endpoint } from "../endpoint.ts";
 import { sandboxKey } from "../middleware/authenticate.ts";
 
 export const advanceSandbox = endpoint({

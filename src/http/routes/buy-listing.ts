@@ -1,7 +1,7 @@
 import { acquireResponse, buyRequest } from "../../contract/acquire.ts";
 import { listingId } from "../../contract/listings.ts";
+import { type DepsOf, endpoint, pathId } from "../../platform/http/endpoint.ts";
 import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
-import { type DepsOf, endpoint, pathId } from "../endpoint.ts";
 import { signedInUser } from "../middleware/authenticate-user.ts";
 
 export const buyListing = endpoint({

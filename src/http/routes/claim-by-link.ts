@@ -1,6 +1,6 @@
 import { acquireResponse, claimRequest, linkCode } from "../../contract/acquire.ts";
+import { type DepsOf, endpoint, pathId } from "../../platform/http/endpoint.ts";
 import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
-import { type DepsOf, endpoint, pathId } from "../endpoint.ts";
 import { signedInUser } from "../middleware/authenticate-user.ts";
 
 export const claimByLink = endpoint({

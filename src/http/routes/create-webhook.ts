@@ -1,6 +1,6 @@
 import { createWebhookRequest, newWebhook } from "../../contract/webhooks.ts";
+import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { createWebhook as create, type WebhookCalls } from "../../services/webhooks/endpoints.ts";
-import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const createWebhook = endpoint({

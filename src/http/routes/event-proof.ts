@@ -1,8 +1,8 @@
 import { entityId, entityType } from "../../contract/events.ts";
 import { receipt, sequenceParameter } from "../../contract/receipt.ts";
+import { anyone } from "../../platform/http/access.ts";
+import { type DepsOf, endpoint, TEXT } from "../../platform/http/endpoint.ts";
 import { readEventProof } from "../../services/log/read-receipt.ts";
-import { anyone } from "../access.ts";
-import { type DepsOf, endpoint, TEXT } from "../endpoint.ts";
 
 export const eventProof = endpoint({
   path: "/integrity/events/:entityType/:entityId/:sequence/proof",

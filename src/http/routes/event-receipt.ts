@@ -1,7 +1,7 @@
 import { receipt, sequenceParameter } from "../../contract/receipt.ts";
 import { codeOrTicket } from "../../contract/typed-fields.ts";
+import { type DepsOf, endpoint, TEXT } from "../../platform/http/endpoint.ts";
 import { readEventReceipt } from "../../services/log/read-receipt.ts";
-import { type DepsOf, endpoint, TEXT } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const eventReceipt = endpoint({

@@ -1,8 +1,8 @@
-import { AppError } from "../../contract/errors.ts";
 import { healthResponse, readinessError, readinessResponse } from "../../contract/health.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { probe } from "../../platform/http/access.ts";
+import { endpoint } from "../../platform/http/endpoint.ts";
 import { type Probed, readinessOf } from "../../services/servers/probe-servers.ts";
-import { probe } from "../access.ts";
-import { endpoint } from "../endpoint.ts";
 
 export const health = endpoint({
   path: "/healthz",

@@ -1,6 +1,6 @@
 import { listingId, listingResponse } from "../../contract/listings.ts";
+import { type DepsOf, endpoint, pathId } from "../../platform/http/endpoint.ts";
 import { viewOneListing } from "../../services/marketplace/view-listings.ts";
-import { type DepsOf, endpoint, pathId } from "../endpoint.ts";
 import { anyUser } from "../middleware/authenticate-user.ts";
 
 export const listing = endpoint({

@@ -1,6 +1,6 @@
 import { listingsQuery, listingsResponse } from "../../contract/listings.ts";
+import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { viewListings } from "../../services/marketplace/view-listings.ts";
-import { type DepsOf, endpoint } from "../endpoint.ts";
 import { anyUser } from "../middleware/authenticate-user.ts";
 
 export const listings = endpoint({

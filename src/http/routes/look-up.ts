@@ -1,7 +1,7 @@
 import { lookUpResponse } from "../../contract/look-up.ts";
 import { codeOrTicket } from "../../contract/typed-fields.ts";
+import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { lookUpVoucher } from "../../services/partner/look-up-voucher.ts";
-import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const lookUp = endpoint({

@@ -1,7 +1,7 @@
 import { eventsQuery, partnerChain } from "../../contract/events.ts";
 import { codeOrTicket } from "../../contract/typed-fields.ts";
+import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { readPartnerChain } from "../../services/chain/read-chain.ts";
-import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const partnerEvents = endpoint({

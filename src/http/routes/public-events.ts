@@ -1,7 +1,7 @@
 import { entityId, entityType, eventsQuery, publicChain } from "../../contract/events.ts";
+import { anyone } from "../../platform/http/access.ts";
+import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { readPublicChain } from "../../services/chain/read-chain.ts";
-import { anyone } from "../access.ts";
-import { type DepsOf, endpoint } from "../endpoint.ts";
 
 export const publicEvents = endpoint({
   path: "/integrity/events/:entityType/:entityId",

@@ -1,7 +1,7 @@
 import { receipt } from "../../contract/receipt.ts";
 import { receiptQuery } from "../../contract/redemptions.ts";
+import { type DepsOf, endpoint, TEXT } from "../../platform/http/endpoint.ts";
 import { readRedemptionReceipt } from "../../services/log/read-receipt.ts";
-import { type DepsOf, endpoint, TEXT } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const receiptByReference = endpoint({

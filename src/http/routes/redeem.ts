@@ -1,6 +1,6 @@
 import { redeemRequest, redeemResponse } from "../../contract/redeem.ts";
+import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { redeemVoucher } from "../../services/partner/redeem-voucher.ts";
-import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const redeem = endpoint({

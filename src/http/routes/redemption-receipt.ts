@@ -1,6 +1,6 @@
 import { externalRefParameter, receipt } from "../../contract/receipt.ts";
+import { type DepsOf, endpoint, TEXT } from "../../platform/http/endpoint.ts";
 import { readRedemptionReceipt } from "../../services/log/read-receipt.ts";
-import { type DepsOf, endpoint, TEXT } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const redemptionReceipt = endpoint({

@@ -1,7 +1,7 @@
 import { REDEMPTION_EXAMPLES, redeemResponse } from "../../contract/redeem.ts";
 import { externalRefInPath } from "../../contract/redemptions.ts";
+import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { readRedemption } from "../../services/partner/read-redemption.ts";
-import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const redemption = endpoint({

@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { invalidField } from "../../contract/errors.ts";
-import { examples } from "../../contract/example.ts";
 import { REDEMPTION_EXAMPLES, redeemResponse } from "../../contract/redeem.ts";
 import { redemptionsCsv, redemptionsQuery, redemptionsResponse } from "../../contract/redemptions.ts";
+import { invalidField } from "../../platform/api/errors.ts";
+import { examples } from "../../platform/api/example.ts";
+import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { listRedemptions, readAllRedemptions } from "../../services/partner/list-redemptions.ts";
 import { readRedemption } from "../../services/partner/read-redemption.ts";
-import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 type Deps = DepsOf<typeof listRedemptions> & DepsOf<typeof readRedemption>;

@@ -1,6 +1,6 @@
 import { nothingReleased, releaseRequest, releaseResponse } from "../../contract/release.ts";
+import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { releaseReservation } from "../../services/partner/release-reservation.ts";
-import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const release = endpoint({

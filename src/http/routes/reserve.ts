@@ -1,6 +1,6 @@
 import { reserveRequest, reserveResponse } from "../../contract/reserve.ts";
+import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { reserveVoucher } from "../../services/partner/reserve-voucher.ts";
-import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const reserve = endpoint({

@@ -1,9 +1,9 @@
-import type { FairSlots } from "../../batching/fair-slots.ts";
-import { AppError } from "../../contract/errors.ts";
 import { testedWebhook } from "../../contract/webhook-deliveries.ts";
 import { webhookId } from "../../contract/webhooks.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import type { FairSlots } from "../../platform/batching/fair-slots.ts";
+import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { testWebhook as sendTest, type WebhookCalls } from "../../services/webhooks/endpoints.ts";
-import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const testWebhook = endpoint({

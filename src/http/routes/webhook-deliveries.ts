@@ -1,9 +1,9 @@
 import { deliveriesQuery, deliveriesResponse } from "../../contract/webhook-deliveries.ts";
 import { webhookId } from "../../contract/webhooks.ts";
+import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { confirmed } from "../../services/batches/confirm-reads.ts";
 import { readDeliveries } from "../../services/webhooks/deliveries.ts";
 import type { WebhookCalls } from "../../services/webhooks/endpoints.ts";
-import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const webhookDeliveries = endpoint({

@@ -1,7 +1,7 @@
 import { webhookEndpoint, webhookId } from "../../contract/webhooks.ts";
+import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import type { WebhookCalls } from "../../services/webhooks/endpoints.ts";
 import { readWebhook } from "../../services/webhooks/partner-webhooks.ts";
-import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const webhook = endpoint({

@@ -1,7 +1,7 @@
 import { webhookList } from "../../contract/webhooks.ts";
+import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import type { WebhookCalls } from "../../services/webhooks/endpoints.ts";
 import { listWebhooks } from "../../services/webhooks/partner-webhooks.ts";
-import { type DepsOf, endpoint } from "../endpoint.ts";
 import { partnerKey } from "../middleware/authenticate.ts";
 
 export const webhooks = endpoint({

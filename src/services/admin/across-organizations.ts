@@ -1,10 +1,10 @@
 import type pg from "pg";
 import type { FoundVoucher, FoundVouchers, VoucherHistory } from "../../contract/voucher-history.ts";
-import type { Transaction } from "../../db/pool.ts";
-import { onSnapshot } from "../../db/transaction.ts";
 import { selectOrganizationsWithBrands } from "../../db/voucher-ranges.ts";
 import { normaliseTicket } from "../../domain/codes.ts";
 import { isTicket } from "../../domain/ids.ts";
+import type { Transaction } from "../../platform/db/pool.ts";
+import { onSnapshot } from "../../platform/db/transaction.ts";
 import { findVouchersIn, type VoucherQuery } from "./find-vouchers.ts";
 import { type HistoryDeps, readFoundHistory } from "./read-voucher-history.ts";
 

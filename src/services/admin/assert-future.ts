@@ -1,6 +1,6 @@
-import { AppError } from "../../contract/errors.ts";
 import { isPast } from "../../db/catalog.ts";
-import type { Queryable } from "../../db/pool.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import type { Queryable } from "../../platform/db/pool.ts";
 
 /** An end that was given has passed already. */
 export class PastTime extends AppError {

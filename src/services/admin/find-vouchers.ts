@@ -1,12 +1,12 @@
 import type pg from "pg";
-import { markSandbox, pickFields } from "../../contract/fields.ts";
 import { type FoundVoucher, type FoundVouchers, foundVoucher } from "../../contract/voucher-history.ts";
-import { type Transaction, usePlansOfService } from "../../db/pool.ts";
-import { onSnapshot } from "../../db/transaction.ts";
 import { selectVouchersBy, type VoucherCriteria } from "../../db/voucher-ranges.ts";
 import { normaliseCode, normaliseRedeemCode, normaliseTicket } from "../../domain/codes.ts";
 import { formsOf } from "../../domain/references.ts";
 import { statusAt } from "../../domain/voucher.ts";
+import { markSandbox, pickFields } from "../../platform/api/fields.ts";
+import { type Transaction, usePlansOfService } from "../../platform/db/pool.ts";
+import { onSnapshot } from "../../platform/db/transaction.ts";
 
 /** Most vouchers in one result. A query finds more than one only by an imported code or a reference that several organizations use. */
 const FOUND_MAX = 1_000;

@@ -1,15 +1,15 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { AppError } from "../../contract/errors.ts";
-import { markSandbox } from "../../contract/fields.ts";
 import { type BatchTerms, insertBatch, insertWindow } from "../../db/catalog.ts";
 import { copyVouchers, type NewVoucher } from "../../db/copy.ts";
 import { openLeafBatch } from "../../db/events.ts";
-import { violates } from "../../db/transaction.ts";
 import { GENESIS_HASH, makeNonce, sealEvent } from "../../domain/chain.ts";
 import { makeVoucherCode } from "../../domain/codes.ts";
 import { newId } from "../../domain/ids.ts";
 import type { Window, WindowKind } from "../../domain/offer.ts";
 import type { Audience } from "../../domain/voucher.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { markSandbox } from "../../platform/api/fields.ts";
+import { violates } from "../../platform/db/transaction.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 import { assertFuture } from "./assert-future.ts";
 import { type Code, explainTaken, printedCodes, type ReadLines } from "./printed-codes.ts";

@@ -1,5 +1,4 @@
 import type pg from "pg";
-import { AppError } from "../../contract/errors.ts";
 import {
   findIdsByName,
   findUnknownFilter,
@@ -9,6 +8,7 @@ import {
   type ListName,
   selectList,
 } from "../../db/lists.ts";
+import { AppError } from "../../platform/api/errors.ts";
 
 /** One page of a list. */
 export interface Page<Item> {

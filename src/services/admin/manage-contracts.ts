@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { AppError } from "../../contract/errors.ts";
 import { findContractStatus, insertContract, insertLink, insertMember, moveContract } from "../../db/contracts.ts";
 import { CONTRACT_MOVES, type MemberRole } from "../../domain/audience.ts";
 import { makeLinkCode } from "../../domain/codes.ts";
 import { newId } from "../../domain/ids.ts";
+import { AppError } from "../../platform/api/errors.ts";
 import { type AuditContext, refuseIfTaken, withAuditEntry } from "../audit/with-audit-entry.ts";
 import { assertFuture } from "./assert-future.ts";
 

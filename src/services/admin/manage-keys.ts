@@ -1,5 +1,3 @@
-import { AppError } from "../../contract/errors.ts";
-import { markSandbox } from "../../contract/fields.ts";
 import {
   findKeySandbox,
   insertKey,
@@ -11,9 +9,11 @@ import {
   selectKeys,
 } from "../../db/api-keys.ts";
 import { findOrganization } from "../../db/catalog.ts";
-import type { Transaction } from "../../db/pool.ts";
 import { hashApiKey, makeApiKey } from "../../domain/api-keys.ts";
 import { newId } from "../../domain/ids.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { markSandbox } from "../../platform/api/fields.ts";
+import type { Transaction } from "../../platform/db/pool.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 import { assertFuture } from "./assert-future.ts";
 

@@ -1,6 +1,6 @@
-import { AppError } from "../../contract/errors.ts";
 import { CODE_KEY_MAX, CODE_KEY_MIN, isPathWord, normaliseCode, normaliseTicket } from "../../domain/codes.ts";
 import { isTicket } from "../../domain/ids.ts";
+import { AppError } from "../../platform/api/errors.ts";
 
 /** Reads the lines of printed codes, one code a line, from the beginning. */
 export type ReadLines = () => AsyncIterable<string>;

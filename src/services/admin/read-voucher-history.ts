@@ -1,14 +1,14 @@
 import type pg from "pg";
-import type { Config } from "../../config.ts";
-import { AppError } from "../../contract/errors.ts";
 import type { FoundVoucher, VoucherHistory } from "../../contract/voucher-history.ts";
 import { selectEventsPage } from "../../db/events.ts";
-import type { Transaction } from "../../db/pool.ts";
 import { findRedemptionOfVoucher } from "../../db/redemptions.ts";
 import { selectReservationsOfVoucher } from "../../db/reservations.ts";
-import { onSnapshot } from "../../db/transaction.ts";
 import { normaliseTicket } from "../../domain/codes.ts";
 import { isTicket } from "../../domain/ids.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import type { Config } from "../../platform/config.ts";
+import type { Transaction } from "../../platform/db/pool.ts";
+import { onSnapshot } from "../../platform/db/transaction.ts";
 import { viewEvent } from "../chain/read-chain.ts";
 import { verifyUrl } from "../voucher/resolve-voucher.ts";
 import { findVouchersIn, type VoucherQuery } from "./find-vouchers.ts";

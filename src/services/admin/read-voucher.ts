@@ -1,11 +1,11 @@
 import type pg from "pg";
-import { AppError } from "../../contract/errors.ts";
-import { markSandbox } from "../../contract/fields.ts";
 import { findOrganization } from "../../db/catalog.ts";
 import { resolveVouchers, type Voucher } from "../../db/vouchers.ts";
 import { CODE_SYMBOLS, hasValidCheckSymbol, normaliseCode } from "../../domain/codes.ts";
 import type { Reservation } from "../../domain/reservation.ts";
 import { statusAt, type VoucherStatus } from "../../domain/voucher.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { markSandbox } from "../../platform/api/fields.ts";
 
 /** A voucher with its current status instead of the stored one. The current status may be Expired. */
 type CurrentVoucher = Omit<Voucher, "status"> & { status: VoucherStatus };

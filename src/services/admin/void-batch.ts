@@ -1,9 +1,9 @@
-import { AppError } from "../../contract/errors.ts";
 import { findBatchSize } from "../../db/catalog.ts";
-import { type Transaction, usePlansOfService } from "../../db/pool.ts";
 import { selectVouchersOfBatch } from "../../db/voucher-ranges.ts";
 import { lockFreeVouchers, lockVoucher, readLockedVouchers } from "../../db/vouchers.ts";
 import { finalRefusal } from "../../domain/voucher.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { type Transaction, usePlansOfService } from "../../platform/db/pool.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 import { voidActive } from "./void-voucher.ts";
 

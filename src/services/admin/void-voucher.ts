@@ -1,13 +1,13 @@
-import { AppError } from "../../contract/errors.ts";
-import type { Transaction } from "../../db/pool.ts";
 import { type EndedReservation, endReservations } from "../../db/reservations.ts";
-import { write } from "../../db/transaction.ts";
 import { findVoucherInOrganization } from "../../db/voucher-ranges.ts";
 import { type LockedVoucher, lockVoucher, readLockedVouchers, voidVouchers } from "../../db/vouchers.ts";
 import { nextEvent } from "../../domain/chain.ts";
 import { normaliseCode, type RandomBytes } from "../../domain/codes.ts";
 import { liveReservation } from "../../domain/reservation.ts";
 import { finalRefusal } from "../../domain/voucher.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import type { Transaction } from "../../platform/db/pool.ts";
+import { write } from "../../platform/db/transaction.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 import { appendEvents, openSinks, readPending } from "../chain/seal-events.ts";
 

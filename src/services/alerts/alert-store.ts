@@ -1,10 +1,10 @@
 import pTimeout from "p-timeout";
 import type pg from "pg";
 import { readAlerts, replaceAlerts } from "../../db/alerts.ts";
-import type { Deployment } from "../../db/deployment.ts";
 import { type AlertState, alertState, NO_ALERTS } from "../../domain/alerts.ts";
-import type { RedisClient } from "../../redis/connections.ts";
-import { replaceText } from "../../redis/replace-text.ts";
+import type { Deployment } from "../../platform/db/deployment.ts";
+import type { RedisClient } from "../../platform/redis/connections.ts";
+import { replaceText } from "../../platform/redis/replace-text.ts";
 
 /** Longest wait for a server. Milliseconds. */
 const WAIT_MAX_MS = 2_000;

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
-import type { DatabaseClock } from "../../db/database-clock.ts";
 import { type AlertMessage, type FoundFault, followFaults, recordSent, takeDue } from "../../domain/alerts.ts";
 import { newId } from "../../domain/ids.ts";
+import type { DatabaseClock } from "../../platform/db/database-clock.ts";
 import { AlertStore, type AlertStoreDeps } from "./alert-store.ts";
 import { type AlertSending, sendAlert } from "./send-alert.ts";
 

@@ -1,7 +1,7 @@
-import type { Config } from "../../config.ts";
 import { alertBody, type ToldFault } from "../../domain/alerts.ts";
-import { keyOfSecret, webhookHeaders } from "../../domain/webhook-signature.ts";
-import { sendWebhook, type WebhookResult, type WebhookSender } from "../webhooks/send-webhook.ts";
+import type { Config } from "../../platform/config.ts";
+import { sendWebhook, type WebhookResult, type WebhookSender } from "../../platform/outgoing/send-webhook.ts";
+import { keyOfSecret, webhookHeaders } from "../../platform/outgoing/webhook-signature.ts";
 
 export interface AlertSending {
   config: Pick<Config, "alerts" | "baseUrl">;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Config } from "../../config.ts";
+import type { Config } from "../../platform/config.ts";
 import type { Bulkhead } from "../batches/bulkhead.ts";
 import { knownId, type OverviewDeps } from "../ops/facts.ts";
 import { lookForFaults, nameOf } from "../ops/find-attention.ts";

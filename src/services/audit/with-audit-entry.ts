@@ -1,11 +1,11 @@
 import { hostname, userInfo } from "node:os";
 import { isDeepStrictEqual } from "node:util";
 import type pg from "pg";
-import { AppError } from "../../contract/errors.ts";
 import { type Entity, insertAuditEntry, lockEntity, readEntityState } from "../../db/audit-entries.ts";
-import type { Transaction } from "../../db/pool.ts";
-import { inTransaction, violates, waitForLocks } from "../../db/transaction.ts";
 import type { RandomBytes } from "../../domain/codes.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import type { Transaction } from "../../platform/db/pool.ts";
+import { inTransaction, violates, waitForLocks } from "../../platform/db/transaction.ts";
 import { claimForm, type FormCommand } from "./claim-form.ts";
 
 /** Longest wait of an administrative command for each lock, bounded because a person is waiting. Milliseconds. */

@@ -1,8 +1,8 @@
 import type pg from "pg";
 import type { Logger } from "pino";
-import { Batcher } from "../../batching/batcher.ts";
 import { type ApiKey, findKeysBySecret, recordKeyUsage } from "../../db/api-keys.ts";
 import { hashApiKey, isSandboxKey, isWellFormedApiKey, makeAllowlist } from "../../domain/api-keys.ts";
+import { Batcher } from "../../platform/batching/batcher.ts";
 
 /** A valid API key. */
 interface AuthenticatedKey {

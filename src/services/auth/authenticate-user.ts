@@ -9,10 +9,10 @@ import {
   type JWTVerifyOptions,
   jwtVerify,
 } from "jose";
-import { startsPerTurn } from "../../batching/starts-per-turn.ts";
-import type { Config } from "../../config.ts";
-import { AppError } from "../../contract/errors.ts";
-import type { DatabaseClock } from "../../db/database-clock.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { startsPerTurn } from "../../platform/batching/starts-per-turn.ts";
+import type { Config } from "../../platform/config.ts";
+import type { DatabaseClock } from "../../platform/db/database-clock.ts";
 
 type UserTokens = Config["users"];
 

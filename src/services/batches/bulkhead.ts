@@ -1,5 +1,5 @@
-import { FairSlots } from "../../batching/fair-slots.ts";
-import { AppError } from "../../contract/errors.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { FairSlots } from "../../platform/batching/fair-slots.ts";
 import { CALLER_KINDS, type CallerKind, type Share } from "./caller-kinds.ts";
 
 /** For whom a call waits: who shares the places of its kind, and a signal that aborts once the caller has left. */

@@ -1,10 +1,10 @@
 import type pg from "pg";
-import { Batcher } from "../../batching/batcher.ts";
-import { AppError } from "../../contract/errors.ts";
-import type { Deployment } from "../../db/deployment.ts";
-import { awaitStandbys } from "../../db/durability.ts";
-import { readThenWrite } from "../../db/transaction.ts";
-import type { DeploymentIdentity } from "../../domain/deployment.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { Batcher } from "../../platform/batching/batcher.ts";
+import type { Deployment } from "../../platform/db/deployment.ts";
+import { awaitStandbys } from "../../platform/db/durability.ts";
+import { readThenWrite } from "../../platform/db/transaction.ts";
+import type { DeploymentIdentity } from "../../platform/deployment.ts";
 
 /** Reads that may wait for a confirmation in one process. One transaction confirms all of them. */
 const WAITING_MAX = 10_000;

@@ -1,8 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
-import { Batcher } from "../../batching/batcher.ts";
-import type { Deployment } from "../../db/deployment.ts";
-import { awaitStandbys } from "../../db/durability.ts";
 import {
   type ExternalRef,
   endReferences,
@@ -11,7 +8,10 @@ import {
   readRedemptions,
   refKey,
 } from "../../db/redemptions.ts";
-import { mayBeFromOneItem, readThenWrite } from "../../db/transaction.ts";
+import { Batcher } from "../../platform/batching/batcher.ts";
+import type { Deployment } from "../../platform/db/deployment.ts";
+import { awaitStandbys } from "../../platform/db/durability.ts";
+import { mayBeFromOneItem, readThenWrite } from "../../platform/db/transaction.ts";
 
 /** What is certain about a reference. */
 export type ReferenceOutcome =

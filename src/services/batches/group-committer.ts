@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pLimit, { type LimitFunction } from "p-limit";
-import { Batcher, type BatchObserver } from "../../batching/batcher.ts";
-import { Shares } from "../../batching/shares.ts";
-import { isDatabaseUnavailable, retryConflicts } from "../../db/transaction.ts";
+import { Batcher, type BatchObserver } from "../../platform/batching/batcher.ts";
+import { Shares } from "../../platform/batching/shares.ts";
+import { isDatabaseUnavailable, retryConflicts } from "../../platform/db/transaction.ts";
 
 /** Why a transaction did not decide an item. */
 export type Undecided =

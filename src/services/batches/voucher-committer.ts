@@ -1,7 +1,7 @@
 import type pg from "pg";
-import type { Transaction } from "../../db/pool.ts";
-import { type Decided, isLockTimeout, readThenWrite, waitForLocks } from "../../db/transaction.ts";
 import { lockFreeVouchers, lockVoucher } from "../../db/vouchers.ts";
+import type { Transaction } from "../../platform/db/pool.ts";
+import { type Decided, isLockTimeout, readThenWrite, waitForLocks } from "../../platform/db/transaction.ts";
 import { GroupCommitter, type GroupCommitterOptions, type Undecided } from "./group-committer.ts";
 
 interface VoucherCommitterOptions<Item, State, Result>

@@ -1,5 +1,4 @@
 import type pg from "pg";
-import { AppError, voucherNotFound } from "../../contract/errors.ts";
 import {
   type EventsQuery,
   type PartnerChain,
@@ -8,11 +7,12 @@ import {
   partnerEvent,
   publicEvent,
 } from "../../contract/events.ts";
-import { markSandbox, pickFields } from "../../contract/fields.ts";
 import { selectCanonPreservedSince, selectEventsPage } from "../../db/events.ts";
 import { findVoucherSandbox } from "../../db/sandbox.ts";
 import { ANCHOR_NAMESPACE, ENTITY_TYPE, EVENT_CODES, type EventType, type StoredEvent } from "../../domain/chain.ts";
-import type { Limits } from "../../limits/open-limits.ts";
+import { AppError, voucherNotFound } from "../../platform/api/errors.ts";
+import { markSandbox, pickFields } from "../../platform/api/fields.ts";
+import type { Limits } from "../../platform/limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { Bulkhead, Requester } from "../batches/bulkhead.ts";
 import { type Confirming, confirmed } from "../batches/confirm-reads.ts";

@@ -1,11 +1,11 @@
 import type pg from "pg";
-import type { Transaction } from "../../db/pool.ts";
-import { inTransaction, write } from "../../db/transaction.ts";
 import { advanceExpiry, lockExpiredBatch, lockUnrecordedExpiries } from "../../db/voucher-ranges.ts";
 import { advanceChains, readLockedVouchers } from "../../db/vouchers.ts";
 import { nextEvent } from "../../domain/chain.ts";
 import type { RandomBytes } from "../../domain/codes.ts";
 import { finalRefusal } from "../../domain/voucher.ts";
+import type { Transaction } from "../../platform/db/pool.ts";
+import { inTransaction, write } from "../../platform/db/transaction.ts";
 import { appendEvents, openSinks, readPending } from "./seal-events.ts";
 
 interface Deps {

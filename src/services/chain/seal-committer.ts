@@ -1,7 +1,7 @@
 import type pg from "pg";
-import type { Config } from "../../config.ts";
 import type { SealJob, SealReply } from "../../contract/jobs.ts";
 import { type Observing, observeBatches } from "../../metrics/metrics.ts";
+import type { Config } from "../../platform/config.ts";
 import type { GroupCommitter } from "../batches/group-committer.ts";
 import { openVoucherCommitter } from "../batches/voucher-committer.ts";
 import { readUnsealed, sealChains } from "./seal-events.ts";

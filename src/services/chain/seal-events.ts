@@ -10,11 +10,11 @@ import {
   writeSeals,
 } from "../../db/events.ts";
 import { announceEvents, hasEnabledEndpoints } from "../../db/outbox.ts";
-import type { Transaction } from "../../db/pool.ts";
-import type { PreparedStatements } from "../../db/statements.ts";
-import { type Decided, readThenWrite, waitForLocks } from "../../db/transaction.ts";
 import { advanceChains, type ChainAdvance, lockVoucher, readChainHeads } from "../../db/vouchers.ts";
 import { type ChainHead, type EventContent, GENESIS_HASH, sealEvent } from "../../domain/chain.ts";
+import type { Transaction } from "../../platform/db/pool.ts";
+import type { PreparedStatements } from "../../platform/db/statements.ts";
+import { type Decided, readThenWrite, waitForLocks } from "../../platform/db/transaction.ts";
 
 /** A chain whose voucher the current transaction has locked. */
 interface LockedChain extends ChainHead {

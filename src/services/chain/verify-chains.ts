@@ -1,10 +1,10 @@
 import type pg from "pg";
-import { AppError } from "../../contract/errors.ts";
 import { selectEventsOfRange, selectEventsPage } from "../../db/events.ts";
-import { onSnapshot } from "../../db/transaction.ts";
 import { findRangeEnd, selectChainHeadsOfRange } from "../../db/voucher-ranges.ts";
 import { findChainHead } from "../../db/vouchers.ts";
 import { type ChainHead, type StoredEvent, verifyChain } from "../../domain/chain.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { onSnapshot } from "../../platform/db/transaction.ts";
 
 /** Vouchers verified from one snapshot. Their payloads take a few megabytes. */
 const RANGE_VOUCHERS = 2_000;

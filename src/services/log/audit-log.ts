@@ -12,7 +12,7 @@ import { type LoggedHash, readLoggedInOrder } from "../../db/events.ts";
 import { findPublished } from "../../db/log-checkpoints.ts";
 import { type LogRetirement, selectLogRetirements } from "../../db/log-retirements.ts";
 import { countWaitingLeaves, findLogTree, type LogTree, selectLogTiles, selectLostLeaves } from "../../db/log-tree.ts";
-import type { Transaction } from "../../db/pool.ts";
+import type { Transaction } from "../../platform/db/pool.ts";
 import { readAnchor } from "./anchors.ts";
 import { proveConsistency } from "./tree-proofs.ts";
 

@@ -1,6 +1,6 @@
 import { addLeaf, appendLeaves, openLeafBatch, selectUnloggedEvents, writeLogSlots } from "../../db/events.ts";
-import type { Transaction } from "../../db/pool.ts";
-import { write } from "../../db/transaction.ts";
+import type { Transaction } from "../../platform/db/pool.ts";
+import { write } from "../../platform/db/transaction.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 
 /** Most batches in one transaction, which has one audit entry. */

@@ -3,7 +3,7 @@ import { parseCheckpoint, type TreeHead } from "../../../packages/tlog/src/check
 import { isSignedBy } from "../../../packages/tlog/src/note.ts";
 import { findPublished, type Published } from "../../db/log-checkpoints.ts";
 import { growTree, lockLogTree, placeBatches, selectWaitingBatches } from "../../db/log-tree.ts";
-import { inTransaction, write } from "../../db/transaction.ts";
+import { inTransaction, write } from "../../platform/db/transaction.ts";
 import type { LogSettings } from "./log-settings.ts";
 import { appendInTurns, followTree, LogRefused } from "./tree-proofs.ts";
 

@@ -1,13 +1,13 @@
 import type pg from "pg";
 import { parsePolicy } from "../../../packages/tlog/src/policy.ts";
 import { formatProof, verifyProof } from "../../../packages/tlog/src/receipt.ts";
-import { AppError, voucherNotFound } from "../../contract/errors.ts";
-import { INTEGER_MAX } from "../../contract/fields.ts";
 import { findLoggedEvent, findLoggedRedemption, type LoggedEvent } from "../../db/events.ts";
 import { findPublished } from "../../db/log-checkpoints.ts";
 import { ENTITY_TYPE } from "../../domain/chain.ts";
 import { formsOf } from "../../domain/references.ts";
-import type { Limits } from "../../limits/open-limits.ts";
+import { AppError, voucherNotFound } from "../../platform/api/errors.ts";
+import { INTEGER_MAX } from "../../platform/api/fields.ts";
+import type { Limits } from "../../platform/limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { Bulkhead, Requester } from "../batches/bulkhead.ts";
 import { type Confirming, confirmed } from "../batches/confirm-reads.ts";

@@ -13,10 +13,10 @@ import {
   selectLogTiles,
   selectWaitingBatches,
 } from "../../db/log-tree.ts";
-import { acceptLoss } from "../../db/marks.ts";
-import type { Transaction } from "../../db/pool.ts";
-import { write } from "../../db/transaction.ts";
 import { lockVoucher } from "../../db/vouchers.ts";
+import { acceptLoss } from "../../platform/db/marks.ts";
+import type { Transaction } from "../../platform/db/pool.ts";
+import { write } from "../../platform/db/transaction.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 import { readUnsealed, sealChains } from "../chain/seal-events.ts";
 import { readAnchor } from "./anchors.ts";

@@ -16,9 +16,9 @@ import {
   writeRetirement,
 } from "../../db/log-retirements.ts";
 import { findLogTree, growTree, type LogTree } from "../../db/log-tree.ts";
-import { acceptLoss } from "../../db/marks.ts";
-import type { Queryable } from "../../db/pool.ts";
-import { write } from "../../db/transaction.ts";
+import { acceptLoss } from "../../platform/db/marks.ts";
+import type { Queryable } from "../../platform/db/pool.ts";
+import { write } from "../../platform/db/transaction.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 import { readAnchor } from "./anchors.ts";
 import { exportLog } from "./export-log.ts";

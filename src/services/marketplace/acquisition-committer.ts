@@ -1,9 +1,15 @@
 import type pg from "pg";
-import { Batcher } from "../../batching/batcher.ts";
 import { pickFreeVouchers, pickVoucher } from "../../db/acquisitions.ts";
-import type { Transaction } from "../../db/pool.ts";
-import { isLockTimeout, mayBeFromOneItem, readThenWrite, violates, waitForLocks } from "../../db/transaction.ts";
 import { type Observing, observeBatches } from "../../metrics/metrics.ts";
+import { Batcher } from "../../platform/batching/batcher.ts";
+import type { Transaction } from "../../platform/db/pool.ts";
+import {
+  isLockTimeout,
+  mayBeFromOneItem,
+  readThenWrite,
+  violates,
+  waitForLocks,
+} from "../../platform/db/transaction.ts";
 import { GroupCommitter, type Undecided } from "../batches/group-committer.ts";
 import {
   type AcquisitionOutcome,

@@ -14,14 +14,14 @@ import {
   type WantedSource,
 } from "../../db/acquisitions.ts";
 import { insertPendingEvents } from "../../db/events.ts";
-import type { Queryable, Transaction } from "../../db/pool.ts";
-import type { Decided } from "../../db/transaction.ts";
 import { type LockedVoucher, readLockedVouchers } from "../../db/vouchers.ts";
 import { isContractActive } from "../../domain/audience.ts";
 import { type EventContent, nextEvent } from "../../domain/chain.ts";
 import { normaliseCode, type RandomBytes } from "../../domain/codes.ts";
 import { decideOffers, type OfferRefusal, type OpenBatch } from "../../domain/offer.ts";
 import { liveReservation } from "../../domain/reservation.ts";
+import type { Queryable, Transaction } from "../../platform/db/pool.ts";
+import type { Decided } from "../../platform/db/transaction.ts";
 import type { Undecided } from "../batches/group-committer.ts";
 
 /** A user's request for a voucher. */

@@ -1,12 +1,12 @@
 import type pg from "pg";
-import { AppError } from "../../contract/errors.ts";
-import { markSandbox, pickFields } from "../../contract/fields.ts";
 import { type LinkResponse, linkResponse } from "../../contract/link.ts";
 import { AVAILABLE_MAX } from "../../contract/listings.ts";
 import { readSources } from "../../db/acquisitions.ts";
 import { findLinkedProduct, type LinkedProduct } from "../../db/contracts.ts";
 import { isContractActive } from "../../domain/audience.ts";
 import { decideOffers } from "../../domain/offer.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { markSandbox, pickFields } from "../../platform/api/fields.ts";
 import type { Bulkhead, Requester } from "../batches/bulkhead.ts";
 import type { KeptCounts } from "./kept-counts.ts";
 

@@ -1,6 +1,4 @@
 import type pg from "pg";
-import { AppError } from "../../contract/errors.ts";
-import { markSandbox, pickFields } from "../../contract/fields.ts";
 import {
   AVAILABLE_MAX,
   type ListingResponse,
@@ -9,6 +7,8 @@ import {
 } from "../../contract/listings.ts";
 import { countAvailable, findListing, type Listing, selectListings } from "../../db/listings.ts";
 import { canBuy } from "../../domain/offer.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { markSandbox, pickFields } from "../../platform/api/fields.ts";
 import type { Bulkhead, Requester } from "../batches/bulkhead.ts";
 import type { KeptCounts } from "./kept-counts.ts";
 

@@ -1,7 +1,6 @@
 import pTimeout from "p-timeout";
 import type pg from "pg";
 import type { Logger } from "pino";
-import type { Config } from "../../config.ts";
 import {
   type PostgresState,
   readActivity,
@@ -13,8 +12,11 @@ import {
 } from "../../db/activity.ts";
 import { readAlerts } from "../../db/alerts.ts";
 import { findNewestPause } from "../../db/audit-entries.ts";
-import type { Deployment } from "../../db/deployment.ts";
 import { failingSinceOf } from "../../domain/alerts.ts";
+import type { Config } from "../../platform/config.ts";
+import type { Deployment } from "../../platform/db/deployment.ts";
+import { listShards, type Shard } from "../../platform/queues/shards.ts";
+import type { RedisClient } from "../../platform/redis/connections.ts";
 import {
   measureQueues,
   type QueueBacklog,
@@ -22,8 +24,6 @@ import {
   type ShardBacklog,
 } from "../../queues/measure-queues.ts";
 import type { QueueViews } from "../../queues/queue-views.ts";
-import { listShards, type Shard } from "../../queues/shards.ts";
-import type { RedisClient } from "../../redis/connections.ts";
 import { type LogStatus, readLogStatus } from "../log/read-log-status.ts";
 import { type Probed, readinessOf } from "../servers/probe-servers.ts";
 import type { Found } from "./found.ts";

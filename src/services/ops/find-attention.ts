@@ -1,6 +1,6 @@
-import type { Deployment } from "../../db/deployment.ts";
 import { beginFaults, endFaults, type FaultKey, readOpenFaults } from "../../db/faults.ts";
-import { type Finding, isFresh, keepFinding, readFinding, reportPrefix } from "../../redis/findings.ts";
+import type { Deployment } from "../../platform/db/deployment.ts";
+import { type Finding, isFresh, keepFinding, readFinding, reportPrefix } from "../../platform/redis/findings.ts";
 import { type Gathered, gatherFacts, knownId, type OverviewDeps, probeSelf } from "./facts.ts";
 import { compareFaults, FAULTS, type Fault } from "./faults.ts";
 import type { Found, Severity } from "./found.ts";

@@ -1,6 +1,6 @@
 import type { ChainableCommander } from "ioredis";
-import { QUEUE_NAMES, type QueueName } from "../../queues/definition.ts";
-import type { RedisClient } from "../../redis/connections.ts";
+import { QUEUE_NAMES, type QueueName } from "../../platform/queues/definition.ts";
+import type { RedisClient } from "../../platform/redis/connections.ts";
 import { type BucketCount, bucketOf, type Percentiles, percentilesOf } from "./latency-buckets.ts";
 
 const MINUTE_MS = 60_000;

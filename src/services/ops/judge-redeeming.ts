@@ -1,8 +1,8 @@
 import type { PostgresState } from "../../db/activity.ts";
+import type { Shard } from "../../platform/queues/shards.ts";
+import { refuses } from "../../platform/redis/requirements.ts";
 import { QUEUES, redeemQueue } from "../../queues/catalog.ts";
 import type { QueueBacklog } from "../../queues/measure-queues.ts";
-import type { Shard } from "../../queues/shards.ts";
-import { refuses } from "../../redis/requirements.ts";
 import { type Facts, unlessHidden } from "./facts.ts";
 import type { Found } from "./found.ts";
 import type { ReportedProcess } from "./read-processes.ts";

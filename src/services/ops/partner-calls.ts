@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
-import type { Deployment } from "../../db/deployment.ts";
-import type { DeploymentIdentity } from "../../domain/deployment.ts";
-import type { RedisClient } from "../../redis/connections.ts";
+import type { Deployment } from "../../platform/db/deployment.ts";
+import type { DeploymentIdentity } from "../../platform/deployment.ts";
+import type { RedisClient } from "../../platform/redis/connections.ts";
 
 /** How often a process writes the calls that it has noted. Milliseconds. */
 const WRITE_EVERY_MS = 1_000;

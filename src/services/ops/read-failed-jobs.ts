@@ -1,5 +1,5 @@
-import { AppError } from "../../contract/errors.ts";
-import type { QueueName } from "../../queues/definition.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import type { QueueName } from "../../platform/queues/definition.ts";
 import type { QueueView, QueueViews } from "../../queues/queue-views.ts";
 
 /** A failed job, without what the dashboard may not show. */

@@ -1,6 +1,6 @@
-import type { DeploymentIdentity } from "../../domain/deployment.ts";
-import type { RedisClient } from "../../redis/connections.ts";
-import { reportPrefix } from "../../redis/findings.ts";
+import type { DeploymentIdentity } from "../../platform/deployment.ts";
+import type { RedisClient } from "../../platform/redis/connections.ts";
+import { reportPrefix } from "../../platform/redis/findings.ts";
 import { heartbeatKey, type Report, reportsKey } from "./process-report.ts";
 
 /** For how long a process that ended properly is shown. Milliseconds. */

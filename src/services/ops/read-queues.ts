@@ -1,10 +1,10 @@
 import pTimeout from "p-timeout";
 import type { Logger } from "pino";
-import type { Config } from "../../config.ts";
-import type { Deployment } from "../../db/deployment.ts";
+import type { Config } from "../../platform/config.ts";
+import type { Deployment } from "../../platform/db/deployment.ts";
+import type { RedisClient } from "../../platform/redis/connections.ts";
+import { reportPrefix } from "../../platform/redis/findings.ts";
 import { measureQueues } from "../../queues/measure-queues.ts";
-import type { RedisClient } from "../../redis/connections.ts";
-import { reportPrefix } from "../../redis/findings.ts";
 import { type JobTimes, readJobTimes } from "./job-counts.ts";
 import { type ReportedProcess, readProcesses } from "./read-processes.ts";
 import { type QueueSummary, summarizeQueues } from "./summarize-queues.ts";

@@ -1,5 +1,5 @@
+import type { QueueName } from "../../platform/queues/definition.ts";
 import { QUEUES } from "../../queues/catalog.ts";
-import type { QueueName } from "../../queues/definition.ts";
 import type { ShardBacklog } from "../../queues/measure-queues.ts";
 import type { ReportedProcess } from "./read-processes.ts";
 

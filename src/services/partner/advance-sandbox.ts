@@ -1,10 +1,12 @@
 import { hostname } from "node:os";
 import type pg from "pg";
 import type { Logger } from "pino";
-import { AppError, voucherBusy } from "../../contract/errors.ts";
 import type { AdvanceResponse } from "../../contract/sandbox.ts";
 import { announceExpiredReservations } from "../../db/outbox.ts";
 import { moveSandbox } from "../../db/sandbox.ts";
+import type { RandomBytes } from "../../domain/codes.ts";
+import { type Leases, releaseLease } from "../../holds/lease.ts";
+import { AppError, voucherBusy } from "../../platform/api/errors.ts";
 import {
   inTransaction,
   isLimitExceeded,
@@ -12,9 +14,7 @@ import {
   isRetryable,
   waitForLocks,
   write,
-} from "../../db/transaction.ts";
-import type { RandomBytes } from "../../domain/codes.ts";
-import { type Leases, releaseLease } from "../../holds/lease.ts";
+} from "../../platform/db/transaction.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { Bulkhead } from "../batches/bulkhead.ts";
 import { recordExpiries } from "../chain/record-expiries.ts";

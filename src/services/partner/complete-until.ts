@@ -1,6 +1,6 @@
 import type pg from "pg";
-import type { Deployment } from "../../db/deployment.ts";
 import { closeRedemptions, findCompleteUntil } from "../../db/redemptions.ts";
+import type { Deployment } from "../../platform/db/deployment.ts";
 import type { Bulkhead, Requester } from "../batches/bulkhead.ts";
 import { type Confirming, confirmed } from "../batches/confirm-reads.ts";
 

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { FoundVoucher } from "../../contract/voucher-history.ts";
-import type { Limits } from "../../limits/open-limits.ts";
+import type { Limits } from "../../platform/limits/open-limits.ts";
 import { findVouchers } from "../admin/find-vouchers.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { Bulkhead } from "../batches/bulkhead.ts";

@@ -1,8 +1,4 @@
 import type pg from "pg";
-import type { Config } from "../../config.ts";
-import { invalidField, invalidFields } from "../../contract/errors.ts";
-import { pickFields } from "../../contract/fields.ts";
-import { problemIn } from "../../contract/problems.ts";
 import {
   type ListedRedemptionView,
   listedRedemption,
@@ -12,6 +8,10 @@ import {
 import { type ListedRedemption, selectRedemptions } from "../../db/redemptions.ts";
 import { openCursor, type RedemptionsCursor, sealCursor } from "../../domain/redemptions-cursor.ts";
 import type { TokenSecret } from "../../domain/reservation-token.ts";
+import { invalidField, invalidFields } from "../../platform/api/errors.ts";
+import { pickFields } from "../../platform/api/fields.ts";
+import { problemIn } from "../../platform/api/problems.ts";
+import type { Config } from "../../platform/config.ts";
 import type { Caller } from "../auth/caller.ts";
 import type { Bulkhead, Requester } from "../batches/bulkhead.ts";
 import { verifyUrl } from "../voucher/resolve-voucher.ts";

@@ -1,9 +1,9 @@
-import type { Config } from "../../config.ts";
-import { voucherNotFound } from "../../contract/errors.ts";
 import type { LookUpResponse } from "../../contract/look-up.ts";
 import type { ResolvedVoucher } from "../../db/vouchers.ts";
 import { hasFinalStatus } from "../../domain/voucher.ts";
-import type { Limits } from "../../limits/open-limits.ts";
+import { voucherNotFound } from "../../platform/api/errors.ts";
+import type { Config } from "../../platform/config.ts";
+import type { Limits } from "../../platform/limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
 import { type Confirming, confirmed } from "../batches/confirm-reads.ts";
 import { resolveVoucher, type VoucherReads, verifyUrl, viewVoucher } from "../voucher/resolve-voucher.ts";

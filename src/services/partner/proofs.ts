@@ -1,5 +1,5 @@
-import { BatcherFull } from "../../batching/batcher.ts";
-import { AppError, type ERRORS_OF } from "../../contract/errors.ts";
+import { AppError, type ERRORS_OF } from "../../platform/api/errors.ts";
+import { BatcherFull } from "../../platform/batching/batcher.ts";
 
 /** What must be certain before a caller is told a refusal. */
 type Proof =

@@ -1,11 +1,11 @@
 import type pg from "pg";
-import { Batcher } from "../../batching/batcher.ts";
-import type { Config } from "../../config.ts";
-import { AppError } from "../../contract/errors.ts";
 import type { RedeemResponse } from "../../contract/redeem.ts";
 import { type ExternalRef, type ReadRedemption, readRedemptions } from "../../db/redemptions.ts";
-import { mayBeFromOneItem } from "../../db/transaction.ts";
 import { formsOf } from "../../domain/references.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { Batcher } from "../../platform/batching/batcher.ts";
+import type { Config } from "../../platform/config.ts";
+import { mayBeFromOneItem } from "../../platform/db/transaction.ts";
 import type { Caller } from "../auth/caller.ts";
 import { type Confirming, confirmed } from "../batches/confirm-reads.ts";
 import { redemptionResponse } from "./redeem-voucher.ts";

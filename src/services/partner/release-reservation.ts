@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
-import { voucherBusy } from "../../contract/errors.ts";
 import { isTicket } from "../../domain/ids.ts";
 import { type Leases, releaseLease } from "../../holds/lease.ts";
-import type { Limits } from "../../limits/open-limits.ts";
+import { voucherBusy } from "../../platform/api/errors.ts";
+import type { Limits } from "../../platform/limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
 import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
 import type { ReservationCommitter } from "./reservation-committer.ts";

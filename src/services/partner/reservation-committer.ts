@@ -5,7 +5,6 @@ import {
   type NewReservation,
   openReservations,
 } from "../../db/reservations.ts";
-import type { Decided } from "../../db/transaction.ts";
 import { type LockedVouchers, readLockedVouchers } from "../../db/vouchers.ts";
 import {
   decideReservation,
@@ -14,6 +13,7 @@ import {
   type ReservationRequest,
 } from "../../domain/reservation.ts";
 import { type Observing, observeBatches } from "../../metrics/metrics.ts";
+import type { Decided } from "../../platform/db/transaction.ts";
 import type { GroupCommitter } from "../batches/group-committer.ts";
 import { openVoucherCommitter } from "../batches/voucher-committer.ts";
 

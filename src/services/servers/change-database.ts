@@ -1,7 +1,7 @@
-import { adoptDatabase, readDeploymentId } from "../../db/deployment.ts";
-import type { Transaction } from "../../db/pool.ts";
 import { findClosedUntil, trustClock } from "../../db/redemptions.ts";
 import { type AppliedRoles, applyRoles, type RoleName } from "../../db/roles/apply-roles.ts";
+import { adoptDatabase, readDeploymentId } from "../../platform/db/deployment.ts";
+import type { Transaction } from "../../platform/db/pool.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 
 /** Gives a restored copy a new deployment id, so that the original's jobs, replies and leases do not apply to it. */

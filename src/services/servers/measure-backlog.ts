@@ -1,18 +1,18 @@
 import pTimeout from "p-timeout";
 import type pg from "pg";
 import type { Logger } from "pino";
-import type { Config } from "../../config.ts";
 import { countBrokenChains } from "../../db/broken-chains.ts";
-import type { Deployment } from "../../db/deployment.ts";
 import { findOldestPendingAge } from "../../db/events.ts";
 import { countStock } from "../../db/listings.ts";
 import { findLogProgress } from "../../db/log-checkpoints.ts";
 import { countLiveReservations } from "../../db/reservations.ts";
 import { measureWebhooks } from "../../db/webhook-deliveries.ts";
 import type { Backlog, DatabaseBacklog } from "../../metrics/open-metrics.ts";
+import type { Config } from "../../platform/config.ts";
+import type { Deployment } from "../../platform/db/deployment.ts";
+import type { RedisClient } from "../../platform/redis/connections.ts";
+import { isFresh, keepFinding, readFinding, reportPrefix } from "../../platform/redis/findings.ts";
 import { measureQueues, type ShardBacklog } from "../../queues/measure-queues.ts";
-import type { RedisClient } from "../../redis/connections.ts";
-import { isFresh, keepFinding, readFinding, reportPrefix } from "../../redis/findings.ts";
 import type { Probed } from "./probe-servers.ts";
 
 /** Live reservations are counted up to this number, which takes Postgres about 25 ms. */

@@ -1,14 +1,14 @@
 import pTimeout from "p-timeout";
 import type pg from "pg";
-import { shareFor } from "../../batching/share-for.ts";
-import type { Config } from "../../config.ts";
-import type { Deployment } from "../../db/deployment.ts";
-import { assertMigrated, UnusableDatabase } from "../../db/schema.ts";
+import { shareFor } from "../../platform/batching/share-for.ts";
+import type { Config } from "../../platform/config.ts";
+import type { Deployment } from "../../platform/db/deployment.ts";
+import { assertMigrated, UnusableDatabase } from "../../platform/db/schema.ts";
+import type { RedisClient } from "../../platform/redis/connections.ts";
+import { probeWrites } from "../../platform/redis/probe-writes.ts";
+import { NO_REDIS, refuses } from "../../platform/redis/requirements.ts";
+import type { RedisWatch } from "../../platform/servers/watch-redis.ts";
 import { probeShards, type RefusingShard } from "../../queues/measure-queues.ts";
-import type { RedisClient } from "../../redis/connections.ts";
-import { probeWrites } from "../../redis/probe-writes.ts";
-import { NO_REDIS, refuses } from "../../redis/requirements.ts";
-import type { RedisWatch } from "./watch-redis.ts";
 
 /** Longest wait for a server. Milliseconds. */
 const PROBE_MS = 1_500;

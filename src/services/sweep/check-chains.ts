@@ -1,9 +1,9 @@
 import type pg from "pg";
 import type { Logger } from "pino";
-import type { Config } from "../../config.ts";
 import { recordChainCheck } from "../../db/broken-chains.ts";
 import { findSweepPosition, moveSweepPosition } from "../../db/sweep-positions.ts";
 import { estimateVoucherCount } from "../../db/voucher-ranges.ts";
+import type { Config } from "../../platform/config.ts";
 import { type VerifyResult, verifyNextChains } from "../chain/verify-chains.ts";
 
 /** Fewest and most chains that one pass verifies. At the default interval of 5 s, the minimum is 72 000 chains an hour. */

@@ -7,10 +7,10 @@ import {
   type ReservationPosition,
   selectOverdueReservations,
 } from "../../db/reservations.ts";
-import { readThenWrite } from "../../db/transaction.ts";
 import { lockFreeVouchers, readLockedVouchers } from "../../db/vouchers.ts";
 import { liveReservation } from "../../domain/reservation.ts";
 import { type Leases, releaseLease } from "../../holds/lease.ts";
+import { readThenWrite } from "../../platform/db/transaction.ts";
 
 /** Reservations ended in one transaction. */
 const BATCH_MAX = 500;

@@ -1,9 +1,9 @@
 import type pg from "pg";
-import type { Config } from "../../config.ts";
-import type { Deployment } from "../../db/deployment.ts";
 import { deleteOldReservations } from "../../db/reservations.ts";
 import { findSweepPosition, moveSweepPosition } from "../../db/sweep-positions.ts";
 import { firstIdAt } from "../../domain/ids.ts";
+import type { Config } from "../../platform/config.ts";
+import type { Deployment } from "../../platform/db/deployment.ts";
 
 /** Reservations read in one step: some 20 ms. So a pass deletes more than a hundred keys can write at their rate limit until the next one. */
 const PORTION = 1_000;

@@ -1,14 +1,14 @@
 import type pg from "pg";
 import type { Logger } from "pino";
-import type { Config } from "../../config.ts";
 import { SWEEP_TASKS, type SweepReport } from "../../contract/jobs.ts";
 import { endOverdueContracts } from "../../db/contracts.ts";
-import type { Deployment } from "../../db/deployment.ts";
 import { selectOverdueSeals } from "../../db/events.ts";
 import { closeRedemptions, deleteOldEnds } from "../../db/redemptions.ts";
 import type { RandomBytes } from "../../domain/codes.ts";
 import type { Leases } from "../../holds/lease.ts";
 import type { WorkerMetrics } from "../../metrics/metrics.ts";
+import type { Config } from "../../platform/config.ts";
+import type { Deployment } from "../../platform/db/deployment.ts";
 import type { FinishedJobs } from "../../queues/finished-jobs.ts";
 import type { SealRequests } from "../../queues/job-requests.ts";
 import { recordExpiries } from "../chain/record-expiries.ts";

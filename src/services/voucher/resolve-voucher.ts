@@ -1,17 +1,17 @@
 import type pg from "pg";
-import { Batcher } from "../../batching/batcher.ts";
-import type { Config } from "../../config.ts";
-import { AppError } from "../../contract/errors.ts";
-import { pickFields } from "../../contract/fields.ts";
 import { type VoucherView, voucherView } from "../../contract/voucher.ts";
-import { mayBeFromOneItem } from "../../db/transaction.ts";
 import { type ResolvedVoucher, resolveVouchers, type Voucher, type WantedVoucher } from "../../db/vouchers.ts";
 import { ENTITY_TYPE } from "../../domain/chain.ts";
 import { normaliseCode, normaliseTicket } from "../../domain/codes.ts";
 import { isTicket } from "../../domain/ids.ts";
 import { statusAt } from "../../domain/voucher.ts";
-import type { Limits } from "../../limits/open-limits.ts";
 import { type Observing, observeBatches } from "../../metrics/metrics.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { pickFields } from "../../platform/api/fields.ts";
+import { Batcher } from "../../platform/batching/batcher.ts";
+import type { Config } from "../../platform/config.ts";
+import { mayBeFromOneItem } from "../../platform/db/transaction.ts";
+import type { Limits } from "../../platform/limits/open-limits.ts";
 import type { Caller } from "../auth/caller.ts";
 
 /** Look-ups in one statement. */

@@ -1,5 +1,4 @@
 import type pg from "pg";
-import { AppError, invalidField, missingFields } from "../../contract/errors.ts";
 import {
   DELIVERY_STATES,
   type DeliveriesQuery,
@@ -9,9 +8,10 @@ import {
   type ReplayRequest,
   type ReplayResponse,
 } from "../../contract/webhook-deliveries.ts";
-import type { Transaction } from "../../db/pool.ts";
-import { inTransaction, waitForLocks } from "../../db/transaction.ts";
 import { type DeliveryPosition, lockEndpoints, replayFinished, selectDeliveries } from "../../db/webhook-deliveries.ts";
+import { AppError, invalidField, missingFields } from "../../platform/api/errors.ts";
+import type { Transaction } from "../../platform/db/pool.ts";
+import { inTransaction, waitForLocks } from "../../platform/db/transaction.ts";
 import type { WebhookRequests } from "../../queues/job-requests.ts";
 import { requireWebhookSecret, selectWebhook, type WebhookDeps } from "./endpoints.ts";
 

@@ -1,7 +1,4 @@
 import type pg from "pg";
-import type { WebhookConfig } from "../../config.ts";
-import { AppError, invalidField } from "../../contract/errors.ts";
-import { markSandbox, pickFields } from "../../contract/fields.ts";
 import type { TestedWebhook } from "../../contract/webhook-deliveries.ts";
 import {
   type NewWebhook,
@@ -14,7 +11,6 @@ import {
   webhookEndpoint,
 } from "../../contract/webhooks.ts";
 import { findOrganization } from "../../db/catalog.ts";
-import type { Queryable } from "../../db/pool.ts";
 import {
   findWebhookEndpoint,
   insertWebhookEndpoint,
@@ -24,10 +20,14 @@ import {
   type WebhookRow,
 } from "../../db/webhook-endpoints.ts";
 import { newId } from "../../domain/ids.ts";
-import { deriveWebhookSecret, openSigningKeys, webhookHeaders } from "../../domain/webhook-signature.ts";
-import { findUrlProblem } from "../../domain/webhook-url.ts";
+import { AppError, invalidField } from "../../platform/api/errors.ts";
+import { markSandbox, pickFields } from "../../platform/api/fields.ts";
+import type { WebhookConfig } from "../../platform/config.ts";
+import type { Queryable } from "../../platform/db/pool.ts";
+import { sendWebhook, type WebhookSender } from "../../platform/outgoing/send-webhook.ts";
+import { deriveWebhookSecret, openSigningKeys, webhookHeaders } from "../../platform/outgoing/webhook-signature.ts";
+import { findUrlProblem } from "../../platform/outgoing/webhook-url.ts";
 import type { Bulkhead } from "../batches/bulkhead.ts";
-import { sendWebhook, type WebhookSender } from "./send-webhook.ts";
 
 /** What a partner's calls about its webhook endpoints read with. */
 export interface WebhookCalls {

@@ -1,10 +1,10 @@
-import { AppError } from "../../contract/errors.ts";
-import { markSandbox } from "../../contract/fields.ts";
 import type { DeliveriesResponse, ReplayRequest, ReplayResponse } from "../../contract/webhook-deliveries.ts";
 import type { NewWebhook, NewWebhookView, RotatedWebhook, WebhookList, WebhookView } from "../../contract/webhooks.ts";
 import { findOrganization } from "../../db/catalog.ts";
 import { disableWebhookEndpoint, enableWebhookEndpoint, selectWebhookEndpoints } from "../../db/webhook-endpoints.ts";
 import { newId } from "../../domain/ids.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { markSandbox } from "../../platform/api/fields.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 import { selectAnyWebhook, selectOrganizationOfWebhook } from "./any-webhook.ts";
 import { listDeliveries, replayDeliveries, type WebhookPage } from "./deliveries.ts";

@@ -1,8 +1,5 @@
 import type pg from "pg";
-import { AppError } from "../../contract/errors.ts";
 import type { DeletedWebhook, WebhookChange, WebhookList, WebhookView } from "../../contract/webhooks.ts";
-import type { Queryable } from "../../db/pool.ts";
-import { inTransaction } from "../../db/transaction.ts";
 import {
   changeWebhookEndpoint,
   deleteWebhookEndpoint,
@@ -10,6 +7,9 @@ import {
   enableWebhookEndpoint,
   selectWebhookEndpoints,
 } from "../../db/webhook-endpoints.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import type { Queryable } from "../../platform/db/pool.ts";
+import { inTransaction } from "../../platform/db/transaction.ts";
 import { assertWebhookUrl, requireWebhookSecret, selectWebhook, viewWebhook, type WebhookDeps } from "./endpoints.ts";
 
 /** Lists an organization's endpoints, oldest first. @throws AppError `webhooks_off`. */

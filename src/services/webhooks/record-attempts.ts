@@ -1,12 +1,12 @@
 import type pg from "pg";
 import type { Logger } from "pino";
-import { Batcher } from "../../batching/batcher.ts";
 import type { DeliveryFailure } from "../../contract/webhook-deliveries.ts";
-import { readThenWrite, waitForLocks } from "../../db/transaction.ts";
 import { type DueDelivery, lockEndpoints, recordAttempts } from "../../db/webhook-deliveries.ts";
 import type { RandomBytes } from "../../domain/codes.ts";
 import { type AttemptResult, type DecidedAttempt, decideAttempt, decideHealth } from "../../domain/webhook-delivery.ts";
 import type { WorkerMetrics } from "../../metrics/metrics.ts";
+import { Batcher } from "../../platform/batching/batcher.ts";
+import { readThenWrite, waitForLocks } from "../../platform/db/transaction.ts";
 
 /** Attempts in one transaction. */
 const BATCH_MAX = 256;

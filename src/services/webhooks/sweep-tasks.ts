@@ -1,12 +1,12 @@
 import type pg from "pg";
 import { DELIVERIES_KEPT_DAYS } from "../../contract/webhook-deliveries.ts";
-import { inTransaction } from "../../db/transaction.ts";
 import {
   deleteDeletedEndpoints,
   deleteOldDeliveries,
   endPendingDeliveries,
   selectEndpointsWithDue,
 } from "../../db/webhook-deliveries.ts";
+import { inTransaction } from "../../platform/db/transaction.ts";
 import type { WebhookRequests } from "../../queues/job-requests.ts";
 
 /** Most endpoints that get a webhook job in one pass. */

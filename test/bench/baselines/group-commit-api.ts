@@ -1,10 +1,10 @@
 import { createApp } from "../../../src/app.ts";
-import { readApiConfig } from "../../../src/config.ts";
 import type { RedeemJob, RedeemReply } from "../../../src/contract/jobs.ts";
-import { listen } from "../../../src/http/server.ts";
 import { type ApiContext, openApi } from "../../../src/open-api.ts";
-import { configureProcess, drainOnSignal } from "../../../src/process.ts";
-import type { WaitResult } from "../../../src/queues/awaited-queue.ts";
+import { readApiConfig } from "../../../src/platform/config.ts";
+import { listen } from "../../../src/platform/http/server.ts";
+import { configureProcess, drainOnSignal } from "../../../src/platform/process.ts";
+import type { WaitResult } from "../../../src/platform/queues/awaited-queue.ts";
 import { openRedeemCommitter, runRedeemJob } from "../../../src/services/partner/redeem-committer.ts";
 
 // Baseline (d): the service's API with the worker's group committer in the same process. Comparing it with the

@@ -1,19 +1,19 @@
 import type { Request } from "express";
 import { createApp } from "../../../src/app.ts";
-import { readApiConfig } from "../../../src/config.ts";
-import { Deployment } from "../../../src/db/deployment.ts";
-import { openPool } from "../../../src/db/pool.ts";
 import type { Scope } from "../../../src/domain/api-keys.ts";
-import { type Endpoint, respondJson, validate } from "../../../src/http/endpoint.ts";
 import { partnerKey } from "../../../src/http/middleware/authenticate.ts";
-import { jsonBody } from "../../../src/http/middleware/json-body.ts";
 import { readiness } from "../../../src/http/routes/health.ts";
 import { lookUp } from "../../../src/http/routes/look-up.ts";
 import { redeem } from "../../../src/http/routes/redeem.ts";
 import { reserve } from "../../../src/http/routes/reserve.ts";
-import { listen } from "../../../src/http/server.ts";
 import { openApi } from "../../../src/open-api.ts";
-import { configureProcess, drainOnSignal } from "../../../src/process.ts";
+import { readApiConfig } from "../../../src/platform/config.ts";
+import { Deployment } from "../../../src/platform/db/deployment.ts";
+import { openPool } from "../../../src/platform/db/pool.ts";
+import { type Endpoint, respondJson, validate } from "../../../src/platform/http/endpoint.ts";
+import { jsonBody } from "../../../src/platform/http/middleware/json-body.ts";
+import { listen } from "../../../src/platform/http/server.ts";
+import { configureProcess, drainOnSignal } from "../../../src/platform/process.ts";
 import type { Caller } from "../../../src/services/auth/caller.ts";
 import {
   lookUpInOneQuery,

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { isNetwork } from "../../../domain/addresses.ts";
-import { readTime, type TimeUse } from "../../../domain/times.ts";
+import { isNetwork } from "../../../platform/addresses.ts";
+import { readTime, type TimeUse } from "../../../platform/times.ts";
 import type { Field } from "./action.ts";
 
 const text = (max: number) =>

@@ -1,6 +1,6 @@
-import { AppError } from "../../../contract/errors.ts";
 import { insertLook } from "../../../db/audit-entries.ts";
 import { SCOPES } from "../../../domain/api-keys.ts";
+import { AppError } from "../../../platform/api/errors.ts";
 import { listCatalog } from "../../../services/admin/list-catalog.ts";
 import { changeContract, makeLink, offerContract } from "../../../services/admin/manage-contracts.ts";
 import { createKey, endKey, rotateKey } from "../../../services/admin/manage-keys.ts";

@@ -1,5 +1,5 @@
 import type { Response } from "express";
-import { AppError } from "../../../contract/errors.ts";
+import { AppError } from "../../../platform/api/errors.ts";
 import { Html, html } from "../../pages/html.ts";
 import { COUNT } from "../operator-frame.ts";
 

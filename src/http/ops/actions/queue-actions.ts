@@ -1,4 +1,4 @@
-import { QUEUE_NAMES, type QueueName } from "../../../queues/definition.ts";
+import { QUEUE_NAMES, type QueueName } from "../../../platform/queues/definition.ts";
 import {
   cleanFailed,
   pauseQueue,

@@ -1,4 +1,4 @@
-import type { Language } from "../../../contract/sentences/languages.ts";
+import type { Language } from "../../../platform/api/sentences/languages.ts";
 import { DE } from "./de.ts";
 import { EN } from "./en.ts";
 import { ES } from "./es.ts";

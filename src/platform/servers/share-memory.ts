@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { Memory, Shared, SharedMemory } from "../../domain/marks.ts";
-import { type RedisClient, untilReady } from "../../redis/connections.ts";
-import { replaceText } from "../../redis/replace-text.ts";
+import type { Memory, Shared, SharedMemory } from "../marks.ts";
+import { type RedisClient, untilReady } from "../redis/connections.ts";
+import { replaceText } from "../redis/replace-text.ts";
 
 /** Longest wait for a connection that is being opened, by a process that starts on a busy machine. Ends at once when Redis refuses it. Milliseconds. */
 const READY_MAX_MS = 4_000;

@@ -10,7 +10,7 @@ export const sql = new Statements(new URL("./schema.sql", import.meta.url));
 const selectAppliedMigrations = sql.rows("select_applied_migrations", { name: text, hash: text });
 
 /** The folder of this release's migrations. */
-export const MIGRATIONS = fileURLToPath(new URL("../../migrations", import.meta.url));
+export const MIGRATIONS = fileURLToPath(new URL("../../../migrations", import.meta.url));
 
 /** SQLSTATE undefined_table and undefined_column. */
 const UNDEFINED = ["42P01", "42703"];

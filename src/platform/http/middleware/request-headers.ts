@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from "node:net";
 import type { RequestHandler } from "express";
-import { AppError } from "../../contract/errors.ts";
-import { parseIPv6 } from "../../domain/addresses.ts";
+import { parseIPv6 } from "../../addresses.ts";
+import { AppError } from "../../api/errors.ts";
 
 /** `203.0.113.7:51234`, `[2001:db8::1]:51234` and `[2001:db8::1]`: an address as the first or second group. */
 const ADDRESS_AND_PORT = /^ *(?:(\d+(?:\.\d+){3}):\d+|\[([\da-f]*:[\da-f]*:[\da-f:.]*)\](?::\d+)?) *$/i;

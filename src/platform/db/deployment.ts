@@ -2,16 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pTimeout from "p-timeout";
 import type pg from "pg";
 import type { Logger } from "pino";
-import type { DeploymentIdentity } from "../domain/deployment.ts";
-import {
-  judgeServer,
-  keepAfter,
-  type Memory,
-  NOTHING_SHARED,
-  remember,
-  type SharedMemory,
-  share,
-} from "../domain/marks.ts";
+import type { DeploymentIdentity } from "../deployment.ts";
+import { judgeServer, keepAfter, type Memory, NOTHING_SHARED, remember, type SharedMemory, share } from "../marks.ts";
 import { boolean, orNull, text, timestamptz } from "./columns.ts";
 import { DatabaseClock } from "./database-clock.ts";
 import { confirmMark, judgeShared, lacksMarks, positionsOf, recollection } from "./marks.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { isKeyName } from "../packages/tlog/src/note.ts";
-import { isNetwork } from "./domain/addresses.ts";
-import { isWebhookSecret } from "./domain/webhook-signature.ts";
-import { findUrlProblem } from "./domain/webhook-url.ts";
+import { isKeyName } from "../../packages/tlog/src/note.ts";
+import { isNetwork } from "./addresses.ts";
+import { isWebhookSecret } from "./outgoing/webhook-signature.ts";
+import { findUrlProblem } from "./outgoing/webhook-url.ts";
 import { QUEUE_NAMES } from "./queues/definition.ts";
 import { SHARDS_MAX } from "./queues/shards.ts";
 import { BadRedisUrl, parseRedisUrl } from "./redis/addresses.ts";

@@ -7,7 +7,7 @@ import {
   type SharedText,
   startsToHave,
   type Verdict,
-} from "../domain/marks.ts";
+} from "../marks.ts";
 import { arrayOf, bigint, boolean, orNull, outerJoined, text } from "./columns.ts";
 import type { Queryable } from "./pool.ts";
 import { UnusableDatabase } from "./schema.ts";

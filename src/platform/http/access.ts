@@ -1,5 +1,5 @@
 import type { RequestHandler, Response } from "express";
-import type { ErrorCode } from "../contract/errors.ts";
+import type { ErrorCode } from "../api/errors.ts";
 import { type LimitingAddresses, limitAddress } from "./middleware/rate-limit.ts";
 
 /** The groups of the API reference. */

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { isPublicAddress } from "./addresses.ts";
+import { isPublicAddress } from "../addresses.ts";
 
 /** The ports that are allowed without `allowPrivate`. The empty port is the scheme's default. */
 const PORTS = ["", "443", "8443"];

@@ -1,8 +1,8 @@
 import { lookup, Resolver } from "node:dns/promises";
 import { isIP, type LookupFunction, type Socket } from "node:net";
 import { Agent, buildConnector, errors, request } from "undici";
-import { isPublicAddress } from "../../domain/addresses.ts";
-import { findUrlProblem, hostOf } from "../../domain/webhook-url.ts";
+import { isPublicAddress } from "../addresses.ts";
+import { findUrlProblem, hostOf } from "./webhook-url.ts";
 
 const USER_AGENT = "Partner-Voucher-API-Webhooks";
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Request, RequestHandler } from "express";
-import { AppError } from "../../contract/errors.ts";
+import { AppError } from "../../api/errors.ts";
 import type { Limits } from "../../limits/open-limits.ts";
 import type { RateLimiter, Verdict } from "../../limits/rate-limiter.ts";
 import { networkOf } from "./request-headers.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import { namesCluster } from "../../redis/addresses.ts";
-import { checkRedis, type Problem, problemsOf, type RedisCheck } from "../../redis/requirements.ts";
+import { namesCluster } from "../redis/addresses.ts";
+import { checkRedis, type Problem, problemsOf, type RedisCheck } from "../redis/requirements.ts";
 
 /** Time between two checks of servers that meet every requirement. Milliseconds. */
 const CHECK_EVERY_MS = 20_000;

@@ -1,6 +1,6 @@
 import type { RequestHandler, Response } from "express";
-import type { AppError } from "../contract/errors.ts";
-import type { Language } from "../contract/sentences/languages.ts";
+import type { AppError } from "../api/errors.ts";
+import type { Language } from "../api/sentences/languages.ts";
 
 /** A page, escaped where it must be. */
 interface Page {

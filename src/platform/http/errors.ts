@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler, RequestHandler } from "express";
+import { AppError, statusOf } from "../api/errors.ts";
 import { BatcherFull } from "../batching/batcher.ts";
 import { CallerLeft } from "../batching/fair-slots.ts";
-import { AppError, statusOf } from "../contract/errors.ts";
 import { isDatabaseUnavailable, isLockTimeout, isRetryable } from "../db/transaction.ts";
 import { sendJson } from "./endpoint.ts";
 import { languageOf } from "./middleware/reader-language.ts";

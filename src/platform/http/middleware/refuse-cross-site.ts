@@ -1,5 +1,5 @@
 import type { Request, RequestHandler } from "express";
-import { AppError } from "../../contract/errors.ts";
+import { AppError } from "../../api/errors.ts";
 
 /**
  * Refuses what a page of another site makes a browser send, because the browser adds the password that it remembers. Changes are refused as Go's

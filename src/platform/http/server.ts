@@ -3,8 +3,8 @@ import { type AddressInfo, type Socket, Server as TcpServer } from "node:net";
 import type { Duplex } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
+import { AppError, type ErrorCode, statusOf } from "../api/errors.ts";
 import type { Config } from "../config.ts";
-import { AppError, type ErrorCode, statusOf } from "../contract/errors.ts";
 
 /** The limits of the service on slow clients and on their number. Durations are milliseconds. */
 export const CONNECTION_LIMITS = {

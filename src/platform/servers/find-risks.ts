@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { Logger } from "pino";
-import { readDurabilitySettings } from "../../db/durability.ts";
+import { readDurabilitySettings } from "../db/durability.ts";
 
 /** One way in which acknowledged work could be lost. */
 export interface Risk {
