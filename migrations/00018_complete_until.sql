@@ -20,7 +20,7 @@ CREATE TRIGGER redemptions_closed_complete_forward BEFORE UPDATE ON redemptions_
   WHEN (NEW.complete_until < least(OLD.complete_until, NEW.closed_until))
   EXECUTE FUNCTION reject_change('the complete time moves forward');
 
--- As prove_complete_until (src/db/redemptions.sql) does. No insert of a redemption is between its lock and its check, because this transaction has
+-- As prove_complete_until (src/core/redeem/db/redemptions.sql) does. No insert of a redemption is between its lock and its check, because this transaction has
 -- the table alone.
 UPDATE redemptions_closed AS c
    SET complete_until = least(c.closed_until, (

@@ -1,6 +1,6 @@
 import express, { type Express } from "express";
+import { observeRequests, traceRequests } from "./core/processes/observe-requests.ts";
 import { ENDPOINTS } from "./http/endpoints.ts";
-import { observeRequests, traceRequests } from "./http/middleware/observe-requests.ts";
 import { mountReference } from "./http/openapi/mount-reference.ts";
 import { mountDashboard } from "./http/ops/mount-dashboard.ts";
 import { mountOperatorPages } from "./http/ops/mount-operator-pages.ts";

@@ -1,6 +1,6 @@
 import { createApp } from "./app.ts";
-import { startInTurns } from "./http/start-in-turns.ts";
-import { serveMetrics } from "./metrics/serve-metrics.ts";
+import { startInTurns } from "./core/keys/routes/start-in-turns.ts";
+import { serveMetrics } from "./core/metrics/serve-metrics.ts";
 import { openApi } from "./open-api.ts";
 import { learnRedis } from "./open-redis.ts";
 import { readApiConfig } from "./platform/config.ts";

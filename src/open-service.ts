@@ -1,6 +1,7 @@
-import { nameTokenSecrets } from "./domain/reservation-token.ts";
-import { Leases } from "./holds/lease.ts";
-import { StallMeter } from "./metrics/stall-meter.ts";
+import { StallMeter } from "./core/metrics/stall-meter.ts";
+import { ProcessReport } from "./core/processes/process-report.ts";
+import { Leases } from "./core/reserve/lease.ts";
+import { nameTokenSecrets } from "./core/reserve/reservation-token.ts";
 import type { Config } from "./platform/config.ts";
 import { Deployment } from "./platform/db/deployment.ts";
 import { openPool } from "./platform/db/pool.ts";
@@ -11,7 +12,6 @@ import { findDurabilityRisks, warnOfRisks } from "./platform/servers/find-risks.
 import { shareMemory } from "./platform/servers/share-memory.ts";
 import { RedisWatch } from "./platform/servers/watch-redis.ts";
 import type { Traces } from "./platform/traces/traces.ts";
-import { ProcessReport } from "./services/ops/process-report.ts";
 
 /**
  * Opens what API and worker processes have in common. Postgres and Redis need not be reachable yet.

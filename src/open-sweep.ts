@@ -1,6 +1,6 @@
-import type { SweepReport } from "./contract/jobs.ts";
+import type { SweepReport } from "./core/queues/jobs.ts";
+import { CORE_TASKS, type Deps, runPass } from "./core/sweep/sweep.ts";
 import { countActivity } from "./services/ops/count-activity.ts";
-import { CORE_TASKS, type Deps, runPass } from "./services/sweep/sweep.ts";
 import { removeDeliveries, requestWebhooks } from "./services/webhooks/sweep-tasks.ts";
 
 const TASKS = { ...CORE_TASKS, requestWebhooks, removeDeliveries };

@@ -1,4 +1,4 @@
-import { openWorkerMetrics } from "./metrics/open-metrics.ts";
+import { openWorkerMetrics } from "./core/metrics/open-metrics.ts";
 import { openService } from "./open-service.ts";
 import type { Config } from "./platform/config.ts";
 import type { WorkerOptions } from "./platform/queues/worker.ts";

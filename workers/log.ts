@@ -1,8 +1,8 @@
-import { METRICS } from "../src/metrics/catalog.ts";
+import { METRICS } from "../src/core/metrics/catalog.ts";
+import { logQueue } from "../src/core/queues/catalog.ts";
 import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
 import { Schedule } from "../src/platform/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
-import { logQueue } from "../src/queues/catalog.ts";
 import { readLogSettings } from "../src/services/log/log-settings.ts";
 import { Sequencer } from "../src/services/log/run-log.ts";
 

@@ -1,4 +1,4 @@
-import { serveMetrics } from "../src/metrics/serve-metrics.ts";
+import { serveMetrics } from "../src/core/metrics/serve-metrics.ts";
 import { learnRedis } from "../src/open-redis.ts";
 import { openWorkerService } from "../src/open-worker-service.ts";
 import { readWorkerConfig } from "../src/platform/config.ts";

@@ -1,7 +1,7 @@
+import { redeemQueue } from "../src/core/queues/catalog.ts";
+import { openRedeemCommitter, runRedeemJob } from "../src/core/redeem/redeem-committer.ts";
 import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
 import { startWorker } from "../src/platform/queues/worker.ts";
-import { redeemQueue } from "../src/queues/catalog.ts";
-import { openRedeemCommitter, runRedeemJob } from "../src/services/partner/redeem-committer.ts";
 
 /**
  * Trigger: one job per redeem attempt. The API adds it and waits for the reply.

@@ -1,7 +1,7 @@
+import { openSealCommitter, runSealJob } from "../src/core/chain/seal-committer.ts";
+import { sealQueue } from "../src/core/queues/catalog.ts";
 import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
 import { startWorker } from "../src/platform/queues/worker.ts";
-import { sealQueue } from "../src/queues/catalog.ts";
-import { openSealCommitter, runSealJob } from "../src/services/chain/seal-committer.ts";
 
 /**
  * Trigger: one job per voucher with a Pending event, added by a claim, a purchase or the sweeper.

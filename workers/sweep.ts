@@ -1,11 +1,11 @@
+import { sweepQueue } from "../src/core/queues/catalog.ts";
+import { FinishedJobs } from "../src/core/queues/finished-jobs.ts";
+import { openSealRequests, openWebhookRequests } from "../src/core/queues/job-requests.ts";
+import { isIdle, recordSweep } from "../src/core/sweep/sweep.ts";
 import { sweep } from "../src/open-sweep.ts";
 import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
 import { Schedule } from "../src/platform/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
-import { sweepQueue } from "../src/queues/catalog.ts";
-import { FinishedJobs } from "../src/queues/finished-jobs.ts";
-import { openSealRequests, openWebhookRequests } from "../src/queues/job-requests.ts";
-import { isIdle, recordSweep } from "../src/services/sweep/sweep.ts";
 
 /**
  * Trigger: a job every SWEEP_INTERVAL_MS, added by one of the worker processes.

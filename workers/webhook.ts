@@ -1,11 +1,11 @@
 import pLimit from "p-limit";
+import { openConfirmations } from "../src/core/commit/confirm-reads.ts";
+import { webhookQueue } from "../src/core/queues/catalog.ts";
+import { openWebhookRequests } from "../src/core/queues/job-requests.ts";
 import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
 import { FairSlots } from "../src/platform/batching/fair-slots.ts";
 import { openWebhookSender } from "../src/platform/outgoing/send-webhook.ts";
 import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
-import { webhookQueue } from "../src/queues/catalog.ts";
-import { openWebhookRequests } from "../src/queues/job-requests.ts";
-import { openConfirmations } from "../src/services/batches/confirm-reads.ts";
 import { deliverToEndpoint, FAILING_MAX, REQUESTS_MAX } from "../src/services/webhooks/deliver.ts";
 import { FanOut } from "../src/services/webhooks/fan-out.ts";
 import { openAttemptRecorder } from "../src/services/webhooks/record-attempts.ts";

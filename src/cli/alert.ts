@@ -1,4 +1,4 @@
-import { newId } from "../domain/ids.ts";
+import { newId } from "../core/voucher/ids.ts";
 import { withLastStart } from "../local/directory.ts";
 import { ConfigError, readAlertConfig } from "../platform/config.ts";
 import { openWebhookSender } from "../platform/outgoing/send-webhook.ts";

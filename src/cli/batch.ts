@@ -1,6 +1,6 @@
-import type { BatchSummary } from "../db/catalog.ts";
-import type { Window } from "../domain/offer.ts";
-import { AUDIENCES, type Audience } from "../domain/voucher.ts";
+import type { BatchSummary } from "../core/catalog/db/catalog.ts";
+import type { Window } from "../core/catalog/offer.ts";
+import { AUDIENCES, type Audience } from "../core/voucher/voucher.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
 import { PastTime } from "../services/admin/assert-future.ts";

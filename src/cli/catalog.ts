@@ -1,5 +1,5 @@
-import { findNamesake } from "../db/catalog.ts";
-import { VOUCHER_TYPES } from "../domain/voucher.ts";
+import { findNamesake } from "../core/catalog/db/catalog.ts";
+import { VOUCHER_TYPES } from "../core/voucher/voucher.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { markSandbox } from "../platform/api/fields.ts";
 import { createBrand, createListing, createOrganization, createProduct } from "../services/admin/manage-catalog.ts";

@@ -1,5 +1,5 @@
-import { countIssuedVouchers } from "../db/catalog.ts";
-import { type VerifyResult, verifyAllChains, verifyOneChain } from "../services/chain/verify-chains.ts";
+import { countIssuedVouchers } from "../core/catalog/db/catalog.ts";
+import { type VerifyResult, verifyAllChains, verifyOneChain } from "../core/chain/verify-chains.ts";
 import { type CommandContext, type Noun, verb } from "./command.ts";
 import { EXIT } from "./exit-code.ts";
 import { paint, pluralize } from "./format.ts";

@@ -1,4 +1,4 @@
-import { MEMBER_ROLES } from "../domain/audience.ts";
+import { MEMBER_ROLES } from "../core/catalog/audience.ts";
 import { addMember, changeContract, makeLink, offerContract } from "../services/admin/manage-contracts.ts";
 import { confirmLoss, type Noun, type Verb, verb } from "./command.ts";
 import { formatUtc, formatUtcWithZone } from "./format.ts";

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from "commander";
-import type { ListedKey } from "../db/api-keys.ts";
-import { SCOPES } from "../domain/api-keys.ts";
+import { SCOPES } from "../core/keys/api-keys.ts";
+import type { ListedKey } from "../core/keys/db/api-keys.ts";
 import { isNetwork } from "../platform/addresses.ts";
 import { createKey, endKey, readKeys, rotateKey, type ShownKey } from "../services/admin/manage-keys.ts";
 import { confirmLoss, type Noun, verb } from "./command.ts";

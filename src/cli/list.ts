@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from "commander";
+import { CONTRACT_STATUSES } from "../core/catalog/audience.ts";
 import { LISTS, type ListFilter, type ListItem, type ListName } from "../db/lists.ts";
-import { CONTRACT_STATUSES } from "../domain/audience.ts";
 import { listCatalog } from "../services/admin/list-catalog.ts";
 import { type Verb, verb } from "./command.ts";
 import { formatTable, type TableRow } from "./format.ts";

@@ -3,7 +3,7 @@ import { writeKeyFile } from "../../packages/tlog/src/key-file.ts";
 import { COSIGNATURE_MAX_AGE, openLogSource } from "../../packages/tlog/src/log-source.ts";
 import { monitorLog } from "../../packages/tlog/src/monitor.ts";
 import { describeAge } from "../../packages/tlog/src/report.ts";
-import { countIssuedVouchers } from "../db/catalog.ts";
+import { countIssuedVouchers } from "../core/catalog/db/catalog.ts";
 import { findPublished } from "../db/log-checkpoints.ts";
 import { findLogTree } from "../db/log-tree.ts";
 import { withLastStart } from "../local/directory.ts";
@@ -210,7 +210,7 @@ async function assertNoLogWorker(ctx: CommandContext): Promise<void> {
   const { redisUrl, log } = ctx;
   if (redisUrl === null) return;
   const isWorking = await withRedis({ redisUrl, log }, async (redis) => {
-    const { hasWorker } = await import("../queues/read-shards.ts");
+    const { hasWorker } = await import("../core/queues/read-shards.ts");
     return hasWorker(redis, await readDeploymentId(ctx.pool), "log", ctx.queueShards);
   });
   if (isWorking) throw new AppError("invalid_request", "A worker of the queue log is running. Stop all of them first.");

@@ -1,10 +1,10 @@
-import { type ListedRedemptionView, redemptionsCsv } from "../contract/redemptions.ts";
-import { findCompleteUntil } from "../db/redemptions.ts";
+import { type ListedRedemptionView, redemptionsCsv } from "../core/redeem/api/redemptions.ts";
+import { findCompleteUntil } from "../core/redeem/db/redemptions.ts";
+import { readAllRedemptions } from "../core/redeem/list-redemptions.ts";
 import { withLastStart } from "../local/directory.ts";
 import { readAddress } from "../platform/config.ts";
 import { awaitStandbys } from "../platform/db/durability.ts";
 import { inTransaction, write } from "../platform/db/transaction.ts";
-import { readAllRedemptions } from "../services/partner/list-redemptions.ts";
 import { type Noun, verb } from "./command.ts";
 import { formatTable, formatUtc } from "./format.ts";
 import { flag, ORG, option, time } from "./options.ts";

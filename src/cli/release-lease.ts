@@ -1,4 +1,4 @@
-import { Leases } from "../holds/lease.ts";
+import { Leases } from "../core/reserve/lease.ts";
 import { Deployment } from "../platform/db/deployment.ts";
 import { openPool } from "../platform/db/pool.ts";
 import { openLog } from "../platform/log.ts";

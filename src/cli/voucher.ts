@@ -1,9 +1,9 @@
-import type { FoundVouchers, VoucherHistory } from "../contract/voucher-history.ts";
+import type { FoundVouchers, VoucherHistory } from "../core/voucher/api/voucher-history.ts";
+import { findVouchers, type VoucherQuery } from "../core/voucher/find-vouchers.ts";
 import { withLastStart } from "../local/directory.ts";
 import { INTEGER_MAX } from "../platform/api/fields.ts";
 import { readAddress } from "../platform/config.ts";
 import { findVouchersEverywhere, readAnyVoucherHistory } from "../services/admin/across-organizations.ts";
-import { findVouchers, type VoucherQuery } from "../services/admin/find-vouchers.ts";
 import { readVoucher } from "../services/admin/read-voucher.ts";
 import { readVoucherHistory } from "../services/admin/read-voucher-history.ts";
 import { voidVoucher } from "../services/admin/void-voucher.ts";

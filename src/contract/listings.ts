@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { AUDIENCES, VOUCHER_TYPES } from "../domain/voucher.ts";
+import { AUDIENCES, VOUCHER_TYPES } from "../core/voucher/voucher.ts";
 import { EXAMPLE, examples } from "../platform/api/example.ts";
 import {
   benefitMonths,

@@ -1,6 +1,6 @@
-import type { ContractStatus, Eligibility, MemberRole } from "../domain/audience.ts";
-import type { Offer } from "../domain/offer.ts";
-import type { Audience, VoucherType } from "../domain/voucher.ts";
+import type { ContractStatus, Eligibility, MemberRole } from "../core/catalog/audience.ts";
+import type { Offer } from "../core/catalog/offer.ts";
+import type { Audience, VoucherType } from "../core/voucher/voucher.ts";
 import {
   boolean,
   integer,

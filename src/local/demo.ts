@@ -1,5 +1,5 @@
-import { SCOPES } from "../domain/api-keys.ts";
-import type { Audience } from "../domain/voucher.ts";
+import { SCOPES } from "../core/keys/api-keys.ts";
+import type { Audience } from "../core/voucher/voucher.ts";
 import type { AdminContext } from "../open-command.ts";
 import { type IssueInput, issueBatch } from "../services/admin/issue-batch.ts";
 import { createBrand, createListing, createOrganization, createProduct } from "../services/admin/manage-catalog.ts";

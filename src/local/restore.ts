@@ -1,11 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { verifyAllChains } from "../core/chain/verify-chains.ts";
 import { openAdminContext } from "../open-command.ts";
 import { readGivenServers } from "../platform/config.ts";
 import { migrateDatabase } from "../platform/db/migrate.ts";
 import { openLog } from "../platform/log.ts";
-import { verifyAllChains } from "../services/chain/verify-chains.ts";
 import { fail, Refused, readFileArgument, runTar } from "./backup-files.ts";
 import { LOCAL_DIRECTORY, type SavedServers, save } from "./directory.ts";
 import { chooseServers, findUsers } from "./servers.ts";

@@ -1,4 +1,4 @@
-import { findNamesake, findOrganization } from "../db/catalog.ts";
+import { findNamesake, findOrganization } from "../core/catalog/db/catalog.ts";
 import type { AdminContext } from "../open-command.ts";
 import { issueBatch } from "../services/admin/issue-batch.ts";
 import { createBrand, createOrganization, createProduct } from "../services/admin/manage-catalog.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { hasKeys } from "../db/api-keys.ts";
+import { hasKeys } from "../core/keys/db/api-keys.ts";
 import { type AdminContext, openAdminContext } from "../open-command.ts";
 import { AppError } from "../platform/api/errors.ts";
 import {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { selectKeys } from "../../src/db/api-keys.ts";
-import type { Scope } from "../../src/domain/api-keys.ts";
+import type { Scope } from "../../src/core/keys/api-keys.ts";
+import { selectKeys } from "../../src/core/keys/db/api-keys.ts";
 import { endKey, rotateKey } from "../../src/services/admin/manage-keys.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
 import { dumpRows } from "../support/row-dump.ts";

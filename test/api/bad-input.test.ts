@@ -1,6 +1,6 @@
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { newId } from "../../src/domain/ids.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";

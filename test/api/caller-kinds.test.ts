@@ -1,5 +1,5 @@
 import { beforeAll, expect, it, vi } from "vitest";
-import { CALLER_KINDS } from "../../src/services/batches/caller-kinds.ts";
+import { CALLER_KINDS } from "../../src/core/callers/caller-kinds.ts";
 import { basic, browse, OPS_TOKEN } from "../support/browse.ts";
 import { partnerClient, send } from "../support/client.ts";
 import { makeGate } from "../support/gate.ts";

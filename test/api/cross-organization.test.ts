@@ -1,8 +1,8 @@
 import { beforeAll, expect, it } from "vitest";
 import { createApp } from "../../src/app.ts";
-import { newId } from "../../src/domain/ids.ts";
+import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
-import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import type { Reply } from "../support/client.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { dumpRows } from "../support/row-dump.ts";

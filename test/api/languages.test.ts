@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { newId } from "../../src/domain/ids.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
 import { LANGUAGES, SENTENCES } from "../../src/platform/api/sentences/languages.ts";
 import { type Reply, send } from "../support/client.ts";
 import { makeOffer, makeReferral } from "../support/marketplace.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { insertProduct } from "../../src/db/catalog.ts";
-import { newId } from "../../src/domain/ids.ts";
+import { insertProduct } from "../../src/core/catalog/db/catalog.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
 import { dumpRows } from "../support/row-dump.ts";

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { insertBrand } from "../../src/db/catalog.ts";
-import type { ContractStatus } from "../../src/domain/audience.ts";
-import { newId } from "../../src/domain/ids.ts";
-import { AUDIENCES } from "../../src/domain/voucher.ts";
+import type { ContractStatus } from "../../src/core/catalog/audience.ts";
+import { insertBrand } from "../../src/core/catalog/db/catalog.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
+import { AUDIENCES } from "../../src/core/voucher/voucher.ts";
 import type { IssueInput } from "../../src/services/admin/issue-batch.ts";
 import { runNode } from "../support/child-process.ts";
 import type { Reply } from "../support/client.ts";

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { exportSPKI, importJWK } from "jose";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { UserAuthenticator } from "../../src/core/keys/authenticate-user.ts";
 import { mintUserToken, useLocalUserKeys } from "../../src/local/user-keys.ts";
 import { AppError } from "../../src/platform/api/errors.ts";
 import { DatabaseClock } from "../../src/platform/db/database-clock.ts";
-import { UserAuthenticator } from "../../src/services/auth/authenticate-user.ts";
 import { type Reply, send } from "../support/client.ts";
 import {
   makeOffer,

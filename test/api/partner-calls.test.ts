@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { expect, it } from "vitest";
+import { PartnerCalls, readCalls } from "../../src/core/processes/partner-calls.ts";
 import { openFailFast, untilReady } from "../../src/platform/redis/connections.ts";
-import { PartnerCalls, readCalls } from "../../src/services/ops/partner-calls.ts";
 import { basic, browse, nextOf, OPS_TOKEN } from "../support/browse.ts";
 import { itOnOneRedis } from "../support/servers.ts";
 import { makePartner } from "../support/supply.ts";

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import { lockReferencesToEnd } from "../../src/db/redemptions.ts";
-import { newId } from "../../src/domain/ids.ts";
+import { lockReferencesToEnd } from "../../src/core/redeem/db/redemptions.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
 import type { ErrorCode } from "../../src/platform/api/errors.ts";
 import { SENTENCES } from "../../src/platform/api/sentences/languages.ts";
 import { BatcherFull } from "../../src/platform/batching/batcher.ts";

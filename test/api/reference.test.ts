@@ -2,7 +2,7 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
 import { createApp } from "../../src/app.ts";
-import { partnerChain } from "../../src/contract/events.ts";
+import { partnerChain } from "../../src/core/chain/api/events.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { describeApi } from "../../src/http/openapi/describe-api.ts";
 import { ERRORS, type ErrorCode } from "../../src/platform/api/errors.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { newId } from "../../src/domain/ids.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { send } from "../support/client.ts";
 import { dumpRows } from "../support/row-dump.ts";

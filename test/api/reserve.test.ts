@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { expect, it } from "vitest";
-import { newId } from "../../src/domain/ids.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
 import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { partnerClient, type Reply } from "../support/client.ts";
 import { findBatchOf } from "../support/recorded.ts";

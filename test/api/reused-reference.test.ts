@@ -1,5 +1,5 @@
 import { expect, it, vi } from "vitest";
-import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
+import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
 import { partnerClient } from "../support/client.ts";
 import { countWaiting, untilPast, whileLocked } from "../support/outside-transaction.ts";
 import { countJobs, newAttempt, redeemJob } from "../support/redeem-jobs.ts";

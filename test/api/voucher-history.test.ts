@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { foundVoucher, voucherHistory } from "../../src/contract/voucher-history.ts";
+import { foundVoucher, voucherHistory } from "../../src/core/voucher/api/voucher-history.ts";
+import { findVouchers, type VoucherQuery } from "../../src/core/voucher/find-vouchers.ts";
 import { findVouchersEverywhere, readAnyVoucherHistory } from "../../src/services/admin/across-organizations.ts";
-import { findVouchers, type VoucherQuery } from "../../src/services/admin/find-vouchers.ts";
 import { readVoucherHistory } from "../../src/services/admin/read-voucher-history.ts";
 import { issueVoucher, issueVouchers } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";

@@ -1,6 +1,6 @@
 import { Webhook } from "standardwebhooks";
 import { beforeEach, expect, it, onTestFinished } from "vitest";
-import { newId } from "../../src/domain/ids.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
 import { startPartnerServer } from "../support/partner-server.ts";
 import { makeKey, makePartner } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { BrowserContextOptions, Page, Route } from "playwright-core";
 import { beforeAll, expect, it } from "vitest";
-import { sealVoucher } from "../../src/services/chain/seal-events.ts";
+import { sealVoucher } from "../../src/core/chain/seal-events.ts";
 import { expectSound, LOOKS, photograph, updateImage, useBrowser } from "../support/browser.ts";
 import { appendPending } from "../support/pending-events.ts";
 import { useService } from "../support/use-service.ts";

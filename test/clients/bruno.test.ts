@@ -2,7 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import bruno from "@usebruno/lang";
 import { expect, it } from "vitest";
-import { SCOPES } from "../../src/domain/api-keys.ts";
+import { SCOPES } from "../../src/core/keys/api-keys.ts";
 import { OPERATIONS } from "../support/api-description.ts";
 import { type Reply, send } from "../support/client.ts";
 import { beginLog, makeLogFiles, openSequencer } from "../support/log-setup.ts";

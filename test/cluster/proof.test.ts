@@ -1,11 +1,11 @@
 import { beforeAll, expect, it } from "vitest";
-import { lockReferences } from "../../src/db/redemptions.ts";
+import { redeemQueue } from "../../src/core/queues/catalog.ts";
+import { lockReferences } from "../../src/core/redeem/db/redemptions.ts";
+import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
 import { workerOptions } from "../../src/open-worker-service.ts";
 import { inTransaction } from "../../src/platform/db/transaction.ts";
 import { findShard, shardOf } from "../../src/platform/queues/shards.ts";
 import { type RunningWorker, startWorker } from "../../src/platform/queues/worker.ts";
-import { redeemQueue } from "../../src/queues/catalog.ts";
-import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import type { PartnerClient, Reply } from "../support/client.ts";
 import { makeGate } from "../support/gate.ts";
 import { openWorkerContext, startWorkers, testConfig, type WorkerContext } from "../support/service.ts";

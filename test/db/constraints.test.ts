@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type pg from "pg";
 import { describe, expect, it } from "vitest";
-import { GENESIS_HASH, sealEvent } from "../../src/domain/chain.ts";
-import { normaliseCode } from "../../src/domain/codes.ts";
-import { newId } from "../../src/domain/ids.ts";
+import { GENESIS_HASH, sealEvent } from "../../src/core/chain/chain.ts";
+import { normaliseCode } from "../../src/core/voucher/codes.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
 import { newUser } from "../support/marketplace.ts";
 import { findBatchOf } from "../support/recorded.ts";
 import { issueVoucher } from "../support/supply.ts";

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { copyVouchers } from "../../src/db/copy.ts";
+import { copyVouchers } from "../../src/core/chain/db/copy.ts";
 import { ROLES, type RoleName } from "../../src/db/roles/apply-roles.ts";
 import { migrateDatabase } from "../../src/platform/db/migrate.ts";
 import { readStatements, type Statement } from "../../src/platform/db/statements.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { insertContract } from "../../src/db/contracts.ts";
+import { insertContract } from "../../src/core/catalog/db/contracts.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
 import { LISTS, type ListName } from "../../src/db/lists.ts";
-import { newId } from "../../src/domain/ids.ts";
 import { readStatements } from "../../src/platform/db/statements.ts";
 import { listCatalog } from "../../src/services/admin/list-catalog.ts";
 import { createListing, createOrganization } from "../../src/services/admin/manage-catalog.ts";

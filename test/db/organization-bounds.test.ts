@@ -1,8 +1,14 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { lockReferences, readRedemptions } from "../../src/db/redemptions.ts";
-import { findVoucherInOrganization, selectVouchersBy, type VoucherCriteria } from "../../src/db/voucher-ranges.ts";
-import { resolveVouchers } from "../../src/db/vouchers.ts";
+import { lockReferences, readRedemptions } from "../../src/core/redeem/db/redemptions.ts";
+import { normaliseRedeemCode } from "../../src/core/voucher/codes.ts";
+import {
+  findVoucherInOrganization,
+  selectVouchersBy,
+  type VoucherCriteria,
+} from "../../src/core/voucher/db/voucher-ranges.ts";
+import { resolveVouchers } from "../../src/core/voucher/db/vouchers.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
 import {
   changeWebhookEndpoint,
   deleteWebhookEndpoint,
@@ -10,8 +16,6 @@ import {
   insertWebhookEndpoint,
   rotateWebhookSecret,
 } from "../../src/db/webhook-endpoints.ts";
-import { normaliseRedeemCode } from "../../src/domain/codes.ts";
-import { newId } from "../../src/domain/ids.ts";
 import { readStatements } from "../../src/platform/db/statements.ts";
 import { inTransaction } from "../../src/platform/db/transaction.ts";
 import { findFiles, findStatementFiles } from "../support/source-files.ts";

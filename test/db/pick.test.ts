@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { newId } from "../../src/domain/ids.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
 import { readStatements } from "../../src/platform/db/statements.ts";
 import { openServicePool } from "../support/servers.ts";
 import { useDatabase } from "../support/use-service.ts";

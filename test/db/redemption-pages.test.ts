@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { newId } from "../../src/domain/ids.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
 import { readStatements } from "../../src/platform/db/statements.ts";
 import { openServicePool } from "../support/servers.ts";
 import { useDatabase } from "../support/use-service.ts";
@@ -13,7 +13,9 @@ const PAGES_PER_ROW = 14;
 /** Pages of the descent into the index. */
 const PAGES_OF_DESCENT = 6;
 
-const { select_redemptions: STATEMENT } = readStatements(new URL("../../src/db/redemptions.sql", import.meta.url));
+const { select_redemptions: STATEMENT } = readStatements(
+  new URL("../../src/core/redeem/db/redemptions.sql", import.meta.url),
+);
 
 const { servers, partner, stranger } = useDatabase();
 let pool: pg.Pool;

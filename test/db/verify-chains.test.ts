@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from "vitest";
-import { verifyAllChains } from "../../src/services/chain/verify-chains.ts";
+import { verifyAllChains } from "../../src/core/chain/verify-chains.ts";
 import { issueVouchers } from "../support/supply.ts";
 import { useDatabase } from "../support/use-service.ts";
 

@@ -1,10 +1,10 @@
 import { beforeAll, expect, it } from "vitest";
+import { type SealedEvent, writeSeals } from "../../src/core/chain/db/events.ts";
+import { insertRedemptions } from "../../src/core/redeem/db/redemptions.ts";
+import { endReservations, openReservations } from "../../src/core/reserve/db/reservations.ts";
+import { advanceChains, readLockedVouchers, redeemVouchers, voidVouchers } from "../../src/core/voucher/db/vouchers.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
 import { insertAcquisitions } from "../../src/db/acquisitions.ts";
-import { type SealedEvent, writeSeals } from "../../src/db/events.ts";
-import { insertRedemptions } from "../../src/db/redemptions.ts";
-import { endReservations, openReservations } from "../../src/db/reservations.ts";
-import { advanceChains, readLockedVouchers, redeemVouchers, voidVouchers } from "../../src/db/vouchers.ts";
-import { newId } from "../../src/domain/ids.ts";
 import type { PreparedStatements } from "../../src/platform/db/statements.ts";
 import { inTransaction, write } from "../../src/platform/db/transaction.ts";
 import { dumpRows } from "../support/row-dump.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import { beforeAll, expect, it, onTestFinished } from "vitest";
 import { buildProgram } from "../../src/cli/program.ts";
-import { newId } from "../../src/domain/ids.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
 import { makeLogFiles, makeNextLogFiles, NEXT_ORIGIN, ORIGIN, openSequencer, tamper } from "../support/log-setup.ts";
 import { makeContract, newUser } from "../support/marketplace.ts";
 import { findBatchOf } from "../support/recorded.ts";

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { newId } from "../../src/domain/ids.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
 import type { HostileKind } from "../support/hostile-receiver.ts";
 import { until } from "../support/until.ts";
 import { startReceiver } from "../support/webhook-receiver.ts";

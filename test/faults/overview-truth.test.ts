@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { markBrokenChains } from "../../src/db/broken-chains.ts";
+import { markBrokenChains } from "../../src/core/chain/db/broken-chains.ts";
 import { listShards } from "../../src/platform/queues/shards.ts";
 import { basic, OPS_TOKEN } from "../support/browse.ts";
 import { startPartnerServer } from "../support/partner-server.ts";

@@ -1,10 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { expect, it } from "vitest";
-import { closeRedemptions, findCompleteUntil, insertRedemptions, selectRedemptions } from "../../src/db/redemptions.ts";
+import {
+  closeRedemptions,
+  findCompleteUntil,
+  insertRedemptions,
+  selectRedemptions,
+} from "../../src/core/redeem/db/redemptions.ts";
+import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
 import { migrateDatabase } from "../../src/platform/db/migrate.ts";
 import { write } from "../../src/platform/db/transaction.ts";
-import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import type { PartnerClient } from "../support/client.ts";
 import { databaseTime } from "../support/outside-transaction.ts";
 import { openOwnPostgres } from "../support/own-postgres.ts";

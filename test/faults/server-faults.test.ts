@@ -1,6 +1,6 @@
 import { Redis } from "ioredis";
 import { beforeAll, expect, it, onTestFinished } from "vitest";
-import { markBrokenChains } from "../../src/db/broken-chains.ts";
+import { markBrokenChains } from "../../src/core/chain/db/broken-chains.ts";
 import { basic, OPS_TOKEN } from "../support/browse.ts";
 import { besideTransaction, countWaiting, untilWaiting } from "../support/outside-transaction.ts";
 import { readSharedStarts } from "../support/shared-marks.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
+import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import type { TestServers } from "../support/servers.ts";

@@ -8,7 +8,7 @@ const guardsOf = (file: string, tests: string[], guards: Record<string, [text: s
  * what only saves work because a constraint refuses the same, such as a batch's own memory of what it has redeemed.
  */
 export const CODE_GUARDS: CodeGuard[] = [
-  ...guardsOf("src/domain/redeem.ts", ["test/unit/decisions", "test/api/redeem", "test/races"], {
+  ...guardsOf("src/core/redeem/redeem.ts", ["test/unit/decisions", "test/api/redeem", "test/races"], {
     "a job that is delivered twice repeats its answer": ["confirmation?.attemptId === attempt.attemptId", "false"],
     "a reference redeems once": [`if (confirmation !== null) return { kind: "confirmed" };`, ""],
     "an attempt whose reference was ended does not redeem": ["attempt.isEnded || ", ""],
@@ -28,7 +28,7 @@ export const CODE_GUARDS: CodeGuard[] = [
     ],
   }),
   ...guardsOf(
-    "src/services/partner/redeem-committer.ts",
+    "src/core/redeem/redeem-committer.ts",
     [
       "test/workers",
       "test/unit/decisions",
@@ -50,7 +50,7 @@ export const CODE_GUARDS: CodeGuard[] = [
     },
   ),
   ...guardsOf(
-    "src/services/partner/redeem-voucher.ts",
+    "src/core/redeem/redeem-voucher.ts",
     [
       "test/api/redeem",
       "test/races/references",
@@ -75,16 +75,16 @@ export const CODE_GUARDS: CodeGuard[] = [
       ],
     },
   ),
-  ...guardsOf("src/services/partner/proofs.ts", ["test/races/redeem-outcomes"], {
+  ...guardsOf("src/core/redeem/proofs.ts", ["test/races/redeem-outcomes"], {
     "an unknown code ends earlier attempts": [`voucher_not_found: "ended"`, `voucher_not_found: "none"`],
     "too many misses end earlier attempts": [`too_many_misses: "ended"`, `too_many_misses: "none"`],
     "a locked voucher ends the attempt itself": [`voucher_busy: "ended"`, `voucher_busy: "none"`],
     "a full queue ends earlier attempts": [`overloaded: "ended"`, `overloaded: "none"`],
   }),
-  ...guardsOf("src/services/batches/end-references.ts", ["test/races/redeem-outcomes", "test/faults/failover"], {
+  ...guardsOf("src/core/commit/end-references.ts", ["test/races/redeem-outcomes", "test/faults/failover"], {
     "a refusal that was read from another server does not end its reference": ["readFrom === origin", "true"],
   }),
-  ...guardsOf("src/services/partner/look-up-voucher.ts", ["test/faults/confirmed-answers"], {
+  ...guardsOf("src/core/voucher/look-up-voucher.ts", ["test/faults/confirmed-answers"], {
     "a final status is confirmed by the standby": [
       "found.voucher !== null && hasFinalStatus(found.voucher)",
       "found === null",
@@ -93,7 +93,7 @@ export const CODE_GUARDS: CodeGuard[] = [
   ...guardsOf("src/services/webhooks/deliver.ts", ["test/faults/confirmed-answers"], {
     "an event is confirmed by the standby before it is sent": ["(due) => due.length > 0", "() => false"],
   }),
-  ...guardsOf("src/services/batches/confirm-reads.ts", ["test/faults/failover"], {
+  ...guardsOf("src/core/commit/confirm-reads.ts", ["test/faults/failover"], {
     "an answer that was read from another server is not confirmed": ["from === origin", "true"],
     "what was read is confirmed by the standby": ["writes: [awaitStandbys()]", "writes: []"],
     "a final answer is confirmed": ["  if (isFinal(found)) await confirmRead(ctx, readFrom);\n", ""],
@@ -101,7 +101,7 @@ export const CODE_GUARDS: CodeGuard[] = [
   ...guardsOf("src/cli/redemption.ts", ["test/faults/failover"], {
     "a command's list is confirmed by the standby": ["          await write(tx, [awaitStandbys()]);\n", ""],
   }),
-  ...guardsOf("src/db/redemptions.sql", ["test/races/redemption-times", "test/races/redeem-outcomes"], {
+  ...guardsOf("src/core/redeem/db/redemptions.sql", ["test/races/redemption-times", "test/races/redeem-outcomes"], {
     "the time before which lists are complete moves forward only": ["c.complete_until < f.until AND ", ""],
     "a reference is locked before its end is read": [
       "WHERE NOT pg_try_advisory_xact_lock_shared(hashtext(w.organization_id), hashtext(w.external_ref))",
@@ -111,15 +111,19 @@ export const CODE_GUARDS: CodeGuard[] = [
   ...guardsOf("src/platform/queues/worker.ts", ["test/races/deployments", "test/workers"], {
     "a job from another deployment is not run": ["origin !== deployment.origin", "false"],
   }),
-  ...guardsOf("src/domain/reservation.ts", ["test/unit/decisions", "test/api/reserve", "test/races/reservations"], {
-    "an expired reservation is not live": [
-      "reservation !== null && reservation.expiresAt > now",
-      "reservation !== null",
-    ],
-    "another key's reservation is not repeated": ["live.keyId === request.keyId", "true"],
-  }),
   ...guardsOf(
-    "src/services/partner/reserve-voucher.ts",
+    "src/core/reserve/reservation.ts",
+    ["test/unit/decisions", "test/api/reserve", "test/races/reservations"],
+    {
+      "an expired reservation is not live": [
+        "reservation !== null && reservation.expiresAt > now",
+        "reservation !== null",
+      ],
+      "another key's reservation is not repeated": ["live.keyId === request.keyId", "true"],
+    },
+  ),
+  ...guardsOf(
+    "src/core/reserve/reserve-voucher.ts",
     ["test/api/reserve", "test/races/reservations", "test/faults/failover", "test/faults/confirmed-answers"],
     {
       "another key's reservation is not read": ["reservation.keyId !== caller.keyId", "false"],
@@ -138,26 +142,26 @@ export const CODE_GUARDS: CodeGuard[] = [
       ],
     },
   ),
-  ...guardsOf("src/services/partner/reservation-committer.ts", ["test/api/release", "test/races/reservations"], {
+  ...guardsOf("src/core/reserve/reservation-committer.ts", ["test/api/release", "test/races/reservations"], {
     "only the live ticket is released": [
       "liveReservation(voucher.reservation, now)?.ticket !== move.ticket",
       "voucher.reservation === null",
     ],
   }),
-  ...guardsOf("src/holds/release.lua", ["test/races/lease"], {
+  ...guardsOf("src/core/reserve/release.lua", ["test/races/lease"], {
     "a lease is released by its own ticket only": ["redis.call('HGET', KEYS[1], 'ticket') == ARGV[1]", "true"],
   }),
-  ...guardsOf("src/holds/acquire.lua", ["test/races/lease"], {
+  ...guardsOf("src/core/reserve/acquire.lua", ["test/races/lease"], {
     "a held lease is not taken": ["if held[1] and", "if false and"],
   }),
-  ...guardsOf("src/domain/voucher.ts", ["test/unit/decisions", "test/api/look-up"], {
+  ...guardsOf("src/core/voucher/voucher.ts", ["test/unit/decisions", "test/api/look-up"], {
     "a voucher expires at its time": [`voucher.status === "Active" && voucher.validUntil <= now`, "false"],
   }),
-  ...guardsOf("src/domain/reservation-token.ts", ["test/unit/reservation-token", "test/api/redeem"], {
+  ...guardsOf("src/core/reserve/reservation-token.ts", ["test/unit/reservation-token", "test/api/redeem"], {
     "token hashes are compared": ["a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))", "true"],
   }),
   ...guardsOf(
-    "src/domain/offer.ts",
+    "src/core/catalog/offer.ts",
     ["test/unit/offer", "test/api/marketplace", "test/races/acquisitions", "test/faults/failover"],
     {
       "a window opens at its time": ["(window.opensAt === null || window.opensAt <= now)", "true"],
@@ -166,7 +170,7 @@ export const CODE_GUARDS: CodeGuard[] = [
     },
   ),
   ...guardsOf(
-    "src/domain/audience.ts",
+    "src/core/catalog/audience.ts",
     ["test/unit/offer", "test/api/marketplace", "test/races/acquisitions", "test/faults/failover"],
     {
       "a batch for referrers needs a contract or an owner": ["  return null;\n", `  return "active_contract";\n`],
@@ -202,7 +206,7 @@ export const CODE_GUARDS: CodeGuard[] = [
     },
   ),
   ...guardsOf(
-    "src/services/chain/seal-events.ts",
+    "src/core/chain/seal-events.ts",
     ["test/workers/seal", "test/races", "test/unit", "test/workers", "test/api"],
     {
       "an event is sealed only after the one before it": ["sequence !== sealedSequence + 1", "false"],
@@ -212,23 +216,23 @@ export const CODE_GUARDS: CodeGuard[] = [
       ],
     },
   ),
-  ...guardsOf("src/domain/chain.ts", ["test/unit/chain"], {
+  ...guardsOf("src/core/chain/chain.ts", ["test/unit/chain"], {
     "a changed payload is found": [`hash("sha256", event.payload) !== event.recordHash`, "false"],
     "a broken link is found": ["event.previousHash !== previousHash", "false"],
     "a missing event is found": ["event.sequence !== sequence", "false"],
     "missing events at the end are found": ["head.lastSequence !== events.length", "false"],
     "a field that differs from its payload is found": ["sealed[field] !== value", "false"],
   }),
-  ...guardsOf("src/services/auth/authenticate-key.ts", ["test/api"], {
+  ...guardsOf("src/core/keys/authenticate-key.ts", ["test/api"], {
     "a key's prefix must match its organization": ["found.sandbox !== isSandboxKey(secret)", "false"],
     "a revoked key ends within a second": ["const TRUSTED_MS = 500;", "const TRUSTED_MS = 60_000;"],
   }),
-  ...guardsOf("src/http/middleware/authenticate.ts", ["test/api/authentication", "test/api/sandbox"], {
+  ...guardsOf("src/core/keys/routes/authenticate.ts", ["test/api/authentication", "test/api/sandbox"], {
     "a key is used from its addresses only": [`!key.allows(request.ip ?? "")`, "false"],
     "a key does what its scopes allow": ["!scopes.has(scope)", "false"],
     "sandbox routes are for sandboxes only": ["!callerOf(response).sandbox", "false"],
   }),
-  ...guardsOf("src/services/auth/authenticate-user.ts", ["test/api/marketplace-tokens"], {
+  ...guardsOf("src/core/keys/authenticate-user.ts", ["test/api/marketplace-tokens"], {
     "a user's token must be signed with a listed algorithm": ["        algorithms: ALGORITHMS,\n", ""],
     "an expired token is refused": ["currentDate: now,", "currentDate: new Date(0),"],
   }),

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { CALLER_KINDS } from "../../src/services/batches/caller-kinds.ts";
+import type { CALLER_KINDS } from "../../src/core/callers/caller-kinds.ts";
 import { basic, browse, OPS_TOKEN } from "../support/browse.ts";
 import { type PartnerClient, partnerClient, send } from "../support/client.ts";
 import { makeOffer, offerBatch } from "../support/marketplace.ts";

@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { makeApiKey } from "../../src/domain/api-keys.ts";
+import { makeApiKey } from "../../src/core/keys/api-keys.ts";
 import { pooledRandomBytes } from "../../src/platform/random.ts";
 import { partnerClient, send } from "../support/client.ts";
 import { scrape } from "../support/scrape.ts";

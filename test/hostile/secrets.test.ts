@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from "vitest";
-import { makeApiKey } from "../../src/domain/api-keys.ts";
+import { makeApiKey } from "../../src/core/keys/api-keys.ts";
 import { pooledRandomBytes } from "../../src/platform/random.ts";
 import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
 import { endKey, rotateKey } from "../../src/services/admin/manage-keys.ts";

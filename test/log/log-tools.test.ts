@@ -6,7 +6,7 @@ import { type LogSource, openLogSource, SourceUnavailable } from "../../packages
 import { cosignNote, type SignerKey } from "../../packages/tlog/src/note.ts";
 import { parsePolicy } from "../../packages/tlog/src/policy.ts";
 import { TreeAppender } from "../../packages/tlog/src/tree.ts";
-import { ANCHOR_NAMESPACE } from "../../src/domain/chain.ts";
+import { ANCHOR_NAMESPACE } from "../../src/core/chain/chain.ts";
 import { auditServedLog } from "../../src/services/log/audit-served-log.ts";
 import { backfillLog } from "../../src/services/log/backfill-log.ts";
 import { assertInvariants } from "../support/invariants.ts";

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { resolveVouchers } from "../../src/db/vouchers.ts";
+import { resolveVouchers } from "../../src/core/voucher/db/vouchers.ts";
 import { AppError } from "../../src/platform/api/errors.ts";
 import { type VoidResult, voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { countJobs, newAttempt, redeemJob } from "../support/redeem-jobs.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { openApiMetrics } from "../../src/metrics/open-metrics.ts";
+import { openApiMetrics } from "../../src/core/metrics/open-metrics.ts";
+import { openSealRequests } from "../../src/core/queues/job-requests.ts";
 import { ERRORS } from "../../src/platform/api/errors.ts";
 import { reportPrefix } from "../../src/platform/redis/findings.ts";
-import { openSealRequests } from "../../src/queues/job-requests.ts";
 import { createListing } from "../../src/services/admin/manage-catalog.ts";
 import { voidBatch } from "../../src/services/admin/void-batch.ts";
 import { partnerClient, send } from "../support/client.ts";

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { insertMember } from "../../src/core/catalog/db/contracts.ts";
 import { type Entity, readEntityState } from "../../src/db/audit-entries.ts";
-import { insertMember } from "../../src/db/contracts.ts";
 import { openAdminContext } from "../../src/open-command.ts";
 import { AppError } from "../../src/platform/api/errors.ts";
 import { inTransaction } from "../../src/platform/db/transaction.ts";

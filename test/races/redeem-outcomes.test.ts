@@ -1,10 +1,10 @@
 import { beforeAll, expect, it, vi } from "vitest";
-import { deleteOldEnds, lockReferences, lockReferencesToEnd } from "../../src/db/redemptions.ts";
+import { confirmRead } from "../../src/core/commit/confirm-reads.ts";
+import { redeemQueue } from "../../src/core/queues/catalog.ts";
+import { deleteOldEnds, lockReferences, lockReferencesToEnd } from "../../src/core/redeem/db/redemptions.ts";
+import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
 import { BatcherFull } from "../../src/platform/batching/batcher.ts";
 import { inTransaction } from "../../src/platform/db/transaction.ts";
-import { redeemQueue } from "../../src/queues/catalog.ts";
-import { confirmRead } from "../../src/services/batches/confirm-reads.ts";
-import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { partnerClient, type Reply } from "../support/client.ts";
 import {
   besideTransaction,

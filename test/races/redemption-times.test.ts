@@ -1,19 +1,19 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openConfirmations } from "../../src/core/commit/confirm-reads.ts";
+import { openCompleteUntil } from "../../src/core/redeem/complete-until.ts";
 import {
   closeRedemptions,
   findClosedUntil,
   findCompleteUntil,
   insertRedemptions,
   selectRedemptions,
-} from "../../src/db/redemptions.ts";
-import { newId } from "../../src/domain/ids.ts";
+} from "../../src/core/redeem/db/redemptions.ts";
+import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
 import { DatabaseClock } from "../../src/platform/db/database-clock.ts";
 import { write } from "../../src/platform/db/transaction.ts";
 import { auditedCommand } from "../../src/services/audit/with-audit-entry.ts";
-import { openConfirmations } from "../../src/services/batches/confirm-reads.ts";
-import { openCompleteUntil } from "../../src/services/partner/complete-until.ts";
-import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { trustDatabaseClock } from "../../src/services/servers/change-database.ts";
 import { besideTransaction, bypassTriggers, databaseTime } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";

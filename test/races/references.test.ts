@@ -1,8 +1,8 @@
 import type pg from "pg";
 import { describe, expect, it } from "vitest";
-import type { RedeemReply } from "../../src/contract/jobs.ts";
-import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
-import { reserveVoucher } from "../../src/services/partner/reserve-voucher.ts";
+import type { RedeemReply } from "../../src/core/queues/jobs.ts";
+import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
+import { reserveVoucher } from "../../src/core/reserve/reserve-voucher.ts";
 import type { PartnerClient } from "../support/client.ts";
 import { besideTransaction, bypassTriggers, untilWaiting } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";

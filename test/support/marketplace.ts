@@ -1,9 +1,9 @@
 import type pg from "pg";
-import { insertListing } from "../../src/db/catalog.ts";
-import { insertContract, insertMember, moveContract } from "../../src/db/contracts.ts";
-import { CONTRACT_MOVES, type ContractStatus } from "../../src/domain/audience.ts";
-import { newId } from "../../src/domain/ids.ts";
-import type { Audience } from "../../src/domain/voucher.ts";
+import { CONTRACT_MOVES, type ContractStatus } from "../../src/core/catalog/audience.ts";
+import { insertListing } from "../../src/core/catalog/db/catalog.ts";
+import { insertContract, insertMember, moveContract } from "../../src/core/catalog/db/contracts.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
+import type { Audience } from "../../src/core/voucher/voucher.ts";
 import type { IssuedVoucher, IssueInput } from "../../src/services/admin/issue-batch.ts";
 import { makeLink } from "../../src/services/admin/manage-contracts.ts";
 import { type Reply, send } from "./client.ts";

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { insertPendingEvents } from "../../src/db/events.ts";
+import { insertPendingEvents } from "../../src/core/chain/db/events.ts";
 import { inTransaction, write } from "../../src/platform/db/transaction.ts";
 
 const HOUR_MS = 3_600_000;

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { Cluster, Redis } from "ioredis";
 import pg from "pg";
 import { inject, it } from "vitest";
-import { leaseKey } from "../../src/holds/lease.ts";
+import { leaseKey } from "../../src/core/reserve/lease.ts";
 import { adoptDatabase, Deployment } from "../../src/platform/db/deployment.ts";
 import { openPool } from "../../src/platform/db/pool.ts";
 import { openLog } from "../../src/platform/log.ts";

@@ -1,6 +1,6 @@
 import { createApp } from "../../src/app.ts";
-import { startInTurns } from "../../src/http/start-in-turns.ts";
-import { serveMetrics } from "../../src/metrics/serve-metrics.ts";
+import { startInTurns } from "../../src/core/keys/routes/start-in-turns.ts";
+import { serveMetrics } from "../../src/core/metrics/serve-metrics.ts";
 import { type ApiContext, openApi } from "../../src/open-api.ts";
 import { learnRedis } from "../../src/open-redis.ts";
 import { openWorkerService, type WorkerService } from "../../src/open-worker-service.ts";

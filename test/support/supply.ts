@@ -1,9 +1,9 @@
 import { Readable } from "node:stream";
 import type pg from "pg";
-import { insertBrand, insertOrganization, insertProduct } from "../../src/db/catalog.ts";
-import type { Scope } from "../../src/domain/api-keys.ts";
-import { newId } from "../../src/domain/ids.ts";
-import type { Audience } from "../../src/domain/voucher.ts";
+import { insertBrand, insertOrganization, insertProduct } from "../../src/core/catalog/db/catalog.ts";
+import type { Scope } from "../../src/core/keys/api-keys.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
+import type { Audience } from "../../src/core/voucher/voucher.ts";
 import { pooledRandomBytes } from "../../src/platform/random.ts";
 import { type IssuedVoucher, type IssueInput, issueBatch } from "../../src/services/admin/issue-batch.ts";
 import { createKey, type ShownKey } from "../../src/services/admin/manage-keys.ts";

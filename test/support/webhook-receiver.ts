@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type pg from "pg";
-import { newId } from "../../src/domain/ids.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
 import { deriveWebhookSecret } from "../../src/platform/outgoing/webhook-signature.ts";
 import { startPartnerServer } from "./partner-server.ts";
 

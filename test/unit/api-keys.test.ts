@@ -2,7 +2,13 @@ import { createHash, randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { hashApiKey, isSandboxKey, isWellFormedApiKey, makeAllowlist, makeApiKey } from "../../src/domain/api-keys.ts";
+import {
+  hashApiKey,
+  isSandboxKey,
+  isWellFormedApiKey,
+  makeAllowlist,
+  makeApiKey,
+} from "../../src/core/keys/api-keys.ts";
 
 const KEYS = Array.from({ length: 4 }, () => makeApiKey(randomBytes));
 const PRINTABLE = Array.from({ length: 95 }, (_, index) => String.fromCharCode(0x20 + index));

@@ -142,19 +142,19 @@ it("findFolderCircles finds folders that import each other over a third one, and
 });
 
 it.each([
-  ["src/domain/redeem.ts", "src/platform/config.ts", "type"],
-  ["src/domain/redeem.ts", "src/platform/log.ts", "value"],
+  ["src/core/redeem/redeem.ts", "src/platform/config.ts", "type"],
+  ["src/core/redeem/redeem.ts", "src/platform/log.ts", "value"],
   ["src/platform/api/errors.ts", "src/platform/db/pool.ts", "type"],
-  ["src/db/vouchers.ts", "src/platform/limits/rate-limiter.ts", "value"],
-  ["src/services/partner/redeem-voucher.ts", "src/open-service.ts", "value"],
-  ["src/services/partner/redeem-voucher.ts", "test/support/until.ts", "value"],
-  ["src/http/routes/redeem.ts", "workers/redeem.ts", "value"],
-  ["src/http/routes/redeem.ts", "src/app.ts", "value"],
+  ["src/core/voucher/db/vouchers.ts", "src/platform/limits/rate-limiter.ts", "value"],
+  ["src/core/redeem/redeem-voucher.ts", "src/open-service.ts", "value"],
+  ["src/core/redeem/redeem-voucher.ts", "test/support/until.ts", "value"],
+  ["src/core/redeem/routes/redeem.ts", "workers/redeem.ts", "value"],
+  ["src/core/redeem/routes/redeem.ts", "src/app.ts", "value"],
   ["src/cli/command.ts", "src/local/servers.ts", "value"],
   ["src/cli/command.ts", "src/platform/http/errors.ts", "dynamic"],
   ["workers/redeem.ts", "src/local/servers.ts", "dynamic"],
-  ["src/newfolder/file.ts", "src/domain/codes.ts", "value"],
-  ["src/domain/redeem.ts", "src/newfolder/file.ts", "value"],
+  ["src/newfolder/file.ts", "src/core/voucher/codes.ts", "value"],
+  ["src/core/redeem/redeem.ts", "src/newfolder/file.ts", "value"],
   ["packages/client/src/client.ts", "src/platform/api/errors.ts", "type"],
 ] as const)("the rule of imports forbids that %s imports %s as a %s", (from, to, kind) => {
   expect(isAllowed({ from, to, kind })).toBe(false);

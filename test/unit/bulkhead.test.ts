@@ -1,8 +1,8 @@
 import { expect, it, vi } from "vitest";
+import { openBulkhead } from "../../src/core/callers/bulkhead.ts";
+import type { CallerKind } from "../../src/core/callers/caller-kinds.ts";
 import { FairSlots } from "../../src/platform/batching/fair-slots.ts";
 import { shareFor } from "../../src/platform/batching/share-for.ts";
-import { openBulkhead } from "../../src/services/batches/bulkhead.ts";
-import type { CallerKind } from "../../src/services/batches/caller-kinds.ts";
 import { makeGate } from "../support/gate.ts";
 
 /** Work that waits at a gate and records when it begins. */

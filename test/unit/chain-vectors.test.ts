@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { verifyChain } from "../../src/domain/chain.ts";
+import { verifyChain } from "../../src/core/chain/chain.ts";
 import { verifyServedChain } from "../support/independent-verifier.ts";
 import { type Finding, renderVectors, VECTORS_FILE, type VectorChain, type Vectors } from "../support/write-vectors.ts";
 

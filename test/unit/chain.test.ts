@@ -11,7 +11,7 @@ import {
   type StoredEvent,
   sealEvent,
   verifyChain,
-} from "../../src/domain/chain.ts";
+} from "../../src/core/chain/chain.ts";
 
 const VOUCHER = "vch_01jz3v8q4xe7j9t2m5n6p8r0s1";
 const NONCE = "000102030405060708090a0b0c0d0e0f";

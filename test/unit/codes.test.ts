@@ -9,7 +9,7 @@ import {
   makeVoucherCode,
   normaliseCode,
   normaliseTicket,
-} from "../../src/domain/codes.ts";
+} from "../../src/core/voucher/codes.ts";
 
 const SYMBOLS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 

@@ -1,8 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { type Confirmation, decideRedeem, type RedeemAttempt, type RedeemDecision } from "../../src/domain/redeem.ts";
-import { decideReservation, liveReservation, type Reservation } from "../../src/domain/reservation.ts";
-import { hashToken } from "../../src/domain/reservation-token.ts";
-import { finalRefusal, type StoredStatus, statusAt, type VoucherState } from "../../src/domain/voucher.ts";
+import {
+  type Confirmation,
+  decideRedeem,
+  type RedeemAttempt,
+  type RedeemDecision,
+} from "../../src/core/redeem/redeem.ts";
+import { decideReservation, liveReservation, type Reservation } from "../../src/core/reserve/reservation.ts";
+import { hashToken } from "../../src/core/reserve/reservation-token.ts";
+import { finalRefusal, type StoredStatus, statusAt, type VoucherState } from "../../src/core/voucher/voucher.ts";
 
 const NOW = new Date("2027-03-01T12:00:00.000Z");
 

@@ -1,10 +1,10 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { API_CONNECTIONS_MAX, CALLER_KINDS } from "../../src/core/callers/caller-kinds.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { WORKER_CONNECTIONS_MAX } from "../../src/open-worker-service.ts";
 import { ERRORS } from "../../src/platform/api/errors.ts";
-import { API_CONNECTIONS_MAX, CALLER_KINDS } from "../../src/services/batches/caller-kinds.ts";
 import { renderReceiptVerifier } from "../support/render-receipt-verifier.ts";
 import { VARIABLE_NAMES } from "../support/variable-names.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { GroupCommitter, type Undecided } from "../../src/services/batches/group-committer.ts";
+import { GroupCommitter, type Undecided } from "../../src/core/commit/group-committer.ts";
 import { until } from "../support/until.ts";
 
 interface Item {

@@ -1,6 +1,6 @@
 import { fromString, toUUID } from "typeid-js";
 import { expect, it } from "vitest";
-import { newId } from "../../src/domain/ids.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
 
 it("newId keeps the last ten bits of a voucher's or reservation's id at 0 and the others random", () => {
   for (const prefix of ["vch", "rsv"] as const) {

@@ -8,9 +8,10 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import packageJson from "../../package.json" with { type: "json" };
 import { buildProgram } from "../../src/cli/program.ts";
+import { API_CONNECTIONS_MAX } from "../../src/core/callers/caller-kinds.ts";
+import { METRICS, type MetricDefinition } from "../../src/core/metrics/catalog.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { onPath } from "../../src/local/debian-packages.ts";
-import { METRICS, type MetricDefinition } from "../../src/metrics/catalog.ts";
 import { WORKER_CONNECTIONS_MAX } from "../../src/open-worker-service.ts";
 import {
   type Config,
@@ -24,7 +25,6 @@ import {
 } from "../../src/platform/config.ts";
 import { DRAIN_MAX_MS } from "../../src/platform/process.ts";
 import { QUEUE_NAMES } from "../../src/platform/queues/definition.ts";
-import { API_CONNECTIONS_MAX } from "../../src/services/batches/caller-kinds.ts";
 import { readLogSettings } from "../../src/services/log/log-settings.ts";
 import { readDockerfile } from "../support/image.ts";
 import { selectorsOf } from "../support/promql.ts";

@@ -6,9 +6,9 @@ import {
   type ContractStatus,
   type Eligibility,
   isContractActive,
-} from "../../src/domain/audience.ts";
-import { canBuy, decideOffers, isWindowOpen, type Offer } from "../../src/domain/offer.ts";
-import { AUDIENCES, type Audience } from "../../src/domain/voucher.ts";
+} from "../../src/core/catalog/audience.ts";
+import { canBuy, decideOffers, isWindowOpen, type Offer } from "../../src/core/catalog/offer.ts";
+import { AUDIENCES, type Audience } from "../../src/core/voucher/voucher.ts";
 
 const NOW = new Date("2027-03-01T12:00:00.000Z");
 

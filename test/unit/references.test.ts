@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { redeemJob } from "../../src/contract/jobs.ts";
-import { redeemRequest } from "../../src/contract/redeem.ts";
-import { earlierFormOf, formsOf, normaliseReference } from "../../src/domain/references.ts";
+import { redeemJob } from "../../src/core/queues/jobs.ts";
+import { redeemRequest } from "../../src/core/redeem/api/redeem.ts";
+import { earlierFormOf, formsOf, normaliseReference } from "../../src/core/redeem/references.ts";
 
 it.each([
   ["order-1", "order-1"],

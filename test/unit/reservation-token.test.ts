@@ -1,7 +1,12 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { hashToken, nameTokenSecrets, reservationToken, sameTokenHash } from "../../src/domain/reservation-token.ts";
+import {
+  hashToken,
+  nameTokenSecrets,
+  reservationToken,
+  sameTokenHash,
+} from "../../src/core/reserve/reservation-token.ts";
 
 const OLD = "the-secret-of-last-year";
 const NEW = "the-secret-of-this-year";

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { partnerKey } from "../../src/http/middleware/authenticate.ts";
-import { signedInUser } from "../../src/http/middleware/authenticate-user.ts";
+import { partnerKey } from "../../src/core/keys/routes/authenticate.ts";
+import { signedInUser } from "../../src/core/keys/routes/authenticate-user.ts";
 import { SCRIPT_SENTENCES } from "../../src/http/pages/texts/script-texts.ts";
 import { SCRIPT_TEXTS, TEXTS } from "../../src/http/pages/texts/texts.ts";
 import { AppError, ERRORS_OF, type ErrorCode, invalidFields } from "../../src/platform/api/errors.ts";

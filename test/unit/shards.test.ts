@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import { expect, it } from "vitest";
-import { newId } from "../../src/domain/ids.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
 import { findShard, listShards, SHARDS_MAX, shardOf } from "../../src/platform/queues/shards.ts";
 import { slotOf } from "../../src/platform/redis/slots.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { ListedRedemptionView } from "../../src/contract/redemptions.ts";
+import type { ListedRedemptionView } from "../../src/core/redeem/api/redemptions.ts";
 import { type SpreadsheetLanguage, spreadsheetCsv } from "../../src/http/portal/spreadsheet.ts";
 
 const REDEMPTION: ListedRedemptionView = {

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { StallMeter } from "../../src/metrics/stall-meter.ts";
+import { StallMeter } from "../../src/core/metrics/stall-meter.ts";
 
 afterEach(() => {
   vi.useRealTimers();

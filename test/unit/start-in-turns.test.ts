@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { expect, it } from "vitest";
-import { startInTurns } from "../../src/http/start-in-turns.ts";
-import type { KeyAuthenticator } from "../../src/services/auth/authenticate-key.ts";
+import type { KeyAuthenticator } from "../../src/core/keys/authenticate-key.ts";
+import { startInTurns } from "../../src/core/keys/routes/start-in-turns.ts";
 
 type Headers = Record<string, string>;
 

@@ -1,10 +1,10 @@
 import type { Queue } from "bullmq";
 import { beforeAll, expect, it } from "vitest";
-import type { RedeemJob } from "../../src/contract/jobs.ts";
+import { redeemQueue } from "../../src/core/queues/catalog.ts";
+import type { RedeemJob } from "../../src/core/queues/jobs.ts";
+import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
 import { openQueue } from "../../src/platform/queues/open-queue.ts";
 import type { Shard } from "../../src/platform/queues/shards.ts";
-import { redeemQueue } from "../../src/queues/catalog.ts";
-import { runRedeemJob } from "../../src/services/partner/redeem-committer.ts";
 import { databaseTime, untilPast, untilWaiting, whileLocked } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { countJobs, newAttempt, redeemJob } from "../support/redeem-jobs.ts";

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import type { IncomingHttpHeaders } from "node:http";
 import { promisify } from "node:util";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import type { Scope } from "../../../src/domain/api-keys.ts";
+import type { Scope } from "../../../src/core/keys/api-keys.ts";
 import { voidVoucher } from "../../../src/services/admin/void-voucher.ts";
 import { startPartnerServer } from "../../../test/support/partner-server.ts";
 import { appendPending } from "../../../test/support/pending-events.ts";

@@ -3,7 +3,7 @@ import { BullMQAdapter } from "@bull-board/api/bullMQAdapter";
 import type { AppControllerRoute, AppViewRoute, JobStatus, QueueJobJson } from "@bull-board/api/typings/app";
 import { ExpressAdapter } from "@bull-board/express";
 import type { Request, RequestHandler, Response } from "express";
-import type { QueueView } from "../../queues/queue-views.ts";
+import type { QueueView } from "../../core/queues/queue-views.ts";
 import { ASSETS } from "../pages/assets.ts";
 import type { Html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";

@@ -1,6 +1,6 @@
-import { findOrganization } from "../../db/catalog.ts";
+import { findOrganization } from "../../core/catalog/db/catalog.ts";
+import { type PartnerCall, readCalls } from "../../core/processes/partner-calls.ts";
 import { AppError } from "../../platform/api/errors.ts";
-import { type PartnerCall, readCalls } from "../../services/ops/partner-calls.ts";
 import { type Html, html } from "../pages/html.ts";
 import { renderTime } from "../pages/time.ts";
 import { COUNT, layOutForOperators, linkNext, opsPath, renderFigures, renderTable } from "./operator-frame.ts";

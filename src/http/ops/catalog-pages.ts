@@ -1,4 +1,4 @@
-import type { Place } from "../../db/catalog.ts";
+import type { Place } from "../../core/catalog/db/catalog.ts";
 import type { ListFilter, ListItem, ListName } from "../../db/lists.ts";
 import { listCatalog } from "../../services/admin/list-catalog.ts";
 import { readPlace } from "../../services/admin/read-place.ts";

@@ -1,5 +1,5 @@
 import type { Request, Router } from "express";
-import { findOrganization } from "../../db/catalog.ts";
+import { findOrganization } from "../../core/catalog/db/catalog.ts";
 import type { ApiContext } from "../../open-api.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { sendPage } from "../../platform/http/negotiate.ts";

@@ -1,4 +1,4 @@
-import type { Place } from "../../db/catalog.ts";
+import type { Place } from "../../core/catalog/db/catalog.ts";
 import type { Config } from "../../platform/config.ts";
 import { ASSETS, type Asset } from "../pages/assets.ts";
 import { type Html, html } from "../pages/html.ts";

@@ -1,11 +1,11 @@
-import { type ListedKey, selectKeys } from "../../db/api-keys.ts";
 import {
   type BatchOfOrganization,
   findOrganization,
   selectBatchesOfOrganization,
   selectBrandsOfOrganization,
-} from "../../db/catalog.ts";
-import { selectLastRedemptions } from "../../db/redemptions.ts";
+} from "../../core/catalog/db/catalog.ts";
+import { type ListedKey, selectKeys } from "../../core/keys/db/api-keys.ts";
+import { selectLastRedemptions } from "../../core/redeem/db/redemptions.ts";
 import { selectWebhookEndpoints } from "../../db/webhook-endpoints.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { listCatalog } from "../../services/admin/list-catalog.ts";

@@ -1,9 +1,9 @@
-import type { OrganizationName } from "../../db/catalog.ts";
+import type { OrganizationName } from "../../core/catalog/db/catalog.ts";
+import type { ReportedProcess } from "../../core/processes/read-processes.ts";
 import { STOCK } from "../../services/ops/facts.ts";
 import type { Attention } from "../../services/ops/find-attention.ts";
 import type { Severity } from "../../services/ops/found.ts";
 import type { Counts, Overview } from "../../services/ops/read-overview.ts";
-import type { ReportedProcess } from "../../services/ops/read-processes.ts";
 import { ASSETS } from "../pages/assets.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";

@@ -1,7 +1,7 @@
+import type { Percentiles } from "../../core/processes/latency-buckets.ts";
 import { findNewestPause } from "../../db/audit-entries.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { QUEUE_NAMES, type QueueName } from "../../platform/queues/definition.ts";
-import type { Percentiles } from "../../services/ops/latency-buckets.ts";
 import { type FailedJob, readFailedJobs } from "../../services/ops/read-failed-jobs.ts";
 import { type QueueState, readQueues } from "../../services/ops/read-queues.ts";
 import { type Html, html } from "../pages/html.ts";

@@ -1,5 +1,5 @@
-import type { PartnerEvent } from "../../contract/events.ts";
-import type { VoucherHistory } from "../../contract/voucher-history.ts";
+import type { PartnerEvent } from "../../core/chain/api/events.ts";
+import type { VoucherHistory } from "../../core/voucher/api/voucher-history.ts";
 import { describeEvent } from "../pages/event-words.ts";
 import { type Html, html } from "../pages/html.ts";
 import { ENGLISH } from "../pages/locale.ts";

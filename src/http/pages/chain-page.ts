@@ -1,7 +1,7 @@
-import { eventsPageQuery, type PublicChain, type PublicEvent } from "../../contract/events.ts";
+import { eventsPageQuery, type PublicChain, type PublicEvent } from "../../core/chain/api/events.ts";
+import { readPublicChain } from "../../core/chain/read-chain.ts";
 import { type DepsOf, validate } from "../../platform/http/endpoint.ts";
 import type { Visitor } from "../../platform/http/middleware/caller-signal.ts";
-import { readPublicChain } from "../../services/chain/read-chain.ts";
 import { findCheckpoint } from "../../services/log/read-log.ts";
 import { ASSETS } from "./assets.ts";
 import { describeEvent } from "./event-words.ts";

@@ -1,4 +1,4 @@
-import type { EventType } from "../../domain/chain.ts";
+import type { EventType } from "../../core/chain/chain.ts";
 import { ENGLISH, type Locale } from "./locale.ts";
 import type { EventWords } from "./texts/page-texts.ts";
 

@@ -1,4 +1,4 @@
-import type { RedemptionSum } from "../../db/redemptions.ts";
+import type { RedemptionSum } from "../../core/redeem/db/redemptions.ts";
 import { renderTable } from "../ops/operator-frame.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";

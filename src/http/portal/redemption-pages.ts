@@ -1,5 +1,5 @@
-import type { RedemptionsResponse } from "../../contract/redemptions.ts";
-import type { RedemptionSum } from "../../db/redemptions.ts";
+import type { RedemptionsResponse } from "../../core/redeem/api/redemptions.ts";
+import type { RedemptionSum } from "../../core/redeem/db/redemptions.ts";
 import { linkNext, renderSection, renderTable } from "../ops/operator-frame.ts";
 import { renderBars } from "../pages/bar-chart.ts";
 import { type Html, html } from "../pages/html.ts";

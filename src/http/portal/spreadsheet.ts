@@ -1,4 +1,4 @@
-import type { ListedRedemptionView } from "../../contract/redemptions.ts";
+import type { ListedRedemptionView } from "../../core/redeem/api/redemptions.ts";
 
 /** How spreadsheets of a language separate columns and decimals in a CSV file. */
 const SEPARATORS = { en: [",", "."], de: [";", ","], fr: [";", ","], es: [";", ","], nl: [";", ","] } as const;

@@ -1,8 +1,8 @@
 import { acquireResponse, buyRequest } from "../../contract/acquire.ts";
 import { listingId } from "../../contract/listings.ts";
+import { signedInUser } from "../../core/keys/routes/authenticate-user.ts";
 import { type DepsOf, endpoint, pathId } from "../../platform/http/endpoint.ts";
 import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
-import { signedInUser } from "../middleware/authenticate-user.ts";
 
 export const buyListing = endpoint({
   method: "post",

@@ -1,5 +1,5 @@
-import { entityId, entityType } from "../../contract/events.ts";
 import { receipt, sequenceParameter } from "../../contract/receipt.ts";
+import { entityId, entityType } from "../../core/chain/api/events.ts";
 import { anyone } from "../../platform/http/access.ts";
 import { type DepsOf, endpoint, TEXT } from "../../platform/http/endpoint.ts";
 import { readEventProof } from "../../services/log/read-receipt.ts";

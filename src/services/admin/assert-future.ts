@@ -1,4 +1,4 @@
-import { isPast } from "../../db/catalog.ts";
+import { isPast } from "../../core/catalog/db/catalog.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import type { Queryable } from "../../platform/db/pool.ts";
 

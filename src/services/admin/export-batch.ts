@@ -1,4 +1,4 @@
-import { selectVouchersOfBatch } from "../../db/voucher-ranges.ts";
+import { selectVouchersOfBatch } from "../../core/voucher/db/voucher-ranges.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 import type { IssuedVoucher } from "./issue-batch.ts";
 

@@ -5,8 +5,8 @@ import {
   insertProduct,
   type NewProduct,
   selectWindows,
-} from "../../db/catalog.ts";
-import { newId } from "../../domain/ids.ts";
+} from "../../core/catalog/db/catalog.ts";
+import { newId } from "../../core/voucher/ids.ts";
 import { type AuditContext, refuseIfTaken, withAuditEntry } from "../audit/with-audit-entry.ts";
 
 /** Creates a live or sandbox organization and returns its id. Which of the two it is never changes. */

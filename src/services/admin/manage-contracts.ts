@@ -1,8 +1,14 @@
 import { createHash } from "node:crypto";
-import { findContractStatus, insertContract, insertLink, insertMember, moveContract } from "../../db/contracts.ts";
-import { CONTRACT_MOVES, type MemberRole } from "../../domain/audience.ts";
-import { makeLinkCode } from "../../domain/codes.ts";
-import { newId } from "../../domain/ids.ts";
+import { CONTRACT_MOVES, type MemberRole } from "../../core/catalog/audience.ts";
+import {
+  findContractStatus,
+  insertContract,
+  insertLink,
+  insertMember,
+  moveContract,
+} from "../../core/catalog/db/contracts.ts";
+import { makeLinkCode } from "../../core/voucher/codes.ts";
+import { newId } from "../../core/voucher/ids.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { type AuditContext, refuseIfTaken, withAuditEntry } from "../audit/with-audit-entry.ts";
 import { assertFuture } from "./assert-future.ts";

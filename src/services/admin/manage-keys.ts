@@ -1,3 +1,5 @@
+import { findOrganization } from "../../core/catalog/db/catalog.ts";
+import { hashApiKey, makeApiKey } from "../../core/keys/api-keys.ts";
 import {
   findKeySandbox,
   insertKey,
@@ -7,10 +9,8 @@ import {
   retireSecrets,
   revokeKey,
   selectKeys,
-} from "../../db/api-keys.ts";
-import { findOrganization } from "../../db/catalog.ts";
-import { hashApiKey, makeApiKey } from "../../domain/api-keys.ts";
-import { newId } from "../../domain/ids.ts";
+} from "../../core/keys/db/api-keys.ts";
+import { newId } from "../../core/voucher/ids.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { markSandbox } from "../../platform/api/fields.ts";
 import type { Transaction } from "../../platform/db/pool.ts";

@@ -1,7 +1,7 @@
+import type { QueueView, QueueViews } from "../../core/queues/queue-views.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import type { QueueName } from "../../platform/queues/definition.ts";
 import { isRedisUnavailable } from "../../platform/redis/connections.ts";
-import type { QueueView, QueueViews } from "../../queues/queue-views.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 
 type Queue = QueueView["queue"];

@@ -1,5 +1,5 @@
-import { CODE_KEY_MAX, CODE_KEY_MIN, isPathWord, normaliseCode, normaliseTicket } from "../../domain/codes.ts";
-import { isTicket } from "../../domain/ids.ts";
+import { CODE_KEY_MAX, CODE_KEY_MIN, isPathWord, normaliseCode, normaliseTicket } from "../../core/voucher/codes.ts";
+import { isTicket } from "../../core/voucher/ids.ts";
 import { AppError } from "../../platform/api/errors.ts";
 
 /** Reads the lines of printed codes, one code a line, from the beginning. */

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { type BatchSummary, findBatch } from "../../db/catalog.ts";
+import { type BatchSummary, findBatch } from "../../core/catalog/db/catalog.ts";
 import { AppError } from "../../platform/api/errors.ts";
 
 /**

@@ -1,7 +1,7 @@
-import { findBatchSize } from "../../db/catalog.ts";
-import { selectVouchersOfBatch } from "../../db/voucher-ranges.ts";
-import { lockFreeVouchers, lockVoucher, readLockedVouchers } from "../../db/vouchers.ts";
-import { finalRefusal } from "../../domain/voucher.ts";
+import { findBatchSize } from "../../core/catalog/db/catalog.ts";
+import { selectVouchersOfBatch } from "../../core/voucher/db/voucher-ranges.ts";
+import { lockFreeVouchers, lockVoucher, readLockedVouchers } from "../../core/voucher/db/vouchers.ts";
+import { finalRefusal } from "../../core/voucher/voucher.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { type Transaction, usePlansOfService } from "../../platform/db/pool.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
+import { newId } from "../../core/voucher/ids.ts";
 import { type AlertMessage, type FoundFault, followFaults, recordSent, takeDue } from "../../domain/alerts.ts";
-import { newId } from "../../domain/ids.ts";
 import type { DatabaseClock } from "../../platform/db/database-clock.ts";
 import { AlertStore, type AlertStoreDeps } from "./alert-store.ts";
 import { type AlertSending, sendAlert } from "./send-alert.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Bulkhead } from "../../core/callers/bulkhead.ts";
 import type { Config } from "../../platform/config.ts";
-import type { Bulkhead } from "../batches/bulkhead.ts";
 import { knownId, type OverviewDeps } from "../ops/facts.ts";
 import { lookForFaults, nameOf } from "../ops/find-attention.ts";
 import type { AlertTeller } from "./alert-teller.ts";

@@ -8,7 +8,7 @@ import { type Policy, parsePolicy } from "../../../packages/tlog/src/policy.ts";
 import { type Problems, type Report, reportInto } from "../../../packages/tlog/src/problems.ts";
 import { TreeAppender } from "../../../packages/tlog/src/tree.ts";
 import { askWitness } from "../../../packages/tlog/src/witness-client.ts";
-import { type LoggedHash, readLoggedInOrder } from "../../db/events.ts";
+import { type LoggedHash, readLoggedInOrder } from "../../core/chain/db/events.ts";
 import { findPublished } from "../../db/log-checkpoints.ts";
 import { type LogRetirement, selectLogRetirements } from "../../db/log-retirements.ts";
 import { countWaitingLeaves, findLogTree, type LogTree, selectLogTiles, selectLostLeaves } from "../../db/log-tree.ts";

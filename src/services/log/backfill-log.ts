@@ -1,4 +1,10 @@
-import { addLeaf, appendLeaves, openLeafBatch, selectUnloggedEvents, writeLogSlots } from "../../db/events.ts";
+import {
+  addLeaf,
+  appendLeaves,
+  openLeafBatch,
+  selectUnloggedEvents,
+  writeLogSlots,
+} from "../../core/chain/db/events.ts";
 import type { Transaction } from "../../platform/db/pool.ts";
 import { write } from "../../platform/db/transaction.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";

@@ -1,17 +1,17 @@
 import type pg from "pg";
 import { parsePolicy } from "../../../packages/tlog/src/policy.ts";
 import { formatProof, verifyProof } from "../../../packages/tlog/src/receipt.ts";
-import { findLoggedEvent, findLoggedRedemption, type LoggedEvent } from "../../db/events.ts";
+import type { Bulkhead, Requester } from "../../core/callers/bulkhead.ts";
+import { ENTITY_TYPE } from "../../core/chain/chain.ts";
+import { findLoggedEvent, findLoggedRedemption, type LoggedEvent } from "../../core/chain/db/events.ts";
+import { type Confirming, confirmed } from "../../core/commit/confirm-reads.ts";
+import type { Caller } from "../../core/keys/caller.ts";
+import { formsOf } from "../../core/redeem/references.ts";
+import { resolveVoucher, type VoucherReads } from "../../core/voucher/resolve-voucher.ts";
 import { findPublished } from "../../db/log-checkpoints.ts";
-import { ENTITY_TYPE } from "../../domain/chain.ts";
-import { formsOf } from "../../domain/references.ts";
 import { AppError, voucherNotFound } from "../../platform/api/errors.ts";
 import { INTEGER_MAX } from "../../platform/api/fields.ts";
 import type { Limits } from "../../platform/limits/open-limits.ts";
-import type { Caller } from "../auth/caller.ts";
-import type { Bulkhead, Requester } from "../batches/bulkhead.ts";
-import { type Confirming, confirmed } from "../batches/confirm-reads.ts";
-import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
 import { proveInclusion } from "./tree-proofs.ts";
 
 type PartnerDeps = Confirming & { pool: pg.Pool; partnerCalls: Bulkhead<"organization"> };

@@ -10,7 +10,7 @@ import {
   type Witness,
   type WitnessAnswer,
 } from "../../../packages/tlog/src/witness-client.ts";
-import type { LogReport } from "../../contract/log-jobs.ts";
+import type { LogReport } from "../../core/queues/log-jobs.ts";
 import { publishCheckpoint, recordWitnessSizes, selectWitnessSizes } from "../../db/log-checkpoints.ts";
 import { findLogTree, selectBatchesSetAside } from "../../db/log-tree.ts";
 import { readAnchor, writeAnchor } from "./anchors.ts";

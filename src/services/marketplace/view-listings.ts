@@ -5,11 +5,11 @@ import {
   type ListingsResponse,
   listingResponse,
 } from "../../contract/listings.ts";
+import type { Bulkhead, Requester } from "../../core/callers/bulkhead.ts";
+import { canBuy } from "../../core/catalog/offer.ts";
 import { countAvailable, findListing, type Listing, selectListings } from "../../db/listings.ts";
-import { canBuy } from "../../domain/offer.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { markSandbox, pickFields } from "../../platform/api/fields.ts";
-import type { Bulkhead, Requester } from "../batches/bulkhead.ts";
 import type { KeptCounts } from "./kept-counts.ts";
 
 interface Deps {

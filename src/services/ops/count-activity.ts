@@ -1,6 +1,6 @@
 import type pg from "pg";
+import { findCompleteUntil } from "../../core/redeem/db/redemptions.ts";
 import { countNextActivity, findTrustedAt } from "../../db/activity.ts";
-import { findCompleteUntil } from "../../db/redemptions.ts";
 
 /** Counts redemptions and claims by minute and hour, up to the time before which lists of redemptions are complete. */
 export async function countActivity({ pool }: { pool: pg.Pool }, untilMs: number): Promise<void> {

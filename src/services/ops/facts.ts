@@ -1,6 +1,17 @@
 import pTimeout from "p-timeout";
 import type pg from "pg";
 import type { Logger } from "pino";
+import { type ProcessReport, UP_MS } from "../../core/processes/process-report.ts";
+import { type ReportedProcess, readProcesses } from "../../core/processes/read-processes.ts";
+import { addOutcomes, type RecentOutcomes } from "../../core/processes/redeem-outcomes.ts";
+import {
+  measureQueues,
+  type QueueBacklog,
+  type RefusingShard,
+  type ShardBacklog,
+} from "../../core/queues/measure-queues.ts";
+import type { QueueViews } from "../../core/queues/queue-views.ts";
+import { type Probed, readinessOf } from "../../core/servers/probe-servers.ts";
 import {
   type PostgresState,
   readActivity,
@@ -17,19 +28,8 @@ import type { Config } from "../../platform/config.ts";
 import type { Deployment } from "../../platform/db/deployment.ts";
 import { listShards, type Shard } from "../../platform/queues/shards.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
-import {
-  measureQueues,
-  type QueueBacklog,
-  type RefusingShard,
-  type ShardBacklog,
-} from "../../queues/measure-queues.ts";
-import type { QueueViews } from "../../queues/queue-views.ts";
 import { type LogStatus, readLogStatus } from "../log/read-log-status.ts";
-import { type Probed, readinessOf } from "../servers/probe-servers.ts";
 import type { Found } from "./found.ts";
-import { type ProcessReport, UP_MS } from "./process-report.ts";
-import { type ReportedProcess, readProcesses } from "./read-processes.ts";
-import { addOutcomes, type RecentOutcomes } from "./redeem-outcomes.ts";
 
 export interface OverviewDeps {
   pool: pg.Pool;

@@ -1,4 +1,4 @@
-import type { ReportedProcess } from "./read-processes.ts";
+import type { ReportedProcess } from "../../core/processes/read-processes.ts";
 
 /** What a process reports of its work. */
 export type ReportedUse = Pick<ReportedProcess, "role" | "queues" | "state" | "busy">;

@@ -1,11 +1,11 @@
+import type { ReportedProcess } from "../../core/processes/read-processes.ts";
+import { QUEUES, redeemQueue } from "../../core/queues/catalog.ts";
+import type { QueueBacklog } from "../../core/queues/measure-queues.ts";
 import type { PostgresState } from "../../db/activity.ts";
 import type { Shard } from "../../platform/queues/shards.ts";
 import { refuses } from "../../platform/redis/requirements.ts";
-import { QUEUES, redeemQueue } from "../../queues/catalog.ts";
-import type { QueueBacklog } from "../../queues/measure-queues.ts";
 import { type Facts, unlessHidden } from "./facts.ts";
 import type { Found } from "./found.ts";
-import type { ReportedProcess } from "./read-processes.ts";
 
 type AnyQueue = (typeof QUEUES)[number];
 

@@ -1,6 +1,6 @@
+import type { QueueView, QueueViews } from "../../core/queues/queue-views.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import type { QueueName } from "../../platform/queues/definition.ts";
-import type { QueueView, QueueViews } from "../../queues/queue-views.ts";
 
 /** A failed job, without what the dashboard may not show. */
 export interface FailedJob {

@@ -1,16 +1,16 @@
 import pTimeout, { TimeoutError } from "p-timeout";
+import { selectOrganizationNames } from "../../core/catalog/db/catalog.ts";
+import { percentilesOf } from "../../core/processes/latency-buckets.ts";
+import { type ReportedCounts, readReported } from "../../core/processes/process-report.ts";
+import { type ReportedProcess, readProcesses } from "../../core/processes/read-processes.ts";
+import { addOutcomes } from "../../core/processes/redeem-outcomes.ts";
+import { measureQueues } from "../../core/queues/measure-queues.ts";
+import { countLiveReservations } from "../../core/reserve/db/reservations.ts";
 import { type ActivityCount, readActivity, readPostgres, readStock } from "../../db/activity.ts";
-import { selectOrganizationNames } from "../../db/catalog.ts";
-import { countLiveReservations } from "../../db/reservations.ts";
 import { isDatabaseUnavailable } from "../../platform/db/transaction.ts";
 import { mastersOf } from "../../platform/redis/connections.ts";
-import { measureQueues } from "../../queues/measure-queues.ts";
 import { type OverviewDeps, STOCK, timeOf } from "./facts.ts";
 import { lookForFaults } from "./find-attention.ts";
-import { percentilesOf } from "./latency-buckets.ts";
-import { type ReportedCounts, readReported } from "./process-report.ts";
-import { type ReportedProcess, readProcesses } from "./read-processes.ts";
-import { addOutcomes } from "./redeem-outcomes.ts";
 import { summarizeQueues } from "./summarize-queues.ts";
 
 /** Redemptions and claims, which are exact, and refusals and latencies as processes report them, of a minute or an hour. */

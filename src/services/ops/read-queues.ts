@@ -1,12 +1,12 @@
 import pTimeout from "p-timeout";
 import type { Logger } from "pino";
+import { type JobTimes, readJobTimes } from "../../core/processes/job-counts.ts";
+import { type ReportedProcess, readProcesses } from "../../core/processes/read-processes.ts";
+import { measureQueues } from "../../core/queues/measure-queues.ts";
 import type { Config } from "../../platform/config.ts";
 import type { Deployment } from "../../platform/db/deployment.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
 import { reportPrefix } from "../../platform/redis/findings.ts";
-import { measureQueues } from "../../queues/measure-queues.ts";
-import { type JobTimes, readJobTimes } from "./job-counts.ts";
-import { type ReportedProcess, readProcesses } from "./read-processes.ts";
 import { type QueueSummary, summarizeQueues } from "./summarize-queues.ts";
 
 /** Longest wait for Redis. Milliseconds. */

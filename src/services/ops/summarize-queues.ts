@@ -1,7 +1,7 @@
+import type { ReportedProcess } from "../../core/processes/read-processes.ts";
+import { QUEUES } from "../../core/queues/catalog.ts";
+import type { ShardBacklog } from "../../core/queues/measure-queues.ts";
 import type { QueueName } from "../../platform/queues/definition.ts";
-import { QUEUES } from "../../queues/catalog.ts";
-import type { ShardBacklog } from "../../queues/measure-queues.ts";
-import type { ReportedProcess } from "./read-processes.ts";
 
 /** A queue in all of its shards. Counts and ages are null if the server of a shard does not answer. */
 export interface QueueSummary {

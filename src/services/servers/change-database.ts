@@ -1,4 +1,4 @@
-import { findClosedUntil, trustClock } from "../../db/redemptions.ts";
+import { findClosedUntil, trustClock } from "../../core/redeem/db/redemptions.ts";
 import { type AppliedRoles, applyRoles, type RoleName } from "../../db/roles/apply-roles.ts";
 import { adoptDatabase, readDeploymentId } from "../../platform/db/deployment.ts";
 import type { Transaction } from "../../platform/db/pool.ts";

@@ -1,19 +1,19 @@
 import pTimeout from "p-timeout";
 import type pg from "pg";
 import type { Logger } from "pino";
-import { countBrokenChains } from "../../db/broken-chains.ts";
-import { findOldestPendingAge } from "../../db/events.ts";
+import { countBrokenChains } from "../../core/chain/db/broken-chains.ts";
+import { findOldestPendingAge } from "../../core/chain/db/events.ts";
+import type { Backlog, DatabaseBacklog } from "../../core/metrics/open-metrics.ts";
+import { measureQueues, type ShardBacklog } from "../../core/queues/measure-queues.ts";
+import { countLiveReservations } from "../../core/reserve/db/reservations.ts";
+import type { Probed } from "../../core/servers/probe-servers.ts";
 import { countStock } from "../../db/listings.ts";
 import { findLogProgress } from "../../db/log-checkpoints.ts";
-import { countLiveReservations } from "../../db/reservations.ts";
 import { measureWebhooks } from "../../db/webhook-deliveries.ts";
-import type { Backlog, DatabaseBacklog } from "../../metrics/open-metrics.ts";
 import type { Config } from "../../platform/config.ts";
 import type { Deployment } from "../../platform/db/deployment.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
 import { isFresh, keepFinding, readFinding, reportPrefix } from "../../platform/redis/findings.ts";
-import { measureQueues, type ShardBacklog } from "../../queues/measure-queues.ts";
-import type { Probed } from "./probe-servers.ts";
 
 /** Live reservations are counted up to this number, which takes Postgres about 25 ms. */
 const RESERVATIONS_MAX = 100_000;

@@ -2,17 +2,17 @@ import type { KeyObject } from "node:crypto";
 import pLimit, { type LimitFunction } from "p-limit";
 import type pg from "pg";
 import type { Logger } from "pino";
-import type { WebhookReport } from "../../contract/webhook-jobs.ts";
 import type { WebhookEvent } from "../../contract/webhooks.ts";
+import { type Confirming, confirmed } from "../../core/commit/confirm-reads.ts";
+import type { WorkerMetrics } from "../../core/metrics/metrics.ts";
+import type { WebhookRequests } from "../../core/queues/job-requests.ts";
+import type { WebhookReport } from "../../core/queues/webhook-jobs.ts";
 import { type DueDelivery, findTarget, selectDueDeliveries, type WebhookTarget } from "../../db/webhook-deliveries.ts";
 import { isGone } from "../../domain/webhook-delivery.ts";
-import type { WorkerMetrics } from "../../metrics/metrics.ts";
 import { markSandbox } from "../../platform/api/fields.ts";
 import type { FairSlots } from "../../platform/batching/fair-slots.ts";
 import { sendWebhook, type WebhookResult, type WebhookSender } from "../../platform/outgoing/send-webhook.ts";
 import { openSigningKeys, webhookHeaders } from "../../platform/outgoing/webhook-signature.ts";
-import type { WebhookRequests } from "../../queues/job-requests.ts";
-import { type Confirming, confirmed } from "../batches/confirm-reads.ts";
 import type { AttemptRecorder } from "./record-attempts.ts";
 
 /** Most requests to one endpoint at the same time. */

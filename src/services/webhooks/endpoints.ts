@@ -10,7 +10,9 @@ import {
   type WebhookView,
   webhookEndpoint,
 } from "../../contract/webhooks.ts";
-import { findOrganization } from "../../db/catalog.ts";
+import type { Bulkhead } from "../../core/callers/bulkhead.ts";
+import { findOrganization } from "../../core/catalog/db/catalog.ts";
+import { newId } from "../../core/voucher/ids.ts";
 import {
   findWebhookEndpoint,
   insertWebhookEndpoint,
@@ -19,7 +21,6 @@ import {
   type WebhookActor,
   type WebhookRow,
 } from "../../db/webhook-endpoints.ts";
-import { newId } from "../../domain/ids.ts";
 import { AppError, invalidField } from "../../platform/api/errors.ts";
 import { markSandbox, pickFields } from "../../platform/api/fields.ts";
 import type { WebhookConfig } from "../../platform/config.ts";
@@ -27,7 +28,6 @@ import type { Queryable } from "../../platform/db/pool.ts";
 import { sendWebhook, type WebhookSender } from "../../platform/outgoing/send-webhook.ts";
 import { deriveWebhookSecret, openSigningKeys, webhookHeaders } from "../../platform/outgoing/webhook-signature.ts";
 import { findUrlProblem } from "../../platform/outgoing/webhook-url.ts";
-import type { Bulkhead } from "../batches/bulkhead.ts";
 
 /** What a partner's calls about its webhook endpoints read with. */
 export interface WebhookCalls {

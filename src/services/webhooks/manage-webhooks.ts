@@ -1,8 +1,8 @@
 import type { DeliveriesResponse, ReplayRequest, ReplayResponse } from "../../contract/webhook-deliveries.ts";
 import type { NewWebhook, NewWebhookView, RotatedWebhook, WebhookList, WebhookView } from "../../contract/webhooks.ts";
-import { findOrganization } from "../../db/catalog.ts";
+import { findOrganization } from "../../core/catalog/db/catalog.ts";
+import { newId } from "../../core/voucher/ids.ts";
 import { disableWebhookEndpoint, enableWebhookEndpoint, selectWebhookEndpoints } from "../../db/webhook-endpoints.ts";
-import { newId } from "../../domain/ids.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { markSandbox } from "../../platform/api/fields.ts";
 import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";

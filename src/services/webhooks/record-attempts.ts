@@ -1,10 +1,10 @@
 import type pg from "pg";
 import type { Logger } from "pino";
 import type { DeliveryFailure } from "../../contract/webhook-deliveries.ts";
+import type { WorkerMetrics } from "../../core/metrics/metrics.ts";
+import type { RandomBytes } from "../../core/voucher/codes.ts";
 import { type DueDelivery, lockEndpoints, recordAttempts } from "../../db/webhook-deliveries.ts";
-import type { RandomBytes } from "../../domain/codes.ts";
 import { type AttemptResult, type DecidedAttempt, decideAttempt, decideHealth } from "../../domain/webhook-delivery.ts";
-import type { WorkerMetrics } from "../../metrics/metrics.ts";
 import { Batcher } from "../../platform/batching/batcher.ts";
 import { readThenWrite, waitForLocks } from "../../platform/db/transaction.ts";
 

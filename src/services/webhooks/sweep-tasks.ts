@@ -1,5 +1,6 @@
 import type pg from "pg";
 import { DELIVERIES_KEPT_DAYS } from "../../contract/webhook-deliveries.ts";
+import type { WebhookRequests } from "../../core/queues/job-requests.ts";
 import {
   deleteDeletedEndpoints,
   deleteOldDeliveries,
@@ -7,7 +8,6 @@ import {
   selectEndpointsWithDue,
 } from "../../db/webhook-deliveries.ts";
 import { inTransaction } from "../../platform/db/transaction.ts";
-import type { WebhookRequests } from "../../queues/job-requests.ts";
 
 /** Most endpoints that get a webhook job in one pass. */
 const ENDPOINTS_MAX = 10_000;

@@ -1,11 +1,11 @@
 import { createApp } from "../../../src/app.ts";
-import type { RedeemJob, RedeemReply } from "../../../src/contract/jobs.ts";
+import type { RedeemJob, RedeemReply } from "../../../src/core/queues/jobs.ts";
+import { openRedeemCommitter, runRedeemJob } from "../../../src/core/redeem/redeem-committer.ts";
 import { type ApiContext, openApi } from "../../../src/open-api.ts";
 import { readApiConfig } from "../../../src/platform/config.ts";
 import { listen } from "../../../src/platform/http/server.ts";
 import { configureProcess, drainOnSignal } from "../../../src/platform/process.ts";
 import type { WaitResult } from "../../../src/platform/queues/awaited-queue.ts";
-import { openRedeemCommitter, runRedeemJob } from "../../../src/services/partner/redeem-committer.ts";
 
 // Baseline (d): the service's API with the worker's group committer in the same process. Comparing it with the
 // service shows what the queue costs. This baseline lacks the queue's benefits.

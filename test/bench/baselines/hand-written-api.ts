@@ -1,11 +1,12 @@
 import type { Request } from "express";
 import { createApp } from "../../../src/app.ts";
-import type { Scope } from "../../../src/domain/api-keys.ts";
-import { partnerKey } from "../../../src/http/middleware/authenticate.ts";
-import { readiness } from "../../../src/http/routes/health.ts";
-import { lookUp } from "../../../src/http/routes/look-up.ts";
-import { redeem } from "../../../src/http/routes/redeem.ts";
-import { reserve } from "../../../src/http/routes/reserve.ts";
+import type { Scope } from "../../../src/core/keys/api-keys.ts";
+import type { Caller } from "../../../src/core/keys/caller.ts";
+import { partnerKey } from "../../../src/core/keys/routes/authenticate.ts";
+import { redeem } from "../../../src/core/redeem/routes/redeem.ts";
+import { reserve } from "../../../src/core/reserve/routes/reserve.ts";
+import { readiness } from "../../../src/core/servers/health.ts";
+import { lookUp } from "../../../src/core/voucher/routes/look-up.ts";
 import { openApi } from "../../../src/open-api.ts";
 import { readApiConfig } from "../../../src/platform/config.ts";
 import { Deployment } from "../../../src/platform/db/deployment.ts";
@@ -14,7 +15,6 @@ import { type Endpoint, respondJson, validate } from "../../../src/platform/http
 import { jsonBody } from "../../../src/platform/http/middleware/json-body.ts";
 import { listen } from "../../../src/platform/http/server.ts";
 import { configureProcess, drainOnSignal } from "../../../src/platform/process.ts";
-import type { Caller } from "../../../src/services/auth/caller.ts";
 import {
   lookUpInOneQuery,
   type RedeemBody,

@@ -1,25 +1,30 @@
 import type pg from "pg";
-import type { LookUpResponse } from "../../../src/contract/look-up.ts";
-import type { RedeemResponse } from "../../../src/contract/redeem.ts";
-import type { ReserveResponse } from "../../../src/contract/reserve.ts";
-import { type Redemption, readRedemptions } from "../../../src/db/redemptions.ts";
-import { endReservations, openReservations } from "../../../src/db/reservations.ts";
-import type { Voucher } from "../../../src/db/vouchers.ts";
-import { type ChainHead, GENESIS_HASH, makeNonce, sealEvent } from "../../../src/domain/chain.ts";
-import { makeRedeemCode, normaliseCode, type RandomBytes } from "../../../src/domain/codes.ts";
-import { isTicket, newId } from "../../../src/domain/ids.ts";
-import { decideRedeem } from "../../../src/domain/redeem.ts";
-import { decideReservation, liveReservation, type Reservation } from "../../../src/domain/reservation.ts";
-import { hashToken, reservationToken, signingSecret, type TokenSecret } from "../../../src/domain/reservation-token.ts";
+import { type ChainHead, GENESIS_HASH, makeNonce, sealEvent } from "../../../src/core/chain/chain.ts";
+import { appendEvents, openSinks, readPending } from "../../../src/core/chain/seal-events.ts";
+import type { Caller } from "../../../src/core/keys/caller.ts";
+import type { RedeemResponse } from "../../../src/core/redeem/api/redeem.ts";
+import { type Redemption, readRedemptions } from "../../../src/core/redeem/db/redemptions.ts";
+import { decideRedeem } from "../../../src/core/redeem/redeem.ts";
+import { redemptionResponse } from "../../../src/core/redeem/redeem-voucher.ts";
+import type { ReserveResponse } from "../../../src/core/reserve/api/reserve.ts";
+import { endReservations, openReservations } from "../../../src/core/reserve/db/reservations.ts";
+import { decideReservation, liveReservation, type Reservation } from "../../../src/core/reserve/reservation.ts";
+import {
+  hashToken,
+  reservationToken,
+  signingSecret,
+  type TokenSecret,
+} from "../../../src/core/reserve/reservation-token.ts";
+import type { LookUpResponse } from "../../../src/core/voucher/api/look-up.ts";
+import { makeRedeemCode, normaliseCode, type RandomBytes } from "../../../src/core/voucher/codes.ts";
+import type { Voucher } from "../../../src/core/voucher/db/vouchers.ts";
+import { isTicket, newId } from "../../../src/core/voucher/ids.ts";
+import { verifyUrl, viewVoucher } from "../../../src/core/voucher/resolve-voucher.ts";
 import { refusal, voucherBusy, voucherNotFound } from "../../../src/platform/api/errors.ts";
 import type { Config } from "../../../src/platform/config.ts";
 import type { Transaction } from "../../../src/platform/db/pool.ts";
 import { Statements } from "../../../src/platform/db/statements.ts";
 import { isLockTimeout, readThenWrite, violates, write } from "../../../src/platform/db/transaction.ts";
-import type { Caller } from "../../../src/services/auth/caller.ts";
-import { appendEvents, openSinks, readPending } from "../../../src/services/chain/seal-events.ts";
-import { redemptionResponse } from "../../../src/services/partner/redeem-voucher.ts";
-import { verifyUrl, viewVoucher } from "../../../src/services/voucher/resolve-voucher.ts";
 
 // A simple service with the same guarantees: one transaction per request. It sends BEGIN, the lock and the read together, writes a
 // redemption in one statement, and sends COMMIT after the answer to that. Rules, seals, tables, pool settings and answers are the

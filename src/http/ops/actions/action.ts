@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { Place } from "../../../db/catalog.ts";
+import type { Place } from "../../../core/catalog/db/catalog.ts";
 import type { ApiContext } from "../../../open-api.ts";
 import type { AuditContext } from "../../../services/audit/with-audit-entry.ts";
 import type { Html } from "../../pages/html.ts";

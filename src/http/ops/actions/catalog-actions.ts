@@ -1,6 +1,6 @@
-import { normaliseCode } from "../../../domain/codes.ts";
-import { AUDIENCES, VOUCHER_TYPES } from "../../../domain/voucher.ts";
-import { releaseLease } from "../../../holds/lease.ts";
+import { releaseLease } from "../../../core/reserve/lease.ts";
+import { normaliseCode } from "../../../core/voucher/codes.ts";
+import { AUDIENCES, VOUCHER_TYPES } from "../../../core/voucher/voucher.ts";
 import { COUNT_MAX, issueBatch } from "../../../services/admin/issue-batch.ts";
 import {
   createBrand,

@@ -1,5 +1,5 @@
+import { SCOPES } from "../../../core/keys/api-keys.ts";
 import { insertLook } from "../../../db/audit-entries.ts";
-import { SCOPES } from "../../../domain/api-keys.ts";
 import { AppError } from "../../../platform/api/errors.ts";
 import { listCatalog } from "../../../services/admin/list-catalog.ts";
 import { changeContract, makeLink, offerContract } from "../../../services/admin/manage-contracts.ts";

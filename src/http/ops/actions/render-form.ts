@@ -1,4 +1,4 @@
-import type { Place } from "../../../db/catalog.ts";
+import type { Place } from "../../../core/catalog/db/catalog.ts";
 import type { ApiContext } from "../../../open-api.ts";
 import { type Html, html } from "../../pages/html.ts";
 import type { Site } from "../../pages/layout.ts";

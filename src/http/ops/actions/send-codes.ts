@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Request, RequestHandler } from "express";
-import type { Place } from "../../../db/catalog.ts";
+import type { Place } from "../../../core/catalog/db/catalog.ts";
 import type { ApiContext } from "../../../open-api.ts";
 import { AppError } from "../../../platform/api/errors.ts";
 import { nextPiece } from "../../../platform/batching/next-piece.ts";

@@ -1,6 +1,6 @@
 import type { Request, RequestHandler } from "express";
 import { z } from "zod";
-import { findNamesake, type Place } from "../../../db/catalog.ts";
+import { findNamesake, type Place } from "../../../core/catalog/db/catalog.ts";
 import type { ApiContext } from "../../../open-api.ts";
 import { AppError, statusOf } from "../../../platform/api/errors.ts";
 import { isDatabaseUnavailable } from "../../../platform/db/transaction.ts";

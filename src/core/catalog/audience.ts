@@ -1,0 +1,47 @@
+import type { Audience } from "../voucher/voucher.ts";
+
+/** The stored statuses of a referrer contract. */
+export const CONTRACT_STATUSES = ["Offered", "Active", "Ended", "Declined"] as const;
+export type ContractStatus = (typeof CONTRACT_STATUSES)[number];
+
+/** Roles of an organization's members. */
+export const MEMBER_ROLES = ["owner", "employee"] as const;
+export type MemberRole = (typeof MEMBER_ROLES)[number];
+
+/** For each status that a contract can change to, the statuses that it can change from. */
+export const CONTRACT_MOVES = {
+  Active: ["Offered"],
+  Declined: ["Offered"],
+  Ended: ["Active"],
+} as const satisfies Partial<Record<ContractStatus, readonly ContractStatus[]>>;
+
+/** The facts of a contract that decide whether it is in force. */
+export interface Contract {
+  id: string;
+  status: ContractStatus;
+  endsAt: Date | null;
+}
+
+/** A caller's relations to a brand, which open its referrer-only batches. */
+export interface Eligibility {
+  /** Whether the caller is a member with role `owner` of the brand's organization. */
+  isOwner: boolean;
+  /** The caller's Active contract with this brand, if any. */
+  contract: Contract | null;
+}
+
+/** The rule that opened a batch to a user. Written into the event of the acquisition. */
+export type AudienceRule = "open_to_all" | "brand_owner" | "active_contract" | "referral_link";
+
+/** Whether a contract is in force at `now`: Active and before `endsAt`, even if its end has not been recorded yet. */
+export function isContractActive(contract: Pick<Contract, "status" | "endsAt">, now: Date): boolean {
+  return contract.status === "Active" && (contract.endsAt === null || contract.endsAt > now);
+}
+
+/** Returns the rule that opens a batch's window to a caller, or null. A `ReferrerOnly` batch needs an owner or a contract in force. */
+export function audienceRule(audience: Audience, eligibility: Eligibility, now: Date): AudienceRule | null {
+  if (audience === "OpenToAll") return "open_to_all";
+  if (eligibility.isOwner) return "brand_owner";
+  if (eligibility.contract !== null && isContractActive(eligibility.contract, now)) return "active_contract";
+  return null;
+}

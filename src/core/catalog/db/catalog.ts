@@ -1,0 +1,186 @@
+import { markSandbox } from "../../../platform/api/fields.ts";
+import {
+  bigint,
+  boolean,
+  integer,
+  numeric,
+  orNull,
+  type Row,
+  text,
+  textOf,
+  timestamptz,
+} from "../../../platform/db/columns.ts";
+import type { Queryable } from "../../../platform/db/pool.ts";
+import { Statements } from "../../../platform/db/statements.ts";
+import type { Audience, VoucherType } from "../../voucher/voucher.ts";
+import type { ContractStatus } from "../audience.ts";
+import type { Window, WindowKind } from "../offer.ts";
+
+/** What the vouchers of a new batch have in common. Prices are US dollars. */
+const BATCH_TERMS = {
+  organizationId: text,
+  sandbox: boolean,
+  productKey: text,
+  retailPriceUsd: numeric,
+  priceUsd: numeric,
+  /** The time by the database's clock. */
+  issuedAt: timestamptz,
+};
+export type BatchTerms = Row<typeof BATCH_TERMS>;
+
+const BATCH = {
+  id: text,
+  productId: text,
+  productName: text,
+  audience: textOf<Audience>(),
+  count: integer,
+  validUntil: timestamptz,
+  retailPriceUsd: numeric,
+  priceUsd: numeric,
+  benefitMonths: integer,
+  usageUnitLabel: orNull(text),
+  createdAt: timestamptz,
+  active: bigint,
+  expired: bigint,
+  redeemed: bigint,
+  voided: bigint,
+};
+
+/** A product. Prices are US dollars. */
+export const PRODUCT = {
+  id: text,
+  brandId: text,
+  key: text,
+  name: text,
+  type: textOf<VoucherType>(),
+  retailPriceUsd: numeric,
+  priceUsd: numeric,
+  /** 0: the product states no duration. */
+  benefitMonths: integer,
+  usageUnitLabel: orNull(text),
+};
+export type NewProduct = Row<typeof PRODUCT>;
+
+/** `sandbox`: whether its organization is a sandbox. */
+const BRAND = { id: text, name: text, organizationId: text, sandbox: boolean };
+export type Brand = Row<typeof BRAND>;
+
+const ORGANIZATION_NAME = { id: text, name: text, sandbox: boolean };
+export type OrganizationName = Row<typeof ORGANIZATION_NAME>;
+
+const BATCH_OF_ORGANIZATION = {
+  id: text,
+  productName: text,
+  count: integer,
+  validUntil: timestamptz,
+  isValid: boolean,
+  hasWindow: boolean,
+  /** Vouchers that can still be acquired through the windows, counted up to 1 001. */
+  left: integer,
+};
+export type BatchOfOrganization = Row<typeof BATCH_OF_ORGANIZATION>;
+
+/** An entity of the catalog with those that it belongs to. What does not apply is null. */
+const PLACE = {
+  organizationId: text,
+  organizationName: text,
+  sandbox: boolean,
+  brandId: orNull(text),
+  brandName: orNull(text),
+  productId: orNull(text),
+  productName: orNull(text),
+  batchId: orNull(text),
+  voucherCount: orNull(integer),
+  validUntil: orNull(timestamptz),
+  priceUsd: orNull(numeric),
+  voucherId: orNull(text),
+  code: orNull(text),
+  contractId: orNull(text),
+  userId: orNull(text),
+  contractStatus: orNull(textOf<ContractStatus>()),
+  contractEndsAt: orNull(timestamptz),
+  keyId: orNull(text),
+  keyLabel: orNull(text),
+  webhookId: orNull(text),
+  url: orNull(text),
+};
+export type Place = Row<typeof PLACE>;
+
+export const sql = new Statements(new URL("./catalog.sql", import.meta.url));
+
+/** An organization can never change between live and sandbox. */
+export const insertOrganization = sql.execute("insert_organization")<[id: string, name: string, sandbox: boolean]>;
+export const findOrganization = sql.row("find_organization", { name: text, sandbox: boolean })<[id: string]>;
+export const findNamesake = sql.value("find_namesake", { id: text })<[parentId: string | null, name: string]>;
+export const isPast = sql.requiredValue("is_past", { past: boolean })<[at: Date]>;
+export const insertBrand = sql.execute("insert_brand")<[id: string, organizationId: string, name: string]>;
+export const countIssuedVouchers = sql.requiredValue("count_issued_vouchers", { count: bigint })<[]>;
+export const findBatchSize = sql.value("find_batch_size", { count: integer })<[id: string]>;
+export const selectOrganizationNames = sql.rows("select_organization_names", ORGANIZATION_NAME)<[limit: number]>;
+export const selectBrandsOfOrganization = sql.rows("select_brands_of_organization", BRAND)<[organizationId: string]>;
+export const selectBatchesOfOrganization = sql.rows("select_batches_of_organization", BATCH_OF_ORGANIZATION)<
+  [organizationId: string, before: string | null, limit: number]
+>;
+export const findPlace = sql.row("find_place", PLACE)<[id: string]>;
+const insertProductRow = sql.execute("insert_product");
+const insertBatchRow = sql.row("insert_batch", BATCH_TERMS);
+const findBatchRow = sql.row("find_batch", { ...BATCH, left: bigint, sandbox: boolean });
+const selectWindowRows = sql.rows("select_windows", {
+  kind: textOf<WindowKind>(),
+  opensAt: orNull(timestamptz),
+  closesAt: orNull(timestamptz),
+});
+
+export async function insertProduct(db: Queryable, product: NewProduct): Promise<void> {
+  const { id, brandId, key, name, type, retailPriceUsd, priceUsd, benefitMonths, usageUnitLabel } = product;
+  await insertProductRow(db, id, brandId, key, name, type, retailPriceUsd, priceUsd, benefitMonths, usageUnitLabel);
+}
+
+/** A batch to insert. Its terms are copied from the product. */
+interface NewBatch {
+  id: string;
+  productId: string;
+  audience: Audience;
+  count: number;
+  validUntil: Date;
+}
+
+/** Inserts a batch and returns its terms, or null when there is no such product. */
+export function insertBatch(db: Queryable, batch: NewBatch): Promise<BatchTerms | null> {
+  return insertBatchRow(db, batch.id, batch.productId, batch.audience, batch.count, batch.validUntil);
+}
+
+/** A batch's window of each kind; null for a kind that it does not have. */
+export async function selectWindows(db: Queryable, batchId: string): Promise<Record<WindowKind, Window | null>> {
+  const rows = await selectWindowRows(db, batchId);
+  const windows = new Map<WindowKind, Window>(rows.map(({ kind, ...window }) => [kind, window]));
+  return { claim: windows.get("claim") ?? null, buy: windows.get("buy") ?? null };
+}
+
+/** A batch as an operator sees it, with the number of its vouchers in each status. */
+export interface BatchSummary extends Row<typeof BATCH> {
+  /** Present for a batch of a sandbox organization. */
+  sandbox?: true;
+  windows: Record<WindowKind, Window | null>;
+  /** Vouchers that can still be acquired through the windows, reserved ones included; null when there is no window. */
+  left: number | null;
+}
+
+/** A batch with the number of its vouchers in each status, or null. Takes seconds for a million vouchers. */
+export async function findBatch(db: Queryable, id: string): Promise<BatchSummary | null> {
+  const row = await findBatchRow(db, id);
+  if (row === null) return null;
+  const { left, sandbox, ...batch } = row;
+  // A second statement finds the same windows, because a batch gets them when it is issued.
+  const windows = await selectWindows(db, id);
+  const hasWindow = windows.claim !== null || windows.buy !== null;
+  return { ...batch, ...markSandbox(sandbox), windows, left: hasWindow ? left : null };
+}
+
+export const insertListing = sql.execute("insert_listing")<[id: string, batchId: string]>;
+const insertWindowRow = sql.execute("insert_window");
+
+/** Gives a batch a window. */
+export async function insertWindow(db: Queryable, batchId: string, kind: WindowKind, window: Window): Promise<void> {
+  await insertWindowRow(db, batchId, kind, window.opensAt, window.closesAt);
+}

@@ -1,0 +1,65 @@
+import type { Audience } from "../voucher/voucher.ts";
+import { type AudienceRule, audienceRule, type Eligibility } from "./audience.ts";
+
+/** How users acquire vouchers through a window. */
+export type WindowKind = "claim" | "buy";
+
+/** The opening times of a batch's window. Null means unbounded. */
+export interface Window {
+  opensAt: Date | null;
+  closesAt: Date | null;
+}
+
+/** The facts of a batch that decide which users may acquire its vouchers through one kind of window. */
+export interface Offer {
+  batchId: string;
+  audience: Audience;
+  validUntil: Date;
+  /** Null: the batch has no window of this kind. */
+  window: Window | null;
+}
+
+export type OfferRefusal = "referrers_only" | "window_closed";
+
+/** A batch that is open to a caller, with the rule that opens it. */
+export interface OpenBatch {
+  batchId: string;
+  audience: Audience;
+  rule: AudienceRule;
+}
+
+/** The batches that are open to a caller, in the order to try them, or the reason why there are none. */
+type OfferDecision = { kind: "open"; batches: OpenBatch[] } | { kind: "refused"; code: OfferRefusal };
+
+/** Whether a batch's window is open: from `opensAt` inclusive to `closesAt` exclusive, and while its vouchers are valid. */
+export function isWindowOpen({ window, validUntil }: Offer, now: Date): boolean {
+  if (window === null || validUntil <= now) return false;
+  return (window.opensAt === null || window.opensAt <= now) && (window.closesAt === null || window.closesAt > now);
+}
+
+/**
+ * Decides which batches are open to a caller, in order of expiry, the earliest first. Refuses with `window_closed` when no window is
+ * open, and with `referrers_only` when windows are open but none is open to this caller.
+ * @param byLink whether the caller uses a referral link, which opens batches of every audience.
+ */
+export function decideOffers(
+  offers: readonly Offer[],
+  eligibility: Eligibility,
+  now: Date,
+  byLink: boolean = false,
+): OfferDecision {
+  const open = offers.filter((offer) => isWindowOpen(offer, now));
+  if (open.length === 0) return { kind: "refused", code: "window_closed" };
+  const batches = open
+    .toSorted((a, b) => a.validUntil.getTime() - b.validUntil.getTime() || (a.batchId < b.batchId ? -1 : 1))
+    .flatMap(({ batchId, audience }) => {
+      const rule = byLink ? "referral_link" : audienceRule(audience, eligibility, now);
+      return rule === null ? [] : [{ batchId, audience, rule }];
+    });
+  return batches.length === 0 ? { kind: "refused", code: "referrers_only" } : { kind: "open", batches };
+}
+
+/** Whether audience, window and availability all allow a purchase. */
+export function canBuy(offer: Offer, available: number, eligibility: Eligibility, now: Date): boolean {
+  return available > 0 && decideOffers([offer], eligibility, now).kind === "open";
+}

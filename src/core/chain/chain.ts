@@ -1,0 +1,171 @@
+import { hash } from "node:crypto";
+import canonicalize from "canonicalize";
+import type { RandomBytes } from "../voucher/codes.ts";
+
+/** The only entity type that has a chain. */
+export const ENTITY_TYPE = "VoucherInstance";
+export const ANCHOR_NAMESPACE = `${ENTITY_TYPE}:events`;
+/** `previousHash` of a chain's first event. */
+export const GENESIS_HASH = "0".repeat(64);
+
+/** Every event type and its short code. */
+export const EVENT_CODES = {
+  "voucher.instance.issued": "VCH001",
+  "voucher.instance.claimed": "VCH002",
+  "voucher.instance.bought": "VCH003",
+  "voucher.instance.redeemed": "VCH004",
+  "voucher.instance.voided": "VCH005",
+  "voucher.instance.expired": "VCH006",
+} as const;
+export type EventType = keyof typeof EVENT_CODES;
+
+/** The content of an event. `data.nonce` has 128 random bits, so that the public hash does not help to guess the voucher's code. */
+export interface EventContent {
+  voucherId: string;
+  sequence: number;
+  eventType: EventType;
+  /** Millisecond precision, as stored. */
+  occurredAt: Date;
+  actorConnectedId: string | null;
+  actorIsEmployee: boolean | null;
+  data: { nonce: string; [field: string]: unknown };
+}
+
+/** Makes the next event of a locked voucher, without an actor. `data` is added to its nonce, code and serial number, and to a sandbox's mark. */
+export function nextEvent(
+  randomBytes: RandomBytes,
+  voucher: { id: string; lastSequence: number; code: string; serial: number; sandbox: boolean },
+  eventType: EventType,
+  occurredAt: Date,
+  data: Record<string, unknown>,
+): EventContent {
+  const { code: voucherCode, serial, sandbox } = voucher;
+  return {
+    voucherId: voucher.id,
+    sequence: voucher.lastSequence + 1,
+    eventType,
+    occurredAt,
+    actorConnectedId: null,
+    actorIsEmployee: null,
+    data: { nonce: makeNonce(randomBytes), voucherCode, serial, ...(sandbox && { sandbox }), ...data },
+  };
+}
+
+/** Makes the nonce of an event: 128 random bits in hex. */
+export function makeNonce(randomBytes: RandomBytes): string {
+  return Buffer.from(randomBytes(16)).toString("hex");
+}
+
+export interface Seal {
+  previousHash: string;
+  recordHash: string;
+  payload: string;
+}
+
+/**
+ * Seals an event that follows `previousHash`. `payload` is the event with that link in RFC 8785 (JCS) form; `recordHash` is the
+ * lower-case hex SHA-256 of the payload's UTF-8 bytes.
+ * @throws Error on a lone surrogate or a number that JSON cannot represent. Validate the content first.
+ */
+export function sealEvent(event: EventContent, previousHash: string): Seal {
+  const fields = sealedFields(event, event.occurredAt.toISOString(), previousHash);
+  const payload = canonicalize({ ...fields, data: event.data });
+  if (payload === undefined) throw new Error("an event has no canonical form");
+  return { previousHash, recordHash: hash("sha256", payload), payload };
+}
+
+/** Returns the fields of a payload except `data`. */
+function sealedFields(event: EventContent | StoredEvent, occurredAt: string | null, previousHash: string) {
+  const { voucherId, sequence, eventType, actorConnectedId, actorIsEmployee } = event;
+  const code = EVENT_CODES[eventType as EventType];
+  const entity = { entityType: ENTITY_TYPE, entityId: voucherId };
+  return { v: 1, ...entity, sequence, eventType, code, occurredAt, previousHash, actorConnectedId, actorIsEmployee };
+}
+
+/** An event as the database stores it. `previousHash`, `recordHash` and `payload` are null while the event is Pending. */
+export interface StoredEvent {
+  voucherId: string;
+  sequence: number;
+  eventType: string;
+  occurredAt: Date;
+  sealStatus: "Pending" | "Sealed";
+  actorConnectedId: string | null;
+  actorIsEmployee: boolean | null;
+  previousHash: string | null;
+  recordHash: string | null;
+  payload: string | null;
+}
+
+/** The state of a chain as the voucher's row stores it. */
+export interface ChainHead {
+  lastSequence: number;
+  sealedSequence: number;
+  sealedHash: string | null;
+}
+
+interface ChainProblem {
+  /** The event at which the chain breaks, or the sequence in the head if the head is wrong. */
+  sequence: number;
+  problem: string;
+}
+
+/**
+ * Verifies a voucher's whole chain, given in order of `sequence`: every hash, every link and the head in the voucher's row. The head
+ * reveals missing events at the end. Returns the first problem, or null.
+ */
+export function verifyChain(voucherId: string, head: ChainHead, events: readonly StoredEvent[]): ChainProblem | null {
+  let previousHash = GENESIS_HASH;
+  let sealed = 0;
+  for (const [index, event] of events.entries()) {
+    const sequence = index + 1;
+    if (event.sequence !== sequence) return { sequence, problem: `event ${sequence} is missing` };
+    if (event.sealStatus === "Pending") continue;
+    if (sealed !== index) return { sequence, problem: "sealed after a pending event" };
+    const problem = verifySealedEvent(voucherId, event, previousHash);
+    if (problem !== null) return { sequence, problem };
+    previousHash = event.recordHash as string;
+    sealed = sequence;
+  }
+  if (head.lastSequence !== events.length) {
+    return {
+      sequence: head.lastSequence,
+      problem: `the voucher counts ${head.lastSequence} events, ${events.length} exist`,
+    };
+  }
+  if (head.sealedSequence !== sealed) {
+    return {
+      sequence: head.sealedSequence,
+      problem: `the voucher counts ${head.sealedSequence} sealed events, ${sealed} exist`,
+    };
+  }
+  if ((head.sealedHash ?? GENESIS_HASH) !== previousHash) {
+    return { sequence: sealed, problem: "the voucher's sealed head is not the hash of the last sealed event" };
+  }
+  return null;
+}
+
+function verifySealedEvent(voucherId: string, event: StoredEvent, previousHash: string): string | null {
+  if (event.payload === null) return "a sealed event has no payload";
+  if (hash("sha256", event.payload) !== event.recordHash) return "recordHash is not the hash of the payload";
+  if (event.previousHash !== previousHash) return "previousHash is not the hash of the event before";
+  return findDifference(voucherId, event, previousHash);
+}
+
+/** Compares a payload with the stored event, except `data`, which {@link StoredEvent} does not have. Also checks the canonical form. */
+function findDifference(voucherId: string, event: StoredEvent, previousHash: string): string | null {
+  const payload = event.payload as string;
+  let sealed: Record<string, unknown>;
+  try {
+    sealed = JSON.parse(payload);
+    if (canonicalize(sealed) !== payload) return "the payload is not in canonical form";
+  } catch {
+    return "the payload is not JSON";
+  }
+  if (sealed === null) return "the payload is not an object";
+  // `new Date`, because an occurredAt of infinity, which Postgres can store, is read as a number.
+  const stored = sealedFields({ ...event, voucherId }, new Date(event.occurredAt).toJSON(), previousHash);
+  for (const [field, value] of Object.entries(stored)) {
+    if (sealed[field] !== value) return `the payload's ${field} is not the stored one`;
+  }
+  return null;
+}

@@ -1,0 +1,187 @@
+import {
+  bigint,
+  boolean,
+  bytea,
+  integer,
+  json,
+  orNull,
+  type Row,
+  text,
+  textOf,
+  timestamptz,
+} from "../../../platform/db/columns.ts";
+import type { Queryable, Transaction } from "../../../platform/db/pool.ts";
+import { columnsOf, type PreparedStatements, Statements } from "../../../platform/db/statements.ts";
+import type { EventContent, EventType, Seal, StoredEvent } from "../chain.ts";
+
+const STORED_EVENT = {
+  voucherId: text,
+  sequence: integer,
+  eventType: text,
+  occurredAt: timestamptz,
+  sealStatus: textOf<StoredEvent["sealStatus"]>(),
+  actorConnectedId: orNull(text),
+  actorIsEmployee: orNull(boolean),
+  previousHash: orNull(text),
+  recordHash: orNull(text),
+  payload: orNull(text),
+};
+
+/** The hash and the leaf of a sealed event. */
+const LOGGED_HASH = {
+  voucherId: text,
+  sequence: integer,
+  recordHash: bytea,
+  /** Whether the event belongs to a batch of leaves. The batch may still wait for its place in the log. */
+  hasSlot: boolean,
+  logIndex: orNull(bigint),
+  /** The hash in the event's slot of a waiting batch. Null unless the batch waits; empty if the slot is past the batch's end. */
+  waitingHash: orNull(bytea),
+};
+export type LoggedHash = Row<typeof LOGGED_HASH>;
+
+/** A sealed event that belongs to no batch of leaves yet. The hash is in hex. */
+const UNLOGGED_EVENT = { voucherId: text, sequence: integer, recordHash: text };
+export type UnloggedEvent = Row<typeof UNLOGGED_EVENT>;
+
+/** An event and its leaf in the log. */
+const LOGGED_EVENT = { payload: orNull(text), recordHash: orNull(bytea), logIndex: orNull(bigint) };
+export type LoggedEvent = Row<typeof LOGGED_EVENT>;
+
+export const sql = new Statements(new URL("./events.sql", import.meta.url));
+
+export const selectPendingEvents = sql.rows("select_pending_events", {
+  voucherId: text,
+  sequence: integer,
+  eventType: textOf<EventType>(),
+  occurredAt: timestamptz,
+  actorConnectedId: orNull(text),
+  actorIsEmployee: orNull(boolean),
+  data: json<EventContent["data"]>(),
+})<[voucherIds: readonly string[]]>;
+/** Milliseconds; 0 when there is none. */
+export const findOldestPendingAge = sql.requiredValue("find_oldest_pending_age", { ageMs: bigint })<[]>;
+export const findLoggedEvent = sql.row("find_logged_event", LOGGED_EVENT)<[voucherId: string, sequence: number]>;
+export const findLoggedRedemption = sql.row("find_logged_redemption", LOGGED_EVENT)<
+  [organizationId: string, externalRef: string]
+>;
+export const selectEventsPage = sql.rows("select_events_page", { ...STORED_EVENT, logIndex: orNull(bigint) })<
+  [voucherId: string, after: number, limit: number]
+>;
+export const selectEventsOfRange = sql.rows("select_events_of_range", STORED_EVENT)<[afterId: string, lastId: string]>;
+export const selectCanonPreservedSince = sql.requiredValue("select_canon_preserved_since", {
+  canonPreservedSince: timestamptz,
+})<[]>;
+const selectOverdueEvents = sql.values("select_overdue_seals", { voucherId: text });
+const selectUnlogged = sql.rows("select_unlogged_events", UNLOGGED_EVENT);
+const selectLoggedInOrder = sql.prepare("select_logged_in_order", LOGGED_HASH);
+const nextLogBatch = sql.requiredValue("next_log_batch", { id: bigint });
+const insertLogBatch = sql.prepare("insert_log_batch");
+const insertSealed = sql.prepare("insert_sealed_events");
+const insertPending = sql.prepare("insert_pending_events");
+const sealEvents = sql.prepareAll(
+  "seal_events",
+  "voucherId",
+  "sequence",
+  "previousHash",
+  "recordHash",
+  "payload",
+  "logSlot",
+);
+
+/** An event together with its seal, and its slot in the log. */
+export interface SealedEvent {
+  event: EventContent;
+  seal: Seal;
+  logSlot: number;
+}
+
+function contentColumns(events: readonly EventContent[]) {
+  return columnsOf(events, "voucherId", "sequence", "eventType", "occurredAt", "actorConnectedId", "actorIsEmployee");
+}
+
+/** Statements that append sealed events to the chains of locked vouchers. */
+export function insertSealedEvents(sealed: readonly SealedEvent[]): PreparedStatements {
+  if (sealed.length === 0) return [];
+  const seals = sealed.map(({ seal, logSlot }) => ({ ...seal, logSlot }));
+  return [
+    insertSealed(
+      ...contentColumns(sealed.map(({ event }) => event)),
+      ...columnsOf(seals, "previousHash", "recordHash", "payload", "logSlot"),
+    ),
+  ];
+}
+
+/** Statements that append Pending events to the chains of locked vouchers. */
+export function insertPendingEvents(events: readonly EventContent[]): PreparedStatements {
+  if (events.length === 0) return [];
+  const data = events.map((event) => JSON.stringify(event.data));
+  return [insertPending(...contentColumns(events), data)];
+}
+
+/** Vouchers with an event that has been Pending for longer than `ageMs`. Reads at most `limit` events, oldest first. */
+export async function selectOverdueSeals(db: Queryable, ageMs: number, limit: number): Promise<string[]> {
+  return [...new Set(await selectOverdueEvents(db, ageMs, limit))];
+}
+
+/** Statements that seal Pending events of locked vouchers. */
+export function writeSeals(sealed: readonly SealedEvent[]): PreparedStatements {
+  return sealEvents(sealed.map(({ event, seal, logSlot }) => ({ ...event, ...seal, logSlot })));
+}
+
+/** Rows that one FETCH reads from a cursor: a few megabytes. */
+const FETCH_ROWS = 10_000;
+
+/** The hashes of all sealed events in pages, in the order of their leaves; those without a leaf come last. */
+export async function* readLoggedInOrder(tx: Queryable): AsyncGenerator<LoggedHash[]> {
+  // With less memory, the server's sort writes and merges many small files.
+  await tx.query("SET LOCAL work_mem = '64MB'");
+  await tx.query(`DECLARE logged_in_order NO SCROLL CURSOR FOR ${selectLoggedInOrder().text}`);
+  for (let rows = FETCH_ROWS; rows === FETCH_ROWS; ) {
+    const page = await tx.query<LoggedHash>(`FETCH ${FETCH_ROWS} FROM logged_in_order`);
+    rows = page.rows.length;
+    yield page.rows;
+  }
+  await tx.query("CLOSE logged_in_order");
+}
+
+/** Sealed events that belong to no batch of leaves, after this voucher and sequence: at most as many as a batch has leaves. */
+export function selectUnloggedEvents(
+  tx: Transaction,
+  { voucherId, sequence }: Pick<UnloggedEvent, "voucherId" | "sequence">,
+): Promise<UnloggedEvent[]> {
+  return selectUnlogged(tx, voucherId, sequence, BATCH_LEAVES_MAX);
+}
+
+/** Statements that give sealed events their slots in a batch of leaves. */
+export const writeLogSlots = sql.prepareAll("write_log_slots", "voucherId", "sequence")<
+  UnloggedEvent,
+  [slots: readonly number[]]
+>;
+
+/** Most leaves of a batch: the lowest twelve bits of a slot are the leaf's position in its batch. */
+const BATCH_LEAVES_MAX = 4_096;
+
+/** The leaves that a transaction adds to the log, in the order in which it seals its events. */
+export interface LeafBatch {
+  id: number;
+  /** The `recordHash` of each event. */
+  hashes: string[];
+}
+
+/** Opens the batch of a transaction. Must be sent after the statement that locks its vouchers. */
+export async function openLeafBatch(tx: Transaction): Promise<LeafBatch> {
+  return { id: await nextLogBatch(tx), hashes: [] };
+}
+
+/** Adds an event to a batch. Returns its slot: the batch and the leaf's position in it, as one number. */
+export function addLeaf({ id, hashes }: LeafBatch, recordHash: string): number {
+  if (hashes.length === BATCH_LEAVES_MAX) throw new Error(`a batch of the log has at most ${BATCH_LEAVES_MAX} leaves`);
+  return id * BATCH_LEAVES_MAX + hashes.push(recordHash) - 1;
+}
+
+/** Statements that add a batch of leaves to the log. */
+export function appendLeaves({ id, hashes }: LeafBatch): PreparedStatements {
+  if (hashes.length === 0) return [];
+  return [insertLogBatch(id, hashes.length, Buffer.from(hashes.join(""), "hex"))];
+}

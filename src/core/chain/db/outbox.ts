@@ -1,0 +1,19 @@
+import { boolean } from "../../../platform/db/columns.ts";
+import { type PreparedStatements, Statements } from "../../../platform/db/statements.ts";
+
+export const sql = new Statements(new URL("./outbox.sql", import.meta.url));
+
+/** A sealed event by its place in its chain. */
+export interface AnnouncedEvent {
+  voucherId: string;
+  sequence: number;
+}
+
+export const hasEnabledEndpoints = sql.requiredValue("find_enabled_endpoints", { hasEndpoints: boolean })<[]>;
+export const announceEvents = sql.prepareAll("announce_events", "voucherId", "sequence")<AnnouncedEvent>;
+const announceExpired = sql.prepare("announce_expired_reservations");
+
+/** Statements that announce reservations that the transaction has expired. */
+export function announceExpiredReservations(tickets: readonly string[]): PreparedStatements {
+  return tickets.length === 0 ? [] : [announceExpired(tickets)];
+}

@@ -1,0 +1,93 @@
+import type pg from "pg";
+import { AppError, voucherNotFound } from "../../platform/api/errors.ts";
+import { markSandbox, pickFields } from "../../platform/api/fields.ts";
+import type { Limits } from "../../platform/limits/open-limits.ts";
+import type { Bulkhead, Requester } from "../callers/bulkhead.ts";
+import { type Confirming, confirmed } from "../commit/confirm-reads.ts";
+import type { Caller } from "../keys/caller.ts";
+import { findVoucherSandbox } from "../sandbox/db/sandbox.ts";
+import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
+import {
+  type EventsQuery,
+  type PartnerChain,
+  type PartnerEvent,
+  type PublicChain,
+  partnerEvent,
+  publicEvent,
+} from "./api/events.ts";
+import { ANCHOR_NAMESPACE, ENTITY_TYPE, EVENT_CODES, type EventType, type StoredEvent } from "./chain.ts";
+import { selectCanonPreservedSince, selectEventsPage } from "./db/events.ts";
+
+/** Returns a function that gives the time since which this deployment keeps payloads. It never changes, so a process keeps it after the first query. */
+export function openPreservedSince(pool: pg.Pool): () => Promise<Date> {
+  let known: Date | undefined;
+  return async () => {
+    known ??= await selectCanonPreservedSince(pool);
+    return known;
+  };
+}
+
+type Deps = Confirming & { pool: pg.Pool; preservedSince: () => Promise<Date> };
+
+/**
+ * Reads a chain with its payloads for its partner, and confirms it. Works without Redis.
+ * @throws AppError `voucher_not_found`, `too_many_misses`, `overloaded`, `unavailable`.
+ */
+export async function readPartnerChain(
+  ctx: Deps & { partnerCalls: Bulkhead<"organization">; voucherReads: VoucherReads; limits: Limits },
+  caller: Caller,
+  codeOrTicket: string,
+  page: EventsQuery,
+): Promise<PartnerChain> {
+  const { voucher } = await resolveVoucher(ctx, caller, codeOrTicket);
+  if (voucher === null) throw voucherNotFound();
+  return confirmed(ctx, () => ctx.partnerCalls(caller, () => readChain(ctx, voucher.id, page, viewEvent)));
+}
+
+/** A chain's hashes, confirmed, for anyone who knows the entity's id. @throws AppError `entity_not_found`, `overloaded`, `unavailable`. */
+export async function readPublicChain(
+  ctx: Deps & { publicReads: Bulkhead<"visitor"> },
+  visitor: Requester<"visitor">,
+  entityType: string,
+  entityId: string,
+  page: EventsQuery,
+): Promise<PublicChain> {
+  const read = async () => {
+    const isPossible = entityType === ENTITY_TYPE && !entityId.includes("\0");
+    const sandbox = isPossible ? await findVoucherSandbox(ctx.pool, entityId) : null;
+    if (sandbox === null) throw new AppError("entity_not_found");
+    const chain = await readChain(ctx, entityId, page, (event) => pickFields(publicEvent, viewEvent(event)));
+    return { ...chain, ...markSandbox(sandbox) };
+  };
+  return confirmed(ctx, () => ctx.publicReads(visitor, read));
+}
+
+async function readChain<Event>(
+  ctx: Deps,
+  voucherId: string,
+  page: EventsQuery,
+  view: (event: StoredEvent & { logIndex: number | null }) => Event,
+): Promise<Omit<PublicChain, "events"> & { events: Event[] }> {
+  // Sequential: each bounded read may use one connection at a time.
+  const events = await selectEventsPage(ctx.pool, voucherId, page.after, page.limit + 1);
+  const preservedSince = await ctx.preservedSince();
+  return {
+    entityType: ENTITY_TYPE,
+    entityId: voucherId,
+    anchorNamespace: ANCHOR_NAMESPACE,
+    events: events.slice(0, page.limit).map(view),
+    canonPreservedSinceUtc: preservedSince.toISOString(),
+    hasMore: events.length > page.limit,
+  };
+}
+
+/** An event as its partner sees it. */
+export function viewEvent(event: StoredEvent & { logIndex: number | null }): PartnerEvent {
+  const eventType = event.eventType as EventType;
+  return pickFields(partnerEvent, {
+    ...event,
+    eventType,
+    code: EVENT_CODES[eventType],
+    occurredAt: event.occurredAt.toISOString(),
+  });
+}

@@ -1,0 +1,68 @@
+import type pg from "pg";
+import type { Transaction } from "../../platform/db/pool.ts";
+import { inTransaction, write } from "../../platform/db/transaction.ts";
+import type { RandomBytes } from "../voucher/codes.ts";
+import { advanceExpiry, lockExpiredBatch, lockUnrecordedExpiries } from "../voucher/db/voucher-ranges.ts";
+import { advanceChains, readLockedVouchers } from "../voucher/db/vouchers.ts";
+import { finalRefusal } from "../voucher/voucher.ts";
+import { nextEvent } from "./chain.ts";
+import { appendEvents, openSinks, readPending } from "./seal-events.ts";
+
+interface Deps {
+  pool: pg.Pool;
+  randomBytes: RandomBytes;
+}
+
+/** Most serials of a batch in one transaction. Writing 500 events takes about 50 ms. */
+const SERIALS_MAX = 500;
+
+/**
+ * Appends an expired event to the chains of vouchers past `validUntil`, in order of serial, and returns their number. Seals the events in the
+ * same transaction, so that a million expiries need no seal jobs. Skips locked vouchers. The recorded serial of their batch stays below them,
+ * so a later pass returns to them. No decision depends on the events: every reader sees a voucher past `validUntil` as Expired.
+ * @param untilMs the time on the monotonic clock after which no transaction starts. At least one transaction runs.
+ * @param onlyBatchIds the batches to record. Null: all.
+ */
+export async function recordExpiries(
+  ctx: Deps,
+  untilMs: number,
+  onlyBatchIds: readonly string[] | null = null,
+): Promise<number> {
+  let count = 0;
+  const incomplete: string[] = [];
+  do {
+    const range = await inTransaction(ctx.pool, (tx) => recordRange(ctx, tx, onlyBatchIds, incomplete));
+    if (range === null) return count;
+    count += range.recorded;
+    if (!range.complete) incomplete.push(range.batchId);
+  } while (performance.now() < untilMs);
+  return count;
+}
+
+async function recordRange(
+  ctx: Deps,
+  tx: Transaction,
+  onlyBatchIds: readonly string[] | null,
+  exceptBatchIds: readonly string[],
+): Promise<{ batchId: string; recorded: number; complete: boolean } | null> {
+  const batch = await lockExpiredBatch(tx, onlyBatchIds, exceptBatchIds);
+  if (batch === null) return null;
+  const { batchId, recordedTo } = batch;
+  const last = Math.min(recordedTo + SERIALS_MAX, batch.voucherCount);
+  const voucherIds = await lockUnrecordedExpiries(tx, batchId, recordedTo, last);
+  const recorded = voucherIds.length === 0 ? 0 : await recordLocked(ctx, tx, voucherIds);
+  const newRecordedTo = await advanceExpiry(tx, batchId, recordedTo, last);
+  return { batchId, recorded, complete: newRecordedTo === last };
+}
+
+async function recordLocked(ctx: Deps, tx: Transaction, voucherIds: readonly string[]): Promise<number> {
+  const { now, vouchers } = await readLockedVouchers(tx, voucherIds);
+  const expired = [...vouchers.values()].filter((voucher) => finalRefusal(voucher, now) === "voucher_expired");
+  const events = expired.map((voucher) => {
+    const validUntil = voucher.validUntil.toISOString();
+    return nextEvent(ctx.randomBytes, voucher, "voucher.instance.expired", now, { validUntil });
+  });
+  const { writes, advances } = appendEvents(await openSinks(tx), expired, await readPending(tx, expired), events);
+  await write(tx, [...writes, ...advanceChains(advances)]);
+  return expired.length;
+}

@@ -1,0 +1,150 @@
+import type pg from "pg";
+import type { Transaction } from "../../platform/db/pool.ts";
+import type { PreparedStatements } from "../../platform/db/statements.ts";
+import { type Decided, readThenWrite, waitForLocks } from "../../platform/db/transaction.ts";
+import { advanceChains, type ChainAdvance, lockVoucher, readChainHeads } from "../voucher/db/vouchers.ts";
+import { type ChainHead, type EventContent, GENESIS_HASH, sealEvent } from "./chain.ts";
+import {
+  addLeaf,
+  appendLeaves,
+  insertSealedEvents,
+  type LeafBatch,
+  openLeafBatch,
+  type SealedEvent,
+  selectPendingEvents,
+  writeSeals,
+} from "./db/events.ts";
+import { announceEvents, hasEnabledEndpoints } from "./db/outbox.ts";
+
+/** A chain whose voucher the current transaction has locked. */
+interface LockedChain extends ChainHead {
+  id: string;
+}
+
+/** Reads the Pending events of locked chains in order of voucher and sequence. Makes no query when there are none. */
+export async function readPending(tx: Transaction, chains: readonly LockedChain[]): Promise<EventContent[]> {
+  const unsealed = chains.filter((chain) => chain.sealedSequence < chain.lastSequence).map((chain) => chain.id);
+  return unsealed.length === 0 ? [] : selectPendingEvents(tx, unsealed);
+}
+
+/** Where a transaction's sealed events go besides their chains: its leaves in the log, and the outbox if any webhook endpoint is enabled. */
+export interface EventSinks {
+  leaves: LeafBatch;
+  hasEndpoints: boolean;
+}
+
+/** Opens the sinks of a transaction. Must be sent after the statement that locks its vouchers. */
+export async function openSinks(tx: Transaction): Promise<EventSinks> {
+  const [leaves, hasEndpoints] = await Promise.all([openLeafBatch(tx), hasEnabledEndpoints(tx)]);
+  return { leaves, hasEndpoints };
+}
+
+/** What a transaction writes for its sealed events. */
+interface Appended {
+  /** Statements that write the events, their leaves and their places in the outbox. */
+  writes: PreparedStatements;
+  /** How far the chains' heads advance. The caller must write this to the vouchers. */
+  advances: ChainAdvance[];
+  /** Whether webhook endpoints are to get events. */
+  announces: boolean;
+}
+
+/** Seals the Pending events of locked chains, in chain order, and then appends one sealed event each to some of them. */
+export function appendEvents(
+  { leaves, hasEndpoints }: EventSinks,
+  chains: readonly LockedChain[],
+  pending: readonly EventContent[],
+  events: readonly EventContent[] = [],
+): Appended {
+  const heads = new Map(chains.map((chain): [string, ChainHead] => [chain.id, chain]));
+  const headOf = (voucherId: string): ChainHead => {
+    const head = heads.get(voucherId);
+    if (head === undefined) throw new Error(`the chain of ${voucherId} is not locked`);
+    return head;
+  };
+  const seal = (event: EventContent): SealedEvent => {
+    const { voucherId, sequence } = event;
+    const { lastSequence, sealedSequence, sealedHash } = headOf(voucherId);
+    if (sequence !== sealedSequence + 1) {
+      throw new Error(`cannot seal event ${sequence} of ${voucherId}: event ${sealedSequence} is the last sealed one`);
+    }
+    const sealed = sealEvent(event, sealedHash ?? GENESIS_HASH);
+    const { recordHash } = sealed;
+    heads.set(voucherId, {
+      lastSequence: Math.max(lastSequence, sequence),
+      sealedSequence: sequence,
+      sealedHash: recordHash,
+    });
+    return { event, seal: sealed, logSlot: addLeaf(leaves, recordHash) };
+  };
+  const seals = pending.map(seal);
+  const appended = events.map(seal);
+  const announced = [...pending, ...events].filter(
+    ({ eventType }) => hasEndpoints && eventType !== "voucher.instance.issued",
+  );
+  return {
+    writes: [
+      ...writeSeals(seals),
+      ...insertSealedEvents(appended),
+      ...appendLeaves(leaves),
+      ...announceEvents(announced),
+    ],
+    advances: chains.map(({ id, lastSequence }) => ({
+      voucherId: id,
+      lastSequenceBefore: lastSequence,
+      after: headOf(id),
+    })),
+    announces: announced.length > 0,
+  };
+}
+
+/** Heads of the chains that were read, and their Pending events in chain order. Some chains may have no Pending events. */
+export interface UnsealedChains {
+  chains: readonly LockedChain[];
+  pending: readonly EventContent[];
+  sinks: EventSinks;
+}
+
+/** Reads the heads and Pending events of chains. The caller must have sent the statement that locks their vouchers. */
+export async function readUnsealed(tx: Transaction, voucherIds: readonly string[]): Promise<UnsealedChains> {
+  const [chains, pending, sinks] = await Promise.all([
+    readChainHeads(tx, voucherIds),
+    selectPendingEvents(tx, voucherIds),
+    openSinks(tx),
+  ]);
+  return { chains, pending, sinks };
+}
+
+/** Seals the Pending events of locked vouchers. Returns the number of sealed events per entry of `voucherIds`; 0 for repeated ids. */
+export function sealChains(
+  voucherIds: readonly string[],
+  { chains, pending, sinks }: UnsealedChains,
+  onAnnounced?: () => void,
+): Decided<number[]> {
+  const byVoucher = Map.groupBy(pending, ({ voucherId }) => voucherId);
+  const locked = chains.filter(({ id }) => voucherIds.includes(id) && byVoucher.has(id));
+  const { writes, advances, announces } = appendEvents(
+    sinks,
+    locked,
+    locked.flatMap(({ id }) => byVoucher.get(id) ?? []),
+  );
+  const result = voucherIds.map((voucherId) => {
+    const sealed = byVoucher.get(voucherId)?.length ?? 0;
+    byVoucher.delete(voucherId);
+    return sealed;
+  });
+  return { result, writes: [...writes, ...advanceChains(advances)], afterCommit: announces ? onAnnounced : undefined };
+}
+
+/** Longest wait of {@link sealVoucher} for the voucher's row. Milliseconds. */
+const LOCK_WAIT_MS = 5_000;
+
+/** Seals the Pending events of one voucher. Returns how many: none if another transaction has sealed them first. */
+export async function sealVoucher(ctx: { pool: pg.Pool }, voucherId: string): Promise<number> {
+  const [sealed = 0] = await readThenWrite(
+    ctx.pool,
+    (tx) => Promise.all([waitForLocks(tx, LOCK_WAIT_MS), lockVoucher(tx, voucherId), readUnsealed(tx, [voucherId])]),
+    async ([, , unsealed]) => sealChains([voucherId], unsealed),
+  );
+  return sealed;
+}

@@ -1,0 +1,89 @@
+import type pg from "pg";
+import { AppError } from "../../platform/api/errors.ts";
+import { onSnapshot } from "../../platform/db/transaction.ts";
+import { findRangeEnd, selectChainHeadsOfRange } from "../voucher/db/voucher-ranges.ts";
+import { findChainHead } from "../voucher/db/vouchers.ts";
+import { type ChainHead, type StoredEvent, verifyChain } from "./chain.ts";
+import { selectEventsOfRange, selectEventsPage } from "./db/events.ts";
+
+/** Vouchers verified from one snapshot. Their payloads take a few megabytes. */
+const RANGE_VOUCHERS = 2_000;
+/** Ranges in progress at the same time. With two, Postgres reads one while the process verifies the other. */
+const CONCURRENCY = 2;
+
+/** A limit that no chain reaches: the largest SQL integer. */
+const ALL_EVENTS = 2 ** 31 - 1;
+
+export interface VerifyResult {
+  vouchers: number;
+  events: number;
+  broken: { voucherId: string; sequence: number; problem: string }[];
+}
+
+/** Verifies the chain of one voucher. @throws AppError `not_found`. */
+export function verifyOneChain(ctx: { pool: pg.Pool }, voucherId: string): Promise<VerifyResult> {
+  return onSnapshot(ctx.pool, async (tx) => {
+    const head = await findChainHead(tx, voucherId);
+    if (head === null) throw new AppError("not_found", `There is no voucher ${voucherId}.`);
+    return verifySnapshot([{ voucherId, ...head }], await selectEventsPage(tx, voucherId, 0, ALL_EVENTS));
+  });
+}
+
+/** Verifies every chain without blocking writers. `onRange` gets the totals so far; if it throws, the verification ends. */
+export async function verifyAllChains(
+  ctx: { pool: pg.Pool },
+  onRange: (soFar: VerifyResult) => void = () => undefined,
+): Promise<VerifyResult> {
+  const total: VerifyResult = { vouchers: 0, events: 0, broken: [] };
+  const ranges = allRanges(ctx);
+  const verifyRanges = async () => {
+    // The loops share one generator, so a failure in one ends the ranges for all.
+    for await (const [afterId, lastId] of ranges) {
+      const result = await verifyRange(ctx, afterId, lastId);
+      total.vouchers += result.vouchers;
+      total.events += result.events;
+      total.broken.push(...result.broken);
+      onRange(total);
+    }
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, verifyRanges));
+  total.broken.sort((a, b) => (a.voucherId < b.voucherId ? -1 : 1));
+  return total;
+}
+
+/** Verifies the chains of the next `limit` vouchers in id order and returns the last id. Holds all of them in memory. */
+export async function verifyNextChains(
+  ctx: { pool: pg.Pool },
+  afterId: string,
+  limit: number,
+): Promise<{ result: VerifyResult; last: string }> {
+  const lastId = await findRangeEnd(ctx.pool, afterId, limit);
+  if (lastId === null) return { result: { vouchers: 0, events: 0, broken: [] }, last: afterId };
+  return { result: await verifyRange(ctx, afterId, lastId), last: lastId };
+}
+
+/** Verifies the chains of the vouchers after one id and up to another in one snapshot. */
+function verifyRange(ctx: { pool: pg.Pool }, afterId: string, lastId: string): Promise<VerifyResult> {
+  return onSnapshot(ctx.pool, async (tx) =>
+    verifySnapshot(await selectChainHeadsOfRange(tx, afterId, lastId), await selectEventsOfRange(tx, afterId, lastId)),
+  );
+}
+
+async function* allRanges(ctx: { pool: pg.Pool }): AsyncGenerator<[afterId: string, lastId: string], void, void> {
+  for (let afterId = ""; ; ) {
+    const lastId = await findRangeEnd(ctx.pool, afterId, RANGE_VOUCHERS);
+    if (lastId === null) return;
+    yield [afterId, lastId];
+    afterId = lastId;
+  }
+}
+
+/** @param events all of these chains, in chain order, of the same snapshot. */
+function verifySnapshot(heads: (ChainHead & { voucherId: string })[], events: StoredEvent[]): VerifyResult {
+  const chains = Map.groupBy(events, ({ voucherId }) => voucherId);
+  const broken = heads.flatMap(({ voucherId, ...head }) => {
+    const problem = verifyChain(voucherId, head, chains.get(voucherId) ?? []);
+    return problem === null ? [] : [{ voucherId, ...problem }];
+  });
+  return { vouchers: heads.length, events: events.length, broken };
+}

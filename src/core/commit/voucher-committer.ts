@@ -1,0 +1,60 @@
+import type pg from "pg";
+import type { Transaction } from "../../platform/db/pool.ts";
+import { type Decided, isLockTimeout, readThenWrite, waitForLocks } from "../../platform/db/transaction.ts";
+import { lockFreeVouchers, lockVoucher } from "../voucher/db/vouchers.ts";
+import { GroupCommitter, type GroupCommitterOptions, type Undecided } from "./group-committer.ts";
+
+interface VoucherCommitterOptions<Item, State, Result>
+  extends Omit<GroupCommitterOptions<Item, Result>, "commit" | "groupOf" | "slowConnections"> {
+  pool: pg.Pool;
+  /**
+   * Reads the state that `decide` needs, in separate statements after the locking one. Must send all of them before it awaits any. They
+   * are sent before the result of the locking statement arrives, so they may cover items that this transaction does not decide.
+   */
+  read: (tx: Transaction, items: Item[]) => Promise<State>;
+  /** Decides items whose vouchers this transaction has locked: returns one result per item, in order, and the statements to write. */
+  decide: (items: Item[], state: State, tx: Transaction) => Promise<Decided<Result[]>>;
+}
+
+/** Opens a group committer for items that each need one voucher's row: reserve and release calls, redemptions and seals. */
+export function openVoucherCommitter<Item extends { voucherId: string }, State, Result extends object | number | null>({
+  pool,
+  read,
+  decide,
+  ...options
+}: VoucherCommitterOptions<Item, State, Result>): GroupCommitter<Item, Result> {
+  const commit = async (items: Item[], waitMs: number | null): Promise<(Result | Undecided)[]> => {
+    const voucherIds = [...new Set(items.map((item) => item.voucherId))];
+    let mine: ReadonlySet<string> = new Set();
+    const results = await readThenWrite(
+      pool,
+      (tx) => {
+        const [voucherId = ""] = voucherIds;
+        const wait = waitMs === null ? null : waitForLocks(tx, waitMs);
+        // In one list, so that the first statement that fails gives the error.
+        return Promise.all([
+          wait,
+          wait ? lockVoucher(tx, voucherId) : lockFreeVouchers(tx, voucherIds),
+          read(tx, items),
+        ]);
+      },
+      async ([, locked, state], tx) => {
+        if (locked === false) throw new Error(`there is no voucher ${voucherIds[0]}`);
+        mine = locked === true ? new Set(voucherIds) : locked;
+        const lockedItems = items.filter((item) => mine.has(item.voucherId));
+        const decision: Decided<Result[]> =
+          lockedItems.length > 0 ? await decide(lockedItems, state, tx) : { result: [], writes: [] };
+        const { result } = decision;
+        return { ...decision, result: new Map(lockedItems.map((item, index) => [item, result[index] as Result])) };
+      },
+    ).catch((error) => {
+      if (isLockTimeout(error)) return null;
+      throw error;
+    });
+    return items.map((item) => {
+      if (results?.has(item)) return results.get(item) as Result;
+      return results === null && mine.has(item.voucherId) ? "crossed" : "locked";
+    });
+  };
+  return new GroupCommitter({ ...options, commit, groupOf: (item) => item.voucherId, slowConnections: 4 });
+}

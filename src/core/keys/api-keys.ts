@@ -1,0 +1,59 @@
+import { hash } from "node:crypto";
+import { BlockList, isIPv6 } from "node:net";
+import { crc32 } from "node:zlib";
+import { ALPHABET, type RandomBytes } from "../voucher/codes.ts";
+
+export const SCOPES = ["voucher.read", "voucher.redeem", "voucher.webhook"] as const;
+export type Scope = (typeof SCOPES)[number];
+
+/** The prefix shows whether a key's organization is live or a sandbox. The checksum covers it, so a key with the other prefix is malformed. */
+const PREFIX = { live: "pvk_", sandbox: "pvt_" } as const;
+/** 40 symbols of 5 bits each: 200 random bits. */
+const SECRET_SYMBOLS = 40;
+/** 7 symbols hold the 32 bits of the checksum. */
+const CHECKSUM_SYMBOLS = 7;
+const SHAPE = new RegExp(`^(${PREFIX.live}|${PREFIX.sandbox})[${ALPHABET}]{${SECRET_SYMBOLS + CHECKSUM_SYMBOLS}}$`);
+
+/** Makes an API key: `pvk_`, or `pvt_` for a sandbox, 200 random bits and a CRC-32 checksum, in Crockford base32. */
+export function makeApiKey(randomBytes: RandomBytes, sandbox = false): string {
+  const symbols = Array.from(randomBytes(SECRET_SYMBOLS), (byte) => ALPHABET[byte & 31]).join("");
+  const secret = `${sandbox ? PREFIX.sandbox : PREFIX.live}${symbols}`;
+  return `${secret}${checksum(secret)}`;
+}
+
+/** Whether a well-formed key belongs to a sandbox organization. */
+export function isSandboxKey(key: string): boolean {
+  return key.startsWith(PREFIX.sandbox);
+}
+
+function checksum(secret: string): string {
+  let rest = crc32(secret);
+  let text = "";
+  for (let i = 0; i < CHECKSUM_SYMBOLS; i++) {
+    text = ALPHABET[rest & 31] + text;
+    rest >>>= 5;
+  }
+  return text;
+}
+
+/** Whether a value has the form and the checksum of a key. Refuses nearly every mistyped key without a query. */
+export function isWellFormedApiKey(key: string): boolean {
+  return SHAPE.test(key) && checksum(key.slice(0, -CHECKSUM_SYMBOLS)) === key.slice(-CHECKSUM_SYMBOLS);
+}
+
+/** The hash by which a key is stored and found: SHA-256, in hex. 200 random bits need neither a salt nor a slow hash. */
+export function hashApiKey(key: string): string {
+  return hash("sha256", key);
+}
+
+/** Makes a matcher for addresses and CIDRs; an empty list allows all. An IPv4-mapped IPv6 address counts as IPv4. */
+export function makeAllowlist(cidrs: readonly string[]): (address: string) => boolean {
+  if (cidrs.length === 0) return () => true;
+  const list = new BlockList();
+  for (const cidr of cidrs) {
+    const [network = "", bits] = cidr.split("/");
+    const family = isIPv6(network) ? "ipv6" : "ipv4";
+    list.addSubnet(network, bits === undefined ? (family === "ipv6" ? 128 : 32) : Number(bits), family);
+  }
+  return (address) => list.check(address, isIPv6(address) ? "ipv6" : "ipv4");
+}

@@ -1,0 +1,127 @@
+import type pg from "pg";
+import type { Logger } from "pino";
+import { Batcher } from "../../platform/batching/batcher.ts";
+import { hashApiKey, isSandboxKey, isWellFormedApiKey, makeAllowlist } from "./api-keys.ts";
+import { type ApiKey, findKeysBySecret, recordKeyUsage } from "./db/api-keys.ts";
+
+/** A valid API key. */
+interface AuthenticatedKey {
+  id: string;
+  organizationId: string | null;
+  /** The organization is a sandbox. */
+  sandbox: boolean;
+  scopes: ReadonlySet<string>;
+  allows: (address: string) => boolean;
+}
+
+interface Cached {
+  key: AuthenticatedKey;
+  /** Milliseconds on the monotonic clock. */
+  usableUntil: number;
+}
+
+/** A cached key is trusted for this long from the start of its query, so a revoked key stops working within a second. Milliseconds. */
+const TRUSTED_MS = 500;
+/** Keys in the cache. Only valid keys enter it, so made-up keys cannot displace them. */
+const CACHE_MAX = 10_000;
+const BATCH_MAX = 256;
+/** Waiting queries for keys that are in the cache. */
+const WAITING_MAX = 10_000;
+/** Waiting queries for keys that are not in the cache. When there are many, most of them are made up. */
+const UNSEEN_WAITING_MAX = 1_000;
+/** Pause in recording key usage after a failure. Milliseconds. */
+const RECORDING_PAUSE_MS = 60_000;
+
+/** Finds an API key by the SHA-256 of its secret. Secrets have 200 random bits, so the duration of a search reveals nothing useful. */
+export class KeyAuthenticator {
+  readonly #pool: pg.Pool;
+  readonly #log: Logger;
+  /** By the secret's hash, in the order of their last query. An entry that is no longer trusted still shows that the key was valid. */
+  readonly #cache = new Map<string, Cached>();
+  readonly #seen: Batcher<string, ApiKey | null>;
+  /** Separate, so that a flood of made-up keys does not delay valid ones. */
+  readonly #unseen: Batcher<string, ApiKey | null>;
+  readonly #usage: Batcher<string, null>;
+  /** When recording resumes after a failure. Milliseconds on the monotonic clock. */
+  #recordAgainAt = 0;
+
+  constructor(pool: pg.Pool, log: Logger) {
+    this.#pool = pool;
+    this.#log = log;
+    const find = async (hashes: string[]) => {
+      const found = await findKeysBySecret(pool, hashes);
+      return hashes.map((hash) => found.get(hash) ?? null);
+    };
+    this.#seen = new Batcher(find, {
+      batchMax: BATCH_MAX,
+      waitingMax: WAITING_MAX,
+      ownerOf: (hash) => this.#cache.get(hash)?.key.organizationId ?? "",
+    });
+    this.#unseen = new Batcher(find, { batchMax: BATCH_MAX, waitingMax: UNSEEN_WAITING_MAX });
+    this.#usage = new Batcher((keyIds) => this.#writeUsage(keyIds), { batchMax: BATCH_MAX, waitingMax: WAITING_MAX });
+  }
+
+  /**
+   * Returns the key with this secret, or null if it is unknown, revoked or expired, or if its prefix and its organization disagree on
+   * whether it is a sandbox. A secret with a wrong checksum costs no query.
+   * @param mayBeUnknown runs before the query for a secret outside the cache, and may throw to prevent it.
+   * @throws BatcherFull, or what `mayBeUnknown` or the database threw.
+   */
+  async authenticate(secret: string, mayBeUnknown: () => void = () => {}): Promise<AuthenticatedKey | null> {
+    if (!isWellFormedApiKey(secret)) return null;
+    const hash = hashApiKey(secret);
+    const startedAt = performance.now();
+    const cached = this.#cache.get(hash);
+    if (cached !== undefined && cached.usableUntil > startedAt) return cached.key;
+    if (cached === undefined) mayBeUnknown();
+    const found = await (cached === undefined ? this.#unseen : this.#seen).submit(hash);
+    this.#cache.delete(hash);
+    if (found === null) return null;
+    if (found.sandbox !== isSandboxKey(secret)) {
+      this.#log.error({ keyId: found.id }, "a key's prefix does not match its organization");
+      return null;
+    }
+    if (found.useIsDue) this.#recordUsage(found.id);
+    const key = {
+      id: found.id,
+      organizationId: found.organizationId,
+      sandbox: found.sandbox,
+      scopes: new Set<string>(found.scopes),
+      allows: makeAllowlist(found.allowIps),
+    };
+    if (this.#cache.size >= CACHE_MAX) this.#forgetOldest();
+    this.#cache.set(hash, { key, usableUntil: startedAt + Math.min(TRUSTED_MS, found.usableMs ?? TRUSTED_MS) });
+    return key;
+  }
+
+  /** The organization of a key that worked in this process before. Not a check of the key. */
+  knownOrganization(secret: string): string | null {
+    if (!isWellFormedApiKey(secret)) return null;
+    return this.#cache.get(hashApiKey(secret))?.key.organizationId ?? null;
+  }
+
+  /** Resolves after all usage so far is recorded, or recording it has failed. */
+  drain(): Promise<void> {
+    return this.#usage.drain();
+  }
+
+  #forgetOldest(): void {
+    const [oldest] = this.#cache.keys();
+    if (oldest !== undefined) this.#cache.delete(oldest);
+  }
+
+  /** Records usage in the background. The statement writes each key at most once a minute. */
+  #recordUsage(keyId: string): void {
+    if (performance.now() < this.#recordAgainAt) return;
+    this.#usage.submit(keyId).catch((error: unknown) => {
+      if (performance.now() < this.#recordAgainAt) return;
+      this.#recordAgainAt = performance.now() + RECORDING_PAUSE_MS;
+      this.#log.warn({ err: error }, "cannot record key usage");
+    });
+  }
+
+  async #writeUsage(keyIds: string[]): Promise<null[]> {
+    await recordKeyUsage(this.#pool, keyIds);
+    return keyIds.map(() => null);
+  }
+}

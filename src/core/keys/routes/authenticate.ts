@@ -1,0 +1,127 @@
+import type { NextFunction, Request, RequestHandler, Response } from "express";
+import { AppError } from "../../../platform/api/errors.ts";
+import { markSandbox } from "../../../platform/api/fields.ts";
+import type { Access } from "../../../platform/http/access.ts";
+import { signalOf } from "../../../platform/http/middleware/caller-signal.ts";
+import {
+  assertRefusalsLeft,
+  consumeRateLimit,
+  consumeRefusalLimit,
+  type LimitingRefusals,
+} from "../../../platform/http/middleware/rate-limit.ts";
+import type { Limits } from "../../../platform/limits/open-limits.ts";
+import type { RateLimiter } from "../../../platform/limits/rate-limiter.ts";
+import type { Scope } from "../api-keys.ts";
+import type { KeyAuthenticator } from "../authenticate-key.ts";
+import type { Caller } from "../caller.ts";
+
+declare global {
+  namespace Express {
+    interface Locals {
+      /** Set by {@link authenticate}. */
+      caller?: Caller;
+    }
+  }
+}
+
+/** Partners with a key that has the scope. Every successful response to a sandbox key is marked. */
+export function partnerKey(scope: Scope): Access<Caller, KeyDeps> {
+  return {
+    tag: scope === "voucher.webhook" ? "Webhooks" : "Partner",
+    security: [{ apiKey: [scope] }],
+    errors: [
+      "missing_key",
+      "unknown_key",
+      "key_without_organization",
+      "address_not_allowed",
+      "missing_scope",
+      "rate_limited",
+      "unavailable",
+    ],
+    crossOrigin: false,
+    guard: (deps) => [authenticate(deps, scope)],
+    callerOf,
+    extraFieldsOf: (response) => markSandbox(callerOf(response).sandbox),
+  };
+}
+
+/** Partners with a sandbox key that has the scope. Responses are not marked. */
+export function sandboxKey(scope: Scope): Access<Caller, KeyDeps> {
+  const { extraFieldsOf: _, ...access } = partnerKey(scope);
+  return {
+    ...access,
+    tag: "Sandbox",
+    errors: [...access.errors, "sandbox_only"],
+    guard: (deps) => [...access.guard(deps), requireSandbox],
+  };
+}
+
+const requireSandbox: RequestHandler = (_request, response, next) => {
+  if (!callerOf(response).sandbox) throw new AppError("sandbox_only");
+  next();
+};
+
+/** Admits a request whose `X-Api-Key` is a key with the scope (else 401), in the order of {@link admitKey}. */
+function authenticate(deps: KeyDeps, scope: Scope): RequestHandler {
+  // Reads and webhooks cannot exhaust the limit of reserve, redeem and release.
+  const limiter = scope === "voucher.redeem" ? deps.limits.move : deps.limits.read;
+  const assertScopes = (scopes: ReadonlySet<string>) => {
+    if (!scopes.has(scope)) throw new AppError("missing_scope");
+  };
+  return async (request: Request, response: Response, next: NextFunction) => {
+    await admitKey(deps, request, response, { secret: request.get("x-api-key"), assertScopes, limiter });
+    next();
+  };
+}
+
+interface AdmitDeps extends LimitingRefusals {
+  keys: Pick<KeyAuthenticator, "authenticate">;
+}
+
+interface KeyDeps extends AdmitDeps {
+  limits: Pick<Limits, "move" | "read" | "refused">;
+}
+
+/**
+ * Admits a request whose key is known (else 401), is bound to an organization (403), may be used from the caller's address (403), has the
+ * scopes that `assertScopes` wants and is within its limit (429), checked in this order. Failed authentications count against a limit of the
+ * caller's address. Sets the caller, and returns the key's scopes.
+ */
+export async function admitKey(
+  deps: AdmitDeps,
+  request: Request,
+  response: Response,
+  by: { secret?: string | undefined; assertScopes(scopes: ReadonlySet<string>): void; limiter: RateLimiter | null },
+): Promise<ReadonlySet<string>> {
+  if (by.secret === undefined || by.secret === "") {
+    await consumeRefusalLimit(deps, request, response);
+    throw new AppError("missing_key");
+  }
+  const key = await deps.keys.authenticate(by.secret, () => assertRefusalsLeft(deps, request, response));
+  if (key === null) {
+    await consumeRefusalLimit(deps, request, response);
+    throw new AppError("unknown_key");
+  }
+  response.locals.keyId = key.id;
+  if (key.organizationId === null) throw new AppError("key_without_organization");
+  response.locals.organizationId = key.organizationId;
+  if (!key.allows(request.ip ?? "")) throw new AppError("address_not_allowed");
+  by.assertScopes(key.scopes);
+  await consumeRateLimit(response, by.limiter, key.id);
+  response.locals.caller = {
+    keyId: key.id,
+    organizationId: key.organizationId,
+    sandbox: key.sandbox,
+    get signal() {
+      return signalOf(response);
+    },
+  };
+  return key.scopes;
+}
+
+/** The caller that the key of this request stands for. */
+export function callerOf(response: Response): Caller {
+  const { caller } = response.locals;
+  if (caller === undefined) throw new Error("the route does not authenticate partners");
+  return caller;
+}

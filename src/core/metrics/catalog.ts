@@ -1,0 +1,231 @@
+import { SWEEP_TASKS } from "../queues/jobs.ts";
+
+/** One metric, as Prometheus sees it. */
+export interface MetricDefinition {
+  name: string;
+  type: "counter" | "gauge" | "histogram";
+  /** The processes that report it. */
+  process: "api" | "worker" | "every";
+  help: string;
+  labels: readonly string[];
+  /** Upper bounds of a histogram. */
+  buckets?: readonly number[];
+  /** Most label values that one process reports; further ones are counted under `other`. For labels whose values customers choose. */
+  valuesMax?: number;
+  /** Values of its only label that are reported as 0 from the start: `rate` does not see the first increase of a counter that begins at 1. */
+  zero?: readonly string[];
+}
+
+/** Seconds; from a look-up on a quiet machine to a redeem that timed out. */
+const REQUEST_BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
+/** Seconds; from a lone job on a quiet machine to a wait that timed out. */
+const REDEEM_BUCKETS = [0.001, ...REQUEST_BUCKETS];
+/** Seconds; a batch takes milliseconds, and seconds when it waits for a locked row. */
+const BATCH_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+/** Seconds; from an endpoint in the same network to the tenth attempt after three days. */
+const WEBHOOK_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 15, 60, 600, 3_600, 36_000, 300_000];
+/** Seconds; each of the sweeper's tasks may run for two seconds. */
+const SWEEP_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
+/** Powers of two up to the largest batch. */
+const SIZE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+
+/** Most brands that one process reports by name. Each one is a series in Prometheus until the process ends. */
+const BRANDS_MAX = 100;
+
+/** A metric's type, the processes that report it, its name and its labels. */
+const metric = <
+  const Type extends MetricDefinition["type"],
+  const Process extends MetricDefinition["process"],
+  const Labels extends readonly string[],
+>(
+  type: Type,
+  process: Process,
+  name: string,
+  ...labels: Labels
+) => ({ type, process, name, labels });
+
+/** Declares every metric of the service. Code refers to a metric by its key here. */
+export const METRICS = {
+  requestDuration: {
+    ...metric("histogram", "api", "voucher_http_request_duration_seconds", "route", "method", "status"),
+    help: "Time from a request's arrival to the end of its response, by route pattern.",
+    buckets: REQUEST_BUCKETS,
+  },
+  refusals: {
+    ...metric("counter", "api", "voucher_refusals_total", "code"),
+    help: "Requests that were answered with an error, by error code.",
+  },
+  callsDropped: {
+    ...metric("counter", "api", "voucher_calls_dropped_total"),
+    help: "Calls that operators do not see among a partner's last calls, because Redis did not take them in time.",
+  },
+  redemptions: {
+    ...metric("counter", "api", "voucher_redemptions_total", "brand"),
+    help: "Redemptions that this process confirmed for the first time, by brand.",
+    valuesMax: BRANDS_MAX,
+  },
+  stockLeft: {
+    ...metric("gauge", "api", "voucher_stock_left", "brand"),
+    help: "Vouchers that can still be acquired from the newest 100 listings, by brand; each listing is counted up to 1 000.",
+    valuesMax: BRANDS_MAX,
+  },
+  redeemWait: {
+    ...metric("histogram", "api", "voucher_redeem_wait_seconds", "phase"),
+    help: "What a redeem waited for: a worker (queue), its decision and commit (transaction), the way there and back (reply).",
+    buckets: REDEEM_BUCKETS,
+  },
+  referencesReused: {
+    ...metric("counter", "api", "voucher_redeem_reference_reused_total"),
+    help: "Redeems whose reference had redeemed another voucher: the response has otherVoucher.",
+  },
+  serverUp: {
+    ...metric("gauge", "api", "voucher_server_up", "server"),
+    help: "Whether Postgres and Redis answered this process within two seconds and took a write: 1 or 0.",
+  },
+  shardUp: {
+    ...metric("gauge", "api", "voucher_shard_up", "shard"),
+    help: "Whether the Redis server of each shard of the queues answered and took a write: 1 or 0.",
+  },
+  queueJobs: {
+    ...metric("gauge", "api", "voucher_queue_jobs", "queue", "shard", "state"),
+    help: "Jobs in one shard of a queue: waiting for a worker, active, or failed and kept for inspection.",
+  },
+  queuePaused: {
+    ...metric("gauge", "api", "voucher_queue_paused", "queue", "shard"),
+    help: "Whether a shard of a queue is paused: 1 or 0.",
+  },
+  queueFetchers: {
+    ...metric("gauge", "worker", "voucher_queue_fetchers", "queue", "shard"),
+    help: "Connections on which this process fetches jobs of a shard of a queue.",
+  },
+  queueOldestWaiting: {
+    ...metric("gauge", "api", "voucher_queue_oldest_waiting_seconds", "queue", "shard"),
+    help: "Age of the oldest job that waits for a worker in a shard of a queue; 0 when none waits.",
+  },
+  liveReservations: {
+    ...metric("gauge", "api", "voucher_live_reservations"),
+    help: "Live reservations, counted up to 100 000.",
+  },
+  sealLag: {
+    ...metric("gauge", "api", "voucher_seal_lag_seconds"),
+    help: "Age of the oldest event that waits for its seal; 0 when none waits.",
+  },
+  brokenChains: {
+    ...metric("gauge", "api", "voucher_chains_broken"),
+    help: "Chains that were broken at their last check, counted up to 1 000.",
+  },
+  clockAhead: {
+    ...metric("gauge", "api", "voucher_database_clock_ahead_seconds"),
+    help: "How far the database's clock has jumped ahead of the time that has passed; 0 if it has not.",
+  },
+  foreignMessages: {
+    ...metric("counter", "every", "voucher_foreign_messages_total", "message"),
+    help: "Jobs and replies in Redis that were refused because they belong to another deployment or database.",
+    zero: ["job", "reply"],
+  },
+  batchItems: {
+    ...metric("histogram", "every", "voucher_batch_items", "batch"),
+    help: "Items in one batch: redeems, seals, acquisitions or reservation changes in a transaction, look-ups in a statement.",
+    buckets: SIZE_BUCKETS,
+  },
+  batchDuration: {
+    ...metric("histogram", "every", "voucher_batch_duration_seconds", "batch"),
+    help: "Time that a batch takes, including its waits in Postgres.",
+    buckets: BATCH_BUCKETS,
+  },
+  eventLoopStall: {
+    ...metric("gauge", "every", "voucher_event_loop_stall_seconds"),
+    help: "Longest time since the last scrape for which the process could not work: its event loop was blocked, or it was frozen.",
+  },
+  logLinesDropped: {
+    ...metric("counter", "every", "voucher_log_lines_dropped_total"),
+    help: "Log lines that were dropped because standard output took no more.",
+  },
+  poolConnections: {
+    ...metric("gauge", "every", "voucher_postgres_pool_connections", "state"),
+    help: "Open connections to Postgres, in use (busy) or not (idle).",
+  },
+  poolConnectionsMax: {
+    ...metric("gauge", "every", "voucher_postgres_pool_connections_max"),
+    help: "Most connections to Postgres that the pool opens.",
+  },
+  poolWaitingCalls: {
+    ...metric("gauge", "every", "voucher_postgres_pool_waiting_calls"),
+    help: "Calls that wait for a connection to Postgres.",
+  },
+  sweepDuration: {
+    ...metric("histogram", "worker", "voucher_sweep_duration_seconds"),
+    help: "Time that one pass of the sweeper takes.",
+    buckets: SWEEP_BUCKETS,
+  },
+  sweepItems: {
+    ...metric("counter", "worker", "voucher_sweep_items_total", "task"),
+    help: "Items that the sweeper processed, by task.",
+    zero: Object.keys(SWEEP_TASKS),
+  },
+  sweepFailures: {
+    ...metric("counter", "worker", "voucher_sweep_failures_total", "task"),
+    help: "Failures of the sweeper's tasks; the next pass retries them.",
+    zero: [...Object.keys(SWEEP_TASKS), "countActivity", "checkChains"],
+  },
+  logSize: {
+    ...metric("gauge", "api", "voucher_log_size"),
+    help: "Leaves of the log that the served checkpoint covers.",
+  },
+  logLag: {
+    ...metric("gauge", "api", "voucher_log_lag_seconds"),
+    help: "Age of the served checkpoint while sealed events wait for the next one; 0 when none waits.",
+  },
+  logLeaves: {
+    ...metric("counter", "worker", "voucher_log_leaves_total"),
+    help: "Leaves that got their place in the log.",
+  },
+  logRefused: {
+    ...metric("gauge", "worker", "voucher_log_refused", "reason"),
+    help: "Whether the last pass of the log could not publish, by reason: 1 or 0.",
+    zero: ["contradiction", "witnesses", "anchor", "failed"],
+  },
+  logClaims: {
+    ...metric("gauge", "worker", "voucher_log_witness_claims"),
+    help: "Witnesses that contradict the log without a proof, while the others meet the quorum.",
+  },
+  logSetAside: {
+    ...metric("gauge", "worker", "voucher_log_batches_set_aside"),
+    help: "Leaf batches that get no place in the log, because the sequence has not drawn their ids. Counts at most 10.",
+  },
+  webhookDeliveries: {
+    ...metric("counter", "worker", "voucher_webhook_deliveries_total", "result"),
+    help: "Attempts to deliver an event to an endpoint: delivered, to be retried, or failed for good.",
+    zero: ["delivered", "retried", "failed"],
+  },
+  webhookDelay: {
+    ...metric("histogram", "worker", "voucher_webhook_delay_seconds"),
+    help: "Time from an event's commit to the answer of the endpoint that accepted it. Replays do not count.",
+    buckets: WEBHOOK_BUCKETS,
+  },
+  webhookEndpointsDisabled: {
+    ...metric("counter", "worker", "voucher_webhook_endpoints_disabled_total", "reason"),
+    help: "Endpoints that were disabled because they answered 410 (gone) or only failed for five days (failing).",
+    zero: ["gone", "failing"],
+  },
+  webhookRefusedAddresses: {
+    ...metric("counter", "worker", "voucher_webhook_refused_addresses_total"),
+    help: "Requests to endpoints that were not sent because the name led to an address that is not public.",
+  },
+  webhookPending: {
+    ...metric("gauge", "api", "voucher_webhook_pending"),
+    help: "Deliveries that are not finished, counted up to 100 000.",
+  },
+  webhookOldestDue: {
+    ...metric("gauge", "api", "voucher_webhook_oldest_due_seconds"),
+    help: "How long the delivery that is due longest has been due, without those of failing endpoints; 0 when none is.",
+  },
+  webhookOutbox: {
+    ...metric("gauge", "api", "voucher_webhook_outbox"),
+    help: "Transactions whose events wait to become deliveries, counted up to 100 000.",
+  },
+  chainsChecked: {
+    ...metric("counter", "worker", "voucher_chains_checked_total"),
+    help: "Chains that the sweeper verified.",
+  },
+} as const satisfies Record<string, MetricDefinition>;

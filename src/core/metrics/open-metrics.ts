@@ -1,0 +1,113 @@
+import { nextPiece } from "../../platform/batching/next-piece.ts";
+import { takeDroppedLines } from "../../platform/log.ts";
+import type { ShardBacklog } from "../queues/measure-queues.ts";
+import { METRICS } from "./catalog.ts";
+import { type ApiMetrics, openMetrics, type Scrapable, type ServiceMetrics, type WorkerMetrics } from "./metrics.ts";
+import type { StallMeter } from "./stall-meter.ts";
+
+/** The state of a pool of database connections. */
+interface MeasuredPool {
+  readonly totalCount: number;
+  readonly idleCount: number;
+  readonly waitingCount: number;
+  readonly options: { readonly max: number };
+}
+
+/** What every process measures of itself. */
+interface Measured {
+  pool: MeasuredPool;
+  stalls: Pick<StallMeter, "takeLongestMs">;
+}
+
+/** Unfinished work in Postgres. */
+export interface DatabaseBacklog {
+  liveReservations: number;
+  /** Age of the oldest event that waits for its seal; 0 when none waits. */
+  sealLagMs: number;
+  /** How far the database's clock has jumped ahead. Milliseconds. */
+  clockAheadMs: number;
+  /** Chains that were broken at their last check. */
+  brokenChains: number;
+  /** The served checkpoint: its number of leaves, and its age while leaves wait for the next one, otherwise 0. Null without a log. */
+  log: { size: number; lagMs: number } | null;
+  /** Unfinished deliveries, outbox rows, and how long the oldest delivery has been due. */
+  webhooks: { pending: number; outbox: number; oldestDueMs: number };
+  /** Vouchers that users can still acquire, for each of the newest listings. */
+  stock: readonly { brand: string; left: number }[];
+}
+
+/** Unfinished work of the whole deployment; null for a server that did not answer. */
+export interface Backlog {
+  shards: readonly ShardBacklog[] | null;
+  database: DatabaseBacklog | null;
+  /** The servers and shards that do not answer this process, or take no writes. */
+  down: { postgres: boolean; redis: boolean; shards: readonly string[] };
+}
+
+/**
+ * Opens the metrics of an API process. Every API process reports the backlog of the whole deployment, so that it is known while no worker
+ * runs: take the maximum over processes, not the sum. `readBacklog` runs at each scrape and must not fail.
+ */
+export function openApiMetrics(measured: Measured, readBacklog: () => Promise<Backlog>): ApiMetrics {
+  return openMetrics("api", async (metrics) => {
+    // First, because measuring the backlog takes a connection and time itself.
+    recordProcess(metrics, measured);
+    await recordBacklog(metrics, await readBacklog());
+  });
+}
+
+/** Opens the metrics of a worker process. */
+export function openWorkerMetrics(measured: Measured): WorkerMetrics {
+  return openMetrics("worker", (metrics) => recordProcess(metrics, measured));
+}
+
+function recordProcess(metrics: ServiceMetrics, { pool, stalls }: Measured): void {
+  metrics.logLinesDropped.with().inc(takeDroppedLines());
+  metrics.eventLoopStall.with().set(stalls.takeLongestMs() / 1_000);
+  metrics.poolConnectionsMax.with().set(pool.options.max);
+  metrics.poolConnections.with("busy").set(pool.totalCount - pool.idleCount);
+  metrics.poolConnections.with("idle").set(pool.idleCount);
+  metrics.poolWaitingCalls.with().set(pool.waitingCount);
+}
+
+/** The gauges that only API processes report: each scrape measures them anew. */
+const MEASURED_GAUGES = Object.entries(METRICS)
+  .filter(([, { type, process }]) => type === "gauge" && process === "api")
+  .map(([key]) => key as keyof Omit<ApiMetrics, keyof Scrapable>);
+
+/** Shards that are recorded in one turn of the event loop. They take about 2 ms. */
+const PIECE = 64;
+
+/** Replaces the last backlog. Values that could not be measured are removed, so that no old value is reported. */
+async function recordBacklog(
+  metrics: Omit<ApiMetrics, keyof Scrapable>,
+  { shards, database, down }: Backlog,
+): Promise<void> {
+  for (const gauge of MEASURED_GAUGES) metrics[gauge].clear();
+  metrics.serverUp.with("redis").set(!down.redis && shards?.some(({ queues }) => queues !== null) ? 1 : 0);
+  metrics.serverUp.with("postgres").set(down.postgres || database === null ? 0 : 1);
+  for (const [at, { shard, queues }] of (shards ?? []).entries()) {
+    if (at % PIECE === 0) await nextPiece();
+    metrics.shardUp.with(shard.name).set(queues === null || down.shards.includes(shard.name) ? 0 : 1);
+    for (const { queue, oldestWaitingMs, waiting, active, failed, paused } of queues ?? []) {
+      for (const [state, count] of Object.entries({ waiting, active, failed }))
+        metrics.queueJobs.with(queue, shard.name, state).set(count);
+      metrics.queuePaused.with(queue, shard.name).set(paused ? 1 : 0);
+      metrics.queueOldestWaiting.with(queue, shard.name).set(oldestWaitingMs / 1_000);
+    }
+  }
+  if (database === null) return;
+  metrics.liveReservations.with().set(database.liveReservations);
+  metrics.sealLag.with().set(database.sealLagMs / 1_000);
+  metrics.clockAhead.with().set(database.clockAheadMs / 1_000);
+  metrics.brokenChains.with().set(database.brokenChains);
+  if (database.log !== null) {
+    metrics.logSize.with().set(database.log.size);
+    metrics.logLag.with().set(database.log.lagMs / 1_000);
+  }
+  metrics.webhookPending.with().set(database.webhooks.pending);
+  metrics.webhookOldestDue.with().set(database.webhooks.oldestDueMs / 1_000);
+  metrics.webhookOutbox.with().set(database.webhooks.outbox);
+  // Adds, because a brand can have several listings, and the label `other` stands for several brands.
+  for (const { brand, left } of database.stock) metrics.stockLeft.with(brand).inc(left);
+}

@@ -1,0 +1,118 @@
+import type { NextFunction, Request, RequestHandler, Response } from "express";
+import type { Logger } from "pino";
+import { ERRORS } from "../../platform/api/errors.ts";
+import type { Traces } from "../../platform/traces/traces.ts";
+import type { ApiMetrics } from "../metrics/metrics.ts";
+import type { PartnerCalls } from "./partner-calls.ts";
+import type { ProcessReport } from "./process-report.ts";
+
+/** What middleware and handlers record for the log line of a request. */
+interface RequestFacts {
+  requestId: string;
+  /** When its last byte was read, on the monotonic clock. Milliseconds. */
+  receivedAtMs: number;
+  /** The route's pattern. The path itself is never logged: it may hold a code or a ticket. */
+  route?: string;
+  keyId?: string;
+  organizationId?: string;
+  /** The subject of a user's token; null for an anonymous caller. */
+  userId?: string | null;
+  traceId?: string;
+  errorCode?: string;
+  /** The cause of a 5xx response. */
+  failure?: unknown;
+  /** Whether a 5xx response is part of normal operation. */
+  isExpected?: boolean;
+}
+
+declare global {
+  namespace Express {
+    interface Locals extends RequestFacts {}
+  }
+}
+
+/** Ids that a caller may set in X-Request-Id. A request with another one gets a new id. */
+export const ACCEPTED_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+
+/** The label of requests that match no route. Their paths are not labels, because callers can send any path. */
+const NO_ROUTE = "none";
+/** Methods that have their own label. All others share one, because callers can send any method. */
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+/** Gives every request an id, sends it as X-Request-Id, and measures and logs it when the response ends or the caller disconnects. */
+export function observeRequests(
+  log: Logger,
+  report: Pick<ProcessReport, "observe">,
+  calls: Pick<PartnerCalls, "note">,
+  metrics: ApiMetrics | null,
+): RequestHandler {
+  // Every counter starts at 0: Prometheus `rate()` misses the first increase of a series that starts at 1.
+  for (const code of Object.keys(ERRORS)) metrics?.refusals.with(code).inc(0);
+  return (request: Request, response: Response, next: NextFunction) => {
+    const startedAt = request.arrivedAtMs ?? performance.now();
+    response.locals.receivedAtMs = startedAt;
+    const given = request.get("x-request-id");
+    const requestId = given !== undefined && ACCEPTED_ID.test(given) ? given : crypto.randomUUID();
+    response.locals.requestId = requestId;
+    response.setHeader("X-Request-Id", requestId);
+    response.once("close", () => {
+      const { route, keyId, organizationId, userId, errorCode, failure, isExpected, traceId } = response.locals;
+      const status = finalStatus(response);
+      const endedAtMs = performance.now();
+      const durationMs = endedAtMs - startedAt;
+      report.observe(response.locals, status, durationMs);
+      const method = METHODS.includes(request.method) ? request.method : "other";
+      metrics?.requestDuration.with(route ?? NO_ROUTE, method, String(status)).observe(durationMs / 1_000);
+      const shownMs = Math.round(durationMs * 10) / 10;
+      if (organizationId !== undefined && keyId !== undefined) {
+        const call = { keyId, route: `${method} ${route ?? NO_ROUTE}`, status, errorCode: errorCode ?? null };
+        calls.note(organizationId, { ...call, durationMs: shownMs, requestId, endedAtMs });
+      }
+      if (errorCode !== undefined) metrics?.refusals.with(errorCode).inc();
+      log[isExpected ? "info" : levelOf(status)](
+        {
+          requestId,
+          method: request.method,
+          route,
+          status,
+          errorCode,
+          keyId,
+          organizationId,
+          userId: userId ?? undefined,
+          traceId,
+          // Only a 500 is unexpected, so only a 500 is logged with a stack.
+          ...(failure !== undefined && (status === 500 ? { err: failure } : { reason: String(failure) })),
+          durationMs: shownMs,
+        },
+        "request",
+      );
+    });
+    next();
+  };
+}
+
+/** The status of a closed response: 499 when the caller disconnected first. */
+function finalStatus(response: Response): number {
+  return response.writableFinished ? response.statusCode : 499;
+}
+
+function levelOf(status: number): "info" | "warn" | "error" {
+  if (status < 500) return "info";
+  return status === 500 ? "error" : "warn";
+}
+
+/** Runs each request in a span, if traces are on. The span ends when the response ends or the caller disconnects. */
+export function traceRequests(traces: Traces): RequestHandler {
+  return (request, response, next) => {
+    traces.request(request, (traced) => {
+      if (traced !== null) {
+        response.locals.traceId = traced.traceId;
+        response.once("close", () => {
+          const { route, errorCode } = response.locals;
+          traced.end({ route, errorCode, status: finalStatus(response) });
+        });
+      }
+      next();
+    });
+  };
+}

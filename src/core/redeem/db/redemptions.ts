@@ -1,0 +1,219 @@
+import type pg from "pg";
+import {
+  bigint,
+  boolean,
+  integer,
+  numeric,
+  orNull,
+  outerJoined,
+  type Row,
+  text,
+  timestamptz,
+} from "../../../platform/db/columns.ts";
+import type { Queryable, Transaction } from "../../../platform/db/pool.ts";
+import { columnsOf, type PreparedStatements, Statements } from "../../../platform/db/statements.ts";
+import type { Confirmation } from "../redeem.ts";
+
+/** A redemption as responses to partners show it. */
+const RESULT = {
+  voucherId: text,
+  redeemCode: text,
+  serial: integer,
+  productName: text,
+  productKey: text,
+  priceUsd: numeric,
+  benefitMonths: integer,
+  redeemedAt: timestamptz,
+};
+
+/** Also has the id of the queue job that redeemed the voucher. */
+const REDEMPTION = { ...RESULT, attemptId: text };
+export type Redemption = Row<typeof REDEMPTION>;
+
+/** Also has the voucher's normalized code, to compare with that of a request. */
+const CODED_REDEMPTION = { ...REDEMPTION, codeKey: text };
+
+const LISTED_REDEMPTION = { ...RESULT, externalRef: text, ticket: orNull(text), keyId: text, keyLabel: orNull(text) };
+export type ListedRedemption = Row<typeof LISTED_REDEMPTION>;
+
+const LAST_REDEMPTION = {
+  voucherId: text,
+  reference: text,
+  redeemedAt: timestamptz,
+  productName: text,
+  priceUsd: numeric,
+};
+export type LastRedemption = Row<typeof LAST_REDEMPTION>;
+
+/** How many redemptions of a day (`YYYY-MM-DD`, UTC), a product and a key there are, and their value in cents. */
+const REDEMPTION_SUM = {
+  day: text,
+  productId: text,
+  productName: text,
+  keyId: text,
+  keyLabel: orNull(text),
+  redemptions: bigint,
+  cents: bigint,
+};
+export type RedemptionSum = Row<typeof REDEMPTION_SUM>;
+
+export const sql = new Statements(new URL("./redemptions.sql", import.meta.url));
+
+/** The time before which redemptions are complete: statements that begin later see all of them, and none is ever added. It never goes back. */
+export const findCompleteUntil = sql.requiredValue("find_complete_until", { completeUntil: timestamptz })<[]>;
+export const findClosedUntil = sql.requiredRow("find_closed_until", {
+  closedUntil: timestamptz,
+  trustedAt: orNull(timestamptz),
+})<[]>;
+export const trustClock = sql.execute("trust_clock")<[]>;
+export const findRedemptionOfVoucher = sql.row("find_redemption_of_voucher", {
+  externalRef: text,
+  redeemCode: text,
+  redeemedAt: timestamptz,
+  keyId: text,
+  keyLabel: orNull(text),
+  ticket: orNull(text),
+  attemptId: text,
+})<[voucherId: string]>;
+export const sumRedemptions = sql.rows("sum_redemptions", REDEMPTION_SUM)<
+  [organizationId: string, from: Date, to: Date]
+>;
+const selectByReference = sql.rows("read_redemptions", {
+  n: integer,
+  now: timestamptz,
+  redemption: outerJoined(CODED_REDEMPTION),
+});
+const moveClosedUntil = sql.execute("close_redemptions");
+const proveCompleteUntil = sql.execute("prove_complete_until");
+const selectPage = sql.rows("select_redemptions", LISTED_REDEMPTION);
+const selectLastPage = sql.rows("select_last_redemptions", LAST_REDEMPTION);
+const insertRows = sql.prepare("insert_redemptions");
+const tryLockShared = sql.values("lock_references", { n: integer });
+const findReferences = sql.rows("find_references", {
+  n: integer,
+  isEnded: boolean,
+  confirmation: outerJoined({ attemptId: text, redeemCode: text, redeemedAt: timestamptz }),
+});
+const keepGeneration = sql.execute("keep_generation");
+const tryLockToEnd = sql.values("lock_references_to_end", { n: integer });
+const beginGeneration = sql.execute("begin_generation");
+const deleteEnds = sql.execute("delete_old_ends");
+
+/** A partner's order reference within its organization. */
+export interface ExternalRef {
+  organizationId: string;
+  externalRef: string;
+}
+
+/** The key of a reference in a `Map`. A reference has no control characters, so the separator is unambiguous. */
+export function refKey(ref: ExternalRef): string {
+  return `${ref.organizationId}\0${ref.externalRef}`;
+}
+
+/** The redemption of one reference, or null, and the time of the read by the database's clock. */
+export interface ReadRedemption {
+  now: Date;
+  redemption: Row<typeof CODED_REDEMPTION> | null;
+}
+
+/** Reads the redemptions of many references in one statement; results are in the order of `refs`. */
+export async function readRedemptions(db: Queryable, refs: readonly ExternalRef[]): Promise<ReadRedemption[]> {
+  const results: ReadRedemption[] = new Array(refs.length);
+  for (const { n, ...read } of await selectByReference(db, ...columnsOf(refs, "organizationId", "externalRef")))
+    results[n] = read;
+  return results;
+}
+
+/**
+ * Refuses further redemptions with a time more than two seconds ago, and at most until `latest`. Then moves {@link findCompleteUntil} as far as
+ * open transactions allow. Each statement is a transaction of its own, because the second must see the first one committed.
+ */
+export async function closeRedemptions(pool: pg.Pool, latest: Date): Promise<void> {
+  await moveClosedUntil(pool, latest);
+  await proveCompleteUntil(pool);
+}
+
+/** A redemption's position in the list of an organization. With an empty id, it is before all redemptions of that time. */
+interface ListPosition {
+  redeemedAt: Date;
+  voucherId: string;
+}
+
+/** At most `limit` redemptions of an organization after a position and before a time, in order of time and voucher. */
+export function selectRedemptions(
+  db: Queryable,
+  organizationId: string,
+  after: ListPosition,
+  before: Date,
+  limit: number,
+): Promise<ListedRedemption[]> {
+  return selectPage(db, organizationId, after.redeemedAt, after.voucherId, before, limit);
+}
+
+export interface NewRedemption extends ExternalRef {
+  voucherId: string;
+  keyId: string;
+  attemptId: string;
+  ticket: string | null;
+  redeemCode: string;
+}
+
+/** Statements that insert redemptions. They raise when another transaction has confirmed one of the references or closed the time. */
+export function insertRedemptions(redemptions: readonly NewRedemption[], redeemedAt: Date): PreparedStatements {
+  if (redemptions.length === 0) return [];
+  const columns = ["voucherId", "organizationId", "keyId", "attemptId", "ticket", "redeemCode", "externalRef"] as const;
+  return [insertRows(redeemedAt, ...columnsOf(redemptions, ...columns))];
+}
+
+/** For operators: at most `limit` redemptions of an organization, newest first; if `before` is given, only older ones than it. */
+export function selectLastRedemptions(
+  db: Queryable,
+  organizationId: string,
+  before: ListPosition | null,
+  limit: number,
+): Promise<LastRedemption[]> {
+  return selectLastPage(db, organizationId, before?.redeemedAt ?? null, before?.voucherId ?? "", limit);
+}
+
+/** What the first read of an attempt has seen of the ends of its reference. */
+export interface SeenReference extends ExternalRef {
+  /** The version of the reference's last end; 0 without one. */
+  seenEnd: number;
+  generation: number;
+}
+
+/**
+ * Locks the references of attempts against an end, until the transaction ends, and reads what is known of them. Does not wait.
+ * Each result has the attempt's reference; `isEnded` if the reference was ended since the attempt's first read, or is being ended.
+ */
+export async function lockReferences(
+  tx: Transaction,
+  attempts: readonly SeenReference[],
+): Promise<{ n: number; isEnded: boolean; confirmation: Confirmation | null }[]> {
+  const [held, known] = await Promise.all([
+    tryLockShared(tx, ...columnsOf(attempts, "organizationId", "externalRef")),
+    findReferences(tx, ...columnsOf(attempts, "organizationId", "externalRef", "seenEnd", "generation")),
+  ]);
+  return [...known, ...held.map((n) => ({ n, isEnded: true, confirmation: null }))];
+}
+
+/**
+ * Locks references so that no other transaction redeems or ends them before this one has ended. Does not wait: returns the positions of
+ * those that another transaction has locked. The references must be distinct.
+ */
+export async function lockReferencesToEnd(tx: Transaction, refs: readonly ExternalRef[]): Promise<Set<number>> {
+  const [held] = await Promise.all([
+    tryLockToEnd(tx, ...columnsOf(refs, "organizationId", "externalRef")),
+    keepGeneration(tx),
+  ]);
+  return new Set(held);
+}
+
+/** Statements that end the attempts of references that {@link lockReferencesToEnd} has locked and that no later statement found redeemed. */
+export const endReferences = sql.prepareAll("end_references", "organizationId", "externalRef")<ExternalRef>;
+
+/** Begins a generation of ends if the present one is an hour old, and deletes at most `limit` ends that no attempt needs; returns how many. */
+export async function deleteOldEnds(pool: pg.Pool, limit: number): Promise<number> {
+  await beginGeneration(pool);
+  return deleteEnds(pool, limit);
+}

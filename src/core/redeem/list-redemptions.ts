@@ -1,0 +1,114 @@
+import type pg from "pg";
+import { invalidField, invalidFields } from "../../platform/api/errors.ts";
+import { pickFields } from "../../platform/api/fields.ts";
+import { problemIn } from "../../platform/api/problems.ts";
+import type { Config } from "../../platform/config.ts";
+import type { Bulkhead, Requester } from "../callers/bulkhead.ts";
+import type { Caller } from "../keys/caller.ts";
+import type { TokenSecret } from "../reserve/reservation-token.ts";
+import { verifyUrl } from "../voucher/resolve-voucher.ts";
+import {
+  type ListedRedemptionView,
+  listedRedemption,
+  type RedemptionsQuery,
+  type RedemptionsResponse,
+} from "./api/redemptions.ts";
+import type { CompleteUntil } from "./complete-until.ts";
+import { type ListedRedemption, selectRedemptions } from "./db/redemptions.ts";
+import { openCursor, type RedemptionsCursor, sealCursor } from "./redemptions-cursor.ts";
+
+interface Deps {
+  config: Pick<Config, "baseUrl">;
+  pool: pg.Pool;
+  partnerCalls: Bulkhead<"organization">;
+}
+
+/**
+ * Reads a page of an organization's redemptions. Following the cursor lists each redemption exactly once, because the database refuses
+ * redemptions before the time up to which the list is complete. This time is confirmed, so everything before it is, too. Works without Redis.
+ * @throws AppError `invalid_request` for a cursor of another organization or range, `unavailable`, `overloaded`.
+ */
+export async function listRedemptions(
+  ctx: Deps & { tokenSecrets: readonly TokenSecret[]; completeUntil: CompleteUntil },
+  caller: Caller,
+  query: RedemptionsQuery,
+): Promise<RedemptionsResponse> {
+  const { organizationId } = caller;
+  const at = query.cursor === undefined ? startOf(query) : continueAt(ctx, organizationId, query);
+  const completeUntil = await ctx.completeUntil(caller);
+  const before = new Date(Math.min(at.toMs ?? Number.POSITIVE_INFINITY, completeUntil.getTime()));
+  const after = { redeemedAt: new Date(at.redeemedAtMs), voucherId: at.voucherId };
+  const found = await ctx.partnerCalls(caller, () =>
+    selectRedemptions(ctx.pool, organizationId, after, before, query.limit + 1),
+  );
+  const page = found.slice(0, query.limit);
+  const last = page.at(-1);
+  const next = last && { ...at, redeemedAtMs: last.redeemedAt.getTime(), voucherId: last.voucherId };
+  const isLast = found.length === page.length && at.toMs !== null && at.toMs < completeUntil.getTime();
+  return {
+    redemptions: page.map((redemption) => viewListed(ctx, redemption)),
+    nextCursor: isLast ? null : sealCursor(ctx.tokenSecrets, organizationId, next ?? at),
+    completeUntil: completeUntil.toISOString(),
+  };
+}
+
+/** Redemptions on one page of a whole range. */
+const PAGE_MAX = 1_000;
+
+/**
+ * All redemptions from `from` to `until`: the earlier of `to` and `completeUntil`, which is confirmed. Pages are read as they are used.
+ * @throws AppError `unavailable`, `overloaded`.
+ */
+export function readAllRedemptions(
+  ctx: Deps,
+  requester: Requester<"organization">,
+  { from, to }: Pick<RedemptionsQuery, "from" | "to">,
+  completeUntil: Date,
+): { until: Date; pages: AsyncIterable<ListedRedemptionView[]> } {
+  const until = to !== undefined && to < completeUntil ? to : completeUntil;
+  async function* read() {
+    let after = { redeemedAt: from ?? new Date(0), voucherId: "" };
+    for (;;) {
+      const page = await ctx.partnerCalls(requester, () =>
+        selectRedemptions(ctx.pool, requester.organizationId, after, until, PAGE_MAX),
+      );
+      yield page.map((redemption) => viewListed(ctx, redemption));
+      const last = page.at(-1);
+      if (last === undefined || page.length < PAGE_MAX) return;
+      after = last;
+    }
+  }
+  return { until, pages: read() };
+}
+
+function startOf({ from, to }: RedemptionsQuery): RedemptionsCursor {
+  return {
+    redeemedAtMs: from?.getTime() ?? 0,
+    voucherId: "",
+    fromMs: from?.getTime() ?? null,
+    toMs: to?.getTime() ?? null,
+  };
+}
+
+function continueAt(
+  ctx: { tokenSecrets: readonly TokenSecret[] },
+  organizationId: string,
+  { cursor = "", from, to }: RedemptionsQuery,
+): RedemptionsCursor {
+  const at = openCursor(ctx.tokenSecrets, organizationId, cursor);
+  if (at === null) throw invalidField("cursor", "noCursor");
+  const isOther = (given: Date | undefined, ms: number | null) => given !== undefined && given.getTime() !== ms;
+  const others = [isOther(from, at.fromMs) && "from", isOther(to, at.toMs) && "to"].filter((name) => name !== false);
+  if (others.length > 0) throw invalidFields(others.map((name) => [name, problemIn("differsFromCursor")]));
+  return at;
+}
+
+function viewListed(ctx: Pick<Deps, "config">, redemption: ListedRedemption): ListedRedemptionView {
+  return pickFields(listedRedemption, {
+    ...redemption,
+    voucherInstanceId: redemption.voucherId,
+    discountPriceUsd: redemption.priceUsd,
+    redeemedAt: redemption.redeemedAt.toISOString(),
+    verifyUrl: verifyUrl(ctx, redemption.voucherId),
+  });
+}

@@ -1,0 +1,58 @@
+import type pg from "pg";
+import { AppError } from "../../platform/api/errors.ts";
+import { Batcher } from "../../platform/batching/batcher.ts";
+import type { Config } from "../../platform/config.ts";
+import { mayBeFromOneItem } from "../../platform/db/transaction.ts";
+import { type Confirming, confirmed } from "../commit/confirm-reads.ts";
+import type { Caller } from "../keys/caller.ts";
+import type { RedeemResponse } from "./api/redeem.ts";
+import { type ExternalRef, type ReadRedemption, readRedemptions } from "./db/redemptions.ts";
+import { redemptionResponse } from "./redeem-voucher.ts";
+import { formsOf } from "./references.ts";
+
+/** References in one statement. */
+const BATCH_MAX = 256;
+/** Reads that may wait in one process. */
+const WAITING_MAX = 10_000;
+
+/** Batched reads of redemptions by reference: how a partner learns after a timeout what it redeemed, so none waits for a neighbour's calls. */
+export type RedemptionReads = Batcher<ExternalRef, ReadRedemption>;
+
+/** Opens the batcher for reads of redemptions by reference. */
+export function openRedemptionReads({ pool }: { pool: pg.Pool }): RedemptionReads {
+  return new Batcher((refs) => readRedemptions(pool, refs), {
+    batchMax: BATCH_MAX,
+    waitingMax: WAITING_MAX,
+    splitOn: mayBeFromOneItem,
+  });
+}
+
+/** What reads a partner's redemption. */
+export interface RedemptionDeps {
+  config: Config;
+  redemptionReads: RedemptionReads;
+}
+
+/** Reads a reference's redemption as a repeated redeem would return it. @throws AppError `redemption_not_found`, `unavailable`; BatcherFull. */
+export async function readRedemption(
+  ctx: RedemptionDeps & Confirming,
+  caller: Caller,
+  externalRef: string,
+): Promise<RedeemResponse> {
+  const redemption = await confirmed(ctx, () => findRedemption(ctx, caller, externalRef));
+  if (redemption === null) throw new AppError("redemption_not_found");
+  return redemption;
+}
+
+/** The same, or null, for a caller that confirms it together with other reads. @throws BatcherFull. */
+export async function findRedemption(
+  ctx: RedemptionDeps,
+  { organizationId }: Caller,
+  externalRef: string,
+): Promise<RedeemResponse | null> {
+  const refs = formsOf(externalRef).map((form) => ({ organizationId, externalRef: form }));
+  // Together, so that one batch reads all forms.
+  const reads = await Promise.all(refs.map((ref) => ctx.redemptionReads.submit(ref)));
+  const redemption = reads.find((read) => read.redemption !== null)?.redemption;
+  return redemption ? redemptionResponse(ctx, redemption, true) : null;
+}

@@ -1,0 +1,198 @@
+import type pg from "pg";
+import type { Logger } from "pino";
+import type { Config } from "../../platform/config.ts";
+import type { Deployment } from "../../platform/db/deployment.ts";
+import type { Transaction } from "../../platform/db/pool.ts";
+import type { Decided } from "../../platform/db/transaction.ts";
+import type { DeploymentIdentity } from "../../platform/deployment.ts";
+import { type EventContent, nextEvent } from "../chain/chain.ts";
+import { appendEvents, type EventSinks, openSinks, readPending } from "../chain/seal-events.ts";
+import type { GroupCommitter } from "../commit/group-committer.ts";
+import { openVoucherCommitter } from "../commit/voucher-committer.ts";
+import { type Observing, observeBatches } from "../metrics/metrics.ts";
+import type { RedeemJob, RedeemReply } from "../queues/jobs.ts";
+import { type EndedReservation, endReservations } from "../reserve/db/reservations.ts";
+import { type Leases, releaseLease } from "../reserve/lease.ts";
+import { liveReservation, type Reservation } from "../reserve/reservation.ts";
+import { expectedTokenHash, type TokenSecret } from "../reserve/reservation-token.ts";
+import { makeRedeemCode, type RandomBytes } from "../voucher/codes.ts";
+import { type LockedVoucher, type LockedVouchers, readLockedVouchers, redeemVouchers } from "../voucher/db/vouchers.ts";
+import { insertRedemptions, lockReferences, type NewRedemption, refKey } from "./db/redemptions.ts";
+import { type Confirmation, decideRedeem } from "./redeem.ts";
+
+/** One attempt: its job, the job's id, and its origin. */
+type RedeemRequest = RedeemJob & { attemptId: string; origin: string };
+
+/** A worker's reply, and the ticket of the reservation that the redemption consumed. */
+interface RedeemJobResult {
+  reply: RedeemReply;
+  consumedTicket: string | null;
+}
+
+/** The state from which a batch is decided: the locked vouchers, the database's time after the locks, and what is known of the references. */
+interface RedeemState extends LockedVouchers {
+  /** By {@link refKey}. */
+  confirmations: Map<string, Confirmation>;
+  /** Ids of the attempts whose references were ended since their first read. */
+  ended: Set<string>;
+  sinks: EventSinks;
+}
+
+type RedeemCommitter = GroupCommitter<RedeemRequest, RedeemJobResult>;
+
+interface DecidedRedeem {
+  request: RedeemRequest;
+  voucher: LockedVoucher;
+  redemption: NewRedemption;
+}
+
+/** Opens a worker's group committer. Each redemption and its sealed event share one transaction. */
+export function openRedeemCommitter(
+  ctx: Observing & {
+    pool: pg.Pool;
+    config: Config;
+    tokenSecrets: readonly TokenSecret[];
+    randomBytes: RandomBytes;
+    deployment: Deployment;
+    /** Called after a commit with events for webhook endpoints. */
+    onAnnounced: () => void;
+  },
+): RedeemCommitter {
+  return openVoucherCommitter({
+    pool: ctx.pool,
+    read: readRedeemState,
+    decide: (requests, state, tx) => redeemBatch(ctx, tx, requests, state),
+    busy: { reply: { kind: "busy" }, consumedTicket: null },
+    observer: observeBatches(ctx, "redeem"),
+    lockWaitMs: Math.min(5_000, Math.ceil(ctx.config.redeemWaitMs / 2)),
+    waitingMax: ctx.config.workerConcurrency,
+    isBounded: true,
+    ownerOf: ({ organizationId }) => organizationId,
+  });
+}
+
+/** Runs one redeem job. Does not wait until the lease is released: a redeemed voucher is refused with or without a lease. */
+export async function runRedeemJob(
+  ctx: { redeemCommitter: RedeemCommitter; deployment: DeploymentIdentity; leases: Leases; log: Logger },
+  attemptId: string,
+  job: RedeemJob,
+): Promise<RedeemReply> {
+  // The worker has just compared it with the job's.
+  const { origin } = ctx.deployment;
+  const { reply, consumedTicket } = await ctx.redeemCommitter.submit({ ...job, attemptId, origin });
+  if (consumedTicket !== null) void releaseLease(ctx, job.voucherId, consumedTicket);
+  return reply;
+}
+
+async function readRedeemState(tx: Transaction, requests: readonly RedeemRequest[]): Promise<RedeemState> {
+  const [references, locked, sinks] = await Promise.all([
+    lockReferences(tx, requests),
+    readLockedVouchers(tx, [...new Set(requests.map((request) => request.voucherId))]),
+    openSinks(tx),
+  ]);
+  const confirmations = new Map<string, Confirmation>();
+  const ended = new Set<string>();
+  for (const { n, isEnded, confirmation } of references) {
+    const request = requests[n] as RedeemRequest;
+    if (confirmation !== null) confirmations.set(refKey(request), confirmation);
+    if (isEnded) ended.add(request.attemptId);
+  }
+  return { ...locked, confirmations, ended, sinks };
+}
+
+/**
+ * Decides requests for locked vouchers, one after another on the state in memory. All redemptions are written together. The writes fail if
+ * another transaction has meanwhile used a reference, closed the redemption's time, or changed a reservation without the voucher's lock.
+ */
+async function redeemBatch(
+  ctx: {
+    tokenSecrets: readonly TokenSecret[];
+    randomBytes: RandomBytes;
+    deployment: Deployment;
+    onAnnounced: () => void;
+  },
+  tx: Transaction,
+  requests: readonly RedeemRequest[],
+  { now, closedUntil, vouchers, confirmations, ended, sinks }: RedeemState,
+): Promise<Decided<RedeemJobResult[]>> {
+  const redeemedAt = closedUntil > now ? closedUntil : now;
+  const requestedIds = new Set(requests.map((request) => request.voucherId));
+  const expired = [...vouchers.values()].flatMap(({ id, reservation }): EndedReservation[] =>
+    reservation !== null && requestedIds.has(id) && liveReservation(reservation, now) === null
+      ? [{ ticket: reservation.ticket, state: "Expired" }]
+      : [],
+  );
+  const tokenHashOf = (reservation: Reservation) => expectedTokenHash(ctx.tokenSecrets, reservation);
+
+  const decided: DecidedRedeem[] = [];
+  const result = requests.map((request): RedeemJobResult => {
+    const voucher = vouchers.get(request.voucherId);
+    if (voucher === undefined) throw new Error(`the locked voucher ${request.voucherId} was not read`);
+    // The API has checked this, but the job came through Redis, which is not trusted.
+    if (voucher.organizationId !== request.organizationId) {
+      throw new Error(`voucher ${voucher.id} does not belong to the organization that redeems it`);
+    }
+    const confirmation = confirmations.get(refKey(request)) ?? null;
+    // The connection may have been opened after the job began, to another server.
+    const isForeign = ctx.deployment.originOf(tx) !== request.origin;
+    const attempt = { ...request, isEnded: isForeign || ended.has(request.attemptId) };
+    const decision = decideRedeem(voucher, voucher.reservation, confirmation, attempt, now, tokenHashOf);
+    switch (decision.kind) {
+      case "redeem": {
+        const ticket = decision.consumed?.ticket ?? null;
+        const redemption = { ...request, ticket, redeemCode: makeRedeemCode(ctx.randomBytes) };
+        decided.push({ request, voucher, redemption });
+        // Later requests in this batch must see the redemption.
+        vouchers.set(voucher.id, { ...voucher, status: "Redeemed", reservation: null });
+        confirmations.set(refKey(request), { ...redemption, redeemedAt });
+        return { reply: redeemed(redemption.redeemCode, redeemedAt), consumedTicket: ticket };
+      }
+      case "redeemed_before":
+        // The first delivery's COMMIT may have been cut off. This one waits for the standbys, because the row lock is in the write-ahead log.
+        return {
+          reply: redeemed(decision.confirmation.redeemCode, decision.confirmation.redeemedAt),
+          consumedTicket: null,
+        };
+      case "refused":
+        return { reply: { kind: "refused", code: decision.code }, consumedTicket: null };
+      default:
+        return { reply: { kind: decision.kind }, consumedTicket: null };
+    }
+  });
+  const chains = decided.map((one) => one.voucher);
+  const pending = await readPending(tx, chains);
+  const events = decided.map((one) => redeemedEvent(ctx, one, redeemedAt));
+  const appended = appendEvents(sinks, chains, pending, events);
+  const redemptions = decided.map((one) => one.redemption);
+  const consumed = redemptions.flatMap(({ ticket }): EndedReservation[] =>
+    ticket ? [{ ticket, state: "Consumed" }] : [],
+  );
+  // Redemptions come first: only they can wait for another transaction, and at that point this one has written nothing that others wait for.
+  const writes = [
+    ...insertRedemptions(redemptions, redeemedAt),
+    ...endReservations([...consumed, ...expired], redeemedAt),
+    ...appended.writes,
+    ...redeemVouchers(appended.advances, redeemedAt),
+  ];
+  return { result, writes, afterCommit: appended.announces ? ctx.onAnnounced : undefined };
+}
+
+function redeemed(redeemCode: string, redeemedAt: Date): RedeemReply {
+  return { kind: "redeemed", redeemCode, redeemedAtMs: redeemedAt.getTime() };
+}
+
+function redeemedEvent(
+  ctx: { randomBytes: RandomBytes },
+  { request, voucher, redemption }: DecidedRedeem,
+  redeemedAt: Date,
+): EventContent {
+  const event = nextEvent(ctx.randomBytes, voucher, "voucher.instance.redeemed", redeemedAt, {
+    externalRef: request.externalRef,
+    redeemCode: redemption.redeemCode,
+    ticket: redemption.ticket,
+    note: request.note ?? undefined,
+    retailPriceUsd: voucher.retailPriceUsd,
+    priceUsd: voucher.priceUsd,
+  });
+  return { ...event, actorConnectedId: request.keyId };
+}

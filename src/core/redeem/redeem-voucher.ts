@@ -1,0 +1,247 @@
+import type { Logger } from "pino";
+import { AppError, refusal, voucherBusy, voucherNotFound } from "../../platform/api/errors.ts";
+import { pickFields } from "../../platform/api/fields.ts";
+import type { Config } from "../../platform/config.ts";
+import type { DeploymentIdentity } from "../../platform/deployment.ts";
+import type { Limits } from "../../platform/limits/open-limits.ts";
+import type { PauseWatch } from "../../platform/pauses.ts";
+import type { AwaitedQueue } from "../../platform/queues/awaited-queue.ts";
+import type { Traces } from "../../platform/traces/traces.ts";
+import { type Confirmations, confirmRead } from "../commit/confirm-reads.ts";
+import { endReference, type ReferenceEnds } from "../commit/end-references.ts";
+import type { Caller } from "../keys/caller.ts";
+import type { ApiMetrics } from "../metrics/metrics.ts";
+import { redeemQueue } from "../queues/catalog.ts";
+import type { RedeemJob, RedeemReply } from "../queues/jobs.ts";
+import { expectedTokenHash, hashToken, type TokenSecret } from "../reserve/reservation-token.ts";
+import { normaliseCode } from "../voucher/codes.ts";
+import type { Voucher } from "../voucher/db/vouchers.ts";
+import { isTicket } from "../voucher/ids.ts";
+import { resolveVoucher, type VoucherReads, verifyUrl } from "../voucher/resolve-voucher.ts";
+import { type RedeemRequest, type RedeemResponse, redeemResponse } from "./api/redeem.ts";
+import type { ExternalRef, ReadRedemption, Redemption } from "./db/redemptions.ts";
+import { proofOf, toRefusal } from "./proofs.ts";
+import { decideRedeem } from "./redeem.ts";
+import { earlierFormOf, normaliseReference } from "./references.ts";
+
+interface Deps {
+  deployment: DeploymentIdentity;
+  voucherReads: VoucherReads;
+  referenceEnds: ReferenceEnds;
+  confirmations: Confirmations;
+  limits: Limits;
+  redeemQueue: AwaitedQueue<RedeemJob, RedeemReply>;
+  tokenSecrets: readonly TokenSecret[];
+  pauses: Pick<PauseWatch, "isOutdated">;
+  config: Config;
+  log: Logger;
+  metrics: Pick<ApiMetrics, "redeemWait" | "redemptions" | "referencesReused"> | null;
+  /** Is told of each decision of a worker. */
+  report: { redeems: { answered(): void } };
+  traces: Traces;
+}
+
+/** One call of redeem. */
+interface Attempt {
+  id: string;
+  caller: Caller;
+  reference: ExternalRef;
+  /** The form in which an earlier release stored the reference, if it differs. */
+  earlierForm: string | null;
+  codeOrTicket: string;
+  /** When the request was read, on the monotonic clock. Milliseconds. */
+  receivedAtMs: number;
+  /** The deployment's origin before the first read. */
+  readFrom: string;
+  /** Null if no voucher was found, or if it was not looked up because the key has too many misses. */
+  voucher: Voucher | null;
+}
+
+/** What a call has found. {@link tell} proves it before the caller learns it. */
+type Finding =
+  /** The worker that replied has committed the attempt's redemption. */
+  | { kind: "redeemed"; redemption: Redemption }
+  /** The first read has found a redemption of the same voucher under the reference. */
+  | { kind: "repeated"; redemption: Redemption }
+  /** There is a redemption under the reference. It may be of another voucher. */
+  | { kind: "recorded" }
+  /** `readFrom` is null if a worker's reply or the end of the wait decides, and not what this process has read. */
+  | { kind: "refused"; error: AppError; readFrom: string | null };
+
+/**
+ * Redeems a voucher at most once, under the partner's reference. If the first read does not decide the request, adds one job and
+ * waits for its reply.
+ * @throws AppError of `ERRORS_OF.redeemVoucher`, each with the proof that `proofs.ts` demands. Except after `redeem_unknown` and
+ * `unavailable`, no attempt so far has redeemed or will redeem under the reference.
+ */
+export async function redeemVoucher(
+  ctx: Deps,
+  caller: Caller,
+  { code, token, ticket, note, externalRef }: RedeemRequest,
+  receivedAtMs: number,
+): Promise<RedeemResponse> {
+  const attempt: Attempt = {
+    id: "",
+    caller,
+    reference: { organizationId: caller.organizationId, externalRef: normaliseReference(externalRef) },
+    earlierForm: earlierFormOf(externalRef),
+    // A code is not accepted as `ticket`: the empty text matches no voucher.
+    codeOrTicket: code ?? (ticket && isTicket(ticket) ? ticket : ""),
+    receivedAtMs,
+    readFrom: ctx.deployment.origin,
+    voucher: null,
+  };
+  const details = { note, tokenHash: token == null ? null : hashToken(token) };
+  const finding = await findOutcome(ctx, attempt, details).catch(
+    (error): Finding => refused(toRefusal(error), attempt.readFrom),
+  );
+  const response = await tell(ctx, attempt, finding);
+  if (!response.alreadyConfirmed && !caller.sandbox) ctx.metrics?.redemptions.with(attempt.voucher?.brand ?? "").inc();
+  return response;
+}
+
+/** Decides from the first read, or asks a worker. */
+async function findOutcome(
+  ctx: Deps,
+  attempt: Attempt,
+  details: Pick<RedeemJob, "note" | "tokenHash">,
+): Promise<Finding> {
+  const { caller, codeOrTicket, readFrom, earlierForm } = attempt;
+  if (earlierForm !== null) {
+    const earlier = { ...attempt.reference, externalRef: earlierForm };
+    // Ends the attempts of a process of an earlier release, so that they redeem nothing meanwhile.
+    const { kind } = await endReference(ctx, earlier);
+    if (kind === "redeemed") attempt.reference = earlier;
+    else if (kind !== "ended") return refused(new AppError("redeem_unknown"), readFrom);
+  }
+  const { voucher, redeemed, ...read } = await resolveVoucher(ctx, caller, codeOrTicket, attempt.reference.externalRef);
+  attempt.voucher = voucher;
+  if (redeemed !== null && redeemed.voucherId === voucher?.id)
+    return { kind: "repeated", redemption: { ...voucher, ...redeemed } };
+  if (redeemed !== null) return { kind: "recorded" };
+  if (voucher === null) return refused(voucherNotFound(), readFrom);
+  attempt.id = `${voucher.id}-${crypto.randomUUID()}`;
+  const job = {
+    ...details,
+    voucherId: voucher.id,
+    ...attempt.reference,
+    keyId: caller.keyId,
+    ticket: isTicket(codeOrTicket) ? codeOrTicket : null,
+    deadlineMs: read.now.getTime() + ctx.config.redeemWaitMs,
+    seenEnd: read.seenEnd,
+    generation: read.generation,
+  };
+  const early = decideRedeem(
+    voucher,
+    read.reservation,
+    null,
+    { ...job, attemptId: attempt.id, isEnded: false },
+    read.now,
+    (reservation) => expectedTokenHash(ctx.tokenSecrets, reservation),
+  );
+  if (early.kind === "refused") return refused(refusal(early.code), readFrom);
+  // The attempt counts from its first read. If the request is much older, its sender may have been refused elsewhere before that read.
+  if (ctx.pauses.isOutdated(attempt.receivedAtMs)) return refused(new AppError("redeem_unknown"), readFrom);
+  if (!ctx.redeemQueue.hasRoomFor(job)) return refused(new AppError("overloaded"), readFrom);
+  return askWorker(ctx, attempt, voucher, job);
+}
+
+async function askWorker(ctx: Deps, attempt: Attempt, voucher: Voucher, job: RedeemJob): Promise<Finding> {
+  const sentAt = performance.now();
+  const answer = await ctx.traces.sendJob(redeemQueue.name, (traceparent) =>
+    ctx.redeemQueue.addAndWait(attempt.id, job, ctx.config.redeemWaitMs, traceparent),
+  );
+  if (answer.kind === "unknown") {
+    ctx.log.warn({ err: answer.cause, attemptId: attempt.id }, "a redeem attempt got no reply");
+    return refused(new AppError("redeem_timeout"));
+  }
+  recordRedeemWait(ctx, answer, performance.now() - sentAt);
+  const { reply } = answer;
+  if (reply.kind !== "late") ctx.report.redeems.answered();
+  switch (reply.kind) {
+    case "redeemed": {
+      const { redeemCode, redeemedAtMs } = reply;
+      const redeemed = { voucherId: voucher.id, attemptId: attempt.id, redeemCode, redeemedAt: new Date(redeemedAtMs) };
+      return { kind: "redeemed", redemption: { ...voucher, ...redeemed } };
+    }
+    case "confirmed":
+      return { kind: "recorded" };
+    case "refused":
+      return refused(refusal(reply.code));
+    case "late":
+      return refused(new AppError("redeem_timeout"));
+    case "busy":
+      return refused(voucherBusy());
+  }
+}
+
+const refused = (error: AppError, readFrom: string | null = null): Finding => ({ kind: "refused", error, readFrom });
+
+/** Records the phases of a redeem that got its reply. A phase is never negative, even if the clocks of two hosts differ. */
+function recordRedeemWait(
+  { metrics }: Pick<Deps, "metrics">,
+  { queuedMs, workedMs }: { queuedMs: number; workedMs: number },
+  waitedMs: number,
+): void {
+  metrics?.redeemWait.with("queue").observe(Math.max(0, queuedMs) / 1_000);
+  metrics?.redeemWait.with("transaction").observe(Math.max(0, workedMs) / 1_000);
+  metrics?.redeemWait.with("reply").observe(Math.max(0, waitedMs - queuedMs - workedMs) / 1_000);
+}
+
+/**
+ * The one exit of a redeem: proves what was found, and tells it. Where nothing was redeemed, it first ends every attempt of the reference
+ * so far, this one's job included: a job may be delivered again after its reply. If it finds a redemption instead, that is the response.
+ * @throws AppError the refusal; `redeem_unknown` when the end could not be committed, for instance because a transaction may redeem at present.
+ */
+async function tell(ctx: Deps, attempt: Attempt, finding: Finding): Promise<RedeemResponse> {
+  if (finding.kind === "redeemed") return redemptionResponse(ctx, finding.redemption, false);
+  if (finding.kind === "repeated") {
+    await confirmRead(ctx, attempt.readFrom);
+    return redemptionResponse(ctx, finding.redemption, true);
+  }
+  if (finding.kind === "refused" && proofOf("redeemVoucher", finding.error) === "none") throw finding.error;
+  const readFrom = finding.kind === "refused" ? finding.readFrom : null;
+  const outcome = await endReference(ctx, attempt.reference, readFrom).catch((cause) => {
+    ctx.log.warn({ err: cause }, "cannot end the attempts of a reference");
+    return { kind: "held" } as const;
+  });
+  if (outcome.kind === "redeemed") return recordedResponse(ctx, attempt, outcome.redemption);
+  throw outcome.kind === "ended" && finding.kind === "refused" ? finding.error : new AppError("redeem_unknown");
+}
+
+/** Makes the response from the redemption with the request's reference. If it is of another voucher, marks the response, and logs and counts it. */
+function recordedResponse(
+  ctx: Deps,
+  { id, caller, codeOrTicket, voucher }: Attempt,
+  redemption: NonNullable<ReadRedemption["redemption"]>,
+): RedeemResponse {
+  const response = redemptionResponse(ctx, redemption, redemption.attemptId !== id);
+  const isNamedVoucher =
+    voucher === null
+      ? !isTicket(codeOrTicket) && normaliseCode(codeOrTicket) === redemption.codeKey
+      : voucher.id === redemption.voucherId;
+  if (isNamedVoucher) return response;
+  if (!caller.sandbox) ctx.metrics?.referencesReused.with().inc();
+  ctx.log.warn(
+    { ...caller, redeemedVoucherId: redemption.voucherId, namedVoucherId: voucher?.id ?? null },
+    "a reference was used again for another voucher",
+  );
+  return { ...response, otherVoucher: true };
+}
+
+/** Makes the response to a redeem request from a redemption. */
+export function redemptionResponse(
+  ctx: { config: Pick<Config, "baseUrl"> },
+  redemption: Redemption,
+  alreadyConfirmed: boolean,
+): RedeemResponse {
+  return pickFields(redeemResponse, {
+    ...redemption,
+    redeemed: true,
+    alreadyConfirmed,
+    voucherInstanceId: redemption.voucherId,
+    discountPriceUsd: redemption.priceUsd,
+    redeemedAt: redemption.redeemedAt.toISOString(),
+    verifyUrl: verifyUrl(ctx, redemption.voucherId),
+  });
+}

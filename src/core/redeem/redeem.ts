@@ -1,0 +1,66 @@
+import { liveReservation, type Reservation } from "../reserve/reservation.ts";
+import { sameTokenHash } from "../reserve/reservation-token.ts";
+import { type FinalRefusal, finalRefusal, type VoucherState } from "../voucher/voucher.ts";
+
+/** The part of an attempt to redeem that decides its result. */
+export interface RedeemAttempt {
+  /** The queue job's id. */
+  attemptId: string;
+  keyId: string;
+  /** The ticket that the request contains, or null if it contains the code. */
+  ticket: string | null;
+  /** SHA-256 of the presented token in hex, or null if none was presented. */
+  tokenHash: string | null;
+  /** Whether the reference was ended since the attempt's first read: a caller was told that nothing is redeemed. */
+  isEnded: boolean;
+  /** The attempt must not redeem after this time of the database's clock. Milliseconds since 1970. */
+  deadlineMs: number;
+}
+
+/** The redemption that an `externalRef` already has. */
+export interface Confirmation {
+  attemptId: string;
+  redeemCode: string;
+  redeemedAt: Date;
+}
+
+export type RedeemDecision =
+  /** Redeem now and consume this reservation, if any. */
+  | { kind: "redeem"; consumed: Reservation | null }
+  /** This attempt has redeemed before: its job was delivered twice. */
+  | { kind: "redeemed_before"; confirmation: Confirmation }
+  /** Another attempt has redeemed a voucher with this reference. */
+  | { kind: "confirmed" }
+  /** The reference was ended or the deadline has passed, so nothing is redeemed. */
+  | { kind: "late" }
+  | { kind: "refused"; code: FinalRefusal | "reservation_ended" | "token_mismatch" | "voucher_reserved" };
+
+/**
+ * Decides one attempt to redeem. Checks in this order: own redemption, confirmed reference, ended reference, deadline, used, voided, expired,
+ * ended reservation, wrong token, reserved by another key. Pure.
+ * @param reservation the voucher's reservation in state Live, if any. It may have expired.
+ * @param now the database's clock, read after the voucher's row was locked.
+ * @param expectedTokenHash returns the hash of a reservation's token.
+ */
+export function decideRedeem(
+  voucher: VoucherState,
+  reservation: Reservation | null,
+  confirmation: Confirmation | null,
+  attempt: RedeemAttempt,
+  now: Date,
+  expectedTokenHash: (reservation: Reservation) => string,
+): RedeemDecision {
+  if (confirmation?.attemptId === attempt.attemptId) return { kind: "redeemed_before", confirmation };
+  if (confirmation !== null) return { kind: "confirmed" };
+  if (attempt.isEnded || now.getTime() > attempt.deadlineMs) return { kind: "late" };
+  const final = finalRefusal(voucher, now);
+  if (final !== null) return { kind: "refused", code: final };
+  const live = liveReservation(reservation, now);
+  if (attempt.ticket !== null && live?.ticket !== attempt.ticket) return { kind: "refused", code: "reservation_ended" };
+  const tokenMatches =
+    attempt.tokenHash !== null && live !== null && sameTokenHash(attempt.tokenHash, expectedTokenHash(live));
+  if (attempt.tokenHash !== null && !tokenMatches) return { kind: "refused", code: "token_mismatch" };
+  if (live !== null && live.keyId !== attempt.keyId && !tokenMatches)
+    return { kind: "refused", code: "voucher_reserved" };
+  return { kind: "redeem", consumed: live };
+}

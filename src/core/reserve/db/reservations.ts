@@ -1,0 +1,97 @@
+import { bigint, integer, orNull, text, textOf, timestamptz } from "../../../platform/db/columns.ts";
+import type { Queryable } from "../../../platform/db/pool.ts";
+import { type PreparedStatements, Statements } from "../../../platform/db/statements.ts";
+import { announceExpiredReservations } from "../../chain/db/outbox.ts";
+import type { Reservation } from "../reservation.ts";
+
+/** The state of a reservation's row. All but Live are final. */
+type ReservationState = "Live" | "Consumed" | "Released" | "Expired";
+
+export const sql = new Statements(new URL("./reservations.sql", import.meta.url));
+
+export const countLiveReservations = sql.requiredValue("count_live_reservations", { live: integer })<[max: number]>;
+export const selectReservationsOfVoucher = sql.rows("select_reservations_of_voucher", {
+  ticket: text,
+  state: textOf<ReservationState>(),
+  keyId: text,
+  keyLabel: orNull(text),
+  startedAt: timestamptz,
+  expiresAt: timestamptz,
+  endedAt: orNull(timestamptz),
+  endReason: orNull(text),
+})<[voucherId: string, limit: number]>;
+export const deleteOldReservations = sql.requiredRow("delete_old_reservations", {
+  read: integer,
+  deleted: integer,
+  last: orNull(text),
+})<[after: string, beforeTicket: string, endedBefore: Date, limit: number]>;
+const selectOverdue = sql.rows("select_overdue_reservations", {
+  ticket: text,
+  voucherId: text,
+  expiresAt: timestamptz,
+});
+const selectLive = sql.rows("select_live_reservations", {
+  ticket: text,
+  voucherId: text,
+  keyId: text,
+  expiresAt: timestamptz,
+  ageMs: bigint,
+  leftMs: bigint,
+});
+const selectLiveOf = sql.values("select_live_tickets", { ticket: text });
+const endRows = sql.prepareAll("end_reservations", "ticket", "state", "reason");
+
+export interface NewReservation extends Reservation {
+  voucherId: string;
+  organizationId: string;
+}
+
+/** Statements that open reservations of locked vouchers. */
+export const openReservations = sql.prepareAll(
+  "open_reservations",
+  "ticket",
+  "voucherId",
+  "organizationId",
+  "keyId",
+  "startedAt",
+  "expiresAt",
+  "tokenSecretId",
+)<NewReservation>;
+
+/** The end of a reservation. */
+export interface EndedReservation {
+  ticket: string;
+  state: Exclude<ReservationState, "Live">;
+  reason?: string | null;
+}
+
+/** Statements that end Live reservations of locked vouchers, and announce the expired ones. */
+export function endReservations(reservations: readonly EndedReservation[], endedAt: Date): PreparedStatements {
+  const expired = reservations.filter(({ state }) => state === "Expired").map(({ ticket }) => ticket);
+  const ended = reservations.map(({ ticket, state, reason = null }) => ({ ticket, state, reason }));
+  return [...endRows(ended, endedAt), ...announceExpiredReservations(expired)];
+}
+
+/** A position in the order of `expiresAt` and ticket. */
+export interface ReservationPosition {
+  expiresAt: Date;
+  ticket: string;
+}
+
+/** The position before all reservations. */
+export const FIRST_RESERVATION: ReservationPosition = { expiresAt: new Date(0), ticket: "" };
+
+/** At most `limit` rows after `after` that are past `expiresAt` but still in state Live, in the order of `expiresAt`. */
+export function selectOverdueReservations(db: Queryable, after: ReservationPosition, limit: number) {
+  return selectOverdue(db, after.expiresAt, after.ticket, limit);
+}
+
+/** At most `limit` live reservations after `after`, in the order of `expiresAt`. */
+export function selectLiveReservations(db: Queryable, after: ReservationPosition, limit: number) {
+  return selectLive(db, after.expiresAt, after.ticket, limit);
+}
+
+/** Returns those of the tickets whose reservation is live. */
+export async function selectLiveTickets(db: Queryable, tickets: readonly string[]): Promise<Set<string>> {
+  return new Set(await selectLiveOf(db, tickets));
+}

@@ -1,0 +1,37 @@
+import type { Logger } from "pino";
+import { voucherBusy } from "../../platform/api/errors.ts";
+import type { Limits } from "../../platform/limits/open-limits.ts";
+import type { Caller } from "../keys/caller.ts";
+import { isTicket } from "../voucher/ids.ts";
+import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
+import { type Leases, releaseLease } from "./lease.ts";
+import type { ReservationCommitter } from "./reservation-committer.ts";
+
+/** Releases a reservation by its ticket, for any key of the organization, if it is live. Works without Redis. @throws AppError `voucher_busy`. */
+export async function releaseReservation(
+  ctx: {
+    voucherReads: VoucherReads;
+    limits: Limits;
+    reservationCommitter: ReservationCommitter;
+    leases: Leases;
+    log: Logger;
+  },
+  caller: Caller,
+  ticket: string,
+  reason: string | null,
+): Promise<boolean> {
+  if (!isTicket(ticket)) return false;
+  const { voucher } = await resolveVoucher(ctx, caller, ticket);
+  if (voucher === null) return false;
+  const outcome = await ctx.reservationCommitter.submit({
+    kind: "release",
+    voucherId: voucher.id,
+    organizationId: caller.organizationId,
+    ticket,
+    reason,
+  });
+  if (outcome.kind === "busy") throw voucherBusy();
+  if (outcome.kind !== "released") return false;
+  await releaseLease(ctx, voucher.id, ticket);
+  return true;
+}

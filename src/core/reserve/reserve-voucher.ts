@@ -1,0 +1,135 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import { AppError, refusal, voucherBusy, voucherNotFound } from "../../platform/api/errors.ts";
+import type { Config } from "../../platform/config.ts";
+import type { DeploymentIdentity } from "../../platform/deployment.ts";
+import type { Limits } from "../../platform/limits/open-limits.ts";
+import { type Confirmations, confirmRead } from "../commit/confirm-reads.ts";
+import type { Caller } from "../keys/caller.ts";
+import { proofOf, toRefusal } from "../redeem/proofs.ts";
+import { isTicket, newId } from "../voucher/ids.ts";
+import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
+import { finalRefusal } from "../voucher/voucher.ts";
+import type { ReserveResponse } from "./api/reserve.ts";
+import { type LeaseHolder, type Leases, releaseLease } from "./lease.ts";
+import type { Reservation } from "./reservation.ts";
+import type { ReservationCommitter, ReservationMoveOutcome } from "./reservation-committer.ts";
+import { reservationToken, signingSecret, type TokenSecret } from "./reservation-token.ts";
+
+interface Deps {
+  deployment: DeploymentIdentity;
+  voucherReads: VoucherReads;
+  confirmations: Confirmations;
+  limits: Limits;
+  leases: Leases;
+  reservationCommitter: ReservationCommitter;
+  tokenSecrets: readonly TokenSecret[];
+  config: Config;
+  log: Logger;
+}
+
+/** What a call has found. {@link tell} proves it before the caller learns it. `isCommitted`: by a transaction that has waited for the standbys. */
+type Finding =
+  | { kind: "reserved"; voucherId: string; reservation: Reservation; isCommitted: boolean }
+  | { kind: "refused"; error: AppError; isCommitted: boolean }
+  /** Another key has the lease. It may have no reservation. */
+  | { kind: "leased" };
+
+/** Pauses before a call that met another key's lease tries again: the reservation is usually written within milliseconds. Milliseconds. */
+const LEASED_PAUSES_MS = [10, 30, 80, 200];
+
+/**
+ * Reserves a voucher for one checkout. A repeat by the same key returns its reservation unchanged, token included. The lease in Redis only
+ * delays competing callers before they wait for the voucher's lock. The reservation itself is a row in Postgres. The lock and a unique index
+ * guarantee that a voucher has at most one live reservation.
+ * @throws AppError of `ERRORS_OF.reserveVoucher`, each with the proof that `proofs.ts` demands. `unavailable` when Redis does not answer.
+ */
+export async function reserveVoucher(ctx: Deps, caller: Caller, codeOrTicket: string): Promise<ReserveResponse> {
+  for (const pauseMs of LEASED_PAUSES_MS) {
+    const readFrom = ctx.deployment.origin;
+    const finding = await findOrReserve(ctx, caller, codeOrTicket).catch(
+      (error): Finding => refused(toRefusal(error), false),
+    );
+    if (finding.kind !== "leased") return tell(ctx, finding, readFrom);
+    await sleep(pauseMs);
+  }
+  // A lease proves no reservation, so only the voucher's state at present is in doubt.
+  return tell(ctx, refused(voucherBusy(), false), ctx.deployment.origin);
+}
+
+async function findOrReserve(ctx: Deps, caller: Caller, codeOrTicket: string): Promise<Finding> {
+  const { now, voucher, reservation } = await resolveVoucher(ctx, caller, codeOrTicket);
+  if (voucher === null) return refused(voucherNotFound(), false);
+  const voucherId = voucher.id;
+  const final = finalRefusal(voucher, now);
+  if (final !== null) return refused(refusal(final), false);
+  if (isTicket(codeOrTicket) && reservation?.ticket !== codeOrTicket)
+    return refused(refusal("reservation_ended"), false);
+  if (reservation !== null) {
+    if (reservation.keyId !== caller.keyId) return refused(refusal("voucher_reserved"), false);
+    return { kind: "reserved", voucherId, reservation, isCommitted: false };
+  }
+
+  const { id: tokenSecretId } = signingSecret(ctx.tokenSecrets);
+  const lifetimeMs = ctx.config.reservationSeconds * 1_000;
+  const wanted: LeaseHolder = { ticket: newId("rsv"), keyId: caller.keyId };
+  const currentHolder = await acquireLease(ctx, voucherId, wanted, lifetimeMs);
+  // A lease of the caller's own key belongs to a concurrent call or to an ended reservation. The transaction decides which.
+  if (currentHolder !== null && currentHolder.keyId !== caller.keyId) return { kind: "leased" };
+
+  let outcome: ReservationMoveOutcome | undefined;
+  try {
+    outcome = await ctx.reservationCommitter.submit({
+      kind: "open",
+      voucherId,
+      organizationId: caller.organizationId,
+      ...wanted,
+      tokenSecretId,
+      seconds: ctx.config.reservationSeconds,
+    });
+  } finally {
+    if (currentHolder === null && outcome?.kind !== "opened") await releaseLease(ctx, voucherId, wanted.ticket);
+  }
+  switch (outcome.kind) {
+    case "opened":
+    case "repeated":
+      return { kind: "reserved", voucherId, reservation: outcome.reservation, isCommitted: true };
+    case "refused":
+      return refused(refusal(outcome.code), true);
+    default:
+      return refused(voucherBusy(), true);
+  }
+}
+
+const refused = (error: AppError, isCommitted: boolean) => ({ kind: "refused" as const, error, isCommitted });
+
+/** The one exit of a reserve: proves what was found, and tells it. @throws AppError the refusal, or `unavailable`. */
+async function tell(
+  ctx: Deps,
+  finding: Exclude<Finding, { kind: "leased" }>,
+  readFrom: string,
+): Promise<ReserveResponse> {
+  const needsProof = finding.kind === "reserved" || proofOf("reserveVoucher", finding.error) !== "none";
+  if (needsProof && !finding.isCommitted) await confirmRead(ctx, readFrom);
+  if (finding.kind === "refused") throw finding.error;
+  const { voucherId, reservation } = finding;
+  return {
+    ticket: reservation.ticket,
+    token: reservationToken(ctx.tokenSecrets, reservation.ticket, reservation.tokenSecretId),
+    expiresAt: reservation.expiresAt.toISOString(),
+    voucher: voucherId,
+  };
+}
+
+async function acquireLease(
+  ctx: { leases: Leases },
+  voucherId: string,
+  wanted: LeaseHolder,
+  lifetimeMs: number,
+): Promise<LeaseHolder | null> {
+  try {
+    return await ctx.leases.acquire(voucherId, wanted, lifetimeMs);
+  } catch (cause) {
+    throw new AppError("unavailable", ({ inDetail }) => inDetail.reservationsUnavailable, { cause });
+  }
+}

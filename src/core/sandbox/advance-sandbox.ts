@@ -1,0 +1,69 @@
+import { hostname } from "node:os";
+import type pg from "pg";
+import type { Logger } from "pino";
+import { AppError, voucherBusy } from "../../platform/api/errors.ts";
+import {
+  inTransaction,
+  isLimitExceeded,
+  isLockTimeout,
+  isRetryable,
+  waitForLocks,
+  write,
+} from "../../platform/db/transaction.ts";
+import type { Bulkhead } from "../callers/bulkhead.ts";
+import { announceExpiredReservations } from "../chain/db/outbox.ts";
+import { recordExpiries } from "../chain/record-expiries.ts";
+import type { Caller } from "../keys/caller.ts";
+import { type Leases, releaseLease } from "../reserve/lease.ts";
+import type { RandomBytes } from "../voucher/codes.ts";
+import type { AdvanceResponse } from "./api.ts";
+import { moveSandbox } from "./db/sandbox.ts";
+
+/** Longest wait for a locked row. Milliseconds. */
+const LOCK_WAIT_MS = 3_000;
+/** How long a call records expiries; enough for thousands. The sweeper records the rest. Milliseconds. */
+const RECORD_MAX_MS = 2_000;
+
+/**
+ * Moves the times of the caller's sandbox back, in one transaction with the audit entry. Then releases the leases of the ended reservations
+ * and records the expiries of vouchers. The sweeper completes what remains.
+ * @throws AppError `invalid_request` for more than 10 000 live reservations, `voucher_busy` when a row stays locked, `overloaded`.
+ */
+export async function advanceSandbox(
+  ctx: {
+    pool: pg.Pool;
+    leases: Leases;
+    randomBytes: RandomBytes;
+    sandboxAdvances: Bulkhead<"organization">;
+    log: Logger;
+  },
+  caller: Caller,
+  seconds: number,
+): Promise<AdvanceResponse> {
+  return ctx.sandboxAdvances(caller, async () => {
+    const moved = await moveTimes(ctx, caller, seconds);
+    const { endedTickets, endedVoucherIds, expiredBatchIds, vouchersExpired } = moved;
+    await Promise.all(endedTickets.map((ticket, index) => releaseLease(ctx, endedVoucherIds[index] ?? "", ticket)));
+    if (expiredBatchIds.length > 0) {
+      await recordExpiries(ctx, performance.now() + RECORD_MAX_MS, expiredBatchIds).catch((error) =>
+        ctx.log.warn({ err: error }, "the sweeper will record the expiries of a sandbox"),
+      );
+    }
+    return { advancedSeconds: seconds, reservationsEnded: endedTickets.length, vouchersExpired };
+  });
+}
+
+async function moveTimes(ctx: { pool: pg.Pool }, { organizationId, keyId }: Caller, seconds: number) {
+  try {
+    return await inTransaction(ctx.pool, async (tx) => {
+      await waitForLocks(tx, LOCK_WAIT_MS);
+      const moved = await moveSandbox(tx, organizationId, seconds, keyId, "api", hostname());
+      await write(tx, announceExpiredReservations(moved.endedTickets));
+      return moved;
+    });
+  } catch (error) {
+    if (isLockTimeout(error) || isRetryable(error)) throw voucherBusy();
+    if (!isLimitExceeded(error)) throw error;
+    throw new AppError("invalid_request", ({ inDetail }) => inDetail.sandboxFull, { cause: error });
+  }
+}

@@ -1,0 +1,18 @@
+import { arrayOf, bigint, boolean, text } from "../../../platform/db/columns.ts";
+import { Statements } from "../../../platform/db/statements.ts";
+
+export const sql = new Statements(new URL("./sandbox.sql", import.meta.url));
+
+/** Null when there is no such voucher. */
+export const findVoucherSandbox = sql.value("find_voucher_sandbox", { sandbox: boolean })<[voucherId: string]>;
+
+/** @throws DatabaseError 23001 for a live organization, 54000 for one with too many live reservations. */
+export const moveSandbox = sql.requiredRow("advance_sandbox", {
+  /** Reservations that the move has ended, and their vouchers in the same order. */
+  endedTickets: arrayOf(text),
+  endedVoucherIds: arrayOf(text),
+  /** Batches that the move has expired. Their vouchers' expiry events are not inserted yet. */
+  expiredBatchIds: arrayOf(text),
+  /** Number of active vouchers in these batches. */
+  vouchersExpired: bigint,
+})<[organizationId: string, seconds: number, keyId: string, osUser: string, host: string]>;

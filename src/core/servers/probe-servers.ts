@@ -1,0 +1,97 @@
+import pTimeout from "p-timeout";
+import type pg from "pg";
+import { shareFor } from "../../platform/batching/share-for.ts";
+import type { Config } from "../../platform/config.ts";
+import type { Deployment } from "../../platform/db/deployment.ts";
+import { assertMigrated, UnusableDatabase } from "../../platform/db/schema.ts";
+import type { RedisClient } from "../../platform/redis/connections.ts";
+import { probeWrites } from "../../platform/redis/probe-writes.ts";
+import { NO_REDIS, refuses } from "../../platform/redis/requirements.ts";
+import type { RedisWatch } from "../../platform/servers/watch-redis.ts";
+import { probeShards, type RefusingShard } from "../queues/measure-queues.ts";
+
+/** Longest wait for a server. Milliseconds. */
+const PROBE_MS = 1_500;
+/** How long a process repeats the result of a probe, so that many probers cost as much as one. Milliseconds. */
+const KEPT_MS = 500;
+
+const NO_POSTGRES = "No answer from Postgres.";
+
+/** Whether the servers can do what requests need. */
+export interface Probed {
+  /** Why the process cannot use its database, or null. */
+  unusable: UnusableDatabase | null;
+  /** Why Redis takes neither reservations nor jobs, as a sentence, or null. */
+  redisProblem: string | null;
+  /** The shards whose servers take no jobs, while others do. */
+  shards: RefusingShard[];
+}
+
+/** Why a process is not ready to serve requests: a sentence for each server that it cannot use. */
+export interface Readiness {
+  postgres: string | null;
+  redis: string | null;
+}
+
+/** @param isOpen whether the redeem queue is open. It opens only once Postgres was reached, so without Postgres it tells nothing about Redis. */
+export function readinessOf({ unusable, redisProblem }: Probed, isOpen: boolean): Readiness {
+  const isUsable = isOpen || unusable !== null;
+  return { postgres: unusable?.message ?? null, redis: redisProblem ?? (isUsable ? null : NO_REDIS) };
+}
+
+interface Deps {
+  config: Pick<Config, "queueShards">;
+  deployment: Deployment;
+  redis: RedisClient;
+  redisWatch: Pick<RedisWatch, "problem" | "hurry">;
+  /** Connections of their own, so that a probe never waits for requests. */
+  probes: pg.Pool;
+  redeemQueue: { readonly isOpen: boolean };
+}
+
+/** Returns the probe of a process, which concurrent callers share. It does what requests do, writes too. Never rejects. */
+export function openServerProbe(ctx: Deps): () => Promise<Probed> {
+  return shareFor(KEPT_MS, async () => {
+    const [unusable, redis] = await Promise.all([
+      withFallback(findDatabaseProblem(ctx), new UnusableDatabase("unavailable", NO_POSTGRES)),
+      withFallback(probeRedis(ctx), { redisProblem: NO_REDIS, shards: [] }),
+    ]);
+    return { unusable, ...redis };
+  });
+}
+
+/** One accepting shard is enough, because another one stops only its own vouchers. */
+async function probeRedis(ctx: Deps): Promise<Omit<Probed, "unusable">> {
+  const { redis, redisWatch, deployment, redeemQueue } = ctx;
+  const [count] = ctx.config.queueShards;
+  // The names of the shards contain the deployment's id, which is unknown until Postgres is reached.
+  const refusing = redeemQueue.isOpen
+    ? await probeShards(redis, deployment.id, count)
+    : await probeWrites(redis, "{pva}").then((refusal) => (refusal === null ? [] : [{ shard: null, refusal }]));
+  if (refusing.some(({ refusal }) => refusal !== null)) redisWatch.hurry();
+  const refusals = refusing.map(({ refusal }) => (refusal === null ? NO_REDIS : `Redis ${refuses(refusal)}`));
+  const isStopped = refusing.length >= count || refusing.some(({ shard }) => shard === null);
+  const shards = isStopped
+    ? []
+    : refusing.flatMap(({ shard, refusal }) => (shard === null ? [] : [{ shard, refusal }]));
+  return { redisProblem: redisWatch.problem ?? (isStopped ? (refusals[0] ?? null) : null), shards };
+}
+
+/** Why this release cannot use the database, or null. */
+async function findDatabaseProblem({ probes, deployment }: Deps): Promise<UnusableDatabase | null> {
+  try {
+    await assertMigrated(probes);
+    return deployment.refusal;
+  } catch (error) {
+    if (error instanceof UnusableDatabase) return error;
+    throw error;
+  }
+}
+
+/** Returns the result, or `fallback` if it fails or takes longer than {@link PROBE_MS}. */
+async function withFallback<T>(result: Promise<T>, fallback: T): Promise<T> {
+  return pTimeout(
+    result.catch(() => fallback),
+    { milliseconds: PROBE_MS, fallback: () => fallback },
+  );
+}

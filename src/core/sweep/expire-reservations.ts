@@ -1,0 +1,56 @@
+import type pg from "pg";
+import type { Logger } from "pino";
+import { readThenWrite } from "../../platform/db/transaction.ts";
+import {
+  type EndedReservation,
+  endReservations,
+  FIRST_RESERVATION,
+  type ReservationPosition,
+  selectOverdueReservations,
+} from "../reserve/db/reservations.ts";
+import { type Leases, releaseLease } from "../reserve/lease.ts";
+import { liveReservation } from "../reserve/reservation.ts";
+import { lockFreeVouchers, readLockedVouchers } from "../voucher/db/vouchers.ts";
+
+/** Reservations ended in one transaction. */
+const BATCH_MAX = 500;
+
+/**
+ * Records the end of reservations past `expiresAt`, releases their leases and returns their number. Skips locked vouchers: the holder of
+ * the lock or the next pass records the end of their reservations. No decision depends on this record.
+ */
+export async function expireReservations(
+  ctx: { pool: pg.Pool; leases: Leases; log: Logger },
+  untilMs: number,
+): Promise<number> {
+  let count = 0;
+  let after: ReservationPosition = FIRST_RESERVATION;
+  do {
+    const overdue = await selectOverdueReservations(ctx.pool, after, BATCH_MAX);
+    const last = overdue.at(-1);
+    if (last === undefined) return count;
+    after = last;
+    const expired = await endOverdue(ctx, [...new Set(overdue.map((reservation) => reservation.voucherId))]);
+    await Promise.all(expired.map(({ voucherId, ticket }) => releaseLease(ctx, voucherId, ticket)));
+    count += expired.length;
+  } while (performance.now() < untilMs);
+  return count;
+}
+
+function endOverdue(
+  ctx: { pool: pg.Pool },
+  voucherIds: readonly string[],
+): Promise<(EndedReservation & { voucherId: string })[]> {
+  return readThenWrite(
+    ctx.pool,
+    (tx) => Promise.all([lockFreeVouchers(tx, voucherIds), readLockedVouchers(tx, voucherIds)]),
+    async ([locked, { now, vouchers }]) => {
+      const expired = [...vouchers.values()].flatMap(({ id, reservation }) =>
+        locked.has(id) && reservation !== null && liveReservation(reservation, now) === null
+          ? [{ voucherId: id, ticket: reservation.ticket, state: "Expired" as const }]
+          : [],
+      );
+      return { result: expired, writes: endReservations(expired, now) };
+    },
+  );
+}

@@ -1,0 +1,118 @@
+import type pg from "pg";
+import type { Logger } from "pino";
+import type { Config } from "../../platform/config.ts";
+import type { Deployment } from "../../platform/db/deployment.ts";
+import { endOverdueContracts } from "../catalog/db/contracts.ts";
+import { selectOverdueSeals } from "../chain/db/events.ts";
+import { recordExpiries } from "../chain/record-expiries.ts";
+import type { WorkerMetrics } from "../metrics/metrics.ts";
+import type { FinishedJobs } from "../queues/finished-jobs.ts";
+import type { SealRequests } from "../queues/job-requests.ts";
+import { SWEEP_TASKS, type SweepReport } from "../queues/jobs.ts";
+import { closeRedemptions, deleteOldEnds } from "../redeem/db/redemptions.ts";
+import type { Leases } from "../reserve/lease.ts";
+import type { RandomBytes } from "../voucher/codes.ts";
+import { checkChains } from "./check-chains.ts";
+import { expireReservations } from "./expire-reservations.ts";
+import { removeOrphanLeases, restoreLeases } from "./reconcile-leases.ts";
+import { removeReservations } from "./remove-reservations.ts";
+
+/** Time limit of each task that works in several steps. So a pass ends within the time that a stopping process has. Milliseconds. */
+const TASK_MAX_MS = 2_000;
+/** Most contracts that one pass ends. */
+const CONTRACTS_MAX = 1_000;
+/** Most ends of references that one pass deletes: more than an organization's calls write between two passes, and some 100 ms. */
+const ENDS_MAX = 10_000;
+/** An event Pending for longer than this has lost its seal job, or the job waits for a worker. Milliseconds. */
+const OVERDUE_AFTER_MS = 5_000;
+/** Most events that one pass requests seals for. */
+const EVENTS_MAX = 1_000;
+
+export interface Deps {
+  pool: pg.Pool;
+  deployment: Pick<Deployment, "clock">;
+  finishedJobs: FinishedJobs;
+  leases: Leases;
+  sealRequests: SealRequests;
+  randomBytes: RandomBytes;
+  config: Config;
+  log: Logger;
+}
+
+/** A task of a pass. What it returns is in the report. */
+type Task<Deps, Result = number> = (ctx: Deps, untilMs: number) => Promise<Result>;
+/** Each returns how many items it has changed. */
+type Tasks<Deps> = Record<keyof typeof SWEEP_TASKS, Task<Deps>>;
+
+/** The tasks that need nothing but the core. */
+export const CORE_TASKS = {
+  expireReservations,
+  restoreLeases,
+  removeOrphanLeases,
+  recordExpiries,
+  endContracts: ({ pool }) => endOverdueContracts(pool, CONTRACTS_MAX),
+  requestSeals,
+  removeEnds: ({ pool }) => deleteOldEnds(pool, ENDS_MAX),
+  removeReservations,
+  removeJobs: ({ finishedJobs }, untilMs) => finishedJobs.removeOld(untilMs),
+} satisfies Partial<Tasks<Deps>>;
+
+/**
+ * One pass of the sweeper: the tasks in the order of {@link SWEEP_TASKS}, then what counts nothing. Passes may overlap; a failed task does not
+ * stop the others, and the next pass retries it.
+ */
+export async function runPass<Ctx extends Deps>(
+  ctx: Ctx,
+  tasks: Tasks<Ctx>,
+  uncounted: Record<string, Task<Ctx, void>>,
+): Promise<SweepReport> {
+  const startedAt = performance.now();
+  const failures: Record<string, string> = {};
+  const run = async <T>(name: string, task: Task<Ctx, T>, fallback: T): Promise<T> => {
+    try {
+      return await task(ctx, performance.now() + TASK_MAX_MS);
+    } catch (error) {
+      ctx.log.error({ err: error, task: name }, "a task of the sweeper failed");
+      failures[name] = error instanceof Error ? error.message : String(error);
+      return fallback;
+    }
+  };
+  const changed = {} as Record<(typeof SWEEP_TASKS)[keyof typeof SWEEP_TASKS], number>;
+  for (const name of Object.keys(SWEEP_TASKS) as (keyof typeof SWEEP_TASKS)[])
+    changed[SWEEP_TASKS[name]] = await run(name, tasks[name], 0);
+  await run("closeRedemptions", closePast, undefined);
+  for (const [name, task] of Object.entries(uncounted)) await run(name, task, undefined);
+  const checked = await run("checkChains", checkChains, { vouchers: 0, events: 0, broken: [] });
+  return {
+    ...changed,
+    chainsChecked: checked.vouchers,
+    chainsBroken: checked.broken.length,
+    failures,
+    durationMs: Math.round(performance.now() - startedAt),
+  };
+}
+
+/** Whether a pass changed nothing and found no fault. Verified chains do not count as a change. */
+export function isIdle(report: SweepReport): boolean {
+  const nothingDone = Object.values(SWEEP_TASKS).every((items) => report[items] === 0);
+  return nothingDone && report.chainsBroken === 0 && Object.keys(report.failures).length === 0;
+}
+
+/** Records one pass of the sweeper. */
+export function recordSweep(metrics: WorkerMetrics, report: SweepReport): void {
+  metrics.sweepDuration.with().observe(report.durationMs / 1_000);
+  for (const [task, items] of Object.entries(SWEEP_TASKS)) metrics.sweepItems.with(task).inc(report[items]);
+  for (const task of Object.keys(report.failures)) metrics.sweepFailures.with(task).inc();
+  metrics.chainsChecked.with().inc(report.chainsChecked);
+}
+
+/** Adds seal jobs for overdue Pending events, as far as the queue has room; returns the number of vouchers. */
+async function requestSeals({ pool, sealRequests }: Deps): Promise<number> {
+  return sealRequests.add(await selectOverdueSeals(pool, OVERDUE_AFTER_MS, EVENTS_MAX));
+}
+
+/** Moves on the time before which lists of redemptions are complete. */
+export async function closePast({ pool, deployment }: Pick<Deps, "pool" | "deployment">): Promise<void> {
+  await deployment.clock.ready();
+  await closeRedemptions(pool, deployment.clock.steadyNow());
+}

@@ -1,0 +1,187 @@
+import {
+  bigint,
+  boolean,
+  integer,
+  numeric,
+  orNull,
+  outerJoined,
+  type Row,
+  text,
+  textOf,
+  timestamptz,
+} from "../../../platform/db/columns.ts";
+import type { Queryable, Transaction } from "../../../platform/db/pool.ts";
+import { columnsOf, type PreparedStatements, Statements } from "../../../platform/db/statements.ts";
+import type { ChainHead } from "../../chain/chain.ts";
+import type { Reservation } from "../../reserve/reservation.ts";
+import type { StoredStatus, VoucherType } from "../voucher.ts";
+
+/** A voucher with its terms, as partners see it. Prices are US dollars. */
+const VOUCHER = {
+  id: text,
+  code: text,
+  serial: integer,
+  status: textOf<StoredStatus>(),
+  redeemedAt: orNull(timestamptz),
+  validUntil: timestamptz,
+  retailPriceUsd: numeric,
+  priceUsd: numeric,
+  benefitMonths: integer,
+  usageUnitLabel: orNull(text),
+  productName: text,
+  productKey: text,
+  type: textOf<VoucherType>(),
+  brand: text,
+};
+export type Voucher = Row<typeof VOUCHER>;
+
+const RESERVATION = outerJoined({
+  ticket: text,
+  keyId: text,
+  startedAt: timestamptz,
+  expiresAt: timestamptz,
+  tokenSecretId: text,
+});
+
+export const CHAIN_HEAD = { lastSequence: integer, sealedSequence: integer, sealedHash: orNull(text) };
+
+/** A voucher whose row this transaction has locked. */
+const LOCKED_VOUCHER = {
+  id: text,
+  organizationId: text,
+  code: text,
+  serial: integer,
+  status: textOf<StoredStatus>(),
+  ...CHAIN_HEAD,
+  validUntil: timestamptz,
+  retailPriceUsd: numeric,
+  priceUsd: numeric,
+  sandbox: boolean,
+  /** The reservation row in state Live, even past its end. */
+  reservation: RESERVATION,
+};
+export type LockedVoucher = Row<typeof LOCKED_VOUCHER>;
+
+export const sql = new Statements(new URL("./vouchers.sql", import.meta.url));
+
+/** Returns whether the voucher exists. @throws DatabaseError 55P03 when it waits longer than `lock_timeout`. */
+export const lockVoucher = sql.executeOne("lock_voucher")<[voucherId: string]>;
+/** In no order. Leaves out ids without a voucher. */
+export const readChainHeads = sql.rows("read_chain_heads", { id: text, ...CHAIN_HEAD })<[ids: readonly string[]]>;
+const selectResolved = sql.rows("resolve_vouchers", {
+  n: integer,
+  now: timestamptz,
+  generation: bigint,
+  seenEnd: bigint,
+  voucher: outerJoined(VOUCHER),
+  reservation: RESERVATION,
+  redeemed: outerJoined({ voucherId: text, attemptId: text, redeemCode: text, redeemedAt: timestamptz }),
+});
+const lockFree = sql.values("lock_free_vouchers", { id: text });
+const selectLocked = sql.rows("read_locked_vouchers", {
+  now: timestamptz,
+  closedUntil: timestamptz,
+  ...LOCKED_VOUCHER,
+});
+const advanceRows = sql.prepare("advance_chains");
+const redeemRows = sql.prepare("redeem_vouchers");
+const voidRows = sql.prepare("void_vouchers");
+
+/** A voucher named by its normalized code or by a ticket; the other one is null. If both are null, nothing matches. */
+export interface WantedVoucher {
+  organizationId: string;
+  codeKey: string | null;
+  ticket: string | null;
+  /** A reference whose redemption is read from the same snapshot, or null. */
+  externalRef: string | null;
+}
+
+/** One wanted voucher as of one snapshot. */
+export interface ResolvedVoucher {
+  /** The database's clock. */
+  now: Date;
+  voucher: Voucher | null;
+  /** The reservation that is live at `now`. */
+  reservation: Reservation | null;
+  /** The version of the last end of the wanted `externalRef`, 0 without one, and the generation of ends. */
+  seenEnd: number;
+  generation: number;
+  /** The redemption of the wanted `externalRef`. It may be of another voucher. */
+  redeemed: { voucherId: string; attemptId: string; redeemCode: string; redeemedAt: Date } | null;
+}
+
+/** Resolves many wanted vouchers in one statement; results are in the order of `wanted`. */
+export async function resolveVouchers(db: Queryable, wanted: readonly WantedVoucher[]): Promise<ResolvedVoucher[]> {
+  const columns = columnsOf(wanted, "organizationId", "codeKey", "ticket", "externalRef");
+  const rows = await selectResolved(db, ...columns);
+  if (rows.length !== wanted.length) throw new Error(`expected ${wanted.length} rows, got ${rows.length}`);
+  const resolved: ResolvedVoucher[] = new Array(wanted.length);
+  for (const row of rows) resolved[row.n] = row;
+  return resolved;
+}
+
+/** Locks the vouchers that no other transaction has locked, in id order and without waiting; returns their ids. */
+export async function lockFreeVouchers(tx: Transaction, voucherIds: readonly string[]): Promise<Set<string>> {
+  return new Set(await lockFree(tx, voucherIds));
+}
+
+/** Vouchers by id, and the one time that the transaction uses for all its decisions and rows. */
+export interface LockedVouchers {
+  now: Date;
+  /** The database refuses a redemption whose time is before this one. Later than `now` only after the database's clock was set back. */
+  closedUntil: Date;
+  vouchers: Map<string, LockedVoucher>;
+}
+
+/**
+ * Reads vouchers that this transaction has locked, and the database's time; omits unknown ids. The ids must be distinct.
+ * @throws Error when no id has a voucher.
+ */
+export async function readLockedVouchers(tx: Transaction, voucherIds: readonly string[]): Promise<LockedVouchers> {
+  const rows = await selectLocked(tx, voucherIds);
+  const first = rows[0];
+  if (first === undefined) throw new Error("there is no such voucher");
+  const { now, closedUntil } = first;
+  return { now, closedUntil, vouchers: new Map(rows.map((row) => [row.id, row])) };
+}
+
+/** A change of a chain head since it was read. */
+export interface ChainAdvance {
+  voucherId: string;
+  lastSequenceBefore: number;
+  after: ChainHead;
+}
+
+/** The columns of the vouchers as they were read, and those of some fields of their new chain heads. */
+function advanceColumns(advances: readonly ChainAdvance[], ...fields: readonly (keyof ChainHead)[]) {
+  return [
+    ...columnsOf(advances, "voucherId", "lastSequenceBefore"),
+    ...columnsOf(
+      advances.map(({ after }) => after),
+      ...fields,
+    ),
+  ];
+}
+
+/** Statements that write the new chain heads of locked vouchers. */
+export function advanceChains(advances: readonly ChainAdvance[]): PreparedStatements {
+  if (advances.length === 0) return [];
+  return [advanceRows(...advanceColumns(advances, "lastSequence", "sealedSequence", "sealedHash"))];
+}
+
+/** Statements that set locked, Active vouchers to Redeemed. Their chains are sealed up to the new head. */
+export function redeemVouchers(advances: readonly ChainAdvance[], redeemedAt: Date): PreparedStatements {
+  if (advances.length === 0) return [];
+  return [redeemRows(...advanceColumns(advances, "lastSequence", "sealedHash"), redeemedAt)];
+}
+
+/** Statements that set locked, Active vouchers to Voided. The caller inserts the events up to the new heads. */
+export function voidVouchers(advances: readonly ChainAdvance[]): PreparedStatements {
+  if (advances.length === 0) return [];
+  return [voidRows(...advanceColumns(advances, "lastSequence", "sealedSequence", "sealedHash"))];
+}
+
+/** A voucher's chain head, or null when there is no such voucher. */
+export async function findChainHead(db: Queryable, voucherId: string): Promise<ChainHead | null> {
+  return (await readChainHeads(db, [voucherId]))[0] ?? null;
+}

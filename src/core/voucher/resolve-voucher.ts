@@ -1,0 +1,95 @@
+import type pg from "pg";
+import { AppError } from "../../platform/api/errors.ts";
+import { pickFields } from "../../platform/api/fields.ts";
+import { Batcher } from "../../platform/batching/batcher.ts";
+import type { Config } from "../../platform/config.ts";
+import { mayBeFromOneItem } from "../../platform/db/transaction.ts";
+import type { Limits } from "../../platform/limits/open-limits.ts";
+import { ENTITY_TYPE } from "../chain/chain.ts";
+import type { Caller } from "../keys/caller.ts";
+import { type Observing, observeBatches } from "../metrics/metrics.ts";
+import { type VoucherView, voucherView } from "./api/voucher.ts";
+import { normaliseCode, normaliseTicket } from "./codes.ts";
+import { type ResolvedVoucher, resolveVouchers, type Voucher, type WantedVoucher } from "./db/vouchers.ts";
+import { isTicket } from "./ids.ts";
+import { statusAt } from "./voucher.ts";
+
+/** Look-ups in one statement. */
+const BATCH_MAX = 256;
+/** Statements that run at the same time. With two, the database runs one while the process reads the result of the other. */
+const CONCURRENCY = 2;
+/** Look-ups that may wait in one process. */
+const WAITING_MAX = 10_000;
+
+/** Batched reads of the vouchers that callers name. */
+export type VoucherReads = Batcher<WantedVoucher, ResolvedVoucher>;
+
+/** Opens the batcher for look-ups, for the first read of reserve, redeem, release and events, and for reads of acquired vouchers. */
+export function openVoucherReads(ctx: Observing & { pool: pg.Pool }): VoucherReads {
+  return new Batcher((wanted) => resolveVouchers(ctx.pool, wanted), {
+    batchMax: BATCH_MAX,
+    waitingMax: WAITING_MAX,
+    concurrency: CONCURRENCY,
+    ownerOf: ({ organizationId }) => organizationId,
+    observer: observeBatches(ctx, "lookups"),
+    splitOn: mayBeFromOneItem,
+  });
+}
+
+/**
+ * Reads the voucher that a code or ticket names within the caller's organization. Malformed codes run through the same statement, so that a
+ * response never distinguishes another organization's voucher from an unknown one. A code that matches no voucher is a miss. Above the limit of
+ * misses, a look-up by code only returns the redemption of `externalRef`, if there is one. Text that cannot be a code, and unknown tickets are
+ * not counted, because neither guesses a code.
+ * @throws AppError `too_many_misses`.
+ */
+export async function resolveVoucher(
+  ctx: { voucherReads: VoucherReads; limits: Limits },
+  caller: Caller,
+  typed: string,
+  externalRef: string | null = null,
+): Promise<ResolvedVoucher> {
+  const codeOrTicket = normaliseTicket(typed);
+  const { organizationId } = caller;
+  const { misses } = ctx.limits;
+  const resolve = (named: Pick<WantedVoucher, "codeKey" | "ticket">) =>
+    ctx.voucherReads.submit({ organizationId, ...named, externalRef });
+  if (isTicket(codeOrTicket)) {
+    return resolve({ codeKey: null, ticket: codeOrTicket.includes("\0") ? null : codeOrTicket });
+  }
+  const codeKey = normaliseCode(codeOrTicket);
+  const byCode = () => resolve({ codeKey, ticket: null });
+  if (misses === null || codeKey === null) return byCode();
+  const guarded = await misses.guard(
+    caller.keyId,
+    byCode,
+    ({ voucher, redeemed }) => voucher === null && redeemed === null,
+  );
+  if (guarded.allowed) return guarded.result;
+  if (externalRef !== null) {
+    const byReference = await resolve({ codeKey: null, ticket: null });
+    if (byReference.redeemed !== null) return byReference;
+  }
+  throw tooManyMisses(guarded.resetMs);
+}
+
+/** The error for a caller that has missed too often. */
+export function tooManyMisses(resetMs: number): AppError {
+  const retryAfterSeconds = Math.max(1, Math.ceil(resetMs / 1_000));
+  return new AppError("too_many_misses", undefined, { retryAfterSeconds });
+}
+
+/** A voucher as responses show it, with its status at `now`. */
+export function viewVoucher(voucher: Voucher, now: Date): VoucherView {
+  return pickFields(voucherView, {
+    ...voucher,
+    validUntil: voucher.validUntil.toISOString(),
+    status: statusAt(voucher, now),
+    redeemedAt: voucher.redeemedAt?.toISOString() ?? null,
+  });
+}
+
+/** Where anyone who knows a voucher's id can verify its chain. */
+export function verifyUrl({ config }: { config: Pick<Config, "baseUrl"> }, voucherId: string): string {
+  return `${config.baseUrl}/integrity/events/${ENTITY_TYPE}/${voucherId}`;
+}
