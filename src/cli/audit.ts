@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { type AuditEntry, selectAuditEntries } from "../db/audit-entries.ts";
+import { type AuditEntry, selectAuditEntries } from "../acts/db/audit-entries.ts";
 import { type Noun, verb } from "./command.ts";
 import { formatDuration, formatTable, formatUtc, type TableRow } from "./format.ts";
 import { integer, option } from "./options.ts";

@@ -1,13 +1,13 @@
+import { PastTime } from "../acts/assert-future.ts";
+import { exportBatch } from "../acts/export-batch.ts";
+import { COUNT_MAX, type IssueInput, issueBatch } from "../acts/issue-batch.ts";
+import { readBatch } from "../acts/read-batch.ts";
+import { type BatchVoidResult, readBatchSize, voidBatch } from "../acts/void-batch.ts";
 import type { BatchSummary } from "../core/catalog/db/catalog.ts";
 import type { Window } from "../core/catalog/offer.ts";
 import { AUDIENCES, type Audience } from "../core/voucher/voucher.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
-import { PastTime } from "../services/admin/assert-future.ts";
-import { exportBatch } from "../services/admin/export-batch.ts";
-import { COUNT_MAX, type IssueInput, issueBatch } from "../services/admin/issue-batch.ts";
-import { readBatch } from "../services/admin/read-batch.ts";
-import { type BatchVoidResult, readBatchSize, voidBatch } from "../services/admin/void-batch.ts";
 import { openCodesFile } from "./codes-file.ts";
 import { type CommandContext, confirmLoss, type Noun, verb } from "./command.ts";
 import { Interrupted, UsageError } from "./exit-code.ts";

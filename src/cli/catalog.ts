@@ -1,8 +1,8 @@
+import { createBrand, createListing, createOrganization, createProduct } from "../acts/manage-catalog.ts";
 import { findNamesake } from "../core/catalog/db/catalog.ts";
 import { VOUCHER_TYPES } from "../core/voucher/voucher.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { markSandbox } from "../platform/api/fields.ts";
-import { createBrand, createListing, createOrganization, createProduct } from "../services/admin/manage-catalog.ts";
 import { type CommandContext, type Noun, verb } from "./command.ts";
 import { formatUsd, formatUtc } from "./format.ts";
 import { listVerb } from "./list.ts";

@@ -1,8 +1,8 @@
 import { lstatSync, renameSync, rmSync, statSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
+import { CODES_HEAD, codesLine } from "../acts/export-batch.ts";
+import type { IssuedVoucher } from "../acts/issue-batch.ts";
 import { AppError } from "../platform/api/errors.ts";
-import { CODES_HEAD, codesLine } from "../services/admin/export-batch.ts";
-import type { IssuedVoucher } from "../services/admin/issue-batch.ts";
 
 /**
  * Opens the CSV file for the codes of a batch of `total` vouchers, readable by its owner alone. Until `keep` it is named `FILE.unfinished`,

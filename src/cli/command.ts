@@ -1,14 +1,14 @@
 import { once } from "node:events";
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
+import { replaceNames } from "../acts/list-catalog.ts";
+import { type AdminContext, openAdminContext } from "../acts/open-acts.ts";
+import { type AuditedCommand, auditedCommand } from "../acts/with-audit-entry.ts";
 import { assertSameServers, findStart, LOCAL_DIRECTORY, withSettings } from "../local/directory.ts";
-import { type AdminContext, openAdminContext } from "../open-command.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { type Config, readGivenServers, readQueueShards } from "../platform/config.ts";
 import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
 import { openLog } from "../platform/log.ts";
-import { replaceNames } from "../services/admin/list-catalog.ts";
-import { type AuditedCommand, auditedCommand } from "../services/audit/with-audit-entry.ts";
 import { EXIT, Interrupted, OutcomeUnknown, ServersUnavailable } from "./exit-code.ts";
 import { paintError, paintHelp } from "./format.ts";
 import { flag, type OptionOf, type Values } from "./options.ts";

@@ -1,5 +1,5 @@
+import { addMember, changeContract, makeLink, offerContract } from "../acts/manage-contracts.ts";
 import { MEMBER_ROLES } from "../core/catalog/audience.ts";
-import { addMember, changeContract, makeLink, offerContract } from "../services/admin/manage-contracts.ts";
 import { confirmLoss, type Noun, type Verb, verb } from "./command.ts";
 import { formatUtc, formatUtcWithZone } from "./format.ts";
 import { listVerb } from "./list.ts";

@@ -1,10 +1,10 @@
-import type { AppliedRole } from "../db/roles/apply-roles.ts";
+import { adopt, applyRoleGrants, trustDatabaseClock } from "../acts/change-database.ts";
+import type { AppliedRole } from "../acts/roles/apply-roles.ts";
 import { readRolePasswords } from "../platform/config.ts";
 import { describeFinding, type Finding } from "../platform/db/requirements.ts";
 import { inspectDatabase } from "../platform/db/session.ts";
 import { checkRedis, problemsOf } from "../platform/redis/requirements.ts";
 import { findDurabilityRisks } from "../platform/servers/find-risks.ts";
-import { adopt, applyRoleGrants, trustDatabaseClock } from "../services/servers/change-database.ts";
 import { type CommandContext, confirmLoss, type Noun, verb } from "./command.ts";
 import { EXIT, ServersUnavailable } from "./exit-code.ts";
 import { formatTable } from "./format.ts";

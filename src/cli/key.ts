@@ -1,8 +1,8 @@
 import { InvalidArgumentError } from "commander";
+import { createKey, endKey, readKeys, rotateKey, type ShownKey } from "../acts/manage-keys.ts";
 import { SCOPES } from "../core/keys/api-keys.ts";
 import type { ListedKey } from "../core/keys/db/api-keys.ts";
 import { isNetwork } from "../platform/addresses.ts";
-import { createKey, endKey, readKeys, rotateKey, type ShownKey } from "../services/admin/manage-keys.ts";
 import { confirmLoss, type Noun, verb } from "./command.ts";
 import { formatDuration, formatSecret, formatTable, formatUtcWithZone, paint, type TableRow } from "./format.ts";
 import { duration, name, ORG, option, repeatable, required, time, YES } from "./options.ts";

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from "commander";
+import { LISTS, type ListFilter, type ListItem, type ListName } from "../acts/db/lists.ts";
+import { listCatalog } from "../acts/list-catalog.ts";
 import { CONTRACT_STATUSES } from "../core/catalog/audience.ts";
-import { LISTS, type ListFilter, type ListItem, type ListName } from "../db/lists.ts";
-import { listCatalog } from "../services/admin/list-catalog.ts";
 import { type Verb, verb } from "./command.ts";
 import { formatTable, type TableRow } from "./format.ts";
 import { integer, type OptionOf, option } from "./options.ts";

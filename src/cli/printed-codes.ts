@@ -2,8 +2,8 @@ import { createReadStream, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
-import { CodesSummary, findTrace } from "../domain/printed-codes.ts";
-import { assertCount, notIssued, type ReadLines, readCodes } from "../services/admin/printed-codes.ts";
+import { CodesSummary, findTrace } from "../acts/printed-code-formats.ts";
+import { assertCount, notIssued, type ReadLines, readCodes } from "../acts/printed-codes.ts";
 import { formatCount, pluralize } from "./format.ts";
 
 /** Lengths of codes that the summary lists. Of more it names the shortest and the longest. */

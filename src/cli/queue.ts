@@ -1,9 +1,9 @@
+import { withAuditEntry } from "../acts/with-audit-entry.ts";
 import type { Division } from "../core/queues/read-shards.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { readDeploymentId } from "../platform/db/deployment.ts";
 import { SHARDS_MAX } from "../platform/queues/shards.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
-import { withAuditEntry } from "../services/audit/with-audit-entry.ts";
 import { type CommandContext, type Noun, verb } from "./command.ts";
 import { UsageError } from "./exit-code.ts";
 import { formatTable, pluralize } from "./format.ts";

@@ -1,8 +1,8 @@
+import type { VoidResult } from "../acts/void-voucher.ts";
 import { Leases } from "../core/reserve/lease.ts";
 import { Deployment } from "../platform/db/deployment.ts";
 import { openPool } from "../platform/db/pool.ts";
 import { openLog } from "../platform/log.ts";
-import type { VoidResult } from "../services/admin/void-voucher.ts";
 import type { CommandContext } from "./command.ts";
 import { withRedis } from "./with-redis.ts";
 

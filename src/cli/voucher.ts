@@ -1,12 +1,12 @@
+import { findVouchersEverywhere, readAnyVoucherHistory } from "../acts/across-organizations.ts";
+import { readVoucher } from "../acts/read-voucher.ts";
+import { readVoucherHistory } from "../acts/read-voucher-history.ts";
+import { voidVoucher } from "../acts/void-voucher.ts";
 import type { FoundVouchers, VoucherHistory } from "../core/voucher/api/voucher-history.ts";
 import { findVouchers, type VoucherQuery } from "../core/voucher/find-vouchers.ts";
 import { withLastStart } from "../local/directory.ts";
 import { INTEGER_MAX } from "../platform/api/fields.ts";
 import { readAddress } from "../platform/config.ts";
-import { findVouchersEverywhere, readAnyVoucherHistory } from "../services/admin/across-organizations.ts";
-import { readVoucher } from "../services/admin/read-voucher.ts";
-import { readVoucherHistory } from "../services/admin/read-voucher-history.ts";
-import { voidVoucher } from "../services/admin/void-voucher.ts";
 import { confirmLoss, type Noun, verb } from "./command.ts";
 import { UsageError } from "./exit-code.ts";
 import {

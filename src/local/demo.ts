@@ -1,11 +1,11 @@
+import { type IssueInput, issueBatch } from "../acts/issue-batch.ts";
+import { createBrand, createListing, createOrganization, createProduct } from "../acts/manage-catalog.ts";
+import { changeContract, makeLink, offerContract } from "../acts/manage-contracts.ts";
+import { createKey } from "../acts/manage-keys.ts";
+import type { AdminContext } from "../acts/open-acts.ts";
+import { type AuditContext, auditedCommand } from "../acts/with-audit-entry.ts";
 import { SCOPES } from "../core/keys/api-keys.ts";
 import type { Audience } from "../core/voucher/voucher.ts";
-import type { AdminContext } from "../open-command.ts";
-import { type IssueInput, issueBatch } from "../services/admin/issue-batch.ts";
-import { createBrand, createListing, createOrganization, createProduct } from "../services/admin/manage-catalog.ts";
-import { changeContract, makeLink, offerContract } from "../services/admin/manage-contracts.ts";
-import { createKey } from "../services/admin/manage-keys.ts";
-import { type AuditContext, auditedCommand } from "../services/audit/with-audit-entry.ts";
 import { LOCAL_DIRECTORY } from "./directory.ts";
 import { mintUserToken, type TokenClaims } from "./user-keys.ts";
 

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { writeKeyFile } from "../../packages/tlog/src/key-file.ts";
-import type { AdminContext } from "../open-command.ts";
+import type { AdminContext } from "../acts/open-acts.ts";
+import { auditedCommand } from "../acts/with-audit-entry.ts";
 import { readLogConfig } from "../platform/config.ts";
-import { auditedCommand } from "../services/audit/with-audit-entry.ts";
 import { initLog } from "../services/log/init-log.ts";
 import { readLogSettings } from "../services/log/log-settings.ts";
 

@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { openAdminContext } from "../acts/open-acts.ts";
 import { verifyAllChains } from "../core/chain/verify-chains.ts";
-import { openAdminContext } from "../open-command.ts";
 import { readGivenServers } from "../platform/config.ts";
 import { migrateDatabase } from "../platform/db/migrate.ts";
 import { openLog } from "../platform/log.ts";

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { openAdminContext } from "../open-command.ts";
+import { openAdminContext } from "../acts/open-acts.ts";
 import { ConfigError, readAddress, readGivenServers } from "../platform/config.ts";
 import { openLog } from "../platform/log.ts";
 import { markAsCluster } from "../platform/redis/addresses.ts";

@@ -1,9 +1,9 @@
+import { issueBatch } from "../acts/issue-batch.ts";
+import { createBrand, createOrganization, createProduct } from "../acts/manage-catalog.ts";
+import { createKey, endKey } from "../acts/manage-keys.ts";
+import type { AdminContext } from "../acts/open-acts.ts";
+import { type AuditContext, auditedCommand } from "../acts/with-audit-entry.ts";
 import { findNamesake, findOrganization } from "../core/catalog/db/catalog.ts";
-import type { AdminContext } from "../open-command.ts";
-import { issueBatch } from "../services/admin/issue-batch.ts";
-import { createBrand, createOrganization, createProduct } from "../services/admin/manage-catalog.ts";
-import { createKey, endKey } from "../services/admin/manage-keys.ts";
-import { type AuditContext, auditedCommand } from "../services/audit/with-audit-entry.ts";
 
 /** What a load redeems. */
 export interface Supply {

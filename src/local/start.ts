@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type AdminContext, openAdminContext } from "../acts/open-acts.ts";
 import { hasKeys } from "../core/keys/db/api-keys.ts";
-import { type AdminContext, openAdminContext } from "../open-command.ts";
 import { AppError } from "../platform/api/errors.ts";
 import {
   type Config,

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
+import { endKey, rotateKey } from "../../src/acts/manage-keys.ts";
 import type { Scope } from "../../src/core/keys/api-keys.ts";
 import { selectKeys } from "../../src/core/keys/db/api-keys.ts";
-import { endKey, rotateKey } from "../../src/services/admin/manage-keys.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import type { TestApi } from "../support/service.ts";

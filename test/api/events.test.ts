@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { expect, it, vi } from "vitest";
+import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import { sealVoucher } from "../../src/core/chain/seal-events.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
-import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { send } from "../support/client.ts";
 import { verifyServedChain } from "../support/independent-verifier.ts";
 import { appendPending as appendPendingEvents } from "../support/pending-events.ts";

@@ -1,11 +1,11 @@
 import type pg from "pg";
 import { pino } from "pino";
 import { beforeAll, describe, expect, it } from "vitest";
+import { endKey } from "../../src/acts/manage-keys.ts";
 import { hashApiKey, makeApiKey } from "../../src/core/keys/api-keys.ts";
 import { KeyAuthenticator } from "../../src/core/keys/authenticate-key.ts";
 import { recordKeyUsage, selectKeys } from "../../src/core/keys/db/api-keys.ts";
 import { BatcherFull } from "../../src/platform/batching/batcher.ts";
-import { endKey } from "../../src/services/admin/manage-keys.ts";
 import { partnerClient } from "../support/client.ts";
 import type { TestServers } from "../support/servers.ts";
 import { startApi, type TestApi } from "../support/service.ts";

@@ -6,7 +6,7 @@ import { parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
 import { parsePolicy } from "../../packages/tlog/src/policy.ts";
 import { verifyProof } from "../../packages/tlog/src/receipt.ts";
 import { hashLeaves } from "../../packages/tlog/src/tree.ts";
-import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
+import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
 import { send } from "../support/client.ts";
 import {
   beginLog,

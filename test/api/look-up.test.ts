@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
+import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import { insertProduct } from "../../src/core/catalog/db/catalog.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
-import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { BASE_URL } from "../support/service.ts";

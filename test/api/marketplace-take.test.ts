@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { changeContract } from "../../src/services/admin/manage-contracts.ts";
+import { changeContract } from "../../src/acts/manage-contracts.ts";
 import { partnerClient, type Reply } from "../support/client.ts";
 import {
   inSeconds,

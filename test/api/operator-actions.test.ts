@@ -1,6 +1,6 @@
 import pg from "pg";
 import { expect, it, vi } from "vitest";
-import { createKey } from "../../src/services/admin/manage-keys.ts";
+import { createKey } from "../../src/acts/manage-keys.ts";
 import { basic, browse, type Form, OPS_TOKEN } from "../support/browse.ts";
 import { partnerClient } from "../support/client.ts";
 import { makeOffer } from "../support/marketplace.ts";

@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it, vi } from "vitest";
+import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import { lockReferencesToEnd } from "../../src/core/redeem/db/redemptions.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
 import type { ErrorCode } from "../../src/platform/api/errors.ts";
 import { SENTENCES } from "../../src/platform/api/sentences/languages.ts";
 import { BatcherFull } from "../../src/platform/batching/batcher.ts";
 import { inTransaction } from "../../src/platform/db/transaction.ts";
-import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { mediaOf, OPERATIONS, type Operation } from "../support/api-description.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
 import { beginLog, makeLogFiles, openSequencer } from "../support/log-setup.ts";

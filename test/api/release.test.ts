@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
-import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { send } from "../support/client.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { provisioning } from "../support/supply.ts";

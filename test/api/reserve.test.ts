@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { expect, it } from "vitest";
+import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
-import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { partnerClient, type Reply } from "../support/client.ts";
 import { findBatchOf } from "../support/recorded.ts";
 import { dumpRows } from "../support/row-dump.ts";

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { rotateKey } from "../../src/acts/manage-keys.ts";
+import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import { recordExpiries } from "../../src/core/chain/record-expiries.ts";
 import { sealVoucher } from "../../src/core/chain/seal-events.ts";
 import { hashApiKey, makeApiKey } from "../../src/core/keys/api-keys.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
 import { sweep } from "../../src/open-sweep.ts";
 import { pooledRandomBytes } from "../../src/platform/random.ts";
-import { rotateKey } from "../../src/services/admin/manage-keys.ts";
-import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { follow, OPERATIONS, type Operation } from "../support/api-description.ts";
 import { type PartnerClient, partnerClient, send } from "../support/client.ts";
 import {

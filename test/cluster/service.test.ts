@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
+import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
 import { QUEUES } from "../../src/core/queues/catalog.ts";
 import { findShard, shardOf } from "../../src/platform/queues/shards.ts";
-import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
 import { lookForFaults } from "../../src/services/ops/find-attention.ts";
 import { type PartnerClient, send } from "../support/client.ts";
 import { scrape } from "../support/scrape.ts";

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ROLES, type RoleName } from "../../src/acts/roles/apply-roles.ts";
 import { copyVouchers } from "../../src/core/chain/db/copy.ts";
-import { ROLES, type RoleName } from "../../src/db/roles/apply-roles.ts";
 import { migrateDatabase } from "../../src/platform/db/migrate.ts";
 import { readStatements, type Statement } from "../../src/platform/db/statements.ts";
 import { makeRoles } from "../support/logins.ts";
@@ -148,7 +148,7 @@ it("every statement is run by a role or by the owner", () => {
 });
 
 describe.each(ROLES)("%s", (role) => {
-  it("a role can run every statement of its programs (add missing rights to src/db/roles/grants.sql)", async () => {
+  it("a role can run every statement of its programs (add missing rights to src/acts/roles/grants.sql)", async () => {
     await inRolledBack(async () => {
       const refused: string[] = [];
       for (const { name, run } of workOf(role)) if ((await tryAs(role, run)) !== null) refused.push(name);

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LISTS, type ListName } from "../../src/acts/db/lists.ts";
+import { listCatalog } from "../../src/acts/list-catalog.ts";
+import { createListing, createOrganization } from "../../src/acts/manage-catalog.ts";
+import { changeContract, makeLink, offerContract } from "../../src/acts/manage-contracts.ts";
 import { insertContract } from "../../src/core/catalog/db/contracts.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
-import { LISTS, type ListName } from "../../src/db/lists.ts";
 import { readStatements } from "../../src/platform/db/statements.ts";
-import { listCatalog } from "../../src/services/admin/list-catalog.ts";
-import { createListing, createOrganization } from "../../src/services/admin/manage-catalog.ts";
-import { changeContract, makeLink, offerContract } from "../../src/services/admin/manage-contracts.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { issueVouchers, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 
-const STATEMENTS = readStatements(new URL("../../src/db/lists.sql", import.meta.url));
+const STATEMENTS = readStatements(new URL("../../src/acts/db/lists.sql", import.meta.url));
 const NAMES = Object.keys(LISTS) as ListName[];
 /** Rows of each table. */
 const COUNT = 7;

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { ROLES } from "../../src/acts/roles/apply-roles.ts";
 import { EXIT } from "../../src/cli/exit-code.ts";
-import { ROLES } from "../../src/db/roles/apply-roles.ts";
 import { migrateDatabase } from "../../src/platform/db/migrate.ts";
 import type { Ended } from "../support/child-process.ts";
 import { type OwnPostgres, openOwnPostgres } from "../support/own-postgres.ts";

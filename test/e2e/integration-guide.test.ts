@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
+import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import { type Ended, startProgram } from "../support/child-process.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { readSnippets, type Snippet } from "../support/document-snippets.ts";

@@ -1,8 +1,8 @@
 import { loadavg } from "node:os";
 import type pg from "pg";
 import { beforeAll, expect, it } from "vitest";
+import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
 import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
-import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
 import { requestWebhooks } from "../../src/services/webhooks/sweep-tasks.ts";
 import { CAN_READ_USAGE, readCpuMicros } from "../bench/process-usage.ts";
 import { startNode } from "../support/child-process.ts";

@@ -1,9 +1,9 @@
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
 import { insertProduct } from "../../src/core/catalog/db/catalog.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
-import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
 import { partnerClient } from "../support/client.ts";
 import { OPEN } from "../support/marketplace.ts";
 import { issueTestBatch, issueVouchers, type TestPartner } from "../support/supply.ts";

@@ -1,9 +1,9 @@
 import { beforeAll, expect, it } from "vitest";
+import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
+import { endKey, rotateKey } from "../../src/acts/manage-keys.ts";
+import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import { makeApiKey } from "../../src/core/keys/api-keys.ts";
 import { pooledRandomBytes } from "../../src/platform/random.ts";
-import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
-import { endKey, rotateKey } from "../../src/services/admin/manage-keys.ts";
-import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { runNode } from "../support/child-process.ts";
 import { makeOffer, makeReferral } from "../support/marketplace.ts";
 import { untilWaiting, whileLocked } from "../support/outside-transaction.ts";

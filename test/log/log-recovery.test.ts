@@ -1,12 +1,12 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { openLogSource } from "../../packages/tlog/src/log-source.ts";
+import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import { readLoggedInOrder } from "../../src/core/chain/db/events.ts";
 import { readUnsealed, sealChains, sealVoucher } from "../../src/core/chain/seal-events.ts";
 import { verifyAllChains } from "../../src/core/chain/verify-chains.ts";
 import { findPublished } from "../../src/db/log-checkpoints.ts";
 import { onSnapshot, readThenWrite } from "../../src/platform/db/transaction.ts";
-import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { auditLog } from "../../src/services/log/audit-log.ts";
 import { backfillLog } from "../../src/services/log/backfill-log.ts";
 import { recoverLog } from "../../src/services/log/recover-log.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
+import { type VoidResult, voidVoucher } from "../../src/acts/void-voucher.ts";
 import { resolveVouchers } from "../../src/core/voucher/db/vouchers.ts";
 import { AppError } from "../../src/platform/api/errors.ts";
-import { type VoidResult, voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { countJobs, newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";

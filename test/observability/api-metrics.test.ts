@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { createListing } from "../../src/acts/manage-catalog.ts";
+import { voidBatch } from "../../src/acts/void-batch.ts";
 import { openApiMetrics } from "../../src/core/metrics/open-metrics.ts";
 import { openSealRequests } from "../../src/core/queues/job-requests.ts";
 import { ERRORS } from "../../src/platform/api/errors.ts";
 import { reportPrefix } from "../../src/platform/redis/findings.ts";
-import { createListing } from "../../src/services/admin/manage-catalog.ts";
-import { voidBatch } from "../../src/services/admin/void-batch.ts";
 import { partnerClient, send } from "../support/client.ts";
 import { appendPending } from "../support/pending-events.ts";
 import { exchange } from "../support/raw-http.ts";

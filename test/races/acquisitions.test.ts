@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
+import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import type { AcquisitionOutcome, AcquisitionRequest } from "../../src/services/marketplace/decide-acquisitions.ts";
 import { partnerClient, type Reply } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";

@@ -1,11 +1,11 @@
 import { beforeAll, expect, it } from "vitest";
+import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import type { Caller } from "../../src/core/keys/caller.ts";
 import type { ReserveResponse } from "../../src/core/reserve/api/reserve.ts";
 import { Leases } from "../../src/core/reserve/lease.ts";
 import { releaseReservation } from "../../src/core/reserve/release-reservation.ts";
 import { reserveVoucher } from "../../src/core/reserve/reserve-voucher.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
-import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { makeGate } from "../support/gate.ts";
 import { besideTransaction, untilWaiting, whileLocked } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";

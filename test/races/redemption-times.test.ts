@@ -1,5 +1,7 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { trustDatabaseClock } from "../../src/acts/change-database.ts";
+import { auditedCommand } from "../../src/acts/with-audit-entry.ts";
 import { openConfirmations } from "../../src/core/commit/confirm-reads.ts";
 import { openCompleteUntil } from "../../src/core/redeem/complete-until.ts";
 import {
@@ -13,8 +15,6 @@ import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
 import { DatabaseClock } from "../../src/platform/db/database-clock.ts";
 import { write } from "../../src/platform/db/transaction.ts";
-import { auditedCommand } from "../../src/services/audit/with-audit-entry.ts";
-import { trustDatabaseClock } from "../../src/services/servers/change-database.ts";
 import { besideTransaction, bypassTriggers, databaseTime } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";

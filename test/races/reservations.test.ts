@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
+import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import type { PartnerClient, Reply } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { countWaiting, untilPast, untilWaiting, whileLocked } from "../support/outside-transaction.ts";

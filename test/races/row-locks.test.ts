@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
+import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
 import type { Reply } from "../support/client.ts";
 import { outcome } from "../support/marketplace.ts";
 import { besideTransaction, currentWaits, untilWaiting, whileLocked } from "../support/outside-transaction.ts";

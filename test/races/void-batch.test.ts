@@ -1,6 +1,6 @@
 import pg from "pg";
 import { expect, it } from "vitest";
-import { voidBatch } from "../../src/services/admin/void-batch.ts";
+import { voidBatch } from "../../src/acts/void-batch.ts";
 import type { PartnerClient } from "../support/client.ts";
 import { besideTransaction, lockRows, untilWaiting } from "../support/outside-transaction.ts";
 import { findBatchOf } from "../support/recorded.ts";

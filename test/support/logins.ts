@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
-import { type AppliedRoles, applyRoles, ROLES, type RoleName } from "../../src/db/roles/apply-roles.ts";
+import { type AppliedRoles, applyRoles, ROLES, type RoleName } from "../../src/acts/roles/apply-roles.ts";
 import { inTransaction } from "../../src/platform/db/transaction.ts";
 import { pooledRandomBytes } from "../../src/platform/random.ts";
 

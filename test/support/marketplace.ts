@@ -1,11 +1,11 @@
 import type pg from "pg";
+import type { IssuedVoucher, IssueInput } from "../../src/acts/issue-batch.ts";
+import { makeLink } from "../../src/acts/manage-contracts.ts";
 import { CONTRACT_MOVES, type ContractStatus } from "../../src/core/catalog/audience.ts";
 import { insertListing } from "../../src/core/catalog/db/catalog.ts";
 import { insertContract, insertMember, moveContract } from "../../src/core/catalog/db/contracts.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
 import type { Audience } from "../../src/core/voucher/voucher.ts";
-import type { IssuedVoucher, IssueInput } from "../../src/services/admin/issue-batch.ts";
-import { makeLink } from "../../src/services/admin/manage-contracts.ts";
 import { type Reply, send } from "./client.ts";
 import { issueTestBatch, makePartner, provisioning, type TestPartner } from "./supply.ts";
 import { type IssuerKey, signUser } from "./user-tokens.ts";

@@ -1,13 +1,13 @@
 import { Readable } from "node:stream";
 import type pg from "pg";
+import { type IssuedVoucher, type IssueInput, issueBatch } from "../../src/acts/issue-batch.ts";
+import { createKey, type ShownKey } from "../../src/acts/manage-keys.ts";
+import { auditedCommand } from "../../src/acts/with-audit-entry.ts";
 import { insertBrand, insertOrganization, insertProduct } from "../../src/core/catalog/db/catalog.ts";
 import type { Scope } from "../../src/core/keys/api-keys.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
 import type { Audience } from "../../src/core/voucher/voucher.ts";
 import { pooledRandomBytes } from "../../src/platform/random.ts";
-import { type IssuedVoucher, type IssueInput, issueBatch } from "../../src/services/admin/issue-batch.ts";
-import { createKey, type ShownKey } from "../../src/services/admin/manage-keys.ts";
-import { auditedCommand } from "../../src/services/audit/with-audit-entry.ts";
 
 /** The context of the services that create test data. */
 export function provisioning(db: pg.Pool) {

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import type { EventType } from "../../src/core/chain/chain.ts";
 import { insertPendingEvents } from "../../src/core/chain/db/events.ts";
 import { runSealJob } from "../../src/core/chain/seal-committer.ts";
@@ -7,7 +8,6 @@ import { sealQueue } from "../../src/core/queues/catalog.ts";
 import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
 import { inTransaction, write } from "../../src/platform/db/transaction.ts";
 import { openQueue } from "../../src/platform/queues/open-queue.ts";
-import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { databaseTime, lockRows, untilWaiting, whileLocked } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { countJobs, newAttempt, redeemJob } from "../support/redeem-jobs.ts";

@@ -1,4 +1,6 @@
 import { beforeAll, expect, it, onTestFinished } from "vitest";
+import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
+import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import { countBrokenChains } from "../../src/core/chain/db/broken-chains.ts";
 import { sealVoucher } from "../../src/core/chain/seal-events.ts";
 import { QUEUES, sealQueue, sweepQueue } from "../../src/core/queues/catalog.ts";
@@ -12,8 +14,6 @@ import { openLog } from "../../src/platform/log.ts";
 import { Schedule } from "../../src/platform/queues/schedule.ts";
 import { listShardsOf } from "../../src/platform/queues/shards.ts";
 import { mastersOf } from "../../src/platform/redis/connections.ts";
-import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
-import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { inSeconds, makeContract, newUser } from "../support/marketplace.ts";
 import { besideTransaction, bypassTriggers, untilPast, whileLocked } from "../support/outside-transaction.ts";
 import { appendPending } from "../support/pending-events.ts";

@@ -1,5 +1,8 @@
 import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
+import { voidBatch } from "../../src/acts/void-batch.ts";
+import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import type { ReplayRequest } from "../../src/contract/webhook-deliveries.ts";
 import { webhookEvent } from "../../src/contract/webhooks.ts";
 import { recordExpiries } from "../../src/core/chain/record-expiries.ts";
@@ -9,9 +12,6 @@ import { expireReservations } from "../../src/core/sweep/expire-reservations.ts"
 import { selectDueDeliveries } from "../../src/db/webhook-deliveries.ts";
 import { FairSlots } from "../../src/platform/batching/fair-slots.ts";
 import { openWebhookSender } from "../../src/platform/outgoing/send-webhook.ts";
-import type { IssuedVoucher } from "../../src/services/admin/issue-batch.ts";
-import { voidBatch } from "../../src/services/admin/void-batch.ts";
-import { voidVoucher } from "../../src/services/admin/void-voucher.ts";
 import { deliverToEndpoint, FAILING_MAX, REQUESTS_MAX } from "../../src/services/webhooks/deliver.ts";
 import { listDeliveries, replayWebhook } from "../../src/services/webhooks/deliveries.ts";
 import {

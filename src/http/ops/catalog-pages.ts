@@ -1,7 +1,7 @@
+import type { ListFilter, ListItem, ListName } from "../../acts/db/lists.ts";
+import { listCatalog } from "../../acts/list-catalog.ts";
+import { readPlace } from "../../acts/read-place.ts";
 import type { Place } from "../../core/catalog/db/catalog.ts";
-import type { ListFilter, ListItem, ListName } from "../../db/lists.ts";
-import { listCatalog } from "../../services/admin/list-catalog.ts";
-import { readPlace } from "../../services/admin/read-place.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import { qrCode } from "../pages/qr-code.ts";

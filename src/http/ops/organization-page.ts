@@ -1,3 +1,6 @@
+import { listCatalog } from "../../acts/list-catalog.ts";
+import { readBatch } from "../../acts/read-batch.ts";
+import { readPlace } from "../../acts/read-place.ts";
 import {
   type BatchOfOrganization,
   findOrganization,
@@ -8,9 +11,6 @@ import { type ListedKey, selectKeys } from "../../core/keys/db/api-keys.ts";
 import { selectLastRedemptions } from "../../core/redeem/db/redemptions.ts";
 import { selectWebhookEndpoints } from "../../db/webhook-endpoints.ts";
 import { AppError } from "../../platform/api/errors.ts";
-import { listCatalog } from "../../services/admin/list-catalog.ts";
-import { readBatch } from "../../services/admin/read-batch.ts";
-import { readPlace } from "../../services/admin/read-place.ts";
 import { type Html, html } from "../pages/html.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
 import {

@@ -1,5 +1,5 @@
+import { findNewestPause } from "../../acts/db/audit-entries.ts";
 import type { Percentiles } from "../../core/processes/latency-buckets.ts";
-import { findNewestPause } from "../../db/audit-entries.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { QUEUE_NAMES, type QueueName } from "../../platform/queues/definition.ts";
 import { type FailedJob, readFailedJobs } from "../../services/ops/read-failed-jobs.ts";

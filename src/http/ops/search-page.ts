@@ -1,9 +1,9 @@
+import { searchVouchers } from "../../acts/across-organizations.ts";
+import { listCatalog } from "../../acts/list-catalog.ts";
 import { findKeyPlace } from "../../core/keys/db/api-keys.ts";
 import { ACCEPTED_ID } from "../../core/processes/observe-requests.ts";
 import { findCaller } from "../../core/processes/partner-calls.ts";
 import { AppError } from "../../platform/api/errors.ts";
-import { searchVouchers } from "../../services/admin/across-organizations.ts";
-import { listCatalog } from "../../services/admin/list-catalog.ts";
 import { type Html, html } from "../pages/html.ts";
 import {
   layOutForOperators,

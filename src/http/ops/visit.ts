@@ -1,5 +1,5 @@
 import type { Request } from "express";
-import { insertLook, type Look } from "../../db/audit-entries.ts";
+import { insertLook, type Look } from "../../acts/db/audit-entries.ts";
 import type { ApiContext } from "../../open-api.ts";
 import { pathId } from "../../platform/http/endpoint.ts";
 import type { Html } from "../pages/html.ts";

@@ -1,7 +1,7 @@
+import { readAnyVoucherHistory } from "../../acts/across-organizations.ts";
 import { releaseReservation } from "../../core/reserve/release-reservation.ts";
 import type { PastReservation } from "../../core/voucher/api/voucher-history.ts";
 import { AppError } from "../../platform/api/errors.ts";
-import { readAnyVoucherHistory } from "../../services/admin/across-organizations.ts";
 import { type Html, html } from "../pages/html.ts";
 import { renderSandboxNotice } from "../pages/layout.ts";
 import { renderTime } from "../pages/time.ts";

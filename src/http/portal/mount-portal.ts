@@ -1,6 +1,7 @@
 import { parse } from "basic-auth";
 import express, { type Request, type RequestHandler, type Router } from "express";
 import { z } from "zod";
+import { readVoucherHistory } from "../../acts/read-voucher-history.ts";
 import { findOrganization } from "../../core/catalog/db/catalog.ts";
 import { confirmed } from "../../core/commit/confirm-reads.ts";
 import { admitKey, callerOf } from "../../core/keys/routes/authenticate.ts";
@@ -16,7 +17,6 @@ import { refuseCrossSite } from "../../platform/http/middleware/refuse-cross-sit
 import { sendPage, wantsPage } from "../../platform/http/negotiate.ts";
 import type { Limits } from "../../platform/limits/open-limits.ts";
 import { readTime, type TimeUse } from "../../platform/times.ts";
-import { readVoucherHistory } from "../../services/admin/read-voucher-history.ts";
 import { findCheckpoint } from "../../services/log/read-log.ts";
 import { readRedemptionReceipt, receiptOfRedemption } from "../../services/log/read-receipt.ts";
 import { readDeliveries } from "../../services/webhooks/deliveries.ts";

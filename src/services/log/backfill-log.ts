@@ -1,3 +1,4 @@
+import { type AuditContext, withAuditEntry } from "../../acts/with-audit-entry.ts";
 import {
   addLeaf,
   appendLeaves,
@@ -7,7 +8,6 @@ import {
 } from "../../core/chain/db/events.ts";
 import type { Transaction } from "../../platform/db/pool.ts";
 import { write } from "../../platform/db/transaction.ts";
-import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 
 /** Most batches in one transaction, which has one audit entry. */
 const BATCHES_MAX = 4;

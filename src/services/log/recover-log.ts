@@ -4,6 +4,7 @@ import { type LogSource, readBundle } from "../../../packages/tlog/src/log-sourc
 import { HASH_BYTES, TILE_WIDTH } from "../../../packages/tlog/src/merkle.ts";
 import { isSignedBy } from "../../../packages/tlog/src/note.ts";
 import { edgeTiles, TreeAppender } from "../../../packages/tlog/src/tree.ts";
+import { type AuditContext, withAuditEntry } from "../../acts/with-audit-entry.ts";
 import { selectOverdueSeals } from "../../core/chain/db/events.ts";
 import { readUnsealed, sealChains } from "../../core/chain/seal-events.ts";
 import { lockVoucher } from "../../core/voucher/db/vouchers.ts";
@@ -18,7 +19,6 @@ import {
 import { acceptLoss } from "../../platform/db/marks.ts";
 import type { Transaction } from "../../platform/db/pool.ts";
 import { write } from "../../platform/db/transaction.ts";
-import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 import { readAnchor } from "./anchors.ts";
 import { addUnlogged } from "./backfill-log.ts";
 import type { LogSettings } from "./log-settings.ts";

@@ -8,6 +8,7 @@ import { writeInto } from "../../../packages/tlog/src/monitor.ts";
 import { isSignedBy, parseNote, signNote } from "../../../packages/tlog/src/note.ts";
 import { parsePolicy } from "../../../packages/tlog/src/policy.ts";
 import type { TreeAppender } from "../../../packages/tlog/src/tree.ts";
+import { type AuditContext, withAuditEntry } from "../../acts/with-audit-entry.ts";
 import { findPublished } from "../../db/log-checkpoints.ts";
 import {
   type LogRetirement,
@@ -19,7 +20,6 @@ import { findLogTree, growTree, type LogTree } from "../../db/log-tree.ts";
 import { acceptLoss } from "../../platform/db/marks.ts";
 import type { Queryable } from "../../platform/db/pool.ts";
 import { write } from "../../platform/db/transaction.ts";
-import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
 import { readAnchor } from "./anchors.ts";
 import { exportLog } from "./export-log.ts";
 import { writeMissingAnchors } from "./init-log.ts";

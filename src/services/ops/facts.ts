@@ -1,6 +1,7 @@
 import pTimeout from "p-timeout";
 import type pg from "pg";
 import type { Logger } from "pino";
+import { findNewestPause } from "../../acts/db/audit-entries.ts";
 import { type ProcessReport, UP_MS } from "../../core/processes/process-report.ts";
 import { type ReportedProcess, readProcesses } from "../../core/processes/read-processes.ts";
 import { addOutcomes, type RecentOutcomes } from "../../core/processes/redeem-outcomes.ts";
@@ -22,7 +23,6 @@ import {
   selectFailingEndpoints,
 } from "../../db/activity.ts";
 import { readAlerts } from "../../db/alerts.ts";
-import { findNewestPause } from "../../db/audit-entries.ts";
 import { failingSinceOf } from "../../domain/alerts.ts";
 import type { Config } from "../../platform/config.ts";
 import type { Deployment } from "../../platform/db/deployment.ts";

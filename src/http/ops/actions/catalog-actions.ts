@@ -1,15 +1,10 @@
+import { COUNT_MAX, issueBatch } from "../../../acts/issue-batch.ts";
+import { createBrand, createListing, createOrganization, createProduct } from "../../../acts/manage-catalog.ts";
+import { voidBatch } from "../../../acts/void-batch.ts";
+import { voidVoucher } from "../../../acts/void-voucher.ts";
 import { releaseLease } from "../../../core/reserve/lease.ts";
 import { normaliseCode } from "../../../core/voucher/codes.ts";
 import { AUDIENCES, VOUCHER_TYPES } from "../../../core/voucher/voucher.ts";
-import { COUNT_MAX, issueBatch } from "../../../services/admin/issue-batch.ts";
-import {
-  createBrand,
-  createListing,
-  createOrganization,
-  createProduct,
-} from "../../../services/admin/manage-catalog.ts";
-import { voidBatch } from "../../../services/admin/void-batch.ts";
-import { voidVoucher } from "../../../services/admin/void-voucher.ts";
 import { html } from "../../pages/html.ts";
 import { defineAction, FieldProblem } from "./action.ts";
 import {

@@ -1,9 +1,9 @@
+import { insertLook } from "../../../acts/db/audit-entries.ts";
+import { listCatalog } from "../../../acts/list-catalog.ts";
+import { changeContract, makeLink, offerContract } from "../../../acts/manage-contracts.ts";
+import { createKey, endKey, rotateKey } from "../../../acts/manage-keys.ts";
 import { SCOPES } from "../../../core/keys/api-keys.ts";
-import { insertLook } from "../../../db/audit-entries.ts";
 import { AppError } from "../../../platform/api/errors.ts";
-import { listCatalog } from "../../../services/admin/list-catalog.ts";
-import { changeContract, makeLink, offerContract } from "../../../services/admin/manage-contracts.ts";
-import { createKey, endKey, rotateKey } from "../../../services/admin/manage-keys.ts";
 import { testWebhook } from "../../../services/webhooks/endpoints.ts";
 import { disableEndpoint, enableEndpoint, replayEndpoint } from "../../../services/webhooks/manage-webhooks.ts";
 import { type Html, html } from "../../pages/html.ts";

@@ -1,4 +1,3 @@
-import { QUEUE_NAMES, type QueueName } from "../../../platform/queues/definition.ts";
 import {
   cleanFailed,
   pauseQueue,
@@ -6,7 +5,8 @@ import {
   type QueueActs,
   resumeQueue,
   retryFailed,
-} from "../../../services/admin/manage-queues.ts";
+} from "../../../acts/manage-queues.ts";
+import { QUEUE_NAMES, type QueueName } from "../../../platform/queues/definition.ts";
 import { type Acting, type Action, defineAction } from "./action.ts";
 import { line, optionalLine } from "./fields.ts";
 

@@ -1,14 +1,14 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Request, RequestHandler } from "express";
+import { CODES_HEAD, codesLine, type Serials, sendCodes } from "../../../acts/export-batch.ts";
+import type { IssuedVoucher } from "../../../acts/issue-batch.ts";
 import type { Place } from "../../../core/catalog/db/catalog.ts";
 import type { ApiContext } from "../../../open-api.ts";
 import { AppError } from "../../../platform/api/errors.ts";
 import { nextPiece } from "../../../platform/batching/next-piece.ts";
 import { CSV } from "../../../platform/http/endpoint.ts";
 import { sendPage } from "../../../platform/http/negotiate.ts";
-import { CODES_HEAD, codesLine, type Serials, sendCodes } from "../../../services/admin/export-batch.ts";
-import type { IssuedVoucher } from "../../../services/admin/issue-batch.ts";
 import { ASSETS } from "../../pages/assets.ts";
 import { Html, html } from "../../pages/html.ts";
 import { qrCode } from "../../pages/qr-code.ts";

@@ -1,7 +1,7 @@
-import { findSentForm, insertSentForm } from "../../db/sent-forms.ts";
-import { AppError } from "../../platform/api/errors.ts";
-import type { Queryable, Transaction } from "../../platform/db/pool.ts";
-import { isLockTimeout } from "../../platform/db/transaction.ts";
+import { AppError } from "../platform/api/errors.ts";
+import type { Queryable, Transaction } from "../platform/db/pool.ts";
+import { isLockTimeout } from "../platform/db/transaction.ts";
+import { findSentForm, insertSentForm } from "./db/sent-forms.ts";
 
 /** A command that a form may ask for. */
 export interface FormCommand {

@@ -1,5 +1,5 @@
-import { boolean, text } from "../platform/db/columns.ts";
-import { Statements } from "../platform/db/statements.ts";
+import { boolean, text } from "../../platform/db/columns.ts";
+import { Statements } from "../../platform/db/statements.ts";
 
 export const sql = new Statements(new URL("./sent-forms.sql", import.meta.url));
 

@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { AppError } from "../platform/api/errors.ts";
 import {
   findIdsByName,
   findUnknownFilter,
@@ -7,8 +8,7 @@ import {
   type ListItem,
   type ListName,
   selectList,
-} from "../../db/lists.ts";
-import { AppError } from "../../platform/api/errors.ts";
+} from "./db/lists.ts";
 
 /** One page of a list. */
 export interface Page<Item> {

@@ -1,6 +1,6 @@
 import type pg from "pg";
-import { type BatchSummary, findBatch } from "../../core/catalog/db/catalog.ts";
-import { AppError } from "../../platform/api/errors.ts";
+import { type BatchSummary, findBatch } from "../core/catalog/db/catalog.ts";
+import { AppError } from "../platform/api/errors.ts";
 
 /**
  * Reads a batch and the states of its vouchers. Takes seconds for a million vouchers.

@@ -1,6 +1,6 @@
-import { bigint, jsonb, orNull, type Row, text, textOf, timestamptz } from "../platform/db/columns.ts";
-import type { Queryable, Transaction } from "../platform/db/pool.ts";
-import { Statements } from "../platform/db/statements.ts";
+import { bigint, jsonb, orNull, type Row, text, textOf, timestamptz } from "../../platform/db/columns.ts";
+import type { Queryable, Transaction } from "../../platform/db/pool.ts";
+import { Statements } from "../../platform/db/statements.ts";
 
 /** The columns of an entity before and after a change, without secrets and codes. */
 type EntityState = Record<string, unknown>;

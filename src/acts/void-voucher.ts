@@ -1,15 +1,15 @@
-import { nextEvent } from "../../core/chain/chain.ts";
-import { appendEvents, openSinks, readPending } from "../../core/chain/seal-events.ts";
-import { type EndedReservation, endReservations } from "../../core/reserve/db/reservations.ts";
-import { liveReservation } from "../../core/reserve/reservation.ts";
-import { normaliseCode, type RandomBytes } from "../../core/voucher/codes.ts";
-import { findVoucherInOrganization } from "../../core/voucher/db/voucher-ranges.ts";
-import { type LockedVoucher, lockVoucher, readLockedVouchers, voidVouchers } from "../../core/voucher/db/vouchers.ts";
-import { finalRefusal } from "../../core/voucher/voucher.ts";
-import { AppError } from "../../platform/api/errors.ts";
-import type { Transaction } from "../../platform/db/pool.ts";
-import { write } from "../../platform/db/transaction.ts";
-import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
+import { nextEvent } from "../core/chain/chain.ts";
+import { appendEvents, openSinks, readPending } from "../core/chain/seal-events.ts";
+import { type EndedReservation, endReservations } from "../core/reserve/db/reservations.ts";
+import { liveReservation } from "../core/reserve/reservation.ts";
+import { normaliseCode, type RandomBytes } from "../core/voucher/codes.ts";
+import { findVoucherInOrganization } from "../core/voucher/db/voucher-ranges.ts";
+import { type LockedVoucher, lockVoucher, readLockedVouchers, voidVouchers } from "../core/voucher/db/vouchers.ts";
+import { finalRefusal } from "../core/voucher/voucher.ts";
+import { AppError } from "../platform/api/errors.ts";
+import type { Transaction } from "../platform/db/pool.ts";
+import { write } from "../platform/db/transaction.ts";
+import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 /** A voided voucher, and the ticket of the live reservation that the void ended; null if there was none. */
 export interface VoidResult {

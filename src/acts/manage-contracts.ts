@@ -1,17 +1,17 @@
 import { createHash } from "node:crypto";
-import { CONTRACT_MOVES, type MemberRole } from "../../core/catalog/audience.ts";
+import { CONTRACT_MOVES, type MemberRole } from "../core/catalog/audience.ts";
 import {
   findContractStatus,
   insertContract,
   insertLink,
   insertMember,
   moveContract,
-} from "../../core/catalog/db/contracts.ts";
-import { makeLinkCode } from "../../core/voucher/codes.ts";
-import { newId } from "../../core/voucher/ids.ts";
-import { AppError } from "../../platform/api/errors.ts";
-import { type AuditContext, refuseIfTaken, withAuditEntry } from "../audit/with-audit-entry.ts";
+} from "../core/catalog/db/contracts.ts";
+import { makeLinkCode } from "../core/voucher/codes.ts";
+import { newId } from "../core/voucher/ids.ts";
+import { AppError } from "../platform/api/errors.ts";
 import { assertFuture } from "./assert-future.ts";
+import { type AuditContext, refuseIfTaken, withAuditEntry } from "./with-audit-entry.ts";
 
 /** Makes a user a member of an organization, or changes their role. */
 export async function addMember(

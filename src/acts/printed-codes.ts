@@ -1,6 +1,6 @@
-import { CODE_KEY_MAX, CODE_KEY_MIN, isPathWord, normaliseCode, normaliseTicket } from "../../core/voucher/codes.ts";
-import { isTicket } from "../../core/voucher/ids.ts";
-import { AppError } from "../../platform/api/errors.ts";
+import { CODE_KEY_MAX, CODE_KEY_MIN, isPathWord, normaliseCode, normaliseTicket } from "../core/voucher/codes.ts";
+import { isTicket } from "../core/voucher/ids.ts";
+import { AppError } from "../platform/api/errors.ts";
 
 /** Reads the lines of printed codes, one code a line, from the beginning. */
 export type ReadLines = () => AsyncIterable<string>;

@@ -1,11 +1,11 @@
-import { findBatchSize } from "../../core/catalog/db/catalog.ts";
-import { selectVouchersOfBatch } from "../../core/voucher/db/voucher-ranges.ts";
-import { lockFreeVouchers, lockVoucher, readLockedVouchers } from "../../core/voucher/db/vouchers.ts";
-import { finalRefusal } from "../../core/voucher/voucher.ts";
-import { AppError } from "../../platform/api/errors.ts";
-import { type Transaction, usePlansOfService } from "../../platform/db/pool.ts";
-import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
+import { findBatchSize } from "../core/catalog/db/catalog.ts";
+import { selectVouchersOfBatch } from "../core/voucher/db/voucher-ranges.ts";
+import { lockFreeVouchers, lockVoucher, readLockedVouchers } from "../core/voucher/db/vouchers.ts";
+import { finalRefusal } from "../core/voucher/voucher.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { type Transaction, usePlansOfService } from "../platform/db/pool.ts";
 import { voidActive } from "./void-voucher.ts";
+import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 /** Vouchers voided in one transaction, which keeps their rows locked for some 150 ms. All its events fit into one batch of leaves. */
 const RANGE = 1_000;

@@ -1,17 +1,17 @@
 import type pg from "pg";
-import { selectEventsPage } from "../../core/chain/db/events.ts";
-import { viewEvent } from "../../core/chain/read-chain.ts";
-import { findRedemptionOfVoucher } from "../../core/redeem/db/redemptions.ts";
-import { selectReservationsOfVoucher } from "../../core/reserve/db/reservations.ts";
-import type { FoundVoucher, VoucherHistory } from "../../core/voucher/api/voucher-history.ts";
-import { normaliseTicket } from "../../core/voucher/codes.ts";
-import { findVouchersIn, type VoucherQuery } from "../../core/voucher/find-vouchers.ts";
-import { isTicket } from "../../core/voucher/ids.ts";
-import { verifyUrl } from "../../core/voucher/resolve-voucher.ts";
-import { AppError } from "../../platform/api/errors.ts";
-import type { Config } from "../../platform/config.ts";
-import type { Transaction } from "../../platform/db/pool.ts";
-import { onSnapshot } from "../../platform/db/transaction.ts";
+import { selectEventsPage } from "../core/chain/db/events.ts";
+import { viewEvent } from "../core/chain/read-chain.ts";
+import { findRedemptionOfVoucher } from "../core/redeem/db/redemptions.ts";
+import { selectReservationsOfVoucher } from "../core/reserve/db/reservations.ts";
+import type { FoundVoucher, VoucherHistory } from "../core/voucher/api/voucher-history.ts";
+import { normaliseTicket } from "../core/voucher/codes.ts";
+import { findVouchersIn, type VoucherQuery } from "../core/voucher/find-vouchers.ts";
+import { isTicket } from "../core/voucher/ids.ts";
+import { verifyUrl } from "../core/voucher/resolve-voucher.ts";
+import { AppError } from "../platform/api/errors.ts";
+import type { Config } from "../platform/config.ts";
+import type { Transaction } from "../platform/db/pool.ts";
+import { onSnapshot } from "../platform/db/transaction.ts";
 
 export interface HistoryDeps {
   pool: pg.Pool;

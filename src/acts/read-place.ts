@@ -1,6 +1,6 @@
 import type pg from "pg";
-import { findPlace, type Place } from "../../core/catalog/db/catalog.ts";
-import { AppError } from "../../platform/api/errors.ts";
+import { findPlace, type Place } from "../core/catalog/db/catalog.ts";
+import { AppError } from "../platform/api/errors.ts";
 
 /** The collections whose entities have a page, and the field of a place with the entity's own id. */
 const ID_FIELD = {

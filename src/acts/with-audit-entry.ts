@@ -1,12 +1,12 @@
 import { hostname, userInfo } from "node:os";
 import { isDeepStrictEqual } from "node:util";
 import type pg from "pg";
-import type { RandomBytes } from "../../core/voucher/codes.ts";
-import { type Entity, insertAuditEntry, lockEntity, readEntityState } from "../../db/audit-entries.ts";
-import { AppError } from "../../platform/api/errors.ts";
-import type { Transaction } from "../../platform/db/pool.ts";
-import { inTransaction, violates, waitForLocks } from "../../platform/db/transaction.ts";
+import type { RandomBytes } from "../core/voucher/codes.ts";
+import { AppError } from "../platform/api/errors.ts";
+import type { Transaction } from "../platform/db/pool.ts";
+import { inTransaction, violates, waitForLocks } from "../platform/db/transaction.ts";
 import { claimForm, type FormCommand } from "./claim-form.ts";
+import { type Entity, insertAuditEntry, lockEntity, readEntityState } from "./db/audit-entries.ts";
 
 /** Longest wait of an administrative command for each lock, bounded because a person is waiting. Milliseconds. */
 const LOCK_WAIT_MS = 10_000;

@@ -1,8 +1,8 @@
-import type { QueueView, QueueViews } from "../../core/queues/queue-views.ts";
-import { AppError } from "../../platform/api/errors.ts";
-import type { QueueName } from "../../platform/queues/definition.ts";
-import { isRedisUnavailable } from "../../platform/redis/connections.ts";
-import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
+import type { QueueView, QueueViews } from "../core/queues/queue-views.ts";
+import { AppError } from "../platform/api/errors.ts";
+import type { QueueName } from "../platform/queues/definition.ts";
+import { isRedisUnavailable } from "../platform/redis/connections.ts";
+import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 type Queue = QueueView["queue"];
 type Job = NonNullable<Awaited<ReturnType<Queue["getJob"]>>>;

@@ -1,8 +1,8 @@
 import type pg from "pg";
 import type { Logger } from "pino";
-import type { RandomBytes } from "./core/voucher/codes.ts";
-import { openPool } from "./platform/db/pool.ts";
-import { pooledRandomBytes } from "./platform/random.ts";
+import type { RandomBytes } from "../core/voucher/codes.ts";
+import { openPool } from "../platform/db/pool.ts";
+import { pooledRandomBytes } from "../platform/random.ts";
 
 /** The dependencies of voucherctl, and of the steps in which `npm start` prepares the database. They do not load BullMQ. */
 export interface AdminContext {

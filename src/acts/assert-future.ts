@@ -1,6 +1,6 @@
-import { isPast } from "../../core/catalog/db/catalog.ts";
-import { AppError } from "../../platform/api/errors.ts";
-import type { Queryable } from "../../platform/db/pool.ts";
+import { isPast } from "../core/catalog/db/catalog.ts";
+import { AppError } from "../platform/api/errors.ts";
+import type { Queryable } from "../platform/db/pool.ts";
 
 /** An end that was given has passed already. */
 export class PastTime extends AppError {

@@ -5,9 +5,9 @@ import {
   insertProduct,
   type NewProduct,
   selectWindows,
-} from "../../core/catalog/db/catalog.ts";
-import { newId } from "../../core/voucher/ids.ts";
-import { type AuditContext, refuseIfTaken, withAuditEntry } from "../audit/with-audit-entry.ts";
+} from "../core/catalog/db/catalog.ts";
+import { newId } from "../core/voucher/ids.ts";
+import { type AuditContext, refuseIfTaken, withAuditEntry } from "./with-audit-entry.ts";
 
 /** Creates a live or sandbox organization and returns its id. Which of the two it is never changes. */
 export async function createOrganization(ctx: AuditContext, name: string, sandbox = false): Promise<string> {

@@ -1,10 +1,10 @@
-import type { ContractStatus } from "../core/catalog/audience.ts";
-import { PRODUCT } from "../core/catalog/db/catalog.ts";
-import type { WindowKind } from "../core/catalog/offer.ts";
-import type { Audience } from "../core/voucher/voucher.ts";
-import { arrayOf, boolean, integer, numeric, orNull, text, textOf, timestamptz } from "../platform/db/columns.ts";
-import type { Queryable } from "../platform/db/pool.ts";
-import { Statements } from "../platform/db/statements.ts";
+import type { ContractStatus } from "../../core/catalog/audience.ts";
+import { PRODUCT } from "../../core/catalog/db/catalog.ts";
+import type { WindowKind } from "../../core/catalog/offer.ts";
+import type { Audience } from "../../core/voucher/voucher.ts";
+import { arrayOf, boolean, integer, numeric, orNull, text, textOf, timestamptz } from "../../platform/db/columns.ts";
+import type { Queryable } from "../../platform/db/pool.ts";
+import { Statements } from "../../platform/db/statements.ts";
 
 export const sql = new Statements(new URL("./lists.sql", import.meta.url));
 

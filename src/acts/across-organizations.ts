@@ -1,11 +1,11 @@
 import type pg from "pg";
-import type { FoundVoucher, FoundVouchers, VoucherHistory } from "../../core/voucher/api/voucher-history.ts";
-import { normaliseTicket } from "../../core/voucher/codes.ts";
-import { selectOrganizationsWithBrands } from "../../core/voucher/db/voucher-ranges.ts";
-import { findVouchersIn, type VoucherQuery } from "../../core/voucher/find-vouchers.ts";
-import { isTicket } from "../../core/voucher/ids.ts";
-import type { Transaction } from "../../platform/db/pool.ts";
-import { onSnapshot } from "../../platform/db/transaction.ts";
+import type { FoundVoucher, FoundVouchers, VoucherHistory } from "../core/voucher/api/voucher-history.ts";
+import { normaliseTicket } from "../core/voucher/codes.ts";
+import { selectOrganizationsWithBrands } from "../core/voucher/db/voucher-ranges.ts";
+import { findVouchersIn, type VoucherQuery } from "../core/voucher/find-vouchers.ts";
+import { isTicket } from "../core/voucher/ids.ts";
+import type { Transaction } from "../platform/db/pool.ts";
+import { onSnapshot } from "../platform/db/transaction.ts";
 import { type HistoryDeps, readFoundHistory } from "./read-voucher-history.ts";
 
 // What operators may find in all organizations. A test refuses an import of this file by what partners, users or the portal can call.

@@ -1,5 +1,5 @@
-import { findOrganization } from "../../core/catalog/db/catalog.ts";
-import { hashApiKey, makeApiKey } from "../../core/keys/api-keys.ts";
+import { findOrganization } from "../core/catalog/db/catalog.ts";
+import { hashApiKey, makeApiKey } from "../core/keys/api-keys.ts";
 import {
   findKeySandbox,
   insertKey,
@@ -9,13 +9,13 @@ import {
   retireSecrets,
   revokeKey,
   selectKeys,
-} from "../../core/keys/db/api-keys.ts";
-import { newId } from "../../core/voucher/ids.ts";
-import { AppError } from "../../platform/api/errors.ts";
-import { markSandbox } from "../../platform/api/fields.ts";
-import type { Transaction } from "../../platform/db/pool.ts";
-import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
+} from "../core/keys/db/api-keys.ts";
+import { newId } from "../core/voucher/ids.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { markSandbox } from "../platform/api/fields.ts";
+import type { Transaction } from "../platform/db/pool.ts";
 import { assertFuture } from "./assert-future.ts";
+import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 /** A key's id, and the secret that partners send. Only the secret's hash is stored, so it cannot be shown again. */
 export interface ShownKey {

@@ -1,6 +1,6 @@
-import { selectVouchersOfBatch } from "../../core/voucher/db/voucher-ranges.ts";
-import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
+import { selectVouchersOfBatch } from "../core/voucher/db/voucher-ranges.ts";
 import type { IssuedVoucher } from "./issue-batch.ts";
+import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 /** Most vouchers that one query reads: less than a megabyte. */
 const CHUNK_SIZE = 5_000;

@@ -1,8 +1,8 @@
-import { findClosedUntil, trustClock } from "../../core/redeem/db/redemptions.ts";
-import { type AppliedRoles, applyRoles, type RoleName } from "../../db/roles/apply-roles.ts";
-import { adoptDatabase, readDeploymentId } from "../../platform/db/deployment.ts";
-import type { Transaction } from "../../platform/db/pool.ts";
-import { type AuditContext, withAuditEntry } from "../audit/with-audit-entry.ts";
+import { findClosedUntil, trustClock } from "../core/redeem/db/redemptions.ts";
+import { adoptDatabase, readDeploymentId } from "../platform/db/deployment.ts";
+import type { Transaction } from "../platform/db/pool.ts";
+import { type AppliedRoles, applyRoles, type RoleName } from "./roles/apply-roles.ts";
+import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 /** Gives a restored copy a new deployment id, so that the original's jobs, replies and leases do not apply to it. */
 export async function adopt(ctx: AuditContext): Promise<{ id: string; before: string }> {
