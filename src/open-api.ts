@@ -16,6 +16,8 @@ import { openRedemptionReads } from "./core/redeem/read-redemption.ts";
 import { openReservationCommitter } from "./core/reserve/reservation-committer.ts";
 import { openServerProbe } from "./core/servers/probe-servers.ts";
 import { openVoucherReads } from "./core/voucher/resolve-voucher.ts";
+import { AcquisitionCommitter } from "./marketplace/acquisition-committer.ts";
+import { KeptCounts } from "./marketplace/kept-counts.ts";
 import { openConsole } from "./open-console.ts";
 import { openService } from "./open-service.ts";
 import { FairSlots } from "./platform/batching/fair-slots.ts";
@@ -29,8 +31,6 @@ import { ReplyInbox } from "./platform/queues/reply-inbox.ts";
 import { TRACES_OFF, type Traces } from "./platform/traces/traces.ts";
 import { AlertTeller } from "./services/alerts/alert-teller.ts";
 import { watchFaults } from "./services/alerts/watch-faults.ts";
-import { AcquisitionCommitter } from "./services/marketplace/acquisition-committer.ts";
-import { KeptCounts } from "./services/marketplace/kept-counts.ts";
 import { openBacklog } from "./services/servers/measure-backlog.ts";
 
 /** Tests of webhook endpoints at a time, up to 15 seconds each. They use no connection to Postgres. */

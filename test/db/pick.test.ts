@@ -16,7 +16,7 @@ const PAGES_MAX = 40;
  */
 const UNTIL_DEAD_ROWS_ARE_INVISIBLE = { timeout: 30_000, interval: 100 };
 
-const statements = readStatements(new URL("../../src/db/acquisitions.sql", import.meta.url));
+const statements = readStatements(new URL("../../src/marketplace/db/acquisitions.sql", import.meta.url));
 const PICKS = [
   { name: "pick_free_vouchers", parameters: ["'{}'", "1"] },
   { name: "pick_voucher", parameters: [] },

@@ -4,7 +4,7 @@ import { insertRedemptions } from "../../src/core/redeem/db/redemptions.ts";
 import { endReservations, openReservations } from "../../src/core/reserve/db/reservations.ts";
 import { advanceChains, readLockedVouchers, redeemVouchers, voidVouchers } from "../../src/core/voucher/db/vouchers.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
-import { insertAcquisitions } from "../../src/db/acquisitions.ts";
+import { insertAcquisitions } from "../../src/marketplace/db/acquisitions.ts";
 import type { PreparedStatements } from "../../src/platform/db/statements.ts";
 import { inTransaction, write } from "../../src/platform/db/transaction.ts";
 import { dumpRows } from "../support/row-dump.ts";

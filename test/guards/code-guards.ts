@@ -178,7 +178,7 @@ export const CODE_GUARDS: CodeGuard[] = [
     },
   ),
   ...guardsOf(
-    "src/services/marketplace/decide-acquisitions.ts",
+    "src/marketplace/decide-acquisitions.ts",
     ["test/api", "test/unit/offer", "test/api/marketplace", "test/races/acquisitions", "test/faults/failover"],
     {
       "a sandbox is not open to others": [`product?.sandbox && way !== "link" && !isInsider`, "false"],
@@ -190,15 +190,11 @@ export const CODE_GUARDS: CodeGuard[] = [
       "a reserved voucher is not acquired": [" || liveReservation(voucher.reservation, now) !== null", ""],
     },
   ),
+  ...guardsOf("src/marketplace/acquisition-committer.ts", ["test/races/acquisitions", "test/api/marketplace"], {
+    "a voucher with a damaged chain is set aside": [`violates(error, "voucher_events_pkey")`, "false"],
+  }),
   ...guardsOf(
-    "src/services/marketplace/acquisition-committer.ts",
-    ["test/races/acquisitions", "test/api/marketplace"],
-    {
-      "a voucher with a damaged chain is set aside": [`violates(error, "voucher_events_pkey")`, "false"],
-    },
-  ),
-  ...guardsOf(
-    "src/services/marketplace/acquire-voucher.ts",
+    "src/marketplace/acquire-voucher.ts",
     ["test/unit/offer", "test/api/marketplace", "test/races/acquisitions", "test/faults/failover"],
     {
       "a repeated claim is confirmed by the standby": ["alreadyConfirmed || hasFinalStatus(voucher)", "false"],

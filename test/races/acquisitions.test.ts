@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { voidVoucher } from "../../src/acts/void-voucher.ts";
-import type { AcquisitionOutcome, AcquisitionRequest } from "../../src/services/marketplace/decide-acquisitions.ts";
+import type { AcquisitionOutcome, AcquisitionRequest } from "../../src/marketplace/decide-acquisitions.ts";
 import { partnerClient, type Reply } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import {

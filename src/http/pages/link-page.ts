@@ -1,6 +1,6 @@
+import { type LinkOffer, linkAddress, viewLink } from "../../marketplace/view-link.ts";
 import { type DepsOf, pathId } from "../../platform/http/endpoint.ts";
 import type { Visitor } from "../../platform/http/middleware/caller-signal.ts";
-import { type LinkOffer, linkAddress, viewLink } from "../../services/marketplace/view-link.ts";
 import { type Html, html } from "./html.ts";
 import { layOut, renderSandboxNotice, type Site } from "./layout.ts";
 import type { Locale } from "./locale.ts";

@@ -1,7 +1,7 @@
-import { type ListingResponse, listingsQuery } from "../../contract/listings.ts";
+import { type ListingResponse, listingsQuery } from "../../marketplace/api/listings.ts";
+import { viewListings } from "../../marketplace/view-listings.ts";
 import { type DepsOf, validate } from "../../platform/http/endpoint.ts";
 import type { Visitor } from "../../platform/http/middleware/caller-signal.ts";
-import { viewListings } from "../../services/marketplace/view-listings.ts";
 import { type Html, html } from "./html.ts";
 import { layOut, type Site } from "./layout.ts";
 import type { Locale } from "./locale.ts";

@@ -7,9 +7,9 @@ import type { Backlog, DatabaseBacklog } from "../../core/metrics/open-metrics.t
 import { measureQueues, type ShardBacklog } from "../../core/queues/measure-queues.ts";
 import { countLiveReservations } from "../../core/reserve/db/reservations.ts";
 import type { Probed } from "../../core/servers/probe-servers.ts";
-import { countStock } from "../../db/listings.ts";
 import { findLogProgress } from "../../db/log-checkpoints.ts";
 import { measureWebhooks } from "../../db/webhook-deliveries.ts";
+import { countStock } from "../../marketplace/db/listings.ts";
 import type { Config } from "../../platform/config.ts";
 import type { Deployment } from "../../platform/db/deployment.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";

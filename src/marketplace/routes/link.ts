@@ -1,8 +1,8 @@
-import { linkCode } from "../../contract/acquire.ts";
-import { linkResponse } from "../../contract/link.ts";
 import { anyone } from "../../platform/http/access.ts";
 import { type DepsOf, endpoint, pathId } from "../../platform/http/endpoint.ts";
-import { describeLink } from "../../services/marketplace/view-link.ts";
+import { linkCode } from "../api/acquire.ts";
+import { linkResponse } from "../api/link.ts";
+import { describeLink } from "../view-link.ts";
 
 export const link = endpoint({
   path: "/r/:code",

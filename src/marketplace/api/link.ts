@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { EXAMPLE, examples } from "../platform/api/example.ts";
+import { EXAMPLE, examples } from "../../platform/api/example.ts";
 import {
   brand,
   count,
@@ -11,7 +11,7 @@ import {
   text,
   timestamp,
   usd,
-} from "../platform/api/fields.ts";
+} from "../../platform/api/fields.ts";
 import { AVAILABLE_MAX } from "./listings.ts";
 
 /** What a referrer's link offers. */

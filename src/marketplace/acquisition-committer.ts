@@ -1,16 +1,10 @@
 import type pg from "pg";
-import { GroupCommitter, type Undecided } from "../../core/commit/group-committer.ts";
-import { type Observing, observeBatches } from "../../core/metrics/metrics.ts";
-import { pickFreeVouchers, pickVoucher } from "../../db/acquisitions.ts";
-import { Batcher } from "../../platform/batching/batcher.ts";
-import type { Transaction } from "../../platform/db/pool.ts";
-import {
-  isLockTimeout,
-  mayBeFromOneItem,
-  readThenWrite,
-  violates,
-  waitForLocks,
-} from "../../platform/db/transaction.ts";
+import { GroupCommitter, type Undecided } from "../core/commit/group-committer.ts";
+import { type Observing, observeBatches } from "../core/metrics/metrics.ts";
+import { Batcher } from "../platform/batching/batcher.ts";
+import type { Transaction } from "../platform/db/pool.ts";
+import { isLockTimeout, mayBeFromOneItem, readThenWrite, violates, waitForLocks } from "../platform/db/transaction.ts";
+import { pickFreeVouchers, pickVoucher } from "./db/acquisitions.ts";
 import {
   type AcquisitionOutcome,
   type AcquisitionRequest,

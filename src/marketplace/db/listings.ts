@@ -1,6 +1,6 @@
-import type { ContractStatus, Eligibility, MemberRole } from "../core/catalog/audience.ts";
-import type { Offer } from "../core/catalog/offer.ts";
-import type { Audience, VoucherType } from "../core/voucher/voucher.ts";
+import type { ContractStatus, Eligibility, MemberRole } from "../../core/catalog/audience.ts";
+import type { Offer } from "../../core/catalog/offer.ts";
+import type { Audience, VoucherType } from "../../core/voucher/voucher.ts";
 import {
   boolean,
   integer,
@@ -11,9 +11,9 @@ import {
   text,
   textOf,
   timestamptz,
-} from "../platform/db/columns.ts";
-import type { Queryable } from "../platform/db/pool.ts";
-import { Statements } from "../platform/db/statements.ts";
+} from "../../platform/db/columns.ts";
+import type { Queryable } from "../../platform/db/pool.ts";
+import { Statements } from "../../platform/db/statements.ts";
 
 const LISTING = {
   id: text,

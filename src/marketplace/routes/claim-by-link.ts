@@ -1,7 +1,7 @@
-import { acquireResponse, claimRequest, linkCode } from "../../contract/acquire.ts";
 import { signedInUser } from "../../core/keys/routes/authenticate-user.ts";
 import { type DepsOf, endpoint, pathId } from "../../platform/http/endpoint.ts";
-import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
+import { acquireVoucher } from "../acquire-voucher.ts";
+import { acquireResponse, claimRequest, linkCode } from "../api/acquire.ts";
 
 export const claimByLink = endpoint({
   method: "post",

@@ -1,7 +1,7 @@
-import { listingId, listingResponse } from "../../contract/listings.ts";
 import { anyUser } from "../../core/keys/routes/authenticate-user.ts";
 import { type DepsOf, endpoint, pathId } from "../../platform/http/endpoint.ts";
-import { viewOneListing } from "../../services/marketplace/view-listings.ts";
+import { listingId, listingResponse } from "../api/listings.ts";
+import { viewOneListing } from "../view-listings.ts";
 
 export const listing = endpoint({
   path: "/marketplace/listings/:id",

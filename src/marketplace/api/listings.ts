@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { AUDIENCES, VOUCHER_TYPES } from "../core/voucher/voucher.ts";
-import { EXAMPLE, examples } from "../platform/api/example.ts";
+import { AUDIENCES, VOUCHER_TYPES } from "../../core/voucher/voucher.ts";
+import { EXAMPLE, examples } from "../../platform/api/example.ts";
 import {
   benefitMonths,
   brand,
@@ -18,8 +18,8 @@ import {
   timestamp,
   usageUnitLabel,
   usd,
-} from "../platform/api/fields.ts";
-import { problem } from "../platform/api/problems.ts";
+} from "../../platform/api/fields.ts";
+import { problem } from "../../platform/api/problems.ts";
 
 /** Maximum number of listings on one page. */
 const LISTINGS_LIMIT_MAX = 100;

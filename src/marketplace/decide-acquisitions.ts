@@ -1,13 +1,15 @@
 import type pg from "pg";
 import type { Logger } from "pino";
-import { isContractActive } from "../../core/catalog/audience.ts";
-import { decideOffers, type OfferRefusal, type OpenBatch } from "../../core/catalog/offer.ts";
-import { type EventContent, nextEvent } from "../../core/chain/chain.ts";
-import { insertPendingEvents } from "../../core/chain/db/events.ts";
-import type { Undecided } from "../../core/commit/group-committer.ts";
-import { liveReservation } from "../../core/reserve/reservation.ts";
-import { normaliseCode, type RandomBytes } from "../../core/voucher/codes.ts";
-import { type LockedVoucher, readLockedVouchers } from "../../core/voucher/db/vouchers.ts";
+import { isContractActive } from "../core/catalog/audience.ts";
+import { decideOffers, type OfferRefusal, type OpenBatch } from "../core/catalog/offer.ts";
+import { type EventContent, nextEvent } from "../core/chain/chain.ts";
+import { insertPendingEvents } from "../core/chain/db/events.ts";
+import type { Undecided } from "../core/commit/group-committer.ts";
+import { liveReservation } from "../core/reserve/reservation.ts";
+import { normaliseCode, type RandomBytes } from "../core/voucher/codes.ts";
+import { type LockedVoucher, readLockedVouchers } from "../core/voucher/db/vouchers.ts";
+import type { Queryable, Transaction } from "../platform/db/pool.ts";
+import type { Decided } from "../platform/db/transaction.ts";
 import {
   type AcquiredVoucher,
   type Acquirer,
@@ -20,9 +22,7 @@ import {
   type Source,
   setDamagedAside,
   type WantedSource,
-} from "../../db/acquisitions.ts";
-import type { Queryable, Transaction } from "../../platform/db/pool.ts";
-import type { Decided } from "../../platform/db/transaction.ts";
+} from "./db/acquisitions.ts";
 
 /** A user's request for a voucher. */
 export interface AcquisitionRequest {

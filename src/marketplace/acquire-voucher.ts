@@ -1,18 +1,18 @@
 import type { Logger } from "pino";
-import type { AcquireResponse } from "../../contract/acquire.ts";
-import { type Confirmations, confirmRead } from "../../core/commit/confirm-reads.ts";
-import { sealQueue } from "../../core/queues/catalog.ts";
-import type { SealJob, SealReply } from "../../core/queues/jobs.ts";
-import { type VoucherReads, verifyUrl, viewVoucher } from "../../core/voucher/resolve-voucher.ts";
-import { hasFinalStatus } from "../../core/voucher/voucher.ts";
-import { AppError, voucherBusy } from "../../platform/api/errors.ts";
-import { markSandbox } from "../../platform/api/fields.ts";
-import type { Config } from "../../platform/config.ts";
-import { isLockTimeout } from "../../platform/db/transaction.ts";
-import type { DeploymentIdentity } from "../../platform/deployment.ts";
-import type { AwaitedQueue } from "../../platform/queues/awaited-queue.ts";
-import type { Traces } from "../../platform/traces/traces.ts";
+import { type Confirmations, confirmRead } from "../core/commit/confirm-reads.ts";
+import { sealQueue } from "../core/queues/catalog.ts";
+import type { SealJob, SealReply } from "../core/queues/jobs.ts";
+import { type VoucherReads, verifyUrl, viewVoucher } from "../core/voucher/resolve-voucher.ts";
+import { hasFinalStatus } from "../core/voucher/voucher.ts";
+import { AppError, voucherBusy } from "../platform/api/errors.ts";
+import { markSandbox } from "../platform/api/fields.ts";
+import type { Config } from "../platform/config.ts";
+import { isLockTimeout } from "../platform/db/transaction.ts";
+import type { DeploymentIdentity } from "../platform/deployment.ts";
+import type { AwaitedQueue } from "../platform/queues/awaited-queue.ts";
+import type { Traces } from "../platform/traces/traces.ts";
 import type { AcquisitionCommitter } from "./acquisition-committer.ts";
+import type { AcquireResponse } from "./api/acquire.ts";
 import type { AcquisitionRequest } from "./decide-acquisitions.ts";
 
 /** Longest wait for the event's seal. The voucher is acquired in any case, and the seal job continues. Milliseconds. */

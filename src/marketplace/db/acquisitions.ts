@@ -1,10 +1,19 @@
-import type { ContractStatus, MemberRole } from "../core/catalog/audience.ts";
-import type { Offer, WindowKind } from "../core/catalog/offer.ts";
-import { markBrokenChains } from "../core/chain/db/broken-chains.ts";
-import type { Audience } from "../core/voucher/voucher.ts";
-import { boolean, integer, orNull, outerJoined, type Row, text, textOf, timestamptz } from "../platform/db/columns.ts";
-import type { Queryable } from "../platform/db/pool.ts";
-import { columnsOf, type PreparedStatements, Statements } from "../platform/db/statements.ts";
+import type { ContractStatus, MemberRole } from "../../core/catalog/audience.ts";
+import type { Offer, WindowKind } from "../../core/catalog/offer.ts";
+import { markBrokenChains } from "../../core/chain/db/broken-chains.ts";
+import type { Audience } from "../../core/voucher/voucher.ts";
+import {
+  boolean,
+  integer,
+  orNull,
+  outerJoined,
+  type Row,
+  text,
+  textOf,
+  timestamptz,
+} from "../../platform/db/columns.ts";
+import type { Queryable } from "../../platform/db/pool.ts";
+import { columnsOf, type PreparedStatements, Statements } from "../../platform/db/statements.ts";
 
 const PRODUCT = { id: text, brandId: text, organizationId: text, sandbox: boolean };
 

@@ -1,15 +1,10 @@
 import type pg from "pg";
-import {
-  AVAILABLE_MAX,
-  type ListingResponse,
-  type ListingsResponse,
-  listingResponse,
-} from "../../contract/listings.ts";
-import type { Bulkhead, Requester } from "../../core/callers/bulkhead.ts";
-import { canBuy } from "../../core/catalog/offer.ts";
-import { countAvailable, findListing, type Listing, selectListings } from "../../db/listings.ts";
-import { AppError } from "../../platform/api/errors.ts";
-import { markSandbox, pickFields } from "../../platform/api/fields.ts";
+import type { Bulkhead, Requester } from "../core/callers/bulkhead.ts";
+import { canBuy } from "../core/catalog/offer.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { markSandbox, pickFields } from "../platform/api/fields.ts";
+import { AVAILABLE_MAX, type ListingResponse, type ListingsResponse, listingResponse } from "./api/listings.ts";
+import { countAvailable, findListing, type Listing, selectListings } from "./db/listings.ts";
 import type { KeptCounts } from "./kept-counts.ts";
 
 interface Deps {

@@ -1,6 +1,6 @@
 import type pg from "pg";
-import { countAvailable } from "../../db/listings.ts";
-import { Batcher } from "../../platform/batching/batcher.ts";
+import { Batcher } from "../platform/batching/batcher.ts";
+import { countAvailable } from "./db/listings.ts";
 
 /** Batches in one statement. Counting one takes milliseconds, so that a statement takes less than a tenth of a second. */
 const BATCH_MAX = 16;

@@ -1,7 +1,7 @@
-import { listingsQuery, listingsResponse } from "../../contract/listings.ts";
 import { anyUser } from "../../core/keys/routes/authenticate-user.ts";
 import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
-import { viewListings } from "../../services/marketplace/view-listings.ts";
+import { listingsQuery, listingsResponse } from "../api/listings.ts";
+import { viewListings } from "../view-listings.ts";
 
 export const listings = endpoint({
   path: "/marketplace/listings",

@@ -1,13 +1,13 @@
 import type pg from "pg";
-import { type LinkResponse, linkResponse } from "../../contract/link.ts";
-import { AVAILABLE_MAX } from "../../contract/listings.ts";
-import type { Bulkhead, Requester } from "../../core/callers/bulkhead.ts";
-import { isContractActive } from "../../core/catalog/audience.ts";
-import { findLinkedProduct, type LinkedProduct } from "../../core/catalog/db/contracts.ts";
-import { decideOffers } from "../../core/catalog/offer.ts";
-import { readSources } from "../../db/acquisitions.ts";
-import { AppError } from "../../platform/api/errors.ts";
-import { markSandbox, pickFields } from "../../platform/api/fields.ts";
+import type { Bulkhead, Requester } from "../core/callers/bulkhead.ts";
+import { isContractActive } from "../core/catalog/audience.ts";
+import { findLinkedProduct, type LinkedProduct } from "../core/catalog/db/contracts.ts";
+import { decideOffers } from "../core/catalog/offer.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { markSandbox, pickFields } from "../platform/api/fields.ts";
+import { type LinkResponse, linkResponse } from "./api/link.ts";
+import { AVAILABLE_MAX } from "./api/listings.ts";
+import { readSources } from "./db/acquisitions.ts";
 import type { KeptCounts } from "./kept-counts.ts";
 
 /** What a referrer's link offers to anyone who opens it. */

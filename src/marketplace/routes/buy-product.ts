@@ -1,8 +1,8 @@
-import { acquireResponse, buyRequest } from "../../contract/acquire.ts";
 import { signedInUser } from "../../core/keys/routes/authenticate-user.ts";
 import { productId } from "../../platform/api/fields.ts";
 import { type DepsOf, endpoint, pathId } from "../../platform/http/endpoint.ts";
-import { acquireVoucher } from "../../services/marketplace/acquire-voucher.ts";
+import { acquireVoucher } from "../acquire-voucher.ts";
+import { acquireResponse, buyRequest } from "../api/acquire.ts";
 
 export const buyProduct = endpoint({
   method: "post",

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { paymentReference } from "../core/voucher/api/typed-fields.ts";
-import { VOUCHER_EXAMPLE, voucherView } from "../core/voucher/api/voucher.ts";
-import { EXAMPLE, EXAMPLE_VERIFY_URL, examples } from "../platform/api/example.ts";
-import { flag, named, sandbox, text, verifyUrl } from "../platform/api/fields.ts";
+import { paymentReference } from "../../core/voucher/api/typed-fields.ts";
+import { VOUCHER_EXAMPLE, voucherView } from "../../core/voucher/api/voucher.ts";
+import { EXAMPLE, EXAMPLE_VERIFY_URL, examples } from "../../platform/api/example.ts";
+import { flag, named, sandbox, text, verifyUrl } from "../../platform/api/fields.ts";
 
 export const linkCode = text("The link's code.", EXAMPLE.linkCode);
 
