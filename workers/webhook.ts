@@ -6,9 +6,9 @@ import { type WorkerService, workerOptions } from "../src/open-worker-service.ts
 import { FairSlots } from "../src/platform/batching/fair-slots.ts";
 import { openWebhookSender } from "../src/platform/outgoing/send-webhook.ts";
 import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
-import { deliverToEndpoint, FAILING_MAX, REQUESTS_MAX } from "../src/services/webhooks/deliver.ts";
-import { FanOut } from "../src/services/webhooks/fan-out.ts";
-import { openAttemptRecorder } from "../src/services/webhooks/record-attempts.ts";
+import { deliverToEndpoint, FAILING_MAX, REQUESTS_MAX } from "../src/webhooks/deliver.ts";
+import { FanOut } from "../src/webhooks/fan-out.ts";
+import { openAttemptRecorder } from "../src/webhooks/record-attempts.ts";
 
 /** Endpoints that one process serves at the same time. Waiting for an answer costs little; requests have their own limit. */
 const ENDPOINTS_MAX = 256;

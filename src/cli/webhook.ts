@@ -1,9 +1,9 @@
-import { DELIVERY_STATES, REPLAY_MAX, type WebhookDeliveryView } from "../contract/webhook-deliveries.ts";
-import { WEBHOOK_EVENT_TYPES, type WebhookView } from "../contract/webhooks.ts";
 import { ConfigError, readWebhookConfig } from "../platform/config.ts";
 import { openWebhookSender } from "../platform/outgoing/send-webhook.ts";
-import { selectOrganizationOfWebhook } from "../services/webhooks/any-webhook.ts";
-import { testWebhook, type WebhookDeps } from "../services/webhooks/endpoints.ts";
+import { selectOrganizationOfWebhook } from "../webhooks/any-webhook.ts";
+import { DELIVERY_STATES, REPLAY_MAX, type WebhookDeliveryView } from "../webhooks/api/webhook-deliveries.ts";
+import { WEBHOOK_EVENT_TYPES, type WebhookView } from "../webhooks/api/webhooks.ts";
+import { testWebhook, type WebhookDeps } from "../webhooks/endpoints.ts";
 import {
   createEndpoint,
   disableEndpoint,
@@ -12,7 +12,7 @@ import {
   listEndpoints,
   replayEndpoint,
   rotateEndpoint,
-} from "../services/webhooks/manage-webhooks.ts";
+} from "../webhooks/manage-webhooks.ts";
 import { type CommandContext, type Noun, verb } from "./command.ts";
 import { EXIT, UsageError } from "./exit-code.ts";
 import { formatSecret, formatTable, formatUtcWithZone, paint, pluralize, type TableRow } from "./format.ts";

@@ -16,19 +16,19 @@ import { link } from "../marketplace/routes/link.ts";
 import { listing } from "../marketplace/routes/listing.ts";
 import { listings } from "../marketplace/routes/listings.ts";
 import type { Endpoint } from "../platform/http/endpoint.ts";
-import { changeWebhook } from "./routes/change-webhook.ts";
-import { createWebhook } from "./routes/create-webhook.ts";
-import { deleteWebhook } from "./routes/delete-webhook.ts";
+import { changeWebhook } from "../webhooks/routes/change-webhook.ts";
+import { createWebhook } from "../webhooks/routes/create-webhook.ts";
+import { deleteWebhook } from "../webhooks/routes/delete-webhook.ts";
+import { replayWebhook } from "../webhooks/routes/replay-webhook.ts";
+import { rotateWebhook } from "../webhooks/routes/rotate-webhook.ts";
+import { testWebhook } from "../webhooks/routes/test-webhook.ts";
+import { webhook } from "../webhooks/routes/webhook.ts";
+import { webhookDeliveries } from "../webhooks/routes/webhook-deliveries.ts";
+import { webhooks } from "../webhooks/routes/webhooks.ts";
 import { eventProof } from "./routes/event-proof.ts";
 import { eventReceipt } from "./routes/event-receipt.ts";
 import { receiptByReference } from "./routes/receipt-by-reference.ts";
 import { redemptionReceipt } from "./routes/redemption-receipt.ts";
-import { replayWebhook } from "./routes/replay-webhook.ts";
-import { rotateWebhook } from "./routes/rotate-webhook.ts";
-import { testWebhook } from "./routes/test-webhook.ts";
-import { webhook } from "./routes/webhook.ts";
-import { webhookDeliveries } from "./routes/webhook-deliveries.ts";
-import { webhooks } from "./routes/webhooks.ts";
 
 /** Every endpoint, in the order of mounting. A fixed path comes before a path whose parameter would match it. */
 export const ENDPOINTS = [

@@ -28,7 +28,7 @@ const RUN_BY: Record<RoleName, Set<string>> = {
     "workers/seal.ts",
     "workers/sweep.ts",
     "workers/webhook.ts",
-    "src/services/webhooks/deliveries.ts",
+    "src/webhooks/deliveries.ts",
   ),
   pva_log: new Set([
     ...statementsOf("src/services/log/run-log.ts"),

@@ -9,15 +9,15 @@ import {
 } from "../../src/core/voucher/db/voucher-ranges.ts";
 import { resolveVouchers } from "../../src/core/voucher/db/vouchers.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
+import { readStatements } from "../../src/platform/db/statements.ts";
+import { inTransaction } from "../../src/platform/db/transaction.ts";
 import {
   changeWebhookEndpoint,
   deleteWebhookEndpoint,
   findWebhookEndpoint,
   insertWebhookEndpoint,
   rotateWebhookSecret,
-} from "../../src/db/webhook-endpoints.ts";
-import { readStatements } from "../../src/platform/db/statements.ts";
-import { inTransaction } from "../../src/platform/db/transaction.ts";
+} from "../../src/webhooks/db/webhook-endpoints.ts";
 import { findFiles, findStatementFiles } from "../support/source-files.ts";
 import { statementsOf } from "../support/statement-users.ts";
 import { useService } from "../support/use-service.ts";

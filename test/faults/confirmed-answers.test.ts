@@ -7,7 +7,7 @@ import { acquireVoucher } from "../../src/marketplace/acquire-voucher.ts";
 import type { AcquisitionRequest } from "../../src/marketplace/decide-acquisitions.ts";
 import { statusOf } from "../../src/platform/api/errors.ts";
 import { migrateDatabase } from "../../src/platform/db/migrate.ts";
-import { deliverToEndpoint } from "../../src/services/webhooks/deliver.ts";
+import { deliverToEndpoint } from "../../src/webhooks/deliver.ts";
 import { basic, browse } from "../support/browse.ts";
 import { partnerClient } from "../support/client.ts";
 import { makeReferral, offerBatch } from "../support/marketplace.ts";

@@ -3,7 +3,7 @@ import type pg from "pg";
 import { beforeAll, expect, it } from "vitest";
 import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
 import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
-import { requestWebhooks } from "../../src/services/webhooks/sweep-tasks.ts";
+import { requestWebhooks } from "../../src/webhooks/sweep-tasks.ts";
 import { CAN_READ_USAGE, readCpuMicros } from "../bench/process-usage.ts";
 import { startNode } from "../support/child-process.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";

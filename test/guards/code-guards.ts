@@ -90,7 +90,7 @@ export const CODE_GUARDS: CodeGuard[] = [
       "found === null",
     ],
   }),
-  ...guardsOf("src/services/webhooks/deliver.ts", ["test/faults/confirmed-answers"], {
+  ...guardsOf("src/webhooks/deliver.ts", ["test/faults/confirmed-answers"], {
     "an event is confirmed by the standby before it is sent": ["(due) => due.length > 0", "() => false"],
   }),
   ...guardsOf("src/core/commit/confirm-reads.ts", ["test/faults/failover"], {

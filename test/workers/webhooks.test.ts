@@ -3,23 +3,19 @@ import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
 import { voidBatch } from "../../src/acts/void-batch.ts";
 import { voidVoucher } from "../../src/acts/void-voucher.ts";
-import type { ReplayRequest } from "../../src/contract/webhook-deliveries.ts";
-import { webhookEvent } from "../../src/contract/webhooks.ts";
 import { recordExpiries } from "../../src/core/chain/record-expiries.ts";
 import { sealVoucher } from "../../src/core/chain/seal-events.ts";
 import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
 import { expireReservations } from "../../src/core/sweep/expire-reservations.ts";
-import { selectDueDeliveries } from "../../src/db/webhook-deliveries.ts";
 import { FairSlots } from "../../src/platform/batching/fair-slots.ts";
 import { openWebhookSender } from "../../src/platform/outgoing/send-webhook.ts";
-import { deliverToEndpoint, FAILING_MAX, REQUESTS_MAX } from "../../src/services/webhooks/deliver.ts";
-import { listDeliveries, replayWebhook } from "../../src/services/webhooks/deliveries.ts";
-import {
-  type Attempt,
-  type AttemptRecorder,
-  openAttemptRecorder,
-} from "../../src/services/webhooks/record-attempts.ts";
-import { removeDeliveries, requestWebhooks } from "../../src/services/webhooks/sweep-tasks.ts";
+import type { ReplayRequest } from "../../src/webhooks/api/webhook-deliveries.ts";
+import { webhookEvent } from "../../src/webhooks/api/webhooks.ts";
+import { selectDueDeliveries } from "../../src/webhooks/db/webhook-deliveries.ts";
+import { deliverToEndpoint, FAILING_MAX, REQUESTS_MAX } from "../../src/webhooks/deliver.ts";
+import { listDeliveries, replayWebhook } from "../../src/webhooks/deliveries.ts";
+import { type Attempt, type AttemptRecorder, openAttemptRecorder } from "../../src/webhooks/record-attempts.ts";
+import { removeDeliveries, requestWebhooks } from "../../src/webhooks/sweep-tasks.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { scrape } from "../support/scrape.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";

@@ -7,9 +7,9 @@ import {
   type ZodOpenApiPathsObject,
 } from "zod-openapi";
 import packageJson from "../../../package.json" with { type: "json" };
-import { webhookEvent } from "../../contract/webhooks.ts";
 import { examples } from "../../platform/api/example.ts";
 import type { DescribedSettings, Endpoint } from "../../platform/http/endpoint.ts";
+import { webhookEvent } from "../../webhooks/api/webhooks.ts";
 import { GUIDE_PATH } from "../pages/layout.ts";
 import { describeErrors, type ErrorDescriptions } from "./describe-errors.ts";
 import { describeFiles } from "./describe-files.ts";

@@ -1,7 +1,7 @@
 import { selectChanges } from "../../acts/db/audit-entries.ts";
 import { listCatalog } from "../../acts/list-catalog.ts";
-import { listWebhookEndpoints } from "../../db/webhook-endpoints.ts";
 import { AppError } from "../../platform/api/errors.ts";
+import { listWebhookEndpoints } from "../../webhooks/db/webhook-endpoints.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";

@@ -9,8 +9,8 @@ import {
 } from "../../core/catalog/db/catalog.ts";
 import { type ListedKey, selectKeys } from "../../core/keys/db/api-keys.ts";
 import { selectLastRedemptions } from "../../core/redeem/db/redemptions.ts";
-import { selectWebhookEndpoints } from "../../db/webhook-endpoints.ts";
 import { AppError } from "../../platform/api/errors.ts";
+import { selectWebhookEndpoints } from "../../webhooks/db/webhook-endpoints.ts";
 import { type Html, html } from "../pages/html.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
 import {

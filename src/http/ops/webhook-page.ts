@@ -1,7 +1,11 @@
-import { DELIVERIES_KEPT_DAYS, DELIVERY_STATES, type WebhookDeliveryView } from "../../contract/webhook-deliveries.ts";
-import type { WebhookRow } from "../../db/webhook-endpoints.ts";
 import { AppError } from "../../platform/api/errors.ts";
-import { readWebhookPage } from "../../services/webhooks/any-webhook.ts";
+import { readWebhookPage } from "../../webhooks/any-webhook.ts";
+import {
+  DELIVERIES_KEPT_DAYS,
+  DELIVERY_STATES,
+  type WebhookDeliveryView,
+} from "../../webhooks/api/webhook-deliveries.ts";
+import type { WebhookRow } from "../../webhooks/db/webhook-endpoints.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import { renderTime } from "../pages/time.ts";

@@ -1,6 +1,6 @@
-import type { DeliveriesResponse } from "../../contract/webhook-deliveries.ts";
-import type { WebhookView } from "../../contract/webhooks.ts";
 import type { FoundVoucher, VoucherHistory } from "../../core/voucher/api/voucher-history.ts";
+import type { DeliveriesResponse } from "../../webhooks/api/webhook-deliveries.ts";
+import type { WebhookView } from "../../webhooks/api/webhooks.ts";
 import { renderFacts, renderSection, renderStatus, renderTable } from "../ops/operator-frame.ts";
 import { renderEvent, renderLife } from "../ops/render-history.ts";
 import { ASSETS } from "../pages/assets.ts";

@@ -4,8 +4,8 @@ import { changeContract, makeLink, offerContract } from "../../../acts/manage-co
 import { createKey, endKey, rotateKey } from "../../../acts/manage-keys.ts";
 import { SCOPES } from "../../../core/keys/api-keys.ts";
 import { AppError } from "../../../platform/api/errors.ts";
-import { testWebhook } from "../../../services/webhooks/endpoints.ts";
-import { disableEndpoint, enableEndpoint, replayEndpoint } from "../../../services/webhooks/manage-webhooks.ts";
+import { testWebhook } from "../../../webhooks/endpoints.ts";
+import { disableEndpoint, enableEndpoint, replayEndpoint } from "../../../webhooks/manage-webhooks.ts";
 import { type Html, html } from "../../pages/html.ts";
 import { renderTime } from "../../pages/time.ts";
 import { type Acting, defineAction, FieldProblem, type Fields } from "./action.ts";

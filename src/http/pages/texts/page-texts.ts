@@ -1,5 +1,5 @@
-import type { WebhookDisabledReason } from "../../../contract/webhooks.ts";
 import type { EventType } from "../../../core/chain/chain.ts";
+import type { WebhookDisabledReason } from "../../../webhooks/api/webhooks.ts";
 import type { Html } from "../html.ts";
 
 /** An event type in words for the public. */

@@ -1,12 +1,12 @@
-import { type AuditContext, withAuditEntry } from "../../acts/with-audit-entry.ts";
-import type { DeliveriesResponse, ReplayRequest, ReplayResponse } from "../../contract/webhook-deliveries.ts";
-import type { NewWebhook, NewWebhookView, RotatedWebhook, WebhookList, WebhookView } from "../../contract/webhooks.ts";
-import { findOrganization } from "../../core/catalog/db/catalog.ts";
-import { newId } from "../../core/voucher/ids.ts";
-import { disableWebhookEndpoint, enableWebhookEndpoint, selectWebhookEndpoints } from "../../db/webhook-endpoints.ts";
-import { AppError } from "../../platform/api/errors.ts";
-import { markSandbox } from "../../platform/api/fields.ts";
+import { type AuditContext, withAuditEntry } from "../acts/with-audit-entry.ts";
+import { findOrganization } from "../core/catalog/db/catalog.ts";
+import { newId } from "../core/voucher/ids.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { markSandbox } from "../platform/api/fields.ts";
 import { selectAnyWebhook, selectOrganizationOfWebhook } from "./any-webhook.ts";
+import type { DeliveriesResponse, ReplayRequest, ReplayResponse } from "./api/webhook-deliveries.ts";
+import type { NewWebhook, NewWebhookView, RotatedWebhook, WebhookList, WebhookView } from "./api/webhooks.ts";
+import { disableWebhookEndpoint, enableWebhookEndpoint, selectWebhookEndpoints } from "./db/webhook-endpoints.ts";
 import { listDeliveries, replayDeliveries, type WebhookPage } from "./deliveries.ts";
 import { createWebhook, rotateWebhook, viewWebhook, type WebhookDeps } from "./endpoints.ts";
 

@@ -1,15 +1,15 @@
 import type pg from "pg";
-import type { DeletedWebhook, WebhookChange, WebhookList, WebhookView } from "../../contract/webhooks.ts";
+import { AppError } from "../platform/api/errors.ts";
+import type { Queryable } from "../platform/db/pool.ts";
+import { inTransaction } from "../platform/db/transaction.ts";
+import type { DeletedWebhook, WebhookChange, WebhookList, WebhookView } from "./api/webhooks.ts";
 import {
   changeWebhookEndpoint,
   deleteWebhookEndpoint,
   disableWebhookEndpoint,
   enableWebhookEndpoint,
   selectWebhookEndpoints,
-} from "../../db/webhook-endpoints.ts";
-import { AppError } from "../../platform/api/errors.ts";
-import type { Queryable } from "../../platform/db/pool.ts";
-import { inTransaction } from "../../platform/db/transaction.ts";
+} from "./db/webhook-endpoints.ts";
 import { assertWebhookUrl, requireWebhookSecret, selectWebhook, viewWebhook, type WebhookDeps } from "./endpoints.ts";
 
 /** Lists an organization's endpoints, oldest first. @throws AppError `webhooks_off`. */

@@ -1,8 +1,8 @@
 import type pg from "pg";
-import type { DeliveriesResponse } from "../../contract/webhook-deliveries.ts";
-import { findOrganizationOfWebhook, type WebhookRow } from "../../db/webhook-endpoints.ts";
-import { AppError } from "../../platform/api/errors.ts";
-import type { Queryable } from "../../platform/db/pool.ts";
+import { AppError } from "../platform/api/errors.ts";
+import type { Queryable } from "../platform/db/pool.ts";
+import type { DeliveriesResponse } from "./api/webhook-deliveries.ts";
+import { findOrganizationOfWebhook, type WebhookRow } from "./db/webhook-endpoints.ts";
 import { listDeliveries, type WebhookPage } from "./deliveries.ts";
 import { selectWebhook } from "./endpoints.ts";
 

@@ -1,7 +1,7 @@
-import { createWebhookRequest, newWebhook } from "../../contract/webhooks.ts";
 import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
-import { createWebhook as create, type WebhookCalls } from "../../services/webhooks/endpoints.ts";
+import { createWebhookRequest, newWebhook } from "../api/webhooks.ts";
+import { createWebhook as create, type WebhookCalls } from "../endpoints.ts";
 
 export const createWebhook = endpoint({
   method: "post",

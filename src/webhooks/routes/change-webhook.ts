@@ -1,8 +1,8 @@
-import { changeWebhookRequest, webhookEndpoint, webhookId } from "../../contract/webhooks.ts";
 import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
-import type { WebhookCalls } from "../../services/webhooks/endpoints.ts";
-import { changeWebhook as change } from "../../services/webhooks/partner-webhooks.ts";
+import { changeWebhookRequest, webhookEndpoint, webhookId } from "../api/webhooks.ts";
+import type { WebhookCalls } from "../endpoints.ts";
+import { changeWebhook as change } from "../partner-webhooks.ts";
 
 export const changeWebhook = endpoint({
   method: "patch",

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { EXAMPLE, examples } from "../platform/api/example.ts";
+import { EXAMPLE, examples } from "../../platform/api/example.ts";
 import {
   count,
   filledTextUpTo,
@@ -13,8 +13,8 @@ import {
   textUpTo,
   timestamp,
   voucherId,
-} from "../platform/api/fields.ts";
-import { problem } from "../platform/api/problems.ts";
+} from "../../platform/api/fields.ts";
+import { problem } from "../../platform/api/problems.ts";
 
 /** The event types that an endpoint can subscribe to. The table webhook_endpoints has the same list. */
 export const WEBHOOK_EVENT_TYPES = [

@@ -1,5 +1,15 @@
 import type pg from "pg";
-import type { TestedWebhook } from "../../contract/webhook-deliveries.ts";
+import type { Bulkhead } from "../core/callers/bulkhead.ts";
+import { findOrganization } from "../core/catalog/db/catalog.ts";
+import { newId } from "../core/voucher/ids.ts";
+import { AppError, invalidField } from "../platform/api/errors.ts";
+import { markSandbox, pickFields } from "../platform/api/fields.ts";
+import type { WebhookConfig } from "../platform/config.ts";
+import type { Queryable } from "../platform/db/pool.ts";
+import { sendWebhook, type WebhookSender } from "../platform/outgoing/send-webhook.ts";
+import { deriveWebhookSecret, openSigningKeys, webhookHeaders } from "../platform/outgoing/webhook-signature.ts";
+import { findUrlProblem } from "../platform/outgoing/webhook-url.ts";
+import type { TestedWebhook } from "./api/webhook-deliveries.ts";
 import {
   type NewWebhook,
   type NewWebhookView,
@@ -9,10 +19,7 @@ import {
   type WebhookEvent,
   type WebhookView,
   webhookEndpoint,
-} from "../../contract/webhooks.ts";
-import type { Bulkhead } from "../../core/callers/bulkhead.ts";
-import { findOrganization } from "../../core/catalog/db/catalog.ts";
-import { newId } from "../../core/voucher/ids.ts";
+} from "./api/webhooks.ts";
 import {
   findWebhookEndpoint,
   insertWebhookEndpoint,
@@ -20,14 +27,7 @@ import {
   selectWebhookEndpoints,
   type WebhookActor,
   type WebhookRow,
-} from "../../db/webhook-endpoints.ts";
-import { AppError, invalidField } from "../../platform/api/errors.ts";
-import { markSandbox, pickFields } from "../../platform/api/fields.ts";
-import type { WebhookConfig } from "../../platform/config.ts";
-import type { Queryable } from "../../platform/db/pool.ts";
-import { sendWebhook, type WebhookSender } from "../../platform/outgoing/send-webhook.ts";
-import { deriveWebhookSecret, openSigningKeys, webhookHeaders } from "../../platform/outgoing/webhook-signature.ts";
-import { findUrlProblem } from "../../platform/outgoing/webhook-url.ts";
+} from "./db/webhook-endpoints.ts";
 
 /** What a partner's calls about its webhook endpoints read with. */
 export interface WebhookCalls {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { EXAMPLE, examples } from "../platform/api/example.ts";
+import { EXAMPLE, examples } from "../../platform/api/example.ts";
 import {
   count,
   flag,
@@ -12,8 +12,8 @@ import {
   text,
   timestamp,
   voucherId,
-} from "../platform/api/fields.ts";
-import { always, problem, wholeProblem } from "../platform/api/problems.ts";
+} from "../../platform/api/fields.ts";
+import { always, problem, wholeProblem } from "../../platform/api/problems.ts";
 import { knownEventType, sequence } from "./webhooks.ts";
 
 /** States of a delivery. Failed: the service stopped retrying, or the endpoint was disabled. */

@@ -1,12 +1,12 @@
 import type pg from "pg";
 import type { Logger } from "pino";
-import type { DeliveryFailure } from "../../contract/webhook-deliveries.ts";
-import type { WorkerMetrics } from "../../core/metrics/metrics.ts";
-import type { RandomBytes } from "../../core/voucher/codes.ts";
-import { type DueDelivery, lockEndpoints, recordAttempts } from "../../db/webhook-deliveries.ts";
-import { type AttemptResult, type DecidedAttempt, decideAttempt, decideHealth } from "../../domain/webhook-delivery.ts";
-import { Batcher } from "../../platform/batching/batcher.ts";
-import { readThenWrite, waitForLocks } from "../../platform/db/transaction.ts";
+import type { WorkerMetrics } from "../core/metrics/metrics.ts";
+import type { RandomBytes } from "../core/voucher/codes.ts";
+import { Batcher } from "../platform/batching/batcher.ts";
+import { readThenWrite, waitForLocks } from "../platform/db/transaction.ts";
+import type { DeliveryFailure } from "./api/webhook-deliveries.ts";
+import { type DueDelivery, lockEndpoints, recordAttempts } from "./db/webhook-deliveries.ts";
+import { type AttemptResult, type DecidedAttempt, decideAttempt, decideHealth } from "./webhook-delivery.ts";
 
 /** Attempts in one transaction. */
 const BATCH_MAX = 256;

@@ -1,13 +1,13 @@
 import type pg from "pg";
-import { DELIVERIES_KEPT_DAYS } from "../../contract/webhook-deliveries.ts";
-import type { WebhookRequests } from "../../core/queues/job-requests.ts";
+import type { WebhookRequests } from "../core/queues/job-requests.ts";
+import { inTransaction } from "../platform/db/transaction.ts";
+import { DELIVERIES_KEPT_DAYS } from "./api/webhook-deliveries.ts";
 import {
   deleteDeletedEndpoints,
   deleteOldDeliveries,
   endPendingDeliveries,
   selectEndpointsWithDue,
-} from "../../db/webhook-deliveries.ts";
-import { inTransaction } from "../../platform/db/transaction.ts";
+} from "./db/webhook-deliveries.ts";
 
 /** Most endpoints that get a webhook job in one pass. */
 const ENDPOINTS_MAX = 10_000;

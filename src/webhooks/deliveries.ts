@@ -1,4 +1,8 @@
 import type pg from "pg";
+import type { WebhookRequests } from "../core/queues/job-requests.ts";
+import { AppError, invalidField, missingFields } from "../platform/api/errors.ts";
+import type { Transaction } from "../platform/db/pool.ts";
+import { inTransaction, waitForLocks } from "../platform/db/transaction.ts";
 import {
   DELIVERY_STATES,
   type DeliveriesQuery,
@@ -7,12 +11,8 @@ import {
   REPLAY_MAX,
   type ReplayRequest,
   type ReplayResponse,
-} from "../../contract/webhook-deliveries.ts";
-import type { WebhookRequests } from "../../core/queues/job-requests.ts";
-import { type DeliveryPosition, lockEndpoints, replayFinished, selectDeliveries } from "../../db/webhook-deliveries.ts";
-import { AppError, invalidField, missingFields } from "../../platform/api/errors.ts";
-import type { Transaction } from "../../platform/db/pool.ts";
-import { inTransaction, waitForLocks } from "../../platform/db/transaction.ts";
+} from "./api/webhook-deliveries.ts";
+import { type DeliveryPosition, lockEndpoints, replayFinished, selectDeliveries } from "./db/webhook-deliveries.ts";
 import { requireWebhookSecret, selectWebhook, type WebhookDeps } from "./endpoints.ts";
 
 /** Longest wait for the endpoint's row, which a worker locks while it records attempts. Milliseconds. */

@@ -1,8 +1,8 @@
-import { webhookEndpoint, webhookId } from "../../contract/webhooks.ts";
 import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
-import type { WebhookCalls } from "../../services/webhooks/endpoints.ts";
-import { readWebhook } from "../../services/webhooks/partner-webhooks.ts";
+import { webhookEndpoint, webhookId } from "../api/webhooks.ts";
+import type { WebhookCalls } from "../endpoints.ts";
+import { readWebhook } from "../partner-webhooks.ts";
 
 export const webhook = endpoint({
   path: "/partner/webhooks/:id",

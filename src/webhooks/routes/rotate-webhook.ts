@@ -1,7 +1,7 @@
-import { rotatedWebhook, webhookId } from "../../contract/webhooks.ts";
 import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
-import { rotateWebhook as rotate, type WebhookCalls } from "../../services/webhooks/endpoints.ts";
+import { rotatedWebhook, webhookId } from "../api/webhooks.ts";
+import { rotateWebhook as rotate, type WebhookCalls } from "../endpoints.ts";
 
 export const rotateWebhook = endpoint({
   method: "post",

@@ -1,9 +1,9 @@
-import { replayRequest, replayResponse } from "../../contract/webhook-deliveries.ts";
-import { webhookId } from "../../contract/webhooks.ts";
 import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
-import { replayWebhook as replay } from "../../services/webhooks/deliveries.ts";
-import type { WebhookCalls } from "../../services/webhooks/endpoints.ts";
+import { replayRequest, replayResponse } from "../api/webhook-deliveries.ts";
+import { webhookId } from "../api/webhooks.ts";
+import { replayWebhook as replay } from "../deliveries.ts";
+import type { WebhookCalls } from "../endpoints.ts";
 
 export const replayWebhook = endpoint({
   method: "post",

@@ -1,8 +1,8 @@
-import { deletedWebhook, webhookId } from "../../contract/webhooks.ts";
 import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
-import type { WebhookCalls } from "../../services/webhooks/endpoints.ts";
-import { deleteWebhook as remove } from "../../services/webhooks/partner-webhooks.ts";
+import { deletedWebhook, webhookId } from "../api/webhooks.ts";
+import type { WebhookCalls } from "../endpoints.ts";
+import { deleteWebhook as remove } from "../partner-webhooks.ts";
 
 export const deleteWebhook = endpoint({
   method: "delete",

@@ -1,10 +1,10 @@
-import { testedWebhook } from "../../contract/webhook-deliveries.ts";
-import { webhookId } from "../../contract/webhooks.ts";
 import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import type { FairSlots } from "../../platform/batching/fair-slots.ts";
 import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
-import { testWebhook as sendTest, type WebhookCalls } from "../../services/webhooks/endpoints.ts";
+import { testedWebhook } from "../api/webhook-deliveries.ts";
+import { webhookId } from "../api/webhooks.ts";
+import { testWebhook as sendTest, type WebhookCalls } from "../endpoints.ts";
 
 export const testWebhook = endpoint({
   method: "post",

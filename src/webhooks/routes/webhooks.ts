@@ -1,8 +1,8 @@
-import { webhookList } from "../../contract/webhooks.ts";
 import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
-import type { WebhookCalls } from "../../services/webhooks/endpoints.ts";
-import { listWebhooks } from "../../services/webhooks/partner-webhooks.ts";
+import { webhookList } from "../api/webhooks.ts";
+import type { WebhookCalls } from "../endpoints.ts";
+import { listWebhooks } from "../partner-webhooks.ts";
 
 export const webhooks = endpoint({
   path: "/partner/webhooks",

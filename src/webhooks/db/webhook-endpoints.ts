@@ -1,7 +1,7 @@
-import type { NewWebhook, WebhookChange, WebhookDisabledReason, WebhookEventType } from "../contract/webhooks.ts";
-import { arrayOf, boolean, integer, orNull, type Row, text, textOf, timestamptz } from "../platform/db/columns.ts";
-import type { Queryable } from "../platform/db/pool.ts";
-import { Statements } from "../platform/db/statements.ts";
+import { arrayOf, boolean, integer, orNull, type Row, text, textOf, timestamptz } from "../../platform/db/columns.ts";
+import type { Queryable } from "../../platform/db/pool.ts";
+import { Statements } from "../../platform/db/statements.ts";
+import type { NewWebhook, WebhookChange, WebhookDisabledReason, WebhookEventType } from "../api/webhooks.ts";
 
 /** An endpoint that is not deleted. */
 const ENDPOINT = {

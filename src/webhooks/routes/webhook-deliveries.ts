@@ -1,10 +1,10 @@
-import { deliveriesQuery, deliveriesResponse } from "../../contract/webhook-deliveries.ts";
-import { webhookId } from "../../contract/webhooks.ts";
 import { confirmed } from "../../core/commit/confirm-reads.ts";
 import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
-import { readDeliveries } from "../../services/webhooks/deliveries.ts";
-import type { WebhookCalls } from "../../services/webhooks/endpoints.ts";
+import { deliveriesQuery, deliveriesResponse } from "../api/webhook-deliveries.ts";
+import { webhookId } from "../api/webhooks.ts";
+import { readDeliveries } from "../deliveries.ts";
+import type { WebhookCalls } from "../endpoints.ts";
 
 export const webhookDeliveries = endpoint({
   path: "/partner/webhooks/:id/deliveries",

@@ -1,5 +1,3 @@
-import type { DeliveryFailure, DeliveryState } from "../contract/webhook-deliveries.ts";
-import type { WebhookEventType } from "../contract/webhooks.ts";
 import {
   arrayOf,
   bigint,
@@ -11,9 +9,11 @@ import {
   text,
   textOf,
   timestamptz,
-} from "../platform/db/columns.ts";
-import type { Queryable, Transaction } from "../platform/db/pool.ts";
-import { columnsOf, type PreparedStatements, Statements } from "../platform/db/statements.ts";
+} from "../../platform/db/columns.ts";
+import type { Queryable, Transaction } from "../../platform/db/pool.ts";
+import { columnsOf, type PreparedStatements, Statements } from "../../platform/db/statements.ts";
+import type { DeliveryFailure, DeliveryState } from "../api/webhook-deliveries.ts";
+import type { WebhookEventType } from "../api/webhooks.ts";
 
 const OUTBOX_ROW = { id: bigint, organizationId: text, events: integer };
 export type OutboxRow = Row<typeof OUTBOX_ROW>;
