@@ -8,12 +8,12 @@ import { offerPage } from "./http/pages/error-page.ts";
 import { mountPages } from "./http/pages/mount-pages.ts";
 import { pageHeaders } from "./http/pages/page-headers.ts";
 import { mountPortal } from "./http/portal/mount-portal.ts";
-import { logRoutes } from "./http/routes/log.ts";
 import type { ApiContext } from "./open-api.ts";
 import { type Endpoint, joinRoutes, mount } from "./platform/http/endpoint.ts";
 import { errorHandler, unknownPath } from "./platform/http/errors.ts";
 import { limitAddress } from "./platform/http/middleware/rate-limit.ts";
 import { dropForwardedPorts, ignoreConditions, requireHost } from "./platform/http/middleware/request-headers.ts";
+import { logRoutes } from "./transparency/routes/log.ts";
 
 /** Builds the HTTP application. Opens no connection or port. Benchmarks pass their own endpoints to measure them with this middleware. */
 export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiContext>[] = ENDPOINTS): Express {

@@ -3,8 +3,8 @@ import { logQueue } from "../src/core/queues/catalog.ts";
 import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
 import { Schedule } from "../src/platform/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
-import { readLogSettings } from "../src/services/log/log-settings.ts";
-import { Sequencer } from "../src/services/log/run-log.ts";
+import { readLogSettings } from "../src/transparency/log-settings.ts";
+import { Sequencer } from "../src/transparency/run-log.ts";
 
 /**
  * Trigger: a job every LOG_INTERVAL_MS, added by one of the worker processes that have the log's key. Without the key, this process takes

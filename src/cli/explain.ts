@@ -8,7 +8,7 @@ import { AppError } from "../platform/api/errors.ts";
 import { ConfigError } from "../platform/config.ts";
 import { UnmetRequirement } from "../platform/db/session.ts";
 import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
-import { LogSettingsError } from "../services/log/log-settings.ts";
+import { LogSettingsError } from "../transparency/log-settings.ts";
 import { EXIT, Interrupted, OutcomeUnknown, ServersUnavailable, UsageError } from "./exit-code.ts";
 
 /** An error message for the user of voucherctl. */

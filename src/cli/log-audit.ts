@@ -1,12 +1,12 @@
 import { openLogSource } from "../../packages/tlog/src/log-source.ts";
 import type { Policy } from "../../packages/tlog/src/policy.ts";
 import { describeAge } from "../../packages/tlog/src/report.ts";
-import { findLogTree } from "../db/log-tree.ts";
 import { withLastStart } from "../local/directory.ts";
 import { readLogConfig } from "../platform/config.ts";
 import { onSnapshot } from "../platform/db/transaction.ts";
-import { askOutside, auditLog } from "../services/log/audit-log.ts";
-import { auditServedLog } from "../services/log/audit-served-log.ts";
+import { askOutside, auditLog } from "../transparency/audit-log.ts";
+import { auditServedLog } from "../transparency/audit-served-log.ts";
+import { findLogTree } from "../transparency/db/log-tree.ts";
 import type { CommandContext, Interaction } from "./command.ts";
 import { EXIT } from "./exit-code.ts";
 import { formatCount, paint, pluralize } from "./format.ts";

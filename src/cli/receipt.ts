@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { type Policy, PolicyNotRead, parsePolicy } from "../../packages/tlog/src/policy.ts";
 import { reportReceipt } from "../../packages/tlog/src/report.ts";
-import { receiptOfRedemption } from "../services/log/read-receipt.ts";
+import { receiptOfRedemption } from "../transparency/read-receipt.ts";
 import { type Noun, verb, verbWithoutServers } from "./command.ts";
 import { UsageError } from "./exit-code.ts";
 import { ORG, required } from "./options.ts";

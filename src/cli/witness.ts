@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { writeKeyFile } from "../../packages/tlog/src/key-file.ts";
 import { parseSecretKey, parseVerifierKey } from "../../packages/tlog/src/note.ts";
 import { serveWitness, WitnessServer } from "../../packages/tlog/src/witness-server.ts";
-import { LogSettingsError } from "../services/log/log-settings.ts";
+import { LogSettingsError } from "../transparency/log-settings.ts";
 import { type Noun, verbWithoutServers } from "./command.ts";
 import { UsageError } from "./exit-code.ts";
 import { integer, option, required } from "./options.ts";

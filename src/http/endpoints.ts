@@ -16,6 +16,10 @@ import { link } from "../marketplace/routes/link.ts";
 import { listing } from "../marketplace/routes/listing.ts";
 import { listings } from "../marketplace/routes/listings.ts";
 import type { Endpoint } from "../platform/http/endpoint.ts";
+import { eventProof } from "../transparency/routes/event-proof.ts";
+import { eventReceipt } from "../transparency/routes/event-receipt.ts";
+import { receiptByReference } from "../transparency/routes/receipt-by-reference.ts";
+import { redemptionReceipt } from "../transparency/routes/redemption-receipt.ts";
 import { changeWebhook } from "../webhooks/routes/change-webhook.ts";
 import { createWebhook } from "../webhooks/routes/create-webhook.ts";
 import { deleteWebhook } from "../webhooks/routes/delete-webhook.ts";
@@ -25,10 +29,6 @@ import { testWebhook } from "../webhooks/routes/test-webhook.ts";
 import { webhook } from "../webhooks/routes/webhook.ts";
 import { webhookDeliveries } from "../webhooks/routes/webhook-deliveries.ts";
 import { webhooks } from "../webhooks/routes/webhooks.ts";
-import { eventProof } from "./routes/event-proof.ts";
-import { eventReceipt } from "./routes/event-receipt.ts";
-import { receiptByReference } from "./routes/receipt-by-reference.ts";
-import { redemptionReceipt } from "./routes/redemption-receipt.ts";
 
 /** Every endpoint, in the order of mounting. A fixed path comes before a path whose parameter would match it. */
 export const ENDPOINTS = [

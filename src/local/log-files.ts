@@ -4,8 +4,8 @@ import { writeKeyFile } from "../../packages/tlog/src/key-file.ts";
 import type { AdminContext } from "../acts/open-acts.ts";
 import { auditedCommand } from "../acts/with-audit-entry.ts";
 import { readLogConfig } from "../platform/config.ts";
-import { initLog } from "../services/log/init-log.ts";
-import { readLogSettings } from "../services/log/log-settings.ts";
+import { initLog } from "../transparency/init-log.ts";
+import { readLogSettings } from "../transparency/log-settings.ts";
 
 /** Makes the signing key of the embedded servers' log if its file does not exist. The log's name derives from `baseUrl`. */
 export async function useLocalLog(directory: string, baseUrl: string) {

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { reportsKey } from "../../src/core/processes/process-report.ts";
 import { closePast } from "../../src/core/sweep/sweep.ts";
-import { insertLogTree } from "../../src/db/log-tree.ts";
 import { DISMISS_PATH } from "../../src/http/ops/actions/dismiss-process.ts";
 import { renderOverviewPage } from "../../src/http/ops/overview-page.ts";
 import { findShard, listShards } from "../../src/platform/queues/shards.ts";
@@ -11,6 +10,7 @@ import { countActivity } from "../../src/services/ops/count-activity.ts";
 import { lookForFaults } from "../../src/services/ops/find-attention.ts";
 import { countMissingStandbys } from "../../src/services/ops/judge-redeeming.ts";
 import { readOverview, viewOverview } from "../../src/services/ops/read-overview.ts";
+import { insertLogTree } from "../../src/transparency/db/log-tree.ts";
 import { basic, browse, OPS_TOKEN } from "../support/browse.ts";
 import { newUser, offerBatch } from "../support/marketplace.ts";
 import { untilPast } from "../support/outside-transaction.ts";

@@ -31,7 +31,7 @@ const RUN_BY: Record<RoleName, Set<string>> = {
     "src/webhooks/deliveries.ts",
   ),
   pva_log: new Set([
-    ...statementsOf("src/services/log/run-log.ts"),
+    ...statementsOf("src/transparency/run-log.ts"),
     // Every process runs these statements.
     ...["identify_database", "select_applied_migrations", "add_mark", "select_newest_mark", "recall_marks"],
   ]),

@@ -1,7 +1,7 @@
 import pTimeout from "p-timeout";
 import type pg from "pg";
 import { onSnapshot } from "../../src/platform/db/transaction.ts";
-import { auditLog } from "../../src/services/log/audit-log.ts";
+import { auditLog } from "../../src/transparency/audit-log.ts";
 import { HOSTILE_KINDS, type HostileKind, startHostileReceiver } from "../support/hostile-receiver.ts";
 import { KeptNotes } from "../support/kept-notes.ts";
 import { beginLog, makeLogFiles, startWitness } from "../support/log-setup.ts";

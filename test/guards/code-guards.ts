@@ -242,7 +242,7 @@ export const CODE_GUARDS: CodeGuard[] = [
     "a webhook goes to public addresses only": ["addresses.filter(mayConnectTo)", "addresses"],
     "a receiver cannot send without end": ["received <= RECEIVED_MAX", "true"],
   }),
-  ...guardsOf("src/services/log/run-log.ts", ["test/workers/log", "test/log"], {
+  ...guardsOf("src/transparency/run-log.ts", ["test/workers/log", "test/log"], {
     "the log signs only what it has followed": ["found, this.#signed]", "found]"],
     "a log that an anchor has does not begin anew": ["isRemembered && (await findLogTree(pool)) === null", "false"],
     "a checkpoint needs its witnesses": ["!this.#meetsQuorum(cosigned)", "false"],

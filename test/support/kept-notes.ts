@@ -3,7 +3,7 @@ import type pg from "pg";
 import { isEqual } from "../../packages/tlog/src/bytes.ts";
 import { parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
 import { verifyConsistency } from "../../packages/tlog/src/merkle.ts";
-import { proveConsistency } from "../../src/services/log/tree-proofs.ts";
+import { proveConsistency } from "../../src/transparency/tree-proofs.ts";
 
 /** Every checkpoint of a log that a test has seen: none may contradict another. */
 export class KeptNotes {

@@ -7,9 +7,9 @@ import { formatSecretKey, makeSigner, type SignerKey } from "../../packages/tlog
 import { serveWitness, WitnessServer } from "../../packages/tlog/src/witness-server.ts";
 import { Deployment } from "../../src/platform/db/deployment.ts";
 import { openPool } from "../../src/platform/db/pool.ts";
-import { initLog } from "../../src/services/log/init-log.ts";
-import { readLogSettings } from "../../src/services/log/log-settings.ts";
-import { Sequencer } from "../../src/services/log/run-log.ts";
+import { initLog } from "../../src/transparency/init-log.ts";
+import { readLogSettings } from "../../src/transparency/log-settings.ts";
+import { Sequencer } from "../../src/transparency/run-log.ts";
 import { naiveRoot } from "./naive-merkle.ts";
 import { bypassTriggers } from "./outside-transaction.ts";
 import type { TestServers } from "./servers.ts";

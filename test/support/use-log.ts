@@ -5,9 +5,9 @@ import { openLogSource } from "../../packages/tlog/src/log-source.ts";
 import { monitorLog } from "../../packages/tlog/src/monitor.ts";
 import { parsePolicy } from "../../packages/tlog/src/policy.ts";
 import { onSnapshot } from "../../src/platform/db/transaction.ts";
-import { auditLog } from "../../src/services/log/audit-log.ts";
-import { exportLog } from "../../src/services/log/export-log.ts";
-import { recoverLog } from "../../src/services/log/recover-log.ts";
+import { auditLog } from "../../src/transparency/audit-log.ts";
+import { exportLog } from "../../src/transparency/export-log.ts";
+import { recoverLog } from "../../src/transparency/recover-log.ts";
 import {
   beginLog,
   beginWithBackup,

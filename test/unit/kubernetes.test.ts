@@ -25,7 +25,7 @@ import {
 } from "../../src/platform/config.ts";
 import { DRAIN_MAX_MS } from "../../src/platform/process.ts";
 import { QUEUE_NAMES } from "../../src/platform/queues/definition.ts";
-import { readLogSettings } from "../../src/services/log/log-settings.ts";
+import { readLogSettings } from "../../src/transparency/log-settings.ts";
 import { readDockerfile } from "../support/image.ts";
 import { selectorsOf } from "../support/promql.ts";
 import { KNOWN_NAMES } from "../support/variable-names.ts";

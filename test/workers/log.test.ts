@@ -9,9 +9,9 @@ import { parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
 import { cosignNote, makeSigner } from "../../packages/tlog/src/note.ts";
 import { parsePolicy, verifyCheckpoint } from "../../packages/tlog/src/policy.ts";
 import { recordExpiries } from "../../src/core/chain/record-expiries.ts";
-import { findLogProgress, findPublished } from "../../src/db/log-checkpoints.ts";
-import { findLogTree, type LogTree } from "../../src/db/log-tree.ts";
-import { integrateBatches } from "../../src/services/log/integrate-batches.ts";
+import { findLogProgress, findPublished } from "../../src/transparency/db/log-checkpoints.ts";
+import { findLogTree, type LogTree } from "../../src/transparency/db/log-tree.ts";
+import { integrateBatches } from "../../src/transparency/integrate-batches.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { KeptNotes } from "../support/kept-notes.ts";
 import {

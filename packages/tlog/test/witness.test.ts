@@ -3,7 +3,7 @@ import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { readAnchor, writeAnchor } from "../../../src/services/log/anchors.ts";
+import { readAnchor, writeAnchor } from "../../../src/transparency/anchors.ts";
 import { naiveProof, naiveRoot } from "../../../test/support/naive-merkle.ts";
 import { signCheckpoint } from "../../../test/support/sign-checkpoint.ts";
 import { parseCheckpoint } from "../src/checkpoint.ts";

@@ -1,5 +1,5 @@
-import type { LogRetirement } from "../../db/log-retirements.ts";
-import { type LogStatus, readLogStatus, type WitnessStatus } from "../../services/log/read-log-status.ts";
+import type { LogRetirement } from "../../transparency/db/log-retirements.ts";
+import { type LogStatus, readLogStatus, type WitnessStatus } from "../../transparency/read-log-status.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import { renderTime } from "../pages/time.ts";

@@ -2,7 +2,7 @@ import { eventsPageQuery, type PublicChain, type PublicEvent } from "../../core/
 import { readPublicChain } from "../../core/chain/read-chain.ts";
 import { type DepsOf, validate } from "../../platform/http/endpoint.ts";
 import type { Visitor } from "../../platform/http/middleware/caller-signal.ts";
-import { findCheckpoint } from "../../services/log/read-log.ts";
+import { findCheckpoint } from "../../transparency/read-log.ts";
 import { ASSETS } from "./assets.ts";
 import { describeEvent } from "./event-words.ts";
 import { type Html, html } from "./html.ts";

@@ -17,8 +17,8 @@ import { refuseCrossSite } from "../../platform/http/middleware/refuse-cross-sit
 import { sendPage, wantsPage } from "../../platform/http/negotiate.ts";
 import type { Limits } from "../../platform/limits/open-limits.ts";
 import { readTime, type TimeUse } from "../../platform/times.ts";
-import { findCheckpoint } from "../../services/log/read-log.ts";
-import { readRedemptionReceipt, receiptOfRedemption } from "../../services/log/read-receipt.ts";
+import { findCheckpoint } from "../../transparency/read-log.ts";
+import { readRedemptionReceipt, receiptOfRedemption } from "../../transparency/read-receipt.ts";
 import { readDeliveries } from "../../webhooks/deliveries.ts";
 import { listWebhooks } from "../../webhooks/partner-webhooks.ts";
 import { offerPage, renderErrorPage } from "../pages/error-page.ts";

@@ -28,7 +28,7 @@ import type { Config } from "../../platform/config.ts";
 import type { Deployment } from "../../platform/db/deployment.ts";
 import { listShards, type Shard } from "../../platform/queues/shards.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
-import { type LogStatus, readLogStatus } from "../log/read-log-status.ts";
+import { type LogStatus, readLogStatus } from "../../transparency/read-log-status.ts";
 import type { Found } from "./found.ts";
 
 export interface OverviewDeps {

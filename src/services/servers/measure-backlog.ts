@@ -7,12 +7,12 @@ import type { Backlog, DatabaseBacklog } from "../../core/metrics/open-metrics.t
 import { measureQueues, type ShardBacklog } from "../../core/queues/measure-queues.ts";
 import { countLiveReservations } from "../../core/reserve/db/reservations.ts";
 import type { Probed } from "../../core/servers/probe-servers.ts";
-import { findLogProgress } from "../../db/log-checkpoints.ts";
 import { countStock } from "../../marketplace/db/listings.ts";
 import type { Config } from "../../platform/config.ts";
 import type { Deployment } from "../../platform/db/deployment.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
 import { isFresh, keepFinding, readFinding, reportPrefix } from "../../platform/redis/findings.ts";
+import { findLogProgress } from "../../transparency/db/log-checkpoints.ts";
 import { measureWebhooks } from "../../webhooks/db/webhook-deliveries.ts";
 
 /** Live reservations are counted up to this number, which takes Postgres about 25 ms. */

@@ -1,7 +1,7 @@
-import type { TreeHead } from "../../packages/tlog/src/checkpoint.ts";
-import { bigint, bytea, text } from "../platform/db/columns.ts";
-import type { Queryable } from "../platform/db/pool.ts";
-import { Statements } from "../platform/db/statements.ts";
+import type { TreeHead } from "../../../packages/tlog/src/checkpoint.ts";
+import { bigint, bytea, text } from "../../platform/db/columns.ts";
+import type { Queryable } from "../../platform/db/pool.ts";
+import { Statements } from "../../platform/db/statements.ts";
 
 export const sql = new Statements(new URL("./log-checkpoints.sql", import.meta.url));
 

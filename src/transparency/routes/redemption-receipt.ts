@@ -1,7 +1,7 @@
-import { externalRefParameter, receipt } from "../../contract/receipt.ts";
 import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { type DepsOf, endpoint, TEXT } from "../../platform/http/endpoint.ts";
-import { readRedemptionReceipt } from "../../services/log/read-receipt.ts";
+import { externalRefParameter, receipt } from "../api/receipt.ts";
+import { readRedemptionReceipt } from "../read-receipt.ts";
 
 export const redemptionReceipt = endpoint({
   path: "/partner/redemptions/:externalRef/receipt",

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { EXAMPLE, examples } from "../platform/api/example.ts";
-import { text } from "../platform/api/fields.ts";
+import { EXAMPLE, examples } from "../../platform/api/example.ts";
+import { text } from "../../platform/api/fields.ts";
 
 export const externalRefParameter = text("The reference of the redemption, URL-encoded.", EXAMPLE.externalRef);
 

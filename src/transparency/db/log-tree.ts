@@ -1,9 +1,9 @@
-import type { TreeHead } from "../../packages/tlog/src/checkpoint.ts";
-import type { TileId } from "../../packages/tlog/src/merkle.ts";
-import type { StoredTile } from "../../packages/tlog/src/tree.ts";
-import { bigint, bytea, integer, orNull, type Row, smallint, text } from "../platform/db/columns.ts";
-import type { Queryable } from "../platform/db/pool.ts";
-import { columnsOf, type PreparedStatements, Statements } from "../platform/db/statements.ts";
+import type { TreeHead } from "../../../packages/tlog/src/checkpoint.ts";
+import type { TileId } from "../../../packages/tlog/src/merkle.ts";
+import type { StoredTile } from "../../../packages/tlog/src/tree.ts";
+import { bigint, bytea, integer, orNull, type Row, smallint, text } from "../../platform/db/columns.ts";
+import type { Queryable } from "../../platform/db/pool.ts";
+import { columnsOf, type PreparedStatements, Statements } from "../../platform/db/statements.ts";
 
 /** Most waiting batches, and most of their leaves, that are read at once. Giving them places takes a third of a second at most. */
 const WAITING_BATCHES_MAX = 4_096;

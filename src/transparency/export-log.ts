@@ -1,10 +1,10 @@
-import { TILE_WIDTH } from "../../../packages/tlog/src/merkle.ts";
-import { writeInto } from "../../../packages/tlog/src/monitor.ts";
-import { formatBundle, formatTilePath, tileWidth } from "../../../packages/tlog/src/tiles.ts";
-import { hashLeaves } from "../../../packages/tlog/src/tree.ts";
-import { findPublished, type Published } from "../../db/log-checkpoints.ts";
-import { AppError } from "../../platform/api/errors.ts";
-import type { Queryable } from "../../platform/db/pool.ts";
+import { TILE_WIDTH } from "../../packages/tlog/src/merkle.ts";
+import { writeInto } from "../../packages/tlog/src/monitor.ts";
+import { formatBundle, formatTilePath, tileWidth } from "../../packages/tlog/src/tiles.ts";
+import { hashLeaves } from "../../packages/tlog/src/tree.ts";
+import { AppError } from "../platform/api/errors.ts";
+import type { Queryable } from "../platform/db/pool.ts";
+import { findPublished, type Published } from "./db/log-checkpoints.ts";
 import { selectHashes } from "./read-log.ts";
 
 /** A checkpoint that is or was served, with the witness policy of its log. */

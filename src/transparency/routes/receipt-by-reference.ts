@@ -1,8 +1,8 @@
-import { receipt } from "../../contract/receipt.ts";
 import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { receiptQuery } from "../../core/redeem/api/redemptions.ts";
 import { type DepsOf, endpoint, TEXT } from "../../platform/http/endpoint.ts";
-import { readRedemptionReceipt } from "../../services/log/read-receipt.ts";
+import { receipt } from "../api/receipt.ts";
+import { readRedemptionReceipt } from "../read-receipt.ts";
 
 export const receiptByReference = endpoint({
   path: "/partner/redemptions/receipt",

@@ -1,8 +1,8 @@
-import { receipt, sequenceParameter } from "../../contract/receipt.ts";
 import { entityId, entityType } from "../../core/chain/api/events.ts";
 import { anyone } from "../../platform/http/access.ts";
 import { type DepsOf, endpoint, TEXT } from "../../platform/http/endpoint.ts";
-import { readEventProof } from "../../services/log/read-receipt.ts";
+import { receipt, sequenceParameter } from "../api/receipt.ts";
+import { readEventProof } from "../read-receipt.ts";
 
 export const eventProof = endpoint({
   path: "/integrity/events/:entityType/:entityId/:sequence/proof",

@@ -1,8 +1,8 @@
-import { receipt, sequenceParameter } from "../../contract/receipt.ts";
 import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { codeOrTicket } from "../../core/voucher/api/typed-fields.ts";
 import { type DepsOf, endpoint, TEXT } from "../../platform/http/endpoint.ts";
-import { readEventReceipt } from "../../services/log/read-receipt.ts";
+import { receipt, sequenceParameter } from "../api/receipt.ts";
+import { readEventReceipt } from "../read-receipt.ts";
 
 export const eventReceipt = endpoint({
   path: "/partner/vouchers/:codeOrTicket/events/:sequence/receipt",

@@ -1,9 +1,9 @@
-import { type CheckpointNote, formatCheckpoint, type TreeHead } from "../../../packages/tlog/src/checkpoint.ts";
-import { signNote } from "../../../packages/tlog/src/note.ts";
-import { type AuditContext, withAuditEntry } from "../../acts/with-audit-entry.ts";
-import { findLogTree, insertLogTree } from "../../db/log-tree.ts";
-import type { Queryable } from "../../platform/db/pool.ts";
+import { type CheckpointNote, formatCheckpoint, type TreeHead } from "../../packages/tlog/src/checkpoint.ts";
+import { signNote } from "../../packages/tlog/src/note.ts";
+import { type AuditContext, withAuditEntry } from "../acts/with-audit-entry.ts";
+import type { Queryable } from "../platform/db/pool.ts";
 import { readAnchor, writeAnchor } from "./anchors.ts";
+import { findLogTree, insertLogTree } from "./db/log-tree.ts";
 import type { LogSettings } from "./log-settings.ts";
 import { EMPTY_TREE, followTree, LogRefused } from "./tree-proofs.ts";
 

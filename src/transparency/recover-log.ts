@@ -1,13 +1,18 @@
-import { isEqual } from "../../../packages/tlog/src/bytes.ts";
-import { type CheckpointNote, parseCheckpoint } from "../../../packages/tlog/src/checkpoint.ts";
-import { type LogSource, readBundle } from "../../../packages/tlog/src/log-source.ts";
-import { HASH_BYTES, TILE_WIDTH } from "../../../packages/tlog/src/merkle.ts";
-import { isSignedBy } from "../../../packages/tlog/src/note.ts";
-import { edgeTiles, TreeAppender } from "../../../packages/tlog/src/tree.ts";
-import { type AuditContext, withAuditEntry } from "../../acts/with-audit-entry.ts";
-import { selectOverdueSeals } from "../../core/chain/db/events.ts";
-import { readUnsealed, sealChains } from "../../core/chain/seal-events.ts";
-import { lockVoucher } from "../../core/voucher/db/vouchers.ts";
+import { isEqual } from "../../packages/tlog/src/bytes.ts";
+import { type CheckpointNote, parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
+import { type LogSource, readBundle } from "../../packages/tlog/src/log-source.ts";
+import { HASH_BYTES, TILE_WIDTH } from "../../packages/tlog/src/merkle.ts";
+import { isSignedBy } from "../../packages/tlog/src/note.ts";
+import { edgeTiles, TreeAppender } from "../../packages/tlog/src/tree.ts";
+import { type AuditContext, withAuditEntry } from "../acts/with-audit-entry.ts";
+import { selectOverdueSeals } from "../core/chain/db/events.ts";
+import { readUnsealed, sealChains } from "../core/chain/seal-events.ts";
+import { lockVoucher } from "../core/voucher/db/vouchers.ts";
+import { acceptLoss } from "../platform/db/marks.ts";
+import type { Transaction } from "../platform/db/pool.ts";
+import { write } from "../platform/db/transaction.ts";
+import { readAnchor } from "./anchors.ts";
+import { addUnlogged } from "./backfill-log.ts";
 import {
   growTree,
   insertLostLeaves,
@@ -15,12 +20,7 @@ import {
   placeLeaves,
   selectLogTiles,
   selectWaitingBatches,
-} from "../../db/log-tree.ts";
-import { acceptLoss } from "../../platform/db/marks.ts";
-import type { Transaction } from "../../platform/db/pool.ts";
-import { write } from "../../platform/db/transaction.ts";
-import { readAnchor } from "./anchors.ts";
-import { addUnlogged } from "./backfill-log.ts";
+} from "./db/log-tree.ts";
 import type { LogSettings } from "./log-settings.ts";
 import { followTree, LogRefused } from "./tree-proofs.ts";
 

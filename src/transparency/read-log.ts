@@ -1,13 +1,13 @@
 import type pg from "pg";
-import { parseCheckpoint } from "../../../packages/tlog/src/checkpoint.ts";
-import { HASH_BYTES, type TileId } from "../../../packages/tlog/src/merkle.ts";
-import { formatBundle, parseTilePath, tileWidth } from "../../../packages/tlog/src/tiles.ts";
-import { hashLeaves } from "../../../packages/tlog/src/tree.ts";
-import type { Bulkhead, Requester } from "../../core/callers/bulkhead.ts";
-import { findPublished, type Published } from "../../db/log-checkpoints.ts";
-import { selectLogTiles } from "../../db/log-tree.ts";
-import { AppError } from "../../platform/api/errors.ts";
-import type { Queryable } from "../../platform/db/pool.ts";
+import { parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
+import { HASH_BYTES, type TileId } from "../../packages/tlog/src/merkle.ts";
+import { formatBundle, parseTilePath, tileWidth } from "../../packages/tlog/src/tiles.ts";
+import { hashLeaves } from "../../packages/tlog/src/tree.ts";
+import type { Bulkhead, Requester } from "../core/callers/bulkhead.ts";
+import { AppError } from "../platform/api/errors.ts";
+import type { Queryable } from "../platform/db/pool.ts";
+import { findPublished, type Published } from "./db/log-checkpoints.ts";
+import { selectLogTiles } from "./db/log-tree.ts";
 
 type Deps = { pool: pg.Pool; publicReads: Bulkhead<"visitor"> };
 type Visitor = Requester<"visitor">;

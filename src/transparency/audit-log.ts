@@ -1,19 +1,19 @@
 import { hash } from "node:crypto";
 import type pg from "pg";
-import { isEqual } from "../../../packages/tlog/src/bytes.ts";
-import { parseCheckpoint } from "../../../packages/tlog/src/checkpoint.ts";
-import { HASH_BYTES, type LeafRange, TILE_WIDTH, type TileId } from "../../../packages/tlog/src/merkle.ts";
-import { isSignedBy } from "../../../packages/tlog/src/note.ts";
-import { type Policy, parsePolicy } from "../../../packages/tlog/src/policy.ts";
-import { type Problems, type Report, reportInto } from "../../../packages/tlog/src/problems.ts";
-import { TreeAppender } from "../../../packages/tlog/src/tree.ts";
-import { askWitness } from "../../../packages/tlog/src/witness-client.ts";
-import { type LoggedHash, readLoggedInOrder } from "../../core/chain/db/events.ts";
-import { findPublished } from "../../db/log-checkpoints.ts";
-import { type LogRetirement, selectLogRetirements } from "../../db/log-retirements.ts";
-import { countWaitingLeaves, findLogTree, type LogTree, selectLogTiles, selectLostLeaves } from "../../db/log-tree.ts";
-import type { Transaction } from "../../platform/db/pool.ts";
+import { isEqual } from "../../packages/tlog/src/bytes.ts";
+import { parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
+import { HASH_BYTES, type LeafRange, TILE_WIDTH, type TileId } from "../../packages/tlog/src/merkle.ts";
+import { isSignedBy } from "../../packages/tlog/src/note.ts";
+import { type Policy, parsePolicy } from "../../packages/tlog/src/policy.ts";
+import { type Problems, type Report, reportInto } from "../../packages/tlog/src/problems.ts";
+import { TreeAppender } from "../../packages/tlog/src/tree.ts";
+import { askWitness } from "../../packages/tlog/src/witness-client.ts";
+import { type LoggedHash, readLoggedInOrder } from "../core/chain/db/events.ts";
+import type { Transaction } from "../platform/db/pool.ts";
 import { readAnchor } from "./anchors.ts";
+import { findPublished } from "./db/log-checkpoints.ts";
+import { type LogRetirement, selectLogRetirements } from "./db/log-retirements.ts";
+import { countWaitingLeaves, findLogTree, type LogTree, selectLogTiles, selectLostLeaves } from "./db/log-tree.ts";
 import { proveConsistency } from "./tree-proofs.ts";
 
 /** Bundles that one query reads: two megabytes. */

@@ -1,13 +1,7 @@
-import { type AuditContext, withAuditEntry } from "../../acts/with-audit-entry.ts";
-import {
-  addLeaf,
-  appendLeaves,
-  openLeafBatch,
-  selectUnloggedEvents,
-  writeLogSlots,
-} from "../../core/chain/db/events.ts";
-import type { Transaction } from "../../platform/db/pool.ts";
-import { write } from "../../platform/db/transaction.ts";
+import { type AuditContext, withAuditEntry } from "../acts/with-audit-entry.ts";
+import { addLeaf, appendLeaves, openLeafBatch, selectUnloggedEvents, writeLogSlots } from "../core/chain/db/events.ts";
+import type { Transaction } from "../platform/db/pool.ts";
+import { write } from "../platform/db/transaction.ts";
 
 /** Most batches in one transaction, which has one audit entry. */
 const BATCHES_MAX = 4;

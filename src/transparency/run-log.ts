@@ -1,19 +1,19 @@
 import type pg from "pg";
 import type { Logger } from "pino";
-import { formatCheckpoint, parseCheckpoint, type TreeHead } from "../../../packages/tlog/src/checkpoint.ts";
-import { signNote } from "../../../packages/tlog/src/note.ts";
-import { meetsQuorum } from "../../../packages/tlog/src/policy.ts";
+import { formatCheckpoint, parseCheckpoint, type TreeHead } from "../../packages/tlog/src/checkpoint.ts";
+import { signNote } from "../../packages/tlog/src/note.ts";
+import { meetsQuorum } from "../../packages/tlog/src/policy.ts";
 import {
   askWitness,
   claimOf,
   namesIn,
   type Witness,
   type WitnessAnswer,
-} from "../../../packages/tlog/src/witness-client.ts";
-import type { LogReport } from "../../core/queues/log-jobs.ts";
-import { publishCheckpoint, recordWitnessSizes, selectWitnessSizes } from "../../db/log-checkpoints.ts";
-import { findLogTree, selectBatchesSetAside } from "../../db/log-tree.ts";
+} from "../../packages/tlog/src/witness-client.ts";
+import type { LogReport } from "../core/queues/log-jobs.ts";
 import { readAnchor, writeAnchor } from "./anchors.ts";
+import { publishCheckpoint, recordWitnessSizes, selectWitnessSizes } from "./db/log-checkpoints.ts";
+import { findLogTree, selectBatchesSetAside } from "./db/log-tree.ts";
 import { integrateBatches } from "./integrate-batches.ts";
 import type { LogSettings } from "./log-settings.ts";
 import { EMPTY_TREE, LogRefused, proveConsistency } from "./tree-proofs.ts";

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { isEqual } from "../../../packages/tlog/src/bytes.ts";
-import type { TreeHead } from "../../../packages/tlog/src/checkpoint.ts";
+import { isEqual } from "../../packages/tlog/src/bytes.ts";
+import type { TreeHead } from "../../packages/tlog/src/checkpoint.ts";
 import {
   consistencyRanges,
   HASH_BYTES,
@@ -9,13 +9,13 @@ import {
   TILE_WIDTH,
   tilesOf,
   verifyConsistency,
-} from "../../../packages/tlog/src/merkle.ts";
-import { tileWidth } from "../../../packages/tlog/src/tiles.ts";
-import { edgeTiles, hashLeaves, type ReadTile, rootOfRange, TreeAppender } from "../../../packages/tlog/src/tree.ts";
-import type { LogReport } from "../../core/queues/log-jobs.ts";
-import { selectLogTiles } from "../../db/log-tree.ts";
-import { AppError } from "../../platform/api/errors.ts";
-import type { Queryable } from "../../platform/db/pool.ts";
+} from "../../packages/tlog/src/merkle.ts";
+import { tileWidth } from "../../packages/tlog/src/tiles.ts";
+import { edgeTiles, hashLeaves, type ReadTile, rootOfRange, TreeAppender } from "../../packages/tlog/src/tree.ts";
+import type { LogReport } from "../core/queues/log-jobs.ts";
+import { AppError } from "../platform/api/errors.ts";
+import type { Queryable } from "../platform/db/pool.ts";
+import { selectLogTiles } from "./db/log-tree.ts";
 
 /** Leaves that are read at once: two megabytes. */
 const READ_LEAVES = 65_536;

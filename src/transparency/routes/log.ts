@@ -1,6 +1,6 @@
 import { type DepsOf, getRoute, type Route, TEXT } from "../../platform/http/endpoint.ts";
 import { type Visitor, visitorOf } from "../../platform/http/middleware/caller-signal.ts";
-import { readPublished, readTile } from "../../services/log/read-log.ts";
+import { readPublished, readTile } from "../read-log.ts";
 
 /** A tile never changes. */
 const FOR_EVER = "public, max-age=31536000, immutable";

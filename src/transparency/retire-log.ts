@@ -1,26 +1,21 @@
 import { hash } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { isEqual } from "../../../packages/tlog/src/bytes.ts";
-import { type CheckpointNote, parseCheckpoint } from "../../../packages/tlog/src/checkpoint.ts";
-import { readIfThere } from "../../../packages/tlog/src/durable-file.ts";
-import { writeInto } from "../../../packages/tlog/src/monitor.ts";
-import { isSignedBy, parseNote, signNote } from "../../../packages/tlog/src/note.ts";
-import { parsePolicy } from "../../../packages/tlog/src/policy.ts";
-import type { TreeAppender } from "../../../packages/tlog/src/tree.ts";
-import { type AuditContext, withAuditEntry } from "../../acts/with-audit-entry.ts";
-import { findPublished } from "../../db/log-checkpoints.ts";
-import {
-  type LogRetirement,
-  lockLogToRetire,
-  selectLogRetirements,
-  writeRetirement,
-} from "../../db/log-retirements.ts";
-import { findLogTree, growTree, type LogTree } from "../../db/log-tree.ts";
-import { acceptLoss } from "../../platform/db/marks.ts";
-import type { Queryable } from "../../platform/db/pool.ts";
-import { write } from "../../platform/db/transaction.ts";
+import { isEqual } from "../../packages/tlog/src/bytes.ts";
+import { type CheckpointNote, parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
+import { readIfThere } from "../../packages/tlog/src/durable-file.ts";
+import { writeInto } from "../../packages/tlog/src/monitor.ts";
+import { isSignedBy, parseNote, signNote } from "../../packages/tlog/src/note.ts";
+import { parsePolicy } from "../../packages/tlog/src/policy.ts";
+import type { TreeAppender } from "../../packages/tlog/src/tree.ts";
+import { type AuditContext, withAuditEntry } from "../acts/with-audit-entry.ts";
+import { acceptLoss } from "../platform/db/marks.ts";
+import type { Queryable } from "../platform/db/pool.ts";
+import { write } from "../platform/db/transaction.ts";
 import { readAnchor } from "./anchors.ts";
+import { findPublished } from "./db/log-checkpoints.ts";
+import { type LogRetirement, lockLogToRetire, selectLogRetirements, writeRetirement } from "./db/log-retirements.ts";
+import { findLogTree, growTree, type LogTree } from "./db/log-tree.ts";
 import { exportLog } from "./export-log.ts";
 import { writeMissingAnchors } from "./init-log.ts";
 import type { LogSettings } from "./log-settings.ts";

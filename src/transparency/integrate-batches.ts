@@ -1,9 +1,9 @@
 import type pg from "pg";
-import { parseCheckpoint, type TreeHead } from "../../../packages/tlog/src/checkpoint.ts";
-import { isSignedBy } from "../../../packages/tlog/src/note.ts";
-import { findPublished, type Published } from "../../db/log-checkpoints.ts";
-import { growTree, lockLogTree, placeBatches, selectWaitingBatches } from "../../db/log-tree.ts";
-import { inTransaction, write } from "../../platform/db/transaction.ts";
+import { parseCheckpoint, type TreeHead } from "../../packages/tlog/src/checkpoint.ts";
+import { isSignedBy } from "../../packages/tlog/src/note.ts";
+import { inTransaction, write } from "../platform/db/transaction.ts";
+import { findPublished, type Published } from "./db/log-checkpoints.ts";
+import { growTree, lockLogTree, placeBatches, selectWaitingBatches } from "./db/log-tree.ts";
 import type { LogSettings } from "./log-settings.ts";
 import { appendInTurns, followTree, LogRefused } from "./tree-proofs.ts";
 

@@ -1,6 +1,6 @@
-import type { TreeHead } from "../../packages/tlog/src/checkpoint.ts";
-import { bigint, type Row, text, timestamptz } from "../platform/db/columns.ts";
-import { type PreparedStatements, Statements } from "../platform/db/statements.ts";
+import type { TreeHead } from "../../../packages/tlog/src/checkpoint.ts";
+import { bigint, type Row, text, timestamptz } from "../../platform/db/columns.ts";
+import { type PreparedStatements, Statements } from "../../platform/db/statements.ts";
 import { TREE } from "./log-tree.ts";
 
 /** A retired log. The next log begins with its `size` leaves, followed by the SHA-256 of `lastNote` as a leaf. */
