@@ -1,18 +1,18 @@
 import express, { type Express } from "express";
 import { observeRequests, traceRequests } from "./core/processes/observe-requests.ts";
 import { ENDPOINTS } from "./http/endpoints.ts";
-import { mountReference } from "./http/openapi/mount-reference.ts";
 import { mountDashboard } from "./http/ops/mount-dashboard.ts";
 import { mountOperatorPages } from "./http/ops/mount-operator-pages.ts";
-import { offerPage } from "./http/pages/error-page.ts";
-import { mountPages } from "./http/pages/mount-pages.ts";
-import { pageHeaders } from "./http/pages/page-headers.ts";
-import { mountPortal } from "./http/portal/mount-portal.ts";
 import type { ApiContext } from "./open-api.ts";
+import { offerPage } from "./pages/error-page.ts";
+import { mountPages } from "./pages/mount-pages.ts";
+import { mountReference } from "./pages/openapi/mount-reference.ts";
+import { pageHeaders } from "./pages/page-headers.ts";
 import { type Endpoint, joinRoutes, mount } from "./platform/http/endpoint.ts";
 import { errorHandler, unknownPath } from "./platform/http/errors.ts";
 import { limitAddress } from "./platform/http/middleware/rate-limit.ts";
 import { dropForwardedPorts, ignoreConditions, requireHost } from "./platform/http/middleware/request-headers.ts";
+import { mountPortal } from "./portal/mount-portal.ts";
 import { logRoutes } from "./transparency/routes/log.ts";
 
 /** Builds the HTTP application. Opens no connection or port. Benchmarks pass their own endpoints to measure them with this middleware. */

@@ -1,7 +1,7 @@
 import { beforeAll, expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
-import { html } from "../../src/http/pages/html.ts";
-import { qrCode } from "../../src/http/pages/qr-code.ts";
+import { html } from "../../src/pages/html.ts";
+import { qrCode } from "../../src/pages/qr-code.ts";
 import { send } from "../support/client.ts";
 import { inSeconds, makeOffer, makeReferral, offerBatch, reservationVouchers } from "../support/marketplace.ts";
 import { appendPending } from "../support/pending-events.ts";

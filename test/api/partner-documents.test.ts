@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { DOCUMENTS } from "../../src/http/pages/documents.ts";
+import { DOCUMENTS } from "../../src/pages/documents.ts";
 import { useService } from "../support/use-service.ts";
 
 const { api, startApi } = useService({ workers: [] });

@@ -4,7 +4,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import { createApp } from "../../src/app.ts";
 import { partnerChain } from "../../src/core/chain/api/events.ts";
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
-import { describeApi } from "../../src/http/openapi/describe-api.ts";
+import { describeApi } from "../../src/pages/openapi/describe-api.ts";
 import { ERRORS, type ErrorCode } from "../../src/platform/api/errors.ts";
 import { examples } from "../../src/platform/api/example.ts";
 import { RESERVATION_SECONDS } from "../../src/platform/environment.ts";

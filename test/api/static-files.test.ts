@@ -1,9 +1,9 @@
 import { request } from "node:http";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { expect, it } from "vitest";
-import { ASSETS } from "../../src/http/pages/assets.ts";
-import { DOCUMENTS } from "../../src/http/pages/documents.ts";
-import { serveFile } from "../../src/http/pages/serve-file.ts";
+import { ASSETS } from "../../src/pages/assets.ts";
+import { DOCUMENTS } from "../../src/pages/documents.ts";
+import { serveFile } from "../../src/pages/serve-file.ts";
 import { useService } from "../support/use-service.ts";
 
 const { api } = useService({ workers: [] });

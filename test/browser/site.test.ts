@@ -1,6 +1,6 @@
 import type { Locator, Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
-import { DOCUMENTS } from "../../src/http/pages/documents.ts";
+import { DOCUMENTS } from "../../src/pages/documents.ts";
 import { DESCRIPTION } from "../support/api-description.ts";
 import { expectSound, follow, LOOKS, photograph, useBrowser } from "../support/browser.ts";
 import { readSnippets } from "../support/document-snippets.ts";

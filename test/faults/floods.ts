@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { ASSETS } from "../../src/http/pages/assets.ts";
+import { ASSETS } from "../../src/pages/assets.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 import { violation } from "./checker.ts";
 import type { ApiProcess } from "./cluster.ts";

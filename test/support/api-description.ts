@@ -1,5 +1,5 @@
 import { ENDPOINTS } from "../../src/http/endpoints.ts";
-import { type ApiDescription, describeApi } from "../../src/http/openapi/describe-api.ts";
+import { type ApiDescription, describeApi } from "../../src/pages/openapi/describe-api.ts";
 import { RESERVATION_SECONDS } from "../../src/platform/environment.ts";
 import { BASE_URL } from "./service.ts";
 

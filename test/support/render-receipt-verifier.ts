@@ -1,15 +1,15 @@
 import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
-import { ASSETS } from "../../src/http/pages/assets.ts";
-import { Html, html } from "../../src/http/pages/html.ts";
-import { renderReceiptForm } from "../../src/http/pages/receipt-form.ts";
+import { ASSETS } from "../../src/pages/assets.ts";
+import { Html, html } from "../../src/pages/html.ts";
+import { renderReceiptForm } from "../../src/pages/receipt-form.ts";
 
 /** The modules that verify receipts, each after those that it imports, and the page's script. */
 const SCRIPTS = [
   ...["bytes", "merkle", "note", "checkpoint", "policy", "receipt"].map((name) => `packages/tlog/src/${name}.ts`),
-  "src/http/pages/static/say.js",
-  "src/http/pages/static/check-receipt.js",
+  "src/pages/static/say.js",
+  "src/pages/static/check-receipt.js",
 ];
 
 /** One script without types, because the file for the disk cannot load modules. */

@@ -1,7 +1,7 @@
 import { encode } from "uqr";
 import { expect, it } from "vitest";
-import { html } from "../../src/http/pages/html.ts";
-import { qrCode } from "../../src/http/pages/qr-code.ts";
+import { html } from "../../src/pages/html.ts";
+import { qrCode } from "../../src/pages/qr-code.ts";
 
 it("the template of pages escapes any text, in content and in attributes", () => {
   const text = `<script>alert("1")</script> & 'x'`;

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { partnerKey } from "../../src/core/keys/routes/authenticate.ts";
 import { signedInUser } from "../../src/core/keys/routes/authenticate-user.ts";
-import { SCRIPT_SENTENCES } from "../../src/http/pages/texts/script-texts.ts";
-import { SCRIPT_TEXTS, TEXTS } from "../../src/http/pages/texts/texts.ts";
+import { SCRIPT_SENTENCES } from "../../src/pages/texts/script-texts.ts";
+import { SCRIPT_TEXTS, TEXTS } from "../../src/pages/texts/texts.ts";
 import { AppError, ERRORS_OF, type ErrorCode, invalidFields } from "../../src/platform/api/errors.ts";
 import { inAnyLanguage, problem } from "../../src/platform/api/problems.ts";
 import { LANGUAGES, SENTENCES } from "../../src/platform/api/sentences/languages.ts";
@@ -68,7 +68,7 @@ it("invalidFields names at most ten fields, each with its problem in the reader'
   expect(error.sentenceIn("nl")).toMatch(/^f0 mag niet leeg zijn\. f1 /);
 });
 
-const SCRIPTS = new URL("../../src/http/pages/static/", import.meta.url);
+const SCRIPTS = new URL("../../src/pages/static/", import.meta.url);
 
 it("the scripts of pages say exactly the sentences that are translated, with the same values in each language", () => {
   const said = new Set<string>();

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { ListedRedemptionView } from "../../src/core/redeem/api/redemptions.ts";
-import { type SpreadsheetLanguage, spreadsheetCsv } from "../../src/http/portal/spreadsheet.ts";
+import { type SpreadsheetLanguage, spreadsheetCsv } from "../../src/portal/spreadsheet.ts";
 
 const REDEMPTION: ListedRedemptionView = {
   ...{ externalRef: "order-1", voucherInstanceId: "vch_1", redeemCode: "K3Q8-2MZX-9HTB", serial: 7 },

@@ -4,11 +4,11 @@ import type { AppControllerRoute, AppViewRoute, JobStatus, QueueJobJson } from "
 import { ExpressAdapter } from "@bull-board/express";
 import type { Request, RequestHandler, Response } from "express";
 import type { QueueView } from "../../core/queues/queue-views.ts";
-import { ASSETS } from "../pages/assets.ts";
-import type { Html } from "../pages/html.ts";
-import type { Site } from "../pages/layout.ts";
-import { assetPath } from "../pages/layout.ts";
-import { opsPath, renderNavigation } from "./operator-frame.ts";
+import { ASSETS } from "../../pages/assets.ts";
+import type { Html } from "../../pages/html.ts";
+import type { Site } from "../../pages/layout.ts";
+import { assetPath } from "../../pages/layout.ts";
+import { opsPath, renderNavigation } from "../../pages/operator-frame.ts";
 
 /** The element that loads bull-board's web font from another host. */
 const WEB_FONT = /<link href="https:\/\/fonts[^>]*>/;

@@ -1,9 +1,16 @@
 import { findOrganization } from "../../core/catalog/db/catalog.ts";
 import { type PartnerCall, readCalls } from "../../core/processes/partner-calls.ts";
+import { type Html, html } from "../../pages/html.ts";
+import {
+  COUNT,
+  layOutForOperators,
+  linkNext,
+  opsPath,
+  renderFigures,
+  renderTable,
+} from "../../pages/operator-frame.ts";
+import { renderTime } from "../../pages/time.ts";
 import { AppError } from "../../platform/api/errors.ts";
-import { type Html, html } from "../pages/html.ts";
-import { renderTime } from "../pages/time.ts";
-import { COUNT, layOutForOperators, linkNext, opsPath, renderFigures, renderTable } from "./operator-frame.ts";
 import type { Page } from "./visit.ts";
 
 /** Calls on one page. */

@@ -2,10 +2,8 @@ import type { ListFilter, ListItem, ListName } from "../../acts/db/lists.ts";
 import { listCatalog } from "../../acts/list-catalog.ts";
 import { readPlace } from "../../acts/read-place.ts";
 import type { Place } from "../../core/catalog/db/catalog.ts";
-import { type Html, html } from "../pages/html.ts";
-import type { Site } from "../pages/layout.ts";
-import { qrCode } from "../pages/qr-code.ts";
-import { MINUTES, renderTime } from "../pages/time.ts";
+import { type Html, html } from "../../pages/html.ts";
+import type { Site } from "../../pages/layout.ts";
 import {
   COUNT,
   layOutForOperators,
@@ -17,7 +15,9 @@ import {
   renderTable,
   renderTrail,
   USD,
-} from "./operator-frame.ts";
+} from "../../pages/operator-frame.ts";
+import { qrCode } from "../../pages/qr-code.ts";
+import { MINUTES, renderTime } from "../../pages/time.ts";
 import type { Page, Visit } from "./visit.ts";
 
 /** The page of an entity: what it belongs to, and lists of what belongs to it. */

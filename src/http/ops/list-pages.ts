@@ -1,11 +1,18 @@
 import { selectChanges } from "../../acts/db/audit-entries.ts";
 import { listCatalog } from "../../acts/list-catalog.ts";
+import { type Html, html } from "../../pages/html.ts";
+import type { Site } from "../../pages/layout.ts";
+import {
+  layOutForOperators,
+  linkActions,
+  linkNext,
+  linkTo,
+  renderSandbox,
+  renderTable,
+} from "../../pages/operator-frame.ts";
+import { MINUTES, renderTime } from "../../pages/time.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { listWebhookEndpoints } from "../../webhooks/db/webhook-endpoints.ts";
-import { type Html, html } from "../pages/html.ts";
-import type { Site } from "../pages/layout.ts";
-import { MINUTES, renderTime } from "../pages/time.ts";
-import { layOutForOperators, linkActions, linkNext, linkTo, renderSandbox, renderTable } from "./operator-frame.ts";
 import type { Page } from "./visit.ts";
 import { renderEndpointState } from "./webhook-page.ts";
 

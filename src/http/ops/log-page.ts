@@ -1,9 +1,16 @@
+import { type Html, html } from "../../pages/html.ts";
+import type { Site } from "../../pages/layout.ts";
+import {
+  COUNT,
+  layOutForOperators,
+  opsPath,
+  renderFacts,
+  renderFigures,
+  renderTable,
+} from "../../pages/operator-frame.ts";
+import { renderTime } from "../../pages/time.ts";
 import type { LogRetirement } from "../../transparency/db/log-retirements.ts";
 import { type LogStatus, readLogStatus, type WitnessStatus } from "../../transparency/read-log-status.ts";
-import { type Html, html } from "../pages/html.ts";
-import type { Site } from "../pages/layout.ts";
-import { renderTime } from "../pages/time.ts";
-import { COUNT, layOutForOperators, opsPath, renderFacts, renderFigures, renderTable } from "./operator-frame.ts";
 import type { Page } from "./visit.ts";
 
 /** The page of the log: its tree, the served checkpoint, the witnesses, the anchors and the retired logs. */

@@ -1,10 +1,10 @@
 import type { RequestHandler, Router } from "express";
 import type { ApiContext } from "../../open-api.ts";
+import { offerPage } from "../../pages/error-page.ts";
+import { headersOf } from "../../pages/page-headers.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { speakEnglish } from "../../platform/http/middleware/reader-language.ts";
 import { isRedisUnavailable } from "../../platform/redis/connections.ts";
-import { offerPage } from "../pages/error-page.ts";
-import { headersOf } from "../pages/page-headers.ts";
 import { authenticateOperator, refuseAllWrites } from "./authenticate-operator.ts";
 
 /** The path of the dashboard, after the base path. */

@@ -1,12 +1,12 @@
 import type { Request, Router } from "express";
 import { findOrganization } from "../../core/catalog/db/catalog.ts";
 import type { ApiContext } from "../../open-api.ts";
+import { OPS_PATH } from "../../pages/operator-frame.ts";
+import { headersOf } from "../../pages/page-headers.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { sendPage } from "../../platform/http/negotiate.ts";
 import { type Overview, readOverview, viewOverview } from "../../services/ops/read-overview.ts";
-import { headersOf } from "../pages/page-headers.ts";
 import { nameOf } from "./authenticate-operator.ts";
-import { OPS_PATH } from "./operator-frame.ts";
 import { renderOverviewPage } from "./overview-page.ts";
 import { visitOf } from "./visit.ts";
 

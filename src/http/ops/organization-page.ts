@@ -9,10 +9,7 @@ import {
 } from "../../core/catalog/db/catalog.ts";
 import { type ListedKey, selectKeys } from "../../core/keys/db/api-keys.ts";
 import { selectLastRedemptions } from "../../core/redeem/db/redemptions.ts";
-import { AppError } from "../../platform/api/errors.ts";
-import { selectWebhookEndpoints } from "../../webhooks/db/webhook-endpoints.ts";
-import { type Html, html } from "../pages/html.ts";
-import { MINUTES, renderTime } from "../pages/time.ts";
+import { type Html, html } from "../../pages/html.ts";
 import {
   COUNT,
   layOutForOperators,
@@ -28,7 +25,10 @@ import {
   renderTable,
   renderTrail,
   USD,
-} from "./operator-frame.ts";
+} from "../../pages/operator-frame.ts";
+import { MINUTES, renderTime } from "../../pages/time.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { selectWebhookEndpoints } from "../../webhooks/db/webhook-endpoints.ts";
 import type { Page, Visit } from "./visit.ts";
 import { renderWebhooks } from "./webhook-page.ts";
 

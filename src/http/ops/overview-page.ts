@@ -1,14 +1,8 @@
 import type { OrganizationName } from "../../core/catalog/db/catalog.ts";
 import type { ReportedProcess } from "../../core/processes/read-processes.ts";
-import { STOCK } from "../../services/ops/facts.ts";
-import type { Attention } from "../../services/ops/find-attention.ts";
-import type { Severity } from "../../services/ops/found.ts";
-import type { Counts, Overview } from "../../services/ops/read-overview.ts";
-import { ASSETS } from "../pages/assets.ts";
-import { type Html, html } from "../pages/html.ts";
-import type { Site } from "../pages/layout.ts";
-import { MINUTES, renderTime } from "../pages/time.ts";
-import { DISMISS_PATH } from "./actions/dismiss-process.ts";
+import { ASSETS } from "../../pages/assets.ts";
+import { type Html, html } from "../../pages/html.ts";
+import type { Site } from "../../pages/layout.ts";
 import {
   COUNT,
   layOutForOperators,
@@ -19,7 +13,13 @@ import {
   renderFigures,
   renderSection,
   renderTable,
-} from "./operator-frame.ts";
+} from "../../pages/operator-frame.ts";
+import { MINUTES, renderTime } from "../../pages/time.ts";
+import { STOCK } from "../../services/ops/facts.ts";
+import type { Attention } from "../../services/ops/find-attention.ts";
+import type { Severity } from "../../services/ops/found.ts";
+import type { Counts, Overview } from "../../services/ops/read-overview.ts";
+import { DISMISS_PATH } from "./actions/dismiss-process.ts";
 
 /** The start page of operators. Parts with `data-live` are replaced every five seconds; the script draws the plots from the tables. */
 export function renderOverviewPage(site: OperatedSite, overview: Overview): Html {

@@ -1,11 +1,6 @@
 import { findNewestPause } from "../../acts/db/audit-entries.ts";
 import type { Percentiles } from "../../core/processes/latency-buckets.ts";
-import { AppError } from "../../platform/api/errors.ts";
-import { QUEUE_NAMES, type QueueName } from "../../platform/queues/definition.ts";
-import { type FailedJob, readFailedJobs } from "../../services/ops/read-failed-jobs.ts";
-import { type QueueState, readQueues } from "../../services/ops/read-queues.ts";
-import { type Html, html } from "../pages/html.ts";
-import { MINUTES, renderTime } from "../pages/time.ts";
+import { type Html, html } from "../../pages/html.ts";
 import {
   COUNT,
   layOutForOperators,
@@ -15,7 +10,12 @@ import {
   renderFigures,
   renderSection,
   renderTable,
-} from "./operator-frame.ts";
+} from "../../pages/operator-frame.ts";
+import { MINUTES, renderTime } from "../../pages/time.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { QUEUE_NAMES, type QueueName } from "../../platform/queues/definition.ts";
+import { type FailedJob, readFailedJobs } from "../../services/ops/read-failed-jobs.ts";
+import { type QueueState, readQueues } from "../../services/ops/read-queues.ts";
 import type { Page, Visit } from "./visit.ts";
 
 /** Most workers of a queue on the page of all queues, and on its own page. */

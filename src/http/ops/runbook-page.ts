@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { type Html, html } from "../pages/html.ts";
-import { layOutForOperators, renderSection } from "./operator-frame.ts";
+import { type Html, html } from "../../pages/html.ts";
+import { layOutForOperators, renderSection } from "../../pages/operator-frame.ts";
 import type { Page } from "./visit.ts";
 
 /** The document with the runbook. The container image includes it. */

@@ -3,8 +3,7 @@ import { listCatalog } from "../../acts/list-catalog.ts";
 import { findKeyPlace } from "../../core/keys/db/api-keys.ts";
 import { ACCEPTED_ID } from "../../core/processes/observe-requests.ts";
 import { findCaller } from "../../core/processes/partner-calls.ts";
-import { AppError } from "../../platform/api/errors.ts";
-import { type Html, html } from "../pages/html.ts";
+import { type Html, html } from "../../pages/html.ts";
 import {
   layOutForOperators,
   linkTo,
@@ -13,7 +12,8 @@ import {
   renderStatus,
   renderTable,
   SEARCH_MAX,
-} from "./operator-frame.ts";
+} from "../../pages/operator-frame.ts";
+import { AppError } from "../../platform/api/errors.ts";
 import { PAGE_SIZE } from "./organization-page.ts";
 import type { Page, Visit } from "./visit.ts";
 

@@ -1,10 +1,10 @@
 import type { Request } from "express";
 import { insertLook, type Look } from "../../acts/db/audit-entries.ts";
 import type { ApiContext } from "../../open-api.ts";
+import type { Html } from "../../pages/html.ts";
+import type { OperatedSite } from "../../pages/operator-frame.ts";
 import { pathId } from "../../platform/http/endpoint.ts";
-import type { Html } from "../pages/html.ts";
 import { nameOf } from "./authenticate-operator.ts";
-import type { OperatedSite } from "./operator-frame.ts";
 
 /** An operator's request for a page. */
 export interface Visit {

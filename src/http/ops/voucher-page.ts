@@ -1,10 +1,8 @@
 import { readAnyVoucherHistory } from "../../acts/across-organizations.ts";
 import { releaseReservation } from "../../core/reserve/release-reservation.ts";
 import type { PastReservation } from "../../core/voucher/api/voucher-history.ts";
-import { AppError } from "../../platform/api/errors.ts";
-import { type Html, html } from "../pages/html.ts";
-import { renderSandboxNotice } from "../pages/layout.ts";
-import { renderTime } from "../pages/time.ts";
+import { type Html, html } from "../../pages/html.ts";
+import { renderSandboxNotice } from "../../pages/layout.ts";
 import {
   layOutForOperators,
   linkActions,
@@ -13,8 +11,10 @@ import {
   opsPath,
   renderFacts,
   renderStatus,
-} from "./operator-frame.ts";
-import { renderEvent, renderLife } from "./render-history.ts";
+} from "../../pages/operator-frame.ts";
+import { renderEvent, renderLife } from "../../pages/render-history.ts";
+import { renderTime } from "../../pages/time.ts";
+import { AppError } from "../../platform/api/errors.ts";
 import type { Page, Visit } from "./visit.ts";
 
 /**

@@ -1,14 +1,5 @@
-import { AppError } from "../../platform/api/errors.ts";
-import { readWebhookPage } from "../../webhooks/any-webhook.ts";
-import {
-  DELIVERIES_KEPT_DAYS,
-  DELIVERY_STATES,
-  type WebhookDeliveryView,
-} from "../../webhooks/api/webhook-deliveries.ts";
-import type { WebhookRow } from "../../webhooks/db/webhook-endpoints.ts";
-import { type Html, html } from "../pages/html.ts";
-import type { Site } from "../pages/layout.ts";
-import { renderTime } from "../pages/time.ts";
+import { type Html, html } from "../../pages/html.ts";
+import type { Site } from "../../pages/layout.ts";
 import {
   COUNT,
   layOutForOperators,
@@ -22,7 +13,16 @@ import {
   renderStatus,
   renderTable,
   WEBHOOK_REASONS,
-} from "./operator-frame.ts";
+} from "../../pages/operator-frame.ts";
+import { renderTime } from "../../pages/time.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { readWebhookPage } from "../../webhooks/any-webhook.ts";
+import {
+  DELIVERIES_KEPT_DAYS,
+  DELIVERY_STATES,
+  type WebhookDeliveryView,
+} from "../../webhooks/api/webhook-deliveries.ts";
+import type { WebhookRow } from "../../webhooks/db/webhook-endpoints.ts";
 import type { Page } from "./visit.ts";
 
 /** The page of an endpoint: its state, the number of waiting deliveries, and a list of deliveries. The secret is not stored. */

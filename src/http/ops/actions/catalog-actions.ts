@@ -5,7 +5,7 @@ import { voidVoucher } from "../../../acts/void-voucher.ts";
 import { releaseLease } from "../../../core/reserve/lease.ts";
 import { normaliseCode } from "../../../core/voucher/codes.ts";
 import { AUDIENCES, VOUCHER_TYPES } from "../../../core/voucher/voucher.ts";
-import { html } from "../../pages/html.ts";
+import { html } from "../../../pages/html.ts";
 import { defineAction, FieldProblem } from "./action.ts";
 import {
   box,

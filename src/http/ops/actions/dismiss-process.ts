@@ -2,8 +2,8 @@ import type { RequestHandler } from "express";
 import { auditedCommand, withAuditEntry } from "../../../acts/with-audit-entry.ts";
 import { forgetProcess, readProcesses } from "../../../core/processes/read-processes.ts";
 import type { ApiContext } from "../../../open-api.ts";
+import { OPS_PATH, opsPath } from "../../../pages/operator-frame.ts";
 import { nameOf } from "../authenticate-operator.ts";
-import { OPS_PATH, opsPath } from "../operator-frame.ts";
 import type { Console } from "./serve-action.ts";
 
 /** The path of the form after `/ops`. */

@@ -3,11 +3,11 @@ import { listCatalog } from "../../../acts/list-catalog.ts";
 import { changeContract, makeLink, offerContract } from "../../../acts/manage-contracts.ts";
 import { createKey, endKey, rotateKey } from "../../../acts/manage-keys.ts";
 import { SCOPES } from "../../../core/keys/api-keys.ts";
+import { type Html, html } from "../../../pages/html.ts";
+import { renderTime } from "../../../pages/time.ts";
 import { AppError } from "../../../platform/api/errors.ts";
 import { testWebhook } from "../../../webhooks/endpoints.ts";
 import { disableEndpoint, enableEndpoint, replayEndpoint } from "../../../webhooks/manage-webhooks.ts";
-import { type Html, html } from "../../pages/html.ts";
-import { renderTime } from "../../pages/time.ts";
 import { type Acting, defineAction, FieldProblem, type Fields } from "./action.ts";
 import { integer, line, networks, optionalLine, optionalTime, someOf, time } from "./fields.ts";
 

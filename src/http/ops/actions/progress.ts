@@ -1,7 +1,7 @@
 import type { Response } from "express";
+import { Html, html } from "../../../pages/html.ts";
+import { COUNT } from "../../../pages/operator-frame.ts";
 import { AppError } from "../../../platform/api/errors.ts";
-import { Html, html } from "../../pages/html.ts";
-import { COUNT } from "../operator-frame.ts";
 
 /** Time between two lines of progress. Milliseconds. */
 const LINE_EVERY_MS = 500;

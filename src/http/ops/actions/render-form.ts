@@ -1,8 +1,8 @@
 import type { Place } from "../../../core/catalog/db/catalog.ts";
 import type { ApiContext } from "../../../open-api.ts";
-import { type Html, html } from "../../pages/html.ts";
-import type { Site } from "../../pages/layout.ts";
-import { layOutForOperators, renderTrail } from "../operator-frame.ts";
+import { type Html, html } from "../../../pages/html.ts";
+import type { Site } from "../../../pages/layout.ts";
+import { layOutForOperators, renderTrail } from "../../../pages/operator-frame.ts";
 import type { Action, Choice, Field } from "./action.ts";
 
 /** What was entered, by field: the values as the form sent them. */

@@ -5,15 +5,15 @@ import { CODES_HEAD, codesLine, type Serials, sendCodes } from "../../../acts/ex
 import type { IssuedVoucher } from "../../../acts/issue-batch.ts";
 import type { Place } from "../../../core/catalog/db/catalog.ts";
 import type { ApiContext } from "../../../open-api.ts";
+import { ASSETS } from "../../../pages/assets.ts";
+import { Html, html } from "../../../pages/html.ts";
+import { layOutForOperators, renderTrail, USD } from "../../../pages/operator-frame.ts";
+import { qrCode } from "../../../pages/qr-code.ts";
+import { renderEnd } from "../../../pages/time.ts";
 import { AppError } from "../../../platform/api/errors.ts";
 import { nextPiece } from "../../../platform/batching/next-piece.ts";
 import { CSV } from "../../../platform/http/endpoint.ts";
 import { sendPage } from "../../../platform/http/negotiate.ts";
-import { ASSETS } from "../../pages/assets.ts";
-import { Html, html } from "../../pages/html.ts";
-import { qrCode } from "../../pages/qr-code.ts";
-import { renderEnd } from "../../pages/time.ts";
-import { layOutForOperators, renderTrail, USD } from "../operator-frame.ts";
 import { actingAs, type Console, openPlace } from "./serve-action.ts";
 
 /** Labels on one sheet of A4: three columns of eight. A page shows one sheet, unless the operator chooses serials. */

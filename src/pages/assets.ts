@@ -1,0 +1,53 @@
+import { hash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { parse } from "node:path";
+
+/** A file that pages load. Its name contains a hash of its content. */
+export interface Asset {
+  /** The last part of its path. */
+  fileName: string;
+  content: Buffer;
+}
+
+/** A file with this name. Its content is these parts, by default the file with this name in `static/`. */
+function makeAsset(name: string, ...parts: string[]): Asset {
+  const content = Buffer.from(parts.length === 0 ? readStatic(name) : parts.join(""));
+  const { name: stem, ext } = parse(name);
+  return { fileName: `${stem}.${hash("sha256", content).slice(0, 16)}${ext}`, content };
+}
+
+const readStatic = (name: string) => readFileSync(new URL(`./static/${name}`, import.meta.url), "utf8");
+const { resolve } = createRequire(import.meta.url);
+/** Reads a file of an installed package. */
+const readInstalled = (path: string) => readFileSync(resolve(path), "utf8");
+
+// A test renders the file from packages/tlog and static/check-receipt.js.
+const receiptVerifier = readFileSync(new URL("../../docs/receipt-verifier.html", import.meta.url), "utf8");
+const receiptScript = /<script type="module">\n(.*)<\/script>/s.exec(receiptVerifier)?.[1] ?? "";
+
+const chainParts = ["copy.js", "check-chain.js", "check-payload.js"].map(readStatic);
+
+/** Every file that pages load. */
+export const ASSETS = {
+  style: makeAsset("pages.css"),
+  icon: makeAsset("icon.svg"),
+  copyScript: makeAsset("copy.js", readStatic("say.js"), readStatic("copy.js")),
+  chainScript: makeAsset("check-chain.js", receiptScript, ...chainParts),
+  receiptScript: makeAsset("check-receipt.js", receiptScript),
+  referenceStyle: makeAsset(
+    "reference.css",
+    "@layer pages {\n",
+    readStatic("pages.css"),
+    "}\n",
+    readInstalled("swagger-ui-dist/swagger-ui.css"),
+    readStatic("reference.css"),
+  ),
+  referenceScript: makeAsset("reference.js"),
+  operatorStyle: makeAsset("operators.css"),
+  overviewStyle: makeAsset("overview.css", readInstalled("uplot/dist/uPlot.min.css"), readStatic("overview.css")),
+  overviewScript: makeAsset("overview.js", readInstalled("uplot/dist/uPlot.iife.min.js"), readStatic("overview.js")),
+  sheetStyle: makeAsset("sheet.css"),
+  boardStyle: makeAsset("board.css"),
+  swaggerScript: makeAsset("swagger-ui-bundle.js", readInstalled("swagger-ui-dist/swagger-ui-bundle.js")),
+} as const satisfies Record<string, Asset>;

@@ -1,0 +1,123 @@
+import { readFileSync } from "node:fs";
+import { extname } from "node:path";
+import hljs from "highlight.js/lib/core";
+import bash from "highlight.js/lib/languages/bash";
+import javascript from "highlight.js/lib/languages/javascript";
+import json from "highlight.js/lib/languages/json";
+import php from "highlight.js/lib/languages/php";
+import python from "highlight.js/lib/languages/python";
+import typescript from "highlight.js/lib/languages/typescript";
+import { Marked, type Tokens } from "marked";
+import { getHeadingList, gfmHeadingId } from "marked-gfm-heading-id";
+import { nextPiece } from "../platform/batching/next-piece.ts";
+import { ASSETS } from "./assets.ts";
+import { Html, html } from "./html.ts";
+import { GUIDE_PATH, layOut, type Site } from "./layout.ts";
+
+/** The files of `docs/` that partners need, in the order of the list on every page. */
+const NAMES =
+  `integration.md clients.md orders.md settlement.md history.md going-live.md webhooks.md webhook-receivers.md sandbox.md portal.md errors.md
+  versioning.md proof.md voucher-client.mjs voucher_client.py voucher-client.php webhook-receiver.mjs
+  webhook_receiver.py webhook-receiver.php verify-webhook.sh sandbox-client.mjs
+  settle-day.mjs settle_day.py settle-day.php verify-chain.sh verify-chain.mjs verify_chain.py verify-chain.php verify-receipt.mjs verify-receipt.py
+  receipt-verifier.html chain-vectors.json log-vectors.json images/checkout.svg`.split(/\s+/);
+
+/** Where the service serves a file of `docs/`. */
+const PATHS = new Map(
+  NAMES.map((name) => [name, name === "integration.md" ? GUIDE_PATH : `/docs/${name.replace(/\.md$/, "")}`]),
+);
+
+/** The address that the documents give the service. Pages show the service's own. */
+const EXAMPLE_ADDRESS = "https://vouchers.example.com";
+
+for (const language of [bash, javascript, json, php, python, typescript])
+  hljs.registerLanguage(language.name, language);
+
+/** A file of `docs/` that is served. */
+export interface ServedDocument {
+  path: string;
+  /** The file extension, if the file is sent unchanged. Null for Markdown, which is rendered. */
+  sentAs: string | null;
+  text: string;
+}
+
+/** Every served file. Read at the start, so that a release in which a file is missing does not start. */
+export const DOCUMENTS: readonly ServedDocument[] = Array.from(PATHS, ([name, path]) => ({
+  path,
+  sentAs: name.endsWith(".md") ? null : extname(name),
+  text: readFileSync(new URL(`../../../docs/${name}`, import.meta.url), "utf8"),
+}));
+
+/** Highlights the code of a document, one block in each turn of the event loop: the first block of a language takes some 10 ms. */
+async function highlightCode(source: string): Promise<Map<string, string>> {
+  const marked = new Marked();
+  const blocks: Tokens.Code[] = [];
+  await nextPiece();
+  marked.walkTokens(marked.lexer(source), (token) => {
+    if (token.type === "code") blocks.push(token as Tokens.Code);
+  });
+  const highlighted = new Map<string, string>();
+  for (const { lang = "", text } of blocks) {
+    if (hljs.getLanguage(lang) === undefined) continue;
+    await nextPiece();
+    highlighted.set(text, hljs.highlight(text, { language: lang }).value);
+  }
+  return highlighted;
+}
+
+/** A Markdown document as a page, with links to the other pages. The text is our own, so markup in it is trusted. */
+export async function renderDocument(site: Site, { text }: ServedDocument): Promise<Html> {
+  const source = text.replaceAll(EXAMPLE_ADDRESS, site.baseUrl);
+  const highlighted = await highlightCode(source);
+  await nextPiece();
+  const marked = new Marked(gfmHeadingId(), {
+    walkTokens(token) {
+      if (token.type === "link" || token.type === "image") token.href = addressOf(site, token.href);
+    },
+    hooks: {
+      // Tables and pictures scroll on small screens. The tab stop lets the keyboard scroll them too.
+      postprocess: (markup) =>
+        markup.replace(/(<table>.*?<\/table>)|<p>(<img [^>]*>)<\/p>/gs, '<div class="scroll" tabindex="0">$1$2</div>'),
+    },
+    renderer: {
+      code({ text: code }: Tokens.Code) {
+        const markup = highlighted.get(code);
+        return markup === undefined ? false : `<pre><code>${markup}</code></pre>\n`;
+      },
+    },
+  });
+  const body = new Html(marked.parse(source, { async: false }));
+  const headings = getHeadingList();
+  const title = headings.find(({ level }) => level === 1)?.raw ?? "";
+  const sections = headings
+    .filter(({ level }) => level === 2)
+    .map(({ id, text: name }) => html`<li><a href="#${id}">${new Html(name)}</a></li>`);
+  return layOut(site, {
+    title,
+    scripts: [ASSETS.copyScript],
+    main: html`<article class="document">
+<details class="contents"><summary>All documents</summary><ul>${listPages(site)}</ul></details>
+${sections.length === 0 ? null : html`<details class="contents"><summary>On this page</summary><ul>${sections}</ul></details>`}
+${body}
+</article>`,
+  });
+}
+
+/** A link to each page, by its first heading. */
+function listPages({ basePath }: Site): Html[] {
+  return DOCUMENTS.filter(({ sentAs }) => sentAs === null).map(
+    ({ path, text }) => html`<li><a href="${basePath}${path}">${text.slice(2, text.indexOf("\n"))}</a></li>`,
+  );
+}
+
+/**
+ * The address of a link's target: another served file, or an address outside the documents.
+ * @throws Error for a file that is not served.
+ */
+function addressOf({ basePath }: Site, href: string): string {
+  if (/^(https?:\/\/|#)/.test(href)) return href;
+  const [file = "", anchor] = href.split("#");
+  const path = PATHS.get(file);
+  if (path === undefined) throw new Error(`a served document links to ${file}, which is not served`);
+  return `${basePath}${path}${anchor === undefined ? "" : `#${anchor}`}`;
+}

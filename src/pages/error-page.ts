@@ -1,0 +1,45 @@
+import type { RequestHandler } from "express";
+import type { AppError, ErrorCode } from "../platform/api/errors.ts";
+import type { Language } from "../platform/api/sentences/languages.ts";
+import { negotiate } from "../platform/http/negotiate.ts";
+import { type Html, html } from "./html.ts";
+import { CHECK_PATH, layOut, type Site } from "./layout.ts";
+import { localeIn } from "./locale.ts";
+import type { PageTexts } from "./texts/page-texts.ts";
+
+/** {@link negotiate} with this site's page for errors. */
+export function offerPage(site: Site, usual: "json" | "html" = "json"): RequestHandler {
+  return negotiate((...refusal) => renderErrorPage(site, ...refusal), usual);
+}
+
+function headingOf(code: ErrorCode, status: number, { error }: PageTexts): string {
+  if (code === "entity_not_found") return error.unknownVoucher;
+  if (code === "not_logged_yet") return error.notLogged;
+  const headings: Record<number, string> = error.headings;
+  return headings[status] ?? error.otherHeading;
+}
+
+/** The page of an error, below `top`. Its message and request id are those that a JSON response has in `error` and `requestId`. */
+export function renderErrorPage(
+  site: Site,
+  refusal: AppError,
+  status: number,
+  requestId: string,
+  language: Language,
+  top: Html | null = null,
+): Html {
+  const isUnknownVoucher = refusal.code === "entity_not_found";
+  const locale = localeIn(language);
+  const { error } = locale.texts;
+  const heading = headingOf(refusal.code, status, locale.texts);
+  return layOut(site, {
+    locale,
+    title: heading,
+    main: html`${top}<p class="eyebrow">${status}</p>
+<h1>${heading}</h1>
+<p class="lead">${refusal.sentenceIn(language)}${refusal.code === "not_logged_yet" ? ` ${error.looksAgain}` : null}</p>
+${isUnknownVoucher ? html`<p><a href="${site.basePath}${CHECK_PATH}">${error.checkAnother}</a></p>` : null}
+<p class="fine">${error.report} <code>${requestId}</code></p>
+<p><a href="${site.basePath}/">${error.start}</a></p>`,
+  });
+}

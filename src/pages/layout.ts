@@ -1,0 +1,93 @@
+import packageJson from "../../package.json" with { type: "json" };
+import type { Config } from "../platform/config.ts";
+import { ASSETS, type Asset } from "./assets.ts";
+import { Html, html } from "./html.ts";
+import { ENGLISH, type Locale } from "./locale.ts";
+import { SCRIPT_TEXTS } from "./texts/texts.ts";
+
+/** What a page needs to build URLs. */
+export type Site = Pick<Config, "basePath" | "baseUrl" | "storefrontUrl">;
+
+/** The path of the guide for partners, below the base path. */
+export const GUIDE_PATH = "/docs/guide";
+
+/** The path, below the base path, of the page whose form opens a voucher's history. */
+export const CHECK_PATH = "/check";
+
+/** One page of the site. */
+interface PageContent {
+  /** Shown in the browser's tab, before the name of the service. */
+  title: string;
+  /** One sentence for previews of a shared link. */
+  description?: string;
+  /** The one address of the page, for previews. */
+  address?: string;
+  main: Html;
+  scripts?: readonly Asset[];
+  /** After the style of all pages, or the one that replaces it. */
+  styles?: readonly Asset[];
+  style?: Asset;
+  /** English by default. */
+  locale?: Locale;
+}
+
+/** The path of an asset. */
+export function assetPath(site: Site, asset: Asset): string {
+  return `${site.basePath}/assets/${asset.fileName}`;
+}
+
+/** A complete page: the shared frame around `main`. */
+export function layOut(
+  site: Site,
+  { title, description, address, main, scripts = [], styles = [], style = ASSETS.style, locale = ENGLISH }: PageContent,
+): Html {
+  const { frame } = locale.texts;
+  return html`<!doctype html>
+<html lang="${locale.language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} · Partner Voucher API</title>
+${description === undefined ? null : renderPreview(title, description, address)}
+<link rel="icon" type="image/svg+xml" href="${assetPath(site, ASSETS.icon)}">
+${[style, ...styles].map((each) => html`<link rel="stylesheet" href="${assetPath(site, each)}">`)}
+${scripts.map((script) => html`<script type="module" src="${assetPath(site, script)}"></script>`)}
+</head>
+<body>
+<a class="hidden" href="#main">${frame.skip}</a>
+<header class="site">
+<a class="brand" href="${site.basePath}/"><img src="${assetPath(site, ASSETS.icon)}" alt="" width="28" height="28">Partner Voucher API</a>
+<nav aria-label="${frame.site}"><a href="${site.basePath}${GUIDE_PATH}">${frame.guide}</a><a href="${site.basePath}/docs">${frame.reference}</a></nav>
+</header>
+<main id="main">
+${main}
+</main>
+<footer><p>${frame.version(packageJson.version)}</p></footer>
+</body>
+</html>
+`;
+}
+
+/** The sentences of a page's scripts, as data that no browser runs. Nothing for English, which the scripts have themselves. */
+export function renderScriptTexts({ language }: Locale): Html | null {
+  if (language === "en") return null;
+  // No text can end the element.
+  const texts = JSON.stringify(SCRIPT_TEXTS[language]).replaceAll("<", "\\u003c");
+  return new Html(`<script type="application/json" id="script-texts">${texts}</script>\n`);
+}
+
+/** The title and description that messengers and search engines show for a page (https://ogp.me). */
+function renderPreview(title: string, description: string, address?: string): Html {
+  return html`<meta name="description" content="${description}">
+<meta property="og:title" content="${title}">
+<meta property="og:description" content="${description}">
+<meta property="og:type" content="website">
+<meta property="og:site_name" content="Partner Voucher API">
+${address === undefined ? null : html`<meta property="og:url" content="${address}">`}`;
+}
+
+/** The notice on each page about a sandbox voucher. */
+export function renderSandboxNotice({ texts }: Locale = ENGLISH): Html {
+  return html`<p class="notice" id="sandbox">${texts.frame.sandbox}</p>`;
+}

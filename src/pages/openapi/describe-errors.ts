@@ -1,0 +1,83 @@
+import { z } from "zod";
+import type { ZodOpenApiResponseObject } from "zod-openapi";
+import { ANY_ADDRESS_ERRORS, type ErrorCode, errorResponse, statusOf } from "../../platform/api/errors.ts";
+import { EXAMPLE } from "../../platform/api/example.ts";
+import { SENTENCES } from "../../platform/api/sentences/languages.ts";
+import type { Endpoint } from "../../platform/http/endpoint.ts";
+import { DOCUMENTS } from "../documents.ts";
+import { CONTENT_LANGUAGE } from "./reader-language.ts";
+import { ALLOW, RATE_LIMIT, REQUEST_ID, RETRY_AFTER, WWW_AUTHENTICATE } from "./response-headers.ts";
+
+/** Statuses with `Retry-After`. */
+const RETRY_LATER = [429, 503];
+
+/** What docs/errors.md says about each code. */
+const MEANINGS = new Map(
+  Array.from(
+    DOCUMENTS.find(({ path }) => path === "/docs/errors")?.text.matchAll(/^\| \d+ \| `(\w+)` \| (.+) \|$/gm) ?? [],
+    ([, code, meaning]) => [code, meaning],
+  ),
+);
+
+type Described = Pick<Endpoint, "security" | "errors" | "errorDetails">;
+
+/** The error responses of one OpenAPI document. Equal ones share an object, which zod-openapi processes once: a fifth of its time. */
+export type ErrorDescriptions = Map<string, ZodOpenApiResponseObject>;
+
+/** An endpoint's own errors by status, and under `default` the errors that every URL can return. */
+export function describeErrors(
+  known: ErrorDescriptions,
+  endpoint: Described,
+): Record<string, ZodOpenApiResponseObject> {
+  const isLimited = endpoint.errors.has("rate_limited");
+  const byStatus = [...Map.groupBy(endpoint.errors, statusOf)].toSorted(([a], [b]) => a - b);
+  const described = byStatus.map(([status, codes]) => {
+    const sendsChallenge = status === 401 && endpoint.security.some((scheme) => "userToken" in scheme);
+    const key = JSON.stringify([codes, sendsChallenge, isLimited, endpoint.errorDetails?.example]);
+    const response = known.get(key) ?? {
+      description: listCodes(codes),
+      headers: z.object({
+        ...REQUEST_ID,
+        ...CONTENT_LANGUAGE,
+        ...(isLimited && RATE_LIMIT),
+        ...(RETRY_LATER.includes(status) && RETRY_AFTER),
+        ...(sendsChallenge && WWW_AUTHENTICATE),
+      }),
+      content: {
+        "application/json": {
+          schema: endpoint.errorDetails?.schema ?? errorResponse,
+          examples: exampleErrors(codes, endpoint.errorDetails?.example),
+        },
+      },
+    };
+    known.set(key, response);
+    return [status, response];
+  });
+  return { ...Object.fromEntries(described), default: ANY_ADDRESS };
+}
+
+const ANY_ADDRESS: ZodOpenApiResponseObject = {
+  id: "AnyAddress",
+  description: `Errors that any URL can return:\n\n${listCodes(ANY_ADDRESS_ERRORS)}`,
+  headers: z.object({ ...REQUEST_ID, ...CONTENT_LANGUAGE, ...ALLOW, ...RATE_LIMIT }),
+  content: {
+    "application/json": { schema: errorResponse, examples: exampleErrors(ANY_ADDRESS_ERRORS) },
+  },
+};
+
+function exampleErrors(codes: readonly ErrorCode[], details: Record<string, string> = {}) {
+  return Object.fromEntries(
+    codes.map((code) => [
+      code,
+      {
+        summary: `${statusOf(code)} ${code}`,
+        value: { error: SENTENCES.en.errors[code], code, requestId: EXAMPLE.requestId, ...details },
+      },
+    ]),
+  );
+}
+
+/** A Markdown list of what the codes mean. */
+function listCodes(codes: readonly ErrorCode[]): string {
+  return codes.map((code) => `- \`${code}\`: ${MEANINGS.get(code)}.`).join("\n");
+}

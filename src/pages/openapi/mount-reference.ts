@@ -1,0 +1,72 @@
+import type { Router } from "express";
+import { type DescribedSettings, type Endpoint, getRoute, mount, type Route } from "../../platform/http/endpoint.ts";
+import type { LimitingAddresses } from "../../platform/http/middleware/rate-limit.ts";
+import { ASSETS } from "../assets.ts";
+import { DOCUMENTS, renderDocument, type ServedDocument } from "../documents.ts";
+import { type Html, html } from "../html.ts";
+import { assetPath, layOut, type Site } from "../layout.ts";
+import { headersOf, pageHeaders } from "../page-headers.ts";
+import { serveFile, servePage } from "../serve-file.ts";
+import { packageRoutes } from "../serve-packages.ts";
+import { describeApi } from "./describe-api.ts";
+
+interface ReferenceDeps extends LimitingAddresses {
+  config: Site & DescribedSettings;
+}
+
+/** Mounts the OpenAPI document at `/openapi.json`, a page at `/docs` that shows it and can send requests, and the documents for partners. */
+export function mountReference(router: Router, deps: ReferenceDeps, endpoints: readonly Endpoint[]): void {
+  const { config } = deps;
+  const routes = [
+    getRoute(
+      "/openapi.json",
+      serveFile("application/json; charset=utf-8", () => `${JSON.stringify(describeApi(endpoints, config))}\n`),
+    ),
+    getRoute(
+      "/docs",
+      referenceHeaders,
+      servePage(() => renderReferencePage(config)),
+    ),
+    ...DOCUMENTS.map((document) => documentRoute(config, document)),
+    ...packageRoutes(deps),
+  ];
+  for (const route of routes) mount(router, deps, route);
+}
+
+/** The page on which Swagger UI shows the OpenAPI document, in the browser. */
+function renderReferencePage(site: Site): Html {
+  const description = `${site.basePath}/openapi.json`;
+  return layOut(site, {
+    title: "API reference",
+    style: ASSETS.referenceStyle,
+    main: html`<p class="notice" id="elsewhere" hidden>This page is not part of <a></a>, the address of the API. Open that address to try requests.</p>
+<noscript><p class="notice">This page needs JavaScript. <a href="${description}">openapi.json</a> has the same content for programs.</p></noscript>
+<div id="reference" data-description="${description}"></div>
+<script src="${assetPath(site, ASSETS.swaggerScript)}" defer></script>
+<script src="${assetPath(site, ASSETS.referenceScript)}" type="module"></script>`,
+  });
+}
+
+/** Serves a document. Markdown becomes a page. Other files are sent unchanged. */
+function documentRoute(site: Site, document: ServedDocument): Route {
+  const { path, sentAs, text } = document;
+  if (sentAs === null)
+    return getRoute(
+      path,
+      pageHeaders,
+      servePage(() => renderDocument(site, document)),
+    );
+  const send = serveFile(sentAs, () => text);
+  return getRoute(path, pageHeaders, (request, response, next) => {
+    // The receipt verifier is downloaded, not shown: the Content-Security-Policy of the pages forbids its inline script.
+    if (sentAs === ".html") response.attachment("receipt-verifier.html");
+    return send(request, response, next);
+  });
+}
+
+/** The reference loads scripts from this origin only, and sends requests to it only. */
+const referenceHeaders = headersOf({
+  // Swagger UI's style sheet contains its arrows as data URLs.
+  "img-src": ["'self'", "data:"],
+  "connect-src": ["'self'"],
+});

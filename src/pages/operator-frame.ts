@@ -1,0 +1,178 @@
+import type { Place } from "../core/catalog/db/catalog.ts";
+import type { Config } from "../platform/config.ts";
+import { ASSETS, type Asset } from "./assets.ts";
+import { type Html, html } from "./html.ts";
+import { layOut, type Site } from "./layout.ts";
+import { ENGLISH } from "./locale.ts";
+
+/** The path of the operator pages, after the base path. The queue dashboard is below it. */
+export const OPS_PATH = "/ops";
+
+/** Longest text that the search accepts: a verify link with a long base address. */
+export const SEARCH_MAX = 500;
+
+/** The path of an operator page. The segments are encoded. */
+export function opsPath(site: Site, ...segments: string[]): string {
+  return [site.basePath + OPS_PATH, ...segments.map(encodeURIComponent)].join("/");
+}
+
+/** A link to an entity's operator page: its name, or else its id. */
+export function linkTo(site: Site, collection: string, id: string, name?: string): Html {
+  const shown = name === undefined ? html`<code>${id}</code>` : html`<bdi>${name}</bdi>`;
+  return html`<a href="${opsPath(site, collection, id)}">${shown}</a>`;
+}
+
+/** What a page needs to link to actions: whether there are any. */
+export type OperatedSite = Site & Pick<Config, "ops">;
+
+/** Links to the actions on an entity: each with its path after the entity's and its label. Nothing without OPS_WRITABLE. */
+export function linkActions(
+  site: OperatedSite,
+  entity: readonly string[],
+  ...actions: readonly (readonly [path: string, label: string])[]
+): Html | null {
+  if (!site.ops.writable || actions.length === 0) return null;
+  const links = actions.map(([path, label]) => html`<a href="${opsPath(site, ...entity)}/${path}">${label}</a> `);
+  return html`<p class="actions">${links}</p>`;
+}
+
+/** The pages of what an entity belongs to, from the organization down, with its own if it has one. */
+function stepsTo(site: Site, place: Place): { path: string; label: string }[] {
+  const steps = [
+    ["organizations", place.organizationId, place.organizationName],
+    ["brands", place.brandId, place.brandName],
+    ["products", place.productId, place.productName],
+    ["batches", place.batchId, "Batch"],
+    ["contracts", place.contractId, `Contract with ${place.userId}`],
+    ["webhooks", place.webhookId, place.url],
+    ["vouchers", place.voucherId, "Voucher"],
+  ] as const;
+  return steps.flatMap(([collection, id, label]) =>
+    id === null ? [] : [{ path: opsPath(site, collection, id), label: String(label) }],
+  );
+}
+
+/** The page of an entity; of a key, which has none, that of its organization. */
+export function pathOf(site: Site, place: Place): string {
+  return String(stepsTo(site, place).at(-1)?.path);
+}
+
+/** Links to what an entity belongs to. */
+export function renderTrail(site: Site, place: Place): Html {
+  const links = stepsTo(site, place).map(
+    ({ path, label }) => html`<li><a href="${path}"><bdi>${label}</bdi></a></li> `,
+  );
+  return html`<nav class="trail" aria-label="Where"><ol>${links}</ol>${renderSandbox(place.sandbox)}</nav>`;
+}
+
+const SECTIONS = ["Organizations", "Queues", "Log", "Webhooks", "Audit", "Runbook"];
+
+/** Links to the sections of the operator pages. */
+export function renderNavigation(site: Site): Html {
+  const links = SECTIONS.map((name) => html` <a href="${opsPath(site, name.toLowerCase())}">${name}</a>`);
+  return html`<nav class="ops" aria-label="Operations"><a href="${opsPath(site)}">Overview</a>${links}</nav>`;
+}
+
+/** A page for operators: the site's frame, the operators' navigation, and the search field with the text `entered`. */
+export function layOutForOperators(
+  site: Site,
+  title: string,
+  main: Html,
+  entered = "",
+  assets: { scripts?: readonly Asset[]; styles?: readonly Asset[] } = {},
+): Html {
+  return layOut(site, {
+    ...assets,
+    styles: [ASSETS.operatorStyle, ...(assets.styles ?? [])],
+    title: `${title} · Operations`,
+    main: html`<div class="bar">${renderNavigation(site)}
+${renderSearch(site, entered)}</div>
+${main}`,
+  });
+}
+
+/** The search, one line of the header. What it finds is folded. */
+function renderSearch(site: Site, entered: string): Html {
+  return html`<form class="find" role="search" action="${opsPath(site, "vouchers")}" method="post">
+<label class="hidden" for="words">Find</label>
+<input id="words" name="words" type="search" value="${entered}" placeholder="Find a voucher, partner, call" required maxlength="${SEARCH_MAX}"
+ autocomplete="off" autocapitalize="off" spellcheck="false">
+<button type="submit">Find</button>
+<details><summary><span class="hidden">What can be found</span></summary>
+<p class="fine">${SEARCH_HELP}</p></details>
+</form>`;
+}
+
+/** What the search finds. */
+const SEARCH_HELP = html`A voucher by code, id, verify link, ticket, the partner's reference, redeem code, or batch and serial: <code>bat_… 17</code>. An organization, brand or product by its name. A batch, a webhook endpoint or an API key by its id. A partner's call of the last hour by its request id.`;
+
+/** A table that scrolls sideways on narrow screens. Shows `none` instead when there are no rows. */
+export function renderTable(
+  caption: string,
+  columns: readonly string[],
+  rows: readonly (readonly (Html | string)[])[],
+  none: Html | string = "There are none.",
+): Html {
+  if (rows.length === 0) return html`<p class="notice">${none}</p>`;
+  const looks = columns.map((_, at) => (hasFigures(rows.map((cells) => cells[at])) ? html` class="figure"` : null));
+  return html`<div class="scroll" role="group" aria-label="${caption}" tabindex="0"><table class="list">
+<caption class="hidden">${caption}</caption>
+<thead><tr>${columns.map((column, at) => html`<th scope="col"${looks[at] ?? null}>${column}</th>`)}</tr></thead>
+<tbody>
+${rows.map((cells) => html`<tr>${cells.map((cell, at) => html`<td${looks[at] ?? null}>${cell}</td>`)}</tr>\n`)}</tbody>
+</table></div>`;
+}
+
+/** A number in any language, with a unit or without. */
+const FIGURE = /^(?:more than )?(?=.*\d)[\d\s.,$US]+(?:%|ms|s|min|h|MB on disk|MB in memory|MB|of [\d,]+)?$/;
+/** What stands for a number that does not exist. */
+const NO_FIGURE = ["", "–", "unknown", "none", "no window"];
+
+/** Whether a column has figures, and nothing else. Such columns are aligned at the right. */
+function hasFigures(cells: readonly (Html | string | undefined)[]): boolean {
+  const isFigure = (cell: Html | string | undefined) => typeof cell === "string" && FIGURE.test(cell);
+  return cells.some(isFigure) && cells.every((cell) => isFigure(cell) || NO_FIGURE.includes(cell as string));
+}
+
+/** The figures of a page that matter most, large, each with a name. */
+export function renderFigures(...figures: readonly (readonly [name: string, figure: Html | string])[]): Html {
+  return html`<dl class="figures">
+${figures.map(([name, figure]) => html`<div><dt>${name}</dt><dd>${figure}</dd></div>\n`)}</dl>`;
+}
+
+/** A part of a page, under a heading that is its anchor. */
+export function renderSection(id: string, title: Html | string, ...content: (Html | null)[]): Html {
+  return html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2>
+${content.filter((part) => part !== null)}</section>
+`;
+}
+
+/** The link to the page of a list that follows; nothing when there is none. */
+export function linkNext(href: string | null, label = "More"): Html | null {
+  return href === null ? null : html`<p><a rel="next" href="${href}">${label}</a></p>`;
+}
+
+/** A list of facts, each with a name and a value. Facts with null values are left out. */
+export function renderFacts(facts: readonly (readonly [name: string, value: Html | string | null])[]): Html {
+  return html`<dl class="facts">
+${facts.map(([name, value]) => (value === null ? html`` : html`<div><dt>${name}</dt><dd>${value}</dd></div>\n`))}</dl>`;
+}
+
+/** A badge for an entity of a sandbox organization; null for a live one. */
+export function renderSandbox(sandbox: boolean | undefined): Html | null {
+  return sandbox ? html` <span class="badge waiting">Sandbox</span>` : null;
+}
+
+const GOOD_STATUSES = ["Active", "Live", "Delivered"];
+const BAD_STATUSES = ["Voided", "Failed", "Revoked"];
+
+/** A badge with the status of a voucher, a reservation, a delivery or a key. */
+export function renderStatus(status: string, shown = status): Html {
+  const look = GOOD_STATUSES.includes(status) ? "good" : BAD_STATUSES.includes(status) ? "bad" : "plain";
+  return html`<span class="badge ${look}">${shown}</span>`;
+}
+
+/** Why an endpoint is disabled, as a sentence. */
+export const WEBHOOK_REASONS = ENGLISH.texts.portal.reasons;
+
+export const { usd: USD, count: COUNT } = ENGLISH;

@@ -1,0 +1,251 @@
+import { parse } from "basic-auth";
+import express, { type Request, type RequestHandler, type Router } from "express";
+import { z } from "zod";
+import { readVoucherHistory } from "../acts/read-voucher-history.ts";
+import { findOrganization } from "../core/catalog/db/catalog.ts";
+import { confirmed } from "../core/commit/confirm-reads.ts";
+import { admitKey, callerOf } from "../core/keys/routes/authenticate.ts";
+import { receiptQuery, redemptionsQuery } from "../core/redeem/api/redemptions.ts";
+import { sumRedemptions } from "../core/redeem/db/redemptions.ts";
+import { listRedemptions, readAllRedemptions } from "../core/redeem/list-redemptions.ts";
+import { findRedemption } from "../core/redeem/read-redemption.ts";
+import { findOrders } from "../core/voucher/find-orders.ts";
+import { offerPage, renderErrorPage } from "../pages/error-page.ts";
+import { type Html, html } from "../pages/html.ts";
+import type { Site } from "../pages/layout.ts";
+import { localeIn, localeOf } from "../pages/locale.ts";
+import { pageHeaders } from "../pages/page-headers.ts";
+import { AppError, missingFields } from "../platform/api/errors.ts";
+import { problem } from "../platform/api/problems.ts";
+import { type DepsOf, mount, respondText, sendCsv, validate } from "../platform/http/endpoint.ts";
+import { refuseCrossSite } from "../platform/http/middleware/refuse-cross-site.ts";
+import { sendPage, wantsPage } from "../platform/http/negotiate.ts";
+import type { Limits } from "../platform/limits/open-limits.ts";
+import { readTime, type TimeUse } from "../platform/times.ts";
+import { findCheckpoint } from "../transparency/read-log.ts";
+import { readRedemptionReceipt, receiptOfRedemption } from "../transparency/read-receipt.ts";
+import { readDeliveries } from "../webhooks/deliveries.ts";
+import { listWebhooks } from "../webhooks/partner-webhooks.ts";
+import { monthOf, renderMonthPage, startOfMonth } from "./month-page.ts";
+import { renderFoundPage, renderOrderPage, renderWebhooksPage } from "./order-pages.ts";
+import { orderPath, PORTAL_PATH, type PortalCaller, renderTop } from "./portal-frame.ts";
+import { DAY_PAGE_MAX, dayOf, OVERVIEW_DAYS, renderDayPage, renderOverview, startOfDay } from "./redemption-pages.ts";
+import { SPREADSHEET_LANGUAGES, type SpreadsheetLanguage, spreadsheetCsv } from "./spreadsheet.ts";
+
+const periodQuery = z.object({
+  day: z.iso.date(problem("noDay")).optional(),
+  month: z
+    .string(problem("noMonth"))
+    .regex(/^2\d{3}-(?:0[1-9]|1[0-2])$/, problem("noMonth"))
+    .optional(),
+});
+
+/** A day in the query of the CSV file counts as a time. */
+const asTime = (given: unknown, use: TimeUse) =>
+  typeof given === "string" && given.length === 10 ? (readTime(given, use)?.toISOString() ?? given) : given;
+
+/** The reference in the path, or else in the query. */
+function referenceOf({ params, query }: Request): string {
+  return String(params.externalRef ?? validate(receiptQuery, query).externalRef);
+}
+
+/** Returns a page, or the URL to redirect to. */
+type Render = (caller: PortalCaller, request: Request) => Promise<Html | string>;
+
+function page(render: Render): RequestHandler {
+  return async (request, response) => {
+    const caller = Object.assign(callerOf(response), { locale: localeOf(response) }) as PortalCaller;
+    const rendered = await render(caller, request);
+    response.setHeader("Cache-Control", "no-store");
+    if (typeof rendered === "string") response.redirect(303, rendered);
+    else sendPage(response, 200, rendered);
+  };
+}
+
+/** What the portal takes. */
+type PortalDeps = DepsOf<typeof listRedemptions> &
+  DepsOf<typeof readRedemptionReceipt> &
+  DepsOf<typeof findOrders> &
+  DepsOf<typeof findRedemption> &
+  DepsOf<typeof readVoucherHistory> &
+  DepsOf<typeof readDeliveries> &
+  DepsOf<typeof admitKey> & { config: Site; limits: Limits };
+
+/** Mounts a page or a file below the path of the portal, for callers that have signed in. */
+type Serve = (path: string, handler: RequestHandler) => void;
+
+/**
+ * Mounts the portal, where people of a partner see its redemptions. What is not batched uses connections of the portal. Each page is confirmed
+ * once: by its last read, or by the time before which its redemptions are complete.
+ */
+export function mountPortal(
+  router: Router,
+  api: PortalDeps & { inPortal: Pick<PortalDeps, "partnerCalls" | "completeUntil"> },
+): void {
+  const deps = { ...api, ...api.inPortal };
+  const { config } = deps;
+  const guard = [pageHeaders, offerPage(config), explainSignIn(config), refuseCrossSite(config), signIn(deps)];
+  const readForm = express.urlencoded({ extended: false, limit: "16kb" });
+  mount(router, deps, {
+    limitsCallers: true,
+    path: PORTAL_PATH,
+    methods: { get: [...guard, page(overviewPage(deps))], post: [...guard, readForm, page(findPage(deps))] },
+  });
+  const serve: Serve = (path, handler) =>
+    mount(router, deps, { path: PORTAL_PATH + path, methods: { get: [...guard, handler] }, limitsCallers: true });
+  serve("/redemptions", page(redemptionsPage(deps)));
+  serve("/redemptions.csv", redemptionsFile(deps));
+  serveOrders(serve, deps);
+  serve("/webhooks", page(webhooksPage(deps)));
+}
+
+function sum({ portalReads, pool }: PortalDeps, caller: PortalCaller, from: Date, to: Date) {
+  return portalReads(caller, () => sumRedemptions(pool, caller.organizationId, from, to));
+}
+
+function overviewPage(deps: PortalDeps): Render {
+  return async (caller) => {
+    const completeUntil = await deps.completeUntil(caller);
+    const sums = await sum(deps, caller, startOfDay(dayOf(completeUntil), 1 - OVERVIEW_DAYS), completeUntil);
+    const organization = await deps.portalReads(caller, () => findOrganization(deps.pool, caller.organizationId));
+    const name = organization?.name ?? caller.locale.texts.portal.yourOrganization;
+    return renderOverview(deps.config, caller, { name, sums, completeUntil });
+  };
+}
+
+/** A code must not be part of a URL, which proxies log and browsers remember, so the search is a POST, and a query is not read. */
+function findPage(deps: PortalDeps): Render {
+  return (caller, { body }) => {
+    const { words } = Object(body) as Record<string, unknown>;
+    return confirmed(deps, () => search(deps, caller, typeof words === "string" ? words : ""));
+  };
+}
+
+async function showMonth(deps: PortalDeps, caller: PortalCaller, month: string): Promise<Html> {
+  const completeUntil = await deps.completeUntil(caller);
+  const to = startOfMonth(month, 1);
+  const sums = await sum(deps, caller, startOfMonth(month), to < completeUntil ? to : completeUntil);
+  return renderMonthPage(deps.config, caller, { month, sums, completeUntil });
+}
+
+/** A month or a day, which is the present one by default. */
+function redemptionsPage(deps: PortalDeps): Render {
+  return async (caller, { query: { cursor, ...query } }) => {
+    const { month, day = dayOf(await deps.completeUntil(caller)) } = validate(periodQuery, query);
+    if (month !== undefined) return showMonth(deps, caller, month);
+    const [from, to] = [startOfDay(day), startOfDay(day, 1)];
+    const range = { from: from.toISOString(), to: to.toISOString(), limit: String(DAY_PAGE_MAX) };
+    const listed = validate(redemptionsQuery, { ...range, ...(cursor !== undefined && { cursor }) });
+    const list = await listRedemptions(deps, caller, listed);
+    const completeUntil = new Date(list.completeUntil);
+    const sums = await sum(deps, caller, from, to < completeUntil ? to : completeUntil);
+    return renderDayPage(deps.config, caller, { day, sums, page: list });
+  };
+}
+
+function redemptionsFile(deps: PortalDeps): RequestHandler {
+  return async (request, response) => {
+    const given = { from: asTime(request.query.from, "start"), to: asTime(request.query.to, "rangeEnd") };
+    const { from, to } = validate(redemptionsQuery, given);
+    const caller = callerOf(response);
+    if (from === undefined || to === undefined) throw missingFields({ from, to });
+    const { until, pages } = readAllRedemptions(deps, caller, { from, to }, await deps.completeUntil(caller));
+    const isMonth = [from, to].every((at, later) => at.getTime() === startOfMonth(monthOf(from), later).getTime());
+    response.attachment(`redemptions-${isMonth ? monthOf(from) : dayOf(from)}.csv`).vary("Accept-Language");
+    const language = (request.acceptsLanguages(SPREADSHEET_LANGUAGES) || "en") as SpreadsheetLanguage;
+    const headers = { "Complete-Until": until.toISOString() };
+    await sendCsv(response, { headers, parts: spreadsheetCsv(pages, language) });
+  };
+}
+
+function serveOrders(serve: Serve, deps: PortalDeps): void {
+  const order: Render = (caller, request) => confirmed(deps, () => showOrder(deps, caller, referenceOf(request)));
+  for (const path of ["/orders/:externalRef", "/orders"]) serve(path, page(order));
+  const receipt = respondText(async (request, response) => {
+    const text = await readRedemptionReceipt(deps, callerOf(response), referenceOf(request));
+    response.attachment("receipt.txt");
+    return text;
+  });
+  for (const path of ["/orders/:externalRef/receipt", "/receipt"]) serve(path, receipt);
+}
+
+function webhooksPage(deps: PortalDeps): Render {
+  return async (caller) => {
+    if (!caller.readsWebhooks) throw new AppError("missing_scope");
+    const read = async () => {
+      const endpoints = [];
+      for (const webhook of (await listWebhooks(deps, deps.pool, caller.organizationId)).webhooks) {
+        const query = { cursor: undefined, limit: 10 };
+        endpoints.push({ ...webhook, ...(await readDeliveries(deps, caller.organizationId, webhook.id, query)) });
+      }
+      return renderWebhooksPage(deps.config, caller, endpoints);
+    };
+    return confirmed(deps, () => deps.portalReads(caller, read));
+  };
+}
+
+/** Says on the pages of refused sign-ins how to sign in. */
+function explainSignIn(site: Site): RequestHandler {
+  return (_request, response, next) => {
+    if (wantsPage(response)) {
+      response.locals.errorPage = (refusal, status, requestId, language) => {
+        const how = html`<p class="notice">${localeIn(language).texts.portal.signIn}</p>`;
+        return renderErrorPage(site, refusal, status, requestId, language, how);
+      };
+    }
+    next();
+  };
+}
+
+/**
+ * Admits a request whose password (HTTP Basic, any user name) is an API key that can read and not redeem, as partners' calls are admitted.
+ * Errors after that have the portal's navigation.
+ */
+function signIn(deps: PortalDeps): RequestHandler {
+  const assertScopes = (scopes: ReadonlySet<string>) => {
+    if (!scopes.has("voucher.read") || scopes.has("voucher.redeem")) throw new AppError("portal_needs_read_key");
+  };
+  return async (request, response, next) => {
+    response.setHeader("WWW-Authenticate", 'Basic realm="Portal", charset="UTF-8"');
+    const secret = parse(request.get("authorization") ?? "")?.pass;
+    const scopes = await admitKey(deps, request, response, { secret, assertScopes, limiter: deps.limits.read });
+    response.removeHeader("WWW-Authenticate");
+    const readsWebhooks = scopes.has("voucher.webhook") && deps.config.webhooks.secret !== null;
+    const caller = Object.assign(callerOf(response), { readsWebhooks });
+    if (wantsPage(response)) {
+      response.locals.errorPage = (refusal, status, requestId, language) => {
+        const top = renderTop(deps.config, { ...caller, locale: localeIn(language) });
+        return renderErrorPage(deps.config, refusal, status, requestId, language, top);
+      };
+    }
+    next();
+  };
+}
+
+/** The page of an order. @throws AppError `redemption_not_found`. */
+async function showOrder(deps: PortalDeps, caller: PortalCaller, externalRef: string): Promise<Html> {
+  const { organizationId } = caller;
+  const found = await findRedemption(deps, caller, externalRef);
+  if (found === null) throw new AppError("redemption_not_found");
+  const history = await deps.portalReads(caller, () =>
+    readVoucherHistory(deps, organizationId, found.voucherInstanceId),
+  );
+  const { redemption } = history;
+  if (redemption === null) throw new AppError("redemption_not_found");
+  const receipt = await deps
+    .portalReads(caller, () => receiptOfRedemption(deps.pool, organizationId, redemption.externalRef))
+    .catch((error: unknown) => {
+      if (error instanceof AppError && error.code === "not_logged_yet") return null;
+      throw error;
+    });
+  const policy = (await deps.portalReads(caller, () => findCheckpoint(deps.pool)))?.policy ?? "";
+  const order = { history, redemption, priceUsd: found.discountPriceUsd, receipt, policy };
+  return renderOrderPage(deps.config, caller, order);
+}
+
+/** The page of the only order that the words name, or a page of all vouchers that they name. */
+async function search(deps: PortalDeps, caller: PortalCaller, words: string): Promise<Html | string> {
+  const [only, ...others] = words.trim() === "" ? [] : await findOrders(deps, caller, words);
+  if (only?.externalRef && others.length === 0) return orderPath(deps.config, only.externalRef);
+  return renderFoundPage(deps.config, caller, words, only === undefined ? [] : [only, ...others]);
+}

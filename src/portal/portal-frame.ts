@@ -1,0 +1,54 @@
+import type { Caller } from "../core/keys/caller.ts";
+import { survivesInPath } from "../core/redeem/references.ts";
+import { type Html, html } from "../pages/html.ts";
+import { layOut, type Site } from "../pages/layout.ts";
+import type { Locale } from "../pages/locale.ts";
+
+/** The path of the portal, after the base path. */
+export const PORTAL_PATH = "/portal";
+
+/** A caller of the portal: a key that can read and not redeem. */
+export interface PortalCaller extends Caller {
+  readsWebhooks: boolean;
+  locale: Locale;
+}
+
+/** The path of a page of the portal. The segments are encoded. */
+export function portalPath(site: Site, ...segments: string[]): string {
+  return [site.basePath + PORTAL_PATH, ...segments.map(encodeURIComponent)].join("/");
+}
+
+/** The path of an order's page, or of its receipt. */
+export function orderPath(site: Site, externalRef: string, page: "order" | "receipt" = "order"): string {
+  const isReceipt = page === "receipt";
+  if (survivesInPath(externalRef)) return portalPath(site, "orders", externalRef, ...(isReceipt ? ["receipt"] : []));
+  return `${portalPath(site, isReceipt ? "receipt" : "orders")}?${new URLSearchParams({ externalRef })}`;
+}
+
+/** The first part of every page: navigation, whether this is a sandbox, and the search with the text `entered`. */
+export function renderTop(site: Site, { sandbox, readsWebhooks, locale }: PortalCaller, entered = ""): Html {
+  const { portal } = locale.texts;
+  const path = portalPath(site);
+  return html`<nav class="ops" aria-label="${portal.name}"><a href="${path}">${portal.overview}</a> <a href="${path}/redemptions">${portal.redemptions}</a> ${readsWebhooks ? html`<a href="${path}/webhooks">${portal.webhooks}</a>` : null}</nav>
+${sandbox ? html`<p class="notice" id="sandbox">${portal.sandbox}</p>` : null}
+<form class="check" role="search" action="${path}" method="post">
+<label for="words">${portal.find}</label>
+<p class="fine" id="words-help">${portal.findHelp}</p>
+<div class="row"><input id="words" name="words" type="search" value="${entered}" required maxlength="500" autocomplete="off"
+ autocapitalize="off" spellcheck="false" aria-describedby="words-help">
+<button type="submit">${portal.findButton}</button></div>
+</form>
+`;
+}
+
+/** A page of the portal. */
+export function layOutForPortal(site: Site, caller: PortalCaller, title: string, content: Html, entered = ""): Html {
+  const { locale } = caller;
+  const main = html`${renderTop(site, caller, entered)}${content}`;
+  return layOut(site, { locale, title: `${title} · ${locale.texts.portal.name}`, main });
+}
+
+/** A key by its label, or by its id if it has none. */
+export function renderKey({ keyId, keyLabel }: { keyId: string; keyLabel: string | null }): Html {
+  return keyLabel === null ? html`<code>${keyId}</code>` : html`<bdi>${keyLabel}</bdi>`;
+}

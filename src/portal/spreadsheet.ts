@@ -1,0 +1,55 @@
+import type { ListedRedemptionView } from "../core/redeem/api/redemptions.ts";
+
+/** How spreadsheets of a language separate columns and decimals in a CSV file. */
+const SEPARATORS = { en: [",", "."], de: [";", ","], fr: [";", ","], es: [";", ","], nl: [";", ","] } as const;
+
+export type SpreadsheetLanguage = keyof typeof SEPARATORS;
+export const SPREADSHEET_LANGUAGES = Object.keys(SEPARATORS) as SpreadsheetLanguage[];
+
+/** A byte order mark, without which Excel does not read UTF-8. */
+const MARK = "\ufeff";
+
+/**
+ * Texts that a spreadsheet would run as a formula, or take for a number or a date and so change: leading zeros, more than 15 digits, exponents.
+ * U+FF0B, U+FF0D, U+FF1D and U+FF20 are the full-width forms.
+ */
+const CHANGED =
+  /^[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20]|^(?:0\d+|\d{16,}|\d+(?:[.,]\d+)?E[+-]?\d+|\d{1,4}[-./]\d{1,2}(?:[-./]\d{1,4})?)$/i;
+
+/** A text as a spreadsheet keeps it: with an apostrophe before it if needed. */
+const asText = (value: string | null) => (value !== null && CHANGED.test(value) ? `'${value}` : (value ?? ""));
+
+type Column = readonly [name: string, cell: (redemption: ListedRedemptionView, decimal: string) => string | number];
+
+const COLUMNS: readonly Column[] = [
+  ["externalRef", ({ externalRef }) => asText(externalRef)],
+  ["voucherInstanceId", ({ voucherInstanceId }) => voucherInstanceId],
+  ["redeemCode", ({ redeemCode }) => asText(redeemCode)],
+  ["serial", ({ serial }) => serial],
+  ["productName", ({ productName }) => asText(productName)],
+  ["productKey", ({ productKey }) => asText(productKey)],
+  ["discountPriceUsd", ({ discountPriceUsd }, decimal) => discountPriceUsd.toFixed(2).replace(".", decimal)],
+  ["currency", () => "USD"],
+  ["benefitMonths", ({ benefitMonths }) => benefitMonths],
+  ["redeemedAtUtc", ({ redeemedAt }) => redeemedAt.slice(0, 19).replace("T", " ")],
+  ["ticket", ({ ticket }) => ticket ?? ""],
+  ["keyId", ({ keyId }) => keyId],
+  ["keyLabel", ({ keyLabel }) => asText(keyLabel)],
+  ["verifyUrl", ({ verifyUrl }) => verifyUrl],
+];
+
+/** Redemptions as a CSV file that a spreadsheet of the language opens right: the header first, then a part for each page. */
+export async function* spreadsheetCsv(
+  pages: AsyncIterable<ListedRedemptionView[]>,
+  language: SpreadsheetLanguage,
+): AsyncGenerator<string> {
+  const [separator, decimal] = SEPARATORS[language];
+  const special = new RegExp(`["${separator}\\r\\n]`);
+  const quote = (value: string | number) =>
+    special.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : value;
+  const lineOf = (values: (string | number)[]) => `${values.map(quote).join(separator)}\r\n`;
+  yield MARK + lineOf(COLUMNS.map(([name]) => name));
+  for await (const page of pages) {
+    yield page.map((one) => lineOf(COLUMNS.map(([, cell]) => cell(one, decimal)))).join("");
+  }
+}
