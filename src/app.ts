@@ -1,8 +1,8 @@
 import express, { type Express } from "express";
+import { mountDashboard } from "./console/mount-dashboard.ts";
+import { mountOperatorPages } from "./console/mount-operator-pages.ts";
 import { observeRequests, traceRequests } from "./core/processes/observe-requests.ts";
 import { ENDPOINTS } from "./http/endpoints.ts";
-import { mountDashboard } from "./http/ops/mount-dashboard.ts";
-import { mountOperatorPages } from "./http/ops/mount-operator-pages.ts";
 import type { ApiContext } from "./open-api.ts";
 import { offerPage } from "./pages/error-page.ts";
 import { mountPages } from "./pages/mount-pages.ts";

@@ -1,3 +1,6 @@
+import { AlertTeller } from "./console/alerts/alert-teller.ts";
+import { watchFaults } from "./console/alerts/watch-faults.ts";
+import { openBacklog } from "./console/watch/measure-backlog.ts";
 import { openKinds } from "./core/callers/bulkhead.ts";
 import { POOL_MAX, PROBE_CONNECTIONS } from "./core/callers/caller-kinds.ts";
 import { openPreservedSince } from "./core/chain/read-chain.ts";
@@ -29,9 +32,6 @@ import { PauseWatch } from "./platform/pauses.ts";
 import { AwaitedQueue } from "./platform/queues/awaited-queue.ts";
 import { ReplyInbox } from "./platform/queues/reply-inbox.ts";
 import { TRACES_OFF, type Traces } from "./platform/traces/traces.ts";
-import { AlertTeller } from "./services/alerts/alert-teller.ts";
-import { watchFaults } from "./services/alerts/watch-faults.ts";
-import { openBacklog } from "./services/servers/measure-backlog.ts";
 
 /** Tests of webhook endpoints at a time, up to 15 seconds each. They use no connection to Postgres. */
 const WEBHOOK_TESTS = 16;

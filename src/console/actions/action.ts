@@ -1,0 +1,71 @@
+import type { z } from "zod";
+import type { AuditContext } from "../../acts/with-audit-entry.ts";
+import type { Place } from "../../core/catalog/db/catalog.ts";
+import type { ApiContext } from "../../open-api.ts";
+import type { Html } from "../../pages/html.ts";
+
+/** A choice of a field: the value that is sent, and what the operator reads. */
+export type Choice = readonly [value: string, label: string];
+
+/** A field of a form. The sentences of its schema follow its label: "must not be empty". */
+export interface Field<Value = unknown> {
+  label: string;
+  hint?: string;
+  /** The type of the input. */
+  type?: "checkbox";
+  /** Makes the field a list, or boxes if `many`. */
+  choices?: readonly Choice[] | ((ctx: ApiContext, place: Place) => Promise<Choice[]>);
+  many?: boolean;
+  /** What the empty form contains. */
+  initial?: readonly string[];
+  /** Whether a link to the form may fill the field, by a parameter of its query with the field's name. */
+  fromQuery?: boolean;
+  /** A confirmation, which is not written into the audit entry. */
+  unrecorded?: boolean;
+  /** Gets a text without surrounding blanks, or all chosen values. */
+  schema: z.ZodType<Value>;
+}
+
+export type Fields = Record<string, Field>;
+type Values<F extends Fields> = { [Name in keyof F]: F[Name] extends Field<infer Value> ? Value : never };
+
+/** What was entered in `field` cannot be used. The message follows the field's label. */
+export class FieldProblem extends Error {
+  readonly field: string;
+
+  constructor(field: string, sentence: string) {
+    super(sentence);
+    this.field = field;
+  }
+}
+
+/** What an action runs with: connections that may write, the audit entry that it leaves, and the process's own context. */
+export interface Acting extends AuditContext, Pick<ApiContext, "config"> {
+  api: ApiContext;
+  /** Shows how much of a long run is done. @throws RunLeft when the operator has left the page, or the process stops. */
+  advance(done: number, total: number): void;
+}
+
+/** One thing that an operator can do: a page with a form. */
+export interface Action<F extends Fields = Fields> {
+  /** The path after `/ops`, whose `:id` names the entity; the command of voucherctl that does the same; the page's title. */
+  is: readonly [path: string, command: string, title: string];
+  /** What the operator should know before. */
+  about?: (place: Place) => string | Html;
+  /** A field `name` should be unique among the entity's children. */
+  fields?: F;
+  /** The field that a refusal of the service concerns. */
+  refused?: keyof F & string;
+  /**
+   * For a form that creates something: the path after `/ops` of the next page, or what to show, if the form is sent again after it has created
+   * the entity with this id. `parentId` is the id in the form's path. Such a form acts once.
+   */
+  creates?(id: string, parentId: string): string | Html;
+  /** Returns the path after `/ops` of the next page, or what to show once; if the action `creates`, the id of the entity instead of the path. */
+  run(ctx: Acting, id: string, values: Values<F>, place: Place): Promise<string | Html>;
+}
+
+/** Checks an action's types, and forgets them, so that different actions fit into one list. */
+export function defineAction<const F extends Fields>(action: Action<F>): Action {
+  return action as unknown as Action;
+}

@@ -1,0 +1,45 @@
+import type { Response } from "express";
+import { Html, html } from "../../pages/html.ts";
+import { COUNT } from "../../pages/operator-frame.ts";
+import { AppError } from "../../platform/api/errors.ts";
+
+/** Time between two lines of progress. Milliseconds. */
+const LINE_EVERY_MS = 500;
+
+const MARKER = new Html("<!-- progress -->");
+
+/** The operator has left the page, or the process stops. */
+export class RunLeft extends AppError {
+  constructor() {
+    super("unavailable", "The run was stopped before everything was done.");
+  }
+}
+
+/**
+ * Shows a long run on a page that grows until the run ends. It needs no script and no state: leaving the page ends the run.
+ * @param render the page, with its argument where the progress goes.
+ */
+export function openProgress(response: Response, stopping: AbortSignal, render: (progress: Html) => Html) {
+  let tail: string | null = null;
+  let shownAt = Number.NEGATIVE_INFINITY;
+  return {
+    /** Begins the page at its first call. @throws RunLeft. */
+    advance(done: number, total: number): void {
+      if (response.closed || stopping.aborted) throw new RunLeft();
+      if (tail === null) {
+        const [head = "", rest = ""] = render(MARKER).markup.split(MARKER.markup);
+        tail = rest;
+        // A proxy must not keep the lines back.
+        response.set({ "Cache-Control": "no-store", "X-Accel-Buffering": "no" }).type("html").write(head);
+      }
+      if (performance.now() - shownAt < LINE_EVERY_MS) return;
+      shownAt = performance.now();
+      response.write(html`<p>${COUNT.format(done)} of ${COUNT.format(total)} vouchers</p>\n`.markup);
+    },
+    /** Ends the page with the outcome. Returns false if the page has not begun. */
+    end(outcome: Html): boolean {
+      if (tail !== null) response.end(outcome.markup + tail);
+      return tail !== null;
+    },
+  };
+}

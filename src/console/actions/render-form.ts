@@ -1,0 +1,81 @@
+import type { Place } from "../../core/catalog/db/catalog.ts";
+import type { ApiContext } from "../../open-api.ts";
+import { type Html, html } from "../../pages/html.ts";
+import type { Site } from "../../pages/layout.ts";
+import { layOutForOperators, renderTrail } from "../../pages/operator-frame.ts";
+import type { Action, Choice, Field } from "./action.ts";
+
+/** What was entered, by field: the values as the form sent them. */
+export type Entered = Readonly<Record<string, readonly string[]>>;
+
+/** The hidden field whose random value names one opening of a form. */
+export const FORM_TOKEN = "formToken";
+
+/** A page of an action: where it acts, its title, and `content`. */
+export function renderPage(site: Site, { is: [, , title] }: Action, place: Place | null, content: Html): Html {
+  const trail = place === null ? null : renderTrail(site, place);
+  return layOutForOperators(site, title, html`${trail}<h1>${title}</h1>\n${content}`);
+}
+
+/** An action's form, with what was entered and why it is refused: by field, or under the empty name for the form as a whole. */
+export async function renderFormPage(
+  ctx: ApiContext,
+  action: Action,
+  place: Place | null,
+  entered: Entered,
+  problems: Readonly<Record<string, string>> = {},
+  offersNamesake = false,
+): Promise<Html> {
+  const fields: Html[] = [];
+  for (const [name, field] of Object.entries(action.fields ?? {})) {
+    const choices = typeof field.choices === "function" ? await field.choices(ctx, place as Place) : field.choices;
+    fields.push(renderField(name, field, entered[name] ?? [], choices, problems[name]));
+  }
+  if (offersNamesake) fields.push(renderBox("namesake", "on", "Create another one with this name", false));
+  return renderPage(
+    ctx.config,
+    action,
+    place,
+    html`${action.about === undefined ? null : html`<p>${action.about(place as Place)}</p>\n`}${renderProblem("", problems[""])}
+<form class="act" method="post" novalidate>${action.creates === undefined ? null : html`<input type="hidden" name="${FORM_TOKEN}" value="${crypto.randomUUID()}">`}
+${fields}<button type="submit">${action.is[2]}</button>
+</form>`,
+  );
+}
+
+function renderProblem(name: string, problem: string | undefined): Html | null {
+  return problem === undefined ? null : html`<p class="problem" id="f-${name}-problem" role="alert">${problem}</p>`;
+}
+
+function renderBox(name: string, value: string, label: string, checked: boolean): Html {
+  const id = `f-${name}-${value}`;
+  return html`<p class="tick"><input type="checkbox" id="${id}" name="${name}" value="${value}"${checked ? html` checked` : null}><label for="${id}">${label}</label></p>\n`;
+}
+
+function renderField(
+  name: string,
+  field: Field,
+  values: readonly string[],
+  choices: readonly Choice[] = [],
+  problem: string | undefined,
+): Html {
+  const { label, hint, type = "text", many } = field;
+  const [value = ""] = values;
+  if (type === "checkbox") return renderBox(name, "on", label, value !== "");
+  const id = `f-${name}`;
+  const describedBy = [hint ? `${id}-hint` : "", problem ? `${id}-problem` : ""].join(" ").trim();
+  const about = html`${describedBy ? html` aria-describedby="${describedBy}"` : null}${problem ? html` aria-invalid="true"` : null}`;
+  const notes = html`${hint ? html`<p class="fine" id="${id}-hint">${hint}</p>` : null}${renderProblem(name, problem)}`;
+  if (many) {
+    const boxes = choices.map(([each, text]) => renderBox(name, each, text, values.includes(each)));
+    return html`<fieldset${about}><legend>${label}</legend>${notes}${boxes}</fieldset>\n`;
+  }
+  const options = choices.map(
+    ([each, text]) => html`<option value="${each}"${each === value ? html` selected` : null}>${text}</option>`,
+  );
+  const control =
+    field.choices === undefined
+      ? html`<input id="${id}" name="${name}" type="${type}" value="${value}" autocomplete="off" spellcheck="false"${about}>`
+      : html`<select id="${id}" name="${name}"${about}>${options}</select>`;
+  return html`<div class="field"><label for="${id}">${label}</label>${notes}${control}</div>\n`;
+}

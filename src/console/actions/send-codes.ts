@@ -1,0 +1,132 @@
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { Request, RequestHandler } from "express";
+import { CODES_HEAD, codesLine, type Serials, sendCodes } from "../../acts/export-batch.ts";
+import type { IssuedVoucher } from "../../acts/issue-batch.ts";
+import type { Place } from "../../core/catalog/db/catalog.ts";
+import type { ApiContext } from "../../open-api.ts";
+import { ASSETS } from "../../pages/assets.ts";
+import { Html, html } from "../../pages/html.ts";
+import { layOutForOperators, renderTrail, USD } from "../../pages/operator-frame.ts";
+import { qrCode } from "../../pages/qr-code.ts";
+import { renderEnd } from "../../pages/time.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { nextPiece } from "../../platform/batching/next-piece.ts";
+import { CSV } from "../../platform/http/endpoint.ts";
+import { sendPage } from "../../platform/http/negotiate.ts";
+import { actingAs, type Console, openPlace } from "./serve-action.ts";
+
+/** Labels on one sheet of A4: three columns of eight. A page shows one sheet, unless the operator chooses serials. */
+const SHEET = 24;
+/** Labels that are made in one turn: 4 ms, because of the QR codes. A sheet has a whole number of pieces. */
+const PIECE = 8;
+/** Most labels on one page: two megabytes. */
+const LABELS_MAX = 1_200;
+
+/** Sends all codes of a batch as CSV, in the form of `voucherctl batch export`. */
+export function sendCsv(ctx: ApiContext, console: Console): RequestHandler {
+  return async (request, response) => {
+    const place = (await openPlace(ctx, "/batches/:id/codes.csv", request)) as Place;
+    const chunks = await openCodes(ctx, console, request, { from: 1, to: Number(place.voucherCount) });
+    response.set({ "Cache-Control": "no-store", "Content-Type": CSV }).attachment(`${place.batchId}.csv`);
+    const parts = async function* () {
+      yield CODES_HEAD;
+      for await (const vouchers of chunks) yield vouchers.map(codesLine).join("");
+    };
+    await pipeline(Readable.from(parts()), response).catch(() => response.destroy());
+  };
+}
+
+/** Asks which vouchers of a batch to print. Shows no code. */
+export function choosePrintSheet(ctx: ApiContext): RequestHandler {
+  return async (request, response) => {
+    const place = (await openPlace(ctx, "/batches/:id/print", request)) as Place;
+    const to = Math.min(SHEET, Number(place.voucherCount));
+    sendPage(response, 200, renderPrintPage(ctx, place, { from: 1, to }, null));
+  };
+}
+
+/** The sheet of a batch's active vouchers, by default of the first ones, to be printed on A4 and cut. */
+export function showPrintSheet(ctx: ApiContext, console: Console): RequestHandler {
+  return async (request, response) => {
+    const place = (await openPlace(ctx, "/batches/:id/print", request)) as Place;
+    const serials = serialsOf(request, Number(place.voucherCount));
+    const active: Label[] = [];
+    for await (const vouchers of await openCodes(ctx, console, request, serials)) {
+      active.push(...vouchers.filter(({ status }) => status === "Active"));
+    }
+    const [head = "", tail] = renderPrintPage(ctx, place, serials, active.length).markup.split(SHEETS.markup);
+    response.set("Cache-Control", "no-store").type("html");
+    const parts = async function* () {
+      yield head;
+      yield* renderSheets(place, active);
+      yield tail;
+    };
+    await pipeline(Readable.from(parts()), response).catch(() => response.destroy());
+  };
+}
+
+function openCodes(ctx: ApiContext, console: Console, request: Request, serials: Serials) {
+  const id = String(request.params.id);
+  return sendCodes(actingAs(request, ctx, console, "batch export", { id, ...serials }), id, serials);
+}
+
+function serialsOf({ body }: Request, size: number): Serials {
+  const sent = Object(body) as Record<string, unknown>;
+  const numberIn = (text: unknown) => (/^\d{1,8}$/.test(String(text)) ? Number(text) : 0);
+  const from = numberIn(sent.from ?? "1");
+  const to = Math.min(size, sent.to === undefined ? from + SHEET - 1 : numberIn(sent.to));
+  if (from >= 1 && to >= from && to - from < LABELS_MAX) return { from, to };
+  throw new AppError("invalid_request", `Choose serials from 1 to ${size}, at most ${LABELS_MAX} at a time.`);
+}
+
+/** Where the sheets go. */
+const SHEETS = new Html("<!-- sheets -->");
+
+/** @param count how many labels the sheets have; null before any are shown. */
+function renderPrintPage({ config }: ApiContext, place: Place, { from, to }: Serials, count: number | null): Html {
+  const size = Number(place.voucherCount);
+  return layOutForOperators(
+    config,
+    "Print sheet",
+    html`<div class="screen">${renderTrail(config, place)}
+<h1>Print sheet</h1>
+<p>${count === null ? html`Choose at most ${LABELS_MAX} of ${size} vouchers.` : html`${count} active vouchers with serials ${from} to ${to} of ${size}. Print on A4 at 100 %, without margins, and cut at the marks.`}</p>
+<form class="act" method="post">
+<div class="field"><label for="f-from">From serial</label><input id="f-from" name="from" inputmode="numeric" value="${from}"></div>
+<div class="field"><label for="f-to">To serial</label><input id="f-to" name="to" inputmode="numeric" value="${to}"></div>
+<button type="submit">Show these</button></form>
+${count !== null && to < size ? html`<form method="post"><input type="hidden" name="from" value="${to + 1}"><p class="actions"><button type="submit">Next serials</button></p></form>` : null}</div>
+${SHEETS}`,
+    "",
+    { styles: [ASSETS.sheetStyle] },
+  );
+}
+
+/** What a label shows of a voucher. */
+type Label = Pick<IssuedVoucher, "code" | "serial">;
+
+/** Makes the sheets while they are sent, a few labels in a turn of the event loop. */
+async function* renderSheets(place: Place, labels: readonly Label[]): AsyncGenerator<string> {
+  for (let at = 0; at < labels.length; at += PIECE) {
+    await nextPiece();
+    const end = Math.min(at + PIECE, labels.length);
+    const shown = labels.slice(at, end).map((label) => renderLabel(place, label));
+    const [begins, ends] = [at % SHEET === 0, end % SHEET === 0 || end === labels.length];
+    yield html`${begins ? SHEET_HEAD : null}${shown}${ends ? SHEET_TAIL : null}`.markup;
+  }
+}
+
+function renderLabel({ brandName, productName, priceUsd, validUntil }: Place, { code, serial }: Label): Html {
+  return html`<div class="voucher">${qrCode(code)}<p><bdi>${productName}</bdi>, <bdi>${brandName}</bdi></p><p>${USD.format(priceUsd ?? 0)}</p>
+<p><code>${code}</code></p><p>Valid until ${renderEnd(validUntil as Date)}</p><p>No. ${serial}</p></div>\n`;
+}
+
+const CORNERS = Array.from(
+  { length: 4 * 9 },
+  (_, at) => `M${7 + 64 * (at % 4)} ${12.5 + 34 * Math.floor(at / 4)}h4m-2-2v4`,
+);
+/** A cross at each corner of a label. Millimetres on A4: a margin of 9 at the left and 12.5 at the top, labels of 64 by 34. */
+const CUT_MARKS = html`<svg class="cuts" viewBox="0 0 210 297" aria-hidden="true"><path d="${CORNERS.join("")}"/></svg>`;
+const SHEET_HEAD = html`<section class="sheet" aria-label="Sheet">${CUT_MARKS}`;
+const SHEET_TAIL = html`</section>\n`;

@@ -1,0 +1,163 @@
+import type { Request, RequestHandler } from "express";
+import { z } from "zod";
+import { PastTime } from "../../acts/assert-future.ts";
+import { assertNotSent, SentBefore } from "../../acts/claim-form.ts";
+import { readPlace } from "../../acts/read-place.ts";
+import { auditedCommand } from "../../acts/with-audit-entry.ts";
+import { findNamesake, type Place } from "../../core/catalog/db/catalog.ts";
+import type { ApiContext } from "../../open-api.ts";
+import { Html, html } from "../../pages/html.ts";
+import { OPS_PATH, opsPath, pathOf } from "../../pages/operator-frame.ts";
+import { AppError, statusOf } from "../../platform/api/errors.ts";
+import { isDatabaseUnavailable } from "../../platform/db/transaction.ts";
+import { pathId } from "../../platform/http/endpoint.ts";
+import { sendPage } from "../../platform/http/negotiate.ts";
+import { nameOf } from "../authenticate-operator.ts";
+import { visitOf } from "../visit.ts";
+import { type Action, FieldProblem } from "./action.ts";
+import { openProgress, RunLeft } from "./progress.ts";
+import { type Entered, FORM_TOKEN, renderFormPage, renderPage } from "./render-form.ts";
+
+export type Console = NonNullable<ApiContext["console"]>;
+
+/** The context of one act of an operator. `args` must contain no secret and no voucher code. */
+export function actingAs(
+  request: Request,
+  ctx: ApiContext,
+  console: Console,
+  command: string,
+  args: object,
+  formToken: string | null = null,
+) {
+  const by = { user: nameOf(request.get("authorization")), host: "console", formToken };
+  const audited = auditedCommand(command, { ...args }, by);
+  return { pool: console.pool, randomBytes: ctx.randomBytes, audited };
+}
+
+/** The entity that a path such as `/brands/:id/…` names; null without an id. Names the route for logs. */
+export async function openPlace(ctx: ApiContext, path: string, { params, res }: Request): Promise<Place | null> {
+  if (res !== undefined) res.locals.route = OPS_PATH + path;
+  const [, collection = ""] = path.split("/");
+  return path.includes(":id") ? ctx.operatorReads({}, () => readPlace(ctx, collection, pathId(params.id))) : null;
+}
+
+/** Shows an action's form. */
+export function showForm(ctx: ApiContext, action: Action): RequestHandler {
+  return async (request, response) => {
+    const place = await openPlace(ctx, action.is[0], request);
+    const fields = Object.entries(action.fields ?? {});
+    const { query } = visitOf(ctx, request);
+    const entered = Object.fromEntries(
+      fields.map(([name, { initial = [], fromQuery }]) => [name, fromQuery ? [query(name)] : initial]),
+    );
+    sendPage(response, 200, await renderFormPage(ctx, action, place, entered));
+  };
+}
+
+/** What the id in a path is called among the arguments of the command that adds something to the entity. */
+const PARENTS: Record<string, string> = {
+  ...{ organizations: "org", brands: "brand", products: "product", batches: "batch", contracts: "contract" },
+};
+
+/** Does what a form asks for and goes on, or shows the form again with what was entered and what is wrong with it. */
+export function runAction(ctx: ApiContext, console: Console, action: Action): RequestHandler {
+  const [path, command] = action.is;
+  const [, collection = ""] = path.split("/");
+  const idName = path.endsWith("/new") ? String(PARENTS[collection]) : "id";
+  const { config } = ctx;
+  return async (request, response) => {
+    const place = await openPlace(ctx, path, request);
+    const id = place === null ? null : pathId(request.params.id);
+    const entered = enteredIn(action, request.body);
+    const refuse = async (status: number, problems: Record<string, string>, offersNamesake = false) =>
+      sendPage(response, status, await renderFormPage(ctx, action, place, entered, problems, offersNamesake));
+    const { values, recorded, problems } = check(action, entered);
+    if (Object.keys(problems).length > 0) return refuse(400, problems);
+    const { [FORM_TOKEN]: sentToken, namesake } = Object(request.body) as Record<string, unknown>;
+    const formToken = action.creates === undefined ? null : z.uuid().safeParse(sentToken).data;
+    if (formToken === undefined) return refuse(400, { "": "This form is out of date. Check it, and send it again." });
+    const next = place === null ? opsPath(config) : pathOf(config, place);
+    const { advance, end } = openProgress(response, console.signal, (lines) =>
+      renderPage(config, action, place, html`<p><a href="${next}">Stop</a></p>${lines}`),
+    );
+    const answer = (outcome: string | Html) => {
+      const [shown, goOn] =
+        outcome instanceof Html ? [outcome, next] : [html`Done.`, `${config.basePath}${OPS_PATH}${outcome}`];
+      const done = html`<p role="status">${shown}</p><p><a href="${goOn}">Continue</a></p>`;
+      if (end(done)) return;
+      if (outcome instanceof Html) sendPage(response, 200, renderPage(config, action, place, done));
+      else response.redirect(303, goOn);
+    };
+    const args = { ...(id !== null && { [idName]: id }), ...recorded };
+    const act = actingAs(request, ctx, console, command, args, formToken);
+    try {
+      if (action.fields?.name !== undefined && namesake !== "on") {
+        if ((await findNamesake(console.pool, id, String(values.name))) !== null) {
+          // The namesake may be what this form has created.
+          await assertNotSent(console.pool, act.audited);
+          return refuse(409, { name: "There is already one with this name." }, true);
+        }
+      }
+      const outcome = await action.run({ ...act, api: ctx, config, advance }, String(id), values, place as Place);
+      answer(typeof outcome === "string" ? (action.creates?.(outcome, String(id)) ?? outcome) : outcome);
+    } catch (error) {
+      if (error instanceof SentBefore && action.creates !== undefined) {
+        return error.isSame ? answer(action.creates(error.entityId, String(id))) : refuse(409, { "": SENT_BEFORE });
+      }
+      if (error instanceof PastTime) return refuse(400, { [error.field]: error.message });
+      if (error instanceof FieldProblem) return refuse(400, { [error.field]: say(action, error.field, error.message) });
+      const refusal = explain(error, act.audited.mayHaveWritten);
+      const sentence = refusal instanceof AppError ? refusal.message : "It ended before everything was done.";
+      if (end(html`<p class="problem" role="alert">${sentence} <a href="${next}">See what is left</a></p>`)) {
+        if (!(refusal instanceof RunLeft)) response.locals.failure = refusal;
+      } else if (!(refusal instanceof AppError) || statusOf(refusal.code) >= 500) throw refusal;
+      else await refuse(statusOf(refusal.code), { [action.refused ?? ""]: sentence });
+    }
+  };
+}
+
+const SENT_BEFORE =
+  "This form was sent before with other values, and has acted then. Nothing was done now. Send it again to act again.";
+
+/** SQLSTATE insufficient_privilege. */
+const NOT_ALLOWED = "42501";
+
+/** What an error means to the operator. */
+function explain(cause: unknown, mayHaveWritten: boolean): unknown {
+  if (mayHaveWritten && isDatabaseUnavailable(cause)) {
+    return new AppError("unavailable", "It is not known whether this was done. Look before you try again.", { cause });
+  }
+  if ((cause as { code?: unknown }).code !== NOT_ALLOWED) return cause;
+  return new AppError("internal_error", "Nothing was done: the database role of OPS_DATABASE_URL may not do this.", {
+    cause,
+  });
+}
+
+/** The values of the action's fields in a form's body, without surrounding blanks. */
+function enteredIn({ fields = {} }: Action, body: unknown): Entered {
+  const sent = Object(body) as Record<string, unknown>;
+  const valuesOf = (name: string) => [sent[name] ?? []].flat().map((value) => String(value).trim());
+  return Object.fromEntries(Object.keys(fields).map((name) => [name, valuesOf(name)]));
+}
+
+/** Parses what was entered. `recorded` are the values for the audit entry: those that were given, except confirmations. */
+function check(action: Action, entered: Entered) {
+  const [values, recorded, problems]: [Record<string, unknown>, Record<string, unknown>, Record<string, string>] = [
+    {},
+    {},
+    {},
+  ];
+  for (const [name, { many, unrecorded, schema }] of Object.entries(action.fields ?? {})) {
+    const { success, data, error } = schema.safeParse(many ? entered[name] : (entered[name]?.[0] ?? ""));
+    if (!success) problems[name] = say(action, name, error.issues[0]?.message ?? "is invalid");
+    values[name] = data;
+    if (!unrecorded && data !== null && data !== false && !(Array.isArray(data) && data.length === 0))
+      recorded[name] = data;
+  }
+  return { values, recorded, problems };
+}
+
+/** A problem as the API says it: the field's name and what is wrong with it. */
+function say({ fields }: Action, name: string, problem: string): string {
+  return `${fields?.[name]?.label.replace(/ \(.*\)$|,$/, "")} ${problem}.`;
+}

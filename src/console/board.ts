@@ -1,0 +1,130 @@
+import { createBullBoard } from "@bull-board/api";
+import { BullMQAdapter } from "@bull-board/api/bullMQAdapter";
+import type { AppControllerRoute, AppViewRoute, JobStatus, QueueJobJson } from "@bull-board/api/typings/app";
+import { ExpressAdapter } from "@bull-board/express";
+import type { Request, RequestHandler, Response } from "express";
+import type { QueueView } from "../core/queues/queue-views.ts";
+import { ASSETS } from "../pages/assets.ts";
+import type { Html } from "../pages/html.ts";
+import type { Site } from "../pages/layout.ts";
+import { assetPath } from "../pages/layout.ts";
+import { opsPath, renderNavigation } from "../pages/operator-frame.ts";
+
+/** The element that loads bull-board's web font from another host. */
+const WEB_FONT = /<link href="https:\/\/fonts[^>]*>/;
+
+/** Tabs of job states that this service uses: no job is delayed, prioritized or a parent of others, and each is tried once. */
+const STATES: readonly string[] = ["latest", "active", "waiting", "completed", "failed"];
+
+/** The pages of the board, and what they read. Nothing else of bull-board is served, and it can only read queues. */
+const PAGES = ["/", "/queue/:queueName", "/queue/:queueName/:jobId"];
+const JOB = "/api/queues/:queueName/:jobId";
+const READS = ["/api/queues", JOB, `${JOB}/logs`, `${JOB}/flow`];
+
+/** Serves only {@link PAGES}, in the operators' frame, and {@link READS}. Passes errors on instead of sending their text. */
+class BoardServer extends ExpressAdapter {
+  readonly #style: string;
+  readonly #navigation: Html;
+
+  constructor(style: string, navigation: Html) {
+    super();
+    this.#style = style;
+    this.#navigation = navigation;
+  }
+
+  override setApiRoutes(routes: AppControllerRoute[]): ExpressAdapter {
+    return super.setApiRoutes(routes.filter(({ method, route }) => method === "get" && READS.includes(String(route))));
+  }
+
+  override setErrorHandler(): this {
+    return super.setErrorHandler((error) => {
+      throw error;
+    });
+  }
+
+  override setEntryRoute({ handler }: AppViewRoute): this {
+    this.app.get(PAGES, (_request: Request, response: Response) => {
+      const { name, params } = handler({ basePath: this.basePath, uiConfig: this.uiConfig });
+      response.render(name, params, (error: Error | null, page: string) => {
+        if (error !== null) throw error;
+        const framed = page
+          .replace(WEB_FONT, `<link href="${this.#style}" rel="stylesheet">`)
+          .replace(/<body[^>]*>/, (body) => `${body}${this.#navigation.markup}`);
+        response.send(framed);
+      });
+    });
+    return this;
+  }
+}
+
+/** A queue that has only the tabs of {@link STATES}. */
+class QueueOnBoard extends BullMQAdapter {
+  override getStatuses() {
+    return super.getStatuses().filter((status) => STATES.includes(status));
+  }
+
+  override getJobStatuses(): JobStatus[] {
+    return super.getJobStatuses().filter((status) => STATES.includes(status));
+  }
+}
+
+/**
+ * Builds bull-board for the queues. It shows no text of callers, no secrets and no details of Redis. Import this module on demand, because it
+ * loads bull-board.
+ */
+export function buildBoard(views: readonly QueueView[], site: Site): RequestHandler {
+  const [icon, operations] = [assetPath(site, ASSETS.icon), opsPath(site)];
+  const serverAdapter = new BoardServer(assetPath(site, ASSETS.boardStyle), renderNavigation(site)).setBasePath(
+    opsPath(site, "queues", "jobs"),
+  );
+  createBullBoard({
+    queues: views.map(({ queue, shard, shown }) => {
+      const adapter = new QueueOnBoard(queue, {
+        readOnlyMode: true,
+        externalJobUrl: (job) => linkJob(job, operations),
+        // Shards of a queue have the same name, so the prefix tells them apart.
+        ...(shard.count > 1 && { prefix: `${shard.name} ` }),
+      });
+      adapter.setFormatter("data", (data) => redact(data, shown.data));
+      adapter.setFormatter("returnValue", (reply) => redact(reply, shown.reply));
+      return adapter;
+    }),
+    serverAdapter,
+    options: {
+      uiConfig: {
+        boardTitle: "Jobs",
+        boardLogo: { path: icon, width: 28, height: 28 },
+        favIcon: { default: icon, alternative: icon },
+        hideRedisDetails: true,
+        hideDocsLink: true,
+        // Showing them would list all Redis connections at every poll.
+        showWorkers: false,
+      },
+    },
+  });
+  return serverAdapter.getRouter().disable("x-powered-by");
+}
+
+/** The link of a job: for a failed job the runbook, otherwise the job's voucher or webhook endpoint, or the runbook if it has neither. */
+function linkJob({ failedReason, data }: QueueJobJson, operations: string) {
+  const link = (displayText: string, path: string) => ({ displayText, href: `${operations}/${path}` });
+  if (failedReason) return link("Runbook", "runbook#VouchersJobsFail");
+  const { voucherId, endpointId }: { voucherId?: unknown; endpointId?: unknown } = data ?? {};
+  if (typeof voucherId === "string") return link("Voucher", `vouchers/${encodeURIComponent(voucherId)}`);
+  if (typeof endpointId === "string") return link("Endpoint", `webhooks/${encodeURIComponent(endpointId)}`);
+  return link("Runbook", "runbook#VouchersSweepFails");
+}
+
+/** Replaces each field that may not be shown with an object, so that a worker rejects a job created from redacted data. */
+function redact(value: unknown, shown: readonly string[]): unknown {
+  if (value === null || value === undefined) return value;
+  if (typeof value !== "object") return REDACTED;
+  return Object.fromEntries(
+    Object.entries(value).map(([field, content]) => [
+      field,
+      content === null || shown.includes(field) ? content : REDACTED,
+    ]),
+  );
+}
+
+const REDACTED = { redacted: true };

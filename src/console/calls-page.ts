@@ -1,0 +1,58 @@
+import { findOrganization } from "../core/catalog/db/catalog.ts";
+import { type PartnerCall, readCalls } from "../core/processes/partner-calls.ts";
+import { type Html, html } from "../pages/html.ts";
+import { COUNT, layOutForOperators, linkNext, opsPath, renderFigures, renderTable } from "../pages/operator-frame.ts";
+import { renderTime } from "../pages/time.ts";
+import { AppError } from "../platform/api/errors.ts";
+import type { Page } from "./visit.ts";
+
+/** Calls on one page. */
+const PAGE_MAX = 100;
+
+/** An organization's calls of the last hour: all, those of a key, or those of a request. */
+export const callsPage: Page = async ({ ctx, site, id, query, look }) => {
+  const organization = await findOrganization(ctx.pool, id);
+  if (organization === null) throw new AppError("not_found", "There is no organization with this id.");
+  const [key, request, skip] = [query("key"), query("request"), Number(query("skip")) || 0];
+  const calls = await readCalls(ctx, id).catch((cause: unknown) => {
+    throw new AppError("unavailable", "Redis does not answer at the moment.", { cause });
+  });
+  await look("page calls", { type: "Organization", id });
+  const path = opsPath(site, "organizations", id, "calls");
+  const chosen = calls.filter(
+    ({ keyId, requestId }) => (key === "" || keyId === key) && (request === "" || requestId === request),
+  );
+  const shown = chosen.slice(skip, skip + PAGE_MAX);
+  const more = chosen.length > skip + PAGE_MAX;
+  const next = new URLSearchParams({ ...(key !== "" && { key }), skip: String(skip + PAGE_MAX) });
+  return layOutForOperators(
+    site,
+    `Calls of ${id}`,
+    html`<nav class="trail" aria-label="Where"><ol><li><a href="${opsPath(site, "organizations", id)}"><bdi>${organization.name}</bdi></a></li></ol></nav><h1>Last calls</h1>
+${renderFigures(
+  ["Calls shown here", COUNT.format(chosen.length)],
+  ["Answered with an error", COUNT.format(chosen.filter(({ status }) => status >= 400).length)],
+)}
+<p class="fine">The newest 200 calls of the last hour, with the organization's keys; they appear after a second. Neither bodies nor codes nor references are kept.</p>
+${key === "" && request === "" ? null : html`<p>Only ${key === "" ? "request" : "key"} <code>${key || request}</code>. <a href="${path}">All calls</a></p>`}
+${renderTable(
+  "Last calls",
+  ["Time", "Key", "Call", "Status", "Error", "Duration", "Request"],
+  shown.map((call) => renderCall(call, path)),
+  "There are none. A partner that calls appears here after a second.",
+)}${linkNext(more ? `${path}?${next}` : null, "Earlier calls")}`,
+  );
+};
+
+function renderCall(call: PartnerCall, path: string): (Html | string)[] {
+  const { at, keyId, route, status, errorCode, durationMs, requestId } = call;
+  return [
+    renderTime(at),
+    html`<a href="${path}?key=${encodeURIComponent(keyId)}"><code>${keyId}</code></a>`,
+    route,
+    String(status),
+    errorCode ?? "",
+    `${COUNT.format(durationMs)} ms`,
+    html`<code>${requestId}</code>`,
+  ];
+}

@@ -1,0 +1,147 @@
+import type { ListFilter, ListItem, ListName } from "../acts/db/lists.ts";
+import { listCatalog } from "../acts/list-catalog.ts";
+import { readPlace } from "../acts/read-place.ts";
+import type { Place } from "../core/catalog/db/catalog.ts";
+import { type Html, html } from "../pages/html.ts";
+import type { Site } from "../pages/layout.ts";
+import {
+  COUNT,
+  layOutForOperators,
+  linkActions,
+  linkNext,
+  linkTo,
+  renderSection,
+  renderStatus,
+  renderTable,
+  renderTrail,
+  USD,
+} from "../pages/operator-frame.ts";
+import { qrCode } from "../pages/qr-code.ts";
+import { MINUTES, renderTime } from "../pages/time.ts";
+import type { Page, Visit } from "./visit.ts";
+
+/** The page of an entity: what it belongs to, and lists of what belongs to it. */
+function pageOf(
+  collection: string,
+  entityType: "Brand" | "Product" | "ReferrerContract",
+  title: (place: Place) => Html,
+  ...lists: ((visit: Visit, collection: string, place: Place) => Promise<Html>)[]
+): Page {
+  return async (visit) => {
+    const { ctx, site, id, look } = visit;
+    const place = await readPlace(ctx, collection, id);
+    await look(`page ${entityType}`, { type: entityType, id });
+    const sections: Html[] = [];
+    for (const list of lists) sections.push(await list(visit, collection, place));
+    const main = html`${renderTrail(site, place)}<h1>${title(place)}</h1>\n${sections}`;
+    return layOutForOperators(site, `${entityType} ${id}`, main);
+  };
+}
+
+interface ListSection<Name extends ListName> {
+  list: Name;
+  title: string;
+  /** The filter of the list that the page's entity is. */
+  of: ListFilter<Name>;
+  /** Actions on the page's entity. */
+  actions: (place: Place) => readonly (readonly [path: string, label: string])[];
+  columns: readonly string[];
+  toRow: (item: ListItem<Name>, site: Site) => readonly (Html | string)[];
+  /** Items on one page. */
+  limit?: number;
+}
+
+/** A list on an entity's page. The query names the item after which it begins. */
+function listOf<Name extends ListName>({ list, title, of, actions, columns, toRow, limit = 100 }: ListSection<Name>) {
+  return async ({ ctx, site, id, query }: Visit, collection: string, place: Place): Promise<Html> => {
+    const filters = { [of]: id } as Partial<Record<ListFilter<Name>, string>>;
+    const { items, nextCursor } = await listCatalog(ctx, list, filters, { after: query(list), limit });
+    const rows = items.map((item) => toRow(item, site));
+    return renderSection(
+      list,
+      title,
+      linkActions(site, [collection, id], ...actions(place)),
+      renderTable(title, columns, rows),
+      linkNext(nextCursor && `?${list}=${encodeURIComponent(nextCursor)}#${list}`),
+    );
+  };
+}
+
+const PRODUCTS = listOf({
+  list: "products",
+  title: "Products",
+  of: "brand",
+  actions: () => [["products/new", "Create a product"]],
+  columns: ["Product", "Key", "Type", "Price"],
+  toRow: ({ id, name, key, type, priceUsd }, site) => [
+    linkTo(site, "products", id, name),
+    ...[key, type, USD.format(priceUsd)],
+  ],
+});
+
+const CONTRACTS = listOf({
+  list: "contracts",
+  title: "Contracts with referrers",
+  of: "brand",
+  actions: () => [["contracts/new", "Offer a contract"]],
+  columns: ["Referrer", "Status", "Offered", "Ends"],
+  toRow: ({ id, userId, status, offeredAt, endsAt }, site) => [
+    linkTo(site, "contracts", id, userId),
+    ...[renderStatus(status), renderTime(offeredAt, MINUTES), endsAt === null ? "" : renderTime(endsAt, MINUTES)],
+  ],
+});
+
+const BATCHES = listOf({
+  list: "batches",
+  title: "Batches",
+  of: "product",
+  actions: () => [["batches/new", "Issue a batch"]],
+  columns: ["Batch", "Vouchers", "Open to users", "Audience", "Valid until"],
+  toRow: ({ id, count, windows, audience, validUntil }, site) => [
+    ...[
+      linkTo(site, "batches", id),
+      COUNT.format(count),
+      windows.join(", "),
+      audience,
+      renderTime(validUntil, MINUTES),
+    ],
+  ],
+});
+
+const MOVES: Record<string, [string, string][]> = {
+  Offered: [
+    ["accept", "Accept it"],
+    ["decline", "Decline it"],
+  ],
+  Active: [
+    ["links/new", "Create a link"],
+    ["end", "End it"],
+  ],
+};
+
+const LINKS = listOf({
+  list: "links",
+  title: "Links",
+  of: "contract",
+  actions: ({ contractStatus }) => MOVES[String(contractStatus)] ?? [],
+  columns: ["Link", "QR code", "Product"],
+  toRow: ({ code, productId, productName }, site) => [
+    html`<a href="${site.baseUrl}/r/${code}">${site.baseUrl}/r/${code}</a>`,
+    qrCode(`${site.baseUrl}/r/${code}`),
+    linkTo(site, "products", productId, productName),
+  ],
+  // Keeps a page with QR codes below 100 kB.
+  limit: 20,
+});
+
+/** The pages of brands, products and contracts. */
+export const CATALOG_PAGES = {
+  "/brands/:id": pageOf("brands", "Brand", ({ brandName }) => html`<bdi>${brandName}</bdi>`, PRODUCTS, CONTRACTS),
+  "/products/:id": pageOf("products", "Product", ({ productName }) => html`<bdi>${productName}</bdi>`, BATCHES),
+  "/contracts/:id": pageOf(
+    "contracts",
+    "ReferrerContract",
+    ({ userId, contractStatus }) => html`Contract with <bdi>${userId}</bdi> ${renderStatus(String(contractStatus))}`,
+    LINKS,
+  ),
+};

@@ -1,0 +1,112 @@
+import type pg from "pg";
+import { bigint, boolean, integer, orNull, type Row, text, timestamptz } from "../../platform/db/columns.ts";
+import type { Queryable } from "../../platform/db/pool.ts";
+import { Statements } from "../../platform/db/statements.ts";
+import { inTransaction } from "../../platform/db/transaction.ts";
+
+/** The stock of a batch with an open window. */
+const STOCK = {
+  batchId: text,
+  product: text,
+  brand: text,
+  organizationId: text,
+  /** One more than the limit stands for more. */
+  left: integer,
+  endsAt: timestamptz,
+  /** At the pace of the last day. Null without ten sales or six hours of them, or if the stock was not counted to its end. */
+  runsOutAt: orNull(timestamptz),
+};
+export type Stock = Row<typeof STOCK>;
+
+const POSTGRES = {
+  version: text,
+  isStandby: boolean,
+  standbyNames: text,
+  /** Standbys that are connected. */
+  streaming: integer,
+  lagMs: orNull(bigint),
+  connections: integer,
+  connectionsMax: integer,
+  sizeBytes: bigint,
+};
+export type PostgresState = Row<typeof POSTGRES>;
+
+export const sql = new Statements(new URL("./activity.sql", import.meta.url));
+
+export const findTrustedAt = sql.requiredValue("find_trusted_at", { trustedAt: orNull(timestamptz) })<[]>;
+export const readStock = sql.rows("read_stock", STOCK)<
+  [organizationId: string | null, batchesMax: number, leftMax: number]
+>;
+export const selectFailingEndpoints = sql.rows("select_failing_endpoints", {
+  id: text,
+  url: text,
+  organization: text,
+  since: orNull(timestamptz),
+  enabled: boolean,
+})<[limit: number]>;
+export const selectBrokenChains = sql.rows("select_broken_chains", { voucherId: text, since: timestamptz })<
+  [limit: number]
+>;
+export const readPostgres = sql.requiredRow("read_postgres", POSTGRES)<[]>;
+
+const lockActivity = sql.requiredRow("lock_activity", { from: timestamptz, isReset: boolean });
+const deleteCounts = [sql.execute("delete_activity"), sql.execute("delete_acquired")];
+const addCounts = [sql.execute("count_activity"), sql.execute("count_acquired")];
+const moveActivity = sql.execute("move_activity");
+const selectActivity = sql.rows("read_activity", {
+  now: timestamptz,
+  completeUntil: timestamptz,
+  sweepMark: text,
+  span: orNull(text),
+  at: orNull(timestamptz),
+  redemptions: orNull(integer),
+  claims: orNull(integer),
+});
+
+/** Hours whose counts are kept. */
+const KEPT_HOURS = 72;
+/** What one transaction counts at most: at 1 000 redemptions a second, 600 000. Milliseconds. */
+const STEP_MS = 600_000;
+
+const HOUR_MS = 3_600_000;
+const hourOf = (at: Date) => Math.floor(at.getTime() / HOUR_MS);
+
+/**
+ * Adds what happened since the last step to the counts, in one transaction, up to a time before which redemptions, claims and purchases are
+ * complete. Returns whether there is more to count.
+ * @param trustedAt read before `until`.
+ */
+export function countNextActivity(pool: pg.Pool, until: Date, trustedAt: Date | null): Promise<boolean> {
+  return inTransaction(pool, async (tx) => {
+    const { from, isReset } = await lockActivity(tx, trustedAt, until, KEPT_HOURS);
+    if (from >= until && !isReset) return false;
+    const end = new Date(Math.max(from.getTime(), Math.min(until.getTime(), from.getTime() + STEP_MS)));
+    // Counts of another hour are deleted once an hour.
+    if (isReset || hourOf(from) !== hourOf(end)) {
+      const kept = new Date(end.getTime() - KEPT_HOURS * HOUR_MS);
+      const before = isReset ? from : new Date(end.getTime() + HOUR_MS);
+      for (const deleteOther of deleteCounts) await deleteOther(tx, kept, before);
+    }
+    for (const add of addCounts) await add(tx, from, end);
+    await moveActivity(tx, end, trustedAt);
+    return end < until;
+  });
+}
+
+/** Redemptions and claims in a minute or an hour that began `at`. */
+export interface ActivityCount {
+  at: Date;
+  redemptions: number;
+  claims: number;
+}
+
+/** The counts of an organization, or of all but sandboxes, of the last minutes and hours; those without any are left out. */
+export async function readActivity(db: Queryable, organizationId: string | null) {
+  const rows = await selectActivity(db, organizationId);
+  const [{ now, completeUntil, sweepMark }] = rows as [(typeof rows)[number]];
+  const ofSpan = (span: string): ActivityCount[] =>
+    rows.flatMap(({ at, redemptions, claims, ...row }) =>
+      row.span === span && at !== null ? [{ at, redemptions: redemptions ?? 0, claims: claims ?? 0 }] : [],
+    );
+  return { now, completeUntil, sweepMark, minutes: ofSpan("minute"), hours: ofSpan("hour") };
+}

@@ -1,0 +1,105 @@
+import { selectChanges } from "../acts/db/audit-entries.ts";
+import { listCatalog } from "../acts/list-catalog.ts";
+import { type Html, html } from "../pages/html.ts";
+import type { Site } from "../pages/layout.ts";
+import {
+  layOutForOperators,
+  linkActions,
+  linkNext,
+  linkTo,
+  renderSandbox,
+  renderTable,
+} from "../pages/operator-frame.ts";
+import { MINUTES, renderTime } from "../pages/time.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { listWebhookEndpoints } from "../webhooks/db/webhook-endpoints.ts";
+import type { Page } from "./visit.ts";
+import { renderEndpointState } from "./webhook-page.ts";
+
+/** Most entries on a page of a list. */
+const LIST_MAX = 100;
+
+/** A page of a list; `next` is the query of the page that follows, or null. */
+function renderList(
+  site: Site,
+  title: string,
+  top: Html | null,
+  columns: string[],
+  rows: (Html | string)[][],
+  next: string | null,
+): Html {
+  const table = renderTable(title, columns, rows);
+  return layOutForOperators(site, title, html`<h1>${title}</h1>${top}${table}${linkNext(next)}`);
+}
+
+/** The id of the last entry of a full page. */
+function lastId<Id>(found: readonly { id: Id }[]): Id | null {
+  return found[LIST_MAX - 1]?.id ?? null;
+}
+
+/** The folder of the pages of an audited entity, by its type. */
+const COLLECTIONS: Record<string, string> = {
+  Organization: "organizations",
+  Brand: "brands",
+  Product: "products",
+  Batch: "batches",
+  VoucherInstance: "vouchers",
+  WebhookEndpoint: "webhooks",
+  ReferrerContract: "contracts",
+  Queue: "queues",
+};
+
+/** The lists of organizations, webhook endpoints and changes. */
+export const LIST_PAGES: Record<string, Page> = {
+  "/organizations": async ({ ctx, site, query }) => {
+    const page = { after: query("after"), limit: LIST_MAX };
+    const { items, nextCursor } = await listCatalog(ctx, "organizations", {}, page);
+    return renderList(
+      site,
+      "Organizations",
+      linkActions(site, ["organizations"], ["new", "New organization"]),
+      ["Organization", "Created"],
+      items.map(({ id, name, sandbox, createdAt }) => [
+        html`${linkTo(site, "organizations", id, name)}${renderSandbox(sandbox)}`,
+        renderTime(createdAt, MINUTES),
+      ]),
+      nextCursor && `?after=${encodeURIComponent(nextCursor)}`,
+    );
+  },
+
+  "/webhooks": async ({ ctx, site, query }) => {
+    const endpoints = await listWebhookEndpoints(ctx.pool, query("after"), LIST_MAX);
+    const next = lastId(endpoints);
+    return renderList(
+      site,
+      "Webhooks",
+      null,
+      ["Endpoint", "Organization", "State"],
+      endpoints.map((endpoint) => [
+        linkTo(site, "webhooks", endpoint.id, endpoint.url),
+        linkTo(site, "organizations", endpoint.organizationId, endpoint.organization),
+        renderEndpointState(endpoint),
+      ]),
+      next && `?after=${encodeURIComponent(next)}`,
+    );
+  },
+
+  "/audit": async ({ ctx, site, query }) => {
+    const before = Number(query("before")) || Number.MAX_SAFE_INTEGER;
+    if (!Number.isSafeInteger(before)) throw new AppError("invalid_request", "before must be the id of an entry.");
+    const changes = await selectChanges(ctx.pool, before, LIST_MAX);
+    const next = lastId(changes);
+    return renderList(
+      site,
+      "Audit",
+      html`<p class="lead">What was changed, newest first. <code>voucherctl audit list</code> shows the states before and after, and views of pages.</p>`,
+      ["Time", "Command", "Entity", "By"],
+      changes.map(({ at, command, entityType, entityId, osUser, host }) => {
+        const collection = COLLECTIONS[entityType];
+        const entity = collection === undefined ? html`<code>${entityId}</code>` : linkTo(site, collection, entityId);
+        return [renderTime(at), command, entity, `${osUser}@${host}`];
+      }),
+      next === null ? null : `?before=${next}`,
+    );
+  },
+};

@@ -1,0 +1,66 @@
+import type { RequestHandler, Router } from "express";
+import type { ApiContext } from "../open-api.ts";
+import { offerPage } from "../pages/error-page.ts";
+import { headersOf } from "../pages/page-headers.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { speakEnglish } from "../platform/http/middleware/reader-language.ts";
+import { isRedisUnavailable } from "../platform/redis/connections.ts";
+import { authenticateOperator, refuseAllWrites } from "./authenticate-operator.ts";
+
+/** The path of the dashboard, after the base path. */
+const DASHBOARD_PATH = "/ops/queues/jobs";
+
+/** Mounts the dashboard of single jobs, or nothing without OPS_TOKEN. */
+export function mountDashboard(router: Router, ctx: ApiContext): void {
+  const { token } = ctx.config.ops;
+  if (token === null) return;
+  router.use(
+    DASHBOARD_PATH,
+    dashboardHeaders,
+    describeResponse,
+    speakEnglish,
+    offerPage(ctx.config),
+    authenticateOperator(ctx, token),
+    refuseAllWrites("This page is read-only. Queues are changed on /ops/queues."),
+    openBoard(ctx),
+  );
+}
+
+/** The strictest policy that bull-board works with: it sets a base URL and inline styles. */
+const dashboardHeaders = headersOf({
+  "style-src": ["'self'", "'unsafe-inline'"],
+  "img-src": ["'self'", "data:"],
+  "font-src": ["'self'"],
+  "connect-src": ["'self'"],
+  "base-uri": ["'self'"],
+});
+
+/** Names the route for logs and metrics, and forbids caching of everything but the board's static files. */
+const describeResponse: RequestHandler = (request, response, next) => {
+  response.locals.route = DASHBOARD_PATH;
+  if (!request.path.startsWith("/static/")) response.setHeader("Cache-Control", "no-store");
+  next();
+};
+
+/** Passes requests to the board. Loads and connects it on the first request. */
+function openBoard(ctx: ApiContext): RequestHandler {
+  let board: RequestHandler | undefined;
+  return async (request, response, next) => {
+    board ??= await loadBoard(ctx);
+    board(request, response, (error: unknown) => next(isRedisUnavailable(error) ? noRedis(error) : error));
+  };
+}
+
+function noRedis(cause: unknown): AppError {
+  return new AppError("unavailable", "Redis does not answer at the moment.", { cause });
+}
+
+async function loadBoard(ctx: ApiContext): Promise<RequestHandler> {
+  const [{ buildBoard }, views] = await Promise.all([
+    import("./board.ts"),
+    ctx.queueViews.open().catch((cause: unknown) => {
+      throw noRedis(cause);
+    }),
+  ]);
+  return buildBoard(views, ctx.config);
+}

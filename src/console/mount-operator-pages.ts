@@ -1,0 +1,98 @@
+import express, { type RequestHandler, Router } from "express";
+import type { ApiContext } from "../open-api.ts";
+import { offerPage } from "../pages/error-page.ts";
+import { OPS_PATH } from "../pages/operator-frame.ts";
+import { pageHeaders } from "../pages/page-headers.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { signalOf } from "../platform/http/middleware/caller-signal.ts";
+import { speakEnglish } from "../platform/http/middleware/reader-language.ts";
+import { refuseCrossSite } from "../platform/http/middleware/refuse-cross-site.ts";
+import { sendPage } from "../platform/http/negotiate.ts";
+import { CATALOG_ACTIONS } from "./actions/catalog-actions.ts";
+import { DISMISS_PATH, dismissProcess } from "./actions/dismiss-process.ts";
+import { PARTNER_ACTIONS } from "./actions/partner-actions.ts";
+import { QUEUE_ACTIONS } from "./actions/queue-actions.ts";
+import { choosePrintSheet, sendCsv, showPrintSheet } from "./actions/send-codes.ts";
+import { type Console, runAction, showForm } from "./actions/serve-action.ts";
+import { authenticateOperator, refuseWrites } from "./authenticate-operator.ts";
+import { callsPage } from "./calls-page.ts";
+import { CATALOG_PAGES } from "./catalog-pages.ts";
+import { LIST_PAGES } from "./list-pages.ts";
+import { logPage } from "./log-page.ts";
+import { mountOverview } from "./mount-overview.ts";
+import { batchPage, organizationPage } from "./organization-page.ts";
+import { queuePage, queuesPage } from "./queue-pages.ts";
+import { runbookPage } from "./runbook-page.ts";
+import { findPage, searchPage } from "./search-page.ts";
+import { type Page, visitOf } from "./visit.ts";
+import { releaseReservationOf, voucherPage } from "./voucher-page.ts";
+import { webhookPage } from "./webhook-page.ts";
+
+/** Every page by its path after `/ops`. */
+const PAGES: Record<string, Page> = {
+  ...CATALOG_PAGES,
+  ...LIST_PAGES,
+  "/batches/:id": batchPage,
+  "/log": logPage,
+  "/organizations/:id": organizationPage,
+  "/organizations/:id/calls": callsPage,
+  "/queues": queuesPage,
+  "/queues/:id": queuePage,
+  "/runbook": runbookPage,
+  "/vouchers": findPage,
+  "/vouchers/:id": voucherPage,
+  "/webhooks/:id": webhookPage,
+};
+
+const readForm = express.urlencoded({ extended: false, limit: "16kb" });
+
+/** Mounts the operator pages under `/ops`. Mounts nothing without OPS_TOKEN. */
+export function mountOperatorPages(router: Router, ctx: ApiContext): void {
+  const { token } = ctx.config.ops;
+  if (token === null) return;
+  const pages = Router({ caseSensitive: true });
+  if (ctx.console !== null) mountActions(pages, ctx, ctx.console);
+  mountOverview(pages, ctx);
+  const serve =
+    (path: string, render: Page): RequestHandler =>
+    async (request, response) => {
+      response.locals.route = `${OPS_PATH}${path}`;
+      const page = await ctx.operatorReads({ signal: signalOf(response) }, () => render(visitOf(ctx, request)));
+      if (typeof page === "string") response.redirect(303, page);
+      else sendPage(response, 200, page);
+    };
+  for (const [path, render] of Object.entries(PAGES)) pages.get(path, serve(path, render));
+  pages.post("/vouchers", readForm, serve("/vouchers", searchPage));
+  const release = "/vouchers/:id/release";
+  const refuse = refuseWrites(ctx, "The operator pages are read-only.");
+  pages.post(release, refuse, readForm, async (request, response) => {
+    response.locals.route = OPS_PATH + release;
+    response.redirect(303, await releaseReservationOf(visitOf(ctx, request), request.body?.ticket));
+  });
+  const guard = [
+    speakEnglish,
+    pageHeaders,
+    offerPage(ctx.config),
+    authenticateOperator(ctx, token),
+    refuseCrossSite(ctx.config),
+  ];
+  router.use(OPS_PATH, ...guard, pages);
+}
+
+/** Mounts what operators can do. */
+function mountActions(pages: Router, ctx: ApiContext, console: Console): void {
+  for (const action of [...CATALOG_ACTIONS, ...PARTNER_ACTIONS, ...QUEUE_ACTIONS]) {
+    const [path] = action.is;
+    pages.get(path, showForm(ctx, action));
+    pages.post(path, readForm, runAction(ctx, console, action));
+  }
+  pages.post(DISMISS_PATH, readForm, dismissProcess(ctx, console));
+  // Codes are sent for a POST only, because each reading of codes leaves an audit entry.
+  pages.post("/batches/:id/codes.csv", readForm, sendCsv(ctx, console));
+  pages.all("/batches/:id/codes.csv", (_request, response) => {
+    response.setHeader("Allow", "POST");
+    throw new AppError("method_not_allowed", "Codes are sent for the button of the batch's page.");
+  });
+  pages.get("/batches/:id/print", choosePrintSheet(ctx));
+  pages.post("/batches/:id/print", readForm, showPrintSheet(ctx, console));
+}

@@ -1,0 +1,75 @@
+import type { Request, Router } from "express";
+import { findOrganization } from "../core/catalog/db/catalog.ts";
+import type { ApiContext } from "../open-api.ts";
+import { OPS_PATH } from "../pages/operator-frame.ts";
+import { headersOf } from "../pages/page-headers.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { sendPage } from "../platform/http/negotiate.ts";
+import { nameOf } from "./authenticate-operator.ts";
+import { renderOverviewPage } from "./overview-page.ts";
+import { visitOf } from "./visit.ts";
+import { type Overview, readOverview, viewOverview } from "./watch/read-overview.ts";
+
+/** How long a process shows the overview that it has read, so that many open pages cost no more than one. Milliseconds. */
+const MAX_AGE_MS = 3_000;
+/** For how long a process's entry covers an operator's looks at one overview, which the page reads again every few seconds. Milliseconds. */
+const LOOK_COUNTS_MS = 3_600_000;
+/** Overviews that a process remembers, and looks at them. */
+const REMEMBERED_MAX = 50;
+
+/** Mounts the overview as a page and as JSON. */
+export function mountOverview(pages: Router, ctx: ApiContext): void {
+  const read = openOverview(ctx);
+  const record = openLooks(ctx);
+  pages.get("/", overviewHeaders, async (request, response) => {
+    response.locals.route = OPS_PATH;
+    const overview = await read(request.query.organization);
+    await record(request, overview.organizationId);
+    sendPage(response, 200, renderOverviewPage(ctx.config, overview));
+  });
+  pages.get("/overview.json", async (request, response) => {
+    response.locals.route = `${OPS_PATH}/overview.json`;
+    response.setHeader("Cache-Control", "no-store");
+    const overview = await read(request.query.organization);
+    await record(request, overview.organizationId);
+    response.json(viewOverview(overview));
+  });
+}
+
+/** Returns a function that records an operator's look at an organization's overview, once an hour. The overview of all needs no entry. */
+function openLooks(ctx: ApiContext): (request: Request, organizationId: string | null) => Promise<void> {
+  const recordedAt = new Map<string, number>();
+  return async (request, organizationId) => {
+    if (organizationId === null) return;
+    const key = JSON.stringify([nameOf(request.get("authorization")), request.ip, organizationId]);
+    if (performance.now() - (recordedAt.get(key) ?? Number.NEGATIVE_INFINITY) < LOOK_COUNTS_MS) return;
+    const { look } = visitOf(ctx, request);
+    await ctx.operatorReads({}, () => look("page overview", { type: "Organization", id: organizationId }));
+    if (recordedAt.size >= REMEMBERED_MAX) recordedAt.clear();
+    recordedAt.set(key, performance.now());
+  };
+}
+
+/** The page reads itself again. */
+const overviewHeaders = headersOf({ "form-action": ["'self'"], "connect-src": ["'self'"] });
+
+/** Returns a function that reads the overview of an organization, or of all for none. @throws AppError `not_found`, `overloaded`. */
+function openOverview(ctx: ApiContext): (organization: unknown) => Promise<Overview> {
+  const latest = new Map<string, { overview: Promise<Overview>; readAt: number }>();
+  return async (organization) => {
+    const id = typeof organization === "string" && !organization.includes("\0") ? organization : "";
+    const known = latest.get(id);
+    if (known !== undefined && performance.now() - known.readAt < MAX_AGE_MS) return known.overview;
+    // Without a signal, because others may wait for the same overview.
+    const overview = ctx.operatorReads({}, async () => {
+      if (id !== "" && (await findOrganization(ctx.pool, id)) === null) {
+        throw new AppError("not_found", "There is no organization with this id.");
+      }
+      return readOverview(ctx, id === "" ? null : id);
+    });
+    if (latest.size >= REMEMBERED_MAX) latest.clear();
+    latest.set(id, { overview, readAt: performance.now() });
+    overview.catch(() => latest.delete(id));
+    return overview;
+  };
+}

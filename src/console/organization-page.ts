@@ -1,0 +1,206 @@
+import { listCatalog } from "../acts/list-catalog.ts";
+import { readBatch } from "../acts/read-batch.ts";
+import { readPlace } from "../acts/read-place.ts";
+import {
+  type BatchOfOrganization,
+  findOrganization,
+  selectBatchesOfOrganization,
+  selectBrandsOfOrganization,
+} from "../core/catalog/db/catalog.ts";
+import { type ListedKey, selectKeys } from "../core/keys/db/api-keys.ts";
+import { selectLastRedemptions } from "../core/redeem/db/redemptions.ts";
+import { type Html, html } from "../pages/html.ts";
+import {
+  COUNT,
+  layOutForOperators,
+  linkActions,
+  linkNext,
+  linkTo,
+  opsPath,
+  renderFacts,
+  renderFigures,
+  renderSandbox,
+  renderSection,
+  renderStatus,
+  renderTable,
+  renderTrail,
+  USD,
+} from "../pages/operator-frame.ts";
+import { MINUTES, renderTime } from "../pages/time.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { selectWebhookEndpoints } from "../webhooks/db/webhook-endpoints.ts";
+import type { Page, Visit } from "./visit.ts";
+import { renderWebhooks } from "./webhook-page.ts";
+
+/** Entries of each list on one page. */
+export const PAGE_SIZE = 25;
+/** The list of batches counts the vouchers left in a batch up to this number; the database, up to one more. */
+const LEFT_MAX = 1_000;
+
+/** One page of what was read, which is one entry more if others follow. `next` is the link to them. */
+function cut<Item>(found: readonly Item[], next: (last: Item) => string): { shown: Item[]; next: string | null } {
+  const shown = found.slice(0, PAGE_SIZE);
+  const last = shown.at(-1);
+  return { shown, next: last === undefined || found.length === shown.length ? null : next(last) };
+}
+
+/** The redemption before which the page of redemptions begins; null for the newest. */
+function redemptionBefore({ query }: Visit): { redeemedAt: Date; voucherId: string } | null {
+  const at = query("redeemedBefore");
+  if (at !== "" && !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(at)) {
+    throw new AppError("invalid_request", "redeemedBefore must be a time of this page.");
+  }
+  const redeemedAt = new Date(at);
+  return Number.isNaN(redeemedAt.getTime()) ? null : { redeemedAt, voucherId: query("voucherBefore") };
+}
+
+/** An organization: its brands, a page of redemptions, a page of batches, a page of API keys, and its webhook endpoints. */
+export const organizationPage: Page = async (visit) => {
+  const { ctx, site, id, query, look } = visit;
+  const { pool } = ctx;
+  const path = opsPath(site, "organizations", id);
+  const before = redemptionBefore(visit);
+  const organization = await findOrganization(pool, id);
+  if (organization === null) throw new AppError("not_found", "There is no organization with this id.");
+  const brands = await selectBrandsOfOrganization(pool, id);
+  const redemptions = cut(
+    await selectLastRedemptions(pool, id, before, PAGE_SIZE + 1),
+    ({ redeemedAt, voucherId }) =>
+      `${path}?redeemedBefore=${redeemedAt.toISOString()}&voucherBefore=${encodeURIComponent(voucherId)}`,
+  );
+  const batches = cut(
+    await selectBatchesOfOrganization(pool, id, query("batchesBefore") || null, PAGE_SIZE + 1),
+    (last) => `${path}?batchesBefore=${encodeURIComponent(last.id)}`,
+  );
+  const keys = cut(
+    await selectKeys(pool, id, query("keysBefore") || null, PAGE_SIZE + 1),
+    (last) => `${path}?keysBefore=${encodeURIComponent(last.id)}#keys`,
+  );
+  const webhooks = await selectWebhookEndpoints(pool, id);
+  await look("page organization", { type: "Organization", id });
+  const sections = [
+    renderSection(
+      "redemptions",
+      before === null ? "Last redemptions" : "Earlier redemptions",
+      renderTable(
+        "Redemptions",
+        ["Redeemed", "Reference", "Voucher", "Product", "Price"],
+        redemptions.shown.map(({ redeemedAt, reference, voucherId, productName, priceUsd }) => [
+          renderTime(redeemedAt, MINUTES),
+          reference,
+          linkTo(site, "vouchers", voucherId),
+          productName,
+          USD.format(priceUsd),
+        ]),
+      ),
+      linkNext(redemptions.next, "Earlier redemptions"),
+    ),
+    renderSection(
+      "batches",
+      "Batches",
+      html`<p>What is left in a batch's windows is counted up to ${COUNT.format(LEFT_MAX)}. The batch's page counts all of its vouchers.</p>\n`,
+      renderTable(
+        "Batches",
+        ["Batch", "Product", "Issued", "Left in windows", "Valid until"],
+        batches.shown.map((batch) => [
+          linkTo(site, "batches", batch.id),
+          batch.productName,
+          COUNT.format(batch.count),
+          describeLeft(batch),
+          html`${renderTime(batch.validUntil, MINUTES)}${batch.isValid ? null : html` <span class="badge waiting">Expired</span>`}`,
+        ]),
+      ),
+      linkNext(batches.next, "Earlier batches"),
+    ),
+    renderSection(
+      "keys",
+      query("keysBefore") === "" ? "API keys" : "Earlier API keys",
+      renderTable(
+        "API keys",
+        ["Key", "State", "Last used", "Scopes", "Created"],
+        // The search links to the id of a key.
+        keys.shown.map((key) => [
+          html`<code id="${key.id}">${key.id}</code>${key.label === null ? null : html`<br>${key.label}`}`,
+          html`${renderKeyState(key)}${key.state === "Active" ? linkActions(site, ["keys", key.id], ["rotate", "Rotate"], ["revoke", "Revoke"]) : null}`,
+          key.lastUsedAt === null ? "never" : renderTime(key.lastUsedAt, MINUTES),
+          key.scopes.join(", "),
+          renderTime(key.createdAt, MINUTES),
+        ]),
+      ),
+      linkNext(keys.next, "Earlier keys"),
+    ),
+    renderSection("webhooks", "Webhook endpoints", renderWebhooks(site, webhooks)),
+  ];
+  const named = brands.map((brand) => html`${linkTo(site, "brands", brand.id, brand.name)} `);
+  return layOutForOperators(
+    site,
+    `Organization ${id}`,
+    html`<h1>${organization.name}${renderSandbox(organization.sandbox)}</h1>
+${renderFacts([
+  ["Organization", html`<code>${id}</code>`],
+  ["Brands", named.length === 0 ? "none" : html`${named}`],
+])}
+<p class="actions"><a href="${path}/calls">Last calls</a></p>
+${linkActions(site, ["organizations", id], ["brands/new", "New brand"], ["keys/new", "New API key"])}
+${sections}`,
+  );
+};
+
+function describeLeft({ hasWindow, left }: BatchOfOrganization): string {
+  if (!hasWindow) return "no window";
+  return left > LEFT_MAX ? `more than ${COUNT.format(LEFT_MAX)}` : String(left);
+}
+
+/** The state of a key, and when it began; of an active key, when it ends. */
+function renderKeyState({ state, revokedAt, expiresAt }: ListedKey): Html {
+  const at = revokedAt ?? expiresAt;
+  return html`${renderStatus(state)}${at === null ? null : html` ${state === "Active" ? "until " : ""}${renderTime(at, MINUTES)}`}`;
+}
+
+/** A batch with the number of its vouchers in each status, and its listing. */
+export const batchPage: Page = async ({ ctx, site, id, look }) => {
+  const batch = await readBatch(ctx, id);
+  await look("page batch", { type: "Batch", id });
+  const [listing] = (await listCatalog(ctx, "listings", { batch: id }, { after: "", limit: 1 })).items;
+  const place = await readPlace(ctx, "batches", id);
+  const { claim, buy } = batch.windows;
+  const kinds = [claim === null ? [] : ["claim"], buy === null ? [] : ["buy"]].flat();
+  return layOutForOperators(
+    site,
+    `Batch ${id}`,
+    html`${renderTrail(site, place)}<h1>Batch${renderSandbox(batch.sandbox)}</h1>
+${renderFigures(
+  ["Active", COUNT.format(batch.active)],
+  ...(batch.left === null ? [] : [["Left in windows", COUNT.format(batch.left)] as const]),
+  ["Redeemed", COUNT.format(batch.redeemed)],
+  ["Expired", COUNT.format(batch.expired)],
+  ["Voided", COUNT.format(batch.voided)],
+  ["Issued", COUNT.format(batch.count)],
+)}
+${renderFacts([
+  ["Id", html`<code>${id}</code>`],
+  ["Product", linkTo(site, "products", batch.productId, batch.productName)],
+  ["Price", USD.format(batch.priceUsd)],
+  ["Audience", batch.audience],
+  ["Windows", kinds.length === 0 ? "none" : kinds.join(", ")],
+  ["Valid until", renderTime(batch.validUntil)],
+  [
+    "Listing",
+    listing ? html`<a href="${site.basePath}/marketplace/listings/${listing.id}"><code>${listing.id}</code></a>` : null,
+  ],
+])}
+${linkActions(
+  site,
+  ["batches", id],
+  ["print", "Print sheet"],
+  ...(listing === undefined ? [["listings/new", "List on the marketplace"] as const] : []),
+  ...(batch.active === 0 ? [] : [["void", "Void the batch"] as const]),
+)}
+${
+  site.ops.writable
+    ? html`<form action="${opsPath(site, "batches", id)}/codes.csv" method="post"><p class="actions"><button type="submit">Codes as CSV</button></p></form>`
+    : null
+}
+${linkActions(site, ["organizations", place.organizationId], ["keys/new", "New API key"])}`,
+  );
+};

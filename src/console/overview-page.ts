@@ -1,0 +1,241 @@
+import type { OrganizationName } from "../core/catalog/db/catalog.ts";
+import type { ReportedProcess } from "../core/processes/read-processes.ts";
+import { ASSETS } from "../pages/assets.ts";
+import { type Html, html } from "../pages/html.ts";
+import type { Site } from "../pages/layout.ts";
+import {
+  COUNT,
+  layOutForOperators,
+  linkTo,
+  type OperatedSite,
+  opsPath,
+  renderFacts,
+  renderFigures,
+  renderSection,
+  renderTable,
+} from "../pages/operator-frame.ts";
+import { MINUTES, renderTime } from "../pages/time.ts";
+import { DISMISS_PATH } from "./actions/dismiss-process.ts";
+import { STOCK } from "./watch/facts.ts";
+import type { Attention } from "./watch/find-attention.ts";
+import type { Severity } from "./watch/found.ts";
+import type { Counts, Overview } from "./watch/read-overview.ts";
+
+/** The start page of operators. Parts with `data-live` are replaced every five seconds; the script draws the plots from the tables. */
+export function renderOverviewPage(site: OperatedSite, overview: Overview): Html {
+  const { look, minutes, hours, completeUntil } = overview;
+  const exactness =
+    completeUntil === null
+      ? html`Postgres does not tell redemptions and claims.`
+      : html`Redemptions and claims are exact up to ${renderTime(completeUntil)}.`;
+  const sums = html`<p class="fine">${exactness} Refusals and latencies are approximate: sums of what processes report.</p>
+${renderFacts([
+  ["Last hour", renderSum(minutes)],
+  ["Last two days", renderSum(hours)],
+])}`;
+  const sections = [
+    renderSection("attention", "Needs attention", live("faults", renderAttention(site, look.attention, look.at))),
+    renderSection("now", "Now", live("figures", renderNow(overview))),
+    renderSection(
+      "activity",
+      "Activity",
+      renderChoice(site, overview),
+      live("sums", sums),
+      renderPlot("Last hour, per minute", "minutes", "counts", renderCounts(minutes, completeUntil)),
+      renderPlot(
+        "Redeem latency of the last hour, in milliseconds",
+        "latencies",
+        "latencies",
+        renderLatencies(minutes),
+      ),
+      renderPlot("Last two days, per hour", "hours", "counts", renderCounts(hours, completeUntil)),
+    ),
+    renderSection("stock", "Stock in open windows", live("batches", renderStock(site, overview))),
+    renderSection("queues", "Queues", live("jobs", renderQueues(site, overview))),
+    renderSection("processes", "Processes", live("reports", renderProcesses(site, overview))),
+    renderSection("servers", "Servers", live("health", renderServers(overview))),
+  ];
+  const assets = { scripts: [ASSETS.overviewScript], styles: [ASSETS.overviewStyle] };
+  return layOutForOperators(site, "Overview", html`<h1>Overview</h1>\n${sections}`, "", assets);
+}
+
+const live = (id: string, content: Html) => html`<div id="${id}" data-live>${content}</div>`;
+const ms = (value: number | null) => (value === null ? "–" : `${COUNT.format(value)} ms`);
+const megabytes = (bytes: number) => `${COUNT.format(Math.round(bytes / 1_048_576))} MB`;
+
+/** The figures that matter, first and large. */
+function renderNow({ redeems, latencyMs, liveReservations, queues, processes }: Overview): Html {
+  const total = redeems.answered + redeems.unanswered;
+  const waiting = queues.find(({ name }) => name === "redeem")?.waiting ?? null;
+  const workers = queues.find(({ name }) => name === "redeem")?.workers ?? 0;
+  const apis = processes.filter(({ role, state }) => role === "api" && state === "up").length;
+  return renderFigures(
+    ["Redeems, last minute", show(redeems.answered)],
+    [`Without an answer, of ${show(total)}`, show(redeems.unanswered)],
+    ["Redeem latency p50", ms(latencyMs.p50)],
+    ["Redeem latency p99", ms(latencyMs.p99)],
+    ["Redeems that wait", show(waiting)],
+    ["APIs + redeem workers", `${show(apis)} + ${show(workers)}`],
+    ["Live reservations", show(liveReservations)],
+  );
+}
+
+const show = (count: number | null) => (count === null ? "–" : COUNT.format(count));
+
+/** The look of each severity, and its name. Colour alone would not tell them apart. */
+const LOOKS: Record<Severity, string> = { red: "bad", amber: "waiting", grey: "plain" };
+const CONSEQUENCES: Record<Severity, string> = { red: "Act now", amber: "In working hours", grey: "Good to know" };
+
+function renderAttention(site: Site, attention: readonly Attention[], at: string): Html {
+  if (attention.length === 0) {
+    return html`<p class="notice good">Nothing needs attention. Last looked on ${renderTime(at)}.</p>`;
+  }
+  return html`<ul class="faults">
+${attention.map(
+  ({
+    severity,
+    what,
+    since,
+    subject,
+    runbook,
+    page,
+  }) => html`<li class="verdict ${LOOKS[severity]}"><span class="badge ${LOOKS[severity]}">${CONSEQUENCES[severity]}</span> <strong>${what}</strong>
+<p>${page === null ? subject : html`<a href="${opsPath(site, ...page)}">${subject}</a>`}, since ${renderTime(since, MINUTES)}. <a href="${opsPath(site, "runbook")}#${runbook}">What to do<span class="hidden"> about: ${what}, ${subject}</span></a></p></li>
+`,
+)}</ul>
+<p class="fine">Last looked on ${renderTime(at)}.</p>`;
+}
+
+/** The form that chooses an organization. Works without script. */
+function renderChoice(site: Site, { organizationId, organizations }: Overview): Html {
+  const namesakes = Map.groupBy(organizations, ({ name }) => name);
+  const show = ({ id, name }: OrganizationName) => (namesakes.get(name)?.length === 1 ? name : `${name}, ${id}`);
+  return html`<form class="choice" method="get" action="${opsPath(site)}">
+<label for="organization">Organization</label>
+<div class="row"><select id="organization" name="organization">
+<option value="">All live organizations</option>
+${organizations.map(
+  (one) =>
+    html`<option value="${one.id}"${one.id === organizationId ? html` selected` : null}>${show(one)}${one.sandbox ? " (sandbox)" : ""}</option>\n`,
+)}</select>
+<button type="submit">Show</button></div>
+</form>`;
+}
+
+function renderSum(counts: readonly Counts[]): string {
+  const sums = (["redemptions", "claims", "refusals"] as const).map((field) => {
+    if (counts.some((count) => count[field] === null)) return `unknown ${field}`;
+    const sum = counts.reduce((total, count) => total + (count[field] ?? 0), 0);
+    return `${COUNT.format(sum)} ${sum === 1 ? field.slice(0, -1) : field}`;
+  });
+  return sums.join(", ");
+}
+
+/** A table, folded, and the place of its plot. */
+function renderPlot(caption: string, id: string, kind: string, table: Html): Html {
+  return html`<h3>${caption}</h3>
+<div class="plot" data-plot="${kind}" data-of="${id}" role="img" aria-label="Plot: ${caption}" hidden></div>
+<details><summary>Numbers<span class="hidden">: ${caption}</span></summary>
+${live(id, table)}</details>`;
+}
+
+/** Newest first. What is not complete yet is a dash. */
+function renderCounts(counts: readonly Counts[], completeUntil: Date | null): Html {
+  return renderTable(
+    "Counts",
+    ["From", "Redemptions", "Claims", "Refusals"],
+    counts.toReversed().map(({ at, redemptions, claims, refusals }) => {
+      const exact = (count: number | null) => (completeUntil !== null && at < completeUntil ? String(count) : "–");
+      return [renderTime(at, MINUTES), exact(redemptions), exact(claims), String(refusals)];
+    }),
+  );
+}
+
+function renderLatencies(counts: readonly Counts[]): Html {
+  const show = (value: number | null) => String(value ?? "–");
+  const rows = counts.map(({ at, latencyMs }) => [renderTime(at, MINUTES), show(latencyMs.p50), show(latencyMs.p99)]);
+  return renderTable("Latencies", ["From", "p50", "p99"], rows.toReversed());
+}
+
+function renderStock(site: Site, { stock }: Overview): Html {
+  return renderTable(
+    "Stock in open windows",
+    ["Product", "Left", "Runs out at the pace of the last day", "Ends"],
+    stock.map(({ batchId, product, organizationId, brand, left, runsOutAt, endsAt }) => [
+      html`${linkTo(site, "batches", batchId, product)}<br>${linkTo(site, "organizations", organizationId, brand)}`,
+      left > STOCK.leftMax ? `more than ${COUNT.format(STOCK.leftMax)}` : COUNT.format(left),
+      left === 0 ? "sold out" : runsOutAt === null ? "–" : renderTime(runsOutAt, MINUTES),
+      renderTime(endsAt, MINUTES),
+    ]),
+    html`No batch has an open window.`,
+  );
+}
+
+function renderQueues(site: Site, { queues }: Overview): Html {
+  const show = (count: number | null) => (count === null ? "unknown" : COUNT.format(count));
+  const rows = queues.map(({ name, paused, waiting, active, failed, workers }) => [
+    html`${linkTo(site, "queues", name, name)}${paused ? html` <span class="badge bad">Paused</span>` : null}`,
+    ...[workers, waiting, active, failed].map(show),
+  ]);
+  return renderTable("Queues", ["Queue", "Workers", "Waiting", "Active", "Failed"], rows);
+}
+
+const STATES: Record<ReportedProcess["state"], string> = { up: "good", ended: "plain", gone: "bad" };
+
+function renderProcesses(site: OperatedSite, { processes }: Overview): Html {
+  return renderTable(
+    "Processes",
+    ["Process", "State", "Queues", "Version", "CPU", "Memory", "Since"],
+    processes.map((process) => {
+      const { role, host, pid, state, queues, version, cpu, memoryBytes, since } = process;
+      return [
+        html`${role} ${String(pid)}<br>${host}`,
+        html`<span class="badge ${STATES[state]}">${state}</span>${renderEnd(site, process)}`,
+        queues.join(", "),
+        version,
+        state === "up" ? `${Math.round(cpu * 100)} %` : "–",
+        state === "up" ? megabytes(memoryBytes) : "–",
+        renderTime(since, MINUTES),
+      ];
+    }),
+    html`No process reports.`,
+  );
+}
+
+/** When a process was last heard, and the form that dismisses one that vanished. */
+function renderEnd(site: OperatedSite, { state, at, problem, role, pid, id }: ReportedProcess): Html | null {
+  if (state === "up") return problem === null ? null : html`<br>not ready: ${problem}`;
+  const last = html`<br>${renderTime(at, MINUTES)}`;
+  if (state !== "gone" || !site.ops.writable) return last;
+  return html`${last}<form action="${opsPath(site)}${DISMISS_PATH}" method="post"><input type="hidden" name="process" value="${id}">
+<button type="submit">Dismiss<span class="hidden"> ${role} ${String(pid)}</span></button></form>`;
+}
+
+function renderServers({ postgres, redis }: Overview): Html {
+  const away = (server: string) => [server, html`<span class="badge bad">does not answer</span>`, "", ""];
+  const servers = redis.map(({ address, version, memoryBytes, clients }) => [
+    html`Redis ${version} <code>${address}</code>`,
+    "master",
+    COUNT.format(clients),
+    `${megabytes(memoryBytes)} in memory`,
+  ]);
+  return renderTable(
+    "Servers",
+    ["Server", "Role", "Connections", "Size"],
+    [
+      postgres === null ? away("Postgres") : describePostgres(postgres),
+      ...(servers.length === 0 ? [away("Redis")] : servers),
+    ],
+  );
+}
+
+function describePostgres(postgres: NonNullable<Overview["postgres"]>): string[] {
+  const { version, isStandby, standbyNames, streaming, lagMs, connections, connectionsMax, sizeBytes } = postgres;
+  const lag = lagMs === null ? "" : `, the last one ${COUNT.format(lagMs)} ms late`;
+  return [
+    `Postgres ${version}`,
+    `${isStandby ? "standby" : "primary"}; ${streaming} ${streaming === 1 ? "standby" : "standbys"} connected${lag}${standbyNames === "" ? "; none synchronous" : ""}`,
+    `${COUNT.format(connections)} of ${COUNT.format(connectionsMax)}`,
+    `${megabytes(sizeBytes)} on disk`,
+  ];
+}

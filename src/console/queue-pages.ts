@@ -1,0 +1,158 @@
+import { findNewestPause } from "../acts/db/audit-entries.ts";
+import type { Percentiles } from "../core/processes/latency-buckets.ts";
+import { type Html, html } from "../pages/html.ts";
+import {
+  COUNT,
+  layOutForOperators,
+  linkActions,
+  linkTo,
+  opsPath,
+  renderFigures,
+  renderSection,
+  renderTable,
+} from "../pages/operator-frame.ts";
+import { MINUTES, renderTime } from "../pages/time.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { QUEUE_NAMES, type QueueName } from "../platform/queues/definition.ts";
+import type { Page, Visit } from "./visit.ts";
+import { type FailedJob, readFailedJobs } from "./watch/read-failed-jobs.ts";
+import { type QueueState, readQueues } from "./watch/read-queues.ts";
+
+/** Most workers of a queue on the page of all queues, and on its own page. */
+const WORKERS_MAX = { ofAll: 8, ofOne: 100 };
+/** Most failed jobs on a queue's page. */
+const FAILED_MAX = 50;
+
+/** All queues: the figures of each, its workers, and what can be done. */
+export const queuesPage: Page = async (visit) => {
+  const { ctx, site } = visit;
+  const queues = await readQueues(ctx);
+  const sections: Html[] = [];
+  for (const queue of queues) {
+    sections.push(
+      renderSection(
+        queue.name,
+        html`<a href="${opsPath(site, "queues", queue.name)}">${queue.name}</a>`,
+        await renderPause(visit, queue),
+        renderState(queue),
+        renderWorkers(queue, WORKERS_MAX.ofAll),
+        linkActs(visit, queue),
+      ),
+    );
+  }
+  const about = html`<p class="lead">What each queue holds, and the processes that work on it. Times are of the last five minutes. <a href="${opsPath(site, "queues", "jobs")}">Single jobs</a>.</p>`;
+  return layOutForOperators(site, "Queues", html`<h1>Queues</h1>\n${about}\n${renderSilence(queues)}${sections}`);
+};
+
+/** One queue, with its failed jobs. @throws AppError `not_found`. */
+export const queuePage: Page = async (visit) => {
+  const { ctx, site, id } = visit;
+  const queue = (await readQueues(ctx)).find(({ name }) => name === id);
+  if (queue === undefined) throw new AppError("not_found", `The queues are ${QUEUE_NAMES.join(", ")}.`);
+  const failed = await readFailedJobs(ctx.queueViews, queue.name, FAILED_MAX);
+  const main = html`<nav class="trail" aria-label="Where"><ol><li><a href="${opsPath(site, "queues")}">Queues</a></li></ol></nav><h1>${queue.name}</h1>
+${renderSilence([queue])}${await renderPause(visit, queue)}${renderState(queue)}
+${linkActs(visit, queue)}
+${renderSection("failed", "Failed jobs", linkFailedActs(visit, queue, failed), renderFailed(visit, queue.name, failed))}
+${renderSection("workers", "Workers", renderWorkers(queue, WORKERS_MAX.ofOne))}`;
+  return layOutForOperators(site, `Queue ${queue.name}`, main);
+};
+
+/** That Redis does not answer; nothing if it does. */
+function renderSilence(queues: readonly QueueState[]): Html | null {
+  if (queues.some(({ shards }) => shards > 0)) return null;
+  return html`<p class="verdict bad"><strong>Redis does not answer.</strong> Its queues and workers are not known.</p>`;
+}
+
+const countOf = (count: number | null) => (count === null ? "unknown" : COUNT.format(count));
+
+/** That a queue is paused, by whom and why; nothing otherwise. */
+async function renderPause({ ctx }: Visit, { name, paused, pausedShards, shards }: QueueState): Promise<Html | null> {
+  if (!paused) return null;
+  const newest = await findNewestPause(ctx.pool, name);
+  const by =
+    newest?.command === "queue pause"
+      ? html`By <bdi>${newest.osUser}</bdi> on ${renderTime(newest.at)}${newest.reason === null ? "" : html`: <bdi>${newest.reason}</bdi>`}`
+      : html`Not from these pages: the audit has no pause of it`;
+  const part =
+    pausedShards < shards ? `${pausedShards} of ${shards} shards are paused` : "Paused: no worker takes a job";
+  return html`<div class="verdict bad"><strong>${part}</strong><p>${by}.</p></div>`;
+}
+
+function renderState({ waiting, active, failed, oldestWaitingMs, jobsPerMinute, workers, times, shards }: QueueState) {
+  return html`${renderFigures(
+    ["Waiting", countOf(waiting)],
+    ["Oldest waiting", oldestWaitingMs === null ? "unknown" : describeMs(oldestWaitingMs)],
+    ["Jobs a minute", COUNT.format(jobsPerMinute)],
+    ["Workers", COUNT.format(workers.length)],
+    ["Failed", countOf(failed)],
+  )}
+<p class="fine">Wait for a worker: ${describeTimes(times?.waitedMs)}. Work: ${describeTimes(times?.workedMs)}. Active: ${countOf(active)}.${shards > 1 ? ` Shards: ${shards}.` : ""}</p>`;
+}
+
+function describeTimes(percentiles: Percentiles | undefined): string {
+  if (percentiles === undefined) return "unknown";
+  const { p50, p99 } = percentiles;
+  return p50 === null || p99 === null ? "no jobs" : `p50 ${describeMs(p50)}, p99 ${describeMs(p99)}`;
+}
+
+/** A time to two digits or more, in a unit that fits. */
+function describeMs(ms: number): string {
+  if (ms < 1_000) return `${COUNT.format(ms)} ms`;
+  const [unit, length] =
+    ms < 120_000 ? (["s", 1_000] as const) : ms < 7_200_000 ? (["min", 60_000] as const) : (["h", 3_600_000] as const);
+  const value = ms / length;
+  return `${COUNT.format(value < 10 ? Math.round(value * 10) / 10 : Math.round(value))} ${unit}`;
+}
+
+function renderWorkers({ name, workers }: QueueState, max: number): Html {
+  const shown = workers.slice(0, max);
+  const rest = workers.length - shown.length;
+  return html`${renderTable(
+    "Workers",
+    ["Host", "Process", "Jobs a minute", "CPU", "Memory", "Since"],
+    shown.map(({ host, pid, jobs = {}, cpu, memoryBytes, since }) => [
+      host,
+      String(pid),
+      COUNT.format(jobs[name] ?? 0),
+      `${Math.round(cpu * 100)} %`,
+      `${COUNT.format(Math.round(memoryBytes / 1_048_576))} MB`,
+      renderTime(since, MINUTES),
+    ]),
+    "No worker reports that it serves this queue.",
+  )}${rest > 0 ? html`<p class="fine">${COUNT.format(rest)} more.</p>` : null}`;
+}
+
+/** What can be done to a queue as a whole. */
+function linkActs({ site }: Visit, { name, paused, pausedShards, shards }: QueueState): Html | null {
+  const pause = pausedShards < shards ? [["pause", "Pause"] as const] : [];
+  const resume = paused ? [["resume", "Resume"] as const] : [];
+  return linkActions(site, ["queues", name], ...resume, ...pause);
+}
+
+function linkFailedActs({ site }: Visit, { name }: QueueState, failed: readonly FailedJob[]): Html | null {
+  const acts = failed.length === 0 ? [] : [["retry", "Retry all"] as const, ["clean", "Remove all"] as const];
+  return linkActions(site, ["queues", name], ...acts, ["promote", "Promote delayed jobs"]);
+}
+
+function renderFailed({ site }: Visit, name: QueueName, failed: readonly FailedJob[]): Html {
+  return renderTable(
+    "Failed jobs",
+    ["Failed", "Job", "Why", "Of"],
+    failed.map(({ id, failedAt, reason, voucherId, endpointId }) => {
+      const query = `?job=${encodeURIComponent(id)}`;
+      const acts = [["retry", "Retry"] as const, ["clean", "Remove"] as const];
+      return [
+        renderTime(failedAt),
+        html`<code>${id}</code>${linkActions(site, ["queues", name], ...acts.map(([verb, label]) => [verb + query, label] as const))}`,
+        reason,
+        voucherId !== null
+          ? linkTo(site, "vouchers", voucherId)
+          : endpointId !== null
+            ? linkTo(site, "webhooks", endpointId)
+            : "",
+      ];
+    }),
+    "No job has failed within the last day.",
+  );
+}

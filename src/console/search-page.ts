@@ -1,0 +1,109 @@
+import { searchVouchers } from "../acts/across-organizations.ts";
+import { listCatalog } from "../acts/list-catalog.ts";
+import { findKeyPlace } from "../core/keys/db/api-keys.ts";
+import { ACCEPTED_ID } from "../core/processes/observe-requests.ts";
+import { findCaller } from "../core/processes/partner-calls.ts";
+import { type Html, html } from "../pages/html.ts";
+import {
+  layOutForOperators,
+  linkTo,
+  opsPath,
+  renderSandbox,
+  renderStatus,
+  renderTable,
+  SEARCH_MAX,
+} from "../pages/operator-frame.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { PAGE_SIZE } from "./organization-page.ts";
+import type { Page, Visit } from "./visit.ts";
+
+/** The search by itself. A code must not be part of a URL, which proxies log and browsers remember, so a query is not read. */
+export const findPage: Page = async ({ site }) => layOutForOperators(site, "Find", html`<h1>Find</h1>`);
+
+/** The page of what the words name, or a list of the vouchers that they name, or else of what has them in its name. */
+export const searchPage: Page = async (visit) => {
+  const { ctx, site, entered, look } = visit;
+  const words = entered("words").slice(0, SEARCH_MAX);
+  const found = await searchVouchers(ctx, words);
+  const [only, ...others] = found;
+  // The voucher's page records the view.
+  if (only !== undefined && others.length === 0) return opsPath(site, "vouchers", only.id);
+  const record = () => look("page search", { type: "Search", id: "vouchers" }, { found: found.length });
+  if (only === undefined) {
+    const page = await findByIdOrRequest(visit, words.trim()).catch(async (error) => {
+      await record();
+      throw error;
+    });
+    if (page !== null) return page;
+  }
+  await record();
+  const named = only === undefined ? await findNamed(visit, words.trim()) : [];
+  const [title, table] =
+    only === undefined
+      ? [
+          named.length > 0 ? "Found by name" : "Nothing found",
+          renderTable(
+            "Found by name",
+            ["Name", "What it is"],
+            named,
+            html`No voucher of any organization has this code, id, ticket, reference or redeem code, no call of the last hour this request id, and no organization, brand or product this name.`,
+          ),
+        ]
+      : [
+          `${found.length} vouchers`,
+          renderTable(
+            "Vouchers found",
+            ["Voucher", "Status", "Product", "Organization", "Reference"],
+            found.map((voucher) => [
+              linkTo(site, "vouchers", voucher.id),
+              html`${renderStatus(voucher.status)}${renderSandbox(voucher.sandbox)}`,
+              `${voucher.productName}, ${voucher.brand}`,
+              linkTo(site, "organizations", voucher.organizationId),
+              voucher.externalRef ?? "",
+            ]),
+          ),
+        ];
+  return layOutForOperators(site, "Find a voucher", html`<h1>${title}</h1>\n${table}`, words);
+};
+
+/**
+ * The URL of the page for the id of an organization, a batch, a webhook endpoint or a key; null for another text.
+ * @throws AppError `not_found` for a key that does not exist or has no organization.
+ */
+async function findById({ ctx, site }: Visit, words: string): Promise<string | null> {
+  const [, prefix] = /^(org|bat|whk|key)_[0-9a-z]{26}$/.exec(words) ?? [];
+  if (prefix === undefined) return null;
+  if (prefix !== "key") {
+    return opsPath(site, prefix === "org" ? "organizations" : prefix === "bat" ? "batches" : "webhooks", words);
+  }
+  const key = await findKeyPlace(ctx.pool, words, PAGE_SIZE);
+  if (key === null) throw new AppError("not_found", `There is no key ${words}.`);
+  const { organizationId, before } = key;
+  if (organizationId === null) {
+    throw new AppError("not_found", `Key ${words} has no organization, so every request with it is refused.`);
+  }
+  return `${opsPath(site, "organizations", organizationId)}${before === null ? "" : `?keysBefore=${before}`}#${words}`;
+}
+
+/** The URL of the page for an id, or of the call of the last hour with this request id; null for another text. */
+async function findByIdOrRequest(visit: Visit, words: string): Promise<string | null> {
+  const page = await findById(visit, words);
+  if (page !== null || !ACCEPTED_ID.test(words)) return page;
+  // The search works without Redis.
+  const organizationId = await findCaller(visit.ctx, words).catch(() => null);
+  if (organizationId === null) return null;
+  return `${opsPath(visit.site, "organizations", organizationId, "calls")}?request=${encodeURIComponent(words)}`;
+}
+
+const KINDS = { organizations: "Organization", brands: "Brand", products: "Product" } as const;
+
+/** At most ten organizations, ten brands and ten products with the words in their name, as rows of a table. */
+async function findNamed({ ctx, site }: Visit, name: string): Promise<(Html | string)[][]> {
+  if (name === "" || name.includes("\0")) return [];
+  const rows: (Html | string)[][] = [];
+  for (const collection of ["organizations", "brands", "products"] as const) {
+    const { items } = await listCatalog(ctx, collection, { name }, { after: "", limit: 10 });
+    rows.push(...items.map((item) => [linkTo(site, collection, item.id, item.name), KINDS[collection]]));
+  }
+  return rows;
+}

@@ -1,0 +1,46 @@
+import type { Request } from "express";
+import { insertLook, type Look } from "../acts/db/audit-entries.ts";
+import type { ApiContext } from "../open-api.ts";
+import type { Html } from "../pages/html.ts";
+import type { OperatedSite } from "../pages/operator-frame.ts";
+import { pathId } from "../platform/http/endpoint.ts";
+import { nameOf } from "./authenticate-operator.ts";
+
+/** An operator's request for a page. */
+export interface Visit {
+  ctx: ApiContext;
+  site: OperatedSite;
+  /** The id in the page's path. */
+  id: string;
+  /** A parameter of the query. Empty if it is missing, is repeated or contains NUL. */
+  query(name: string): string;
+  /** A field of the form that was sent. Empty as in `query`. */
+  entered(name: string): string;
+  /**
+   * Records the view before the page is sent, under the name that the browser sends. The name is not verified, because all operators share
+   * OPS_TOKEN. `args` must contain no secret and no voucher code.
+   */
+  look(command: Look["command"], entity: Look["entity"], args?: Look["arguments"]): Promise<void>;
+}
+
+/** Reads what a page shows and returns it, or the URL to redirect to. Pages with data of partners or customers record each view. */
+export type Page = (visit: Visit) => Promise<Html | string>;
+
+export function visitOf(ctx: ApiContext, request: Request): Visit {
+  return {
+    ctx,
+    site: ctx.config,
+    id: pathId(request.params.id),
+    query: (name) => textOf(request.query[name]),
+    entered: (name) => textOf(Object(request.body)[name]),
+    look: (command, entity, args = {}) =>
+      insertLook(ctx.pool, {
+        ...{ osUser: nameOf(request.get("authorization")), host: request.ip ?? "unknown" },
+        ...{ command, entity, arguments: args },
+      }),
+  };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" && !value.includes("\0") ? value : "";
+}

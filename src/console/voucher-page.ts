@@ -1,0 +1,84 @@
+import { readAnyVoucherHistory } from "../acts/across-organizations.ts";
+import { releaseReservation } from "../core/reserve/release-reservation.ts";
+import type { PastReservation } from "../core/voucher/api/voucher-history.ts";
+import { type Html, html } from "../pages/html.ts";
+import { renderSandboxNotice } from "../pages/layout.ts";
+import {
+  layOutForOperators,
+  linkActions,
+  linkTo,
+  type OperatedSite,
+  opsPath,
+  renderFacts,
+  renderStatus,
+} from "../pages/operator-frame.ts";
+import { renderEvent, renderLife } from "../pages/render-history.ts";
+import { renderTime } from "../pages/time.ts";
+import { AppError } from "../platform/api/errors.ts";
+import type { Page, Visit } from "./visit.ts";
+
+/**
+ * The page of a voucher: its fields, and its events and reservations in order of time. For an Active voucher, it shows only the end of the
+ * code and no payloads.
+ */
+export const voucherPage: Page = async ({ ctx, site, id, look }) => {
+  // Accepts ids only, because a code must not become part of a URL.
+  if (!id.startsWith("vch_")) throw new AppError("voucher_not_found", "No voucher has this id.");
+  const { voucher, events, reservations, redemption } = await readAnyVoucherHistory(ctx, id);
+  await look("page voucher", { type: "VoucherInstance", id: voucher.id });
+  // The code of an Active voucher is worth money, so it is hidden. The payloads contain it, so they are hidden too.
+  const isUsable = voucher.status === "Active";
+  const entries = [
+    ...events.map((event) => ({ at: event.occurredAt, entry: renderEvent(event, redemption, !isUsable) })),
+    ...reservations.map((reservation) => ({
+      at: reservation.startedAt,
+      entry: renderReservation(site, voucher.id, reservation),
+    })),
+  ].toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
+  return layOutForOperators(
+    site,
+    `Voucher ${voucher.id}`,
+    html`<h1>Voucher</h1>
+${voucher.sandbox ? renderSandboxNotice() : null}
+${renderFacts([
+  ["Status", renderStatus(voucher.status)],
+  ["Code", html`<code>${isUsable ? `…${voucher.code.slice(-4)}` : voucher.code}</code>`],
+  ["Id", html`<code>${voucher.id}</code>`],
+  ["Product", `${voucher.productName} (${voucher.productKey}), ${voucher.brand}`],
+  ["Organization", linkTo(site, "organizations", voucher.organizationId)],
+  ["Batch", html`${linkTo(site, "batches", voucher.batchId)}, serial ${voucher.serial}`],
+  ["Valid until", renderTime(voucher.validUntil)],
+  ["Reference", voucher.externalRef],
+  ["Redeem code", voucher.redeemCode === null ? null : html`<code>${voucher.redeemCode}</code>`],
+  ["Public history", html`<a href="${voucher.verifyUrl}">${voucher.verifyUrl}</a>`],
+])}
+${linkActions(site, ["vouchers", voucher.id], ...(isUsable ? [["void", "Void this voucher"] as const] : []))}
+${renderLife(entries.map(({ entry }) => entry))}`,
+  );
+};
+
+/** Releases a voucher's live reservation, and returns the URL of the voucher's page. @throws AppError `reservation_ended`. */
+export async function releaseReservationOf({ ctx, site, id, look }: Visit, ticket: unknown): Promise<string> {
+  const { voucher, reservations } = await ctx.operatorReads({}, () => readAnyVoucherHistory(ctx, id));
+  const live = reservations.find((reservation) => reservation.state === "Live" && reservation.ticket === ticket);
+  if (live === undefined) throw new AppError("reservation_ended", "This reservation has ended.");
+  await ctx.operatorReads({}, () => look("page release", { type: "VoucherInstance", id: voucher.id }));
+  const caller = { organizationId: voucher.organizationId, keyId: live.keyId, sandbox: voucher.sandbox === true };
+  await releaseReservation(ctx, caller, live.ticket, "released by an operator");
+  return opsPath(site, "vouchers", voucher.id);
+}
+
+function renderReservation(site: OperatedSite, voucherId: string, reservation: PastReservation): Html {
+  const { ticket, state, keyId, keyLabel, expiresAt, endedAt, endReason } = reservation;
+  const release =
+    site.ops.writable && state === "Live"
+      ? html`<form action="${opsPath(site, "vouchers", voucherId, "release")}" method="post"><input type="hidden" name="ticket" value="${ticket}">
+<button type="submit">Release this reservation</button></form>`
+      : null;
+  return html`<li><p class="when">${renderTime(reservation.startedAt)}</p>
+<p><strong>Reserved</strong> ${renderStatus(state)}</p>
+<p class="fine">Ticket <code>${ticket}</code>, by <code>${keyId}</code>${keyLabel === null ? "" : ` (${keyLabel})`}, until ${renderTime(expiresAt)}.
+${endedAt === null ? null : html`Ended ${renderTime(endedAt)}${endReason === null ? "" : `: ${endReason}`}.`}</p>
+${release}</li>
+`;
+}

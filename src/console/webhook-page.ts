@@ -1,0 +1,118 @@
+import { type Html, html } from "../pages/html.ts";
+import type { Site } from "../pages/layout.ts";
+import {
+  COUNT,
+  layOutForOperators,
+  linkActions,
+  linkNext,
+  linkTo,
+  opsPath,
+  renderFacts,
+  renderFigures,
+  renderSection,
+  renderStatus,
+  renderTable,
+  WEBHOOK_REASONS,
+} from "../pages/operator-frame.ts";
+import { renderTime } from "../pages/time.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { readWebhookPage } from "../webhooks/any-webhook.ts";
+import { DELIVERIES_KEPT_DAYS, DELIVERY_STATES, type WebhookDeliveryView } from "../webhooks/api/webhook-deliveries.ts";
+import type { WebhookRow } from "../webhooks/db/webhook-endpoints.ts";
+import type { Page } from "./visit.ts";
+
+/** The page of an endpoint: its state, the number of waiting deliveries, and a list of deliveries. The secret is not stored. */
+export const webhookPage: Page = async ({ ctx, site, id, query, look }) => {
+  const state = DELIVERY_STATES.find((one) => one === query("state"));
+  if (query("state") !== "" && state === undefined) {
+    throw new AppError("invalid_request", "state must be a state of deliveries.");
+  }
+  const cursor = query("cursor") || undefined;
+  const { endpoint, deliveries, nextCursor, pending, morePending } = await readWebhookPage(ctx, id, { state, cursor });
+  await look("page webhook", { type: "WebhookEndpoint", id });
+  const path = opsPath(site, "webhooks", id);
+  const filter = state === undefined ? "" : `state=${state}&`;
+  const filters = DELIVERY_STATES.map((each) =>
+    each === state ? html`, <strong>${each}</strong>` : html`, <a href="${path}?state=${each}">${each}</a>`,
+  );
+  return layOutForOperators(
+    site,
+    `Webhook endpoint ${endpoint.id}`,
+    html`<h1>Webhook endpoint</h1>
+${renderFigures(["Waiting deliveries", `${morePending ? "more than " : ""}${COUNT.format(pending)}`])}
+${renderFacts([
+  ["Id", html`<code>${endpoint.id}</code>`],
+  ["Organization", linkTo(site, "organizations", endpoint.organizationId)],
+  ["URL", html`<code>${endpoint.url}</code>`],
+  ["Description", endpoint.description || null],
+  ["Events", endpoint.eventTypes.length === 0 ? "all" : endpoint.eventTypes.join(", ")],
+  [
+    "State",
+    html`${renderEndpointState(endpoint)}${endpoint.disabledReason === null ? null : html` ${WEBHOOK_REASONS[endpoint.disabledReason]}`}`,
+  ],
+  ["Disabled", endpoint.disabledAt === null ? null : renderTime(endpoint.disabledAt)],
+  ["Failing since", endpoint.failingSince === null ? null : renderTime(endpoint.failingSince)],
+  [
+    "Previous secret signs until",
+    endpoint.previousSecretUntil === null ? null : renderTime(endpoint.previousSecretUntil),
+  ],
+  ["Created", renderTime(endpoint.createdAt)],
+])}
+${linkActions(
+  site,
+  ["webhooks", id],
+  ["test", "Test"],
+  endpoint.disabledReason === null ? ["disable", "Disable"] : ["enable", "Enable"],
+  ["replay", "Send deliveries again"],
+)}
+${renderSection(
+  "deliveries",
+  cursor === undefined ? "Last deliveries" : "Earlier deliveries",
+  html`<p>Deliveries of the last ${DELIVERIES_KEPT_DAYS} days: ${state === undefined ? html`<strong>all</strong>` : html`<a href="${path}">all</a>`}${filters}.</p>\n`,
+  renderTable(
+    "Deliveries",
+    ["Event", "Happened", "State", "Attempts", "Last attempt"],
+    deliveries.map((delivery) => [
+      html`${delivery.eventType}${delivery.sequence === null ? "" : ` ${delivery.sequence}`}<br>${linkTo(site, "vouchers", delivery.voucherId)}`,
+      renderTime(delivery.createdAt),
+      html`${renderStatus(delivery.state)}${renderNext(delivery)}`,
+      String(delivery.attempts),
+      describeAttempt(delivery),
+    ]),
+  ),
+  linkNext(nextCursor && `${path}?${filter}cursor=${nextCursor}`, "Earlier deliveries"),
+)}`,
+  );
+};
+
+/** The table of endpoints on an organization's page. */
+export function renderWebhooks(site: Site, endpoints: readonly WebhookRow[]): Html {
+  return renderTable(
+    "Webhook endpoints",
+    ["Endpoint", "URL", "Description", "State"],
+    endpoints.map((endpoint) => [
+      linkTo(site, "webhooks", endpoint.id),
+      endpoint.url,
+      endpoint.description,
+      renderEndpointState(endpoint),
+    ]),
+  );
+}
+
+export function renderEndpointState(endpoint: Pick<WebhookRow, "disabledReason" | "failingSince">): Html {
+  if (endpoint.disabledReason !== null) return html`<span class="badge bad">Disabled</span>`;
+  if (endpoint.failingSince === null) return html`<span class="badge good">Enabled</span>`;
+  return html`<span class="badge waiting">Enabled, failing</span>`;
+}
+
+/** The result of the last attempt: its status, the reason of its failure, or both. Empty before the first attempt. */
+function describeAttempt({ lastStatus, lastFailure }: WebhookDeliveryView): string {
+  const words = lastFailure === null || lastFailure === "status" ? [] : [lastFailure.replaceAll("_", " ")];
+  return [...(lastStatus === null ? [] : [String(lastStatus)]), ...words].join(", ");
+}
+
+/** When the next attempt is due, or that an earlier delivery must end first. Null for a finished delivery. */
+function renderNext({ state, nextAttemptAt }: WebhookDeliveryView): Html | null {
+  if (nextAttemptAt !== null) return html`<br>next ${renderTime(nextAttemptAt)}`;
+  return state === "Pending" ? html`<br>after the voucher's earlier event` : null;
+}
