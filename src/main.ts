@@ -1,8 +1,8 @@
-import { createApp } from "./app.ts";
 import { startInTurns } from "./core/keys/routes/start-in-turns.ts";
 import { serveMetrics } from "./core/metrics/serve-metrics.ts";
-import { openApi } from "./open-api.ts";
-import { learnRedis } from "./open-redis.ts";
+import { createApp } from "./open/app.ts";
+import { openApi } from "./open/open-api.ts";
+import { learnRedis } from "./open/open-redis.ts";
 import { readApiConfig } from "./platform/config.ts";
 import { listen } from "./platform/http/server.ts";
 import { openLog } from "./platform/log.ts";

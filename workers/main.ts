@@ -1,6 +1,6 @@
 import { serveMetrics } from "../src/core/metrics/serve-metrics.ts";
-import { learnRedis } from "../src/open-redis.ts";
-import { openWorkerService } from "../src/open-worker-service.ts";
+import { learnRedis } from "../src/open/open-redis.ts";
+import { openWorkerService } from "../src/open/open-worker-service.ts";
 import { readWorkerConfig } from "../src/platform/config.ts";
 import { openLog } from "../src/platform/log.ts";
 import { configureProcess, drainOnSignal, failStart } from "../src/platform/process.ts";

@@ -1,4 +1,4 @@
-import type { WorkerService } from "../src/open-worker-service.ts";
+import type { WorkerService } from "../src/open/open-worker-service.ts";
 import type { QueueName } from "../src/platform/queues/definition.ts";
 import type { RunningWorker } from "../src/platform/queues/worker.ts";
 

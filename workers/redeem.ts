@@ -1,6 +1,6 @@
 import { redeemQueue } from "../src/core/queues/catalog.ts";
 import { openRedeemCommitter, runRedeemJob } from "../src/core/redeem/redeem-committer.ts";
-import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
+import { type WorkerService, workerOptions } from "../src/open/open-worker-service.ts";
 import { startWorker } from "../src/platform/queues/worker.ts";
 
 /**

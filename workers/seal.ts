@@ -1,6 +1,6 @@
 import { openSealCommitter, runSealJob } from "../src/core/chain/seal-committer.ts";
 import { sealQueue } from "../src/core/queues/catalog.ts";
-import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
+import { type WorkerService, workerOptions } from "../src/open/open-worker-service.ts";
 import { startWorker } from "../src/platform/queues/worker.ts";
 
 /**

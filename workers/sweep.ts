@@ -2,8 +2,8 @@ import { sweepQueue } from "../src/core/queues/catalog.ts";
 import { FinishedJobs } from "../src/core/queues/finished-jobs.ts";
 import { openSealRequests, openWebhookRequests } from "../src/core/queues/job-requests.ts";
 import { isIdle, recordSweep } from "../src/core/sweep/sweep.ts";
-import { sweep } from "../src/open-sweep.ts";
-import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
+import { sweep } from "../src/open/open-sweep.ts";
+import { type WorkerService, workerOptions } from "../src/open/open-worker-service.ts";
 import { Schedule } from "../src/platform/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
 

@@ -2,7 +2,7 @@ import pLimit from "p-limit";
 import { openConfirmations } from "../src/core/commit/confirm-reads.ts";
 import { webhookQueue } from "../src/core/queues/catalog.ts";
 import { openWebhookRequests } from "../src/core/queues/job-requests.ts";
-import { type WorkerService, workerOptions } from "../src/open-worker-service.ts";
+import { type WorkerService, workerOptions } from "../src/open/open-worker-service.ts";
 import { FairSlots } from "../src/platform/batching/fair-slots.ts";
 import { openWebhookSender } from "../src/platform/outgoing/send-webhook.ts";
 import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";

@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from "node:crypto";
 import { parse } from "basic-auth";
 import type { RequestHandler } from "express";
 import { RateLimiterMemory } from "rate-limiter-flexible";
-import type { ApiContext } from "../open-api.ts";
+import type { ApiContext } from "../open/open-api.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { consumeRefusalLimit } from "../platform/http/middleware/rate-limit.ts";
 import { networkOf } from "../platform/http/middleware/request-headers.ts";

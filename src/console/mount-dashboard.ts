@@ -1,5 +1,5 @@
 import type { RequestHandler, Router } from "express";
-import type { ApiContext } from "../open-api.ts";
+import type { ApiContext } from "../open/open-api.ts";
 import { offerPage } from "../pages/error-page.ts";
 import { headersOf } from "../pages/page-headers.ts";
 import { AppError } from "../platform/api/errors.ts";

@@ -1,5 +1,5 @@
 import express, { type RequestHandler, Router } from "express";
-import type { ApiContext } from "../open-api.ts";
+import type { ApiContext } from "../open/open-api.ts";
 import { offerPage } from "../pages/error-page.ts";
 import { OPS_PATH } from "../pages/operator-frame.ts";
 import { pageHeaders } from "../pages/page-headers.ts";

@@ -1,6 +1,6 @@
 import type { Request, Router } from "express";
 import { findOrganization } from "../core/catalog/db/catalog.ts";
-import type { ApiContext } from "../open-api.ts";
+import type { ApiContext } from "../open/open-api.ts";
 import { OPS_PATH } from "../pages/operator-frame.ts";
 import { headersOf } from "../pages/page-headers.ts";
 import { AppError } from "../platform/api/errors.ts";

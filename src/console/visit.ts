@@ -1,6 +1,6 @@
 import type { Request } from "express";
 import { insertLook, type Look } from "../acts/db/audit-entries.ts";
-import type { ApiContext } from "../open-api.ts";
+import type { ApiContext } from "../open/open-api.ts";
 import type { Html } from "../pages/html.ts";
 import type { OperatedSite } from "../pages/operator-frame.ts";
 import { pathId } from "../platform/http/endpoint.ts";

@@ -2,7 +2,7 @@ import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "nod
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
-import { ENDPOINTS } from "../../src/http/endpoints.ts";
+import { ENDPOINTS } from "../../src/open/endpoints.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
 import { exchange, type RawReply } from "../support/raw-http.ts";
 import { dumpRows } from "../support/row-dump.ts";

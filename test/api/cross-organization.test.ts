@@ -1,8 +1,8 @@
 import { beforeAll, expect, it } from "vitest";
 import { voidVoucher } from "../../src/acts/void-voucher.ts";
-import { createApp } from "../../src/app.ts";
 import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
+import { createApp } from "../../src/open/app.ts";
 import type { Reply } from "../support/client.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { dumpRows } from "../support/row-dump.ts";

@@ -2,7 +2,7 @@ import { beforeAll, expect, it } from "vitest";
 import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
 import { sealVoucher } from "../../src/core/chain/seal-events.ts";
 import { sealQueue } from "../../src/core/queues/catalog.ts";
-import { sweep } from "../../src/open-sweep.ts";
+import { sweep } from "../../src/open/open-sweep.ts";
 import { prepare } from "../../workers/seal.ts";
 import { partnerClient, send } from "../support/client.ts";
 import { verifyServedChain } from "../support/independent-verifier.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { createApp } from "../../src/app.ts";
 import { makeApiKey } from "../../src/core/keys/api-keys.ts";
+import { createApp } from "../../src/open/app.ts";
 import { partnerClient, type Reply, send } from "../support/client.ts";
 import { makeOffer, newUser, signedIn } from "../support/marketplace.ts";
 import type { TestApi } from "../support/service.ts";

@@ -1,9 +1,9 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
-import { createApp } from "../../src/app.ts";
 import { partnerChain } from "../../src/core/chain/api/events.ts";
-import { ENDPOINTS } from "../../src/http/endpoints.ts";
+import { createApp } from "../../src/open/app.ts";
+import { ENDPOINTS } from "../../src/open/endpoints.ts";
 import { describeApi } from "../../src/pages/openapi/describe-api.ts";
 import { ERRORS, type ErrorCode } from "../../src/platform/api/errors.ts";
 import { examples } from "../../src/platform/api/example.ts";

@@ -5,7 +5,7 @@ import { recordExpiries } from "../../src/core/chain/record-expiries.ts";
 import { sealVoucher } from "../../src/core/chain/seal-events.ts";
 import { hashApiKey, makeApiKey } from "../../src/core/keys/api-keys.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
-import { sweep } from "../../src/open-sweep.ts";
+import { sweep } from "../../src/open/open-sweep.ts";
 import { pooledRandomBytes } from "../../src/platform/random.ts";
 import { follow, OPERATIONS, type Operation } from "../support/api-description.ts";
 import { type PartnerClient, partnerClient, send } from "../support/client.ts";

@@ -1,7 +1,7 @@
 import type { RequestListener } from "node:http";
 import { connect, type Socket } from "node:net";
 import { afterEach, beforeAll, expect, it } from "vitest";
-import { createApp } from "../../src/app.ts";
+import { createApp } from "../../src/open/app.ts";
 import { ASSETS } from "../../src/pages/assets.ts";
 import { type ConnectionLimits, type HttpServer, listen } from "../../src/platform/http/server.ts";
 import { partnerClient, send } from "../support/client.ts";

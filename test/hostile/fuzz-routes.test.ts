@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { ENDPOINTS } from "../../src/http/endpoints.ts";
+import { ENDPOINTS } from "../../src/open/endpoints.ts";
 import { ASSETS } from "../../src/pages/assets.ts";
 import { ERRORS } from "../../src/platform/api/errors.ts";
 import { checkAnswer, isOutside, type OUTSIDE } from "../support/check-answer.ts";

@@ -1,6 +1,6 @@
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import fc from "fast-check";
-import { ENDPOINTS } from "../../src/http/endpoints.ts";
+import { ENDPOINTS } from "../../src/open/endpoints.ts";
 
 /** A request as bytes. Texts are Latin-1: one character is one byte on the wire. */
 export interface HostileRequest {

@@ -1,6 +1,6 @@
 import type { RedeemJob, RedeemReply, SweepReport } from "../../src/core/queues/jobs.ts";
 import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
-import { sweep } from "../../src/open-sweep.ts";
+import { sweep } from "../../src/open/open-sweep.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";
 import { untilStarted } from "../support/until.ts";

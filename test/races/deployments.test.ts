@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
-import { openApi } from "../../src/open-api.ts";
+import { openApi } from "../../src/open/open-api.ts";
 import { adoptDatabase } from "../../src/platform/db/deployment.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";

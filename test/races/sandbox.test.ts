@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { sweep } from "../../src/open-sweep.ts";
+import { sweep } from "../../src/open/open-sweep.ts";
 import { type PartnerClient, partnerClient, type Reply } from "../support/client.ts";
 import { countOutcomes, inSeconds, makeMember, newUser, OPEN, offerBatch, signedIn } from "../support/marketplace.ts";
 import { untilWaiting, whileLocked } from "../support/outside-transaction.ts";

@@ -1,4 +1,4 @@
-import { ENDPOINTS } from "../../src/http/endpoints.ts";
+import { ENDPOINTS } from "../../src/open/endpoints.ts";
 import { type ApiDescription, describeApi } from "../../src/pages/openapi/describe-api.ts";
 import { RESERVATION_SECONDS } from "../../src/platform/environment.ts";
 import { BASE_URL } from "./service.ts";

@@ -97,7 +97,7 @@ async function measure(): Promise<{ executed: number[]; loaded: number }> {
 const { executed, loaded } = process.argv.includes("--measure") ? await measure() : {};
 const sources = findSources(/\.ts$/);
 const imports = sources.flatMap((file) => importsOf(file, read(file)));
-const circles = ["src", "src/services", "src/http"].flatMap((parent) => findFolderCircles(parent, imports));
+const circles = ["src", "src/services", "src/open"].flatMap((parent) => findFolderCircles(parent, imports));
 const packages = readdirSync(join(ROOT, "packages")).map((name) => `packages/${name}`);
 const tests = [
   ...findFiles("test"),

@@ -1,9 +1,9 @@
-import { createApp } from "../../src/app.ts";
 import { startInTurns } from "../../src/core/keys/routes/start-in-turns.ts";
 import { serveMetrics } from "../../src/core/metrics/serve-metrics.ts";
-import { type ApiContext, openApi } from "../../src/open-api.ts";
-import { learnRedis } from "../../src/open-redis.ts";
-import { openWorkerService, type WorkerService } from "../../src/open-worker-service.ts";
+import { createApp } from "../../src/open/app.ts";
+import { type ApiContext, openApi } from "../../src/open/open-api.ts";
+import { learnRedis } from "../../src/open/open-redis.ts";
+import { openWorkerService, type WorkerService } from "../../src/open/open-worker-service.ts";
 import { readConfig } from "../../src/platform/config.ts";
 import { CONNECTION_LIMITS, listen } from "../../src/platform/http/server.ts";
 import { prepareWorkers } from "../../workers/prepare-workers.ts";

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { renderTypes } from "../../packages/client/generate-types.ts";
-import { ENDPOINTS } from "../../src/http/endpoints.ts";
+import { ENDPOINTS } from "../../src/open/endpoints.ts";
 import { describeApi } from "../../src/pages/openapi/describe-api.ts";
 import { EXAMPLE } from "../../src/platform/api/example.ts";
 import { RESERVATION_SECONDS } from "../../src/platform/environment.ts";

@@ -146,10 +146,10 @@ it.each([
   ["src/core/redeem/redeem.ts", "src/platform/log.ts", "value"],
   ["src/platform/api/errors.ts", "src/platform/db/pool.ts", "type"],
   ["src/core/voucher/db/vouchers.ts", "src/platform/limits/rate-limiter.ts", "value"],
-  ["src/core/redeem/redeem-voucher.ts", "src/open-service.ts", "value"],
+  ["src/core/redeem/redeem-voucher.ts", "src/open/open-service.ts", "value"],
   ["src/core/redeem/redeem-voucher.ts", "test/support/until.ts", "value"],
   ["src/core/redeem/routes/redeem.ts", "workers/redeem.ts", "value"],
-  ["src/core/redeem/routes/redeem.ts", "src/app.ts", "value"],
+  ["src/core/redeem/routes/redeem.ts", "src/open/app.ts", "value"],
   ["src/cli/command.ts", "src/local/servers.ts", "value"],
   ["src/cli/command.ts", "src/platform/http/errors.ts", "dynamic"],
   ["workers/redeem.ts", "src/local/servers.ts", "dynamic"],
@@ -181,8 +181,8 @@ it("the source has no circular imports, not even of types", () => {
   expect(finished.size).toBe(FILES.length);
 });
 
-it("the source has no circles between the folders of src, src/services and src/http, not even of types", () => {
-  const circles = ["src", "src/services", "src/http"].flatMap((parent) => findFolderCircles(parent, LOCAL_IMPORTS));
+it("the source has no circles between the folders of src, src/services and src/open, not even of types", () => {
+  const circles = ["src", "src/services", "src/open"].flatMap((parent) => findFolderCircles(parent, LOCAL_IMPORTS));
   expect(circles).toEqual([]);
 });
 

@@ -10,9 +10,9 @@ import packageJson from "../../package.json" with { type: "json" };
 import { buildProgram } from "../../src/cli/program.ts";
 import { API_CONNECTIONS_MAX } from "../../src/core/callers/caller-kinds.ts";
 import { METRICS, type MetricDefinition } from "../../src/core/metrics/catalog.ts";
-import { ENDPOINTS } from "../../src/http/endpoints.ts";
 import { onPath } from "../../src/local/debian-packages.ts";
-import { WORKER_CONNECTIONS_MAX } from "../../src/open-worker-service.ts";
+import { ENDPOINTS } from "../../src/open/endpoints.ts";
+import { WORKER_CONNECTIONS_MAX } from "../../src/open/open-worker-service.ts";
 import {
   type Config,
   readAddress,

@@ -9,7 +9,7 @@ import { Leases, ORPHAN_AFTER_MS } from "../../src/core/reserve/lease.ts";
 import { checkChains } from "../../src/core/sweep/check-chains.ts";
 import { isIdle } from "../../src/core/sweep/sweep.ts";
 import { firstIdAt } from "../../src/core/voucher/ids.ts";
-import { sweep } from "../../src/open-sweep.ts";
+import { sweep } from "../../src/open/open-sweep.ts";
 import { openLog } from "../../src/platform/log.ts";
 import { Schedule } from "../../src/platform/queues/schedule.ts";
 import { listShardsOf } from "../../src/platform/queues/shards.ts";

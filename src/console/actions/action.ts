@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { AuditContext } from "../../acts/with-audit-entry.ts";
 import type { Place } from "../../core/catalog/db/catalog.ts";
-import type { ApiContext } from "../../open-api.ts";
+import type { ApiContext } from "../../open/open-api.ts";
 import type { Html } from "../../pages/html.ts";
 
 /** A choice of a field: the value that is sent, and what the operator reads. */

@@ -1,7 +1,7 @@
 import type { RequestHandler } from "express";
 import { auditedCommand, withAuditEntry } from "../../acts/with-audit-entry.ts";
 import { forgetProcess, readProcesses } from "../../core/processes/read-processes.ts";
-import type { ApiContext } from "../../open-api.ts";
+import type { ApiContext } from "../../open/open-api.ts";
 import { OPS_PATH, opsPath } from "../../pages/operator-frame.ts";
 import { nameOf } from "../authenticate-operator.ts";
 import type { Console } from "./serve-action.ts";

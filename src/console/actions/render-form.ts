@@ -1,5 +1,5 @@
 import type { Place } from "../../core/catalog/db/catalog.ts";
-import type { ApiContext } from "../../open-api.ts";
+import type { ApiContext } from "../../open/open-api.ts";
 import { type Html, html } from "../../pages/html.ts";
 import type { Site } from "../../pages/layout.ts";
 import { layOutForOperators, renderTrail } from "../../pages/operator-frame.ts";

@@ -4,7 +4,7 @@ import type { Request, RequestHandler } from "express";
 import { CODES_HEAD, codesLine, type Serials, sendCodes } from "../../acts/export-batch.ts";
 import type { IssuedVoucher } from "../../acts/issue-batch.ts";
 import type { Place } from "../../core/catalog/db/catalog.ts";
-import type { ApiContext } from "../../open-api.ts";
+import type { ApiContext } from "../../open/open-api.ts";
 import { ASSETS } from "../../pages/assets.ts";
 import { Html, html } from "../../pages/html.ts";
 import { layOutForOperators, renderTrail, USD } from "../../pages/operator-frame.ts";

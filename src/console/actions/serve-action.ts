@@ -5,7 +5,7 @@ import { assertNotSent, SentBefore } from "../../acts/claim-form.ts";
 import { readPlace } from "../../acts/read-place.ts";
 import { auditedCommand } from "../../acts/with-audit-entry.ts";
 import { findNamesake, type Place } from "../../core/catalog/db/catalog.ts";
-import type { ApiContext } from "../../open-api.ts";
+import type { ApiContext } from "../../open/open-api.ts";
 import { Html, html } from "../../pages/html.ts";
 import { OPS_PATH, opsPath, pathOf } from "../../pages/operator-frame.ts";
 import { AppError, statusOf } from "../../platform/api/errors.ts";

@@ -1,7 +1,7 @@
-import { createApp } from "../../../src/app.ts";
 import type { RedeemJob, RedeemReply } from "../../../src/core/queues/jobs.ts";
 import { openRedeemCommitter, runRedeemJob } from "../../../src/core/redeem/redeem-committer.ts";
-import { type ApiContext, openApi } from "../../../src/open-api.ts";
+import { createApp } from "../../../src/open/app.ts";
+import { type ApiContext, openApi } from "../../../src/open/open-api.ts";
 import { readApiConfig } from "../../../src/platform/config.ts";
 import { listen } from "../../../src/platform/http/server.ts";
 import { configureProcess, drainOnSignal } from "../../../src/platform/process.ts";

@@ -1,5 +1,4 @@
 import type { Request } from "express";
-import { createApp } from "../../../src/app.ts";
 import type { Scope } from "../../../src/core/keys/api-keys.ts";
 import type { Caller } from "../../../src/core/keys/caller.ts";
 import { partnerKey } from "../../../src/core/keys/routes/authenticate.ts";
@@ -7,7 +6,8 @@ import { redeem } from "../../../src/core/redeem/routes/redeem.ts";
 import { reserve } from "../../../src/core/reserve/routes/reserve.ts";
 import { readiness } from "../../../src/core/servers/health.ts";
 import { lookUp } from "../../../src/core/voucher/routes/look-up.ts";
-import { openApi } from "../../../src/open-api.ts";
+import { createApp } from "../../../src/open/app.ts";
+import { openApi } from "../../../src/open/open-api.ts";
 import { readApiConfig } from "../../../src/platform/config.ts";
 import { Deployment } from "../../../src/platform/db/deployment.ts";
 import { openPool } from "../../../src/platform/db/pool.ts";

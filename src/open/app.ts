@@ -1,19 +1,19 @@
 import express, { type Express } from "express";
-import { mountDashboard } from "./console/mount-dashboard.ts";
-import { mountOperatorPages } from "./console/mount-operator-pages.ts";
-import { observeRequests, traceRequests } from "./core/processes/observe-requests.ts";
-import { ENDPOINTS } from "./http/endpoints.ts";
+import { mountDashboard } from "../console/mount-dashboard.ts";
+import { mountOperatorPages } from "../console/mount-operator-pages.ts";
+import { observeRequests, traceRequests } from "../core/processes/observe-requests.ts";
+import { offerPage } from "../pages/error-page.ts";
+import { mountPages } from "../pages/mount-pages.ts";
+import { mountReference } from "../pages/openapi/mount-reference.ts";
+import { pageHeaders } from "../pages/page-headers.ts";
+import { type Endpoint, joinRoutes, mount } from "../platform/http/endpoint.ts";
+import { errorHandler, unknownPath } from "../platform/http/errors.ts";
+import { limitAddress } from "../platform/http/middleware/rate-limit.ts";
+import { dropForwardedPorts, ignoreConditions, requireHost } from "../platform/http/middleware/request-headers.ts";
+import { mountPortal } from "../portal/mount-portal.ts";
+import { logRoutes } from "../transparency/routes/log.ts";
+import { ENDPOINTS } from "./endpoints.ts";
 import type { ApiContext } from "./open-api.ts";
-import { offerPage } from "./pages/error-page.ts";
-import { mountPages } from "./pages/mount-pages.ts";
-import { mountReference } from "./pages/openapi/mount-reference.ts";
-import { pageHeaders } from "./pages/page-headers.ts";
-import { type Endpoint, joinRoutes, mount } from "./platform/http/endpoint.ts";
-import { errorHandler, unknownPath } from "./platform/http/errors.ts";
-import { limitAddress } from "./platform/http/middleware/rate-limit.ts";
-import { dropForwardedPorts, ignoreConditions, requireHost } from "./platform/http/middleware/request-headers.ts";
-import { mountPortal } from "./portal/mount-portal.ts";
-import { logRoutes } from "./transparency/routes/log.ts";
 
 /** Builds the HTTP application. Opens no connection or port. Benchmarks pass their own endpoints to measure them with this middleware. */
 export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiContext>[] = ENDPOINTS): Express {

@@ -1,6 +1,6 @@
+import type { Config } from "../platform/config.ts";
+import { openPool } from "../platform/db/pool.ts";
 import type { openService } from "./open-service.ts";
-import type { Config } from "./platform/config.ts";
-import { openPool } from "./platform/db/pool.ts";
 
 /** Postgres connections of operators who change something: one issues or voids a batch, the others work meanwhile. Opened on demand. */
 const CONSOLE_CONNECTIONS_MAX = 3;

@@ -1,8 +1,8 @@
-import { openWorkerMetrics } from "./core/metrics/open-metrics.ts";
+import { openWorkerMetrics } from "../core/metrics/open-metrics.ts";
+import type { Config } from "../platform/config.ts";
+import type { WorkerOptions } from "../platform/queues/worker.ts";
+import { TRACES_OFF, type Traces } from "../platform/traces/traces.ts";
 import { openService } from "./open-service.ts";
-import type { Config } from "./platform/config.ts";
-import type { WorkerOptions } from "./platform/queues/worker.ts";
-import { TRACES_OFF, type Traces } from "./platform/traces/traces.ts";
 
 /** Postgres connections of a worker process, at most: redemptions (fast path, slow path), seals (the same), sweeper, log, webhooks (reads, attempts, confirmations), a mark. */
 export const WORKER_CONNECTIONS_MAX = 1 + 4 + 1 + 4 + 1 + 1 + (1 + 1 + 1) + 1;

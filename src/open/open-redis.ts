@@ -1,6 +1,6 @@
-import { type Config, ConfigError } from "./platform/config.ts";
-import { BadRedisUrl, markAsCluster } from "./platform/redis/addresses.ts";
-import { checkRedis, problemsOf } from "./platform/redis/requirements.ts";
+import { type Config, ConfigError } from "../platform/config.ts";
+import { BadRedisUrl, markAsCluster } from "../platform/redis/addresses.ts";
+import { checkRedis, problemsOf } from "../platform/redis/requirements.ts";
 
 /** Longest wait for a server at the start of a process, which goes on without an answer. Milliseconds. */
 const WAIT_MAX_MS = 5_000;

@@ -1,17 +1,17 @@
-import { StallMeter } from "./core/metrics/stall-meter.ts";
-import { ProcessReport } from "./core/processes/process-report.ts";
-import { Leases } from "./core/reserve/lease.ts";
-import { nameTokenSecrets } from "./core/reserve/reservation-token.ts";
-import type { Config } from "./platform/config.ts";
-import { Deployment } from "./platform/db/deployment.ts";
-import { openPool } from "./platform/db/pool.ts";
-import { openLog } from "./platform/log.ts";
-import { pooledRandomBytes } from "./platform/random.ts";
-import { openFailFast } from "./platform/redis/connections.ts";
-import { findDurabilityRisks, warnOfRisks } from "./platform/servers/find-risks.ts";
-import { shareMemory } from "./platform/servers/share-memory.ts";
-import { RedisWatch } from "./platform/servers/watch-redis.ts";
-import type { Traces } from "./platform/traces/traces.ts";
+import { StallMeter } from "../core/metrics/stall-meter.ts";
+import { ProcessReport } from "../core/processes/process-report.ts";
+import { Leases } from "../core/reserve/lease.ts";
+import { nameTokenSecrets } from "../core/reserve/reservation-token.ts";
+import type { Config } from "../platform/config.ts";
+import { Deployment } from "../platform/db/deployment.ts";
+import { openPool } from "../platform/db/pool.ts";
+import { openLog } from "../platform/log.ts";
+import { pooledRandomBytes } from "../platform/random.ts";
+import { openFailFast } from "../platform/redis/connections.ts";
+import { findDurabilityRisks, warnOfRisks } from "../platform/servers/find-risks.ts";
+import { shareMemory } from "../platform/servers/share-memory.ts";
+import { RedisWatch } from "../platform/servers/watch-redis.ts";
+import type { Traces } from "../platform/traces/traces.ts";
 
 /**
  * Opens what API and worker processes have in common. Postgres and Redis need not be reachable yet.

@@ -1,7 +1,7 @@
-import { countActivity } from "./console/watch/count-activity.ts";
-import type { SweepReport } from "./core/queues/jobs.ts";
-import { CORE_TASKS, type Deps, runPass } from "./core/sweep/sweep.ts";
-import { removeDeliveries, requestWebhooks } from "./webhooks/sweep-tasks.ts";
+import { countActivity } from "../console/watch/count-activity.ts";
+import type { SweepReport } from "../core/queues/jobs.ts";
+import { CORE_TASKS, type Deps, runPass } from "../core/sweep/sweep.ts";
+import { removeDeliveries, requestWebhooks } from "../webhooks/sweep-tasks.ts";
 
 const TASKS = { ...CORE_TASKS, requestWebhooks, removeDeliveries };
 
