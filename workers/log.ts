@@ -1,8 +1,8 @@
 import { METRICS } from "../src/core/metrics/catalog.ts";
-import { logQueue } from "../src/core/queues/catalog.ts";
 import { type WorkerService, workerOptions } from "../src/open/open-worker-service.ts";
 import { Schedule } from "../src/platform/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
+import { logQueue } from "../src/transparency/job.ts";
 import { readLogSettings } from "../src/transparency/log-settings.ts";
 import { Sequencer } from "../src/transparency/run-log.ts";
 

@@ -1,4 +1,4 @@
-import { redeemQueue } from "../src/core/queues/catalog.ts";
+import { redeemQueue } from "../src/core/redeem/job.ts";
 import { openRedeemCommitter, runRedeemJob } from "../src/core/redeem/redeem-committer.ts";
 import { type WorkerService, workerOptions } from "../src/open/open-worker-service.ts";
 import { startWorker } from "../src/platform/queues/worker.ts";

@@ -1,5 +1,5 @@
 import { openSealCommitter, runSealJob } from "../src/core/chain/seal-committer.ts";
-import { sealQueue } from "../src/core/queues/catalog.ts";
+import { sealQueue } from "../src/core/chain/seal-job.ts";
 import { type WorkerService, workerOptions } from "../src/open/open-worker-service.ts";
 import { startWorker } from "../src/platform/queues/worker.ts";
 

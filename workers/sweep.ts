@@ -1,11 +1,13 @@
-import { sweepQueue } from "../src/core/queues/catalog.ts";
-import { FinishedJobs } from "../src/core/queues/finished-jobs.ts";
-import { openSealRequests, openWebhookRequests } from "../src/core/queues/job-requests.ts";
-import { isIdle, recordSweep } from "../src/core/sweep/sweep.ts";
+import { openSealRequests } from "../src/core/chain/seal-job.ts";
+import type { WorkerMetrics } from "../src/core/metrics/metrics.ts";
+import { SWEEP_TASKS, type SweepReport, sweepQueue, UNCOUNTED_TASKS } from "../src/core/sweep/report.ts";
+import { isIdle } from "../src/core/sweep/sweep.ts";
 import { sweep } from "../src/open/open-sweep.ts";
 import { type WorkerService, workerOptions } from "../src/open/open-worker-service.ts";
+import { FinishedJobs } from "../src/platform/queues/finished-jobs.ts";
 import { Schedule } from "../src/platform/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
+import { openWebhookRequests } from "../src/webhooks/job.ts";
 
 /**
  * Trigger: a job every SWEEP_INTERVAL_MS, added by one of the worker processes.
@@ -22,7 +24,14 @@ export function prepare(service: WorkerService) {
     sealRequests: service.closeLater(openSealRequests({ ...service, shards })),
     webhookRequests: service.closeLater(openWebhookRequests({ ...service, shards })),
   };
+  if (ctx.metrics !== null) reportZeros(ctx.metrics);
   return { ctx, start: () => start(ctx) };
+}
+
+/** Reports each task as 0 from the start: `rate` does not see the first increase of a counter that begins at 1. */
+function reportZeros({ sweepItems, sweepFailures }: WorkerMetrics): void {
+  for (const task of Object.keys(SWEEP_TASKS)) sweepItems.with(task).inc(0);
+  for (const task of [...Object.keys(SWEEP_TASKS), ...UNCOUNTED_TASKS]) sweepFailures.with(task).inc(0);
 }
 
 function start(ctx: ReturnType<typeof prepare>["ctx"]): RunningWorker {
@@ -41,4 +50,12 @@ function start(ctx: ReturnType<typeof prepare>["ctx"]): RunningWorker {
       await worker.close();
     },
   };
+}
+
+/** Records one pass of the sweeper. */
+function recordSweep(metrics: WorkerMetrics, report: SweepReport): void {
+  metrics.sweepDuration.with().observe(report.durationMs / 1_000);
+  for (const [task, items] of Object.entries(SWEEP_TASKS)) metrics.sweepItems.with(task).inc(report[items]);
+  for (const task of Object.keys(report.failures)) metrics.sweepFailures.with(task).inc();
+  metrics.chainsChecked.with().inc(report.chainsChecked);
 }

@@ -1,13 +1,12 @@
 import pLimit from "p-limit";
 import { openConfirmations } from "../src/core/commit/confirm-reads.ts";
-import { webhookQueue } from "../src/core/queues/catalog.ts";
-import { openWebhookRequests } from "../src/core/queues/job-requests.ts";
 import { type WorkerService, workerOptions } from "../src/open/open-worker-service.ts";
 import { FairSlots } from "../src/platform/batching/fair-slots.ts";
 import { openWebhookSender } from "../src/platform/outgoing/send-webhook.ts";
 import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
 import { deliverToEndpoint, FAILING_MAX, REQUESTS_MAX } from "../src/webhooks/deliver.ts";
 import { FanOut } from "../src/webhooks/fan-out.ts";
+import { openWebhookRequests, webhookQueue } from "../src/webhooks/job.ts";
 import { openAttemptRecorder } from "../src/webhooks/record-attempts.ts";
 
 /** Endpoints that one process serves at the same time. Waiting for an answer costs little; requests have their own limit. */

@@ -1,8 +1,8 @@
 import type pg from "pg";
-import type { FoundVoucher, FoundVouchers, VoucherHistory } from "../core/voucher/api/voucher-history.ts";
+import type { FoundVoucher, FoundVouchers, VoucherHistory } from "../core/look-up/api/voucher-history.ts";
+import { findVouchersIn, type VoucherQuery } from "../core/look-up/find-vouchers.ts";
 import { normaliseTicket } from "../core/voucher/codes.ts";
 import { selectOrganizationsWithBrands } from "../core/voucher/db/voucher-ranges.ts";
-import { findVouchersIn, type VoucherQuery } from "../core/voucher/find-vouchers.ts";
 import { isTicket } from "../core/voucher/ids.ts";
 import type { Transaction } from "../platform/db/pool.ts";
 import { onSnapshot } from "../platform/db/transaction.ts";

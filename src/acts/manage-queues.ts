@@ -1,6 +1,6 @@
-import type { QueueView, QueueViews } from "../core/queues/queue-views.ts";
 import { AppError } from "../platform/api/errors.ts";
-import type { QueueName } from "../platform/queues/definition.ts";
+import type { QueueName } from "../platform/queues/catalog.ts";
+import type { QueueView, QueueViews } from "../platform/queues/queue-views.ts";
 import { isRedisUnavailable } from "../platform/redis/connections.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { Logger } from "pino";
-import type { RandomBytes } from "../core/voucher/codes.ts";
+import type { RandomBytes } from "../platform/base32.ts";
 import { openPool } from "../platform/db/pool.ts";
 import { pooledRandomBytes } from "../platform/random.ts";
 

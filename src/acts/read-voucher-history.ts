@@ -1,11 +1,11 @@
 import type pg from "pg";
 import { selectEventsPage } from "../core/chain/db/events.ts";
 import { viewEvent } from "../core/chain/read-chain.ts";
+import type { FoundVoucher, VoucherHistory } from "../core/look-up/api/voucher-history.ts";
+import { findVouchersIn, type VoucherQuery } from "../core/look-up/find-vouchers.ts";
 import { findRedemptionOfVoucher } from "../core/redeem/db/redemptions.ts";
 import { selectReservationsOfVoucher } from "../core/reserve/db/reservations.ts";
-import type { FoundVoucher, VoucherHistory } from "../core/voucher/api/voucher-history.ts";
 import { normaliseTicket } from "../core/voucher/codes.ts";
-import { findVouchersIn, type VoucherQuery } from "../core/voucher/find-vouchers.ts";
 import { isTicket } from "../core/voucher/ids.ts";
 import { verifyUrl } from "../core/voucher/resolve-voucher.ts";
 import { AppError } from "../platform/api/errors.ts";

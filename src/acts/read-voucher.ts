@@ -1,8 +1,8 @@
 import type pg from "pg";
 import { findOrganization } from "../core/catalog/db/catalog.ts";
-import type { Reservation } from "../core/reserve/reservation.ts";
 import { CODE_SYMBOLS, hasValidCheckSymbol, normaliseCode } from "../core/voucher/codes.ts";
 import { resolveVouchers, type Voucher } from "../core/voucher/db/vouchers.ts";
+import type { Reservation } from "../core/voucher/reservation.ts";
 import { statusAt, type VoucherStatus } from "../core/voucher/voucher.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { markSandbox } from "../platform/api/fields.ts";

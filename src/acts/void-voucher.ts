@@ -1,12 +1,13 @@
 import { nextEvent } from "../core/chain/chain.ts";
 import { appendEvents, openSinks, readPending } from "../core/chain/seal-events.ts";
 import { type EndedReservation, endReservations } from "../core/reserve/db/reservations.ts";
-import { liveReservation } from "../core/reserve/reservation.ts";
-import { normaliseCode, type RandomBytes } from "../core/voucher/codes.ts";
+import { normaliseCode } from "../core/voucher/codes.ts";
 import { findVoucherInOrganization } from "../core/voucher/db/voucher-ranges.ts";
 import { type LockedVoucher, lockVoucher, readLockedVouchers, voidVouchers } from "../core/voucher/db/vouchers.ts";
+import { liveReservation } from "../core/voucher/reservation.ts";
 import { finalRefusal } from "../core/voucher/voucher.ts";
 import { AppError } from "../platform/api/errors.ts";
+import type { RandomBytes } from "../platform/base32.ts";
 import type { Transaction } from "../platform/db/pool.ts";
 import { write } from "../platform/db/transaction.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";

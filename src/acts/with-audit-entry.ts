@@ -1,8 +1,8 @@
 import { hostname, userInfo } from "node:os";
 import { isDeepStrictEqual } from "node:util";
 import type pg from "pg";
-import type { RandomBytes } from "../core/voucher/codes.ts";
 import { AppError } from "../platform/api/errors.ts";
+import type { RandomBytes } from "../platform/base32.ts";
 import type { Transaction } from "../platform/db/pool.ts";
 import { inTransaction, violates, waitForLocks } from "../platform/db/transaction.ts";
 import { claimForm, type FormCommand } from "./claim-form.ts";

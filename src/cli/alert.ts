@@ -1,8 +1,8 @@
-import { sendAlert } from "../console/alerts/send-alert.ts";
 import { newId } from "../core/voucher/ids.ts";
 import { withLastStart } from "../local/directory.ts";
 import { ConfigError, readAlertConfig } from "../platform/config.ts";
 import { openWebhookSender } from "../platform/outgoing/send-webhook.ts";
+import { sendAlert } from "../watch/alerts/send-alert.ts";
 import { type Noun, verbWithoutServers } from "./command.ts";
 import { EXIT } from "./exit-code.ts";
 import { paint } from "./format.ts";

@@ -210,7 +210,7 @@ async function assertNoLogWorker(ctx: CommandContext): Promise<void> {
   const { redisUrl, log } = ctx;
   if (redisUrl === null) return;
   const isWorking = await withRedis({ redisUrl, log }, async (redis) => {
-    const { hasWorker } = await import("../core/queues/read-shards.ts");
+    const { hasWorker } = await import("../platform/queues/read-shards.ts");
     return hasWorker(redis, await readDeploymentId(ctx.pool), "log", ctx.queueShards);
   });
   if (isWorking) throw new AppError("invalid_request", "A worker of the queue log is running. Stop all of them first.");

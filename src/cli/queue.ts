@@ -1,7 +1,7 @@
 import { withAuditEntry } from "../acts/with-audit-entry.ts";
-import type { Division } from "../core/queues/read-shards.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { readDeploymentId } from "../platform/db/deployment.ts";
+import type { Division } from "../platform/queues/read-shards.ts";
 import { SHARDS_MAX } from "../platform/queues/shards.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
 import { type CommandContext, type Noun, verb } from "./command.ts";
@@ -52,8 +52,8 @@ new shards, where API processes add jobs, and how many the old ones have left.`,
 
 // Loads BullMQ on demand, because few commands need it.
 async function openQueues({ pool }: CommandContext, redis: RedisClient) {
-  const { readDivisions } = await import("../core/queues/read-shards.ts");
-  const { dropShards } = await import("../core/queues/drop-shards.ts");
+  const { readDivisions } = await import("../platform/queues/read-shards.ts");
+  const { dropShards } = await import("../platform/queues/drop-shards.ts");
   const deploymentId = await readDeploymentId(pool);
   return {
     deploymentId,

@@ -2,8 +2,8 @@ import { findVouchersEverywhere, readAnyVoucherHistory } from "../acts/across-or
 import { readVoucher } from "../acts/read-voucher.ts";
 import { readVoucherHistory } from "../acts/read-voucher-history.ts";
 import { voidVoucher } from "../acts/void-voucher.ts";
-import type { FoundVouchers, VoucherHistory } from "../core/voucher/api/voucher-history.ts";
-import { findVouchers, type VoucherQuery } from "../core/voucher/find-vouchers.ts";
+import type { FoundVouchers, VoucherHistory } from "../core/look-up/api/voucher-history.ts";
+import { findVouchers, type VoucherQuery } from "../core/look-up/find-vouchers.ts";
 import { withLastStart } from "../local/directory.ts";
 import { INTEGER_MAX } from "../platform/api/fields.ts";
 import { readAddress } from "../platform/config.ts";

@@ -3,12 +3,12 @@ import { BullMQAdapter } from "@bull-board/api/bullMQAdapter";
 import type { AppControllerRoute, AppViewRoute, JobStatus, QueueJobJson } from "@bull-board/api/typings/app";
 import { ExpressAdapter } from "@bull-board/express";
 import type { Request, RequestHandler, Response } from "express";
-import type { QueueView } from "../core/queues/queue-views.ts";
 import { ASSETS } from "../pages/assets.ts";
 import type { Html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import { assetPath } from "../pages/layout.ts";
 import { opsPath, renderNavigation } from "../pages/operator-frame.ts";
+import type { QueueView } from "../platform/queues/queue-views.ts";
 
 /** The element that loads bull-board's web font from another host. */
 const WEB_FONT = /<link href="https:\/\/fonts[^>]*>/;
@@ -86,7 +86,7 @@ export function buildBoard(views: readonly QueueView[], site: Site): RequestHand
         ...(shard.count > 1 && { prefix: `${shard.name} ` }),
       });
       adapter.setFormatter("data", (data) => redact(data, shown.data));
-      adapter.setFormatter("returnValue", (reply) => redact(reply, shown.reply));
+      adapter.setFormatter("returnValue", (reply) => (shown.reply === "all" ? reply : redact(reply, shown.reply)));
       return adapter;
     }),
     serverAdapter,

@@ -5,10 +5,10 @@ import { OPS_PATH } from "../pages/operator-frame.ts";
 import { headersOf } from "../pages/page-headers.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { sendPage } from "../platform/http/negotiate.ts";
+import { type Overview, readOverview, viewOverview } from "../watch/read-overview.ts";
 import { nameOf } from "./authenticate-operator.ts";
 import { renderOverviewPage } from "./overview-page.ts";
 import { visitOf } from "./visit.ts";
-import { type Overview, readOverview, viewOverview } from "./watch/read-overview.ts";
 
 /** How long a process shows the overview that it has read, so that many open pages cost no more than one. Milliseconds. */
 const MAX_AGE_MS = 3_000;

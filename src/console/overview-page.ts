@@ -15,11 +15,11 @@ import {
   renderTable,
 } from "../pages/operator-frame.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
+import { STOCK } from "../watch/facts.ts";
+import type { Attention } from "../watch/find-attention.ts";
+import type { Severity } from "../watch/found.ts";
+import type { Counts, Overview } from "../watch/read-overview.ts";
 import { DISMISS_PATH } from "./actions/dismiss-process.ts";
-import { STOCK } from "./watch/facts.ts";
-import type { Attention } from "./watch/find-attention.ts";
-import type { Severity } from "./watch/found.ts";
-import type { Counts, Overview } from "./watch/read-overview.ts";
 
 /** The start page of operators. Parts with `data-live` are replaced every five seconds; the script draws the plots from the tables. */
 export function renderOverviewPage(site: OperatedSite, overview: Overview): Html {

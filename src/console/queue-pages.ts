@@ -13,10 +13,10 @@ import {
 } from "../pages/operator-frame.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
 import { AppError } from "../platform/api/errors.ts";
-import { QUEUE_NAMES, type QueueName } from "../platform/queues/definition.ts";
+import { QUEUE_NAMES, type QueueName } from "../platform/queues/catalog.ts";
+import { type FailedJob, readFailedJobs } from "../watch/read-failed-jobs.ts";
+import { type QueueState, readQueues } from "../watch/read-queues.ts";
 import type { Page, Visit } from "./visit.ts";
-import { type FailedJob, readFailedJobs } from "./watch/read-failed-jobs.ts";
-import { type QueueState, readQueues } from "./watch/read-queues.ts";
 
 /** Most workers of a queue on the page of all queues, and on its own page. */
 const WORKERS_MAX = { ofAll: 8, ofOne: 100 };

@@ -1,6 +1,6 @@
 import { readAnyVoucherHistory } from "../acts/across-organizations.ts";
+import type { PastReservation } from "../core/look-up/api/voucher-history.ts";
 import { releaseReservation } from "../core/reserve/release-reservation.ts";
-import type { PastReservation } from "../core/voucher/api/voucher-history.ts";
 import { type Html, html } from "../pages/html.ts";
 import { renderSandboxNotice } from "../pages/layout.ts";
 import {

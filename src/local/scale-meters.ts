@@ -1,10 +1,10 @@
 import { cpus, hostname } from "node:os";
 import type pg from "pg";
-import { type Part, partsOf } from "../console/watch/find-limit.ts";
 import { readProcesses } from "../core/processes/read-processes.ts";
 import { readDeploymentId } from "../platform/db/deployment.ts";
 import { readWorkingSessions } from "../platform/db/working-sessions.ts";
 import { mastersOf, type RedisClient } from "../platform/redis/connections.ts";
+import { type Part, partsOf } from "../watch/find-limit.ts";
 
 /** How much each part worked during a load. */
 export interface Measured {

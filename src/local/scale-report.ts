@@ -1,4 +1,4 @@
-import { findLimit } from "../console/watch/find-limit.ts";
+import { findLimit } from "../watch/find-limit.ts";
 import type { LoadResult } from "./scale-load.ts";
 import type { Measured } from "./scale-meters.ts";
 

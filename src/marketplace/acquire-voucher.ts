@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
+import type { SealJob, SealReply } from "../core/chain/seal-job.ts";
+import { sealQueue } from "../core/chain/seal-job.ts";
 import { type Confirmations, confirmRead } from "../core/commit/confirm-reads.ts";
-import { sealQueue } from "../core/queues/catalog.ts";
-import type { SealJob, SealReply } from "../core/queues/jobs.ts";
 import { type VoucherReads, verifyUrl, viewVoucher } from "../core/voucher/resolve-voucher.ts";
 import { hasFinalStatus } from "../core/voucher/voucher.ts";
 import { AppError, voucherBusy } from "../platform/api/errors.ts";

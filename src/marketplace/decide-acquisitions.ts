@@ -5,9 +5,10 @@ import { decideOffers, type OfferRefusal, type OpenBatch } from "../core/catalog
 import { type EventContent, nextEvent } from "../core/chain/chain.ts";
 import { insertPendingEvents } from "../core/chain/db/events.ts";
 import type { Undecided } from "../core/commit/group-committer.ts";
-import { liveReservation } from "../core/reserve/reservation.ts";
-import { normaliseCode, type RandomBytes } from "../core/voucher/codes.ts";
+import { normaliseCode } from "../core/voucher/codes.ts";
 import { type LockedVoucher, readLockedVouchers } from "../core/voucher/db/vouchers.ts";
+import { liveReservation } from "../core/voucher/reservation.ts";
+import type { RandomBytes } from "../platform/base32.ts";
 import type { Queryable, Transaction } from "../platform/db/pool.ts";
 import type { Decided } from "../platform/db/transaction.ts";
 import {

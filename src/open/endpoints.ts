@@ -1,5 +1,6 @@
 import { partnerEvents } from "../core/chain/routes/partner-events.ts";
 import { publicEvents } from "../core/chain/routes/public-events.ts";
+import { lookUp } from "../core/look-up/routes/look-up.ts";
 import { redeem } from "../core/redeem/routes/redeem.ts";
 import { redemption } from "../core/redeem/routes/redemption.ts";
 import { redemptions } from "../core/redeem/routes/redemptions.ts";
@@ -7,7 +8,6 @@ import { release } from "../core/reserve/routes/release.ts";
 import { reserve } from "../core/reserve/routes/reserve.ts";
 import { advanceSandbox } from "../core/sandbox/routes/advance-sandbox.ts";
 import { health, readiness } from "../core/servers/health.ts";
-import { lookUp } from "../core/voucher/routes/look-up.ts";
 import { buyListing } from "../marketplace/routes/buy-listing.ts";
 import { buyProduct } from "../marketplace/routes/buy-product.ts";
 import { claimByLink } from "../marketplace/routes/claim-by-link.ts";

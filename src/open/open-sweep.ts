@@ -1,6 +1,6 @@
-import { countActivity } from "../console/watch/count-activity.ts";
-import type { SweepReport } from "../core/queues/jobs.ts";
+import type { SweepReport } from "../core/sweep/report.ts";
 import { CORE_TASKS, type Deps, runPass } from "../core/sweep/sweep.ts";
+import { countActivity } from "../watch/count-activity.ts";
 import { removeDeliveries, requestWebhooks } from "../webhooks/sweep-tasks.ts";
 
 const TASKS = { ...CORE_TASKS, requestWebhooks, removeDeliveries };

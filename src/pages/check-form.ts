@@ -1,4 +1,4 @@
-import { ENTITY_TYPE } from "../core/chain/chain.ts";
+import { ENTITY_TYPE } from "../core/voucher/voucher.ts";
 import { invalidField } from "../platform/api/errors.ts";
 import { getRoute, type Route } from "../platform/http/endpoint.ts";
 import { sendPage, wantsPage } from "../platform/http/negotiate.ts";

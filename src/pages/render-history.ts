@@ -1,5 +1,5 @@
 import type { PartnerEvent } from "../core/chain/api/events.ts";
-import type { VoucherHistory } from "../core/voucher/api/voucher-history.ts";
+import type { VoucherHistory } from "../core/look-up/api/voucher-history.ts";
 import { describeEvent } from "./event-words.ts";
 import { type Html, html } from "./html.ts";
 import { ENGLISH } from "./locale.ts";

@@ -1,4 +1,4 @@
-import type { FoundVoucher, VoucherHistory } from "../core/voucher/api/voucher-history.ts";
+import type { FoundVoucher, VoucherHistory } from "../core/look-up/api/voucher-history.ts";
 import { ASSETS } from "../pages/assets.ts";
 import { type Html, html } from "../pages/html.ts";
 import { assetPath, renderScriptTexts, type Site } from "../pages/layout.ts";

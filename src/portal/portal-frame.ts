@@ -1,5 +1,5 @@
 import type { Caller } from "../core/keys/caller.ts";
-import { survivesInPath } from "../core/redeem/references.ts";
+import { survivesInPath } from "../core/voucher/references.ts";
 import { type Html, html } from "../pages/html.ts";
 import { layOut, type Site } from "../pages/layout.ts";
 import type { Locale } from "../pages/locale.ts";

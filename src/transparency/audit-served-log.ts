@@ -8,7 +8,8 @@ import type { LogSource } from "../../packages/tlog/src/log-source.ts";
 import { NotAccepted } from "../../packages/tlog/src/policy.ts";
 import { type Report, reportInto } from "../../packages/tlog/src/problems.ts";
 import { type PublicChain, publicChain } from "../core/chain/api/events.ts";
-import { ENTITY_TYPE, GENESIS_HASH } from "../core/chain/chain.ts";
+import { GENESIS_HASH } from "../core/chain/chain.ts";
+import { ENTITY_TYPE } from "../core/voucher/voucher.ts";
 
 interface ServedAudit extends TreeAudit {
   /** Public events of the given vouchers that name a leaf. */

@@ -4,12 +4,12 @@ import type { Logger } from "pino";
 import { parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
 import { verifySignatures } from "../../packages/tlog/src/note.ts";
 import { type Policy, parsePolicy } from "../../packages/tlog/src/policy.ts";
-import { logQueue } from "../core/queues/catalog.ts";
-import type { LogReport } from "../core/queues/log-jobs.ts";
-import type { QueueViews } from "../core/queues/queue-views.ts";
+import type { QueueViews } from "../platform/queues/queue-views.ts";
 import { findLogProgress, findPublished, selectWitnessSizes } from "./db/log-checkpoints.ts";
 import { type LogRetirement, selectLogRetirements } from "./db/log-retirements.ts";
 import { findLogTree } from "./db/log-tree.ts";
+import type { LogReport } from "./job.ts";
+import { logQueue } from "./job.ts";
 
 /** Longest wait for Redis. Milliseconds. */
 const WAIT_MAX_MS = 2_000;

@@ -10,11 +10,11 @@ import {
   type Witness,
   type WitnessAnswer,
 } from "../../packages/tlog/src/witness-client.ts";
-import type { LogReport } from "../core/queues/log-jobs.ts";
 import { readAnchor, writeAnchor } from "./anchors.ts";
 import { publishCheckpoint, recordWitnessSizes, selectWitnessSizes } from "./db/log-checkpoints.ts";
 import { findLogTree, selectBatchesSetAside } from "./db/log-tree.ts";
 import { integrateBatches } from "./integrate-batches.ts";
+import type { LogReport } from "./job.ts";
 import type { LogSettings } from "./log-settings.ts";
 import { EMPTY_TREE, LogRefused, proveConsistency } from "./tree-proofs.ts";
 

@@ -12,10 +12,10 @@ import {
 } from "../../packages/tlog/src/merkle.ts";
 import { tileWidth } from "../../packages/tlog/src/tiles.ts";
 import { edgeTiles, hashLeaves, type ReadTile, rootOfRange, TreeAppender } from "../../packages/tlog/src/tree.ts";
-import type { LogReport } from "../core/queues/log-jobs.ts";
 import { AppError } from "../platform/api/errors.ts";
 import type { Queryable } from "../platform/db/pool.ts";
 import { selectLogTiles } from "./db/log-tree.ts";
+import type { LogReport } from "./job.ts";
 
 /** Leaves that are read at once: two megabytes. */
 const READ_LEAVES = 65_536;

@@ -4,14 +4,13 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import { type Confirming, confirmed } from "../core/commit/confirm-reads.ts";
 import type { WorkerMetrics } from "../core/metrics/metrics.ts";
-import type { WebhookRequests } from "../core/queues/job-requests.ts";
-import type { WebhookReport } from "../core/queues/webhook-jobs.ts";
 import { markSandbox } from "../platform/api/fields.ts";
 import type { FairSlots } from "../platform/batching/fair-slots.ts";
 import { sendWebhook, type WebhookResult, type WebhookSender } from "../platform/outgoing/send-webhook.ts";
 import { openSigningKeys, webhookHeaders } from "../platform/outgoing/webhook-signature.ts";
 import type { WebhookEvent } from "./api/webhooks.ts";
 import { type DueDelivery, findTarget, selectDueDeliveries, type WebhookTarget } from "./db/webhook-deliveries.ts";
+import type { WebhookReport, WebhookRequests } from "./job.ts";
 import type { AttemptRecorder } from "./record-attempts.ts";
 import { isGone } from "./webhook-delivery.ts";
 

@@ -1,5 +1,4 @@
 import type pg from "pg";
-import type { WebhookRequests } from "../core/queues/job-requests.ts";
 import { AppError, invalidField, missingFields } from "../platform/api/errors.ts";
 import type { Transaction } from "../platform/db/pool.ts";
 import { inTransaction, waitForLocks } from "../platform/db/transaction.ts";
@@ -14,6 +13,7 @@ import {
 } from "./api/webhook-deliveries.ts";
 import { type DeliveryPosition, lockEndpoints, replayFinished, selectDeliveries } from "./db/webhook-deliveries.ts";
 import { requireWebhookSecret, selectWebhook, type WebhookDeps } from "./endpoints.ts";
+import type { WebhookRequests } from "./job.ts";
 
 /** Longest wait for the endpoint's row, which a worker locks while it records attempts. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;

@@ -1,10 +1,10 @@
 import type { LimitFunction } from "p-limit";
 import type pg from "pg";
 import type { Logger } from "pino";
-import type { WebhookRequests } from "../core/queues/job-requests.ts";
 import type { Transaction } from "../platform/db/pool.ts";
 import { inTransaction, isDatabaseUnavailable, isLockTimeout, waitForLocks } from "../platform/db/transaction.ts";
 import { fanOutRows, type OutboxRow, selectOutbox, tryFanOut } from "./db/webhook-deliveries.ts";
+import type { WebhookRequests } from "./job.ts";
 
 /** Interval at which a process empties the outbox. Milliseconds. */
 const INTERVAL_MS = 1_000;

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { Logger } from "pino";
 import type { WorkerMetrics } from "../core/metrics/metrics.ts";
-import type { RandomBytes } from "../core/voucher/codes.ts";
+import type { RandomBytes } from "../platform/base32.ts";
 import { Batcher } from "../platform/batching/batcher.ts";
 import { readThenWrite, waitForLocks } from "../platform/db/transaction.ts";
 import type { DeliveryFailure } from "./api/webhook-deliveries.ts";

@@ -1,5 +1,4 @@
 import type pg from "pg";
-import type { WebhookRequests } from "../core/queues/job-requests.ts";
 import { inTransaction } from "../platform/db/transaction.ts";
 import { DELIVERIES_KEPT_DAYS } from "./api/webhook-deliveries.ts";
 import {
@@ -8,6 +7,7 @@ import {
   endPendingDeliveries,
   selectEndpointsWithDue,
 } from "./db/webhook-deliveries.ts";
+import type { WebhookRequests } from "./job.ts";
 
 /** Most endpoints that get a webhook job in one pass. */
 const ENDPOINTS_MAX = 10_000;

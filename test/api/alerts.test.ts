@@ -1,12 +1,12 @@
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, expect, it, onTestFinished } from "vitest";
-import { AlertTeller } from "../../src/console/alerts/alert-teller.ts";
-import type { FoundFault } from "../../src/console/alerts/alerts.ts";
-import { replaceAlerts } from "../../src/console/db/alerts.ts";
 import { inTransaction } from "../../src/platform/db/transaction.ts";
 import { openLog } from "../../src/platform/log.ts";
 import { openWebhookSender } from "../../src/platform/outgoing/send-webhook.ts";
 import { openFailFast, untilReady } from "../../src/platform/redis/connections.ts";
+import { AlertTeller } from "../../src/watch/alerts/alert-teller.ts";
+import type { FoundFault } from "../../src/watch/alerts.ts";
+import { replaceAlerts } from "../../src/watch/db/alerts.ts";
 import { startPartnerServer } from "../support/partner-server.ts";
 import { itOnOneRedis, openServicePool } from "../support/servers.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from "vitest";
-import { lookForFaults } from "../../src/console/watch/find-attention.ts";
+import { lookForFaults } from "../../src/watch/find-attention.ts";
 import { basic, OPS_TOKEN } from "../support/browse.ts";
 import { longestTurnMs } from "../support/longest-turn.ts";
 import { issueVouchers } from "../support/supply.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import { lookForFaults } from "../../src/console/watch/find-attention.ts";
+import { lookForFaults } from "../../src/watch/find-attention.ts";
 import { type PartnerClient, partnerClient, type Reply, send } from "../support/client.ts";
 import { makeOffer, makeReferral, signedIn } from "../support/marketplace.ts";
 import { besideTransaction, countWaiting, untilWaiting } from "../support/outside-transaction.ts";

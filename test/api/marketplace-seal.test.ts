@@ -1,7 +1,7 @@
 import { beforeAll, expect, it } from "vitest";
 import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
 import { sealVoucher } from "../../src/core/chain/seal-events.ts";
-import { sealQueue } from "../../src/core/queues/catalog.ts";
+import { sealQueue } from "../../src/core/chain/seal-job.ts";
 import { sweep } from "../../src/open/open-sweep.ts";
 import { prepare } from "../../workers/seal.ts";
 import { partnerClient, send } from "../support/client.ts";

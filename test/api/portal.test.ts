@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { normaliseReference } from "../../src/core/redeem/references.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
+import { normaliseReference } from "../../src/core/voucher/references.ts";
 import { basic, browse, nextOf } from "../support/browse.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { databaseTime } from "../support/outside-transaction.ts";

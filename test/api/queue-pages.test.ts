@@ -1,9 +1,9 @@
 import { Queue } from "bullmq";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { readOverview, viewOverview } from "../../src/console/watch/read-overview.ts";
-import { QUEUE_NAMES } from "../../src/platform/queues/definition.ts";
+import { QUEUE_NAMES } from "../../src/platform/queues/catalog.ts";
 import { listShards } from "../../src/platform/queues/shards.ts";
 import { reportPrefix } from "../../src/platform/redis/findings.ts";
+import { readOverview, viewOverview } from "../../src/watch/read-overview.ts";
 import { basic, browse, type Form, OPS_TOKEN } from "../support/browse.ts";
 import { besideTransaction, untilWaiting } from "../support/outside-transaction.ts";
 import { startWorkers } from "../support/service.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { redeemQueue } from "../../src/core/queues/catalog.ts";
+import { redeemQueue } from "../../src/core/redeem/job.ts";
 import { partnerClient } from "../support/client.ts";
 import { countJobs } from "../support/redeem-jobs.ts";
 import { dumpRows } from "../support/row-dump.ts";

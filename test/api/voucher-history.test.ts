@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { findVouchersEverywhere, readAnyVoucherHistory } from "../../src/acts/across-organizations.ts";
 import { readVoucherHistory } from "../../src/acts/read-voucher-history.ts";
-import { foundVoucher, voucherHistory } from "../../src/core/voucher/api/voucher-history.ts";
-import { findVouchers, type VoucherQuery } from "../../src/core/voucher/find-vouchers.ts";
+import { foundVoucher, voucherHistory } from "../../src/core/look-up/api/voucher-history.ts";
+import { findVouchers, type VoucherQuery } from "../../src/core/look-up/find-vouchers.ts";
 import { issueVoucher, issueVouchers } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
 

@@ -1,6 +1,6 @@
 import { beforeAll, expect, it } from "vitest";
-import { redeemQueue } from "../../src/core/queues/catalog.ts";
 import { lockReferences } from "../../src/core/redeem/db/redemptions.ts";
+import { redeemQueue } from "../../src/core/redeem/job.ts";
 import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
 import { workerOptions } from "../../src/open/open-worker-service.ts";
 import { inTransaction } from "../../src/platform/db/transaction.ts";

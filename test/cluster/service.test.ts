@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
-import { lookForFaults } from "../../src/console/watch/find-attention.ts";
-import { QUEUES } from "../../src/core/queues/catalog.ts";
+import { QUEUES } from "../../src/platform/queues/catalog.ts";
 import { findShard, shardOf } from "../../src/platform/queues/shards.ts";
+import { lookForFaults } from "../../src/watch/find-attention.ts";
 import { type PartnerClient, send } from "../support/client.ts";
 import { scrape } from "../support/scrape.ts";
 import type { TestApi, TestWorker } from "../support/service.ts";

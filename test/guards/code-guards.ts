@@ -75,16 +75,16 @@ export const CODE_GUARDS: CodeGuard[] = [
       ],
     },
   ),
-  ...guardsOf("src/core/redeem/proofs.ts", ["test/races/redeem-outcomes"], {
+  ...guardsOf("src/core/commit/proofs.ts", ["test/races/redeem-outcomes"], {
     "an unknown code ends earlier attempts": [`voucher_not_found: "ended"`, `voucher_not_found: "none"`],
     "too many misses end earlier attempts": [`too_many_misses: "ended"`, `too_many_misses: "none"`],
     "a locked voucher ends the attempt itself": [`voucher_busy: "ended"`, `voucher_busy: "none"`],
     "a full queue ends earlier attempts": [`overloaded: "ended"`, `overloaded: "none"`],
   }),
-  ...guardsOf("src/core/commit/end-references.ts", ["test/races/redeem-outcomes", "test/faults/failover"], {
+  ...guardsOf("src/core/redeem/end-references.ts", ["test/races/redeem-outcomes", "test/faults/failover"], {
     "a refusal that was read from another server does not end its reference": ["readFrom === origin", "true"],
   }),
-  ...guardsOf("src/core/voucher/look-up-voucher.ts", ["test/faults/confirmed-answers"], {
+  ...guardsOf("src/core/look-up/look-up-voucher.ts", ["test/faults/confirmed-answers"], {
     "a final status is confirmed by the standby": [
       "found.voucher !== null && hasFinalStatus(found.voucher)",
       "found === null",
@@ -112,7 +112,7 @@ export const CODE_GUARDS: CodeGuard[] = [
     "a job from another deployment is not run": ["origin !== deployment.origin", "false"],
   }),
   ...guardsOf(
-    "src/core/reserve/reservation.ts",
+    "src/core/voucher/reservation.ts",
     ["test/unit/decisions", "test/api/reserve", "test/races/reservations"],
     {
       "an expired reservation is not live": [

@@ -1,5 +1,6 @@
-import type { RedeemJob, RedeemReply, SweepReport } from "../../src/core/queues/jobs.ts";
+import type { RedeemJob, RedeemReply } from "../../src/core/redeem/job.ts";
 import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
+import type { SweepReport } from "../../src/core/sweep/report.ts";
 import { sweep } from "../../src/open/open-sweep.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, startWorkers, type TestApi, type TestWorker } from "../support/service.ts";

@@ -1,4 +1,4 @@
-import type { RedeemJob } from "../../src/core/queues/jobs.ts";
+import type { RedeemJob } from "../../src/core/redeem/job.ts";
 import { databaseTime } from "../support/outside-transaction.ts";
 import { issueVouchers, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 import { Bindings } from "./bindings.ts";

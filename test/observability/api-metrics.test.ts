@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { createListing } from "../../src/acts/manage-catalog.ts";
 import { voidBatch } from "../../src/acts/void-batch.ts";
+import { openSealRequests } from "../../src/core/chain/seal-job.ts";
 import { openApiMetrics } from "../../src/core/metrics/open-metrics.ts";
-import { openSealRequests } from "../../src/core/queues/job-requests.ts";
 import { ERRORS } from "../../src/platform/api/errors.ts";
 import { reportPrefix } from "../../src/platform/redis/findings.ts";
 import { partnerClient, send } from "../support/client.ts";

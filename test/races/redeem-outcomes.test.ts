@@ -1,7 +1,7 @@
 import { beforeAll, expect, it, vi } from "vitest";
 import { confirmRead } from "../../src/core/commit/confirm-reads.ts";
-import { redeemQueue } from "../../src/core/queues/catalog.ts";
 import { deleteOldEnds, lockReferences, lockReferencesToEnd } from "../../src/core/redeem/db/redemptions.ts";
+import { redeemQueue } from "../../src/core/redeem/job.ts";
 import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
 import { BatcherFull } from "../../src/platform/batching/batcher.ts";
 import { inTransaction } from "../../src/platform/db/transaction.ts";

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { describe, expect, it } from "vitest";
-import type { RedeemReply } from "../../src/core/queues/jobs.ts";
+import type { RedeemReply } from "../../src/core/redeem/job.ts";
 import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
 import { reserveVoucher } from "../../src/core/reserve/reserve-voucher.ts";
 import type { PartnerClient } from "../support/client.ts";

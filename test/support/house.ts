@@ -97,7 +97,8 @@ async function measure(): Promise<{ executed: number[]; loaded: number }> {
 const { executed, loaded } = process.argv.includes("--measure") ? await measure() : {};
 const sources = findSources(/\.ts$/);
 const imports = sources.flatMap((file) => importsOf(file, read(file)));
-const circles = ["src", "src/services", "src/open"].flatMap((parent) => findFolderCircles(parent, imports));
+const rooms = ["src", "src/platform", "src/core", "src/pages", "src/console"];
+const circles = rooms.flatMap((parent) => findFolderCircles(parent, imports));
 const packages = readdirSync(join(ROOT, "packages")).map((name) => `packages/${name}`);
 const tests = [
   ...findFiles("test"),

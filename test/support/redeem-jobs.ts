@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import type pg from "pg";
-import type { RedeemJob } from "../../src/core/queues/jobs.ts";
+import type { RedeemJob } from "../../src/core/redeem/job.ts";
 import { findShard, listShards } from "../../src/platform/queues/shards.ts";
 import type { TestPartner } from "./supply.ts";
 

@@ -8,7 +8,7 @@ import {
   NO_ALERTS,
   recordSent,
   takeDue,
-} from "../../src/console/alerts/alerts.ts";
+} from "../../src/watch/alerts.ts";
 
 const START = Date.parse("2026-11-26T21:00:00Z");
 const FAULT = {

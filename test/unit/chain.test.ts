@@ -2,8 +2,6 @@ import { createHash } from "node:crypto";
 import { expect, it } from "vitest";
 import {
   ANCHOR_NAMESPACE,
-  type ChainHead,
-  ENTITY_TYPE,
   EVENT_CODES,
   type EventContent,
   type EventType,
@@ -12,6 +10,7 @@ import {
   sealEvent,
   verifyChain,
 } from "../../src/core/chain/chain.ts";
+import { type ChainHead, ENTITY_TYPE } from "../../src/core/voucher/voucher.ts";
 
 const VOUCHER = "vch_01jz3v8q4xe7j9t2m5n6p8r0s1";
 const NONCE = "000102030405060708090a0b0c0d0e0f";

@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import {
-  ALPHABET,
   hasValidCheckSymbol,
   isPathWord,
   makeRedeemCode,
@@ -10,6 +9,7 @@ import {
   normaliseCode,
   normaliseTicket,
 } from "../../src/core/voucher/codes.ts";
+import { ALPHABET } from "../../src/platform/base32.ts";
 
 const SYMBOLS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 

@@ -5,8 +5,8 @@ import {
   type RedeemAttempt,
   type RedeemDecision,
 } from "../../src/core/redeem/redeem.ts";
-import { decideReservation, liveReservation, type Reservation } from "../../src/core/reserve/reservation.ts";
 import { hashToken } from "../../src/core/reserve/reservation-token.ts";
+import { decideReservation, liveReservation, type Reservation } from "../../src/core/voucher/reservation.ts";
 import { finalRefusal, type StoredStatus, statusAt, type VoucherState } from "../../src/core/voucher/voucher.ts";
 
 const NOW = new Date("2027-03-01T12:00:00.000Z");

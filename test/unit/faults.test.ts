@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { Facts } from "../../src/console/watch/facts.ts";
-import { FAULTS } from "../../src/console/watch/faults.ts";
 import { STALL_MAX_MS, STALLS_WITHIN_MS } from "../../src/core/metrics/stall-meter.ts";
 import { findSuccessors, type ReportedProcess } from "../../src/core/processes/read-processes.ts";
 import { NO_OUTCOMES, RedeemOutcomes } from "../../src/core/processes/redeem-outcomes.ts";
 import { listShards } from "../../src/platform/queues/shards.ts";
+import type { Facts } from "../../src/watch/facts.ts";
+import { FAULTS } from "../../src/watch/faults.ts";
 
 const read = (file: string) => readFileSync(new URL(`../../docs/${file}`, import.meta.url), "utf8");
 

@@ -24,7 +24,7 @@ import {
   readWorkerConfig,
 } from "../../src/platform/config.ts";
 import { DRAIN_MAX_MS } from "../../src/platform/process.ts";
-import { QUEUE_NAMES } from "../../src/platform/queues/definition.ts";
+import { QUEUE_NAMES } from "../../src/platform/queues/catalog.ts";
 import { readLogSettings } from "../../src/transparency/log-settings.ts";
 import { readDockerfile } from "../support/image.ts";
 import { selectorsOf } from "../support/promql.ts";

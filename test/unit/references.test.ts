@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { redeemJob } from "../../src/core/queues/jobs.ts";
 import { redeemRequest } from "../../src/core/redeem/api/redeem.ts";
-import { earlierFormOf, formsOf, normaliseReference } from "../../src/core/redeem/references.ts";
+import { redeemJob } from "../../src/core/redeem/job.ts";
+import { earlierFormOf, formsOf, normaliseReference } from "../../src/core/voucher/references.ts";
 
 it.each([
   ["order-1", "order-1"],

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { findLimit, type Part, partsOf, type ReportedUse } from "../../src/console/watch/find-limit.ts";
 import { showScale } from "../../src/local/scale-report.ts";
+import { findLimit, type Part, partsOf, type ReportedUse } from "../../src/watch/find-limit.ts";
 
 /** Parts that work these shares of the time. */
 function parts(api: number, worker: number, redis: number, postgres: number | null): Part[] {

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { z } from "zod";
 import { openLog } from "../../src/platform/log.ts";
 import { AwaitedQueue, type AwaitedQueueLinks, type WaitResult } from "../../src/platform/queues/awaited-queue.ts";
-import type { QueueDefinition } from "../../src/platform/queues/definition.ts";
+import type { QueueDefinition } from "../../src/platform/queues/catalog.ts";
 import { openQueue } from "../../src/platform/queues/open-queue.ts";
 import { ReplyInbox } from "../../src/platform/queues/reply-inbox.ts";
 import { findShard } from "../../src/platform/queues/shards.ts";

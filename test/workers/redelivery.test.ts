@@ -1,7 +1,7 @@
 import type { Queue } from "bullmq";
 import { beforeAll, expect, it } from "vitest";
-import { redeemQueue } from "../../src/core/queues/catalog.ts";
-import type { RedeemJob } from "../../src/core/queues/jobs.ts";
+import type { RedeemJob } from "../../src/core/redeem/job.ts";
+import { redeemQueue } from "../../src/core/redeem/job.ts";
 import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
 import { openQueue } from "../../src/platform/queues/open-queue.ts";
 import type { Shard } from "../../src/platform/queues/shards.ts";

@@ -4,7 +4,7 @@ import type { EventType } from "../../src/core/chain/chain.ts";
 import { insertPendingEvents } from "../../src/core/chain/db/events.ts";
 import { runSealJob } from "../../src/core/chain/seal-committer.ts";
 import { sealVoucher } from "../../src/core/chain/seal-events.ts";
-import { sealQueue } from "../../src/core/queues/catalog.ts";
+import { sealQueue } from "../../src/core/chain/seal-job.ts";
 import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
 import { inTransaction, write } from "../../src/platform/db/transaction.ts";
 import { openQueue } from "../../src/platform/queues/open-queue.ts";

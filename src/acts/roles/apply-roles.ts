@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import pg from "pg";
-import type { RandomBytes } from "../../core/voucher/codes.ts";
 import { AppError } from "../../platform/api/errors.ts";
+import type { RandomBytes } from "../../platform/base32.ts";
 import type { Transaction } from "../../platform/db/pool.ts";
 import { makeScramVerifier, SALT_BYTES } from "../../platform/scram-verifier.ts";
 

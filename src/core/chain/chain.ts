@@ -1,9 +1,8 @@
 import { hash } from "node:crypto";
 import canonicalize from "canonicalize";
-import type { RandomBytes } from "../voucher/codes.ts";
+import type { RandomBytes } from "../../platform/base32.ts";
+import { type ChainHead, ENTITY_TYPE } from "../voucher/voucher.ts";
 
-/** The only entity type that has a chain. */
-export const ENTITY_TYPE = "VoucherInstance";
 export const ANCHOR_NAMESPACE = `${ENTITY_TYPE}:events`;
 /** `previousHash` of a chain's first event. */
 export const GENESIS_HASH = "0".repeat(64);
@@ -94,13 +93,6 @@ export interface StoredEvent {
   previousHash: string | null;
   recordHash: string | null;
   payload: string | null;
-}
-
-/** The state of a chain as the voucher's row stores it. */
-export interface ChainHead {
-  lastSequence: number;
-  sealedSequence: number;
-  sealedHash: string | null;
 }
 
 interface ChainProblem {

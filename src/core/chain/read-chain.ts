@@ -5,8 +5,9 @@ import type { Limits } from "../../platform/limits/open-limits.ts";
 import type { Bulkhead, Requester } from "../callers/bulkhead.ts";
 import { type Confirming, confirmed } from "../commit/confirm-reads.ts";
 import type { Caller } from "../keys/caller.ts";
-import { findVoucherSandbox } from "../sandbox/db/sandbox.ts";
+import { findVoucherSandbox } from "../voucher/db/vouchers.ts";
 import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
+import { ENTITY_TYPE } from "../voucher/voucher.ts";
 import {
   type EventsQuery,
   type PartnerChain,
@@ -15,7 +16,7 @@ import {
   partnerEvent,
   publicEvent,
 } from "./api/events.ts";
-import { ANCHOR_NAMESPACE, ENTITY_TYPE, EVENT_CODES, type EventType, type StoredEvent } from "./chain.ts";
+import { ANCHOR_NAMESPACE, EVENT_CODES, type EventType, type StoredEvent } from "./chain.ts";
 import { selectCanonPreservedSince, selectEventsPage } from "./db/events.ts";
 
 /** Returns a function that gives the time since which this deployment keeps payloads. It never changes, so a process keeps it after the first query. */

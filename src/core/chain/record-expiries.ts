@@ -1,7 +1,7 @@
 import type pg from "pg";
+import type { RandomBytes } from "../../platform/base32.ts";
 import type { Transaction } from "../../platform/db/pool.ts";
 import { inTransaction, write } from "../../platform/db/transaction.ts";
-import type { RandomBytes } from "../voucher/codes.ts";
 import { advanceExpiry, lockExpiredBatch, lockUnrecordedExpiries } from "../voucher/db/voucher-ranges.ts";
 import { advanceChains, readLockedVouchers } from "../voucher/db/vouchers.ts";
 import { finalRefusal } from "../voucher/voucher.ts";

@@ -3,8 +3,8 @@ import type { Config } from "../../platform/config.ts";
 import type { GroupCommitter } from "../commit/group-committer.ts";
 import { openVoucherCommitter } from "../commit/voucher-committer.ts";
 import { type Observing, observeBatches } from "../metrics/metrics.ts";
-import type { SealJob, SealReply } from "../queues/jobs.ts";
 import { readUnsealed, sealChains } from "./seal-events.ts";
+import type { SealJob, SealReply } from "./seal-job.ts";
 
 /** Longest wait for the lock of a voucher's row. After it, the seal job fails, and the sweeper requests the seal again. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;

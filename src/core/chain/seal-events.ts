@@ -3,7 +3,8 @@ import type { Transaction } from "../../platform/db/pool.ts";
 import type { PreparedStatements } from "../../platform/db/statements.ts";
 import { type Decided, readThenWrite, waitForLocks } from "../../platform/db/transaction.ts";
 import { advanceChains, type ChainAdvance, lockVoucher, readChainHeads } from "../voucher/db/vouchers.ts";
-import { type ChainHead, type EventContent, GENESIS_HASH, sealEvent } from "./chain.ts";
+import type { ChainHead } from "../voucher/voucher.ts";
+import { type EventContent, GENESIS_HASH, sealEvent } from "./chain.ts";
 import {
   addLeaf,
   appendLeaves,

@@ -3,7 +3,8 @@ import { AppError } from "../../platform/api/errors.ts";
 import { onSnapshot } from "../../platform/db/transaction.ts";
 import { findRangeEnd, selectChainHeadsOfRange } from "../voucher/db/voucher-ranges.ts";
 import { findChainHead } from "../voucher/db/vouchers.ts";
-import { type ChainHead, type StoredEvent, verifyChain } from "./chain.ts";
+import type { ChainHead } from "../voucher/voucher.ts";
+import { type StoredEvent, verifyChain } from "./chain.ts";
 import { selectEventsOfRange, selectEventsPage } from "./db/events.ts";
 
 /** Vouchers verified from one snapshot. Their payloads take a few megabytes. */

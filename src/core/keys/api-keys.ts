@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { BlockList, isIPv6 } from "node:net";
 import { crc32 } from "node:zlib";
-import { ALPHABET, type RandomBytes } from "../voucher/codes.ts";
+import { ALPHABET, type RandomBytes } from "../../platform/base32.ts";
 
 export const SCOPES = ["voucher.read", "voucher.redeem", "voucher.webhook"] as const;
 export type Scope = (typeof SCOPES)[number];

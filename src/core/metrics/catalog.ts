@@ -1,5 +1,3 @@
-import { SWEEP_TASKS } from "../queues/jobs.ts";
-
 /** One metric, as Prometheus sees it. */
 export interface MetricDefinition {
   name: string;
@@ -161,12 +159,10 @@ export const METRICS = {
   sweepItems: {
     ...metric("counter", "worker", "voucher_sweep_items_total", "task"),
     help: "Items that the sweeper processed, by task.",
-    zero: Object.keys(SWEEP_TASKS),
   },
   sweepFailures: {
     ...metric("counter", "worker", "voucher_sweep_failures_total", "task"),
     help: "Failures of the sweeper's tasks; the next pass retries them.",
-    zero: [...Object.keys(SWEEP_TASKS), "countActivity", "checkChains"],
   },
   logSize: {
     ...metric("gauge", "api", "voucher_log_size"),

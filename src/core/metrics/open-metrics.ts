@@ -1,6 +1,6 @@
 import { nextPiece } from "../../platform/batching/next-piece.ts";
 import { takeDroppedLines } from "../../platform/log.ts";
-import type { ShardBacklog } from "../queues/measure-queues.ts";
+import type { ShardBacklog } from "../../platform/queues/measure-queues.ts";
 import { METRICS } from "./catalog.ts";
 import { type ApiMetrics, openMetrics, type Scrapable, type ServiceMetrics, type WorkerMetrics } from "./metrics.ts";
 import type { StallMeter } from "./stall-meter.ts";

@@ -5,10 +5,10 @@ import type { Config } from "../../platform/config.ts";
 import { mayBeFromOneItem } from "../../platform/db/transaction.ts";
 import { type Confirming, confirmed } from "../commit/confirm-reads.ts";
 import type { Caller } from "../keys/caller.ts";
+import { formsOf } from "../voucher/references.ts";
 import type { RedeemResponse } from "./api/redeem.ts";
 import { type ExternalRef, type ReadRedemption, readRedemptions } from "./db/redemptions.ts";
 import { redemptionResponse } from "./redeem-voucher.ts";
-import { formsOf } from "./references.ts";
 
 /** References in one statement. */
 const BATCH_MAX = 256;

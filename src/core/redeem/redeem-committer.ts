@@ -1,5 +1,6 @@
 import type pg from "pg";
 import type { Logger } from "pino";
+import type { RandomBytes } from "../../platform/base32.ts";
 import type { Config } from "../../platform/config.ts";
 import type { Deployment } from "../../platform/db/deployment.ts";
 import type { Transaction } from "../../platform/db/pool.ts";
@@ -10,14 +11,14 @@ import { appendEvents, type EventSinks, openSinks, readPending } from "../chain/
 import type { GroupCommitter } from "../commit/group-committer.ts";
 import { openVoucherCommitter } from "../commit/voucher-committer.ts";
 import { type Observing, observeBatches } from "../metrics/metrics.ts";
-import type { RedeemJob, RedeemReply } from "../queues/jobs.ts";
 import { type EndedReservation, endReservations } from "../reserve/db/reservations.ts";
 import { type Leases, releaseLease } from "../reserve/lease.ts";
-import { liveReservation, type Reservation } from "../reserve/reservation.ts";
 import { expectedTokenHash, type TokenSecret } from "../reserve/reservation-token.ts";
-import { makeRedeemCode, type RandomBytes } from "../voucher/codes.ts";
+import { makeRedeemCode } from "../voucher/codes.ts";
 import { type LockedVoucher, type LockedVouchers, readLockedVouchers, redeemVouchers } from "../voucher/db/vouchers.ts";
+import { liveReservation, type Reservation } from "../voucher/reservation.ts";
 import { insertRedemptions, lockReferences, type NewRedemption, refKey } from "./db/redemptions.ts";
+import type { RedeemJob, RedeemReply } from "./job.ts";
 import { type Confirmation, decideRedeem } from "./redeem.ts";
 
 /** One attempt: its job, the job's id, and its origin. */

@@ -8,21 +8,21 @@ import type { PauseWatch } from "../../platform/pauses.ts";
 import type { AwaitedQueue } from "../../platform/queues/awaited-queue.ts";
 import type { Traces } from "../../platform/traces/traces.ts";
 import { type Confirmations, confirmRead } from "../commit/confirm-reads.ts";
-import { endReference, type ReferenceEnds } from "../commit/end-references.ts";
+import { proofOf, toRefusal } from "../commit/proofs.ts";
 import type { Caller } from "../keys/caller.ts";
 import type { ApiMetrics } from "../metrics/metrics.ts";
-import { redeemQueue } from "../queues/catalog.ts";
-import type { RedeemJob, RedeemReply } from "../queues/jobs.ts";
 import { expectedTokenHash, hashToken, type TokenSecret } from "../reserve/reservation-token.ts";
 import { normaliseCode } from "../voucher/codes.ts";
 import type { Voucher } from "../voucher/db/vouchers.ts";
 import { isTicket } from "../voucher/ids.ts";
+import { earlierFormOf, normaliseReference } from "../voucher/references.ts";
 import { resolveVoucher, type VoucherReads, verifyUrl } from "../voucher/resolve-voucher.ts";
 import { type RedeemRequest, type RedeemResponse, redeemResponse } from "./api/redeem.ts";
 import type { ExternalRef, ReadRedemption, Redemption } from "./db/redemptions.ts";
-import { proofOf, toRefusal } from "./proofs.ts";
+import { endReference, type ReferenceEnds } from "./end-references.ts";
+import type { RedeemJob, RedeemReply } from "./job.ts";
+import { redeemQueue } from "./job.ts";
 import { decideRedeem } from "./redeem.ts";
-import { earlierFormOf, normaliseReference } from "./references.ts";
 
 interface Deps {
   deployment: DeploymentIdentity;

@@ -1,5 +1,5 @@
-import { liveReservation, type Reservation } from "../reserve/reservation.ts";
 import { sameTokenHash } from "../reserve/reservation-token.ts";
+import { liveReservation, type Reservation } from "../voucher/reservation.ts";
 import { type FinalRefusal, finalRefusal, type VoucherState } from "../voucher/voucher.ts";
 
 /** The part of an attempt to redeem that decides its result. */

@@ -4,8 +4,13 @@ import type { GroupCommitter } from "../commit/group-committer.ts";
 import { openVoucherCommitter } from "../commit/voucher-committer.ts";
 import { type Observing, observeBatches } from "../metrics/metrics.ts";
 import { type LockedVouchers, readLockedVouchers } from "../voucher/db/vouchers.ts";
+import {
+  decideReservation,
+  liveReservation,
+  type ReservationOutcome,
+  type ReservationRequest,
+} from "../voucher/reservation.ts";
 import { type EndedReservation, endReservations, type NewReservation, openReservations } from "./db/reservations.ts";
-import { decideReservation, liveReservation, type ReservationOutcome, type ReservationRequest } from "./reservation.ts";
 
 /** A call that reserves a voucher, or one that releases a reservation by its ticket. */
 type ReservationMove =

@@ -5,14 +5,14 @@ import type { Config } from "../../platform/config.ts";
 import type { DeploymentIdentity } from "../../platform/deployment.ts";
 import type { Limits } from "../../platform/limits/open-limits.ts";
 import { type Confirmations, confirmRead } from "../commit/confirm-reads.ts";
+import { proofOf, toRefusal } from "../commit/proofs.ts";
 import type { Caller } from "../keys/caller.ts";
-import { proofOf, toRefusal } from "../redeem/proofs.ts";
 import { isTicket, newId } from "../voucher/ids.ts";
+import type { Reservation } from "../voucher/reservation.ts";
 import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
 import { finalRefusal } from "../voucher/voucher.ts";
 import type { ReserveResponse } from "./api/reserve.ts";
 import { type LeaseHolder, type Leases, releaseLease } from "./lease.ts";
-import type { Reservation } from "./reservation.ts";
 import type { ReservationCommitter, ReservationMoveOutcome } from "./reservation-committer.ts";
 import { reservationToken, signingSecret, type TokenSecret } from "./reservation-token.ts";
 

@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import type pg from "pg";
 import type { Logger } from "pino";
 import { AppError, voucherBusy } from "../../platform/api/errors.ts";
+import type { RandomBytes } from "../../platform/base32.ts";
 import {
   inTransaction,
   isLimitExceeded,
@@ -15,7 +16,6 @@ import { announceExpiredReservations } from "../chain/db/outbox.ts";
 import { recordExpiries } from "../chain/record-expiries.ts";
 import type { Caller } from "../keys/caller.ts";
 import { type Leases, releaseLease } from "../reserve/lease.ts";
-import type { RandomBytes } from "../voucher/codes.ts";
 import type { AdvanceResponse } from "./api.ts";
 import { moveSandbox } from "./db/sandbox.ts";
 

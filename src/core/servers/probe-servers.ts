@@ -4,11 +4,11 @@ import { shareFor } from "../../platform/batching/share-for.ts";
 import type { Config } from "../../platform/config.ts";
 import type { Deployment } from "../../platform/db/deployment.ts";
 import { assertMigrated, UnusableDatabase } from "../../platform/db/schema.ts";
+import { probeShards, type RefusingShard } from "../../platform/queues/measure-queues.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
 import { probeWrites } from "../../platform/redis/probe-writes.ts";
 import { NO_REDIS, refuses } from "../../platform/redis/requirements.ts";
 import type { RedisWatch } from "../../platform/servers/watch-redis.ts";
-import { probeShards, type RefusingShard } from "../queues/measure-queues.ts";
 
 /** Longest wait for a server. Milliseconds. */
 const PROBE_MS = 1_500;

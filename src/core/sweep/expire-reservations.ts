@@ -9,8 +9,8 @@ import {
   selectOverdueReservations,
 } from "../reserve/db/reservations.ts";
 import { type Leases, releaseLease } from "../reserve/lease.ts";
-import { liveReservation } from "../reserve/reservation.ts";
 import { lockFreeVouchers, readLockedVouchers } from "../voucher/db/vouchers.ts";
+import { liveReservation } from "../voucher/reservation.ts";
 
 /** Reservations ended in one transaction. */
 const BATCH_MAX = 500;

@@ -1,21 +1,20 @@
 import type pg from "pg";
 import type { Logger } from "pino";
+import type { RandomBytes } from "../../platform/base32.ts";
 import type { Config } from "../../platform/config.ts";
 import type { Deployment } from "../../platform/db/deployment.ts";
+import type { FinishedJobs } from "../../platform/queues/finished-jobs.ts";
 import { endOverdueContracts } from "../catalog/db/contracts.ts";
 import { selectOverdueSeals } from "../chain/db/events.ts";
 import { recordExpiries } from "../chain/record-expiries.ts";
-import type { WorkerMetrics } from "../metrics/metrics.ts";
-import type { FinishedJobs } from "../queues/finished-jobs.ts";
-import type { SealRequests } from "../queues/job-requests.ts";
-import { SWEEP_TASKS, type SweepReport } from "../queues/jobs.ts";
+import type { SealRequests } from "../chain/seal-job.ts";
 import { closeRedemptions, deleteOldEnds } from "../redeem/db/redemptions.ts";
 import type { Leases } from "../reserve/lease.ts";
-import type { RandomBytes } from "../voucher/codes.ts";
 import { checkChains } from "./check-chains.ts";
 import { expireReservations } from "./expire-reservations.ts";
 import { removeOrphanLeases, restoreLeases } from "./reconcile-leases.ts";
 import { removeReservations } from "./remove-reservations.ts";
+import { SWEEP_TASKS, type SweepReport } from "./report.ts";
 
 /** Time limit of each task that works in several steps. So a pass ends within the time that a stopping process has. Milliseconds. */
 const TASK_MAX_MS = 2_000;
@@ -96,14 +95,6 @@ export async function runPass<Ctx extends Deps>(
 export function isIdle(report: SweepReport): boolean {
   const nothingDone = Object.values(SWEEP_TASKS).every((items) => report[items] === 0);
   return nothingDone && report.chainsBroken === 0 && Object.keys(report.failures).length === 0;
-}
-
-/** Records one pass of the sweeper. */
-export function recordSweep(metrics: WorkerMetrics, report: SweepReport): void {
-  metrics.sweepDuration.with().observe(report.durationMs / 1_000);
-  for (const [task, items] of Object.entries(SWEEP_TASKS)) metrics.sweepItems.with(task).inc(report[items]);
-  for (const task of Object.keys(report.failures)) metrics.sweepFailures.with(task).inc();
-  metrics.chainsChecked.with().inc(report.chainsChecked);
 }
 
 /** Adds seal jobs for overdue Pending events, as far as the queue has room; returns the number of vouchers. */

@@ -1,6 +1,4 @@
-/** Crockford's base32 alphabet (https://www.crockford.com/base32.html): no I, L, O and U. */
-export const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-
+import { ALPHABET, type RandomBytes } from "../../platform/base32.ts";
 /** Symbols in a voucher code: 15 random ones (75 bits) and a check symbol. */
 export const CODE_SYMBOLS = 16;
 /** Symbols in a redeem code, all random (60 bits). */
@@ -20,9 +18,6 @@ const MARKS = "*._";
  */
 const SEPARATORS = /[\p{White_Space}\p{Dash}\u30fc\p{Cf}\p{Default_Ignorable_Code_Point}]/gu;
 const SEPARATORS_AND_MARKS = new RegExp(`${SEPARATORS.source}|[${MARKS}]`, "gu");
-
-/** Returns `size` bytes from a cryptographically secure source. */
-export type RandomBytes = (size: number) => Uint8Array;
 
 /** ALPHA_POWER[i] = alpha^i in GF(32), the field of x^5 + x^2 + 1 with alpha = x. */
 const ALPHA_POWER = Array.from({ length: CODE_SYMBOLS }, (_, power) => {

@@ -5,14 +5,13 @@ import { Batcher } from "../../platform/batching/batcher.ts";
 import type { Config } from "../../platform/config.ts";
 import { mayBeFromOneItem } from "../../platform/db/transaction.ts";
 import type { Limits } from "../../platform/limits/open-limits.ts";
-import { ENTITY_TYPE } from "../chain/chain.ts";
 import type { Caller } from "../keys/caller.ts";
 import { type Observing, observeBatches } from "../metrics/metrics.ts";
 import { type VoucherView, voucherView } from "./api/voucher.ts";
 import { normaliseCode, normaliseTicket } from "./codes.ts";
 import { type ResolvedVoucher, resolveVouchers, type Voucher, type WantedVoucher } from "./db/vouchers.ts";
 import { isTicket } from "./ids.ts";
-import { statusAt } from "./voucher.ts";
+import { ENTITY_TYPE, statusAt } from "./voucher.ts";
 
 /** Look-ups in one statement. */
 const BATCH_MAX = 256;

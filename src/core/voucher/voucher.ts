@@ -1,3 +1,6 @@
+/** What a voucher is called in events and addresses: the only entity type that has a chain. */
+export const ENTITY_TYPE = "VoucherInstance";
+
 export const VOUCHER_TYPES = ["Subscription", "Product", "Service", "Discount"] as const;
 export type VoucherType = (typeof VOUCHER_TYPES)[number];
 
@@ -38,4 +41,11 @@ export type FinalRefusal = NonNullable<(typeof FINAL_REFUSALS)[VoucherStatus]>;
 /** Why a voucher can never be reserved or redeemed again. Null while it is Active. */
 export function finalRefusal(voucher: VoucherState, now: Date): FinalRefusal | null {
   return FINAL_REFUSALS[statusAt(voucher, now)];
+}
+
+/** The state of a chain as the voucher's row stores it. */
+export interface ChainHead {
+  lastSequence: number;
+  sealedSequence: number;
+  sealedHash: string | null;
 }

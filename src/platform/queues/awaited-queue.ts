@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Queue } from "bullmq";
 import { CallerPlaces } from "./caller-places.ts";
-import type { QueueDefinition } from "./definition.ts";
+import type { QueueDefinition } from "./catalog.ts";
 import { type JobEnd, jobEnd } from "./job-envelope.ts";
 import { openQueue, type QueueLinks } from "./open-queue.ts";
 import { parseOrNull, type ReplyInbox } from "./reply-inbox.ts";
@@ -98,12 +98,13 @@ export class AwaitedQueue<Data, Reply> {
   /** Null if the queue's jobs have no owners. */
   #ownerOf(data: Data): string | null {
     const { ownedBy } = this.#definition;
-    return ownedBy === undefined ? null : String(data[ownedBy]);
+    return ownedBy === undefined ? null : String((data as Record<string, unknown>)[ownedBy]);
   }
 
   #shardOf(data: Data): OpenShard | undefined {
     const { shardBy } = this.#definition;
-    return this.#shards[shardBy === undefined ? 0 : shardOf(String(data[shardBy]), this.#links.shards)];
+    if (shardBy === undefined) return this.#shards[0];
+    return this.#shards[shardOf(String((data as Record<string, unknown>)[shardBy]), this.#links.shards)];
   }
 
   /**

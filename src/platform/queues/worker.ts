@@ -6,7 +6,7 @@ import type { Logger } from "pino";
 import type { DeploymentIdentity } from "../deployment.ts";
 import { openPatient, type RedisClient } from "../redis/connections.ts";
 import { logErrors } from "../redis/log-errors.ts";
-import type { QueueDefinition } from "./definition.ts";
+import type { QueueDefinition } from "./catalog.ts";
 import { type JobEnd, jobEnvelope } from "./job-envelope.ts";
 import { listShardsOf, type Shard } from "./shards.ts";
 

@@ -1,4 +1,4 @@
-import type { RedeemJob, RedeemReply } from "../../../src/core/queues/jobs.ts";
+import type { RedeemJob, RedeemReply } from "../../../src/core/redeem/job.ts";
 import { openRedeemCommitter, runRedeemJob } from "../../../src/core/redeem/redeem-committer.ts";
 import { createApp } from "../../../src/open/app.ts";
 import { type ApiContext, openApi } from "../../../src/open/open-api.ts";

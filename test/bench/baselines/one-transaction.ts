@@ -1,26 +1,28 @@
 import type pg from "pg";
-import { type ChainHead, GENESIS_HASH, makeNonce, sealEvent } from "../../../src/core/chain/chain.ts";
+import { GENESIS_HASH, makeNonce, sealEvent } from "../../../src/core/chain/chain.ts";
 import { appendEvents, openSinks, readPending } from "../../../src/core/chain/seal-events.ts";
 import type { Caller } from "../../../src/core/keys/caller.ts";
+import type { LookUpResponse } from "../../../src/core/look-up/api/look-up.ts";
 import type { RedeemResponse } from "../../../src/core/redeem/api/redeem.ts";
 import { type Redemption, readRedemptions } from "../../../src/core/redeem/db/redemptions.ts";
 import { decideRedeem } from "../../../src/core/redeem/redeem.ts";
 import { redemptionResponse } from "../../../src/core/redeem/redeem-voucher.ts";
 import type { ReserveResponse } from "../../../src/core/reserve/api/reserve.ts";
 import { endReservations, openReservations } from "../../../src/core/reserve/db/reservations.ts";
-import { decideReservation, liveReservation, type Reservation } from "../../../src/core/reserve/reservation.ts";
 import {
   hashToken,
   reservationToken,
   signingSecret,
   type TokenSecret,
 } from "../../../src/core/reserve/reservation-token.ts";
-import type { LookUpResponse } from "../../../src/core/voucher/api/look-up.ts";
-import { makeRedeemCode, normaliseCode, type RandomBytes } from "../../../src/core/voucher/codes.ts";
+import { makeRedeemCode, normaliseCode } from "../../../src/core/voucher/codes.ts";
 import type { Voucher } from "../../../src/core/voucher/db/vouchers.ts";
 import { isTicket, newId } from "../../../src/core/voucher/ids.ts";
+import { decideReservation, liveReservation, type Reservation } from "../../../src/core/voucher/reservation.ts";
 import { verifyUrl, viewVoucher } from "../../../src/core/voucher/resolve-voucher.ts";
+import type { ChainHead } from "../../../src/core/voucher/voucher.ts";
 import { refusal, voucherBusy, voucherNotFound } from "../../../src/platform/api/errors.ts";
+import type { RandomBytes } from "../../../src/platform/base32.ts";
 import type { Config } from "../../../src/platform/config.ts";
 import type { Transaction } from "../../../src/platform/db/pool.ts";
 import { Statements } from "../../../src/platform/db/statements.ts";

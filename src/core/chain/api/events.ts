@@ -13,15 +13,8 @@ import {
   timestamp,
   voucherId,
 } from "../../../platform/api/fields.ts";
-import {
-  ANCHOR_NAMESPACE,
-  ENTITY_TYPE,
-  EVENT_CODES,
-  type EventContent,
-  type EventType,
-  GENESIS_HASH,
-  sealEvent,
-} from "../chain.ts";
+import { ENTITY_TYPE } from "../../voucher/voucher.ts";
+import { ANCHOR_NAMESPACE, EVENT_CODES, type EventContent, type EventType, GENESIS_HASH, sealEvent } from "../chain.ts";
 
 const EVENT_TYPES = Object.keys(EVENT_CODES) as [EventType, ...EventType[]];
 

@@ -2,7 +2,7 @@ import { bigint, integer, orNull, text, textOf, timestamptz } from "../../../pla
 import type { Queryable } from "../../../platform/db/pool.ts";
 import { type PreparedStatements, Statements } from "../../../platform/db/statements.ts";
 import { announceExpiredReservations } from "../../chain/db/outbox.ts";
-import type { Reservation } from "../reservation.ts";
+import type { Reservation } from "../../voucher/reservation.ts";
 
 /** The state of a reservation's row. All but Live are final. */
 type ReservationState = "Live" | "Consumed" | "Released" | "Expired";

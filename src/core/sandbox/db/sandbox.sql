@@ -6,7 +6,3 @@
 SELECT a.ended_tickets AS "endedTickets", a.ended_voucher_ids AS "endedVoucherIds", a.expired_batch_ids AS "expiredBatchIds",
        a.vouchers_expired AS "vouchersExpired"
   FROM advance_sandbox($1::text, $2::int, $3::text, $4::text, $5::text) AS a;
-
--- name: find_voucher_sandbox(voucher_id)
--- Whether a voucher belongs to a sandbox organization. No row when there is no such voucher.
-SELECT o.sandbox FROM vouchers AS v JOIN organizations AS o ON o.id = ANY (ARRAY[v.organization_id]) WHERE v.id = $1::text;

@@ -1,10 +1,7 @@
-import { arrayOf, bigint, boolean, text } from "../../../platform/db/columns.ts";
+import { arrayOf, bigint, text } from "../../../platform/db/columns.ts";
 import { Statements } from "../../../platform/db/statements.ts";
 
 export const sql = new Statements(new URL("./sandbox.sql", import.meta.url));
-
-/** Null when there is no such voucher. */
-export const findVoucherSandbox = sql.value("find_voucher_sandbox", { sandbox: boolean })<[voucherId: string]>;
 
 /** @throws DatabaseError 23001 for a live organization, 54000 for one with too many live reservations. */
 export const moveSandbox = sql.requiredRow("advance_sandbox", {

@@ -1,8 +1,8 @@
 import { EXAMPLE } from "../../../platform/api/example.ts";
 import { filledTextUpTo, input, text } from "../../../platform/api/fields.ts";
 import { problem } from "../../../platform/api/problems.ts";
-import { isPathSegment, normaliseReference } from "../../redeem/references.ts";
 import { normaliseTicket } from "../codes.ts";
+import { isPathSegment, normaliseReference } from "../references.ts";
 
 // Fields that people type or scan: codes, tickets and references.
 

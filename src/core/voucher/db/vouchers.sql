@@ -97,3 +97,7 @@ SELECT assert_row_count(count(*), cardinality($1::text[]), 'Active vouchers with
 -- The chain heads of vouchers.
 SELECT v.id, v.last_sequence AS "lastSequence", v.sealed_sequence AS "sealedSequence", encode(v.sealed_hash, 'hex') AS "sealedHash"
   FROM vouchers AS v WHERE v.id = ANY ($1::text[]);
+
+-- name: find_voucher_sandbox(voucher_id)
+-- Whether a voucher belongs to a sandbox organization. No row when there is no such voucher.
+SELECT o.sandbox FROM vouchers AS v JOIN organizations AS o ON o.id = ANY (ARRAY[v.organization_id]) WHERE v.id = $1::text;

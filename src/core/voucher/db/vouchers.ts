@@ -12,9 +12,8 @@ import {
 } from "../../../platform/db/columns.ts";
 import type { Queryable, Transaction } from "../../../platform/db/pool.ts";
 import { columnsOf, type PreparedStatements, Statements } from "../../../platform/db/statements.ts";
-import type { ChainHead } from "../../chain/chain.ts";
-import type { Reservation } from "../../reserve/reservation.ts";
-import type { StoredStatus, VoucherType } from "../voucher.ts";
+import type { Reservation } from "../reservation.ts";
+import type { ChainHead, StoredStatus, VoucherType } from "../voucher.ts";
 
 /** A voucher with its terms, as partners see it. Prices are US dollars. */
 const VOUCHER = {
@@ -185,3 +184,6 @@ export function voidVouchers(advances: readonly ChainAdvance[]): PreparedStateme
 export async function findChainHead(db: Queryable, voucherId: string): Promise<ChainHead | null> {
   return (await readChainHeads(db, [voucherId]))[0] ?? null;
 }
+
+/** Whether a voucher belongs to a sandbox; null when there is no such voucher. */
+export const findVoucherSandbox = sql.value("find_voucher_sandbox", { sandbox: boolean })<[voucherId: string]>;

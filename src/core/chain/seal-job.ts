@@ -1,0 +1,24 @@
+import { z } from "zod";
+import { defineQueue } from "../../platform/queues/catalog.ts";
+import { JobRequests } from "../../platform/queues/job-requests.ts";
+import type { QueueLinks } from "../../platform/queues/open-queue.ts";
+
+/** A request to seal the Pending events of one voucher. */
+export const sealJob = z.object({ voucherId: z.string() });
+export type SealJob = z.output<typeof sealJob>;
+
+/** The number of events sealed: 0 when they were already sealed. */
+export const sealReply = z.object({ sealed: z.number() });
+export type SealReply = z.output<typeof sealReply>;
+
+export const sealQueue = defineQueue("seal", { data: sealJob, reply: sealReply });
+
+/** Requests seal jobs. Adds none for a voucher whose job is already waiting or running. */
+export function openSealRequests(links: QueueLinks) {
+  return new JobRequests<SealJob>(sealQueue, links, (voucherId) => ({
+    data: { voucherId },
+    opts: { jobId: `${voucherId}-${crypto.randomUUID()}`, deduplication: { id: voucherId } },
+  }));
+}
+
+export type SealRequests = ReturnType<typeof openSealRequests>;

@@ -1,0 +1,84 @@
+import { z } from "zod";
+import { EXAMPLE } from "../../../platform/api/example.ts";
+import {
+  brand,
+  productKey,
+  productName,
+  redeemCode,
+  sandbox,
+  serial,
+  timestamp,
+  verifyUrl,
+  voucherId,
+} from "../../../platform/api/fields.ts";
+import { partnerEvent } from "../../chain/api/events.ts";
+import { voucherView } from "../../voucher/api/voucher.ts";
+
+// Only operators see these, so the API reference does not describe them.
+
+/** A voucher as operators find it, in any organization. */
+export const foundVoucher = z.object({
+  id: voucherId,
+  code: voucherView.shape.code,
+  serial,
+  organizationId: z.string(),
+  batchId: z.string(),
+  brand,
+  productName,
+  productKey,
+  status: voucherView.shape.status,
+  validUntil: voucherView.shape.validUntil,
+  redeemedAt: voucherView.shape.redeemedAt,
+  /** The reference that redeemed it; null until then. */
+  externalRef: z.string().nullable(),
+  redeemCode: redeemCode.nullable(),
+  sandbox,
+});
+
+export type FoundVoucher = z.output<typeof foundVoucher>;
+
+/** The result of a search, in order of ids. */
+export interface FoundVouchers {
+  items: FoundVoucher[];
+}
+
+const pastReservation = z.object({
+  ticket: z.string(),
+  /**
+   * Live: it still reserves the voucher. Consumed: a redemption ended it. Released: a release or a voiding ended it. Expired: it was not used
+   * in time.
+   */
+  state: z.enum(["Live", "Consumed", "Released", "Expired"]),
+  keyId: z.string(),
+  keyLabel: z.string().nullable(),
+  startedAt: timestamp("When it began.", EXAMPLE.reservedAt),
+  expiresAt: timestamp("When it expires.", EXAMPLE.reservedUntil),
+  endedAt: timestamp("When it ended; null while it is live.", EXAMPLE.reservedUntil).nullable(),
+  /** Why it was released: the caller's reason, or `voided`. */
+  endReason: z.string().nullable(),
+});
+
+export type PastReservation = z.output<typeof pastReservation>;
+
+/** A voucher with its events, reservations and redemption, for operators. */
+export const voucherHistory = z.object({
+  voucher: foundVoucher.extend({ verifyUrl }),
+  events: z.array(partnerEvent),
+  /** The newest 1 000 reservations, the oldest of them first. */
+  reservations: z.array(pastReservation),
+  redemption: z
+    .object({
+      externalRef: z.string(),
+      redeemCode,
+      redeemedAt: timestamp("When it happened.", EXAMPLE.redeemedAt),
+      keyId: z.string(),
+      keyLabel: z.string().nullable(),
+      /** The reservation that it consumed. */
+      ticket: z.string().nullable(),
+      /** The id of the job that redeemed the voucher, as logs show it. */
+      attemptId: z.string(),
+    })
+    .nullable(),
+});
+
+export type VoucherHistory = z.output<typeof voucherHistory>;

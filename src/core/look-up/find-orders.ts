@@ -1,0 +1,33 @@
+import type pg from "pg";
+import type { Limits } from "../../platform/limits/open-limits.ts";
+import type { Bulkhead } from "../callers/bulkhead.ts";
+import type { Caller } from "../keys/caller.ts";
+import { tooManyMisses } from "../voucher/resolve-voucher.ts";
+import type { FoundVoucher } from "./api/voucher-history.ts";
+import { findVouchers } from "./find-vouchers.ts";
+
+/**
+ * Finds the caller's vouchers by an order's reference, a voucher's code or a redeem code. A search that finds nothing is a miss, because the
+ * words may be a guessed code.
+ * @throws AppError `too_many_misses`, `overloaded`.
+ */
+export async function findOrders(
+  ctx: { pool: pg.Pool; portalReads: Bulkhead<"organization">; limits: Limits },
+  caller: Caller,
+  words: string,
+): Promise<FoundVoucher[]> {
+  const { keyId, organizationId } = caller;
+  const find = async () => {
+    const found = new Map<string, FoundVoucher>();
+    for (const by of ["externalRef", "code", "redeemCode"] as const) {
+      const { items } = await ctx.portalReads(caller, () => findVouchers(ctx, organizationId, { by, value: words }));
+      for (const voucher of items) found.set(voucher.id, voucher);
+    }
+    return [...found.values()];
+  };
+  const { misses } = ctx.limits;
+  if (misses === null) return find();
+  const guarded = await misses.guard(keyId, find, (found) => found.length === 0);
+  if (!guarded.allowed) throw tooManyMisses(guarded.resetMs);
+  return guarded.result;
+}

@@ -1,0 +1,74 @@
+import type pg from "pg";
+import { markSandbox, pickFields } from "../../platform/api/fields.ts";
+import { type Transaction, usePlansOfService } from "../../platform/db/pool.ts";
+import { onSnapshot } from "../../platform/db/transaction.ts";
+import { normaliseCode, normaliseRedeemCode, normaliseTicket } from "../voucher/codes.ts";
+import { selectVouchersBy, type VoucherCriteria } from "../voucher/db/voucher-ranges.ts";
+import { formsOf } from "../voucher/references.ts";
+import { statusAt } from "../voucher/voucher.ts";
+import { type FoundVoucher, type FoundVouchers, foundVoucher } from "./api/voucher-history.ts";
+
+/** Most vouchers in one result. A query finds more than one only by an imported code or a reference that several organizations use. */
+const FOUND_MAX = 1_000;
+
+/** What to find vouchers by. Codes may have any spelling that `normaliseCode` accepts. */
+export type VoucherQuery =
+  | { by: "code" | "ticket" | "id" | "externalRef" | "redeemCode"; value: string }
+  | { by: "serial"; batchId: string; serial: number };
+
+const NO_CRITERIA: VoucherCriteria = {
+  ...{ codeKey: null, ticket: null, voucherId: null, externalRef: null, redeemCode: null, batchId: null, serial: null },
+};
+
+/** Finds vouchers of one organization. `across-organizations.ts` finds those of all. */
+export async function findVouchers(
+  ctx: { pool: pg.Pool },
+  organizationId: string,
+  query: VoucherQuery,
+): Promise<FoundVouchers> {
+  return { items: await onSnapshot(ctx.pool, (tx) => findVouchersIn(tx, [organizationId], query)) };
+}
+
+/** Finds vouchers of these organizations in a given transaction. Sets the service's planner settings for the rest of the transaction. */
+export async function findVouchersIn(
+  tx: Transaction,
+  organizationIds: readonly string[],
+  query: VoucherQuery,
+): Promise<FoundVoucher[]> {
+  const found = new Map<string, Awaited<ReturnType<typeof selectVouchersBy>>[number]>();
+  for (const criteria of criteriaOf(query)) {
+    const given = Object.values(criteria);
+    // Postgres text cannot contain NUL.
+    if (given.includes(null) || [...organizationIds, ...given].some((value) => String(value).includes("\0"))) continue;
+    await usePlansOfService(tx);
+    const rows = await selectVouchersBy(tx, organizationIds, { ...NO_CRITERIA, ...criteria }, FOUND_MAX);
+    for (const row of rows) found.set(row.id, row);
+  }
+  return [...found.values()].map(({ now, sandbox, ...row }) =>
+    pickFields(foundVoucher, {
+      ...row,
+      ...markSandbox(sandbox),
+      status: statusAt(row, now),
+      validUntil: row.validUntil.toISOString(),
+      redeemedAt: row.redeemedAt?.toISOString() ?? null,
+    }),
+  );
+}
+
+/** The criteria of a query, each to be searched by; null for a value that no voucher can have. */
+function criteriaOf(query: VoucherQuery): Partial<VoucherCriteria>[] {
+  switch (query.by) {
+    case "serial":
+      return [{ batchId: query.batchId, serial: query.serial }];
+    case "code":
+      return [{ codeKey: normaliseCode(query.value) }];
+    case "redeemCode":
+      return [{ redeemCode: normaliseRedeemCode(query.value) }];
+    case "ticket":
+      return [{ ticket: normaliseTicket(query.value) }];
+    case "id":
+      return [{ voucherId: query.value }];
+    case "externalRef":
+      return formsOf(query.value).map((externalRef) => ({ externalRef }));
+  }
+}

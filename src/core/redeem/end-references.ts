@@ -1,0 +1,108 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type pg from "pg";
+import { Batcher } from "../../platform/batching/batcher.ts";
+import type { Deployment } from "../../platform/db/deployment.ts";
+import { awaitStandbys } from "../../platform/db/durability.ts";
+import { mayBeFromOneItem, readThenWrite } from "../../platform/db/transaction.ts";
+import {
+  type ExternalRef,
+  endReferences,
+  lockReferencesToEnd,
+  type ReadRedemption,
+  readRedemptions,
+  refKey,
+} from "./db/redemptions.ts";
+
+/** What is certain about a reference. */
+export type ReferenceOutcome =
+  /** A voucher was redeemed under it. */
+  | { kind: "redeemed"; redemption: NonNullable<ReadRedemption["redemption"]> }
+  /** Nothing was redeemed under it, and no attempt whose first read came before will ever redeem. */
+  | { kind: "ended" }
+  /** Another transaction is redeeming or ending it. */
+  | { kind: "held" }
+  /** The answer was read from another server. Nothing is certain. */
+  | { kind: "elsewhere" };
+
+/** References in one transaction, as many as in a batch of redemptions: each takes a place in the server's table of locks. */
+const BATCH_MAX = 128;
+/** Requests that may wait in one process. */
+const WAITING_MAX = 4_000;
+/** Pauses between attempts to end a reference that another transaction holds. A redemption holds it for a few milliseconds. Milliseconds. */
+const HELD_PAUSES_MS = [10, 30, 80, 200];
+
+interface EndRequest {
+  ref: ExternalRef;
+  /**
+   * The origin of the server from which the answer was read: a promoted one may lack what was read. Null: this process has read nothing that the
+   * answer needs; a worker's reply has waited for the standbys.
+   */
+  readFrom: string | null;
+}
+export type ReferenceEnds = Batcher<EndRequest, ReferenceOutcome>;
+
+interface Deps {
+  pool: pg.Pool;
+  deployment: Pick<Deployment, "originOf">;
+}
+
+/** Opens the batcher that ends references. */
+export function openReferenceEnds(ctx: Deps): ReferenceEnds {
+  return new Batcher((requests: EndRequest[]) => endInOneTransaction(ctx, requests), {
+    batchMax: BATCH_MAX,
+    waitingMax: WAITING_MAX,
+    ownerOf: ({ ref }) => ref?.organizationId ?? "",
+    splitOn: mayBeFromOneItem,
+  });
+}
+
+/**
+ * Reads the redemption of a reference, and if there is none, ends every attempt that was made before. Must succeed before a caller is told that
+ * nothing was redeemed. Tries again for some hundred milliseconds while another transaction holds the reference.
+ */
+export async function endReference(
+  { referenceEnds }: { referenceEnds: ReferenceEnds },
+  ref: ExternalRef,
+  readFrom: string | null = null,
+): Promise<ReferenceOutcome> {
+  let outcome = await referenceEnds.submit({ ref, readFrom });
+  for (const pauseMs of HELD_PAUSES_MS) {
+    if (outcome.kind !== "held") break;
+    await sleep(pauseMs);
+    outcome = await referenceEnds.submit({ ref, readFrom });
+  }
+  return outcome;
+}
+
+/**
+ * The exclusive lock of a reference comes before the read of its redemption. A worker locks the reference in shared mode before it reads the
+ * ends, and keeps the lock until its redemption is committed. So one of the two sees the other.
+ */
+async function endInOneTransaction(
+  { pool, deployment }: Deps,
+  requests: readonly EndRequest[],
+): Promise<ReferenceOutcome[]> {
+  const refs = [...new Map(requests.map(({ ref }) => [refKey(ref), ref])).values()];
+  const { outcomes, origin } = await readThenWrite(
+    pool,
+    (tx) => Promise.all([lockReferencesToEnd(tx, refs), readRedemptions(tx, refs)]),
+    async ([held, read], tx) => {
+      const known = refs.map((_ref, n): ReferenceOutcome => {
+        const redemption = read[n]?.redemption ?? null;
+        if (redemption !== null) return { kind: "redeemed", redemption };
+        return { kind: held.has(n) ? "held" : "ended" };
+      });
+      const ended = refs.filter((_ref, n) => known[n]?.kind === "ended");
+      return {
+        result: { outcomes: new Map(refs.map((ref, n) => [refKey(ref), known[n]])), origin: deployment.originOf(tx) },
+        writes: [...endReferences(ended), awaitStandbys()],
+      };
+    },
+  );
+  return requests.map(({ ref, readFrom }): ReferenceOutcome => {
+    const outcome = outcomes.get(refKey(ref)) ?? { kind: "held" };
+    // A redemption was read here.
+    if (outcome.kind === "redeemed" || readFrom === null || readFrom === origin) return outcome;
+    return { kind: "elsewhere" };
+  });
+}

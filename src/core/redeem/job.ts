@@ -1,0 +1,43 @@
+import { z } from "zod";
+import { REFUSAL_CODES } from "../../platform/api/errors.ts";
+import { defineQueue } from "../../platform/queues/catalog.ts";
+import { redeemRequest } from "./api/redeem.ts";
+
+const { note } = redeemRequest.shape;
+
+/** One attempt to redeem one voucher: the request, with the voucher's id instead of its code, and the token's hash instead of the token. */
+export const redeemJob = z.object({
+  note,
+  /** Never changed here: the API ends the attempts of exactly this reference, also that of another release. */
+  externalRef: z.string(),
+  voucherId: z.string(),
+  organizationId: z.string(),
+  keyId: z.string(),
+  /** Null when the caller identified the voucher by its code. */
+  ticket: z.string().nullable(),
+  /** SHA-256 in hex of the token that the caller sent; null when there was none. */
+  tokenHash: z.string().nullable(),
+  /** Database time in milliseconds after which this attempt must not redeem. */
+  deadlineMs: z.number(),
+  /** The version of the reference's last end at the API's first read, 0 without one. After another end, this attempt must not redeem. */
+  seenEnd: z.number(),
+  /** The generation of ends at that read. Ends that it may not have seen are deleted two generations later. */
+  generation: z.number(),
+});
+export type RedeemJob = z.output<typeof redeemJob>;
+
+/** The outcome of one attempt. A refusal is a normal reply; a job fails only on an unexpected error. */
+export const redeemReply = z.discriminatedUnion("kind", [
+  /** This attempt redeemed the voucher. */
+  z.object({ kind: z.literal("redeemed"), redeemCode: z.string(), redeemedAtMs: z.number() }),
+  /** Another attempt has redeemed a voucher under this reference; read it from the database. */
+  z.object({ kind: z.literal("confirmed") }),
+  z.object({ kind: z.literal("refused"), code: z.enum(REFUSAL_CODES) }),
+  /** The deadline had passed, or the reference was ended since the API's first read. This attempt redeemed nothing. */
+  z.object({ kind: z.literal("late") }),
+  /** The voucher's row stayed locked. This attempt redeemed nothing. */
+  z.object({ kind: z.literal("busy") }),
+]);
+export type RedeemReply = z.output<typeof redeemReply>;
+
+export const redeemQueue = defineQueue("redeem", { data: redeemJob, reply: redeemReply });

@@ -1,0 +1,31 @@
+import { mastersOf, type RedisClient } from "../redis/connections.ts";
+import { QUEUES } from "./catalog.ts";
+import { listShards } from "./shards.ts";
+
+/** Keys per step of a scan. */
+const SCAN_COUNT = 1_000;
+
+/** Deletes all jobs of queues with `count` shards, which no process may use. Returns the number of deleted keys. */
+export async function dropShards(redis: RedisClient, deploymentId: string, count: number): Promise<number> {
+  const prefixes = listShards(deploymentId, count).flatMap(({ prefix }) =>
+    QUEUES.map(({ name }) => `${prefix}:${name}:`),
+  );
+  const queueKey = new RegExp(`^(${prefixes.map(escapeBraces).join("|")})`);
+  let dropped = 0;
+  for (const master of mastersOf(redis)) {
+    let cursor = "0";
+    do {
+      const [next, keys] = await master.scan(cursor, "MATCH", `{pva:${deploymentId}*`, "COUNT", SCAN_COUNT);
+      // One key per command, because a node of a cluster refuses a command with keys of several slots.
+      const queueKeys = keys.filter((key) => queueKey.test(key));
+      await Promise.all(queueKeys.map((key) => master.unlink(key)));
+      dropped += queueKeys.length;
+      cursor = next;
+    } while (cursor !== "0");
+  }
+  return dropped;
+}
+
+function escapeBraces(text: string): string {
+  return text.replace(/[{}]/g, "\\$&");
+}

@@ -1,0 +1,83 @@
+import { Queue } from "bullmq";
+import type { Logger } from "pino";
+import type { DeploymentIdentity } from "../deployment.ts";
+import type { RedisClient } from "../redis/connections.ts";
+import { logErrors } from "../redis/log-errors.ts";
+import { QUEUES } from "./catalog.ts";
+import { listShardsOf, type Shard } from "./shards.ts";
+
+/** Most jobs that one script of Redis removes: some 10 ms. */
+const PORTION = 1_000;
+
+/**
+ * Finished jobs of all queues and shards. BullMQ removes old ones only when another job of their queue ends, so after the last job they would stay.
+ */
+export class FinishedJobs {
+  readonly #redis: RedisClient;
+  readonly #deployment: DeploymentIdentity;
+  readonly #queueShards: readonly number[];
+  readonly #log: Logger;
+  /** By the prefix of their keys. Opened when a job is to be removed. */
+  readonly #queues = new Map<string, Queue>();
+
+  /** @param links `redis` is a fail-fast connection, which the caller closes. */
+  constructor(links: {
+    redis: RedisClient;
+    deployment: DeploymentIdentity;
+    config: { queueShards: readonly number[] };
+    log: Logger;
+  }) {
+    this.#redis = links.redis;
+    this.#deployment = links.deployment;
+    this.#queueShards = links.config.queueShards;
+    this.#log = links.log;
+  }
+
+  /** Removes the jobs that their queue has kept for long enough, and returns their number. A shard that does not answer does not stop the others. */
+  async removeOld(untilMs: number): Promise<number> {
+    const sets = QUEUES.flatMap((definition) => {
+      const { name, keep, keepFailed } = definition;
+      return listShardsOf(definition, this.#deployment.id, this.#queueShards).flatMap((shard) => [
+        { name, shard, state: "completed" as const, keptMs: keep.age * 1_000 },
+        { name, shard, state: "failed" as const, keptMs: keepFailed.age * 1_000 },
+      ]);
+    });
+    const removed = await Promise.allSettled(sets.map((set) => this.#removeFrom(set, untilMs)));
+    return removed.reduce((sum, result) => {
+      if (result.status === "rejected") throw result.reason;
+      return sum + result.value;
+    }, 0);
+  }
+
+  async #removeFrom(
+    { name, shard, state, keptMs }: { name: string; shard: Shard; state: "completed" | "failed"; keptMs: number },
+    untilMs: number,
+  ): Promise<number> {
+    // BullMQ's script writes an event even if there is no job.
+    const finished = await this.#redis.zcard(`${shard.prefix}:${name}:${state}`);
+    let count = 0;
+    for (
+      let removed = PORTION;
+      count < finished && removed === PORTION && performance.now() < untilMs;
+      count += removed
+    )
+      removed = (await this.#open(name, shard).clean(keptMs, PORTION, state)).length;
+    return count;
+  }
+
+  #open(name: string, { prefix }: Shard): Queue {
+    const key = `${prefix}:${name}`;
+    let queue = this.#queues.get(key);
+    if (queue === undefined) {
+      // Only producers write a queue's settings.
+      queue = new Queue(name, { prefix, connection: this.#redis, skipMetasUpdate: true });
+      logErrors(queue, this.#log.child({ queue: name }), "an error of a queue");
+      this.#queues.set(key, queue);
+    }
+    return queue;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#queues.values()].map((queue) => queue.close()));
+  }
+}

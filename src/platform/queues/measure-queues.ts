@@ -1,0 +1,115 @@
+import pTimeout from "p-timeout";
+import { nextPiece } from "../batching/next-piece.ts";
+import type { RedisClient } from "../redis/connections.ts";
+import { probeWrites } from "../redis/probe-writes.ts";
+import { QUEUES } from "./catalog.ts";
+import { listShards, type Shard } from "./shards.ts";
+
+/** One shard of a queue: its jobs by state, the age of the oldest waiting one, and whether workers may take jobs. */
+export interface QueueBacklog {
+  queue: string;
+  /** The name of the shard. */
+  shard: string;
+  waiting: number;
+  active: number;
+  /** Kept for operators, for at most a day. */
+  failed: number;
+  /** Measured by the clocks of two hosts: the one that added the job and this one. 0 when no job waits. */
+  oldestWaitingMs: number;
+  /** No worker takes jobs of the shard until it is resumed. */
+  paused: boolean;
+}
+
+/** The backlog of one shard, for all queues. */
+export interface ShardBacklog {
+  shard: Shard;
+  /** Null when the shard's server did not answer. */
+  queues: QueueBacklog[] | null;
+}
+
+/** Longest wait for a shard. Milliseconds. */
+const WAIT_MAX_MS = 1_500;
+/** Longest wait for a shard's answer to a probe, which ends before the whole probe does. Milliseconds. */
+const PROBE_MAX_MS = 1_000;
+/** Shards that are asked in one turn of the event loop. Their commands take about 3 ms. */
+const PIECE = 16;
+
+/** Does work for each shard. `work` must not reject. */
+async function onEach<T>(shards: readonly Shard[], work: (shard: Shard) => Promise<T>): Promise<T[]> {
+  const begun: Promise<T>[] = [];
+  for (let at = 0; at < shards.length; at += PIECE) {
+    await nextPiece();
+    begun.push(...shards.slice(at, at + PIECE).map(work));
+  }
+  return Promise.all(begun);
+}
+
+/** Counts the jobs of every queue, in two round trips per shard. `shardCounts` has two entries while the number of shards changes. Never rejects. */
+export function measureQueues(
+  redis: RedisClient,
+  deploymentId: string,
+  shardCounts: readonly number[],
+): Promise<ShardBacklog[]> {
+  const shards = shardCounts.flatMap((count) => listShards(deploymentId, count));
+  return onEach(shards, async (shard) => ({
+    shard,
+    queues: await pTimeout(measureShard(redis, shard), { milliseconds: WAIT_MAX_MS }).catch(() => null),
+  }));
+}
+
+/** A shard whose server takes no jobs, and why: null if it does not answer, otherwise its own words. */
+export interface RefusingShard {
+  shard: Shard;
+  refusal: string | null;
+}
+
+/** The shards whose servers do not take what a reservation and a job write. Never rejects. */
+export async function probeShards(redis: RedisClient, deploymentId: string, count: number): Promise<RefusingShard[]> {
+  const probed = await onEach(listShards(deploymentId, count), async (shard) => {
+    const answer = pTimeout(probeWrites(redis, shard.prefix), { milliseconds: PROBE_MAX_MS });
+    return answer.then(
+      (refusal) => (refusal === null ? [] : [{ shard, refusal }]),
+      () => [{ shard, refusal: null }],
+    );
+  });
+  return probed.flat();
+}
+
+/**
+ * Reads BullMQ's own keys: the lists `wait` (oldest last) and `active`, the sorted set `failed`, the field `paused` of `meta`, and a job's
+ * `timestamp`.
+ */
+async function measureShard(redis: RedisClient, { prefix, index, name: shard }: Shard): Promise<QueueBacklog[]> {
+  const names = QUEUES.filter(({ shardBy }) => shardBy !== undefined || index === 0).map(({ name }) => name);
+  // One node has all keys of a shard, so a pipeline can read them.
+  const counts = redis.pipeline();
+  for (const name of names) {
+    const key = `${prefix}:${name}`;
+    counts.llen(`${key}:wait`).llen(`${key}:active`).zcard(`${key}:failed`).hexists(`${key}:meta`, "paused");
+    counts.lindex(`${key}:wait`, -1);
+  }
+  const counted = resultsOf(await counts.exec());
+  const ages = redis.pipeline();
+  for (const [index, name] of names.entries()) ages.hget(`${prefix}:${name}:${counted[index * 5 + 4]}`, "timestamp");
+  const timestamps = resultsOf(await ages.exec());
+  return names.map((queue, index) => {
+    const [waiting, active, failed, paused] = counted.slice(index * 5, index * 5 + 4).map(Number);
+    const addedAtMs = timestamps[index];
+    return {
+      queue,
+      shard,
+      waiting: waiting ?? 0,
+      active: active ?? 0,
+      failed: failed ?? 0,
+      oldestWaitingMs: typeof addedAtMs === "string" ? Math.max(0, Date.now() - Number(addedAtMs)) : 0,
+      paused: paused === 1,
+    };
+  });
+}
+
+function resultsOf(replies: [error: Error | null, result: unknown][] | null): unknown[] {
+  return (replies ?? []).map(([error, result]) => {
+    if (error !== null) throw error;
+    return result;
+  });
+}

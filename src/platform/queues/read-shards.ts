@@ -1,0 +1,114 @@
+import { mastersOf, type RedisClient } from "../redis/connections.ts";
+import type { QueueName } from "./catalog.ts";
+import { QUEUES } from "./catalog.ts";
+import { measureQueues } from "./measure-queues.ts";
+import { findShard, listShards, listShardsOf, SHARDS_MAX, type Shard } from "./shards.ts";
+
+/** A division of the queues into a number of shards, and the processes that use it. */
+export interface Division {
+  /** The number of shards. */
+  shards: number;
+  /** API processes that add jobs to it. */
+  apis: number;
+  /** Jobs that wait or run in it. Null if a server did not respond. */
+  jobs: number | null;
+  /** Whether a worker serves any of its shards. */
+  served: boolean;
+  /** Queues and shards that no worker serves, such as `redeem 2/6`, except queues that may have no worker. */
+  unserved: string[];
+}
+
+/** The name of an API process's connections. {@link readDivisions} counts the processes by this name. */
+export function nameApiConnection(shards: number): string {
+  return shards === 1 ? "api" : `api/${shards}`;
+}
+
+/** The API processes and workers that a master's connections belong to. */
+interface Connected {
+  /** Connections of API processes, by their number of shards. */
+  apis: Map<number, number>;
+  /** The names of the connections on which workers wait, without their ends: see {@link workerName}. */
+  workers: Set<string>;
+  /** The numbers of shards of the deployment's API processes and workers. */
+  counts: Set<number>;
+}
+
+/**
+ * Finds every number of shards that a deployment's processes use or have used, from the names of their connections and from BullMQ's keys.
+ * API processes of another deployment on the same Redis are counted too. @throws Error when Redis does not respond.
+ */
+export async function readDivisions(redis: RedisClient, deploymentId: string): Promise<Division[]> {
+  const connected = await readConnected(redis, deploymentId);
+  const counts = Array.from({ length: SHARDS_MAX }, (_, index) => index + 1);
+  const used = await Promise.all(
+    counts.map(async (count) => {
+      if (connected.some((master) => master.counts.has(count))) return true;
+      // BullMQ writes `meta` when a queue is first opened.
+      return (await redis.exists(`${findShard(deploymentId, 0, count).prefix}:redeem:meta`)) === 1;
+    }),
+  );
+  const found = counts.filter((_, index) => used[index]);
+  return Promise.all(found.map((count) => readDivision(redis, deploymentId, count, connected)));
+}
+
+/** Whether a worker waits for jobs of a queue, in one of these numbers of shards. @throws Error when Redis does not respond. */
+export async function hasWorker(
+  redis: RedisClient,
+  deploymentId: string,
+  queue: QueueName,
+  counts: readonly number[],
+): Promise<boolean> {
+  const connected = await readConnected(redis, deploymentId);
+  const names = counts.flatMap((count) => listShards(deploymentId, count)).map((shard) => workerName(queue, shard));
+  return names.some((name) => connected.some(({ workers }) => workers.has(name)));
+}
+
+/** Reads the connections to each master. A deployment has thousands, so each name is read once. */
+async function readConnected(redis: RedisClient, deploymentId: string): Promise<Connected[]> {
+  const lists = await Promise.all(mastersOf(redis).map((master) => master.client("LIST")));
+  const ofDeployment = new RegExp(`^\\{pva:${deploymentId}:\\d+/(\\d+):`);
+  return lists.map((list) => {
+    const [apis, workers, counts] = [new Map<number, number>(), new Set<string>(), new Set<number>()];
+    for (const [, name = ""] of String(list).matchAll(/ name=(\S+)/g)) {
+      const ofApi = /^api(?:\/(\d+))?$/.exec(name);
+      const count = Number(ofApi === null ? ofDeployment.exec(name)?.[1] : (ofApi[1] ?? 1));
+      if (ofApi !== null) apis.set(count, (apis.get(count) ?? 0) + 1);
+      if (!Number.isNaN(count)) counts.add(count);
+      const [worker] = /^\{.*?:w:/.exec(name) ?? [];
+      if (worker !== undefined) workers.add(worker);
+    }
+    return { apis, workers, counts };
+  });
+}
+
+async function readDivision(
+  redis: RedisClient,
+  deploymentId: string,
+  count: number,
+  connected: readonly Connected[],
+): Promise<Division> {
+  const shards = QUEUES.flatMap((definition) =>
+    listShardsOf(definition, deploymentId, [count]).map((shard) => ({
+      name: `${definition.name} ${shard.name}`,
+      isOptional: definition.isOptional,
+      served: connected.some(({ workers }) => workers.has(workerName(definition.name, shard))),
+    })),
+  );
+  const backlog = (await measureQueues(redis, deploymentId, [count])).map(({ queues }) => queues);
+  const jobs = backlog
+    .flatMap((queues) => queues ?? [])
+    .reduce((sum, { waiting, active }) => sum + waiting + active, 0);
+  return {
+    shards: count,
+    // Each process has a connection to every master, so the masters' numbers are not added.
+    apis: Math.max(...connected.map(({ apis }) => apis.get(count) ?? 0)),
+    jobs: backlog.includes(null) ? null : jobs,
+    served: shards.some(({ served }) => served),
+    unserved: shards.filter(({ served, isOptional }) => !served && !isOptional).map(({ name }) => name),
+  };
+}
+
+/** How BullMQ names the connection on which a worker waits for jobs, without the worker's own name at the end. */
+function workerName(queue: string, { prefix }: Shard): string {
+  return `${prefix}:${Buffer.from(queue).toString("base64")}:w:`;
+}

@@ -1,0 +1,31 @@
+import { z } from "zod";
+import { defineQueue } from "../platform/queues/catalog.ts";
+
+/** One pass of the log's sequencer. The sequencer reads its work from Postgres. */
+export const logJob = z.object({});
+
+/** The results of one pass. */
+export const logReport = z.object({
+  /** Leaves that this pass added to the tree. */
+  placed: z.number(),
+  /** Number of leaves in the tree. */
+  size: z.number(),
+  /** Number of leaves in the served checkpoint. */
+  published: z.number(),
+  /** Witnesses that cosigned in this pass. */
+  cosigned: z.number(),
+  /** The anchor files, and the number of leaves in each one's checkpoint; null for a missing file. */
+  anchors: z.array(z.object({ file: z.string(), size: z.number().nullable() })),
+  /** Witnesses that contradicted the log without a proof when they were last asked, while the others met the quorum. */
+  claims: z.number(),
+  /** Waiting batches that get no place, because the sequence has not drawn their ids. Absent in the reports of older releases. */
+  setAside: z.number().default(0),
+  /** Why the pass stopped before it served a checkpoint, such as an anchor that contradicts the database. Null if it did not stop. */
+  refused: z.string().nullable(),
+  /** What stopped it: the database contradicts what was signed, too few witnesses answer, or an anchor cannot be used. */
+  obstacle: z.enum(["contradiction", "witnesses", "anchor"]).nullable(),
+  durationMs: z.number(),
+});
+export type LogReport = z.output<typeof logReport>;
+
+export const logQueue = defineQueue("log", { data: logJob, reply: logReport });

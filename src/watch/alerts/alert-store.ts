@@ -1,0 +1,87 @@
+import pTimeout from "p-timeout";
+import type pg from "pg";
+import type { Deployment } from "../../platform/db/deployment.ts";
+import type { RedisClient } from "../../platform/redis/connections.ts";
+import { replaceText } from "../../platform/redis/replace-text.ts";
+import { type AlertState, alertState, NO_ALERTS } from "../alerts.ts";
+import { readAlerts, replaceAlerts } from "../db/alerts.ts";
+
+/** Longest wait for a server. Milliseconds. */
+const WAIT_MAX_MS = 2_000;
+
+export interface AlertStoreDeps {
+  pool: pg.Pool;
+  redis: RedisClient;
+  deployment: Pick<Deployment, "id">;
+}
+
+/** The newest state, and how each place replaces it. A place that does not answer rejects. */
+interface Known {
+  state: AlertState;
+  /** Whether each place that answers has it. */
+  isEverywhere: boolean;
+  /** In the order in which they are asked: the first that answers decides. */
+  places: ((next: AlertState) => Promise<boolean>)[];
+}
+
+/**
+ * What API processes know of alerts: in Postgres, where one process of several changes it first. While Postgres is away, Redis decides, and while
+ * both are, each process for itself. Once a server is back, the first process that finds it outdated writes the newest state there.
+ */
+export class AlertStore {
+  readonly #ctx: AlertStoreDeps;
+  /** What this process has last seen or written. */
+  #own = NO_ALERTS;
+
+  constructor(ctx: AlertStoreDeps) {
+    this.#ctx = ctx;
+  }
+
+  /** Changes the state and returns what `change` returns beside it, or null if another process has changed it first. Without a change, writes nothing unless a server lacks it. */
+  async change<T>(change: (state: AlertState) => { state: AlertState; result: T }): Promise<T | null> {
+    const { state: before, isEverywhere, places } = await this.#read();
+    this.#own = before;
+    const { state, result } = change(before);
+    if (isEverywhere && JSON.stringify(state) === JSON.stringify(before)) return result;
+    const next = { ...state, version: before.version + 1 };
+    for (const replace of places) {
+      const isFirst = await inTime(replace(next)).catch(() => null);
+      if (isFirst === false) return null;
+      if (isFirst) break;
+    }
+    this.#own = next;
+    await inTime(this.#ctx.redis.set(this.#key, JSON.stringify(next))).catch(() => undefined);
+    return result;
+  }
+
+  get #key(): string {
+    return `pva:${this.#ctx.deployment.id}:alerts`;
+  }
+
+  async #read(): Promise<Known> {
+    const { pool, redis } = this.#ctx;
+    const [row, text] = await Promise.all([
+      inTime(readAlerts(pool)).catch(() => null),
+      inTime(redis.get(this.#key)).catch(() => undefined),
+    ]);
+    const inPostgres = row?.state ?? null;
+    const inRedis = text ? parse(JSON.parse(text)) : null;
+    const states = [this.#own, inRedis, inPostgres].filter((state) => state !== null);
+    const state = states.reduce((newest, one) => (one.version >= newest.version ? one : newest));
+    const places: Known["places"] = [];
+    if (row !== null) {
+      places.push((next) => replaceAlerts(pool, row.version, next.version, JSON.stringify({ alerts: next.alerts })));
+    }
+    if (text !== undefined) {
+      places.push((next) => replaceText(redis, this.#key, text ?? "", JSON.stringify(next)));
+    }
+    const lacks = (found: AlertState | null) => found?.version !== state.version;
+    const isEverywhere = !(row !== null && lacks(inPostgres)) && !(text !== undefined && lacks(inRedis));
+    return { state, isEverywhere, places };
+  }
+}
+
+const inTime = <T>(answer: Promise<T>) => pTimeout(answer, { milliseconds: WAIT_MAX_MS });
+
+/** Null for what another release has written. */
+const parse = (state: unknown): AlertState | null => alertState.safeParse(state).data ?? null;

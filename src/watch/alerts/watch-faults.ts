@@ -1,0 +1,43 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Bulkhead } from "../../core/callers/bulkhead.ts";
+import type { Config } from "../../platform/config.ts";
+import { knownId, type OverviewDeps } from "../facts.ts";
+import { lookForFaults, nameOf } from "../find-attention.ts";
+import type { AlertTeller } from "./alert-teller.ts";
+
+/** Pause between two looks. Milliseconds. */
+const LOOK_EVERY_MS = 4_000;
+/** How old the look of another process may be. Milliseconds. */
+const LOOK_MAX_AGE_MS = 3_000;
+
+interface Deps extends OverviewDeps {
+  config: OverviewDeps["config"] & Pick<Config, "ops" | "alerts">;
+  operatorReads: Bulkhead<"none">;
+  alerts: Pick<AlertTeller, "tell">;
+}
+
+/**
+ * Looks for faults whether or not an operator has a page open, so that it is known since when they exist, and tells ALERT_URL of red ones. Does
+ * nothing in a process without operators' pages and without ALERT_URL.
+ */
+export function watchFaults(ctx: Deps): { close(): Promise<void> } {
+  const { ops, alerts } = ctx.config;
+  const closing = new AbortController();
+  const run = async () => {
+    while (!closing.signal.aborted) {
+      await look(ctx).catch((error) => ctx.log.debug({ err: error }, "cannot look for faults"));
+      await sleep(LOOK_EVERY_MS, undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
+    }
+  };
+  if (ops.token !== null || alerts.url !== null) void run();
+  return { close: async () => closing.abort() };
+}
+
+async function look(ctx: Deps): Promise<void> {
+  const { attention } = await ctx.operatorReads({}, () => lookForFaults(ctx, LOOK_MAX_AGE_MS));
+  // Before the database was reached, it is not known what was told.
+  if (knownId(ctx.deployment) === null) return;
+  const red = attention.filter(({ severity }) => severity === "red");
+  // Not awaited: a receiver may take long.
+  void ctx.alerts.tell(red.map((fault) => ({ ...fault, fault: nameOf(fault) })));
+}

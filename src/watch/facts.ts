@@ -1,0 +1,214 @@
+import pTimeout from "p-timeout";
+import type pg from "pg";
+import type { Logger } from "pino";
+import { findNewestPause } from "../acts/db/audit-entries.ts";
+import { type ProcessReport, UP_MS } from "../core/processes/process-report.ts";
+import { type ReportedProcess, readProcesses } from "../core/processes/read-processes.ts";
+import { addOutcomes, type RecentOutcomes } from "../core/processes/redeem-outcomes.ts";
+import { type Probed, readinessOf } from "../core/servers/probe-servers.ts";
+import type { Config } from "../platform/config.ts";
+import type { Deployment } from "../platform/db/deployment.ts";
+import {
+  measureQueues,
+  type QueueBacklog,
+  type RefusingShard,
+  type ShardBacklog,
+} from "../platform/queues/measure-queues.ts";
+import type { QueueViews } from "../platform/queues/queue-views.ts";
+import { listShards, type Shard } from "../platform/queues/shards.ts";
+import type { RedisClient } from "../platform/redis/connections.ts";
+import { type LogStatus, readLogStatus } from "../transparency/read-log-status.ts";
+import { failingSinceOf } from "./alerts.ts";
+import {
+  type PostgresState,
+  readActivity,
+  readPostgres,
+  readStock,
+  type Stock,
+  selectBrokenChains,
+  selectFailingEndpoints,
+} from "./db/activity.ts";
+import { readAlerts } from "./db/alerts.ts";
+import type { Found } from "./found.ts";
+
+export interface OverviewDeps {
+  pool: pg.Pool;
+  redis: RedisClient;
+  deployment: Deployment;
+  config: Pick<Config, "queueShards" | "alerts">;
+  queueViews: Pick<QueueViews, "findLastReply">;
+  probeServers: () => Promise<Probed>;
+  redeemQueue: { readonly isOpen: boolean };
+  report: Pick<ProcessReport, "id" | "redeems" | "reportingMs" | "tell">;
+  log: Logger;
+}
+
+/** What a look reads. */
+export interface Gathered {
+  now: Date;
+  /** Why this process can use neither server, or one of them, as its readiness says. */
+  problems: { postgres: string | null; redis: string | null };
+  /** Shards whose servers take no jobs, while others do. */
+  refusing: readonly RefusingShard[];
+  shards: readonly Shard[];
+  clockAheadMs: number;
+  redeems: RecentOutcomes;
+  /** The id of this process's report. */
+  self: string;
+  /** Null if it is not known: Redis does not answer, or the reports of others cannot have arrived yet. */
+  processes: readonly ReportedProcess[] | null;
+  /** Null if Redis does not answer. */
+  queues: readonly ShardBacklog[] | null;
+  /** Who paused queues with a page of this service, and when. */
+  pauses: readonly QueuePause[];
+  /** Changes with each pass of the sweeper; null if it is not known. */
+  sweepMark: string | null;
+  /** Null if Postgres does not answer. */
+  postgres: PostgresState | null;
+  /** As `postgres`. */
+  database: DatabaseFacts | null;
+}
+
+/** What faults are judged by. */
+export interface Facts extends Gathered {
+  /** For how long the sweeper has made no pass; null if it is not known. Milliseconds. */
+  unsweptMs: number | null;
+}
+
+/** What was found in the queues; null, so that what was found before stays, if nothing was and a server that does not answer may hide it. */
+export function unlessHidden({ queues }: Facts, found: Found[]): Found[] | null {
+  const isHidden = queues === null || queues.some((shard) => shard.queues === null);
+  return found.length === 0 && isHidden ? null : found;
+}
+
+interface DatabaseFacts {
+  now: Date;
+  brokenChains: readonly { voucherId: string; since: Date }[];
+  endpoints: Awaited<ReturnType<typeof selectFailingEndpoints>>;
+  stock: readonly Stock[];
+  log: LogStatus | null;
+  /** Since when ALERT_URL does not accept messages; null if it does. */
+  alertsFailingSince: Date | null;
+}
+
+/** Most faults of one kind. */
+const FAULTS_MAX = 20;
+/** Batches whose stock is read, the newest, and vouchers that are counted of each: two million index entries at most, some 100 ms. */
+export const STOCK = { batchesMax: 100, leftMax: 20_000 };
+/** Longest wait for what is read from a server. Milliseconds. */
+const WAIT_MAX_MS = 2_000;
+/** Longest wait for all that is read of the data. It contains a wait for Redis. Milliseconds. */
+const DATA_WAIT_MAX_MS = 5_000;
+/** For how long a process uses what it has read of the data, which changes slowly and costs much. Milliseconds. */
+const DATA_KEPT_MS = 15_000;
+
+/** Whether this process can serve requests, which it also tells the others. */
+export async function probeSelf({ probeServers, redeemQueue, report }: OverviewDeps) {
+  const probed = await probeServers();
+  const problems = readinessOf(probed, redeemQueue.isOpen);
+  const sentences = [problems.postgres, problems.redis].filter((problem) => problem !== null);
+  report.tell(sentences.length === 0 ? null : sentences.join(" "));
+  return { problems, refusing: probed.shards };
+}
+
+/** What a server does not tell in time is null. Never rejects. @param maxAgeMs as in `lookForFaults`. */
+export async function gatherFacts(
+  ctx: OverviewDeps,
+  { problems, refusing }: Awaited<ReturnType<typeof probeSelf>>,
+  maxAgeMs: number,
+): Promise<Gathered> {
+  const { deployment, config, report } = ctx;
+  const now = timeOf(deployment);
+  const inTime = <T>(read: () => Promise<T>, milliseconds = WAIT_MAX_MS) =>
+    pTimeout((async () => read())(), { milliseconds }).catch((error): null => {
+      ctx.log.debug({ err: error }, "cannot read a fact");
+      return null;
+    });
+  const ofPostgres = async <T>(read: () => Promise<T>, milliseconds?: number) =>
+    problems.postgres === null ? inTime(read, milliseconds) : null;
+  const [processes, queues, database] = await Promise.all([
+    inTime(() => readProcesses(ctx.redis, deployment)),
+    inTime(() => measureQueues(ctx.redis, deployment.id, config.queueShards.slice(0, 1))),
+    ofPostgres(() => readData(ctx, maxAgeMs), DATA_WAIT_MAX_MS),
+  ]);
+  const mark = await ofPostgres(() => readActivity(ctx.pool, null));
+  const postgres = await ofPostgres(() => readPostgres(ctx.pool));
+  const paused = (queues ?? []).flatMap(({ queues }) => (queues ?? []).filter((one) => one.paused));
+  const others = (processes ?? []).filter(({ state, id }) => state === "up" && id !== report.id);
+  return {
+    ...{ now, problems, postgres, database, queues },
+    refusing,
+    shards: knownId(deployment) === null ? [] : listShards(deployment.id, config.queueShards[0]),
+    clockAheadMs: deployment.clock.aheadMs,
+    redeems: addOutcomes([report.redeems.read(), ...others.map(({ redeems }) => redeems)]),
+    self: report.id,
+    processes: report.reportingMs >= UP_MS ? processes : null,
+    pauses: (await ofPostgres(() => readPauses(ctx.pool, namesOf(paused)))) ?? [],
+    sweepMark: mark?.sweepMark ?? null,
+  };
+}
+
+const namesOf = (backlogs: readonly QueueBacklog[]) => [...new Set(backlogs.map(({ queue }) => queue))];
+
+/** The last pause or resumption of a queue by an operator of this service. */
+interface QueuePause {
+  queue: string;
+  isPaused: boolean;
+  by: string;
+  since: Date;
+}
+
+async function readPauses(pool: pg.Pool, queues: readonly string[]): Promise<QueuePause[]> {
+  const pauses: QueuePause[] = [];
+  for (const queue of queues) {
+    const newest = await findNewestPause(pool, queue);
+    if (newest === null) continue;
+    pauses.push({ queue, isPaused: newest.command === "queue pause", by: newest.osUser, since: newest.at });
+  }
+  return pauses;
+}
+
+/** The database's time, or this host's before it is known. */
+export function timeOf({ clock }: Pick<Deployment, "clock">): Date {
+  try {
+    return clock.steadyNow();
+  } catch {
+    return new Date();
+  }
+}
+
+/** The deployment's id; null before the database was reached. */
+export function knownId(deployment: Deployment): string | null {
+  try {
+    return deployment.id;
+  } catch {
+    return null;
+  }
+}
+
+async function readFailingAlerts(pool: pg.Pool): Promise<Date | null> {
+  const { state } = await readAlerts(pool);
+  return state === null ? null : failingSinceOf(state);
+}
+
+/** What each process has read of the data, and when, on the monotonic clock. */
+const data = new WeakMap<Deployment, { facts: DatabaseFacts; readAtMs: number }>();
+
+/** One after the other, because all use a connection. */
+async function readData(ctx: OverviewDeps, maxAgeMs: number): Promise<DatabaseFacts> {
+  const { pool, deployment } = ctx;
+  const known = data.get(deployment);
+  if (maxAgeMs >= 0 && known !== undefined && performance.now() - known.readAtMs < DATA_KEPT_MS) return known.facts;
+  const readAtMs = performance.now();
+  const { now } = await readActivity(pool, null);
+  const facts = {
+    now,
+    brokenChains: await selectBrokenChains(pool, FAULTS_MAX),
+    endpoints: await selectFailingEndpoints(pool, FAULTS_MAX),
+    stock: await readStock(pool, null, STOCK.batchesMax, STOCK.leftMax),
+    log: await readLogStatus(ctx),
+    alertsFailingSince: ctx.config.alerts.url === null ? null : await readFailingAlerts(pool),
+  };
+  data.set(deployment, { facts, readAtMs });
+  return facts;
+}

@@ -1,0 +1,251 @@
+import type { ReportedProcess } from "../core/processes/read-processes.ts";
+import { redeemQueue } from "../core/redeem/job.ts";
+import { QUEUES } from "../platform/queues/catalog.ts";
+import type { QueueBacklog } from "../platform/queues/measure-queues.ts";
+import type { Shard } from "../platform/queues/shards.ts";
+import { refuses } from "../platform/redis/requirements.ts";
+import type { PostgresState } from "./db/activity.ts";
+import { type Facts, unlessHidden } from "./facts.ts";
+import type { Found } from "./found.ts";
+
+type AnyQueue = (typeof QUEUES)[number];
+
+/** A probe can be slow by chance: what it finds must be found again after this time. Milliseconds. */
+const AGAIN_MS = 3_000;
+/** Workers that are replaced leave some seconds without any: from the last heartbeat. Milliseconds. */
+const REPLACED_MS = 10_000;
+const EVERYONE = "All organizations";
+
+const isUp = ({ state }: ReportedProcess) => state === "up";
+/** What is told of a fault has no full stop. */
+const withoutStop = (sentence: string) => sentence.replace(/\.$/, "");
+/** As what follows a colon; a name keeps its capital. */
+const startSmall = (sentence: string) => sentence.replace(/^(A|No|The|This|Redeems)\b/, (word) => word.toLowerCase());
+export const nameProcess = ({ role, pid, host }: Pick<ReportedProcess, "role" | "pid" | "host">) =>
+  `${role} ${pid} on ${host}`;
+
+const NO_HEARTBEAT = `No worker has sent a heartbeat for the queue ${redeemQueue.name}`;
+
+const tellCause = (what: string) => `Nothing is redeemed: ${startSmall(what)}`;
+
+/**
+ * Whether anything is redeemed: by its outcome, and by each thing that would stop it. The first that is found names the cause.
+ * @param unansweredMax redeems of a minute that may end without an answer by chance.
+ * @param before what the last look found.
+ */
+export function findNothingRedeemed(
+  facts: Facts,
+  unansweredMax: number,
+  before: readonly { what: string }[],
+): Found[] | null {
+  const stop = findProblem(facts) ?? findStop(facts) ?? findLostStandby(facts);
+  const cause = stop ?? findNoAnswer(facts, unansweredMax) ?? findStuckJobs(facts);
+  if (cause !== null) return [{ subject: EVERYONE, ...cause, what: tellCause(cause.what) }];
+  // What the last look found may go on unseen.
+  const isHidden = facts.processes === null && before.some(({ what }) => what === tellCause(NO_HEARTBEAT));
+  return isHidden || facts.queues === null ? null : [];
+}
+
+type Cause = Omit<Found, "subject">;
+
+/** Why no API process can redeem, in the words of its readiness. */
+function findProblem(facts: Facts): Cause | null {
+  const { postgres, redis } = facts.problems;
+  const problem = postgres ?? redis;
+  if (problem === null || readyApis(facts).length > 0) return null;
+  return { what: withoutStop(problem), confirmMs: AGAIN_MS };
+}
+
+/** Why no shard of the redeem queue has a worker that takes its jobs. */
+function findStop(facts: Facts): Cause | null {
+  const { shards } = facts;
+  const paused = pausedShards(facts, redeemQueue.name);
+  const unserved = unservedShards(facts, redeemQueue);
+  const refusing = facts.refusing.map(({ shard }) => shard.name);
+  const isStopped = ({ name }: Shard) => [paused, unserved ?? [], refusing].some((names) => names.includes(name));
+  if (shards.length === 0 || !shards.every(isStopped)) return null;
+  if (paused.length > 0) return describePause(facts, redeemQueue.name);
+  return { what: NO_HEARTBEAT, since: lastHeartbeat(facts, redeemQueue.name), confirmMs: REPLACED_MS };
+}
+
+function findNoAnswer({ redeems }: Facts, unansweredMax: number): Cause | null {
+  const silent = [redeems.recent, redeems.minute].find(
+    ({ answered, unanswered }) => answered === 0 && unanswered > unansweredMax,
+  );
+  return silent === undefined ? null : { what: `${silent.unanswered} redeems had no answer, and none had one` };
+}
+
+/** Postgres commits nothing while it waits for a standby. */
+function findLostStandby({ postgres }: Facts): Cause | null {
+  if (postgres === null || countMissingStandbys(postgres) === 0) return null;
+  return { what: STANDBY_AWAY, confirmMs: AGAIN_MS };
+}
+const STANDBY_AWAY = "A synchronous standby is away";
+
+export function findStandbyAway({ postgres }: Facts): Found[] | null {
+  if (postgres === null) return null;
+  const missing = countMissingStandbys(postgres);
+  return missing === 0 ? [] : [{ what: STANDBY_AWAY, subject: `${missing} missing`, confirmMs: AGAIN_MS }];
+}
+
+/** How many standbys Postgres waits for in vain: synchronous_standby_names has their number, or names one of them. */
+export function countMissingStandbys({ standbyNames, streaming }: Pick<PostgresState, "standbyNames" | "streaming">) {
+  if (standbyNames.trim() === "") return 0;
+  const required = Number(/^\s*(?:FIRST\s+|ANY\s+)?(\d+)\s*\(/i.exec(standbyNames)?.[1] ?? 1);
+  return Math.max(0, required - streaming);
+}
+
+/** Whether jobs wait in each shard that has any, although no worker is known to be missing. */
+function findStuckJobs(facts: Facts): Cause | null {
+  const waiting = backlogsOf(facts, redeemQueue.name).filter((backlog) => backlog.waiting > 0);
+  if (waiting.length === 0 || facts.redeems.recent.answered > 0) return null;
+  if (!waiting.every(({ oldestWaitingMs, active }) => oldestWaitingMs > STUCK_MS && active === 0)) return null;
+  return { what: "Redeems wait, and no worker takes them", confirmMs: AGAIN_MS };
+}
+/** An idle worker takes a job within milliseconds. Milliseconds. */
+const STUCK_MS = 5_000;
+
+/** Why servers cannot be used. While other API processes can use them, it is this process alone. */
+export function findServersAway(facts: Facts): Found[] {
+  const confirmed = { confirmMs: AGAIN_MS };
+  if (readyApis(facts).length === 0) {
+    const { postgres, redis } = facts.problems;
+    return Object.entries({ Postgres: postgres, Redis: redis }).flatMap(([subject, problem]) =>
+      problem === null ? [] : [{ what: withoutStop(problem), subject, ...confirmed }],
+    );
+  }
+  return apisOf(facts).flatMap((one) => {
+    const what = `A process cannot serve requests: ${withoutStop(one.problem ?? "")}`;
+    const unready = { what, subject: nameProcess(one), severity: "amber", ...confirmed } as const;
+    return one.problem === null ? [] : [unready];
+  });
+}
+
+const apisOf = ({ processes }: Facts) => (processes ?? []).filter((one) => isUp(one) && one.role === "api");
+
+/** The API processes that can serve requests. This one is asked directly. */
+function readyApis(facts: Facts): { id: string }[] {
+  const { postgres, redis } = facts.problems;
+  const others = apisOf(facts).filter(({ id, problem }) => id !== facts.self && problem === null);
+  return postgres === null && redis === null ? [...others, { id: facts.self }] : others;
+}
+
+/** Pauses of queues. Only that of redeems refuses anybody. */
+export function findPausedQueues(facts: Facts): Found[] | null {
+  if (facts.queues === null) return null;
+  const found = QUEUES.flatMap(({ name }): Found[] => {
+    const paused = pausedShards(facts, name);
+    if (paused.length === 0) return [];
+    const isWhole = paused.length === backlogsOf(facts, name).length;
+    const milder = name === redeemQueue.name ? {} : ({ severity: "amber" } as const);
+    return [{ ...describePause(facts, name), subject: isWhole ? name : `${name} ${paused.join(", ")}`, ...milder }];
+  });
+  return unlessHidden(facts, found);
+}
+
+/** A pause that was made elsewhere, or resumed elsewhere since, has no name. */
+function describePause({ pauses }: Facts, name: string): Cause {
+  const pause = pauses.find(({ queue, isPaused }) => queue === name && isPaused);
+  return pause === undefined
+    ? { what: `The queue ${name} is paused` }
+    : { what: `The queue ${name} is paused by ${pause.by}`, since: pause.since };
+}
+
+/** Queues and shards that no worker serves, except queues that may have no worker. */
+export function findUnservedQueues(facts: Facts): Found[] | null {
+  const found = QUEUES.filter(({ isOptional }) => !isOptional).map((definition): Found[] | null => {
+    const { name } = definition;
+    const unserved = unservedShards(facts, definition);
+    if (unserved === null) return null;
+    if (unserved.length === 0) return [];
+    const isWhole = unserved.length === shardsOf(facts, definition).length;
+    const subject = isWhole ? name : `${name} ${unserved.join(", ")}`;
+    const milder = name === redeemQueue.name ? {} : ({ severity: "amber" } as const);
+    const since = lastHeartbeat(facts, name);
+    const what = `No worker has sent a heartbeat for the queue ${name}`;
+    return [{ what, subject, since, confirmMs: REPLACED_MS, ...milder }];
+  });
+  return found.includes(null) ? null : found.flatMap((each) => each ?? []);
+}
+
+const shardsOf = ({ shards }: Facts, { shardBy }: { shardBy?: string }) =>
+  shardBy === undefined ? shards.slice(0, 1) : shards;
+
+/** The names of the shards of a queue that no worker serves; null if heartbeats are not known. */
+function unservedShards(facts: Facts, definition: AnyQueue): string[] | null {
+  if (facts.processes === null) return null;
+  const workers = facts.processes.filter((one) => isUp(one) && one.queues.includes(definition.name));
+  const serves = ({ queueShards, workerShards }: ReportedProcess, { index, count }: Shard) =>
+    (queueShards.length === 0 || queueShards.includes(count)) &&
+    (workerShards === null || workerShards.includes(index));
+  const unserved = shardsOf(facts, definition).filter((shard) => !workers.some((worker) => serves(worker, shard)));
+  return unserved.map(({ name }) => name);
+}
+
+/** When the last worker of a queue was heard, of those that are gone or have ended. */
+function lastHeartbeat({ processes }: Facts, name: string): Date | null {
+  const heard = (processes ?? []).filter((one) => !isUp(one) && one.queues.includes(name));
+  return heard.length === 0 ? null : new Date(Math.max(...heard.map(({ at }) => Date.parse(at))));
+}
+
+const backlogsOf = ({ queues }: Facts, name: string): QueueBacklog[] =>
+  (queues ?? []).flatMap(({ queues }) => queues ?? []).filter(({ queue }) => queue === name);
+
+const pausedShards = (facts: Facts, name: string) =>
+  backlogsOf(facts, name).flatMap(({ paused, shard }) => (paused ? [shard] : []));
+
+/** Shards whose servers do not answer, or take no jobs, while others do. */
+export function findShardsAway({ queues, refusing, problems }: Facts): Found[] | null {
+  if (problems.redis !== null || queues === null) return null;
+  const silent = new Map(
+    queues.flatMap(({ shard, queues }) => (queues === null ? [[shard.name, null] as [string, string | null]] : [])),
+  );
+  for (const { shard, refusal } of refusing) silent.set(shard.name, refusal);
+  return [...silent].map(([subject, refusal]) => ({
+    what: refusal === null ? "A Redis server does not answer" : withoutStop(`A Redis server ${refuses(refusal)}`),
+    subject,
+    confirmMs: AGAIN_MS,
+  }));
+}
+
+const FEW = 0.01;
+
+/** @param unansweredMax redeems of a minute that may end without an answer by chance. */
+export function findUnanswered({ redeems: { minute } }: Facts, unansweredMax: number): Found[] {
+  if (minute.unanswered <= unansweredMax || minute.answered === 0) return [];
+  const total = minute.unanswered + minute.answered;
+  const what = `${minute.unanswered} of ${total} redeems had no answer in the last minute`;
+  // A few of many: a caller that repeats them gets its answer.
+  const milder = minute.unanswered < total * FEW ? ({ severity: "amber" } as const) : {};
+  return [{ what, subject: EVERYONE, ...milder }];
+}
+
+/** @param secondsMax the longest wait of a redeem for a worker. */
+export function findBacklog(facts: Facts, secondsMax: number): Found[] | null {
+  if (facts.queues === null) return null;
+  const oldestMs = Math.max(0, ...backlogsOf(facts, redeemQueue.name).map(({ oldestWaitingMs }) => oldestWaitingMs));
+  if (oldestMs <= secondsMax * 1_000) return unlessHidden(facts, []);
+  return [{ what: "Redeems wait long for a worker", subject: redeemQueue.name, confirmMs: BACKLOG_MS }];
+}
+/** As its alert has it. Milliseconds. */
+const BACKLOG_MS = 60_000;
+
+export function findVanishedProcesses({ processes }: Facts): Found[] | null {
+  if (processes === null) return null;
+  return processes
+    .filter(({ state }) => state === "gone")
+    .map((one) => ({ what: "A process has vanished", subject: nameProcess(one), since: new Date(one.at) }));
+}
+
+/** @param minutesMin for how long a process stalls again and again. */
+export function findStallingProcesses({ processes }: Facts, minutesMin: number): Found[] | null {
+  if (processes === null) return null;
+  return processes
+    .filter((one) => isUp(one) && one.stallingMs >= minutesMin * 60_000)
+    .map((one) => ({ what: "A process stalls again and again", subject: nameProcess(one) }));
+}
+
+export function findClockAhead({ clockAheadMs }: Facts): Found[] {
+  if (clockAheadMs <= 0) return [];
+  return [{ what: `The database's clock has jumped ${Math.round(clockAheadMs / 1_000)} s ahead`, subject: "Postgres" }];
+}

@@ -1,0 +1,114 @@
+import pTimeout from "p-timeout";
+import type pg from "pg";
+import type { Logger } from "pino";
+import { countBrokenChains } from "../core/chain/db/broken-chains.ts";
+import { findOldestPendingAge } from "../core/chain/db/events.ts";
+import type { Backlog, DatabaseBacklog } from "../core/metrics/open-metrics.ts";
+import { countLiveReservations } from "../core/reserve/db/reservations.ts";
+import type { Probed } from "../core/servers/probe-servers.ts";
+import { countStock } from "../marketplace/db/listings.ts";
+import type { Config } from "../platform/config.ts";
+import type { Deployment } from "../platform/db/deployment.ts";
+import { measureQueues, type ShardBacklog } from "../platform/queues/measure-queues.ts";
+import type { RedisClient } from "../platform/redis/connections.ts";
+import { isFresh, keepFinding, readFinding, reportPrefix } from "../platform/redis/findings.ts";
+import { findLogProgress } from "../transparency/db/log-checkpoints.ts";
+import { measureWebhooks } from "../webhooks/db/webhook-deliveries.ts";
+
+/** Live reservations are counted up to this number, which takes Postgres about 25 ms. */
+const RESERVATIONS_MAX = 100_000;
+/** Broken chains are counted up to this number. One broken chain already raises the alert. */
+const BROKEN_CHAINS_MAX = 1_000;
+/** Stock is counted for this many of the newest listings, up to this many vouchers each. So at most 100 000 index entries are read. */
+const LISTINGS_MAX = 100;
+const LEFT_MAX = 1_000;
+/** Deliveries and rows of the outbox are counted up to this number. */
+const WEBHOOKS_MAX = 100_000;
+/** Longest wait for a server: a scrape has a short timeout of its own and must report that a server is down. Milliseconds. */
+const WAIT_MAX_MS = 2_000;
+
+interface Deps {
+  pool: pg.Pool;
+  redis: RedisClient;
+  config: Config;
+  deployment: Deployment;
+  probeServers: () => Promise<Probed>;
+  log: Logger;
+}
+
+/** For how long a process uses what another one has measured: less than the usual 15 seconds between scrapes. Milliseconds. */
+const SHARED_MS = 10_000;
+
+/** Longest wait for what another process has measured. Milliseconds. */
+const SHARED_WAIT_MAX_MS = 500;
+
+/** What a process has measured, for the others. */
+interface SharedBacklog extends Omit<Backlog, "down"> {
+  by: string;
+}
+
+/**
+ * Returns a function that measures the backlogs in Redis and Postgres, or takes what another process has measured in the last ten seconds, if
+ * both servers answer this process. Never rejects: the part of a server that does not respond within two seconds is null.
+ */
+export function openBacklog(ctx: Deps): () => Promise<Backlog> {
+  const self = crypto.randomUUID();
+  return async () => {
+    const probing = ctx.probeServers();
+    const [shared, ping] = await Promise.all([
+      inTime(ctx, readShared(ctx, self), SHARED_WAIT_MAX_MS),
+      inTime(ctx, ctx.pool.query("SELECT"), SHARED_WAIT_MAX_MS),
+    ]);
+    if (shared?.database != null && ping !== null) {
+      const database = { ...shared.database, clockAheadMs: ctx.deployment.clock.aheadMs };
+      return { ...shared, database, down: downOf(await probing) };
+    }
+    const [shards, database] = await Promise.all([inTime(ctx, measureJobs(ctx)), inTime(ctx, measureDatabase(ctx))]);
+    const measured: SharedBacklog = { shards, database, by: self };
+    if (shards !== null && database !== null) await keepFinding(ctx.redis, keyOf(ctx), SHARED_MS, measured);
+    return { shards, database, down: downOf(await probing) };
+  };
+}
+
+/** What does not answer this process, or takes no writes. */
+function downOf({ unusable, redisProblem, shards }: Probed): Backlog["down"] {
+  return {
+    postgres: unusable?.state === "unavailable",
+    redis: redisProblem !== null,
+    shards: shards.map(({ shard }) => shard.name),
+  };
+}
+
+const keyOf = ({ deployment }: Deps) => `${reportPrefix(deployment)}:backlog`;
+
+/** What another process has measured. What this one has measured is as old as its last scrape. */
+async function readShared(ctx: Deps, self: string): Promise<SharedBacklog | null> {
+  const found = await readFinding<SharedBacklog>(ctx.redis, keyOf(ctx), SHARED_MS);
+  return found === null || found.value.by === self || !isFresh(found, SHARED_MS) ? null : found.value;
+}
+
+// Async: while the deployment's id is unknown, `deployment.id` throws, and the promise must reject instead.
+async function measureJobs({ redis, deployment, config }: Deps): Promise<ShardBacklog[]> {
+  return measureQueues(redis, deployment.id, config.queueShards);
+}
+
+async function measureDatabase({ pool, deployment }: Deps): Promise<DatabaseBacklog> {
+  return {
+    liveReservations: await countLiveReservations(pool, RESERVATIONS_MAX),
+    sealLagMs: await findOldestPendingAge(pool),
+    log: await findLogProgress(pool),
+    clockAheadMs: deployment.clock.aheadMs,
+    brokenChains: await countBrokenChains(pool, BROKEN_CHAINS_MAX),
+    webhooks: await measureWebhooks(pool, WEBHOOKS_MAX),
+    stock: await countStock(pool, LISTINGS_MAX, LEFT_MAX),
+  };
+}
+
+async function inTime<T>({ log }: Deps, measured: Promise<T>, milliseconds = WAIT_MAX_MS): Promise<T | null> {
+  try {
+    return await pTimeout(measured, { milliseconds });
+  } catch (error) {
+    log.debug({ err: error }, "cannot measure the backlog");
+    return null;
+  }
+}

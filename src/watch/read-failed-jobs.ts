@@ -1,0 +1,51 @@
+import { AppError } from "../platform/api/errors.ts";
+import type { QueueName } from "../platform/queues/catalog.ts";
+import type { QueueView, QueueViews } from "../platform/queues/queue-views.ts";
+
+/** A failed job, without what the dashboard may not show. */
+export interface FailedJob {
+  id: string;
+  reason: string;
+  failedAt: Date;
+  voucherId: string | null;
+  endpointId: string | null;
+}
+
+/** The failed jobs of a queue, the newest first, at most `max`. @throws AppError `unavailable` when Redis does not answer. */
+export async function readFailedJobs(
+  queueViews: Pick<QueueViews, "open">,
+  name: QueueName,
+  max: number,
+): Promise<FailedJob[]> {
+  try {
+    const views = (await queueViews.open()).filter(({ queue }) => queue.name === name);
+    const found = await Promise.all(views.map((view) => readShard(view, max)));
+    return found
+      .flat()
+      .toSorted((a, b) => b.failedAt.getTime() - a.failedAt.getTime())
+      .slice(0, max);
+  } catch (cause) {
+    throw new AppError("unavailable", "Redis does not answer at the moment.", { cause });
+  }
+}
+
+async function readShard({ queue, shown }: QueueView, max: number): Promise<FailedJob[]> {
+  const jobs = await queue.getJobs("failed", 0, max - 1);
+  return jobs.flatMap((job): FailedJob[] => {
+    // A job that was removed meanwhile.
+    if (job === undefined || job.id === undefined) return [];
+    const textIn = (field: string) => {
+      const value: unknown = Object(job.data)[field];
+      return shown.data.includes(field) && typeof value === "string" ? value : null;
+    };
+    return [
+      {
+        id: job.id,
+        reason: job.failedReason ?? "",
+        failedAt: new Date(job.finishedOn ?? job.timestamp),
+        voucherId: textIn("voucherId"),
+        endpointId: textIn("endpointId"),
+      },
+    ];
+  });
+}

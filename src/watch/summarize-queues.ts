@@ -1,0 +1,44 @@
+import type { ReportedProcess } from "../core/processes/read-processes.ts";
+import type { QueueName } from "../platform/queues/catalog.ts";
+import { QUEUES } from "../platform/queues/catalog.ts";
+import type { ShardBacklog } from "../platform/queues/measure-queues.ts";
+
+/** A queue in all of its shards. Counts and ages are null if the server of a shard does not answer. */
+export interface QueueSummary {
+  name: QueueName;
+  waiting: number | null;
+  active: number | null;
+  failed: number | null;
+  /** 0 when no job waits. */
+  oldestWaitingMs: number | null;
+  /** Whether any shard that answered is paused. */
+  paused: boolean;
+  /** Worker processes that serve the queue and have reported lately. */
+  workers: number;
+}
+
+/** Sums the shards of each queue, and counts its workers. Without shards, as if none of them had answered. */
+export function summarizeQueues(
+  shards: readonly ShardBacklog[],
+  processes: readonly Pick<ReportedProcess, "queues" | "state">[],
+): QueueSummary[] {
+  const isWhole = shards.length > 0 && shards.every(({ queues }) => queues !== null);
+  const backlogs = Map.groupBy(
+    shards.flatMap(({ queues }) => queues ?? []),
+    ({ queue }) => queue,
+  );
+  return QUEUES.map(({ name }) => {
+    const parts = backlogs.get(name) ?? [];
+    const sum = (state: "waiting" | "active" | "failed") =>
+      isWhole ? parts.reduce((total, part) => total + part[state], 0) : null;
+    return {
+      name,
+      waiting: sum("waiting"),
+      active: sum("active"),
+      failed: sum("failed"),
+      oldestWaitingMs: isWhole ? Math.max(0, ...parts.map((part) => part.oldestWaitingMs)) : null,
+      paused: parts.some((part) => part.paused),
+      workers: processes.filter(({ queues, state }) => state === "up" && queues.includes(name)).length,
+    };
+  });
+}
