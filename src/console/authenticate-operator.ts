@@ -2,9 +2,9 @@ import { hash, timingSafeEqual } from "node:crypto";
 import { parse } from "basic-auth";
 import type { RequestHandler } from "express";
 import { RateLimiterMemory } from "rate-limiter-flexible";
-import type { ApiContext } from "../open/open-api.ts";
 import { AppError } from "../platform/api/errors.ts";
-import { consumeRefusalLimit } from "../platform/http/middleware/rate-limit.ts";
+import type { Config } from "../platform/config.ts";
+import { consumeRefusalLimit, type LimitingRefusals } from "../platform/http/middleware/rate-limit.ts";
 import { networkOf } from "../platform/http/middleware/request-headers.ts";
 
 /** Wrong passwords that each process allows per address in 15 minutes. Only keeps the log short: OPS_TOKEN is too long to guess. */
@@ -18,7 +18,7 @@ const NAME_MAX = 100;
  * Accepts requests whose password (HTTP Basic, RFC 7617) is OPS_TOKEN, with any user name.
  * @throws AppError `missing_password`, `wrong_password`; `rate_limited` after too many wrong passwords from the address.
  */
-export function authenticateOperator(ctx: ApiContext, token: string): RequestHandler {
+export function authenticateOperator(ctx: LimitingRefusals, token: string): RequestHandler {
   const tokenDigest = digest(token);
   const wrongPasswords = new RateLimiterMemory({ points: WRONG_PASSWORDS_MAX, duration: WRONG_PASSWORDS_SECONDS });
   return async (request, response, next) => {
@@ -52,7 +52,7 @@ export function refuseAllWrites(sentence: string): RequestHandler {
 }
 
 /** Refuses writes with this sentence unless OPS_WRITABLE is true. */
-export function refuseWrites({ config }: ApiContext, sentence: string): RequestHandler {
+export function refuseWrites({ config }: { config: Pick<Config, "ops"> }, sentence: string): RequestHandler {
   return config.ops.writable ? (_request, _response, next) => next() : refuseAllWrites(sentence);
 }
 

@@ -4,13 +4,14 @@ import { type Html, html } from "../pages/html.ts";
 import { COUNT, layOutForOperators, linkNext, opsPath, renderFigures, renderTable } from "../pages/operator-frame.ts";
 import { renderTime } from "../pages/time.ts";
 import { AppError } from "../platform/api/errors.ts";
+import type { DepsOf } from "../platform/http/endpoint.ts";
 import type { Page } from "./visit.ts";
 
 /** Calls on one page. */
 const PAGE_MAX = 100;
 
 /** An organization's calls of the last hour: all, those of a key, or those of a request. */
-export const callsPage: Page = async ({ ctx, site, id, query, look }) => {
+export const callsPage: Page<DepsOf<typeof readCalls>> = async ({ ctx, site, id, query, look }) => {
   const organization = await findOrganization(ctx.pool, id);
   if (organization === null) throw new AppError("not_found", "There is no organization with this id.");
   const [key, request, skip] = [query("key"), query("request"), Number(query("skip")) || 0];

@@ -9,12 +9,13 @@ import {
   renderTable,
 } from "../pages/operator-frame.ts";
 import { renderTime } from "../pages/time.ts";
+import type { DepsOf } from "../platform/http/endpoint.ts";
 import type { LogRetirement } from "../transparency/db/log-retirements.ts";
 import { type LogStatus, readLogStatus, type WitnessStatus } from "../transparency/read-log-status.ts";
 import type { Page } from "./visit.ts";
 
 /** The page of the log: its tree, the served checkpoint, the witnesses, the anchors and the retired logs. */
-export const logPage: Page = async ({ ctx, site }) => {
+export const logPage: Page<DepsOf<typeof readLogStatus>> = async ({ ctx, site }) => {
   const status = await readLogStatus(ctx);
   const main =
     status === null

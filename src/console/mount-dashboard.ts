@@ -1,17 +1,24 @@
 import type { RequestHandler, Router } from "express";
-import type { ApiContext } from "../open/open-api.ts";
 import { offerPage } from "../pages/error-page.ts";
+import type { OperatedSite } from "../pages/operator-frame.ts";
 import { headersOf } from "../pages/page-headers.ts";
 import { AppError } from "../platform/api/errors.ts";
+import type { LimitingRefusals } from "../platform/http/middleware/rate-limit.ts";
 import { speakEnglish } from "../platform/http/middleware/reader-language.ts";
+import type { QueueViews } from "../platform/queues/queue-views.ts";
 import { isRedisUnavailable } from "../platform/redis/connections.ts";
 import { authenticateOperator, refuseAllWrites } from "./authenticate-operator.ts";
 
 /** The path of the dashboard, after the base path. */
 const DASHBOARD_PATH = "/ops/queues/jobs";
 
+interface DashboardDeps extends LimitingRefusals {
+  config: OperatedSite;
+  queueViews: Pick<QueueViews, "open">;
+}
+
 /** Mounts the dashboard of single jobs, or nothing without OPS_TOKEN. */
-export function mountDashboard(router: Router, ctx: ApiContext): void {
+export function mountDashboard(router: Router, ctx: DashboardDeps): void {
   const { token } = ctx.config.ops;
   if (token === null) return;
   router.use(
@@ -43,7 +50,7 @@ const describeResponse: RequestHandler = (request, response, next) => {
 };
 
 /** Passes requests to the board. Loads and connects it on the first request. */
-function openBoard(ctx: ApiContext): RequestHandler {
+function openBoard(ctx: DashboardDeps): RequestHandler {
   let board: RequestHandler | undefined;
   return async (request, response, next) => {
     board ??= await loadBoard(ctx);
@@ -55,7 +62,7 @@ function noRedis(cause: unknown): AppError {
   return new AppError("unavailable", "Redis does not answer at the moment.", { cause });
 }
 
-async function loadBoard(ctx: ApiContext): Promise<RequestHandler> {
+async function loadBoard(ctx: DashboardDeps): Promise<RequestHandler> {
   const [{ buildBoard }, views] = await Promise.all([
     import("./board.ts"),
     ctx.queueViews.open().catch((cause: unknown) => {

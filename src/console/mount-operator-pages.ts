@@ -1,15 +1,16 @@
 import express, { type RequestHandler, Router } from "express";
-import type { ApiContext } from "../open/open-api.ts";
 import { offerPage } from "../pages/error-page.ts";
 import { OPS_PATH } from "../pages/operator-frame.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { signalOf } from "../platform/http/middleware/caller-signal.ts";
+import type { LimitingRefusals } from "../platform/http/middleware/rate-limit.ts";
 import { speakEnglish } from "../platform/http/middleware/reader-language.ts";
 import { refuseCrossSite } from "../platform/http/middleware/refuse-cross-site.ts";
 import { sendPage } from "../platform/http/negotiate.ts";
+import type { ActionDeps } from "./actions/action.ts";
 import { CATALOG_ACTIONS } from "./actions/catalog-actions.ts";
-import { DISMISS_PATH, dismissProcess } from "./actions/dismiss-process.ts";
+import { DISMISS_PATH, type DismissDeps, dismissProcess } from "./actions/dismiss-process.ts";
 import { PARTNER_ACTIONS } from "./actions/partner-actions.ts";
 import { QUEUE_ACTIONS } from "./actions/queue-actions.ts";
 import { choosePrintSheet, sendCsv, showPrintSheet } from "./actions/send-codes.ts";
@@ -19,17 +20,17 @@ import { callsPage } from "./calls-page.ts";
 import { CATALOG_PAGES } from "./catalog-pages.ts";
 import { LIST_PAGES } from "./list-pages.ts";
 import { logPage } from "./log-page.ts";
-import { mountOverview } from "./mount-overview.ts";
+import { mountOverview, type OverviewPageDeps } from "./mount-overview.ts";
 import { batchPage, organizationPage } from "./organization-page.ts";
 import { queuePage, queuesPage } from "./queue-pages.ts";
 import { runbookPage } from "./runbook-page.ts";
 import { findPage, searchPage } from "./search-page.ts";
-import { type Page, visitOf } from "./visit.ts";
-import { releaseReservationOf, voucherPage } from "./voucher-page.ts";
+import { type DepsOfPages, type Page, visitOf } from "./visit.ts";
+import { type ReleaseDeps, releaseReservationOf, voucherPage } from "./voucher-page.ts";
 import { webhookPage } from "./webhook-page.ts";
 
 /** Every page by its path after `/ops`. */
-const PAGES: Record<string, Page> = {
+const PAGES = {
   ...CATALOG_PAGES,
   ...LIST_PAGES,
   "/batches/:id": batchPage,
@@ -44,17 +45,25 @@ const PAGES: Record<string, Page> = {
   "/webhooks/:id": webhookPage,
 };
 
+type ActingDeps = ActionDeps & DismissDeps;
+type OperatorDeps = ActingDeps &
+  OverviewPageDeps &
+  ReleaseDeps &
+  LimitingRefusals &
+  DepsOfPages<typeof PAGES> & { console: Console | null };
+type OperatorPage = Page<DepsOfPages<typeof PAGES>>;
+
 const readForm = express.urlencoded({ extended: false, limit: "16kb" });
 
 /** Mounts the operator pages under `/ops`. Mounts nothing without OPS_TOKEN. */
-export function mountOperatorPages(router: Router, ctx: ApiContext): void {
+export function mountOperatorPages(router: Router, ctx: OperatorDeps): void {
   const { token } = ctx.config.ops;
   if (token === null) return;
   const pages = Router({ caseSensitive: true });
   if (ctx.console !== null) mountActions(pages, ctx, ctx.console);
   mountOverview(pages, ctx);
   const serve =
-    (path: string, render: Page): RequestHandler =>
+    (path: string, render: OperatorPage): RequestHandler =>
     async (request, response) => {
       response.locals.route = `${OPS_PATH}${path}`;
       const page = await ctx.operatorReads({ signal: signalOf(response) }, () => render(visitOf(ctx, request)));
@@ -80,7 +89,7 @@ export function mountOperatorPages(router: Router, ctx: ApiContext): void {
 }
 
 /** Mounts what operators can do. */
-function mountActions(pages: Router, ctx: ApiContext, console: Console): void {
+function mountActions(pages: Router, ctx: ActingDeps, console: Console): void {
   for (const action of [...CATALOG_ACTIONS, ...PARTNER_ACTIONS, ...QUEUE_ACTIONS]) {
     const [path] = action.is;
     pages.get(path, showForm(ctx, action));

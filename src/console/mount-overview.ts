@@ -1,14 +1,15 @@
 import type { Request, Router } from "express";
+import type { OperatorReads } from "../core/callers/bulkhead.ts";
 import { findOrganization } from "../core/catalog/db/catalog.ts";
-import type { ApiContext } from "../open/open-api.ts";
 import { OPS_PATH } from "../pages/operator-frame.ts";
 import { headersOf } from "../pages/page-headers.ts";
 import { AppError } from "../platform/api/errors.ts";
+import type { DepsOf } from "../platform/http/endpoint.ts";
 import { sendPage } from "../platform/http/negotiate.ts";
 import { type Overview, readOverview, viewOverview } from "../watch/read-overview.ts";
 import { nameOf } from "./authenticate-operator.ts";
 import { renderOverviewPage } from "./overview-page.ts";
-import { visitOf } from "./visit.ts";
+import { type PageDeps, visitOf } from "./visit.ts";
 
 /** How long a process shows the overview that it has read, so that many open pages cost no more than one. Milliseconds. */
 const MAX_AGE_MS = 3_000;
@@ -17,8 +18,10 @@ const LOOK_COUNTS_MS = 3_600_000;
 /** Overviews that a process remembers, and looks at them. */
 const REMEMBERED_MAX = 50;
 
+export type OverviewPageDeps = PageDeps & DepsOf<typeof readOverview> & OperatorReads;
+
 /** Mounts the overview as a page and as JSON. */
-export function mountOverview(pages: Router, ctx: ApiContext): void {
+export function mountOverview(pages: Router, ctx: OverviewPageDeps): void {
   const read = openOverview(ctx);
   const record = openLooks(ctx);
   pages.get("/", overviewHeaders, async (request, response) => {
@@ -37,7 +40,7 @@ export function mountOverview(pages: Router, ctx: ApiContext): void {
 }
 
 /** Returns a function that records an operator's look at an organization's overview, once an hour. The overview of all needs no entry. */
-function openLooks(ctx: ApiContext): (request: Request, organizationId: string | null) => Promise<void> {
+function openLooks(ctx: OverviewPageDeps): (request: Request, organizationId: string | null) => Promise<void> {
   const recordedAt = new Map<string, number>();
   return async (request, organizationId) => {
     if (organizationId === null) return;
@@ -54,7 +57,7 @@ function openLooks(ctx: ApiContext): (request: Request, organizationId: string |
 const overviewHeaders = headersOf({ "form-action": ["'self'"], "connect-src": ["'self'"] });
 
 /** Returns a function that reads the overview of an organization, or of all for none. @throws AppError `not_found`, `overloaded`. */
-function openOverview(ctx: ApiContext): (organization: unknown) => Promise<Overview> {
+function openOverview(ctx: OverviewPageDeps): (organization: unknown) => Promise<Overview> {
   const latest = new Map<string, { overview: Promise<Overview>; readAt: number }>();
   return async (organization) => {
     const id = typeof organization === "string" && !organization.includes("\0") ? organization : "";

@@ -14,7 +14,9 @@ import {
 import { MINUTES, renderTime } from "../pages/time.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { QUEUE_NAMES, type QueueName } from "../platform/queues/catalog.ts";
+import type { QueueViews } from "../platform/queues/queue-views.ts";
 import { type FailedJob, readFailedJobs } from "../watch/read-failed-jobs.ts";
+import type { QueuesDeps } from "../watch/read-queues.ts";
 import { type QueueState, readQueues } from "../watch/read-queues.ts";
 import type { Page, Visit } from "./visit.ts";
 
@@ -24,7 +26,7 @@ const WORKERS_MAX = { ofAll: 8, ofOne: 100 };
 const FAILED_MAX = 50;
 
 /** All queues: the figures of each, its workers, and what can be done. */
-export const queuesPage: Page = async (visit) => {
+export const queuesPage: Page<QueuesDeps> = async (visit) => {
   const { ctx, site } = visit;
   const queues = await readQueues(ctx);
   const sections: Html[] = [];
@@ -45,7 +47,7 @@ export const queuesPage: Page = async (visit) => {
 };
 
 /** One queue, with its failed jobs. @throws AppError `not_found`. */
-export const queuePage: Page = async (visit) => {
+export const queuePage: Page<QueuesDeps & { queueViews: Pick<QueueViews, "open"> }> = async (visit) => {
   const { ctx, site, id } = visit;
   const queue = (await readQueues(ctx)).find(({ name }) => name === id);
   if (queue === undefined) throw new AppError("not_found", `The queues are ${QUEUE_NAMES.join(", ")}.`);

@@ -14,6 +14,7 @@ import {
   SEARCH_MAX,
 } from "../pages/operator-frame.ts";
 import { AppError } from "../platform/api/errors.ts";
+import type { DepsOf } from "../platform/http/endpoint.ts";
 import { PAGE_SIZE } from "./organization-page.ts";
 import type { Page, Visit } from "./visit.ts";
 
@@ -21,7 +22,7 @@ import type { Page, Visit } from "./visit.ts";
 export const findPage: Page = async ({ site }) => layOutForOperators(site, "Find", html`<h1>Find</h1>`);
 
 /** The page of what the words name, or a list of the vouchers that they name, or else of what has them in its name. */
-export const searchPage: Page = async (visit) => {
+export const searchPage: Page<DepsOf<typeof findCaller>> = async (visit) => {
   const { ctx, site, entered, look } = visit;
   const words = entered("words").slice(0, SEARCH_MAX);
   const found = await searchVouchers(ctx, words);
@@ -86,7 +87,7 @@ async function findById({ ctx, site }: Visit, words: string): Promise<string | n
 }
 
 /** The URL of the page for an id, or of the call of the last hour with this request id; null for another text. */
-async function findByIdOrRequest(visit: Visit, words: string): Promise<string | null> {
+async function findByIdOrRequest(visit: Visit<DepsOf<typeof findCaller>>, words: string): Promise<string | null> {
   const page = await findById(visit, words);
   if (page !== null || !ACCEPTED_ID.test(words)) return page;
   // The search works without Redis.

@@ -1,14 +1,20 @@
 import type { Request } from "express";
+import type pg from "pg";
 import { insertLook, type Look } from "../acts/db/audit-entries.ts";
-import type { ApiContext } from "../open/open-api.ts";
 import type { Html } from "../pages/html.ts";
 import type { OperatedSite } from "../pages/operator-frame.ts";
 import { pathId } from "../platform/http/endpoint.ts";
 import { nameOf } from "./authenticate-operator.ts";
 
+/** What every page takes. */
+export interface PageDeps {
+  pool: pg.Pool;
+  config: OperatedSite;
+}
+
 /** An operator's request for a page. */
-export interface Visit {
-  ctx: ApiContext;
+export interface Visit<Deps = object> {
+  ctx: PageDeps & Deps;
   site: OperatedSite;
   /** The id in the page's path. */
   id: string;
@@ -24,9 +30,20 @@ export interface Visit {
 }
 
 /** Reads what a page shows and returns it, or the URL to redirect to. Pages with data of partners or customers record each view. */
-export type Page = (visit: Visit) => Promise<Html | string>;
+export type Page<Deps = object> = (visit: Visit<Deps>) => Promise<Html | string>;
 
-export function visitOf(ctx: ApiContext, request: Request): Visit {
+/** What a table of pages takes: what each of them takes, together. */
+export type DepsOfPages<Pages> = (
+  Pages[keyof Pages] extends infer Each
+    ? Each extends Page<infer Deps>
+      ? (deps: Deps) => void
+      : never
+    : never
+) extends (deps: infer All) => void
+  ? All
+  : never;
+
+export function visitOf<Deps extends PageDeps>(ctx: Deps, request: Request): Visit<Deps> {
   return {
     ctx,
     site: ctx.config,

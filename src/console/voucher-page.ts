@@ -1,4 +1,6 @@
 import { readAnyVoucherHistory } from "../acts/across-organizations.ts";
+import type { HistoryDeps } from "../acts/read-voucher-history.ts";
+import type { OperatorReads } from "../core/callers/bulkhead.ts";
 import type { PastReservation } from "../core/look-up/api/voucher-history.ts";
 import { releaseReservation } from "../core/reserve/release-reservation.ts";
 import { type Html, html } from "../pages/html.ts";
@@ -15,13 +17,14 @@ import {
 import { renderEvent, renderLife } from "../pages/render-history.ts";
 import { renderTime } from "../pages/time.ts";
 import { AppError } from "../platform/api/errors.ts";
+import type { DepsOf } from "../platform/http/endpoint.ts";
 import type { Page, Visit } from "./visit.ts";
 
 /**
  * The page of a voucher: its fields, and its events and reservations in order of time. For an Active voucher, it shows only the end of the
  * code and no payloads.
  */
-export const voucherPage: Page = async ({ ctx, site, id, look }) => {
+export const voucherPage: Page<HistoryDeps> = async ({ ctx, site, id, look }) => {
   // Accepts ids only, because a code must not become part of a URL.
   if (!id.startsWith("vch_")) throw new AppError("voucher_not_found", "No voucher has this id.");
   const { voucher, events, reservations, redemption } = await readAnyVoucherHistory(ctx, id);
@@ -57,8 +60,13 @@ ${renderLife(entries.map(({ entry }) => entry))}`,
   );
 };
 
+export type ReleaseDeps = HistoryDeps & DepsOf<typeof releaseReservation> & OperatorReads;
+
 /** Releases a voucher's live reservation, and returns the URL of the voucher's page. @throws AppError `reservation_ended`. */
-export async function releaseReservationOf({ ctx, site, id, look }: Visit, ticket: unknown): Promise<string> {
+export async function releaseReservationOf(
+  { ctx, site, id, look }: Visit<ReleaseDeps>,
+  ticket: unknown,
+): Promise<string> {
   const { voucher, reservations } = await ctx.operatorReads({}, () => readAnyVoucherHistory(ctx, id));
   const live = reservations.find((reservation) => reservation.state === "Live" && reservation.ticket === ticket);
   if (live === undefined) throw new AppError("reservation_ended", "This reservation has ended.");

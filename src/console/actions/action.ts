@@ -1,8 +1,27 @@
+import type pg from "pg";
 import type { z } from "zod";
 import type { AuditContext } from "../../acts/with-audit-entry.ts";
+import type { OperatorReads } from "../../core/callers/bulkhead.ts";
 import type { Place } from "../../core/catalog/db/catalog.ts";
-import type { ApiContext } from "../../open/open-api.ts";
+import type { releaseLease } from "../../core/reserve/lease.ts";
 import type { Html } from "../../pages/html.ts";
+import type { OperatedSite } from "../../pages/operator-frame.ts";
+import type { RandomBytes } from "../../platform/base32.ts";
+import type { FairSlots } from "../../platform/batching/fair-slots.ts";
+import type { DepsOf } from "../../platform/http/endpoint.ts";
+import type { QueueViews } from "../../platform/queues/queue-views.ts";
+import type { testWebhook } from "../../webhooks/endpoints.ts";
+
+/** What forms and actions take from the process that serves them. */
+export type ActionDeps = DepsOf<typeof testWebhook> &
+  DepsOf<typeof releaseLease> &
+  OperatorReads & {
+    pool: pg.Pool;
+    config: OperatedSite;
+    randomBytes: RandomBytes;
+    queueViews: Pick<QueueViews, "open">;
+    webhookTests: Pick<FairSlots, "hasRoom" | "run">;
+  };
 
 /** A choice of a field: the value that is sent, and what the operator reads. */
 export type Choice = readonly [value: string, label: string];
@@ -14,7 +33,7 @@ export interface Field<Value = unknown> {
   /** The type of the input. */
   type?: "checkbox";
   /** Makes the field a list, or boxes if `many`. */
-  choices?: readonly Choice[] | ((ctx: ApiContext, place: Place) => Promise<Choice[]>);
+  choices?: readonly Choice[] | ((ctx: ActionDeps, place: Place) => Promise<Choice[]>);
   many?: boolean;
   /** What the empty form contains. */
   initial?: readonly string[];
@@ -40,8 +59,8 @@ export class FieldProblem extends Error {
 }
 
 /** What an action runs with: connections that may write, the audit entry that it leaves, and the process's own context. */
-export interface Acting extends AuditContext, Pick<ApiContext, "config"> {
-  api: ApiContext;
+export interface Acting extends AuditContext, Pick<ActionDeps, "config"> {
+  api: ActionDeps;
   /** Shows how much of a long run is done. @throws RunLeft when the operator has left the page, or the process stops. */
   advance(done: number, total: number): void;
 }

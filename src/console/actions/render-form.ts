@@ -1,9 +1,8 @@
 import type { Place } from "../../core/catalog/db/catalog.ts";
-import type { ApiContext } from "../../open/open-api.ts";
 import { type Html, html } from "../../pages/html.ts";
 import type { Site } from "../../pages/layout.ts";
 import { layOutForOperators, renderTrail } from "../../pages/operator-frame.ts";
-import type { Action, Choice, Field } from "./action.ts";
+import type { Action, ActionDeps, Choice, Field } from "./action.ts";
 
 /** What was entered, by field: the values as the form sent them. */
 export type Entered = Readonly<Record<string, readonly string[]>>;
@@ -19,7 +18,7 @@ export function renderPage(site: Site, { is: [, , title] }: Action, place: Place
 
 /** An action's form, with what was entered and why it is refused: by field, or under the empty name for the form as a whole. */
 export async function renderFormPage(
-  ctx: ApiContext,
+  ctx: ActionDeps,
   action: Action,
   place: Place | null,
   entered: Entered,

@@ -4,7 +4,6 @@ import type { Request, RequestHandler } from "express";
 import { CODES_HEAD, codesLine, type Serials, sendCodes } from "../../acts/export-batch.ts";
 import type { IssuedVoucher } from "../../acts/issue-batch.ts";
 import type { Place } from "../../core/catalog/db/catalog.ts";
-import type { ApiContext } from "../../open/open-api.ts";
 import { ASSETS } from "../../pages/assets.ts";
 import { Html, html } from "../../pages/html.ts";
 import { layOutForOperators, renderTrail, USD } from "../../pages/operator-frame.ts";
@@ -14,6 +13,7 @@ import { AppError } from "../../platform/api/errors.ts";
 import { nextPiece } from "../../platform/batching/next-piece.ts";
 import { CSV } from "../../platform/http/endpoint.ts";
 import { sendPage } from "../../platform/http/negotiate.ts";
+import type { ActionDeps } from "./action.ts";
 import { actingAs, type Console, openPlace } from "./serve-action.ts";
 
 /** Labels on one sheet of A4: three columns of eight. A page shows one sheet, unless the operator chooses serials. */
@@ -24,7 +24,7 @@ const PIECE = 8;
 const LABELS_MAX = 1_200;
 
 /** Sends all codes of a batch as CSV, in the form of `voucherctl batch export`. */
-export function sendCsv(ctx: ApiContext, console: Console): RequestHandler {
+export function sendCsv(ctx: ActionDeps, console: Console): RequestHandler {
   return async (request, response) => {
     const place = (await openPlace(ctx, "/batches/:id/codes.csv", request)) as Place;
     const chunks = await openCodes(ctx, console, request, { from: 1, to: Number(place.voucherCount) });
@@ -38,7 +38,7 @@ export function sendCsv(ctx: ApiContext, console: Console): RequestHandler {
 }
 
 /** Asks which vouchers of a batch to print. Shows no code. */
-export function choosePrintSheet(ctx: ApiContext): RequestHandler {
+export function choosePrintSheet(ctx: ActionDeps): RequestHandler {
   return async (request, response) => {
     const place = (await openPlace(ctx, "/batches/:id/print", request)) as Place;
     const to = Math.min(SHEET, Number(place.voucherCount));
@@ -47,7 +47,7 @@ export function choosePrintSheet(ctx: ApiContext): RequestHandler {
 }
 
 /** The sheet of a batch's active vouchers, by default of the first ones, to be printed on A4 and cut. */
-export function showPrintSheet(ctx: ApiContext, console: Console): RequestHandler {
+export function showPrintSheet(ctx: ActionDeps, console: Console): RequestHandler {
   return async (request, response) => {
     const place = (await openPlace(ctx, "/batches/:id/print", request)) as Place;
     const serials = serialsOf(request, Number(place.voucherCount));
@@ -66,7 +66,7 @@ export function showPrintSheet(ctx: ApiContext, console: Console): RequestHandle
   };
 }
 
-function openCodes(ctx: ApiContext, console: Console, request: Request, serials: Serials) {
+function openCodes(ctx: ActionDeps, console: Console, request: Request, serials: Serials) {
   const id = String(request.params.id);
   return sendCodes(actingAs(request, ctx, console, "batch export", { id, ...serials }), id, serials);
 }
@@ -84,7 +84,7 @@ function serialsOf({ body }: Request, size: number): Serials {
 const SHEETS = new Html("<!-- sheets -->");
 
 /** @param count how many labels the sheets have; null before any are shown. */
-function renderPrintPage({ config }: ApiContext, place: Place, { from, to }: Serials, count: number | null): Html {
+function renderPrintPage({ config }: ActionDeps, place: Place, { from, to }: Serials, count: number | null): Html {
   const size = Number(place.voucherCount);
   return layOutForOperators(
     config,

@@ -1,11 +1,11 @@
 import type { Request, RequestHandler } from "express";
+import type pg from "pg";
 import { z } from "zod";
 import { PastTime } from "../../acts/assert-future.ts";
 import { assertNotSent, SentBefore } from "../../acts/claim-form.ts";
 import { readPlace } from "../../acts/read-place.ts";
 import { auditedCommand } from "../../acts/with-audit-entry.ts";
 import { findNamesake, type Place } from "../../core/catalog/db/catalog.ts";
-import type { ApiContext } from "../../open/open-api.ts";
 import { Html, html } from "../../pages/html.ts";
 import { OPS_PATH, opsPath, pathOf } from "../../pages/operator-frame.ts";
 import { AppError, statusOf } from "../../platform/api/errors.ts";
@@ -14,16 +14,20 @@ import { pathId } from "../../platform/http/endpoint.ts";
 import { sendPage } from "../../platform/http/negotiate.ts";
 import { nameOf } from "../authenticate-operator.ts";
 import { visitOf } from "../visit.ts";
-import { type Action, FieldProblem } from "./action.ts";
+import { type Action, type ActionDeps, FieldProblem } from "./action.ts";
 import { openProgress, RunLeft } from "./progress.ts";
 import { type Entered, FORM_TOKEN, renderFormPage, renderPage } from "./render-form.ts";
 
-export type Console = NonNullable<ApiContext["console"]>;
+/** What an operator may change something with: connections that may write, and a signal that ends long runs when the process stops. */
+export interface Console {
+  pool: pg.Pool;
+  signal: AbortSignal;
+}
 
 /** The context of one act of an operator. `args` must contain no secret and no voucher code. */
 export function actingAs(
   request: Request,
-  ctx: ApiContext,
+  ctx: ActionDeps,
   console: Console,
   command: string,
   args: object,
@@ -35,14 +39,14 @@ export function actingAs(
 }
 
 /** The entity that a path such as `/brands/:id/…` names; null without an id. Names the route for logs. */
-export async function openPlace(ctx: ApiContext, path: string, { params, res }: Request): Promise<Place | null> {
+export async function openPlace(ctx: ActionDeps, path: string, { params, res }: Request): Promise<Place | null> {
   if (res !== undefined) res.locals.route = OPS_PATH + path;
   const [, collection = ""] = path.split("/");
   return path.includes(":id") ? ctx.operatorReads({}, () => readPlace(ctx, collection, pathId(params.id))) : null;
 }
 
 /** Shows an action's form. */
-export function showForm(ctx: ApiContext, action: Action): RequestHandler {
+export function showForm(ctx: ActionDeps, action: Action): RequestHandler {
   return async (request, response) => {
     const place = await openPlace(ctx, action.is[0], request);
     const fields = Object.entries(action.fields ?? {});
@@ -60,7 +64,7 @@ const PARENTS: Record<string, string> = {
 };
 
 /** Does what a form asks for and goes on, or shows the form again with what was entered and what is wrong with it. */
-export function runAction(ctx: ApiContext, console: Console, action: Action): RequestHandler {
+export function runAction(ctx: ActionDeps, console: Console, action: Action): RequestHandler {
   const [path, command] = action.is;
   const [, collection = ""] = path.split("/");
   const idName = path.endsWith("/new") ? String(PARENTS[collection]) : "id";

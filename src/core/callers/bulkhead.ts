@@ -30,6 +30,11 @@ export function openBulkhead<Who extends Share>(kind: CallerKind<Who>): Bulkhead
   };
 }
 
+/** What reads for operators. */
+export interface OperatorReads {
+  operatorReads: Bulkhead<"none">;
+}
+
 /** Opens the connections of each kind of caller in an API process. */
 export function openKinds() {
   const { partnerCalls, sandboxAdvances, portalReads, operatorReads, publicReads } = CALLER_KINDS;
