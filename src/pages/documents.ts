@@ -45,7 +45,7 @@ export interface ServedDocument {
 export const DOCUMENTS: readonly ServedDocument[] = Array.from(PATHS, ([name, path]) => ({
   path,
   sentAs: name.endsWith(".md") ? null : extname(name),
-  text: readFileSync(new URL(`../../../docs/${name}`, import.meta.url), "utf8"),
+  text: readFileSync(new URL(`../../docs/${name}`, import.meta.url), "utf8"),
 }));
 
 /** Highlights the code of a document, one block in each turn of the event loop: the first block of a language takes some 10 ms. */
