@@ -211,6 +211,26 @@ it("a reference for which a caller was told 409 answers redeem_unknown instead o
   expect(await refuse("not-ended")).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
 });
 
+it("a redeem that a worker has decided counts once, by the answer that its caller got", async () => {
+  const { report, redeemQueue: queue, referenceEnds } = api.ctx;
+  const reply = { kind: "refused", code: "voucher_used" } as const;
+  const answer = { kind: "reply", reply, queuedMs: 0, workedMs: 0 } as const;
+  const redeemOnce = async (externalRef: string) => {
+    vi.spyOn(queue, "addAndWait").mockResolvedValueOnce(answer);
+    const before = report.redeems.read().minute;
+    const { code } = await issue();
+    const { status } = await till.redeem({ code, externalRef });
+    const countAll = ({ answered, unanswered }: typeof before) => answered + unanswered;
+    await until(() => countAll(report.redeems.read().minute) > countAll(before));
+    const after = report.redeems.read().minute;
+    const grown = { answered: after.answered - before.answered, unanswered: after.unanswered - before.unanswered };
+    return { status, ...grown };
+  };
+  expect(await redeemOnce("decided")).toEqual({ status: 409, answered: 1, unanswered: 0 });
+  vi.spyOn(referenceEnds, "submit").mockRejectedValueOnce(new Error("the connection is lost"));
+  expect(await redeemOnce("decided-in-vain")).toEqual({ status: 503, answered: 0, unanswered: 1 });
+});
+
 it("a reference for which a caller was told 409 keeps its end until every attempt that may not have seen it redeems nothing", async () => {
   const [first, second, third] = (await issueVouchers(servers.db, partner, 3)).map(({ id }) => id);
   const attempt = (voucherId = "", generation: number) =>

@@ -3,7 +3,7 @@ const PARTS_KEPT = 12;
 /** The parts that are recent: two reports. */
 const RECENT_PARTS = 2;
 
-/** Redeems that a worker decided, and those that ended without an answer, in a time. */
+/** Redeems that were answered as a worker decided, and those that ended without an answer, in a time. */
 export interface Outcomes {
   answered: number;
   unanswered: number;
@@ -29,7 +29,7 @@ export class RedeemOutcomes {
   /** The newest last. */
   readonly #past: Outcomes[] = [];
 
-  /** A worker has decided. */
+  /** A redeem was answered as a worker decided. */
   answered(): void {
     this.#current.answered += 1;
   }

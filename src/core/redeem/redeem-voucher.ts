@@ -36,8 +36,6 @@ interface Deps {
   config: Config;
   log: Logger;
   metrics: Pick<ApiMetrics, "redeemWait" | "redemptions" | "referencesReused"> | null;
-  /** Is told of each decision of a worker. */
-  report: { redeems: { answered(): void } };
   traces: Traces;
 }
 
@@ -51,6 +49,7 @@ interface Attempt {
   codeOrTicket: string;
   /** When the request was read, on the monotonic clock. Milliseconds. */
   receivedAtMs: number;
+  onDecision: () => void;
   /** The deployment's origin before the first read. */
   readFrom: string;
   /** Null if no voucher was found, or if it was not looked up because the key has too many misses. */
@@ -71,6 +70,7 @@ type Finding =
 /**
  * Redeems a voucher at most once, under the partner's reference. If the first read does not decide the request, adds one job and
  * waits for its reply.
+ * @param onDecision called once a worker has decided. What the caller is told may still be that it is not known.
  * @throws AppError of `ERRORS_OF.redeemVoucher`, each with the proof that `proofs.ts` demands. Except after `redeem_unknown` and
  * `unavailable`, no attempt so far has redeemed or will redeem under the reference.
  */
@@ -79,6 +79,7 @@ export async function redeemVoucher(
   caller: Caller,
   { code, token, ticket, note, externalRef }: RedeemRequest,
   receivedAtMs: number,
+  onDecision: () => void,
 ): Promise<RedeemResponse> {
   const attempt: Attempt = {
     id: "",
@@ -88,6 +89,7 @@ export async function redeemVoucher(
     // A code is not accepted as `ticket`: the empty text matches no voucher.
     codeOrTicket: code ?? (ticket && isTicket(ticket) ? ticket : ""),
     receivedAtMs,
+    onDecision,
     readFrom: ctx.deployment.origin,
     voucher: null,
   };
@@ -157,7 +159,7 @@ async function askWorker(ctx: Deps, attempt: Attempt, voucher: Voucher, job: Red
   }
   recordRedeemWait(ctx, answer, performance.now() - sentAt);
   const { reply } = answer;
-  if (reply.kind !== "late") ctx.report.redeems.answered();
+  if (reply.kind !== "late") attempt.onDecision();
   switch (reply.kind) {
     case "redeemed": {
       const { redeemCode, redeemedAtMs } = reply;
