@@ -282,19 +282,44 @@ it("outcomes are forgotten: the recent ones after two reports, and all after twe
 });
 
 describe("who takes the place of a process that vanished", () => {
-  const at = (second: number) => `2026-06-01T12:00:0${second}.000Z`;
+  const at = (second: number) => new Date(Date.parse("2026-06-01T12:00:00Z") + second * 1_000).toISOString();
   const lost = worker({ id: "lost", state: "gone", at: at(1) });
   const later = worker({ id: "later", since: at(2) });
-  const successors = (all: ReportedProcess[], taken: string[] = []) => [...findSuccessors(all, new Set(taken))];
+  /** One that began a minute before the other vanished. */
+  const sooner = worker({ id: "sooner", since: at(-60) });
+  const ended = (id: string, second: number) => worker({ id, state: "ended", at: at(second), endedAt: at(second) });
+  const successors = (all: ReportedProcess[], places = {}) => [...findSuccessors(all, places)];
 
   it("a later process of the same kind takes the place of one that vanished, and of no other", () => {
     expect(successors([lost, later])).toEqual([["lost", "later"]]);
     expect(successors([lost, { ...lost, id: "lost too" }, later])).toEqual([["lost", "later"]]);
-    expect(successors([lost, later], ["later"])).toEqual([]);
+    expect(successors([lost, later], { later: "another" })).toEqual([]);
+  });
+
+  it("a process that began shortly before another one vanished takes its place, because as many run as before", () => {
+    expect(successors([worker(), lost, sooner])).toEqual([["lost", "sooner"]]);
+    expect(successors([lost, { ...lost, id: "lost too" }, sooner])).toEqual([["lost", "sooner"]]);
+    expect(successors([lost, sooner], { sooner: "another" })).toEqual([]);
+  });
+
+  it("processes that began together replace none of each other", () => {
+    const [young, other] = [at(-100), at(-90)];
+    expect(successors([{ ...lost, since: young }, worker({ since: other })])).toEqual([]);
+  });
+
+  it("a process that made room for one that ran already keeps it from the place of another one", () => {
+    expect(successors([ended("old", -50), lost, sooner])).toEqual([["old", "sooner"]]);
+    // It restarted in its place.
+    expect(successors([ended("old", -61), lost, sooner])).toEqual([["old", "sooner"]]);
+    expect(successors([ended("old", -50), lost, sooner], { sooner: "old" })).toEqual([]);
+  });
+
+  it("a process that ended properly with no successor leaves a later one to another that vanished", () => {
+    expect(successors([ended("old", 0), lost, later])).toEqual([["lost", "later"]]);
   });
 
   it.each<[string, Partial<ReportedProcess>]>([
-    ["began before", { since: at(0) }],
+    ["began long before", { since: at(-120) }],
     ["has ended", { state: "ended" }],
     ["is of another role", { role: "api" }],
     ["does not serve all of its queues", { queues: ["seal"] }],

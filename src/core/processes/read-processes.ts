@@ -19,8 +19,8 @@ export interface ReportedProcess extends Report {
 const placesKey = (deployment: Pick<DeploymentIdentity, "id">) => `${reportPrefix(deployment)}:places`;
 
 /**
- * The processes that report, those that ended less than ten minutes before the newest report, and those that vanished and have no successor, in order of role. Forgets
- * the others. @throws Error when Redis does not answer.
+ * The processes that report, those that ended less than ten minutes before the newest report, and those that vanished
+ * and have no successor, in order of role. Forgets the others. @throws Error when Redis does not answer.
  */
 export async function readProcesses(
   redis: RedisClient,
@@ -28,13 +28,13 @@ export async function readProcesses(
 ): Promise<ReportedProcess[]> {
   const [reports, places] = await Promise.all([
     redis.hgetall(reportsKey(deployment)),
-    redis.hkeys(placesKey(deployment)),
+    redis.hgetall(placesKey(deployment)),
   ]);
   const asked = redis.pipeline();
   for (const id of Object.keys(reports)) asked.exists(heartbeatKey(deployment, id));
   const beats = ((await asked.exec()) ?? []).map(([, exists]) => exists === 1);
   const all = Object.entries(reports).map(([id, text], index) => parseReport(id, text, beats[index] ?? false));
-  const successors = findSuccessors(all, new Set(places));
+  const successors = findSuccessors(all, places);
   const nowMs = Math.max(...all.map(({ at }) => Date.parse(at)));
   const isKept = (one: ReportedProcess) =>
     one.state === "ended" ? nowMs - Date.parse(one.endedAt ?? one.at) < ENDED_SHOWN_MS : !successors.has(one.id);
@@ -42,9 +42,9 @@ export async function readProcesses(
   const kept = all.filter((one) => isKept(one) && !gone.slice(GONE_MAX).includes(one));
   const forgotten = all.filter((one) => !kept.includes(one)).map(({ id }) => id);
   const changes = redis.pipeline();
-  for (const successor of successors.values()) changes.hset(placesKey(deployment), successor, "1");
+  for (const [leaver, successor] of successors) changes.hset(placesKey(deployment), successor, leaver);
   if (forgotten.length > 0) changes.hdel(reportsKey(deployment), ...forgotten);
-  const left = places.filter((id) => !(id in reports));
+  const left = Object.keys(places).filter((id) => !(id in reports));
   if (left.length > 0) changes.hdel(placesKey(deployment), ...left);
   if (changes.length > 0) await changes.exec();
   return kept.toSorted((a, b) => compare(a.role, b.role) || compare(a.id, b.id));
@@ -69,17 +69,47 @@ function parseReport(id: string, text: string, isUp: boolean): ReportedProcess {
 }
 
 /**
- * For each process that vanished, the one that has taken its place: one of its kind that has begun since then and has taken no other place.
- * @param taken the ids of those that have.
+ * How long before or after the end of a process its successor may begin. A cold start and a drain last seconds.
+ * Milliseconds.
  */
-export function findSuccessors(all: readonly ReportedProcess[], taken: ReadonlySet<string>): Map<string, string> {
-  const free = new Map(all.filter(({ state, id }) => state === "up" && !taken.has(id)).map((one) => [one.id, one]));
+const TURNOVER_MS = 120_000;
+
+/**
+ * Which processes that have left get a successor first, and how long after their end it has begun. One that ended
+ * properly may have had to make room, so it comes before one that vanished only if its successor ran already.
+ */
+const TURNOVERS = [
+  { state: "ended", fromMs: -TURNOVER_MS, toMs: 0 },
+  { state: "gone", fromMs: 0, toMs: Number.POSITIVE_INFINITY },
+  { state: "ended", fromMs: 0, toMs: TURNOVER_MS },
+  { state: "gone", fromMs: -TURNOVER_MS, toMs: 0 },
+] as const;
+
+/**
+ * For each process that has left, the one that has taken its place: one of its kind that has taken no other place, and
+ * has begun after its end, or shortly before it. So as many of a kind run as before, in whichever order they came. Of
+ * those that began together, none replaces another.
+ * @param places by the ids of the processes that have taken one, the ids of those that left it.
+ */
+export function findSuccessors(
+  all: readonly ReportedProcess[],
+  places: Readonly<Record<string, string>>,
+): Map<string, string> {
+  const free = new Map(all.filter(({ state, id }) => state === "up" && !(id in places)).map((one) => [one.id, one]));
+  const replaced = new Set(Object.values(places));
+  const left = all.filter(({ id }) => !replaced.has(id)).toSorted((a, b) => compare(a.at, b.at));
   const successors = new Map<string, string>();
-  for (const gone of all.filter(({ state }) => state === "gone").toSorted((a, b) => compare(a.at, b.at))) {
-    const successor = [...free.values()].find((one) => one.since > gone.at && isOfKind(one, gone));
-    if (successor === undefined) continue;
-    successors.set(gone.id, successor.id);
-    free.delete(successor.id);
+  for (const { state, fromMs, toMs } of TURNOVERS) {
+    for (const leaver of left.filter((one) => one.state === state && !successors.has(one.id))) {
+      const successor = [...free.values()].find((one) => {
+        const afterMs = Date.parse(one.since) - Date.parse(leaver.at);
+        const isLater = fromMs === 0 || Date.parse(one.since) - Date.parse(leaver.since) >= TURNOVER_MS;
+        return afterMs > fromMs && afterMs <= toMs && isLater && isOfKind(one, leaver);
+      });
+      if (successor === undefined) continue;
+      successors.set(leaver.id, successor.id);
+      free.delete(successor.id);
+    }
   }
   return successors;
 }
