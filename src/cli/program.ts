@@ -12,6 +12,7 @@ import { EXIT_HELP } from "./exit-code.ts";
 import { paintError, paintHelp } from "./format.ts";
 import { key } from "./key.ts";
 import { log } from "./log.ts";
+import { processes } from "./process.ts";
 import { queue } from "./queue.ts";
 import { receipt } from "./receipt.ts";
 import { redemption } from "./redemption.ts";
@@ -27,7 +28,7 @@ const NOUNS: Record<string, readonly Noun[]> = {
   "Access:": [key, webhook, member, contract, link, user],
   "History:": [redemption, chain, log, receipt, witness, audit],
   "Tests:": [sandbox],
-  "Servers:": [db, queue, alert],
+  "Servers:": [db, queue, processes, alert],
 };
 
 /** Builds `voucherctl` with all its commands. Parsing throws CommanderError where commander would end the process. */

@@ -5,7 +5,6 @@ import type { Division } from "../platform/queues/read-shards.ts";
 import { SHARDS_MAX } from "../platform/queues/shards.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
 import { type CommandContext, type Noun, verb } from "./command.ts";
-import { UsageError } from "./exit-code.ts";
 import { formatTable, pluralize } from "./format.ts";
 import { integer } from "./options.ts";
 import { withRedis } from "./with-redis.ts";
@@ -66,9 +65,7 @@ async function withQueues<T>(
   ctx: CommandContext,
   work: (queues: Awaited<ReturnType<typeof openQueues>>) => Promise<T>,
 ): Promise<T> {
-  const { redisUrl, log } = ctx;
-  if (redisUrl === null) throw new UsageError("REDIS_URL is not set.");
-  return withRedis({ redisUrl, log }, async (redis) => work(await openQueues(ctx, redis)));
+  return withRedis(ctx, async (redis) => work(await openQueues(ctx, redis)));
 }
 
 type State = "unserved" | "in_use" | "ready" | "emptying" | "unreachable" | "unused";

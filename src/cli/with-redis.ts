@@ -2,16 +2,20 @@ import type { Logger } from "pino";
 import { markAsCluster } from "../platform/redis/addresses.ts";
 import { isRedisUnavailable, openFailFast, type RedisClient, untilReady } from "../platform/redis/connections.ts";
 import { checkRedis } from "../platform/redis/requirements.ts";
-import { ServersUnavailable } from "./exit-code.ts";
+import { ServersUnavailable, UsageError } from "./exit-code.ts";
 
 /** Longest wait for a connection and for each response. An operator can wait, and the machine may be busy. Milliseconds. */
 const RESPONSE_MAX_MS = 10_000;
 
-/** Runs `work` on a connection to Redis. @throws ServersUnavailable when Redis does not answer. */
+/**
+ * Runs `work` on a connection to Redis. @throws UsageError without REDIS_URL, ServersUnavailable when Redis does not
+ * answer.
+ */
 export async function withRedis<T>(
-  { redisUrl, log }: { redisUrl: string; log: Logger },
+  { redisUrl, log }: { redisUrl: string | null; log: Logger },
   work: (redis: RedisClient) => Promise<T>,
 ): Promise<T> {
+  if (redisUrl === null) throw new UsageError("REDIS_URL is not set.");
   const { isCluster, rows } = await checkRedis(redisUrl, 1, RESPONSE_MAX_MS);
   const unusable = rows.flatMap(({ problems }) => problems).find(({ code }) => code === "redis_unusable");
   if (unusable !== undefined) throw new ServersUnavailable(unusable.message);

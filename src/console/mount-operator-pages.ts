@@ -10,7 +10,7 @@ import { refuseCrossSite } from "../platform/http/middleware/refuse-cross-site.t
 import { sendPage } from "../platform/http/negotiate.ts";
 import type { ActionDeps } from "./actions/action.ts";
 import { CATALOG_ACTIONS } from "./actions/catalog-actions.ts";
-import { DISMISS_PATH, type DismissDeps, dismissProcess } from "./actions/dismiss-process.ts";
+import { DISMISS_PATH, type DismissDeps, runDismissal } from "./actions/dismiss-process.ts";
 import { PARTNER_ACTIONS } from "./actions/partner-actions.ts";
 import { QUEUE_ACTIONS } from "./actions/queue-actions.ts";
 import { choosePrintSheet, sendCsv, showPrintSheet } from "./actions/send-codes.ts";
@@ -95,7 +95,7 @@ function mountActions(pages: Router, ctx: ActingDeps, console: Console): void {
     pages.get(path, showForm(ctx, action));
     pages.post(path, readForm, runAction(ctx, console, action));
   }
-  pages.post(DISMISS_PATH, readForm, dismissProcess(ctx, console));
+  pages.post(DISMISS_PATH, readForm, runDismissal(ctx, console));
   // Codes are sent for a POST only, because each reading of codes leaves an audit entry.
   pages.post("/batches/:id/codes.csv", readForm, sendCsv(ctx, console));
   pages.all("/batches/:id/codes.csv", (_request, response) => {

@@ -18,6 +18,7 @@ import { startWorkers } from "../support/service.ts";
 import { issueVoucher, issueVouchers, makePartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
+import { openVoucherctl } from "../support/voucherctl.ts";
 
 const { api, apis, db, servers, partner, stranger, till, foreign, issue, as, contexts, worker } = useService({
   apis: [{}, { OPS_WRITABLE: "true" }],
@@ -168,6 +169,35 @@ describe("the overview", () => {
       "SELECT os_user AS user, entity_id AS of FROM audit_entries WHERE command = 'process dismiss'",
     );
     expect(rows).toEqual([{ user: "Ada", of: id }]);
+  });
+
+  it("voucherctl process lists processes, and dismisses one that vanished with an audit entry", async () => {
+    const voucherctl = openVoucherctl(servers);
+    const id = "host 2 worker 2026";
+    const report = {
+      role: "worker",
+      host: "host",
+      pid: 2,
+      version: "0",
+      queues: ["other"],
+      since: "2026-01-01T00:00:00Z",
+    };
+    await servers.redis.hset(reportsKey(ctx.deployment), id, JSON.stringify({ ...report, cpu: 0, memoryBytes: 1 }));
+    const list = async () => (await voucherctl.json("process list")).processes;
+    expect(await list()).toContainEqual(
+      expect.objectContaining({ id, role: "worker", state: "gone", queues: ["other"] }),
+    );
+    expect((await voucherctl.run("process list")).stdout).toContain(id);
+    // One that reports is not dismissed.
+    const refused = await voucherctl.run(["process", "dismiss", api.ctx.report.id]);
+    expect(refused).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining("No process that is gone has this id"),
+    });
+    expect(await voucherctl.json("process", "dismiss", id)).toEqual({ id, dismissed: true });
+    expect((await list()).map((one: { id: string }) => one.id)).not.toContain(id);
+    const { rows } = await db.query("SELECT arguments, entity_type FROM audit_entries WHERE entity_id = $1", [id]);
+    expect(rows).toEqual([{ arguments: { id }, entity_type: "Process" }]);
   });
 
   it("the overview has each queue's pause in any shard, the processes that report to serve it, and its oldest job's age", async () => {

@@ -153,6 +153,7 @@ it("voucherctl runs a command of each noun", async () => {
   expect(await run("chain verify --all")).toMatchObject({ broken: [] });
   expect(await run("audit list --limit 5")).toBeTypeOf("object");
   expect(await run("queue shards")).toBeTypeOf("object");
+  expect(await run("process list")).toMatchObject({ processes: expect.any(Array) });
   const process = await runNode(["src/cli/main.ts", "org", "list", "--json"], { DATABASE_URL: servers.adminUrl });
   expect(JSON.parse(process.stdout).items).toHaveLength(2);
   const nouns = buildProgram().commands.map((command) => command.name());

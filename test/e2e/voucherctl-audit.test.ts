@@ -230,11 +230,14 @@ const ON_THE_SERVER = ["db roles", "db check"];
 /** Commands that change the log. Tested below, with a log's key. */
 const LOG_CHANGES = ["log init", "log backfill", "log recover", "log retire"];
 
-/** Commands tested in voucherctl-log.test.ts, voucherctl-webhook.test.ts, test/workers and test/cluster: they need a key, a receiver or Redis. */
+/**
+ * Commands tested in voucherctl-log.test.ts, voucherctl-webhook.test.ts, test/api, test/workers and test/cluster: they
+ * need a key, a receiver or Redis.
+ */
 const WITH_MORE = [
   ...["audit", "checkpoint", "export", "keygen", "monitor"].map((verb) => `log ${verb}`),
   ...["receipt get", "receipt verify", "witness keygen", "witness serve"],
-  ...["queue shards", "queue drop-shards", "webhook test", "alert test"],
+  ...["queue shards", "queue drop-shards", "process list", "process dismiss", "webhook test", "alert test"],
 ];
 
 /** What the names in braces stand for. */

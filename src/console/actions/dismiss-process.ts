@@ -1,35 +1,25 @@
 import type { RequestHandler } from "express";
-import { auditedCommand, withAuditEntry } from "../../acts/with-audit-entry.ts";
-import { forgetProcess, readProcesses } from "../../core/processes/read-processes.ts";
+import { dismissProcess } from "../../acts/dismiss-process.ts";
 import type { Site } from "../../pages/layout.ts";
 import { OPS_PATH, opsPath } from "../../pages/operator-frame.ts";
-import type { Deployment } from "../../platform/db/deployment.ts";
-import type { RedisClient } from "../../platform/redis/connections.ts";
-import { nameOf } from "../authenticate-operator.ts";
-import type { Console } from "./serve-action.ts";
+import type { DepsOf } from "../../platform/http/endpoint.ts";
+import { actingAs, type Console } from "./serve-action.ts";
 
 /** The path of the form after `/ops`. */
 export const DISMISS_PATH = "/processes/dismiss";
 
-export interface DismissDeps {
-  config: Site;
-  redis: RedisClient;
-  deployment: Deployment;
-}
+export type DismissDeps = Pick<DepsOf<typeof dismissProcess>, "redis" | "deployment"> &
+  Parameters<typeof actingAs>[1] & { config: Site };
 
-/** Dismisses a process that vanished and will not be replaced. Commits the audit entry before the act, so that there is no act without one. */
-export function dismissProcess({ config, redis, deployment }: DismissDeps, { pool }: Console): RequestHandler {
+/**
+ * Dismisses a process that vanished, as `voucherctl process dismiss` does. One that has come back since the page was
+ * read stays.
+ */
+export function runDismissal(ctx: DismissDeps, console: Console): RequestHandler {
   return async (request, response) => {
     response.locals.route = OPS_PATH + DISMISS_PATH;
-    const { process } = Object(request.body) as { process?: unknown };
-    const gone = (await readProcesses(redis, deployment)).find(({ id }) => id === process);
-    if (gone?.state === "gone") {
-      const by = { user: nameOf(request.get("authorization")), host: "console" };
-      const audited = auditedCommand("process dismiss", {}, by);
-      const states = { before: { shown: true }, after: () => ({ shown: false }) };
-      await withAuditEntry({ pool, audited }, { type: "Process", id: gone.id }, async () => undefined, states);
-      await forgetProcess(redis, deployment, gone.id);
-    }
-    response.redirect(303, opsPath(config));
+    const id = String(Object(request.body).process);
+    await dismissProcess({ ...ctx, ...actingAs(request, ctx, console, "process dismiss", { id }) }, id);
+    response.redirect(303, opsPath(ctx.config));
   };
 }

@@ -27,7 +27,7 @@ export interface Console {
 /** The context of one act of an operator. `args` must contain no secret and no voucher code. */
 export function actingAs(
   request: Request,
-  ctx: ActionDeps,
+  ctx: Pick<ActionDeps, "randomBytes">,
   console: Console,
   command: string,
   args: object,

@@ -15,7 +15,7 @@ export interface ReportedProcess extends Report {
   state: "up" | "ended" | "gone";
 }
 
-/** Has the ids of the processes that have taken the place of one that vanished. */
+/** Has, by the ids of the processes that have taken a place, the ids of those that left it. */
 const placesKey = (deployment: Pick<DeploymentIdentity, "id">) => `${reportPrefix(deployment)}:places`;
 
 /**
@@ -124,8 +124,11 @@ function isOfKind(one: Report, other: Report): boolean {
   );
 }
 
-/** Forgets a process that is gone. Returns whether there was one. @throws Error when Redis does not answer. */
-export async function forgetProcess(redis: RedisClient, deployment: DeploymentIdentity, id: string): Promise<boolean> {
-  if ((await redis.exists(heartbeatKey(deployment, id))) === 1) return false;
-  return (await redis.hdel(reportsKey(deployment), id)) === 1;
+/** Forgets a process that is gone. @throws Error when Redis does not answer. */
+export async function forgetProcess(
+  redis: RedisClient,
+  deployment: Pick<DeploymentIdentity, "id">,
+  id: string,
+): Promise<void> {
+  if ((await redis.exists(heartbeatKey(deployment, id))) === 0) await redis.hdel(reportsKey(deployment), id);
 }
