@@ -154,6 +154,18 @@ export function recordSent(
   return { ...state, alerts };
 }
 
+/**
+ * Adds the alerts that a process has told before it could read the state, except those whose faults last in the state
+ * as well.
+ */
+export function mergeAlerts(state: AlertState, told: readonly Alert[]): AlertState {
+  const lasting = new Set(state.alerts.flatMap(({ fault, endedAt }) => (endedAt === null ? [fault] : [])));
+  const added = told.filter(({ fault }) => !lasting.has(fault));
+  const replaced = new Set(added.map(({ fault }) => fault));
+  const kept = state.alerts.filter(({ fault }) => !replaced.has(fault));
+  return { ...state, alerts: [...kept, ...added].slice(0, ALERTS_MAX) };
+}
+
 /** Since when messages are not accepted, or null. */
 export function failingSinceOf({ alerts }: AlertState): Date | null {
   const times = alerts.flatMap(({ failingSince }) => failingSince ?? []).toSorted();

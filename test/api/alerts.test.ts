@@ -9,7 +9,9 @@ import type { FoundFault } from "../../src/watch/alerts.ts";
 import { replaceAlerts } from "../../src/watch/db/alerts.ts";
 import { startPartnerServer } from "../support/partner-server.ts";
 import { itOnOneRedis, openServicePool } from "../support/servers.ts";
+import { startApiUnready } from "../support/service.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";
+import { until } from "../support/until.ts";
 import { useDatabase } from "../support/use-service.ts";
 
 const { servers, db } = useDatabase();
@@ -44,7 +46,8 @@ async function open({ status = (): number => 204, allowPrivate = true } = {}) {
   const log = openLog("silent", "test");
   const webhookSender = openWebhookSender({ allowPrivate });
   onTestFinished(() => webhookSender.close());
-  const start = async () => {
+  /** @param deployment throws where the process does not know the deployment yet. */
+  const start = async (deployment: { readonly id: string } = { id: servers.deploymentId }) => {
     const pool = openServicePool(toPostgres.url, 2);
     const redis = openFailFast(toRedis.url, "test", log);
     await untilReady(redis, 10_000);
@@ -57,7 +60,12 @@ async function open({ status = (): number => 204, allowPrivate = true } = {}) {
       redis,
       webhookSender,
       log,
-      deployment: { id: servers.deploymentId, clock: { steadyNow: () => new Date(nowMs) } },
+      deployment: {
+        get id() {
+          return deployment.id;
+        },
+        clock: { steadyNow: () => new Date(nowMs) },
+      },
       config: { baseUrl: "https://vouchers.test", alerts: { url: receiver.url, secret: SECRET } },
     });
   };
@@ -152,6 +160,73 @@ itOnOneRedis("while Postgres and Redis are away, each process sends for itself, 
   expect(told()).toEqual(["begin", "begin"]);
   await endFault(tellers);
   expect(told()).toEqual(["begin", "begin", "end"]);
+});
+
+/** A deployment of which a process learns once it has reached the database. */
+function makeUnknown() {
+  let isKnown = false;
+  return {
+    get id() {
+      if (!isKnown) throw new Error("The database has not been reached yet.");
+      return servers.deploymentId;
+    },
+    learn: () => {
+      isKnown = true;
+    },
+  };
+}
+
+itOnOneRedis(
+  "a process that starts while Postgres is away tells what it finds, and its end once Postgres is back",
+  async () => {
+    const { start, told, toPostgres } = await open();
+    const other = { ...FAULT, fault: "other" };
+    await (await start()).tell([other]);
+    toPostgres.cut();
+    const deployment = makeUnknown();
+    const restarted = await start(deployment);
+    for (let looks = 0; looks < 3; looks++) await restarted.tell([FAULT]);
+    expect(told()).toEqual(["begin", "begin"]);
+    toPostgres.mend();
+    deployment.learn();
+    const both = [FAULT, other];
+    for (let looks = 0; looks < 2; looks++) await restarted.tell(both);
+    const { rows } = await db.query("SELECT state FROM alerts");
+    expect(rows[0].state.alerts).toMatchObject([{ fault: "other" }, { fault: "f", sent: "begin" }]);
+    await endFault([restarted]);
+    expect(told()).toEqual(["begin", "begin", "end", "end"]);
+  },
+);
+
+itOnOneRedis(
+  "processes that start while Postgres is away tell an end that they know once, and go on with an alert that lasts",
+  async () => {
+    const { start, told, toPostgres } = await open();
+    await (await start()).tell(RED);
+    toPostgres.cut();
+    const deployment = makeUnknown();
+    const restarted = [await start(deployment), await start(deployment)];
+    await tellAll(restarted, RED);
+    expect(told()).toEqual(["begin", "begin", "begin"]);
+    toPostgres.mend();
+    deployment.learn();
+    await tellAll(restarted, RED);
+    await endFault(restarted);
+    expect(told()).toEqual(["begin", "begin", "begin", "end"]);
+  },
+);
+
+it("an API process that starts while Postgres is away sends to ALERT_URL that nothing is redeemed", async () => {
+  const receiver = await startPartnerServer({ answer: (response) => response.writeHead(204).end() });
+  onTestFinished(() => receiver.close());
+  const toPostgres = await openTcpProxy(servers.databaseUrl);
+  toPostgres.cut();
+  onTestFinished(() => toPostgres.close());
+  const env = { DATABASE_URL: toPostgres.url, ALERT_URL: receiver.url, WEBHOOK_ALLOW_PRIVATE: "true" };
+  const api = await startApiUnready(servers, env);
+  onTestFinished(() => api.close());
+  const sentence = /^RED: Nothing is redeemed: .*Postgres/;
+  await until(() => receiver.received.some(({ body }) => sentence.test(JSON.parse(body).text)), 60_000);
 });
 
 it("what was told is committed without waiting for a standby, whose absence it tells", async () => {

@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import { newId } from "../../core/voucher/ids.ts";
 import type { DatabaseClock } from "../../platform/db/database-clock.ts";
 import { type AlertMessage, type FoundFault, followFaults, recordSent, takeDue } from "../alerts.ts";
+import { timeOf } from "../facts.ts";
 import { AlertStore, type AlertStoreDeps } from "./alert-store.ts";
 import { type AlertSending, sendAlert } from "./send-alert.ts";
 
@@ -76,6 +77,6 @@ export class AlertTeller {
   }
 
   #now(): Date {
-    return this.#ctx.deployment.clock.steadyNow();
+    return timeOf(this.#ctx.deployment);
   }
 }

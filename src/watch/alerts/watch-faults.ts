@@ -10,6 +10,9 @@ const LOOK_EVERY_MS = 4_000;
 /** How old the look of another process may be. Milliseconds. */
 const LOOK_MAX_AGE_MS = 3_000;
 
+/** A Postgres that starts together with this process is reached by then. Milliseconds. */
+const UNREACHED_MS = 20_000;
+
 interface Deps extends OverviewDeps {
   config: OverviewDeps["config"] & Pick<Config, "ops" | "alerts">;
   operatorReads: Bulkhead<"none">;
@@ -23,9 +26,10 @@ interface Deps extends OverviewDeps {
 export function watchFaults(ctx: Deps): { close(): Promise<void> } {
   const { ops, alerts } = ctx.config;
   const closing = new AbortController();
+  const startedAtMs = performance.now();
   const run = async () => {
     while (!closing.signal.aborted) {
-      await look(ctx).catch((error) => ctx.log.debug({ err: error }, "cannot look for faults"));
+      await look(ctx, startedAtMs).catch((error) => ctx.log.debug({ err: error }, "cannot look for faults"));
       await sleep(LOOK_EVERY_MS, undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
     }
   };
@@ -33,10 +37,10 @@ export function watchFaults(ctx: Deps): { close(): Promise<void> } {
   return { close: async () => closing.abort() };
 }
 
-async function look(ctx: Deps): Promise<void> {
+async function look(ctx: Deps, startedAtMs: number): Promise<void> {
   const { attention } = await ctx.operatorReads({}, () => lookForFaults(ctx, LOOK_MAX_AGE_MS));
-  // Before the database was reached, it is not known what was told.
-  if (knownId(ctx.deployment) === null) return;
+  // Before the database was reached, it is not known what was told: a message that is repeated is better than none.
+  if (knownId(ctx.deployment) === null && performance.now() - startedAtMs < UNREACHED_MS) return;
   const red = attention.filter(({ severity }) => severity === "red");
   // Not awaited: a receiver may take long.
   void ctx.alerts.tell(red.map((fault) => ({ ...fault, fault: nameOf(fault) })));
