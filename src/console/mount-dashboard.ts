@@ -1,6 +1,6 @@
 import type { RequestHandler, Router } from "express";
 import { offerPage } from "../pages/error-page.ts";
-import type { OperatedSite } from "../pages/operator-frame.ts";
+import { frameErrors, type OperatedSite } from "../pages/operator-frame.ts";
 import { headersOf } from "../pages/page-headers.ts";
 import { AppError } from "../platform/api/errors.ts";
 import type { LimitingRefusals } from "../platform/http/middleware/rate-limit.ts";
@@ -28,6 +28,7 @@ export function mountDashboard(router: Router, ctx: DashboardDeps): void {
     speakEnglish,
     offerPage(ctx.config),
     authenticateOperator(ctx, token),
+    frameErrors(ctx.config),
     refuseAllWrites("This page is read-only. Queues are changed on /ops/queues."),
     openBoard(ctx),
   );

@@ -1,6 +1,6 @@
 import express, { type RequestHandler, Router } from "express";
 import { offerPage } from "../pages/error-page.ts";
-import { OPS_PATH } from "../pages/operator-frame.ts";
+import { frameErrors, OPS_PATH } from "../pages/operator-frame.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { signalOf } from "../platform/http/middleware/caller-signal.ts";
@@ -83,6 +83,7 @@ export function mountOperatorPages(router: Router, ctx: OperatorDeps): void {
     pageHeaders,
     offerPage(ctx.config),
     authenticateOperator(ctx, token),
+    frameErrors(ctx.config),
     refuseCrossSite(ctx.config),
   ];
   router.use(OPS_PATH, ...guard, pages);

@@ -1,4 +1,3 @@
-import { findNewestPause } from "../acts/db/audit-entries.ts";
 import type { Percentiles } from "../core/processes/latency-buckets.ts";
 import { type Html, html } from "../pages/html.ts";
 import {
@@ -25,60 +24,52 @@ const WORKERS_MAX = { ofAll: 8, ofOne: 100 };
 /** Most failed jobs on a queue's page. */
 const FAILED_MAX = 50;
 
-/** All queues: the figures of each, its workers, and what can be done. */
+/** All queues: the figures of each, its workers, and what can be done. @throws AppError `unavailable`. */
 export const queuesPage: Page<QueuesDeps> = async (visit) => {
   const { ctx, site } = visit;
-  const queues = await readQueues(ctx);
-  const sections: Html[] = [];
-  for (const queue of queues) {
-    sections.push(
-      renderSection(
-        queue.name,
-        html`<a href="${opsPath(site, "queues", queue.name)}">${queue.name}</a>`,
-        await renderPause(visit, queue),
-        renderState(queue),
-        renderWorkers(queue, WORKERS_MAX.ofAll),
-        linkActs(visit, queue),
-      ),
-    );
-  }
+  const sections = (await readQueues(ctx)).map((queue) =>
+    renderSection(
+      queue.name,
+      html`<a href="${opsPath(site, "queues", queue.name)}">${queue.name}</a>`,
+      renderPause(queue),
+      renderState(queue),
+      renderWorkers(queue, WORKERS_MAX.ofAll),
+      linkActs(visit, queue),
+    ),
+  );
   const about = html`<p class="lead">What each queue holds, and the processes that work on it. Times are of the last five minutes. <a href="${opsPath(site, "queues", "jobs")}">Single jobs</a>.</p>`;
-  return layOutForOperators(site, "Queues", html`<h1>Queues</h1>\n${about}\n${renderSilence(queues)}${sections}`);
+  return layOutForOperators(site, "Queues", html`<h1>Queues</h1>\n${about}\n${sections}`);
 };
 
-/** One queue, with its failed jobs. @throws AppError `not_found`. */
+/** One queue, with its failed jobs. @throws AppError `not_found`, `unavailable`. */
 export const queuePage: Page<QueuesDeps & { queueViews: Pick<QueueViews, "open"> }> = async (visit) => {
   const { ctx, site, id } = visit;
   const queue = (await readQueues(ctx)).find(({ name }) => name === id);
   if (queue === undefined) throw new AppError("not_found", `The queues are ${QUEUE_NAMES.join(", ")}.`);
-  const failed = await readFailedJobs(ctx.queueViews, queue.name, FAILED_MAX);
+  const failed = await readFailedJobs(ctx, queue.name, FAILED_MAX);
   const main = html`<nav class="trail" aria-label="Where"><ol><li><a href="${opsPath(site, "queues")}">Queues</a></li></ol></nav><h1>${queue.name}</h1>
-${renderSilence([queue])}${await renderPause(visit, queue)}${renderState(queue)}
+${renderPause(queue)}${renderState(queue)}
 ${linkActs(visit, queue)}
 ${renderSection("failed", "Failed jobs", linkFailedActs(visit, queue, failed), renderFailed(visit, queue.name, failed))}
 ${renderSection("workers", "Workers", renderWorkers(queue, WORKERS_MAX.ofOne))}`;
   return layOutForOperators(site, `Queue ${queue.name}`, main);
 };
 
-/** That Redis does not answer; nothing if it does. */
-function renderSilence(queues: readonly QueueState[]): Html | null {
-  if (queues.some(({ shards }) => shards > 0)) return null;
-  return html`<p class="verdict bad"><strong>Redis does not answer.</strong> Its queues and workers are not known.</p>`;
-}
-
 const countOf = (count: number | null) => (count === null ? "unknown" : COUNT.format(count));
 
 /** That a queue is paused, by whom and why; nothing otherwise. */
-async function renderPause({ ctx }: Visit, { name, paused, pausedShards, shards }: QueueState): Promise<Html | null> {
+function renderPause({ paused, pausedShards, shards, newestPause }: QueueState): Html | null {
   if (!paused) return null;
-  const newest = await findNewestPause(ctx.pool, name);
-  const by =
-    newest?.command === "queue pause"
-      ? html`By <bdi>${newest.osUser}</bdi> on ${renderTime(newest.at)}${newest.reason === null ? "" : html`: <bdi>${newest.reason}</bdi>`}`
-      : html`Not from these pages: the audit has no pause of it`;
   const part =
     pausedShards < shards ? `${pausedShards} of ${shards} shards are paused` : "Paused: no worker takes a job";
-  return html`<div class="verdict bad"><strong>${part}</strong><p>${by}.</p></div>`;
+  return html`<div class="verdict bad"><strong>${part}</strong><p>${describePause(newestPause)}.</p></div>`;
+}
+
+function describePause(newest: QueueState["newestPause"]): Html {
+  if (newest === "unknown") return html`Who has paused it is not known: Postgres does not answer`;
+  if (newest === null || !newest.isPaused) return html`Not from these pages: the audit has no pause of it`;
+  const why = newest.reason === null ? null : html`: <bdi>${newest.reason}</bdi>`;
+  return html`By <bdi>${newest.by}</bdi> on ${renderTime(newest.since)}${why}`;
 }
 
 function renderState({ waiting, active, failed, oldestWaitingMs, jobsPerMinute, workers, times, shards }: QueueState) {
@@ -132,12 +123,13 @@ function linkActs({ site }: Visit, { name, paused, pausedShards, shards }: Queue
   return linkActions(site, ["queues", name], ...resume, ...pause);
 }
 
-function linkFailedActs({ site }: Visit, { name }: QueueState, failed: readonly FailedJob[]): Html | null {
-  const acts = failed.length === 0 ? [] : [["retry", "Retry all"] as const, ["clean", "Remove all"] as const];
+function linkFailedActs({ site }: Visit, { name }: QueueState, failed: readonly FailedJob[] | null): Html | null {
+  const acts = failed?.length === 0 ? [] : [["retry", "Retry all"] as const, ["clean", "Remove all"] as const];
   return linkActions(site, ["queues", name], ...acts, ["promote", "Promote delayed jobs"]);
 }
 
-function renderFailed({ site }: Visit, name: QueueName, failed: readonly FailedJob[]): Html {
+function renderFailed({ site }: Visit, name: QueueName, failed: readonly FailedJob[] | null): Html {
+  if (failed === null) return html`<p class="notice">Not known: a Redis server does not answer.</p>`;
   return renderTable(
     "Failed jobs",
     ["Failed", "Job", "Why", "Of"],

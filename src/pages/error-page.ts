@@ -19,7 +19,7 @@ function headingOf(code: ErrorCode, status: number, { error }: PageTexts): strin
   return headings[status] ?? error.otherHeading;
 }
 
-/** The page of an error, below `top`. Its message and request id are those that a JSON response has in `error` and `requestId`. */
+/** The page of an error, below `top`. */
 export function renderErrorPage(
   site: Site,
   refusal: AppError,
@@ -28,18 +28,30 @@ export function renderErrorPage(
   language: Language,
   top: Html | null = null,
 ): Html {
+  const { title, main } = describeError(site, refusal, status, requestId, language);
+  return layOut(site, { locale: localeIn(language), title, main: html`${top}${main}` });
+}
+
+/**
+ * What the page of an error says. Its message and request id are those that a JSON response has in `error` and
+ * `requestId`.
+ */
+export function describeError(
+  site: Site,
+  refusal: AppError,
+  status: number,
+  requestId: string,
+  language: Language,
+): { title: string; main: Html } {
   const isUnknownVoucher = refusal.code === "entity_not_found";
-  const locale = localeIn(language);
-  const { error } = locale.texts;
-  const heading = headingOf(refusal.code, status, locale.texts);
-  return layOut(site, {
-    locale,
-    title: heading,
-    main: html`${top}<p class="eyebrow">${status}</p>
-<h1>${heading}</h1>
+  const { texts } = localeIn(language);
+  const { error } = texts;
+  const title = headingOf(refusal.code, status, texts);
+  const main = html`<p class="eyebrow">${status}</p>
+<h1>${title}</h1>
 <p class="lead">${refusal.sentenceIn(language)}${refusal.code === "not_logged_yet" ? ` ${error.looksAgain}` : null}</p>
 ${isUnknownVoucher ? html`<p><a href="${site.basePath}${CHECK_PATH}">${error.checkAnother}</a></p>` : null}
 <p class="fine">${error.report} <code>${requestId}</code></p>
-<p><a href="${site.basePath}/">${error.start}</a></p>`,
-  });
+<p><a href="${site.basePath}/">${error.start}</a></p>`;
+  return { title, main };
 }

@@ -1,6 +1,9 @@
+import type { RequestHandler } from "express";
 import type { Place } from "../core/catalog/db/catalog.ts";
 import type { Config } from "../platform/config.ts";
+import { wantsPage } from "../platform/http/negotiate.ts";
 import { ASSETS, type Asset } from "./assets.ts";
+import { describeError } from "./error-page.ts";
 import { type Html, html } from "./html.ts";
 import { layOut, type Site } from "./layout.ts";
 import { ENGLISH } from "./locale.ts";
@@ -89,6 +92,19 @@ export function layOutForOperators(
 ${renderSearch(site, entered)}</div>
 ${main}`,
   });
+}
+
+/** Gives the pages of errors the frame of the operators' pages. Mount it where the operator has signed in. */
+export function frameErrors(site: Site): RequestHandler {
+  return (_request, response, next) => {
+    if (wantsPage(response)) {
+      response.locals.errorPage = (...refusal) => {
+        const { title, main } = describeError(site, ...refusal);
+        return layOutForOperators(site, title, main);
+      };
+    }
+    next();
+  };
 }
 
 /** The search, one line of the header. What it finds is folded. */

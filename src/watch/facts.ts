@@ -151,19 +151,22 @@ export async function gatherFacts(
 const namesOf = (backlogs: readonly QueueBacklog[]) => [...new Set(backlogs.map(({ queue }) => queue))];
 
 /** The last pause or resumption of a queue by an operator of this service. */
-interface QueuePause {
+export interface QueuePause {
   queue: string;
   isPaused: boolean;
   by: string;
+  reason: string | null;
   since: Date;
 }
 
-async function readPauses(pool: pg.Pool, queues: readonly string[]): Promise<QueuePause[]> {
+/** One after the other, because all use a connection. */
+export async function readPauses(pool: pg.Pool, queues: readonly string[]): Promise<QueuePause[]> {
   const pauses: QueuePause[] = [];
   for (const queue of queues) {
     const newest = await findNewestPause(pool, queue);
     if (newest === null) continue;
-    pauses.push({ queue, isPaused: newest.command === "queue pause", by: newest.osUser, since: newest.at });
+    const { command, osUser: by, reason, at: since } = newest;
+    pauses.push({ queue, isPaused: command === "queue pause", by, reason, since });
   }
   return pauses;
 }

@@ -1,4 +1,4 @@
-import { AppError } from "../platform/api/errors.ts";
+import type { Logger } from "pino";
 import type { QueueName } from "../platform/queues/catalog.ts";
 import type { QueueView, QueueViews } from "../platform/queues/queue-views.ts";
 
@@ -11,12 +11,12 @@ export interface FailedJob {
   endpointId: string | null;
 }
 
-/** The failed jobs of a queue, the newest first, at most `max`. @throws AppError `unavailable` when Redis does not answer. */
+/** The failed jobs of a queue, the newest first, at most `max`; null when a server of Redis does not answer. */
 export async function readFailedJobs(
-  queueViews: Pick<QueueViews, "open">,
+  { queueViews, log }: { queueViews: Pick<QueueViews, "open">; log: Logger },
   name: QueueName,
   max: number,
-): Promise<FailedJob[]> {
+): Promise<FailedJob[] | null> {
   try {
     const views = (await queueViews.open()).filter(({ queue }) => queue.name === name);
     const found = await Promise.all(views.map((view) => readShard(view, max)));
@@ -24,8 +24,9 @@ export async function readFailedJobs(
       .flat()
       .toSorted((a, b) => b.failedAt.getTime() - a.failedAt.getTime())
       .slice(0, max);
-  } catch (cause) {
-    throw new AppError("unavailable", "Redis does not answer at the moment.", { cause });
+  } catch (error) {
+    log.debug({ err: error }, "cannot read failed jobs");
+    return null;
   }
 }
 

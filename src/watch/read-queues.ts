@@ -1,21 +1,26 @@
 import pTimeout from "p-timeout";
+import type pg from "pg";
 import type { Logger } from "pino";
 import { type JobTimes, readJobTimes } from "../core/processes/job-counts.ts";
 import { type ReportedProcess, readProcesses } from "../core/processes/read-processes.ts";
+import { AppError } from "../platform/api/errors.ts";
 import type { Config } from "../platform/config.ts";
 import type { Deployment } from "../platform/db/deployment.ts";
 import { measureQueues } from "../platform/queues/measure-queues.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
 import { reportPrefix } from "../platform/redis/findings.ts";
+import { knownId, type QueuePause, readPauses } from "./facts.ts";
 import { type QueueSummary, summarizeQueues } from "./summarize-queues.ts";
 
-/** Longest wait for Redis. Milliseconds. */
+/** Longest wait for a server. Milliseconds. */
 const WAIT_MAX_MS = 1_500;
 
 /** A queue as operators see it. */
 export interface QueueState extends Omit<QueueSummary, "workers"> {
   shards: number;
   pausedShards: number;
+  /** Its last pause or resumption on a page of this service, if it is paused; null if there is none. */
+  newestPause: QueuePause | null | "unknown";
   /** The processes that serve it and have reported lately. */
   workers: ReportedProcess[];
   /** Jobs that these workers ended in the last minute. */
@@ -25,14 +30,20 @@ export interface QueueState extends Omit<QueueSummary, "workers"> {
 }
 
 export interface QueuesDeps {
+  pool: pg.Pool;
   redis: RedisClient;
   deployment: Deployment;
   config: Pick<Config, "queueShards">;
   log: Logger;
 }
 
-/** Reads the state of every queue. What Redis would have told is empty or null while it does not answer. */
-export async function readQueues({ redis, deployment, config, log }: QueuesDeps): Promise<QueueState[]> {
+/**
+ * Reads the state of every queue. What a shard of Redis or Postgres does not tell is empty, null or unknown.
+ * @throws AppError `unavailable` when Redis does not answer at all, or if its keys are not known.
+ */
+export async function readQueues(ctx: QueuesDeps): Promise<QueueState[]> {
+  const { redis, deployment, config, log } = ctx;
+  if (knownId(deployment) === null) throw new AppError("unavailable", UNKNOWN);
   const inTime = <T>(read: Promise<T>, fallback: T) =>
     pTimeout(read, { milliseconds: WAIT_MAX_MS }).catch((error): T => {
       log.debug({ err: error }, "cannot read a part of the queues");
@@ -45,17 +56,26 @@ export async function readQueues({ redis, deployment, config, log }: QueuesDeps)
     inTime(readJobTimes(redis, reportPrefix(deployment), nowMs), null),
   ]);
   const backlogs = shards.flatMap(({ queues }) => queues ?? []);
-  return summarizeQueues(shards, processes).map((summary) => {
+  if (backlogs.length === 0) throw new AppError("unavailable", SILENT);
+  const summaries = summarizeQueues(shards, processes);
+  const paused = summaries.flatMap((one) => (one.paused ? [one.name] : []));
+  const pauses = await inTime<QueuePause[] | null>(readPauses(ctx.pool, paused), null);
+  return summaries.map((summary) => {
     const { name } = summary;
     const parts = backlogs.filter(({ queue }) => queue === name);
     const workers = processes.filter(({ queues, state }) => state === "up" && queues.includes(name));
     return {
       ...summary,
       shards: parts.length,
-      pausedShards: parts.filter(({ paused }) => paused).length,
+      pausedShards: parts.filter((part) => part.paused).length,
+      newestPause: pauses === null ? "unknown" : (pauses.find(({ queue }) => queue === name) ?? null),
       workers,
       jobsPerMinute: workers.reduce((sum, { jobs }) => sum + (jobs?.[name] ?? 0), 0),
       times: times?.[name] ?? null,
     };
   });
 }
+
+const SILENT = "Redis does not answer, so the queues and their workers are not known.";
+const UNKNOWN =
+  "Postgres has not been reached since this process started, so it does not know which queues are its own.";

@@ -6,11 +6,13 @@ import { reportPrefix } from "../../src/platform/redis/findings.ts";
 import { readOverview, viewOverview } from "../../src/watch/read-overview.ts";
 import { basic, browse, type Form, OPS_TOKEN } from "../support/browse.ts";
 import { besideTransaction, untilWaiting } from "../support/outside-transaction.ts";
+import { itOnOneRedis } from "../support/servers.ts";
 import { startWorkers } from "../support/service.ts";
+import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
-const { apis, servers, db, till, issue, worker } = useService({
+const { apis, servers, db, till, issue, worker, startApi } = useService({
   apis: [{ OPS_WRITABLE: "true" }, {}],
   // A pause is shorter than the wait of the redeems that it stops, on a slow machine too.
   env: { OPS_TOKEN, REDEEM_WAIT_MS: "60000" },
@@ -258,4 +260,53 @@ describe("the page of all queues", () => {
     expect((await open("/queues/redeem")).text.length).toBeLessThan(80_000);
     await Promise.all(Array.from({ length: 50 }, (_, at) => servers.redis.del(`${prefix}:process:many ${at}`)));
   });
+});
+
+describe("while a server is away", () => {
+  it("the pages of queues show without Postgres what Redis says", async () => {
+    const proxy = await openTcpProxy(servers.databaseUrl);
+    const cut = await startApi({ DATABASE_URL: proxy.url });
+    try {
+      expect((await send("/queues/redeem/pause", { reason: "first" })).status).toBe(303);
+      for (const fail of [proxy.jam, proxy.cut]) {
+        fail();
+        for (const path of ["/queues", "/queues/redeem"]) {
+          const { status, text } = await open(path, cut);
+          expect(status, path).toBe(200);
+          expect(text).toContain("Paused: no worker takes a job");
+          expect(text).toContain("Who has paused it is not known: Postgres does not answer.");
+          expect(text).toMatch(/<dt>Waiting<\/dt><dd>0<\/dd>/);
+        }
+      }
+    } finally {
+      proxy.mend();
+      await cut.close();
+      await proxy.close();
+    }
+  });
+
+  itOnOneRedis(
+    "the pages of queues say without Redis that it does not answer, in the frame of the other pages, with status 503",
+    async () => {
+      const proxy = await openTcpProxy(servers.redisUrl);
+      const cut = await startApi({ REDIS_URL: proxy.url });
+      try {
+        for (const fail of [proxy.jam, proxy.cut]) {
+          fail();
+          for (const path of ["/queues", "/queues/redeem", "/queues/jobs"]) {
+            const { status, text } = await browse(`${cut.url}/ops${path}`, {
+              headers: { ...headers, accept: "text/html" },
+            });
+            expect(status, path).toBe(503);
+            expect(text).toContain("Redis does not answer");
+            expect(text).toContain('<nav class="ops" aria-label="Operations">');
+          }
+        }
+      } finally {
+        proxy.mend();
+        await cut.close();
+        await proxy.close();
+      }
+    },
+  );
 });

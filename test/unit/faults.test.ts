@@ -148,7 +148,7 @@ describe("what each look judges", () => {
       }
   });
 
-  const paused = { queue: "redeem", isPaused: true, by: "Ada", since: NOW };
+  const paused = { queue: "redeem", isPaused: true, by: "Ada", reason: null, since: NOW };
   it.each<[cause: string, changes: Partial<Facts>, what: string]>([
     [
       "no answer",
