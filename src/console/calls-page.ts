@@ -1,5 +1,5 @@
 import { findOrganization } from "../core/catalog/db/catalog.ts";
-import { type PartnerCall, readCalls } from "../core/processes/partner-calls.ts";
+import { CALLS_MAX, type PartnerCall, readCalls } from "../core/processes/partner-calls.ts";
 import { type Html, html } from "../pages/html.ts";
 import { COUNT, layOutForOperators, linkNext, opsPath, renderFigures, renderTable } from "../pages/operator-frame.ts";
 import { renderTime } from "../pages/time.ts";
@@ -11,10 +11,10 @@ import type { Page } from "./visit.ts";
 const PAGE_MAX = 100;
 
 /** An organization's calls of the last hour: all, those of a key, or those of a request. */
-export const callsPage: Page<DepsOf<typeof readCalls>> = async ({ ctx, site, id, query, look }) => {
+export const callsPage: Page<DepsOf<typeof readCalls>> = async ({ ctx, site, id, query, number, look }) => {
   const organization = await findOrganization(ctx.pool, id);
   if (organization === null) throw new AppError("not_found", "There is no organization with this id.");
-  const [key, request, skip] = [query("key"), query("request"), Number(query("skip")) || 0];
+  const [key, request, skip] = [query("key"), query("request"), number("skip", 0, CALLS_MAX) ?? 0];
   const calls = await readCalls(ctx, id).catch((cause: unknown) => {
     throw new AppError("unavailable", "Redis does not answer at the moment.", { cause });
   });
@@ -25,7 +25,7 @@ export const callsPage: Page<DepsOf<typeof readCalls>> = async ({ ctx, site, id,
   );
   const shown = chosen.slice(skip, skip + PAGE_MAX);
   const more = chosen.length > skip + PAGE_MAX;
-  const next = new URLSearchParams({ ...(key !== "" && { key }), skip: String(skip + PAGE_MAX) });
+  const next = new URLSearchParams({ ...(key && { key }), ...(request && { request }), skip: String(skip + PAGE_MAX) });
   return layOutForOperators(
     site,
     `Calls of ${id}`,

@@ -11,7 +11,6 @@ import {
   renderTable,
 } from "../pages/operator-frame.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
-import { AppError } from "../platform/api/errors.ts";
 import { listWebhookEndpoints } from "../webhooks/db/webhook-endpoints.ts";
 import type { Page } from "./visit.ts";
 import { renderEndpointState } from "./webhook-page.ts";
@@ -84,9 +83,8 @@ export const LIST_PAGES: Record<string, Page> = {
     );
   },
 
-  "/audit": async ({ ctx, site, query }) => {
-    const before = Number(query("before")) || Number.MAX_SAFE_INTEGER;
-    if (!Number.isSafeInteger(before)) throw new AppError("invalid_request", "before must be the id of an entry.");
+  "/audit": async ({ ctx, site, number }) => {
+    const before = number("before", 1, Number.MAX_SAFE_INTEGER) ?? Number.MAX_SAFE_INTEGER;
     const changes = await selectChanges(ctx.pool, before, LIST_MAX);
     const next = lastId(changes);
     return renderList(

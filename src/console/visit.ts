@@ -3,7 +3,9 @@ import type pg from "pg";
 import { insertLook, type Look } from "../acts/db/audit-entries.ts";
 import type { Html } from "../pages/html.ts";
 import type { OperatedSite } from "../pages/operator-frame.ts";
+import { AppError } from "../platform/api/errors.ts";
 import { pathId } from "../platform/http/endpoint.ts";
+import { wholeNumber } from "../platform/http/whole-number.ts";
 import { nameOf } from "./authenticate-operator.ts";
 
 /** What every page takes. */
@@ -20,6 +22,11 @@ export interface Visit<Deps = object> {
   id: string;
   /** A parameter of the query. Empty if it is missing, is repeated or contains NUL. */
   query(name: string): string;
+  /**
+   * A parameter of the query that is a whole number; null if it is missing. @throws AppError `invalid_request` for
+   * another one, or several.
+   */
+  number(name: string, min: number, max: number): number | null;
   /** A field of the form that was sent. Empty as in `query`. */
   entered(name: string): string;
   /**
@@ -49,6 +56,13 @@ export function visitOf<Deps extends PageDeps>(ctx: Deps, request: Request): Vis
     site: ctx.config,
     id: pathId(request.params.id),
     query: (name) => textOf(request.query[name]),
+    number: (name, min, max) => {
+      const given = request.query[name];
+      if (given === undefined || given === "") return null;
+      const number = wholeNumber(given, min, max);
+      if (number !== null) return number;
+      throw new AppError("invalid_request", `${name} must be one whole number from ${min} to ${max}.`);
+    },
     entered: (name) => textOf(Object(request.body)[name]),
     look: (command, entity, args = {}) =>
       insertLook(ctx.pool, {

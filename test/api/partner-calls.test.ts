@@ -163,3 +163,31 @@ itOnOneRedis("calls that a silent Redis does not take are dropped and counted, b
     await proxy.close();
   }
 });
+
+it.each([
+  "skip of the calls",
+  "before of the audit",
+])("%s must be one whole number within its bounds", async (which) => {
+  const [name = ""] = which.split(" ");
+  const path = name === "skip" ? `/organizations/${partner.organizationId}/calls` : "/audit";
+  const at = (query: string) => browse(`${api.url}/ops${path}?${query}`, { headers });
+  const max = name === "skip" ? 200 : Number.MAX_SAFE_INTEGER;
+  for (const good of ["", `${name}=`, `${name}=7`, `${name}=${max}`]) expect((await at(good)).status, good).toBe(200);
+  for (const bad of [
+    "-5",
+    "1e9",
+    "abc",
+    "0x10",
+    "1.5",
+    "+1",
+    "%201",
+    "NaN",
+    "Infinity",
+    String(max + 1),
+    `1&${name}=2`,
+  ]) {
+    const { status, text } = await at(`${name}=${bad}`);
+    expect(status, bad).toBe(400);
+    expect(text).toMatch(new RegExp(`${name} must be one whole number from [01] to ${max}\\.`));
+  }
+});

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { isNetwork } from "../../platform/addresses.ts";
+import { wholeNumber } from "../../platform/http/whole-number.ts";
 import { readTime, type TimeUse } from "../../platform/times.ts";
 import type { Field } from "./action.ts";
 
@@ -62,8 +63,8 @@ export const integer = (label: string, min: number, max: number, initial = "", h
   ...{ label, hint, initial: [initial] },
   schema: z
     .string()
-    .transform((value) => (/^\d{1,10}$/.test(value) ? Number(value) : -1))
-    .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`),
+    .transform((value) => wholeNumber(value, min, max) ?? Number.NaN)
+    .refine((value) => !Number.isNaN(value), `must be a whole number from ${min} to ${max}`),
 });
 
 export const dollars = (label: string): Field<number> => ({

@@ -13,6 +13,7 @@ import { AppError } from "../../platform/api/errors.ts";
 import { nextPiece } from "../../platform/batching/next-piece.ts";
 import { CSV } from "../../platform/http/endpoint.ts";
 import { sendPage } from "../../platform/http/negotiate.ts";
+import { wholeNumber } from "../../platform/http/whole-number.ts";
 import type { ActionDeps } from "./action.ts";
 import { actingAs, type Console, openPlace } from "./serve-action.ts";
 
@@ -73,7 +74,7 @@ function openCodes(ctx: ActionDeps, console: Console, request: Request, serials:
 
 function serialsOf({ body }: Request, size: number): Serials {
   const sent = Object(body) as Record<string, unknown>;
-  const numberIn = (text: unknown) => (/^\d{1,8}$/.test(String(text)) ? Number(text) : 0);
+  const numberIn = (text: unknown) => wholeNumber(text, 1, Number.MAX_SAFE_INTEGER) ?? 0;
   const from = numberIn(sent.from ?? "1");
   const to = Math.min(size, sent.to === undefined ? from + SHEET - 1 : numberIn(sent.to));
   if (from >= 1 && to >= from && to - from < LABELS_MAX) return { from, to };

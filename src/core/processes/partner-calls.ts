@@ -8,7 +8,7 @@ const WRITE_EVERY_MS = 1_000;
 /** For how long a call is kept. Milliseconds. */
 const KEPT_MS = 3_600_000;
 /** Calls that are kept of an organization, the newest: some 80 kB of Redis. */
-const CALLS_MAX = 200;
+export const CALLS_MAX = 200;
 /** Organizations whose calls are kept, those that called last: 80 MB of Redis. */
 const ORGANIZATIONS_MAX = 1_000;
 /** Calls of all organizations that wait to be written, in a process. A megabyte. */
