@@ -34,7 +34,8 @@ ${renderFigures(
   ["Calls shown here", COUNT.format(chosen.length)],
   ["Answered with an error", COUNT.format(chosen.filter(({ status }) => status >= 400).length)],
 )}
-<p class="fine">The newest 200 calls of the last hour, with the organization's keys; they appear after a second. Neither bodies nor codes nor references are kept.</p>
+<p class="fine">The newest ${CALLS_MAX} calls of the last hour, with the organization's keys; they appear after a second.
+Neither bodies nor codes nor references are kept. An id that the caller has sent may repeat, or be copied from another request.</p>
 ${key === "" && request === "" ? null : html`<p>Only ${key === "" ? "request" : "key"} <code>${key || request}</code>. <a href="${path}">All calls</a></p>`}
 ${renderTable(
   "Last calls",
@@ -46,7 +47,7 @@ ${renderTable(
 };
 
 function renderCall(call: PartnerCall, path: string): (Html | string)[] {
-  const { at, keyId, route, status, errorCode, durationMs, requestId } = call;
+  const { at, keyId, route, status, errorCode, durationMs, requestId, requestIdBy } = call;
   return [
     renderTime(at),
     html`<a href="${path}?key=${encodeURIComponent(keyId)}"><code>${keyId}</code></a>`,
@@ -54,6 +55,6 @@ function renderCall(call: PartnerCall, path: string): (Html | string)[] {
     String(status),
     errorCode ?? "",
     `${COUNT.format(durationMs)} ms`,
-    html`<code>${requestId}</code>`,
+    html`<code>${requestId}</code>${requestIdBy === "caller" ? " sent by the caller" : null}`,
   ];
 }

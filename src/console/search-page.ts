@@ -2,8 +2,8 @@ import { searchVouchers } from "../acts/across-organizations.ts";
 import { listCatalog } from "../acts/list-catalog.ts";
 import { findKeyPlace } from "../core/keys/db/api-keys.ts";
 import { ACCEPTED_ID } from "../core/processes/observe-requests.ts";
-import { findCaller } from "../core/processes/partner-calls.ts";
-import { type Html, html } from "../pages/html.ts";
+import { findCallers } from "../core/processes/partner-calls.ts";
+import { Html, html } from "../pages/html.ts";
 import {
   layOutForOperators,
   linkTo,
@@ -22,7 +22,7 @@ import type { Page, Visit } from "./visit.ts";
 export const findPage: Page = async ({ site }) => layOutForOperators(site, "Find", html`<h1>Find</h1>`);
 
 /** The page of what the words name, or a list of the vouchers that they name, or else of what has them in its name. */
-export const searchPage: Page<DepsOf<typeof findCaller>> = async (visit) => {
+export const searchPage: Page<DepsOf<typeof findCallers>> = async (visit) => {
   const { ctx, site, entered, look } = visit;
   const words = entered("words").slice(0, SEARCH_MAX);
   const found = await searchVouchers(ctx, words);
@@ -35,6 +35,7 @@ export const searchPage: Page<DepsOf<typeof findCaller>> = async (visit) => {
       await record();
       throw error;
     });
+    if (page instanceof Html) await record();
     if (page !== null) return page;
   }
   await record();
@@ -86,15 +87,33 @@ async function findById({ ctx, site }: Visit, words: string): Promise<string | n
   return `${opsPath(site, "organizations", organizationId)}${before === null ? "" : `?keysBefore=${before}`}#${words}`;
 }
 
-/** The URL of the page for an id, or of the call of the last hour with this request id; null for another text. */
-async function findByIdOrRequest(visit: Visit<DepsOf<typeof findCaller>>, words: string): Promise<string | null> {
+/**
+ * The URL of the page for an id, or of the calls of the last hour with this request id; null for another text. A page
+ * if calls of several organizations had this id.
+ */
+async function findByIdOrRequest(
+  visit: Visit<DepsOf<typeof findCallers>>,
+  words: string,
+): Promise<Html | string | null> {
   const page = await findById(visit, words);
   if (page !== null || !ACCEPTED_ID.test(words)) return page;
   // The search works without Redis.
-  const organizationId = await findCaller(visit.ctx, words).catch(() => null);
-  if (organizationId === null) return null;
-  return `${opsPath(visit.site, "organizations", organizationId, "calls")}?request=${encodeURIComponent(words)}`;
+  const found = await findCallers(visit.ctx, words, CALLERS_MAX).catch(() => []);
+  const links = found.map((id) => {
+    const path = opsPath(visit.site, "organizations", id, "calls");
+    return { id, path: `${path}?request=${encodeURIComponent(words)}` };
+  });
+  const [only, ...others] = links;
+  if (only === undefined || others.length === 0) return only?.path ?? null;
+  const rows = links.map(({ id, path }) => [html`<a href="${path}">Calls of <code>${id}</code></a>`]);
+  const main = html`<h1>Found in calls of ${links.length} organizations</h1>
+<p class="lead">Callers may choose the ids of their requests, so they may repeat.</p>
+${renderTable("Organizations with this request id", ["Calls"], rows)}`;
+  return layOutForOperators(visit.site, "Find a call", main, words);
 }
+
+/** Organizations that are listed if their calls had the same request id. */
+const CALLERS_MAX = 20;
 
 const KINDS = { organizations: "Organization", brands: "Brand", products: "Product" } as const;
 

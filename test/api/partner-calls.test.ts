@@ -1,10 +1,10 @@
 import { pino } from "pino";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { PartnerCalls, readCalls } from "../../src/core/processes/partner-calls.ts";
 import { openFailFast, untilReady } from "../../src/platform/redis/connections.ts";
 import { basic, browse, nextOf, OPS_TOKEN } from "../support/browse.ts";
 import { itOnOneRedis } from "../support/servers.ts";
-import { makePartner } from "../support/supply.ts";
+import { makeKey, makePartner } from "../support/supply.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
@@ -53,9 +53,9 @@ it("the last calls of an organization have key, route, status, error code, durat
   });
   const rows = rowsOf(text).map((row) => row.replace(/[\d.,]+ ms/, "N ms"));
   expect(rows).toEqual([
-    `${keys.till.id} GET /partner/vouchers/:codeOrTicket 200 N ms third`,
-    `${keys.rival.id} POST /partner/vouchers/redeem 409 voucher_used N ms second`,
-    `${keys.till.id} POST /partner/vouchers/redeem 200 N ms first`,
+    `${keys.till.id} GET /partner/vouchers/:codeOrTicket 200 N ms third sent by the caller`,
+    `${keys.rival.id} POST /partner/vouchers/redeem 409 voucher_used N ms second sent by the caller`,
+    `${keys.till.id} POST /partner/vouchers/redeem 200 N ms first sent by the caller`,
   ]);
   const kept = JSON.stringify(await readCalls(api.ctx, partner.organizationId));
   for (const secret of [code, code.replaceAll("-", ""), "miller", "a note", "other-order", till, rival]) {
@@ -84,6 +84,34 @@ it("the search finds a call of the last hour by its request id, and each look at
   ]);
   expect(await looks()).toBe(before + 1);
   expect((await search("call-that-was-not-made")).text).toContain("Nothing found");
+});
+
+it("a request id that a caller has sent is marked as such on the page of calls and in the log", async () => {
+  const { organizationId } = await makePartner(db);
+  const { key } = await makeKey(db, organizationId);
+  const lines: Record<string, unknown>[] = [];
+  const info = vi.spyOn(api.ctx.log, "info").mockImplementation((line) => void lines.push({ ...Object(line) }));
+  onTestFinished(() => info.mockRestore());
+  const path = "/partner/vouchers/7Q4K-9MZX-2HTB-W8RC";
+  const given = await browse(api.url + path, { headers: { "x-api-key": key } });
+  const own = given.headers.get("x-request-id") ?? "";
+  // A copy, as another partner would send it to be taken for this call, and one that is refused.
+  await call("GET", path, keys.foreign.key, own);
+  await call("GET", path, key, "x".repeat(10_000));
+  await until(async () => rowsOf((await pageOf(organizationId)).text).length === 2);
+  const rows = rowsOf((await pageOf(organizationId)).text);
+  expect(rows.at(-1)).toMatch(new RegExp(` ${own}$`));
+  for (const row of rows) expect(row).toMatch(/ [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+  expect(lines.filter(({ requestId }) => requestId === own).map((line) => line.requestIdBy)).toEqual([
+    undefined,
+    "caller",
+  ]);
+  // Neither partner passes for the other.
+  await until(async () => (await search(own)).status === 200);
+  const { text } = await search(own);
+  for (const id of [organizationId, stranger.organizationId]) {
+    expect(text).toContain(`/ops/organizations/${id}/calls?request=${own}`);
+  }
 });
 
 it("the calls of an organization are the newest 200 of the last hour, in pages below 100 kB, and leave Redis after it", async () => {

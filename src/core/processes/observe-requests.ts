@@ -9,6 +9,8 @@ import type { ProcessReport } from "./process-report.ts";
 /** What middleware and handlers record for the log line of a request. */
 interface RequestFacts {
   requestId: string;
+  /** Set if the caller has sent that id: then it may repeat, and may be copied from another request. */
+  requestIdBy?: "caller";
   /** When its last byte was read, on the monotonic clock. Milliseconds. */
   receivedAtMs: number;
   /** The route's pattern. The path itself is never logged: it may hold a code or a ticket. */
@@ -54,8 +56,10 @@ export function observeRequests(
     const startedAt = request.arrivedAtMs ?? performance.now();
     response.locals.receivedAtMs = startedAt;
     const given = request.get("x-request-id");
-    const requestId = given !== undefined && ACCEPTED_ID.test(given) ? given : crypto.randomUUID();
-    response.locals.requestId = requestId;
+    const isGiven = given !== undefined && ACCEPTED_ID.test(given);
+    const requestId = isGiven ? given : crypto.randomUUID();
+    const origin = isGiven ? { requestIdBy: "caller" as const } : {};
+    Object.assign(response.locals, { requestId, ...origin });
     response.setHeader("X-Request-Id", requestId);
     response.once("close", () => {
       const { route, keyId, organizationId, userId, errorCode, failure, isExpected, traceId } = response.locals;
@@ -68,12 +72,13 @@ export function observeRequests(
       const shownMs = Math.round(durationMs * 10) / 10;
       if (organizationId !== undefined && keyId !== undefined) {
         const call = { keyId, route: `${method} ${route ?? NO_ROUTE}`, status, errorCode: errorCode ?? null };
-        calls.note(organizationId, { ...call, durationMs: shownMs, requestId, endedAtMs });
+        calls.note(organizationId, { ...call, durationMs: shownMs, requestId, ...origin, endedAtMs });
       }
       if (errorCode !== undefined) metrics?.refusals.with(errorCode).inc();
       log[isExpected ? "info" : levelOf(status)](
         {
           requestId,
+          ...origin,
           method: request.method,
           route,
           status,

@@ -26,6 +26,8 @@ export interface PartnerCall {
   errorCode: string | null;
   durationMs: number;
   requestId: string;
+  /** Set if the caller has sent that id. */
+  requestIdBy?: "caller";
 }
 
 /** A call that has just ended, before it has a time of the database's clock. */
@@ -157,21 +159,26 @@ export async function readCalls(
   });
 }
 
-/** The organization whose call of the last hour had this request id, or null. @throws Error when Redis does not answer. */
-export async function findCaller(
+/**
+ * The organizations with a call of the last hour that had this request id, those that called last first. Several may
+ * have sent the same one.
+ * @throws Error when Redis does not answer.
+ */
+export async function findCallers(
   { redis, deployment }: { redis: RedisClient; deployment: Deployment },
   requestId: string,
-): Promise<string | null> {
+  max: number,
+): Promise<string[]> {
   const prefix = prefixOf(deployment);
   const sinceMs = deployment.clock.steadyNow().getTime() - KEPT_MS;
   const organizations = await redis.zrevrangebyscore(organizationsKey(prefix), "+inf", sinceMs);
-  for (let at = 0; at < organizations.length; at += PORTION) {
+  const found: string[] = [];
+  for (let at = 0; at < organizations.length && found.length < max; at += PORTION) {
     const portion = organizations.slice(at, at + PORTION);
     const asked = redis.pipeline();
     for (const id of portion) asked.zscore(requestsKey(prefix, id), requestId);
     const scores = (await asked.exec()) ?? [];
-    const found = portion.find((_, index) => Number(scores[index]?.[1] ?? 0) >= sinceMs);
-    if (found !== undefined) return found;
+    found.push(...portion.filter((_, index) => Number(scores[index]?.[1] ?? 0) >= sinceMs));
   }
-  return null;
+  return found.slice(0, max);
 }
