@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { basic } from "../support/browse.ts";
 import { type Started, startNode, startNpm } from "../support/child-process.ts";
 import { partnerClient } from "../support/client.ts";
+import { startPartnerServer } from "../support/partner-server.ts";
 import { scrape } from "../support/scrape.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
@@ -150,6 +151,14 @@ describe("beside npm start", () => {
     expect(await beside([pathOf("src/cli/main.ts"), ...args], {}).ended).toMatchObject({ exitCode: 0 });
     expect(await served()).toEqual(before);
     expect(before.size).toBeGreaterThan(0);
+  });
+
+  it("voucherctl alert test accepts a receiver on loopback, as the running service does", async () => {
+    const receiver = await startPartnerServer({ answer: (response) => response.writeHead(204).end() });
+    onTestFinished(() => receiver.close());
+    const tested = await beside([pathOf("src/cli/main.ts"), "alert", "test", "--json"], { ALERT_URL: receiver.url })
+      .ended;
+    expect(tested).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('"accepted":true') });
   });
 
   it("workers scale from one to four and back under load: each takes its share, and no call is refused or lost", async () => {
