@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ConfigError, type GivenServers } from "../platform/config.ts";
+import { identify, isRunning } from "./process-identity.ts";
 
 /** Where the embedded servers of a checkout keep their data. */
 export const LOCAL_DIRECTORY = ".data";
@@ -18,6 +19,8 @@ export interface SavedServers {
 /** A running `npm start`, as `servers.json` keeps it. */
 export interface Start {
   pid: number;
+  /** Tells it from a later process with its id. */
+  identity?: string;
   port: number;
   baseUrl: string;
   /** Names of the secrets that the operator set, server addresses included. Their values are not kept. */
@@ -60,8 +63,9 @@ export function findStart(directory: string, pid?: number): Start | null {
 }
 
 /** Remembers this process as a running `npm start`, until it ends or is forgotten. */
-export function rememberStart(directory: string, start: Omit<Start, "pid">): void {
-  const starts = [...otherStarts(directory), { ...start, pid: process.pid }];
+export function rememberStart(directory: string, start: Omit<Start, "pid" | "identity">): void {
+  const { pid } = process;
+  const starts = [...otherStarts(directory), { ...start, pid, identity: identify(pid) ?? "" }];
   save(directory, { starts, lastOwn: start.own });
 }
 
@@ -72,17 +76,8 @@ export function forgetStart(directory: string): void {
 }
 
 function otherStarts(directory: string): Start[] {
-  return (readSaved(directory).starts ?? []).filter(({ pid }) => pid !== process.pid && isAlive(pid));
-}
-
-/** Whether a process runs. */
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
+  const starts = readSaved(directory).starts ?? [];
+  return starts.filter(({ pid, identity }) => pid !== process.pid && isRunning(pid, identity));
 }
 
 const SERVERS = ["DATABASE_URL", "REDIS_URL"];

@@ -1,8 +1,10 @@
+import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { ConfigError, readGivenServers, resolveFiles } from "../platform/config.ts";
 import { assertGiven, findStart, LOCAL_DIRECTORY, readSaved, type Start, withSettings } from "./directory.ts";
 import { nextFreePort } from "./ports.ts";
-import { findRunningServers, joinUsers } from "./servers.ts";
+import { addUser, removeUser } from "./server-users.ts";
+import { findRunningServers } from "./servers.ts";
 import { serviceEnvironment } from "./service-environment.ts";
 
 // Loaded before the program of `npm run api` and `npm run worker`. Unless both servers are given, the process joins the running `npm start`:
@@ -74,7 +76,9 @@ async function join(given: NodeJS.ProcessEnv): Promise<void> {
     ...(isApi && { LOG_KEY_FILE: "", BASE_URL: env.BASE_URL || start.baseUrl }),
     ...(isApi && { PORT: env.PORT || String(await nextFreePort(start.port)) }),
   });
-  joinUsers(start);
+  const root = resolve(LOCAL_DIRECTORY);
+  addUser(root, { joined: start.pid });
+  process.on("exit", () => removeUser(root));
   const timer = setInterval(() => {
     if (findStart(LOCAL_DIRECTORY, start.pid) !== null) return;
     clearInterval(timer);

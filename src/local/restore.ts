@@ -8,7 +8,8 @@ import { migrateDatabase } from "../platform/db/migrate.ts";
 import { openLog } from "../platform/log.ts";
 import { fail, Refused, readFileArgument, runTar } from "./backup-files.ts";
 import { LOCAL_DIRECTORY, type SavedServers, save } from "./directory.ts";
-import { chooseServers, findUsers } from "./servers.ts";
+import { findUsers } from "./server-users.ts";
+import { chooseServers } from "./servers.ts";
 
 // `npm run restore -- FILE`: the embedded database of a backup, in place of the present one, which is kept under another name.
 

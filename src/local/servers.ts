@@ -1,20 +1,18 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { connect } from "node:net";
-import { dirname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import pTimeout from "p-timeout";
 import pg from "pg";
-import { lockFile } from "../../packages/tlog/src/durable-file.ts";
 import type { GivenServers } from "../platform/config.ts";
 import { parseRedisUrl } from "../platform/redis/addresses.ts";
 import { UnusableRedis } from "../platform/redis/connect-once.ts";
-import { isAlive, LOCAL_DIRECTORY, readSaved, type SavedServers, type Start, save } from "./directory.ts";
+import { LOCAL_DIRECTORY, readSaved, type SavedServers, save } from "./directory.ts";
 import { freePort } from "./ports.ts";
 import { findEmbeddedPostgres, type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "./postgres.ts";
 import { type LocalRedis, pingRedis, redisUrl, startRedis, stopRedis } from "./redis.ts";
+import { addUser, findUsers, lockUsers, removeUser } from "./server-users.ts";
 
-/** Longest wait for another process to start or stop the servers. Milliseconds. */
-const LOCK_TIMEOUT_MS = 120_000;
 /** Longest wait for a server that a variable names. Milliseconds. */
 const ANSWER_MAX_MS = 10_000;
 
@@ -71,11 +69,9 @@ export async function chooseServers(given: GivenServers, say: (line: string) => 
       `The last start used the database of DATABASE_URL. Without it, this uses the one in ${LOCAL_DIRECTORY}, which ${state}.`,
     );
   }
-  const users = join(root, "users");
-  mkdirSync(users, { recursive: true });
-  const saved = await locked(root, async () => {
+  const saved = await lockUsers(root, async () => {
     const started = await startServers(root, given, say);
-    writeFileSync(join(users, String(process.pid)), "");
+    addUser(root);
     return started;
   });
   const { postgres, redis } = serversOf(root, saved);
@@ -97,9 +93,9 @@ export async function chooseServers(given: GivenServers, say: (line: string) => 
         onEnd,
       ),
     release: () =>
-      locked(root, async () => {
-        rmSync(join(users, String(process.pid)), { force: true });
-        if (liveUsers(users).length === 0) await Promise.all([stopPostgres(postgres), stopRedis(redis)]);
+      lockUsers(root, async () => {
+        removeUser(root);
+        if (findUsers(root).length === 0) await Promise.all([stopPostgres(postgres), stopRedis(redis)]);
       }),
   };
 }
@@ -154,7 +150,7 @@ function serversOf(root: string, saved: SavedServers): { postgres: LocalPostgres
 async function startServers(root: string, given: GivenServers, say: (line: string) => void): Promise<SavedServers> {
   const before = readSaved(root);
   const known = before.postgresPort !== undefined;
-  const inUse = known && liveUsers(join(root, "users")).length > 0;
+  const inUse = known && findUsers(root).length > 0;
   const saved: SavedServers = {
     postgresPassword: randomBytes(24).toString("hex"),
     reservationTokenSecret: randomBytes(32).toString("hex"),
@@ -180,40 +176,6 @@ async function startServers(root: string, given: GivenServers, say: (line: strin
   if (failed === undefined) return saved;
   await stopUnlessUsed(servers);
   throw failed.reason;
-}
-
-/** Writes that this process uses the embedded servers and has joined an `npm start`, until it ends. */
-export function joinUsers(start: Start): void {
-  const file = join(resolve(LOCAL_DIRECTORY), "users", String(process.pid));
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, String(start.pid));
-  process.on("exit", () => rmSync(file, { force: true }));
-}
-
-/** Whether processes run that have joined this `npm start`. */
-export function hasJoined(): boolean {
-  const users = join(resolve(LOCAL_DIRECTORY), "users");
-  return findUsers(resolve(LOCAL_DIRECTORY)).some((pid) => readText(join(users, pid)) === String(process.pid));
-}
-
-/** Empty when the file was removed. */
-function readText(file: string): string {
-  return existsSync(file) ? readFileSync(file, { encoding: "utf8" }) : "";
-}
-
-/** The processes that use the embedded servers of a folder. */
-export function findUsers(root: string): string[] {
-  return existsSync(join(root, "users")) ? liveUsers(join(root, "users")) : [];
-}
-
-function liveUsers(directory: string): string[] {
-  return readdirSync(directory).filter((pid) => isAlive(Number(pid)));
-}
-
-/** Runs `work` while no other process of this checkout starts or stops the servers. */
-async function locked<T>(root: string, work: () => Promise<T>): Promise<T> {
-  const unlock = await lockFile(join(root, "servers"), LOCK_TIMEOUT_MS);
-  return work().finally(unlock);
 }
 
 /** How often the embedded servers are looked after. Milliseconds. */

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type AdminContext, openAdminContext } from "../acts/open-acts.ts";
 import { hasKeys } from "../core/keys/db/api-keys.ts";
@@ -18,7 +18,8 @@ import { type Demo, makeDemo, showDemo } from "./demo.ts";
 import { forgetStart, LOCAL_DIRECTORY, rememberStart, save } from "./directory.ts";
 import { beginLocalLog, useLocalLog } from "./log-files.ts";
 import { assertPortFree, freePort, nextFreePort } from "./ports.ts";
-import { type ChosenServers, chooseServers, hasJoined } from "./servers.ts";
+import { findUsers } from "./server-users.ts";
+import { type ChosenServers, chooseServers } from "./servers.ts";
 import { serviceEnvironment } from "./service-environment.ts";
 import { loadReadableLog, nameProcesses, ServiceProcesses } from "./service-processes.ts";
 import { StartLog } from "./start-log.ts";
@@ -171,5 +172,6 @@ async function stopNow(exitCode: number): Promise<never> {
 /** Processes that have joined end by themselves once this start is forgotten. */
 async function untilJoinedEnd(): Promise<void> {
   const giveUpAt = Date.now() + JOINED_END_MAX_MS;
+  const hasJoined = () => findUsers(resolve(LOCAL_DIRECTORY)).some(({ joined }) => joined === process.pid);
   while (hasJoined() && Date.now() < giveUpAt) await sleep(100);
 }

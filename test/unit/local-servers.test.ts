@@ -1,7 +1,15 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
+import { findStart, rememberStart } from "../../src/local/directory.ts";
+import { identify } from "../../src/local/process-identity.ts";
+import { addUser, findUsers } from "../../src/local/server-users.ts";
 import { assertAnswering } from "../../src/local/servers.ts";
+import { until } from "../support/until.ts";
 
 it.each([
   ["DATABASE_URL", (address: string) => ({ databaseUrl: `postgres://${address}/x`, redisUrl: null })],
@@ -22,3 +30,51 @@ it.each([
     new RegExp(`^${name}: \\w+ does not accept a connection: no answer within 10 seconds\\.$`),
   );
 });
+
+function makeFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "voucher-directory-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+/** Starts a process that waits, and returns its id. */
+function startOther(script = "exec sleep 60"): number {
+  const child = spawn("sh", ["-c", script], { stdio: ["ignore", "ignore", "inherit"] });
+  onTestFinished(() => void child.kill());
+  return Number(child.pid);
+}
+
+it("findStart does not believe the record of an npm start whose process id another process has", () => {
+  const folder = makeFolder();
+  const file = join(folder, "servers.json");
+  rememberStart(folder, { port: 3_000, baseUrl: "http://localhost:3000", own: [], settings: {} });
+  const pid = startOther();
+  const record = (changes: object) => {
+    const saved = JSON.parse(readFileSync(file, "utf8"));
+    writeFileSync(file, JSON.stringify({ ...saved, starts: [{ ...saved.starts[0], pid, ...changes }] }));
+  };
+  record({});
+  expect(findStart(folder)).toBeNull();
+  record({ identity: identify(pid) });
+  expect(findStart(folder)).toMatchObject({ pid, port: 3_000 });
+});
+
+it("findUsers does not count the record of a process whose id another process has", () => {
+  const root = makeFolder();
+  addUser(root, { joined: 1 });
+  expect(findUsers(root)).toMatchObject([{ joined: 1 }]);
+  const fileOf = (pid: number) => join(root, "users", String(pid));
+  renameSync(fileOf(process.pid), fileOf(startOther()));
+  expect(findUsers(root)).toEqual([]);
+});
+
+it.runIf(process.platform === "linux")(
+  "identify finds no process once it has ended, even if its parent ignores that",
+  async () => {
+    const parent = startOther("exec 3>&1; sleep 0 & exec sleep 60");
+    const child = await until(() => readFileSync(`/proc/${parent}/task/${parent}/children`, "utf8").trim());
+    await until(() => /\) Z /.test(readFileSync(`/proc/${child}/stat`, "utf8")));
+    expect(identify(parent)).not.toBeNull();
+    expect(identify(Number(child))).toBeNull();
+  },
+);

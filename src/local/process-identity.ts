@@ -1,0 +1,52 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+
+/**
+ * What tells a running process from all others that had its id before, or will have it: when it started, and on Linux
+ * in which run of the machine. Null when no process has the id, or the one that has it has ended.
+ */
+export function identify(pid: number): string | null {
+  return process.platform === "linux" ? identifyByProc(pid) : identifyByPs(pid);
+}
+
+/** Whether the process that was identified still runs. Earlier releases kept the id alone. */
+export function isRunning(pid: number, identity: string | undefined): boolean {
+  const found = identify(pid);
+  return found !== null && (!identity || found === identity);
+}
+
+function identifyByProc(pid: number): string | null {
+  const stat = readText(`/proc/${pid}/stat`);
+  // The fields after the name, which may have blanks and brackets. The 22nd of all is the start, in ticks since the
+  // machine's own.
+  const [state, ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  // A zombie has ended, and its parent has not asked for its status.
+  if (stat === "" || state === "Z") return null;
+  return `${fields[18]} ${readText("/proc/sys/kernel/random/boot_id").trim()}`;
+}
+
+/** Empty if the file cannot be read. */
+function readText(file: string): string {
+  try {
+    return readFileSync(file, { encoding: "utf8" });
+  } catch {
+    return "";
+  }
+}
+
+function identifyByPs(pid: number): string | null {
+  const env = { ...process.env, TZ: "UTC", LC_ALL: "C" };
+  const { error, stdout } = spawnSync("ps", ["-o", "lstart=", "-p", String(pid)], { env, encoding: "utf8" });
+  if (error === undefined) return stdout.trim() || null;
+  // Windows has no ps.
+  return isAlive(pid) ? "running" : null;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

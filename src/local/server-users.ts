@@ -1,0 +1,59 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { lockFile } from "../../packages/tlog/src/durable-file.ts";
+import { identify, isRunning } from "./process-identity.ts";
+
+/** Longest wait for another process to start or stop the servers. Milliseconds. */
+const LOCK_TIMEOUT_MS = 120_000;
+
+/** A process that uses the embedded servers of a folder, as the file that is named by its id has it. */
+interface User {
+  /** Tells it from a later process with its id. */
+  identity?: string;
+  /** The `npm start` that it has joined. */
+  joined?: number;
+}
+
+/** Runs `work` while no other process of this checkout starts or stops the servers. */
+export async function lockUsers<T>(root: string, work: () => Promise<T>): Promise<T> {
+  mkdirSync(root, { recursive: true });
+  const unlock = await lockFile(join(root, "servers"), LOCK_TIMEOUT_MS);
+  return work().finally(unlock);
+}
+
+/** Writes that this process uses the embedded servers, and what it has joined. */
+export function addUser(root: string, user: Omit<User, "identity"> = {}): void {
+  mkdirSync(join(root, "users"), { recursive: true });
+  writeFileSync(fileOf(root, process.pid), JSON.stringify({ ...user, identity: identify(process.pid) ?? "" }));
+}
+
+export function removeUser(root: string): void {
+  rmSync(fileOf(root, process.pid), { force: true });
+}
+
+/** The processes that use the embedded servers of a folder. */
+export function findUsers(root: string): User[] {
+  return listNames(join(root, "users")).flatMap((name) => {
+    const user = readUser(fileOf(root, Number(name)));
+    return isRunning(Number(name), user.identity) ? [user] : [];
+  });
+}
+
+const fileOf = (root: string, pid: number) => join(root, "users", String(pid));
+
+function listNames(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}
+
+/** Empty when the file was removed, or was written by an earlier release. */
+function readUser(file: string): User {
+  try {
+    return Object(JSON.parse(readFileSync(file, "utf8")));
+  } catch {
+    return {};
+  }
+}
