@@ -2,8 +2,8 @@ import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { ConfigError, readGivenServers, resolveFiles } from "../platform/config.ts";
 import { assertGiven, findStart, LOCAL_DIRECTORY, readSaved, type Start, withSettings } from "./directory.ts";
-import { nextFreePort } from "./ports.ts";
-import { addUser, removeUser } from "./server-users.ts";
+import { firstFreePort } from "./ports.ts";
+import { addUser, findUsers, lockUsers, removeUser } from "./server-users.ts";
 import { findRunningServers } from "./servers.ts";
 import { serviceEnvironment } from "./service-environment.ts";
 
@@ -21,7 +21,7 @@ and ends with it. Ctrl-C ends it alone, and loses nothing.`,
 Runs an API. While npm start runs, it joins it: it finds the servers by itself,
 listens on the next free port, and ends with it. Ctrl-C ends it alone.
 
-  PORT=4000 npm run api       another port`,
+  PORT=4000 npm run api       another port, or the next one that is free`,
 }[role];
 
 const MORE_HELP = `
@@ -74,11 +74,8 @@ async function join(given: NodeJS.ProcessEnv): Promise<void> {
     ...(servers.embedded && !env.LOG_KEY_FILE && readSaved(LOCAL_DIRECTORY).log),
     // The API never gets the log's key.
     ...(isApi && { LOG_KEY_FILE: "", BASE_URL: env.BASE_URL || start.baseUrl }),
-    ...(isApi && { PORT: env.PORT || String(await nextFreePort(start.port)) }),
+    ...(await takePorts(start, env)),
   });
-  const root = resolve(LOCAL_DIRECTORY);
-  addUser(root, { joined: start.pid });
-  process.on("exit", () => removeUser(root));
   const timer = setInterval(() => {
     if (findStart(LOCAL_DIRECTORY, start.pid) !== null) return;
     clearInterval(timer);
@@ -88,6 +85,34 @@ async function join(given: NodeJS.ProcessEnv): Promise<void> {
   console.error(
     `This ${isApi ? "API" : "worker"} joins npm start${address}. Ctrl-C ends it; it ends with npm start, too.`,
   );
+}
+
+/**
+ * Takes the ports on which this process listens, until it ends: those that its environment names, unless another
+ * process has them, as when they are exported and the running `npm start` was given them too; and else the next free
+ * ones.
+ */
+async function takePorts(start: Start, env: NodeJS.ProcessEnv): Promise<Record<string, string>> {
+  const wanted = {
+    ...(env.METRICS_PORT && { METRICS_PORT: env.METRICS_PORT }),
+    ...(role === "api" && { PORT: env.PORT || String(start.port + 1) }),
+  };
+  const root = resolve(LOCAL_DIRECTORY);
+  const chosen: Record<string, string> = {};
+  await lockUsers(root, async () => {
+    const others = findUsers(root).flatMap(({ ports = [] }) => ports);
+    for (const [name, text] of Object.entries(wanted)) {
+      // What is no number of a port is refused when the configuration is read. 0 is any free port.
+      if (!/^[1-9]\d{0,4}$/.test(text)) continue;
+      const port = await firstFreePort(Number(text), [...others, ...Object.values(chosen).map(Number)]);
+      chosen[name] = String(port);
+      if (env[name] && port !== Number(text))
+        console.error(`${name} is ${text}, which another process uses. This ${role} uses ${port}.`);
+    }
+    addUser(root, { joined: start.pid, ports: Object.values(chosen).map(Number) });
+  });
+  process.on("exit", () => removeUser(root));
+  return chosen;
 }
 
 /** Asserts that the process uses the same servers and secrets. @throws ConfigError */

@@ -12,16 +12,17 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** The first free port after one. @throws Error when there is none. */
-export async function nextFreePort(port: number): Promise<number> {
-  for (let next = port + 1; next <= 65_535; next += 1) {
-    const isFree = await tryPort(next).then(
+/** The first port from this one on that is free and that no other has. @throws Error when there is none. */
+export async function firstFreePort(from: number, taken: readonly number[] = []): Promise<number> {
+  for (let port = from; port <= 65_535; port += 1) {
+    if (taken.includes(port)) continue;
+    const isFree = await tryPort(port).then(
       () => true,
       () => false,
     );
-    if (isFree) return next;
+    if (isFree) return port;
   }
-  throw new Error(`There is no free port after ${port}.`);
+  throw new Error(`There is no free port from ${from} on.`);
 }
 
 /** Asserts that a port is free, so that no other process answers there instead. @throws Error with a message for the user. */

@@ -10,8 +10,9 @@ const LOCK_TIMEOUT_MS = 120_000;
 interface User {
   /** Tells it from a later process with its id. */
   identity?: string;
-  /** The `npm start` that it has joined. */
+  /** The `npm start` that it has joined, and the ports on which it will listen. */
   joined?: number;
+  ports?: number[];
 }
 
 /** Runs `work` while no other process of this checkout starts or stops the servers. */

@@ -17,7 +17,7 @@ import { openLog } from "../platform/log.ts";
 import { type Demo, makeDemo, showDemo } from "./demo.ts";
 import { forgetStart, LOCAL_DIRECTORY, rememberStart, save } from "./directory.ts";
 import { beginLocalLog, useLocalLog } from "./log-files.ts";
-import { assertPortFree, freePort, nextFreePort } from "./ports.ts";
+import { assertPortFree, firstFreePort, freePort } from "./ports.ts";
 import { findUsers } from "./server-users.ts";
 import { type ChosenServers, chooseServers } from "./servers.ts";
 import { serviceEnvironment } from "./service-environment.ts";
@@ -145,11 +145,7 @@ async function findMetricsPorts(first: number | null): Promise<number[]> {
 /** PORT, and for further APIs the next ports that are free and not for metrics. */
 async function findApiPorts(first: number, taken: readonly number[]): Promise<number[]> {
   const ports = [first];
-  let last = first;
-  while (ports.length < wanted.apis) {
-    last = await nextFreePort(last);
-    if (!taken.includes(last)) ports.push(last);
-  }
+  while (ports.length < wanted.apis) ports.push(await firstFreePort((ports.at(-1) ?? first) + 1, taken));
   return ports;
 }
 

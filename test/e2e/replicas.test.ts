@@ -230,6 +230,26 @@ describe("beside npm start", () => {
     expect(rows).toEqual([{ sandbox: true, keys: 0 }]);
   });
 
+  it("processes that join take the next free ports where others have theirs, and say so", async () => {
+    const exported = { ...SECRET, PORT: String(port), METRICS_PORT: String(port) };
+    const joined = [beside(API, exported), beside(WORKER, exported), beside(WORKER, exported)];
+    const ports = await Promise.all(
+      joined.map(async ({ child, output }) => {
+        const serving = /"port":(\d+),"msg":"serving metrics"/;
+        await untilStarted(() => serving.test(output()) || child.exitCode !== null);
+        return serving.exec(output())?.[1] ?? output();
+      }),
+    );
+    expect(new Set(ports).size, String(ports)).toBe(3);
+    for (const [index, { output }] of joined.entries()) {
+      const subject = index === 0 ? "api" : "worker";
+      const sentence = `METRICS_PORT is ${port}, which another process uses. This ${subject} uses ${ports[index]}.`;
+      expect(output()).toContain(sentence);
+    }
+    await untilStarted(() => joined[0]?.output().includes('"listening"'));
+    for (const one of joined) expect((await endOne(one)).exitCode, one.output()).toBe(0);
+  });
+
   it("npm start goes on when one of its APIs has ended as it was told to", async () => {
     const [, further = ""] = /^Further APIs: (\S+)$/m.exec(started.output()) ?? [];
     const [, pid] = (await find("up")).find((one) => one.startsWith("api"))?.split(" ") ?? [];
