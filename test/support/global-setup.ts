@@ -29,7 +29,7 @@ type Stop = () => Promise<unknown>;
 
 /**
  * Provides real servers: those of DATABASE_URL and REDIS_URL, or else containers if Docker is available, or else embedded ones. Migrates
- * one database as a template. The SQL in BREAK_SCHEMA then takes a guard away from it: see test/guards.
+ * one database as a template. The SQL in BREAK_SCHEMA then takes a guard away from it: see test/proof/guards.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const stops: Stop[] = [];

@@ -2,9 +2,9 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { startContender } from "../bench/contenders.ts";
-import { openBenchServers, openStage } from "../bench/stage.ts";
-import { formatTable } from "../bench/table.ts";
+import { startContender } from "../proof/bench/contenders.ts";
+import { openBenchServers, openStage } from "../proof/bench/stage.ts";
+import { formatTable } from "../proof/bench/table.ts";
 import { countLines, findFiles, findFolderCircles, findLongFiles, findSources, importsOf } from "./source-files.ts";
 import { until } from "./until.ts";
 

@@ -28,7 +28,7 @@ export interface Setting {
  * Planner settings for the service's statements, which look up limited numbers of keys by index. A generic plan is made once per connection,
  * which saves a millisecond per redemption, and stays until the next ANALYZE. So a plan for empty tables must stay fast while they grow. The
  * settings allow only nested loops over indexes. Three forms in the statements keep such a loop from reading a whole index, as
- * `test/db/plans.test.ts` proves:
+ * `test/platform/db/plans.test.ts` proves:
  *
  * - `t.id = ANY (ARRAY[w.id])` uses the index like `t.id = w.id`, but a join cannot start with `t`.
  * - `(r.state = 'Live') IS NOT FALSE` does not imply the predicate of a partial index.

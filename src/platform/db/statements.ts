@@ -84,7 +84,7 @@ type OneColumn<T> = Record<string, Column<T>>;
 
 /**
  * The statements of the `.sql` file of a module, as functions. The file says what each statement does and names its parameters;
- * `test/db/statements.test.ts` compares the result columns that the module declares with Postgres.
+ * `test/platform/db/statements.test.ts` compares the result columns that the module declares with Postgres.
  */
 export class Statements {
   readonly #statements: Record<string, Statement>;

@@ -1,0 +1,227 @@
+import { readFileSync } from "node:fs";
+import { builtinModules } from "node:module";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+import { CODE_GUARDS } from "./proof/guards/code-guards.ts";
+import { findFolderCircles, findLongFiles, findSources, type Import, importsOf } from "./support/source-files.ts";
+
+const ROOT = fileURLToPath(new URL("../", import.meta.url));
+
+const FILES = findSources(/\.ts$/);
+const TEXTS = new Map(FILES.map((file) => [file, readFileSync(join(ROOT, file), "utf8")]));
+const IMPORTS = [...TEXTS].flatMap(([file, text]) => importsOf(file, text));
+const LOCAL_IMPORTS = IMPORTS.filter((edge) => edge.to.endsWith(".ts"));
+
+/** Returns `core` for `src/core/voucher/ids.ts`, `main` for `src/main.ts`, `workers`, and `packages/client` for a file of it. */
+function roomOf(file: string): string {
+  const [top = "", folder = "", ...rest] = file.split("/");
+  if (top === "packages") return `${top}/${folder}`;
+  if (top !== "src") return top;
+  return rest.length > 0 ? folder : folder.replace(/\.ts$/, "");
+}
+
+/** The house, from the ground up. A room imports its own files and the floors below, and no other room of its floor. */
+const FLOORS = [
+  ["packages/tlog"],
+  ["packages/client", "packages/conformance"],
+  ["platform"],
+  ["core"],
+  ["acts"],
+  ["marketplace", "webhooks", "transparency"],
+  ["pages", "watch"],
+  ["console", "portal", "cli"],
+  ["open"],
+  ["main", "workers", "local"],
+];
+const FLOOR_OF = new Map(FLOORS.flatMap((rooms, floor) => rooms.map((room) => [room, floor])));
+
+/** What opens a process is for processes: programs of administration need neither Express nor BullMQ. */
+const NOT_BELOW: Record<string, string[]> = { local: ["open", "console", "portal", "pages"] };
+
+/** The one exception: `cli` may import the directory of the embedded servers, and load the rest of `local` dynamically. */
+function mayCliImport(edge: Import): boolean {
+  return edge.kind === "dynamic" ? roomOf(edge.to) === "local" : edge.to === "src/local/directory.ts";
+}
+
+function isAllowed(edge: Import): boolean {
+  const [from, to] = [roomOf(edge.from), roomOf(edge.to)];
+  const [above, below] = [FLOOR_OF.get(from), FLOOR_OF.get(to)];
+  if (above === undefined || below === undefined) return false;
+  if (from === to || (from === "cli" && mayCliImport(edge))) return true;
+  return below < above && !NOT_BELOW[from]?.includes(to);
+}
+
+function show(edge: Import): string {
+  return `${edge.from} imports ${edge.to}${edge.kind === "value" ? "" : ` (${edge.kind})`}`;
+}
+
+it("importsOf finds every form of import", () => {
+  const text = `
+import { a } from "./a.ts";
+import type { B } from "../domain/b.ts";
+import {
+  e,
+  type F,
+} from '../queues/e.ts';
+import * as g from "./g.ts";
+import "./effect.ts";
+export * from "../http/i.ts";
+export type { J } from "../http/j.ts";
+// import { no } from "./comment.ts";
+/**
+ * import { no } from "./comment.ts";
+ */
+const l = await import("../local/l.ts");
+const m = require("m");
+const text = "import nothing";
+`;
+  expect(importsOf("src/db/x.ts", text).map(show)).toEqual([
+    "src/db/x.ts imports src/db/a.ts",
+    "src/db/x.ts imports src/domain/b.ts (type)",
+    "src/db/x.ts imports src/queues/e.ts",
+    "src/db/x.ts imports src/db/g.ts",
+    "src/db/x.ts imports src/db/effect.ts",
+    "src/db/x.ts imports src/http/i.ts",
+    "src/db/x.ts imports src/http/j.ts (type)",
+    "src/db/x.ts imports src/local/l.ts (dynamic)",
+    "src/db/x.ts imports m (dynamic)",
+  ]);
+});
+
+it("importsOf finds all imports of every source file", () => {
+  for (const [file, text] of TEXTS) {
+    const statements = text.match(/^import\b(?!\.)|^\s*}\s*from\s|^export\s.*\sfrom\s["']/gm)?.length ?? 0;
+    // The pattern above matches a statement over several lines twice: at its first and its last line.
+    const multiline = text.match(/^import\s+(type\s+)?\{\s*$/gm)?.length ?? 0;
+    const found = importsOf(file, text).filter((edge) => edge.kind !== "dynamic").length;
+    expect(found, file).toBe(statements - multiline);
+  }
+  expect(LOCAL_IMPORTS.length).toBeGreaterThan(100);
+});
+
+it("importsOf returns only paths of files that exist", () => {
+  for (const edge of IMPORTS.filter((candidate) => candidate.to.startsWith("src/"))) {
+    expect(TEXTS.has(edge.to), show(edge)).toBe(true);
+  }
+});
+
+it("findFolderCircles finds folders that import each other over a third one, and ignores files beside them", () => {
+  const edge = (from: string, to: string): Import => ({ from: `src/x/${from}`, to: `src/x/${to}`, kind: "type" });
+  const line = [edge("a/1.ts", "b/1.ts"), edge("b/2.ts", "c/1.ts"), edge("top.ts", "a/1.ts"), edge("c/1.ts", "top.ts")];
+  expect(findFolderCircles("src/x", line)).toEqual([]);
+  expect(findFolderCircles("src/x", [...line, edge("c/2.ts", "a/2.ts")])).toEqual(["a and b", "a and c", "b and c"]);
+});
+
+it.each([
+  ["src/platform/db/pool.ts", "src/core/voucher/codes.ts", "type"],
+  ["src/core/redeem/redeem-voucher.ts", "src/acts/void-voucher.ts", "value"],
+  ["src/core/chain/seal-events.ts", "src/webhooks/deliver.ts", "value"],
+  ["src/acts/issue-batch.ts", "src/marketplace/view-link.ts", "value"],
+  ["src/webhooks/deliver.ts", "src/transparency/read-log.ts", "type"],
+  ["src/marketplace/view-link.ts", "src/pages/html.ts", "value"],
+  ["src/portal/order-pages.ts", "src/console/visit.ts", "value"],
+  ["src/console/visit.ts", "src/open/open-api.ts", "type"],
+  ["src/core/redeem/redeem-voucher.ts", "test/support/until.ts", "value"],
+  ["src/core/redeem/routes/redeem.ts", "workers/redeem.ts", "value"],
+  ["src/cli/command.ts", "src/local/servers.ts", "value"],
+  ["src/cli/command.ts", "src/open/app.ts", "dynamic"],
+  ["workers/redeem.ts", "src/local/servers.ts", "dynamic"],
+  ["src/local/servers.ts", "src/open/app.ts", "value"],
+  ["src/newroom/file.ts", "src/core/voucher/codes.ts", "value"],
+  ["src/core/redeem/redeem.ts", "src/newroom/file.ts", "value"],
+  ["packages/client/src/client.ts", "src/platform/api/errors.ts", "type"],
+  ["packages/tlog/src/note.ts", "packages/client/src/client.ts", "value"],
+] as const)("the house forbids that %s imports %s as a %s", (from, to, kind) => {
+  expect(isAllowed({ from, to, kind })).toBe(false);
+});
+
+it("the source imports only what FLOORS and its exceptions allow", () => {
+  expect(LOCAL_IMPORTS.filter((edge) => !isAllowed(edge)).map(show)).toEqual([]);
+});
+
+it("each folder and top-level file of the source is a room of FLOORS", () => {
+  expect(FILES.map(roomOf).filter((room) => !FLOOR_OF.has(room))).toEqual([]);
+});
+
+it("the source has no circular imports, not even of types", () => {
+  const edges = Map.groupBy(LOCAL_IMPORTS, (edge) => edge.from);
+  const finished = new Set<string>();
+  const visit = (file: string, path: string[]): void => {
+    if (path.includes(file)) expect.fail([...path.slice(path.indexOf(file)), file].join(" imports "));
+    if (finished.has(file)) return;
+    for (const edge of edges.get(file) ?? []) visit(edge.to, [...path, file]);
+    finished.add(file);
+  };
+  for (const file of FILES) visit(file, []);
+  expect(finished.size).toBe(FILES.length);
+});
+
+it("the source has no circles between the rooms of src, src/platform, src/core, src/pages, src/watch and src/console, not even of types", () => {
+  const parents = ["", "/platform", "/core", "/pages", "/watch", "/console"].map((room) => `src${room}`);
+  expect(parents.flatMap((parent) => findFolderCircles(parent, LOCAL_IMPORTS))).toEqual([]);
+});
+
+it("the source has no hand-written file over 300 lines", () => {
+  expect(findLongFiles(300)).toEqual([]);
+});
+
+/** Rules that are decided without a server, a clock or a file: by name, in `src/core` and `src/platform`. */
+const RULES =
+  /^src\/(core\/(voucher\/(voucher|codes|ids|references|reservation)|reserve\/reservation-token|redeem\/(redeem|redemptions-cursor)|chain\/chain|catalog\/(offer|audience)|keys\/api-keys)|platform\/(batching\/.*|base32|marks|addresses|scram-verifier|times|deployment|outgoing\/webhook-(url|signature)))\.ts$/;
+
+it("the source has no I/O in its rules: they import only each other, and packages for computation", () => {
+  const pure = "canonicalize ipaddr.js typeid-js zod node:crypto node:net node:zlib node:util node:buffer".split(" ");
+  const edges = IMPORTS.filter(({ from }) => RULES.test(from));
+  expect(new Set(edges.map(({ from }) => from)).size).toBeGreaterThan(10);
+  expect(edges.filter(({ to }) => !pure.includes(to) && !RULES.test(to)).map(show)).toEqual([]);
+});
+
+it("the source names built-in modules with node:", () => {
+  const bare = IMPORTS.filter((edge) => builtinModules.includes(edge.to) && !edge.to.startsWith("node:"));
+  expect(bare.map(show)).toEqual([]);
+});
+
+it.each([
+  ["bullmq", /^src\/platform\/queues\//],
+  ["express", /^src\/(platform\/http|core\/(keys\/routes|processes)|pages|portal|console|open)\//],
+  ["prom-client", /^src\/core\/metrics\//],
+])("the source imports %s only in %s", (name, rooms) => {
+  const importers = IMPORTS.filter(({ to }) => to === name || to.startsWith(`${name}/`));
+  expect(importers.length).toBeGreaterThan(0);
+  expect(importers.filter((edge) => !rooms.test(edge.from)).map(show)).toEqual([]);
+});
+
+it("the source imports OpenTelemetry in one file, which is itself imported only dynamically", () => {
+  const loaders = IMPORTS.filter((edge) => edge.to.startsWith("@opentelemetry/") && edge.kind !== "type");
+  expect(new Set(loaders.map((edge) => edge.from))).toEqual(new Set(["src/platform/traces/open-telemetry.ts"]));
+  const users = IMPORTS.filter((edge) => edge.to === "src/platform/traces/open-telemetry.ts");
+  expect(users.map(show)).toEqual([
+    "src/platform/traces/open-traces.ts imports src/platform/traces/open-telemetry.ts (dynamic)",
+  ]);
+});
+
+it("the source reads environment variables only in src/platform/config.ts, src/platform/process.ts, src/local, src/cli and the conformance package", () => {
+  const readers = [...TEXTS]
+    .filter(([, text]) =>
+      /\bprocess\s*(\?\.|\.)\s*env\b|\benv\b[^\n]*=\s*process\b|["']node:process["']|process\[/.test(text),
+    )
+    .map(([file]) => file);
+  expect(readers).toContain("src/platform/process.ts");
+  const mayRead = /^(src\/(platform\/(config|process)\.ts|local\/|cli\/)|packages\/conformance\/)/;
+  expect(readers.filter((file) => !mayRead.test(file))).toEqual([]);
+});
+
+it("the source reads the host's clock only to measure, to log, to talk to the person at a terminal, and to date security.txt and a look at faults before Postgres was reached", () => {
+  const readers = [...TEXTS].filter(([, text]) => /\bDate\.now\(\)|new Date\(\)/.test(text)).map(([file]) => file);
+  const mayRead =
+    /^(src\/(cli|local)\/|src\/platform\/(log|queues\/(worker|measure-queues))\.ts|src\/pages\/serve-assets\.ts|src\/watch\/facts\.ts|packages\/)/;
+  expect(readers.length).toBeGreaterThan(0);
+  expect(readers.filter((file) => !mayRead.test(file))).toEqual([]);
+});
+
+it("each guard that the endurance run breaks is in its file once", () => {
+  const root = fileURLToPath(new URL("..", import.meta.url));
+  const count = (file: string, text: string) => readFileSync(join(root, file), "utf8").split(text).length - 1;
+  expect(CODE_GUARDS.filter(({ file, text }) => count(file, text) !== 1)).toEqual([]);
+});

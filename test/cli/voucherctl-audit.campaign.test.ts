@@ -1,0 +1,465 @@
+import { createHash } from "node:crypto";
+import { rmSync } from "node:fs";
+import { hostname, userInfo } from "node:os";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { beforeAll, expect, it, onTestFinished } from "vitest";
+import { buildProgram } from "../../src/cli/program.ts";
+import { newId } from "../../src/core/voucher/ids.ts";
+import { makeLogFiles, makeNextLogFiles, NEXT_ORIGIN, ORIGIN, openSequencer, tamper } from "../support/log-setup.ts";
+import { makeContract, newUser } from "../support/marketplace.ts";
+import { findBatchOf } from "../support/recorded.ts";
+import { dumpRows } from "../support/row-dump.ts";
+import { openTestServers } from "../support/servers.ts";
+import { issueVouchers, makePartner } from "../support/supply.ts";
+import { useService } from "../support/use-service.ts";
+import { openVoucherctl, useVoucherctl } from "../support/voucherctl.ts";
+
+const { db, servers, partner, issue } = useService({ apis: [], workers: [] });
+const voucherctl = useVoucherctl(servers);
+
+type State = Record<string, unknown>;
+
+const entriesAfter = async (id: number) =>
+  (await db.query("SELECT * FROM audit_entries WHERE id > $1 ORDER BY id", [id])).rows;
+const lastEntryId = async (): Promise<number> =>
+  (await db.query("SELECT coalesce(max(id), 0) AS id FROM audit_entries")).rows[0].id;
+
+const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+const idOf = (prefix: string) => expect.stringMatching(new RegExp(`^${prefix}_[0-9a-z]{26}$`));
+const SECRET = expect.stringMatching(/^pvk_[0-9A-HJKMNP-TV-Z]{47}$/);
+const DAY = "2099-12-31T23:59:59.999Z";
+const CLOSE = "2099-06-30T00:00:00.000Z";
+
+/** A command that changes an entity. Names in braces stand for what the tests make, `{id}` for the entity. */
+interface Change {
+  line: string;
+  /** What it prints. By default the new id, and anything for a later change. */
+  printed?: unknown;
+  /** The arguments in its entry. Without it, only their names are checked. */
+  given?: State;
+  /** Fields before the change that the entry before does not have. */
+  from?: State;
+  /** The fields that it changes; null when it changes nothing and writes no entry. */
+  to: State | null;
+  /** A statement to run first. */
+  sql?: string;
+}
+
+/** The changes of an entity, by its type, from its first entry on. */
+const CHANGES: Record<string, Change[]> = {
+  Organization: [
+    {
+      line: "org create --name '  Café Größenwahn '",
+      given: { name: "Café Größenwahn" },
+      to: { name: "Café Größenwahn", sandbox: false, createdAt: MOMENT },
+    },
+  ],
+  Brand: [
+    {
+      line: "brand create --org {org} --name Second",
+      to: { organizationId: "{org}", name: "Second", createdAt: MOMENT },
+    },
+  ],
+  Product: [
+    {
+      line: "product create --brand {brand} --key day --name 'Day pass' --type Service --retail-price-usd 9999999999.99 --price-usd 0.01 --benefit-months 12 --usage-unit-label entry",
+      to: {
+        ...{ brandId: "{brand}", key: "day", name: "Day pass", type: "Service", retailPriceUsd: 9999999999.99 },
+        ...{ priceUsd: 0.01, benefitMonths: 12, usageUnitLabel: "entry", createdAt: MOMENT },
+      },
+    },
+  ],
+  ApiKey: [
+    {
+      line: "key create --org {org} --scope voucher.read --allow-ip 192.0.2.0/24 --expires 2099-12-31 --label 'till 1'",
+      printed: { id: idOf("key"), key: SECRET },
+      given: { org: "{org}", scope: ["voucher.read"], allowIp: ["192.0.2.0/24"], expires: DAY, label: "till 1" },
+      to: {
+        ...{ organizationId: "{org}", label: "till 1", scopes: ["voucher.read"], allowIps: ["192.0.2.0/24"] },
+        ...{ createdAt: MOMENT, expiresAt: DAY, revokedAt: null, secretsExpireAt: [null] },
+      },
+    },
+    {
+      line: "key rotate {id} --grace 2h",
+      printed: { id: "{id}", key: SECRET, oldSecretsUntil: MOMENT },
+      given: { id: "{id}", grace: 7_200_000 },
+      to: { secretsExpireAt: [MOMENT, null] },
+    },
+    { line: "key revoke {id}", printed: { id: "{id}", revoked: true }, to: { revokedAt: MOMENT } },
+    { line: "key revoke {id}", printed: { id: "{id}", revoked: true }, to: null },
+  ],
+  WebhookEndpoint: [
+    {
+      line: "webhook create --org {org} --url https://shop.example.com/ --event-type reservation.expired",
+      printed: expect.objectContaining({ id: idOf("whk"), secret: expect.stringMatching(/^whsec_/) }),
+      to: {
+        ...{ organizationId: "{org}", url: "https://shop.example.com/", description: "", enabled: true },
+        ...{ eventTypes: ["reservation.expired"], disabledReason: null, disabledAt: null, createdAt: MOMENT },
+        ...{ secretVersion: 1, previousSecretUntil: null },
+      },
+    },
+    { line: "webhook rotate {id}", to: { secretVersion: 2, previousSecretUntil: MOMENT } },
+    { line: "webhook disable {id}", to: { enabled: false, disabledReason: "operator", disabledAt: MOMENT } },
+    { line: "webhook enable {id}", to: { enabled: true, disabledReason: null, disabledAt: null } },
+    {
+      line: "webhook replay {id} --event-id vch_x-2",
+      from: { replayed: 0 },
+      to: { replayed: 1 },
+      sql: `INSERT INTO webhook_deliveries (endpoint_id, event_id, voucher_id, sequence, event_type, position, state, created_at, finished_at)
+            VALUES ('{id}', 'vch_x-2', 'vch_x', 2, 'voucher.instance.voided', 1, 'Delivered', now(), now())`,
+    },
+  ],
+  Batch: [
+    {
+      line: "batch issue --product {product} --count 3 --valid-until 2099-12-31 --claim --buy --closes-at 2099-06-30T02:00:00+02:00",
+      printed: { id: idOf("bat"), count: 3, firstSerial: 1, lastSerial: 3 },
+      given: {
+        ...{ product: "{product}", count: 3, validUntil: DAY, audience: "OpenToAll", claim: true, buy: true },
+        closesAt: CLOSE,
+      },
+      to: {
+        ...{ productId: "{product}", audience: "OpenToAll", voucherCount: 3, validUntil: DAY, createdAt: MOMENT },
+        ...{ retailPriceUsd: 50, priceUsd: 40.25, benefitMonths: 6, usageUnitLabel: "visit" },
+        ...{ windows: ["buy", "claim"], windowsOpenAt: [null, null], windowsCloseAt: [CLOSE, CLOSE] },
+      },
+    },
+    {
+      line: "batch void {id} --reason 'printed twice'",
+      printed: { voided: 3, alreadyFinal: 0 },
+      from: { vouchersVoided: 0 },
+      to: { vouchersVoided: 3 },
+    },
+  ],
+  VoucherInstance: [
+    {
+      line: "voucher void {code} --org {org} --reason 'printed twice'",
+      printed: { id: "{voucher}", status: "Voided" },
+      given: { org: "{org}", reason: "printed twice" },
+      from: {
+        ...{ organizationId: "{org}", batchId: "{batch}", serial: 1, redeemedAt: null },
+        ...{ status: "Active", lastSequence: 1 },
+      },
+      to: { status: "Voided", lastSequence: 2 },
+    },
+  ],
+  Member: ["employee", "owner", null].map((role) => ({
+    line: `member add --org {org} --user {user} --role ${role ?? "owner"}`,
+    printed: { organizationId: "{org}", user: "{user}", role: role ?? "owner" },
+    to: role === null ? null : { role, createdAt: MOMENT },
+  })),
+  ReferrerContract: [
+    {
+      line: "contract offer --brand {brand} --user {user} --ends-at 2099-06-30T02:00:00+02:00",
+      given: { brand: "{brand}", user: "{user}", endsAt: CLOSE },
+      to: {
+        ...{ brandId: "{brand}", userId: "{user}", status: "Offered", endsAt: CLOSE },
+        ...{ offeredAt: MOMENT, changedAt: MOMENT },
+      },
+    },
+    { line: "contract accept {id}", printed: { id: "{id}", status: "Active" }, to: { status: "Active" } },
+    { line: "contract end {id}", printed: { id: "{id}", status: "Ended" }, to: { status: "Ended" } },
+  ],
+  "ReferrerContract declined": [
+    {
+      line: "contract decline {offered}",
+      printed: { id: "{offered}", status: "Declined" },
+      from: {
+        ...{ brandId: "{brand}", userId: "{offeree}", status: "Offered", endsAt: null },
+        ...{ offeredAt: MOMENT, changedAt: MOMENT },
+      },
+      to: { status: "Declined" },
+    },
+  ],
+  ReferralLink: [
+    {
+      line: "link create --contract {contract} --product {product}",
+      printed: { code: expect.stringMatching(/^[0-9a-hjkmnp-tv-z]{12}$/) },
+      to: { contractId: "{contract}", productId: "{product}", brandId: "{brand}", createdAt: MOMENT },
+    },
+  ],
+  Listing: [{ line: "listing create --batch {batch}", to: { batchId: "{batch}", createdAt: MOMENT } }],
+  "Deployment trusted": [
+    {
+      line: "db trust-clock",
+      from: {
+        id: "{deployment}",
+        systemIdentifier: "{system}",
+        databaseOid: "{oid}",
+        closedUntil: MOMENT,
+        trustedAt: null,
+      },
+      to: { trustedAt: MOMENT },
+    },
+  ],
+  "Deployment adopted": [
+    {
+      line: "db adopt",
+      from: { id: "{deployment}", systemIdentifier: "{system}", databaseOid: "{oid}" },
+      to: { id: expect.stringMatching(/^[0-9a-f]{12}$/) },
+    },
+  ],
+};
+
+/** The ids of entities that exist before their first change. */
+const IDS: Record<string, string> = {
+  Member: "{org}/{user}",
+  VoucherInstance: "{voucher}",
+  "ReferrerContract declined": "{offered}",
+  "Deployment trusted": "{deployment}",
+  "Deployment adopted": "{deployment}",
+};
+
+/** Reads codes, and so writes an entry although it changes nothing. Tested in voucherctl-batch.test.ts. */
+const RECORDED_READS = ["batch export"];
+
+/** Commands that only read. */
+const READS = [
+  ...["key list --org {org}", "webhook list --org {org}", "webhook deliveries {webhook}", "batch show {batch}"],
+  ...["voucher show {code} --org {org}", "voucher find --ref order-1", "voucher history {voucher}"],
+  ...["chain verify --all", "audit list", "redemption list --org {org}"],
+  ...["org", "brand", "product", "batch", "listing", "contract", "link"].map((noun) => `${noun} list`),
+];
+
+/** Commands that use no database: `completion` prints a script, `user token` signs with a key file of the embedded servers. */
+const ELSEWHERE = ["voucherctl completion", "user token", "sandbox check"];
+
+/**
+ * Commands tested in test/acts/roles and test/platform/db/durability.test.ts on a Postgres of their own, because they are
+ * about the whole server.
+ */
+const ON_THE_SERVER = ["db roles", "db check"];
+
+/** Commands that change the log. Tested below, with a log's key. */
+const LOG_CHANGES = ["log init", "log backfill", "log recover", "log retire"];
+
+/**
+ * Commands tested in test/transparency, test/webhooks, test/platform/queues and test/proof/cluster: they need a key, a
+ * receiver or Redis.
+ */
+const WITH_MORE = [
+  ...["audit", "checkpoint", "export", "keygen", "monitor"].map((verb) => `log ${verb}`),
+  ...["receipt get", "receipt verify", "witness keygen", "witness serve"],
+  ...["queue shards", "queue drop-shards", "process list", "process dismiss", "webhook test", "alert test"],
+];
+
+/** What the names in braces stand for. */
+let made: Record<string, string>;
+
+beforeAll(async () => {
+  const [user, offeree] = [newUser(), newUser()];
+  const { id: voucher, code } = await issue();
+  const { rows } = await db.query(
+    "SELECT id AS deployment, system_identifier::text AS system, database_oid::text AS oid FROM deployment",
+  );
+  const webhook = newId("whk");
+  await db.query(
+    "INSERT INTO webhook_endpoints (id, organization_id, place, url) VALUES ($1, $2, 1, 'https://shop.example.com/')",
+    [webhook, (await makePartner(db)).organizationId],
+  );
+  made = {
+    ...{ ...rows[0], org: partner.organizationId, brand: partner.brandId, product: partner.productId },
+    ...{ user, offeree, voucher, code, webhook, batch: await findBatchOf(db, voucher) },
+    contract: await makeContract(db, partner.brandId, newUser(), "Active"),
+    offered: await makeContract(db, partner.brandId, offeree, "Offered"),
+  };
+});
+
+/** Replaces the names in braces in texts, lists and objects. */
+function fill<T>(value: T, more: State = {}): T {
+  if (typeof value === "string") {
+    return value.replace(/\{(\w+)\}/g, (_, name: string) => String({ ...made, ...more }[name])) as T;
+  }
+  if (Array.isArray(value)) return value.map((item) => fill(item, more)) as T;
+  if (typeof value !== "object" || value?.constructor !== Object) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fill(item, more)])) as T;
+}
+
+const commandOf = (line: string) => line.split(" ").slice(0, 2).join(" ");
+
+it("this file covers every command of voucherctl, or says where it is tested", () => {
+  const leavesOf = (command: Command): Command[] =>
+    command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
+  const all = leavesOf(buildProgram()).map((command) => `${command.parent?.name()} ${command.name()}`);
+  const here = [...Object.values(CHANGES).flatMap((changes) => changes.map(({ line }) => line)), ...READS];
+  const elsewhere = [...RECORDED_READS, ...ELSEWHERE, ...ON_THE_SERVER, ...LOG_CHANGES, ...WITH_MORE];
+  expect([...new Set([...here.map(commandOf), ...elsewhere])].sort()).toEqual(all.sort());
+});
+
+it.each(
+  Object.entries(CHANGES),
+)("each change of %s prints its result, writes one audit entry with user, command and state before and after, and is not made without it", async (entity, changes) => {
+  let id = fill(IDS[entity]);
+  let state = null as State | null;
+  for (const { line: pattern, printed, given, from, to, sql } of changes) {
+    const line = fill(pattern, { id });
+    if (sql !== undefined) await db.query(fill(sql, { id }));
+    if (to !== null) {
+      await db.query("ALTER TABLE audit_entries ADD CONSTRAINT full_up CHECK (false) NOT VALID");
+      await voucherctl
+        .fails(1, /full_up/, line)
+        .finally(() => db.query("ALTER TABLE audit_entries DROP CONSTRAINT full_up"));
+    }
+    const [last, rows] = [await lastEntryId(), await dumpRows(db)];
+    const result = await voucherctl.json(line);
+    const usual = id === undefined ? { id: expect.stringMatching(/^[a-z]{3}_[0-9a-z]{26}$/) } : expect.anything();
+    expect(result, line).toStrictEqual(fill(printed, { id }) ?? usual);
+    if (to === null) {
+      expect(await dumpRows(db), line).toEqual(rows);
+      continue;
+    }
+    // A link is a secret, so its entry has the code's hash.
+    id ??= result.id ?? createHash("sha256").update(result.code).digest("hex");
+    const before: State | null = state === null && from === undefined ? null : { ...state, ...fill<State>(from ?? {}) };
+    state = { ...before, ...fill<State>(to) };
+    const names = Array.from(line.matchAll(/--([a-z-]+)/g), ([, name = ""]) =>
+      name.replace(/-./g, (text) => text.slice(1).toUpperCase()),
+    );
+    const entries = await entriesAfter(last);
+    expect(entries, line).toStrictEqual([
+      {
+        ...{ id: expect.any(Number), at: expect.any(Date), database_role: new URL(servers.adminUrl).username },
+        ...{ os_user: userInfo().username, host: hostname(), command: commandOf(line) },
+        arguments: fill(given, { id }) ?? expect.anything(),
+        ...{ entity_type: entity.split(" ")[0], entity_id: id, before, after: state },
+      },
+    ]);
+    expect(Object.keys(entries[0].arguments), line).toEqual(expect.arrayContaining(names));
+  }
+});
+
+it.each(READS)("voucherctl %s writes nothing", async (line) => {
+  const before = await dumpRows(db);
+  await voucherctl.json(fill(line));
+  expect(await dumpRows(db)).toEqual(before);
+});
+
+it("no audit entry contains a key, a voucher's code, a link or the hash of a secret", async () => {
+  const made = await voucherctl.json(`key create --org ${partner.organizationId} --scope voucher.read`);
+  const rotated = await voucherctl.json(`key rotate ${made.id}`);
+  const { code } = await voucherctl.json(fill("link create --contract {contract} --product {product}"));
+  // In the spelling of a user, which normalises to the stored code.
+  const typed = (await issue()).code.toLowerCase().replaceAll("-", " ");
+  await voucherctl.json(`voucher void '${typed}' --org ${partner.organizationId}`);
+  const { rows } = await db.query("SELECT string_agg(a::text, ' ') AS text FROM audit_entries AS a");
+  const { rows: codes } = await db.query("SELECT code, code_key FROM vouchers");
+  const { rows: hashes } = await db.query("SELECT encode(secret_hash, 'hex') AS hash FROM api_key_secrets");
+  const secrets = [made.key, rotated.key, code, typed, ...codes.flatMap((row) => [row.code, row.code_key])];
+  const found = [...secrets.map((secret) => secret.replace(/^pvk_/, "")), ...hashes.map(({ hash }) => hash)].filter(
+    (secret) => rows[0].text.includes(secret),
+  );
+  expect(found).toEqual([]);
+});
+
+it("audit list prints the requested number of entries, newest first, with every field", async () => {
+  const { id } = await voucherctl.json("org create --name First");
+  await voucherctl.json(`brand create --org ${id} --name Then`);
+  const { acts } = await voucherctl.json("audit list --limit 2");
+  const row = {
+    id: expect.any(Number),
+    at: MOMENT,
+    databaseRole: new URL(servers.adminUrl).username,
+    osUser: userInfo().username,
+    host: hostname(),
+    before: null,
+  };
+  const brand = { entityType: "Brand", entityId: idOf("brd"), arguments: { org: id, name: "Then" } };
+  expect(acts).toStrictEqual([
+    { ...row, command: "brand create", ...brand, after: { organizationId: id, name: "Then", createdAt: MOMENT } },
+    {
+      ...{ ...row, command: "org create", arguments: { name: "First" }, entityType: "Organization", entityId: id },
+      after: { name: "First", sandbox: false, createdAt: MOMENT },
+    },
+  ]);
+  expect(acts[0].id).toBeGreaterThan(acts[1].id);
+  expect((await voucherctl.json("audit list")).acts).toHaveLength(20);
+});
+
+it("audit list --entity prints the entries of one entity, and none for an entity without changes", async () => {
+  const { id } = await voucherctl.json(`key create --org ${partner.organizationId} --scope voucher.read`);
+  for (const verb of ["rotate", "revoke"]) await voucherctl.json(`key ${verb} ${id}`);
+  const { acts } = await voucherctl.json(`audit list --entity ${id}`);
+  expect(acts.map(({ command }: { command: string }) => command)).toEqual(["key revoke", "key rotate", "key create"]);
+  expect(acts[0].before).toEqual(acts[1].after);
+  expect(acts[1].before).toEqual(acts[2].after);
+  expect(await voucherctl.json("audit list --entity key_none")).toEqual({ acts: [] });
+});
+
+it("voucherctl log writes one audit entry when it begins, fills, recovers or retires the log, and none when that changes nothing", async () => {
+  const own = await openTestServers();
+  const files = makeLogFiles();
+  const ctl = openVoucherctl(own);
+  onTestFinished(async () => {
+    await own.close();
+    files.remove();
+  });
+  const entriesOf = async () =>
+    (
+      await own.db.query(
+        "SELECT command, arguments, entity_type, entity_id, before, after FROM audit_entries ORDER BY id",
+      )
+    ).rows;
+  /** Runs a command, and returns the entries that it wrote. */
+  const entriesBy = async (...args: string[]) => {
+    const before = (await entriesOf()).length;
+    const ended = await ctl.run([...args, "--json"], files.env);
+    return { exitCode: ended.exitCode, entries: (await entriesOf()).slice(before) };
+  };
+  const empty = { size: 0, root: createHash("sha256").digest("base64") };
+  const entry = (command: string, given: State, entityId: string, before: State, after: State) => ({
+    exitCode: 0,
+    entries: [{ command, arguments: given, entity_type: "Log", entity_id: entityId, before, after }],
+  });
+  const nothing = { exitCode: 0, entries: [] };
+
+  await issueVouchers(own.db, await makePartner(own.db), 3);
+  const anchor = files.anchor;
+  expect(await entriesBy("log", "init")).toEqual(
+    entry("log init", {}, ORIGIN, { anchorsWritten: [] }, { ...empty, anchorsWritten: [anchor] }),
+  );
+  expect(await entriesBy("log", "init")).toEqual(nothing);
+  rmSync(anchor);
+  expect(await entriesBy("log", "init")).toEqual({ exitCode: 1, entries: [] });
+  expect(await entriesBy("log", "init", "--accept-anchor")).toEqual(
+    entry(
+      "log init",
+      { acceptAnchor: true },
+      ORIGIN,
+      { ...empty, anchorsWritten: [] },
+      { ...empty, anchorsWritten: [anchor] },
+    ),
+  );
+
+  expect(await entriesBy("log", "backfill")).toEqual(nothing);
+  await tamper(own.db, "UPDATE voucher_events SET log_slot = NULL", "DELETE FROM log_batches");
+  expect(await entriesBy("log", "backfill")).toEqual(
+    entry("log backfill", {}, "backfill", { events: 0 }, { events: 3 }),
+  );
+
+  expect(await openSequencer(own, files).run()).toMatchObject({ published: 3 });
+  const copy = join(files.directory, "copy");
+  expect(await entriesBy("log", "export", "--to", copy)).toEqual(nothing);
+  expect(await entriesBy("log", "recover", "--from", copy)).toEqual({ exitCode: 1, entries: [] });
+  const { rows } = await own.db.query("SELECT encode(root, 'base64') AS root FROM log_tree");
+  await tamper(
+    own.db,
+    ...["log_bundles", "log_tiles", "log_published", "log_batches"].map((table) => `DELETE FROM ${table}`),
+    `UPDATE log_tree SET size = 0, root = decode('${empty.root}', 'base64')`,
+  );
+  expect(await entriesBy("log", "recover", "--from", copy)).toEqual(
+    entry("log recover", { from: copy }, ORIGIN, empty, { size: 3, root: rows[0].root }),
+  );
+
+  await openSequencer(own, files).run();
+  const next = makeNextLogFiles();
+  onTestFinished(() => next.remove());
+  const given = { reason: "the key leaked", to: join(files.directory, "retired") };
+  const args = ["log", "retire", ORIGIN, "--reason", given.reason, "--to", given.to];
+  const before = (await entriesOf()).length;
+  expect((await ctl.run(args, next.env)).exitCode).toBe(78);
+  const owner = { ...next.env, DATABASE_URL: own.ownerUrl };
+  for (const _ of ["retires it", "exports it again"]) expect((await ctl.run(args, owner)).exitCode).toBe(0);
+  const state = { size: 3, root: rows[0].root };
+  const { entries } = entry("log retire", { origin: ORIGIN, ...given }, ORIGIN, state, { retiredFor: NEXT_ORIGIN });
+  expect((await entriesOf()).slice(before)).toEqual(entries);
+});

@@ -1,0 +1,135 @@
+import { expect, it, vi } from "vitest";
+import { openBulkhead } from "../../../src/core/callers/bulkhead.ts";
+import type { CallerKind } from "../../../src/core/callers/caller-kinds.ts";
+import { FairSlots } from "../../../src/platform/batching/fair-slots.ts";
+import { shareFor } from "../../../src/platform/batching/share-for.ts";
+import { makeGate } from "../../support/gate.ts";
+
+/** Work that waits at a gate and records when it begins. */
+function makeWork() {
+  const begun: string[] = [];
+  const gates = new Map<string, ReturnType<typeof makeGate>>();
+  return {
+    begun,
+    /** Work with a name, which ends when the test says so. */
+    named: (name: string) => {
+      gates.set(name, makeGate());
+      return async () => {
+        begun.push(name);
+        await gates.get(name)?.pass();
+        return name;
+      };
+    },
+    end: (name: string) => gates.get(name)?.open(),
+  };
+}
+
+/** Some turns of the event loop settle everything that does not depend on the test. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+const byOrganization = (more: Partial<CallerKind<"organization">> = {}) =>
+  openBulkhead({
+    ...{ calls: "calls", connections: 4, share: "organization", waitingMax: 100, waitingMaxEach: 50 },
+    ...more,
+  } as CallerKind<"organization">);
+
+it("a neighbour's call begins although one organization has filled its places and its line", async () => {
+  const bulkhead = byOrganization({ waitingMaxEach: 3 });
+  const work = makeWork();
+  const calls = ["a1", "a2", "a3", "a4", "a5"].map((name) => bulkhead({ organizationId: "a" }, work.named(name)));
+  await expect(bulkhead({ organizationId: "a" }, work.named("a6"))).rejects.toMatchObject({ code: "overloaded" });
+  calls.push(bulkhead({ organizationId: "b" }, work.named("b1")), bulkhead({ organizationId: "c" }, work.named("c1")));
+  await settle();
+  expect(work.begun).toEqual(["a1", "a2", "b1", "c1"]);
+  for (const name of ["a1", "a2", "a3", "a4", "a5", "b1", "c1"]) work.end(name);
+  await Promise.all(calls);
+});
+
+it("a full line refuses only calls that would wait", async () => {
+  const bulkhead = byOrganization({ connections: 2, waitingMax: 1 });
+  const work = makeWork();
+  const calls = [
+    bulkhead({ organizationId: "a" }, work.named("a1")),
+    bulkhead({ organizationId: "a" }, work.named("a2")),
+  ];
+  calls.push(bulkhead({ organizationId: "b" }, work.named("b1")));
+  await expect(bulkhead({ organizationId: "c" }, work.named("c1"))).rejects.toMatchObject({ code: "overloaded" });
+  expect(work.begun).toEqual(["a1", "b1"]);
+  for (const name of ["a1", "a2", "b1"]) work.end(name);
+  expect(await Promise.all(calls)).toEqual(["a1", "a2", "b1"]);
+});
+
+it("calls that are not shared out use all connections of their kind, in order of arrival", async () => {
+  const bulkhead = openBulkhead({ calls: "", connections: 2, share: "none", waitingMax: 1, waitingMaxEach: 1 });
+  const work = makeWork();
+  const calls = ["1", "2", "3"].map((name) => bulkhead({}, work.named(name)));
+  await expect(bulkhead({}, work.named("4"))).rejects.toMatchObject({ code: "overloaded" });
+  expect(work.begun).toEqual(["1", "2"]);
+  for (const name of ["1", "2", "3"]) work.end(name);
+  expect(await Promise.all(calls)).toEqual(["1", "2", "3"]);
+});
+
+it("owners take turns, whatever the length of their lines", async () => {
+  const slots = new FairSlots(1);
+  const work = makeWork();
+  const run = (owner: string, name: string) => slots.run(owner, work.named(name));
+  const runs = [run("a", "a1"), run("a", "a2"), run("a", "a3"), run("a", "a4"), run("b", "b1"), run("b", "b2")];
+  runs.push(run("c", "c1"));
+  for (const [at, name] of ["a1", "a2", "b1", "c1", "a3", "b2", "a4"].entries()) {
+    await settle();
+    expect(work.begun[at]).toBe(name);
+    work.end(name);
+  }
+  await Promise.all(runs);
+  expect(slots.waiting).toBe(0);
+});
+
+it("a caller that has left takes no place in the line and none of the connections", async () => {
+  const bulkhead = byOrganization({ connections: 1, waitingMax: 2 });
+  const work = makeWork();
+  const running = bulkhead({ organizationId: "a" }, work.named("a1"));
+  const leaving = new AbortController();
+  const left = bulkhead({ organizationId: "b", signal: leaving.signal }, work.named("b1"));
+  const waiting = bulkhead({ organizationId: "c" }, work.named("c1"));
+  leaving.abort();
+  await expect(left).rejects.toThrow("the caller has left");
+  const later = bulkhead({ organizationId: "d" }, work.named("d1"));
+  await expect(bulkhead({ organizationId: "e", signal: leaving.signal }, work.named("e1"))).rejects.toThrow();
+  for (const name of ["a1", "c1", "d1"]) work.end(name);
+  expect(await Promise.all([running, waiting, later])).toEqual(["a1", "c1", "d1"]);
+  expect(work.begun).toEqual(["a1", "c1", "d1"]);
+});
+
+it("a caller that leaves at the moment when its turn comes runs nothing, and its place is free again", async () => {
+  const slots = new FairSlots(1);
+  const work = makeWork();
+  const leaving = new AbortController();
+  const first = slots.run("a", work.named("a1"));
+  const left = slots.run("b", work.named("b1"), leaving.signal);
+  const stopListening = leaving.signal.removeEventListener.bind(leaving.signal);
+  vi.spyOn(leaving.signal, "removeEventListener").mockImplementation((...listener) => {
+    stopListening(...listener);
+    leaving.abort();
+  });
+  work.end("a1");
+  await first;
+  await expect(left).rejects.toThrow("the caller has left");
+  expect([slots.used, slots.waiting]).toEqual([0, 0]);
+  expect(work.begun).toEqual(["a1"]);
+});
+
+it("a shared read runs once for all that ask meanwhile, and is kept for its time", async () => {
+  const { pass, open } = makeGate();
+  const read = vi.fn(() => pass());
+  const shared = shareFor(60_000, read);
+  const asked = [shared(), shared()];
+  open();
+  await Promise.all(asked);
+  await shared();
+  expect(read).toHaveBeenCalledTimes(1);
+  const failing = shareFor(60_000, vi.fn().mockRejectedValueOnce(new Error("broken")).mockResolvedValueOnce("mended"));
+  await expect(failing()).rejects.toThrow("broken");
+  expect(await failing()).toBe("mended");
+});

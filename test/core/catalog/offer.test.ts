@@ -1,0 +1,135 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  audienceRule,
+  CONTRACT_MOVES,
+  type ContractStatus,
+  type Eligibility,
+  isContractActive,
+} from "../../../src/core/catalog/audience.ts";
+import { canBuy, decideOffers, isWindowOpen, type Offer } from "../../../src/core/catalog/offer.ts";
+import { AUDIENCES, type Audience } from "../../../src/core/voucher/voucher.ts";
+
+const NOW = new Date("2027-03-01T12:00:00.000Z");
+
+/** Where a moment lies, seen from now; `none` is no moment at all. */
+const MOMENTS = { none: null, before: -1, at: 0, after: 1 } as const;
+type Moment = keyof typeof MOMENTS;
+const moments = Object.keys(MOMENTS) as Moment[];
+
+function momentOf(moment: Moment): Date | null {
+  const offset = MOMENTS[moment];
+  return offset === null ? null : new Date(NOW.getTime() + offset);
+}
+
+function dateOf(moment: Exclude<Moment, "none">): Date {
+  return momentOf(moment) as Date;
+}
+
+const STATUSES: ContractStatus[] = ["Offered", "Active", "Ended", "Declined"];
+const STRANGER: Eligibility = Object.freeze({ isOwner: false, contract: null });
+
+function offer(changes: Partial<Offer> = {}): Offer {
+  return Object.freeze({
+    batchId: "bat_1",
+    audience: "OpenToAll",
+    validUntil: dateOf("after"),
+    window: { opensAt: null, closesAt: null },
+    ...changes,
+  });
+}
+
+it("the audience rule names why supply is open: to all, to the brand's owner, or by a contract that is Active and before its end", () => {
+  for (const status of STATUSES) {
+    for (const end of moments) {
+      const contract = { id: "ctr_1", status, endsAt: momentOf(end) };
+      const isActive = status === "Active" && (end === "none" || end === "after");
+      expect(isContractActive(contract, NOW), `${status}, ends ${end}`).toBe(isActive);
+      for (const eligibility of [STRANGER, { isOwner: true, contract }, { isOwner: false, contract }]) {
+        const { isOwner } = eligibility;
+        const rule = isOwner ? "brand_owner" : isActive && eligibility.contract ? "active_contract" : null;
+        expect(audienceRule("OpenToAll", eligibility, NOW)).toBe("open_to_all");
+        expect(audienceRule("ReferrerOnly", eligibility, NOW), `${status}, ends ${end}`).toBe(rule);
+      }
+    }
+  }
+});
+
+it("a referrer contract goes from Offered to Active or Declined, from Active to Ended, and nowhere else", () => {
+  expect(CONTRACT_MOVES).toStrictEqual({ Active: ["Offered"], Declined: ["Offered"], Ended: ["Active"] });
+});
+
+it("a window is open from opensAt, up to and not at closesAt and validUntil, and closed when there is none", () => {
+  expect(isWindowOpen(offer({ window: null }), NOW)).toBe(false);
+  for (const opens of moments) {
+    for (const closes of moments) {
+      for (const valid of ["before", "at", "after"] as const) {
+        const expected = opens !== "after" && (closes === "none" || closes === "after") && valid === "after";
+        const window = { opensAt: momentOf(opens), closesAt: momentOf(closes) };
+        const isOpen = isWindowOpen(offer({ window, validUntil: dateOf(valid) }), NOW);
+        expect(isOpen, `opens ${opens}, closes ${closes}, valid until ${valid}`).toBe(expected);
+      }
+    }
+  }
+});
+
+describe("for every supply and caller", () => {
+  const moment = fc.constantFrom<Moment>(...moments);
+  const anOffer = fc.record({
+    audience: fc.constantFrom<Audience>(...AUDIENCES),
+    validUntil: fc.integer({ min: -1, max: 3 }).map((offset) => new Date(NOW.getTime() + offset)),
+    window: fc.option(fc.record({ opensAt: moment.map(momentOf), closesAt: moment.map(momentOf) })),
+  });
+  const offers = fc
+    .array(anOffer, { maxLength: 5 })
+    .map((list) => list.map((one, index): Offer => Object.freeze({ batchId: `bat_${index}`, ...one })));
+  const eligibility: fc.Arbitrary<Eligibility> = fc.record({
+    isOwner: fc.boolean(),
+    contract: fc.option(
+      fc.record({ id: fc.constant("ctr_1"), status: fc.constantFrom(...STATUSES), endsAt: moment.map(momentOf) }),
+    ),
+  });
+
+  /** The rules of the contract, said once more and differently. */
+  function isOpenTo(one: Offer, { isOwner, contract }: Eligibility, byLink: boolean): boolean {
+    const contractOpens = contract?.status === "Active" && (contract.endsAt?.getTime() ?? Infinity) > NOW.getTime();
+    return byLink || one.audience === "OpenToAll" || isOwner || contractOpens;
+  }
+
+  it("decideOffers offers each open batch that is open to the caller, first those that expire first, and of equal ones the older", () => {
+    fc.assert(
+      fc.property(offers, eligibility, fc.boolean(), (supply, caller, byLink) => {
+        const open = supply.filter((one) => isWindowOpen(one, NOW));
+        const mine = open
+          .filter((one) => isOpenTo(one, caller, byLink))
+          .toSorted((a, b) => Number(a.validUntil) - Number(b.validUntil) || a.batchId.localeCompare(b.batchId))
+          .map(({ batchId, audience }) => {
+            const rule = byLink ? "referral_link" : audienceRule(audience, caller, NOW);
+            return { batchId, audience, rule };
+          });
+        const code = open.length === 0 ? "window_closed" : "referrers_only";
+        expect(decideOffers(supply, caller, NOW, byLink)).toEqual(
+          mine.length === 0 ? { kind: "refused", code } : { kind: "open", batches: mine },
+        );
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("decideOffers does not depend on the order of the batches", () => {
+    fc.assert(
+      fc.property(offers, eligibility, (supply, caller) => {
+        expect(decideOffers(supply.toReversed(), caller, NOW)).toEqual(decideOffers(supply, caller, NOW));
+      }),
+    );
+  });
+
+  it("canBuy is true exactly when something is left and the decision about this one batch is to give", () => {
+    fc.assert(
+      fc.property(anOffer, eligibility, fc.integer({ min: 0, max: 1_001 }), (one, caller, available) => {
+        const given = decideOffers([{ batchId: "bat_1", ...one }], caller, NOW).kind === "open";
+        expect(canBuy({ batchId: "bat_1", ...one }, available, caller, NOW)).toBe(given && available > 0);
+      }),
+    );
+  });
+});

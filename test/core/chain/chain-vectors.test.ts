@@ -1,0 +1,80 @@
+import { readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { verifyChain } from "../../../src/core/chain/chain.ts";
+import { verifyServedChain } from "../../support/independent-verifier.ts";
+import {
+  type Finding,
+  renderVectors,
+  VECTORS_FILE,
+  type VectorChain,
+  type Vectors,
+} from "../../support/write-vectors.ts";
+
+const PUBLISHED = readFileSync(VECTORS_FILE, "utf8");
+const { chains, broken, findings }: Vectors = JSON.parse(PUBLISHED);
+
+/** How the service's own verifier and the independent one put each finding. */
+const OWN_WORDS: Record<Finding, RegExp> = {
+  sequence: /^event \d+ is missing$/,
+  recordHash: /^recordHash is not/,
+  previousHash: /^(previousHash is not|the payload's previousHash)/,
+};
+const INDEPENDENT_WORDS: Record<Finding, string> = {
+  sequence: "^position # holds sequence ",
+  recordHash: "^event # hashes to ",
+  previousHash: "^event # (names another predecessor|does not follow)",
+};
+
+/** What the service's own verifier finds in the rows that would be served like this, with a head that fits them. */
+function verifyOwn({ entityId, events }: VectorChain) {
+  const last = events.findLast((event) => event.sealStatus === "Sealed");
+  const head = {
+    lastSequence: events.length,
+    sealedSequence: last?.sequence ?? 0,
+    sealedHash: last?.recordHash ?? null,
+  };
+  const rows = events.map((event) => ({ ...event, voucherId: entityId, occurredAt: new Date(event.occurredAt) }));
+  return verifyChain(entityId, head, rows);
+}
+
+it("the published chain vectors are what generating them again yields, byte for byte", () => {
+  expect(renderVectors()).toBe(PUBLISHED);
+});
+
+it("the published chain vectors contain good chains and every kind of broken one, each under its own name", () => {
+  const names = [...chains, ...broken].map((chain) => chain.name);
+  expect(new Set(names).size).toBe(names.length);
+  expect(new Set(broken.map((chain) => chain.expected.finding))).toEqual(new Set(Object.keys(findings)));
+  const payloads = chains.flatMap((chain) => chain.events.map((event) => event.payload ?? "")).join();
+  for (const inside of ["🎟️", "乾杯", '\\"Käse', "\\\\", "\\n", "\\t", "e\u0301", "\u2028"]) {
+    expect(payloads).toContain(inside);
+  }
+  for (const price of ["priceUsd:0", "priceUsd:19.9", "retailPriceUsd:1000", "retailPriceUsd:9999999999.99"]) {
+    expect(payloads.replaceAll('"', "")).toMatch(new RegExp(`\\b${price}[,}]`));
+  }
+});
+
+it("the published chain vectors tell beside each payload what the payload says", () => {
+  for (const chain of chains) {
+    for (const { payload, sealStatus, recordHash, ...beside } of chain.events) {
+      if (sealStatus === "Pending") continue;
+      expect(recordHash).toMatch(/^[0-9a-f]{64}$/);
+      const { data, v, entityType, entityId, ...said } = JSON.parse(payload ?? "");
+      expect(said).toEqual(beside);
+      expect({ v, entityType, entityId }).toEqual({ v: 1, entityType: chain.entityType, entityId: chain.entityId });
+      expect(data.nonce).toMatch(/^[0-9a-f]{32}$/);
+    }
+  }
+});
+
+it.each(chains)("both verifiers accept a good chain of the vectors: $name", (chain) => {
+  expect(verifyServedChain(chain.events)).toBeNull();
+  expect(verifyOwn(chain)).toBeNull();
+});
+
+it.each(broken)("both verifiers find the expected fault of a broken chain of the vectors: $name", (chain) => {
+  const { sequence, finding } = chain.expected;
+  const words = INDEPENDENT_WORDS[finding].replace("#", String(sequence));
+  expect(verifyServedChain(chain.events)).toMatch(new RegExp(words));
+  expect(verifyOwn(chain)).toEqual({ sequence, problem: expect.stringMatching(OWN_WORDS[finding]) });
+});

@@ -1,0 +1,48 @@
+import { beforeAll, expect, it } from "vitest";
+import { verifyAllChains } from "../../../src/core/chain/verify-chains.ts";
+import { issueVouchers } from "../../support/supply.ts";
+import { useDatabase } from "../../support/use-service.ts";
+
+/** Two ranges of 2,000 and part of a third. */
+const VOUCHERS = 4_500;
+
+const { servers, partner } = useDatabase();
+/** Two vouchers of different ranges whose event was changed. */
+let tampered: string[];
+
+beforeAll(async () => {
+  const vouchers = await issueVouchers(servers.db, partner, VOUCHERS);
+  const ids = vouchers.map(({ id }) => id).sort();
+  tampered = [ids[100] as string, ids.at(-1) as string];
+  await servers.db.query("ALTER TABLE voucher_events DISABLE TRIGGER USER");
+  await servers.db.query("UPDATE voucher_events SET occurred_at = '2026-01-01T00:00:00Z' WHERE voucher_id = ANY ($1)", [
+    tampered,
+  ]);
+});
+
+it("verifying every chain counts each voucher once over all ranges and names the broken ones in id order", async () => {
+  const seen: number[] = [];
+  const result = await verifyAllChains({ pool: servers.db }, (soFar) => seen.push(soFar.vouchers));
+  expect(result).toStrictEqual({
+    vouchers: VOUCHERS,
+    events: VOUCHERS,
+    broken: tampered.map((voucherId) => ({
+      voucherId,
+      sequence: 1,
+      problem: "the payload's occurredAt is not the stored one",
+    })),
+  });
+  expect(seen).toHaveLength(3);
+  expect(seen.at(-1)).toBe(VOUCHERS);
+});
+
+it("verifying every chain reads no further range after the caller stops it", async () => {
+  let ranges = 0;
+  const interrupted = verifyAllChains({ pool: servers.db }, () => {
+    ranges += 1;
+    throw new Error("enough");
+  });
+  await expect(interrupted).rejects.toThrow("enough");
+  // The second range is read at the same time as the first. The third is never read.
+  expect(ranges).toBeLessThanOrEqual(2);
+});

@@ -1,0 +1,241 @@
+import type pg from "pg";
+import { pino } from "pino";
+import { beforeAll, describe, expect, it } from "vitest";
+import { endKey } from "../../../src/acts/manage-keys.ts";
+import { hashApiKey, makeApiKey } from "../../../src/core/keys/api-keys.ts";
+import { KeyAuthenticator } from "../../../src/core/keys/authenticate-key.ts";
+import { recordKeyUsage, selectKeys } from "../../../src/core/keys/db/api-keys.ts";
+import { BatcherFull } from "../../../src/platform/batching/batcher.ts";
+import { partnerClient } from "../../support/client.ts";
+import type { TestServers } from "../../support/servers.ts";
+import { startApi, type TestApi } from "../../support/service.ts";
+import { makeKey, provisioning } from "../../support/supply.ts";
+import { until } from "../../support/until.ts";
+import { useService } from "../../support/use-service.ts";
+
+const CODE = "7Q4K-9MZX-2HTB-W8RC";
+
+const service = useService({ apis: [{}, {}], workers: [] });
+const { api, servers, partner } = service;
+const other = service.apis[1];
+
+beforeAll(async () => {
+  // A trigger records every write of a key's last use.
+  await servers.db.query(`
+    CREATE TABLE key_writes (key_id text NOT NULL);
+    CREATE FUNCTION mark_write() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+    BEGIN
+      INSERT INTO key_writes VALUES (NEW.key_id);
+      RETURN NEW;
+    END
+    $$;
+    CREATE TRIGGER writes_are_marked AFTER INSERT OR UPDATE ON api_key_uses FOR EACH ROW EXECUTE FUNCTION mark_write()`);
+});
+
+const newKey = () => makeKey(servers.db, partner.organizationId);
+const madeUpKey = () => makeApiKey(provisioning(servers.db).randomBytes);
+
+async function countWrites(keyId: string): Promise<number> {
+  const { rows } = await servers.db.query("SELECT count(*)::int AS count FROM key_writes WHERE key_id = $1", [keyId]);
+  return rows[0].count;
+}
+
+async function findLastUse(keyId: string): Promise<Date | null> {
+  const keys = await selectKeys(servers.db, partner.organizationId);
+  return keys.find((key) => key.id === keyId)?.lastUsedAt ?? null;
+}
+
+/** Sets the last use of a key to the given number of seconds ago. */
+async function backdateUse(keyId: string, seconds: number): Promise<void> {
+  await servers.db.query(
+    `INSERT INTO api_key_uses (key_id, last_used_at) VALUES ($1, clock_timestamp() - make_interval(secs => $2::int))
+     ON CONFLICT (key_id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at`,
+    [keyId, seconds],
+  );
+}
+
+/** Runs `work` and returns how often the API sent the named statement to the database in that time. */
+async function countQueries(
+  by: TestApi,
+  name: string,
+  work: (count: () => number) => Promise<unknown>,
+): Promise<number> {
+  const { pool } = by.ctx;
+  const query = pool.query;
+  let count = 0;
+  pool.query = ((...args: [{ name?: string }]) => {
+    if (args[0].name === name) count += 1;
+    return (query as (...args: unknown[]) => unknown).apply(pool, args);
+  }) as typeof pool.query;
+  try {
+    await work(() => count);
+  } finally {
+    pool.query = query;
+  }
+  return count;
+}
+
+/** Looks a code up with the key until the API has looked the key up so often: it does so every half second while the key is in use. */
+function untilKeyRead(by: TestApi, key: string, times: number): Promise<number> {
+  return countQueries(by, "find_keys_by_secret", async (count) => {
+    await until(async () => {
+      expect((await partnerClient(by.url, key).lookUp(CODE)).status).toBe(404);
+      return count() >= times;
+    });
+  });
+}
+
+it("a key's last use is null before the first call and recorded soon after it", async () => {
+  const { id, key } = await newKey();
+  expect(await findLastUse(id)).toBeNull();
+  const before = new Date();
+  await partnerClient(api.url, key).lookUp(CODE);
+  const usedAt = await until(() => findLastUse(id));
+  expect(usedAt.getTime()).toBeGreaterThanOrEqual(before.getTime() - 1_000);
+  expect(usedAt.getTime()).toBeLessThanOrEqual(Date.now() + 1_000);
+});
+
+it("a key's last use is written at most once a minute for any number of calls and processes", async () => {
+  const { id, key } = await newKey();
+  const clients = [api, other].map(({ url }) => partnerClient(url, key));
+  await Promise.all(clients.flatMap((client) => Array.from({ length: 20 }, () => client.lookUp(CODE))));
+  await until(async () => (await countWrites(id)) > 0);
+  await Promise.all([api, other].map((each) => untilKeyRead(each, key, 2)));
+  expect(await countWrites(id)).toBe(1);
+});
+
+it("a key's last use is written once when many processes record it at the same time", async () => {
+  const keys = await Promise.all(Array.from({ length: 5 }, newKey));
+  const ids = keys.map((key) => key.id);
+  // The calls name the keys in opposite orders. None waits for another, so there is no deadlock.
+  await Promise.all(
+    Array.from({ length: 20 }, (_, n) => recordKeyUsage(servers.db, n % 2 === 0 ? ids : ids.toReversed())),
+  );
+  for (const id of ids) expect(await countWrites(id)).toBe(1);
+});
+
+it("a key's last use is written again when a minute has passed, and not before", async () => {
+  const { id } = await newKey();
+  await backdateUse(id, 55);
+  const early = await findLastUse(id);
+  await recordKeyUsage(servers.db, [id]);
+  expect(await findLastUse(id)).toEqual(early);
+  await backdateUse(id, 61);
+  const late = await findLastUse(id);
+  await recordKeyUsage(servers.db, [id]);
+  expect((await findLastUse(id))?.getTime()).toBeGreaterThan(late?.getTime() ?? 0);
+});
+
+it("a fresh last use causes no write", async () => {
+  const { id, key } = await newKey();
+  await backdateUse(id, 10);
+  expect(await countQueries(api, "record_key_usage", () => untilKeyRead(api, key, 3))).toBe(0);
+});
+
+it("a key's last use is not recorded when the key is revoked or mistyped", async () => {
+  const { id, key } = await newKey();
+  await endKey(provisioning(servers.db), id);
+  expect((await partnerClient(api.url, key).lookUp(CODE)).status).toBe(401);
+  expect((await partnerClient(api.url, `${key}x`).lookUp(CODE)).status).toBe(401);
+  await api.ctx.keys.drain();
+  expect(await findLastUse(id)).toBeNull();
+});
+
+it("a locked row of a key's last use delays no call", async () => {
+  const { id, key } = await newKey();
+  await backdateUse(id, 61);
+  const before = await findLastUse(id);
+  const blocker = await servers.db.connect();
+  try {
+    await blocker.query("BEGIN");
+    await blocker.query("SELECT 1 FROM api_key_uses WHERE key_id = $1 FOR UPDATE", [id]);
+    expect((await partnerClient(other.url, key).lookUp(CODE)).status).toBe(404);
+    await other.ctx.keys.drain();
+    expect(await findLastUse(id)).toEqual(before);
+  } finally {
+    blocker.release(true);
+  }
+});
+
+it("calls succeed when a key's last use cannot be written", async () => {
+  await servers.db.query("ALTER TABLE api_key_uses ADD CONSTRAINT writes_fail CHECK (false) NOT VALID");
+  const failing = await startApi(servers);
+  const { id, key } = await newKey();
+  // After a failure, the API pauses for a minute.
+  expect(await countQueries(failing, "record_key_usage", () => untilKeyRead(failing, key, 3))).toBe(1);
+  await servers.db.query("ALTER TABLE api_key_uses DROP CONSTRAINT writes_fail");
+  expect(await findLastUse(id)).toBeNull();
+});
+
+describe("the cache of keys", () => {
+  const open = (pool: Pick<TestServers["db"], "query">) =>
+    new KeyAuthenticator(pool as TestServers["db"], pino({ level: "silent" }));
+
+  /** Opens a new cache. `queries` lists, for each of its queries, the hashes of the secrets that it looked up. */
+  function openRecordingQueries() {
+    const queries: string[][] = [];
+    const query = (config: pg.QueryConfig<Buffer[][]>) => {
+      if (config.name === "find_keys_by_secret")
+        queries.push((config.values?.[0] ?? []).map((hash) => hash.toString("hex")));
+      return servers.db.query(config);
+    };
+    return { keys: open({ query } as unknown as TestServers["db"]), queries };
+  }
+
+  it("the cache of keys calls the guard before it looks up a key that is not cached, and never for a cached key", async () => {
+    const { keys, queries } = openRecordingQueries();
+    const { key } = await newKey();
+    const refuse = () => {
+      throw new Error("not now");
+    };
+    await expect(keys.authenticate(key, refuse)).rejects.toThrow("not now");
+    await expect(keys.authenticate(madeUpKey(), refuse)).rejects.toThrow("not now");
+    expect(await keys.authenticate(`${key}x`, refuse)).toBeNull();
+    expect(queries).toEqual([]);
+    expect(await keys.authenticate(key)).not.toBeNull();
+    await until(async () => {
+      expect(await keys.authenticate(key, refuse)).not.toBeNull();
+      return queries.length > 2;
+    });
+    await keys.drain();
+  });
+
+  it("the cache of keys calls the guard again for a key that has stopped working", async () => {
+    const { keys } = openRecordingQueries();
+    const { id, key } = await newKey();
+    await keys.authenticate(key);
+    await endKey(provisioning(servers.db), id);
+    await until(async () => (await keys.authenticate(key)) === null);
+    let guardCalls = 0;
+    await keys.authenticate(key, () => void guardCalls++);
+    expect(guardCalls).toBe(1);
+    await keys.drain();
+  });
+
+  it("the cache of keys does not delay a valid key during a flood of made-up keys", async () => {
+    const { keys, queries } = openRecordingQueries();
+    const { id, key } = await newKey();
+    const hash = hashApiKey(key);
+    expect(await keys.authenticate(key)).not.toBeNull();
+    // Repeats until the valid key is looked up again during such a flood.
+    await until(async () => {
+      queries.splice(0);
+      const flood = Promise.allSettled(Array.from({ length: 5_000 }, () => keys.authenticate(madeUpKey())));
+      expect(await keys.authenticate(key)).toMatchObject({ id });
+      const outcomes = await flood;
+      const refused = outcomes.filter((outcome) => outcome.status === "rejected");
+      expect(refused.length).toBe(4_000);
+      for (const { reason } of refused) expect(reason).toBeInstanceOf(BatcherFull);
+      return queries.some((hashes) => hashes.length === 1 && hashes[0] === hash);
+    });
+    await keys.drain();
+  });
+
+  it("an unknown key is looked up in the database for each call", async () => {
+    const client = partnerClient(api.url, madeUpKey());
+    const queries = await countQueries(api, "find_keys_by_secret", async () => {
+      for (let i = 0; i < 5; i++) expect((await client.lookUp(CODE)).body.code).toBe("unknown_key");
+    });
+    expect(queries).toBe(5);
+  });
+});

@@ -1,0 +1,127 @@
+import { expect, it } from "vitest";
+import { findVouchersEverywhere, readAnyVoucherHistory } from "../../../src/acts/across-organizations.ts";
+import { readVoucherHistory } from "../../../src/acts/read-voucher-history.ts";
+import { foundVoucher, voucherHistory } from "../../../src/core/look-up/api/voucher-history.ts";
+import { findVouchers, type VoucherQuery } from "../../../src/core/look-up/find-vouchers.ts";
+import { issueVoucher, issueVouchers } from "../../support/supply.ts";
+import { useService } from "../../support/use-service.ts";
+
+const SHARED_CODE = "SPRING-2026";
+
+const { api, servers, partner: one, stranger: other, keys, till } = useService();
+
+const find = async (query: VoucherQuery, organizationId: string | null = null) =>
+  (
+    await (organizationId === null
+      ? findVouchersEverywhere(api.ctx, query)
+      : findVouchers(api.ctx, organizationId, query))
+  ).items;
+const history = (idCodeOrTicket: string, organizationId: string | null = null) =>
+  organizationId === null
+    ? readAnyVoucherHistory(api.ctx, idCodeOrTicket)
+    : readVoucherHistory(api.ctx, organizationId, idCodeOrTicket);
+
+it("findVouchers finds a redeemed voucher by each identifier, in all organizations or its own, but not in another one", async () => {
+  const voucher = await issueVoucher(servers.db, one);
+  const { ticket } = (await till.reserve(voucher.code)).body;
+  const { redeemCode } = (await till.redeem({ code: ticket, externalRef: "order-find" })).body;
+  const [found] = await find({ by: "id", value: voucher.id });
+  expect(foundVoucher.parse(found)).toStrictEqual(found);
+  expect(found).toMatchObject({
+    id: voucher.id,
+    code: voucher.code,
+    serial: 1,
+    organizationId: one.organizationId,
+    status: "Redeemed",
+    externalRef: "order-find",
+    redeemCode,
+    redeemedAt: expect.any(String),
+  });
+  const queries: VoucherQuery[] = [
+    { by: "id", value: voucher.id },
+    { by: "code", value: voucher.code.toLowerCase().replaceAll("-", " ") },
+    { by: "ticket", value: ticket },
+    { by: "externalRef", value: " order-find " },
+    { by: "redeemCode", value: redeemCode.toLowerCase().replaceAll("-", "") },
+    { by: "serial", batchId: found?.batchId ?? "", serial: 1 },
+  ];
+  for (const query of queries) {
+    expect(await find(query), query.by).toEqual([found]);
+    expect(await find(query, one.organizationId), query.by).toEqual([found]);
+    expect(await find(query, other.organizationId), query.by).toEqual([]);
+  }
+});
+
+it("findVouchers finds the vouchers of all organizations that use the same code, or only that of a given organization", async () => {
+  const owners = [one, other];
+  const validUntil = new Date(Date.now() - 1_000);
+  for (const owner of owners) await issueVouchers(servers.db, owner, 1, { codes: [SHARED_CODE], validUntil });
+  const found = await find({ by: "code", value: SHARED_CODE });
+  expect(found.map((voucher) => voucher.organizationId).sort()).toEqual(owners.map((o) => o.organizationId).sort());
+  expect(await find({ by: "code", value: SHARED_CODE }, other.organizationId)).toEqual([
+    expect.objectContaining({ organizationId: other.organizationId, status: "Expired", externalRef: null }),
+  ]);
+  await expect(history(SHARED_CODE)).rejects.toThrow(/Several organizations.*org_/);
+  expect((await history(SHARED_CODE, other.organizationId)).voucher.organizationId).toBe(other.organizationId);
+});
+
+it("findVouchers finds nothing by malformed identifiers", async () => {
+  const values = ["", "\0", "vch_\0", "é", "%", "rsv_x", "x".repeat(1_000)];
+  for (const by of ["id", "code", "ticket", "externalRef", "redeemCode"] as const) {
+    for (const value of values) expect(await find({ by, value }), `${by} ${JSON.stringify(value)}`).toEqual([]);
+  }
+});
+
+it("readVoucherHistory returns each reservation with its key and end, each event with its seal state, and the redemption with its reference", async () => {
+  const voucher = await issueVoucher(servers.db, one);
+  const first = (await till.reserve(voucher.code)).body;
+  await till.release(first.ticket, "basket emptied");
+  const second = (await till.reserve(voucher.code)).body;
+  // The second reservation has expired, but no process has recorded that.
+  await servers.db.query(
+    "UPDATE reservations SET started_at = now() - interval '2 minutes', expires_at = date_trunc('second', now()) - interval '1 minute' WHERE ticket = $1",
+    [second.ticket],
+  );
+  const unrecorded = await history(voucher.id);
+  expect(unrecorded.reservations.find(({ ticket }) => ticket === second.ticket)).toMatchObject({
+    state: "Expired",
+    endedAt: unrecorded.reservations.find(({ ticket }) => ticket === second.ticket)?.expiresAt,
+  });
+  const third = (await till.reserve(voucher.code)).body;
+  const redeemed = await till.redeem({ code: voucher.code, externalRef: "order-life" });
+  expect(redeemed.status).toBe(200);
+
+  const complete = await history(voucher.code);
+  expect(voucherHistory.parse(complete)).toStrictEqual(complete);
+  expect(complete.voucher).toMatchObject({ id: voucher.id, status: "Redeemed", verifyUrl: redeemed.body.verifyUrl });
+  expect(complete.events.map((event) => [event.sequence, event.eventType, event.sealStatus])).toEqual([
+    [1, "voucher.instance.issued", "Sealed"],
+    [2, "voucher.instance.redeemed", "Sealed"],
+  ]);
+  expect(complete.reservations.map(({ ticket, state, endReason }) => [ticket, state, endReason])).toEqual([
+    [second.ticket, "Expired", null],
+    [first.ticket, "Released", "basket emptied"],
+    [third.ticket, "Consumed", null],
+  ]);
+  expect(new Set(complete.reservations.map((reservation) => reservation.keyId))).toEqual(new Set([keys.till.id]));
+  expect(complete.redemption).toMatchObject({
+    externalRef: "order-life",
+    redeemCode: redeemed.body.redeemCode,
+    redeemedAt: complete.voucher.redeemedAt,
+    keyId: keys.till.id,
+    ticket: third.ticket,
+  });
+  for (const name of [voucher.id, third.ticket, first.ticket]) expect(await history(name)).toEqual(complete);
+});
+
+it("readVoucherHistory fails with voucher_not_found for an unknown id, code or ticket, and for a voucher of another organization", async () => {
+  const { id } = await issueVoucher(servers.db, one);
+  for (const [name, organizationId] of [
+    ["vch_unknown", null],
+    ["7Q4K-9MZX-2HTB-W8RC", null],
+    ["rsv_unknown", null],
+    [id, other.organizationId],
+  ] as const) {
+    await expect(history(name, organizationId)).rejects.toMatchObject({ code: "voucher_not_found" });
+  }
+});

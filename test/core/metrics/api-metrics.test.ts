@@ -1,0 +1,362 @@
+import { describe, expect, it } from "vitest";
+import { createListing } from "../../../src/acts/manage-catalog.ts";
+import { voidBatch } from "../../../src/acts/void-batch.ts";
+import { openSealRequests } from "../../../src/core/chain/seal-job.ts";
+import { openApiMetrics } from "../../../src/core/metrics/open-metrics.ts";
+import { ERRORS } from "../../../src/platform/api/errors.ts";
+import { reportPrefix } from "../../../src/platform/redis/findings.ts";
+import { partnerClient, send } from "../../support/client.ts";
+import { appendPending } from "../../support/pending-events.ts";
+import { exchange } from "../../support/raw-http.ts";
+import { type Scrape, scrape } from "../../support/scrape.ts";
+import { itOnOneRedis } from "../../support/servers.ts";
+import { startApi, startWorkers } from "../../support/service.ts";
+import { issueVouchers, makePartner, provisioning } from "../../support/supply.ts";
+import { openTcpProxy } from "../../support/tcp-proxy.ts";
+import { until } from "../../support/until.ts";
+import { useService } from "../../support/use-service.ts";
+
+const REQUESTS = "voucher_http_request_duration_seconds";
+
+const service = useService({ env: { METRICS_PORT: "0" }, shards: 1 });
+const { servers, partner, keys, api, worker, till, issue } = service;
+
+/** The value of a metric of the API now. */
+const reported = async (name: string, labels?: Record<string, string>) =>
+  (await scrape(api.metricsUrl)).value(name, labels);
+
+/** Scrapes until the report is as wanted: a caller may have the response before it is counted. */
+async function untilReported(target: { metricsUrl: string }, wanted: (report: Scrape) => boolean): Promise<Scrape> {
+  return until(async () => {
+    const report = await scrape(target.metricsUrl);
+    return wanted(report) ? report : null;
+  });
+}
+
+/** Expects that a value grows by `by` while `work` runs. */
+async function growth(name: string, labels: Record<string, string>, by: number, work: () => Promise<unknown>) {
+  const before = (await reported(name, labels)) ?? 0;
+  await work();
+  await untilReported(api, (report) => (report.value(name, labels) ?? 0) >= before + by);
+  expect(await reported(name, labels)).toBe(before + by);
+}
+
+it("the business counts a redemption by its brand once, however often the partner asks", async () => {
+  const { rows } = await servers.db.query("SELECT name FROM brands WHERE id = $1", [partner.brandId]);
+  const { code } = await issue();
+  await growth("voucher_redemptions_total", { brand: rows[0].name }, 1, async () => {
+    for (const _ of [1, 2]) await till.redeem({ code, externalRef: "counted-once" });
+  });
+});
+
+it("the business reports the vouchers that users can still acquire from valid listings, by brand", async () => {
+  const other = await makePartner(servers.db);
+  const list = async (count: number, validUntil: Date) => {
+    const windows = { claim: { opensAt: null, closesAt: null } };
+    const [voucher] = await issueVouchers(servers.db, other, count, { windows, validUntil });
+    const { rows } = await servers.db.query("SELECT batch_id FROM vouchers WHERE id = $1", [voucher?.id]);
+    await createListing(provisioning(servers.db), rows[0].batch_id);
+    return rows[0].batch_id;
+  };
+  const later = new Date(Date.now() + 86_400_000);
+  const batchId = await list(7, later);
+  await list(1_005, later);
+  await list(5, new Date(Date.now() - 1_000));
+  const { rows } = await servers.db.query("SELECT name FROM brands WHERE id = $1", [other.brandId]);
+  const left = () => reported("voucher_stock_left", { brand: rows[0].name });
+  expect(await left()).toBe(1_007);
+  await voidBatch(provisioning(servers.db), batchId, null);
+  expect(await left()).toBe(1_000);
+});
+
+it("the business tells at most 100 brands apart, and counts the others together", async () => {
+  const pool = { totalCount: 0, idleCount: 0, waitingCount: 0, options: { max: 1 } };
+  const stock = Array.from({ length: 150 }, (_, n) => ({ brand: `Brand ${n}`, left: 2 }));
+  const webhooks = { pending: 0, outbox: 0, oldestDueMs: 0 };
+  const none = { liveReservations: 0, sealLagMs: 0, clockAheadMs: 0, brokenChains: 0, log: null };
+  const database = { ...none, stock, webhooks };
+  const metrics = openApiMetrics({ pool, stalls: { takeLongestMs: () => 0 } }, async () => ({
+    shards: null,
+    database,
+    down: { postgres: false, redis: false, shards: [] },
+  }));
+  for (const { brand } of stock) metrics.redemptions.with(brand).inc();
+  for (const _ of [1, 2]) {
+    const text = await metrics.scrape();
+    expect(text.match(/^voucher_redemptions_total\{/gm)).toHaveLength(101);
+    expect(text).toContain('voucher_redemptions_total{brand="other"} 50\n');
+    expect(text).toContain('voucher_stock_left{brand="Brand 99"} 2\n');
+    expect(text).toContain('voucher_stock_left{brand="other"} 100\n');
+  }
+});
+
+it("requests are counted by the route's pattern, the method and the status, with one label for all unknown paths and methods", async () => {
+  const { code } = await issue();
+  const route = "/partner/vouchers/:codeOrTicket";
+  const counts = (labels: Record<string, string>, by: number, work: () => Promise<unknown>) =>
+    growth(`${REQUESTS}_count`, labels, by, work);
+  await counts({ route, method: "GET", status: "200" }, 2, async () => {
+    for (const _ of [1, 2]) await till.lookUp(code);
+  });
+  await counts({ route, method: "GET", status: "404" }, 1, () => till.lookUp("NO-SUCH"));
+  await counts({ route, method: "GET", status: "401" }, 1, () => send("GET", `${api.url}/partner/vouchers/${code}`));
+  const redeem = "/partner/vouchers/redeem";
+  await counts({ route: redeem, method: "PUT", status: "405" }, 1, () => send("PUT", `${api.url}${redeem}`));
+  await counts({ route: "none", method: "GET", status: "404" }, 3, async () => {
+    for (const path of ["/wp-login.php", "/.env", "/a/b/c"]) await send("GET", `${api.url}${path}`);
+  });
+  await counts({ route: "none", method: "other", status: "404" }, 2, async () => {
+    for (const method of ["PROPFIND", "MKCOL"])
+      await exchange(api.url, `${method} /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+  });
+});
+
+it("requests are measured: the largest buckets count every request, and the sum is plausible", async () => {
+  const { code } = await issue();
+  await till.lookUp(code);
+  const labels = { route: "/partner/vouchers/:codeOrTicket", method: "GET", status: "200" };
+  const report = await untilReported(api, ({ value }) => (value(`${REQUESTS}_count`, labels) ?? 0) > 0);
+  const count = report.value(`${REQUESTS}_count`, labels);
+  expect(report.value(`${REQUESTS}_bucket`, { ...labels, le: "+Inf" })).toBe(count);
+  expect(report.value(`${REQUESTS}_bucket`, { ...labels, le: "15" })).toBe(count);
+  const sum = report.value(`${REQUESTS}_sum`, labels) ?? 0;
+  expect(sum).toBeGreaterThan(0);
+  expect(sum).toBeLessThan(15 * (count ?? 0));
+});
+
+it("refusals are counted by code, also of input that is not HTTP, and each is 0 from the start", async () => {
+  const fresh = await service.startApi();
+  const report = await scrape(fresh.metricsUrl);
+  for (const code of Object.keys(ERRORS)) expect(report.value("voucher_refusals_total", { code }), code).toBe(0);
+  await fresh.close();
+  const { code } = await issue();
+  await till.redeem({ code, externalRef: `redeem-${code}` });
+  for (const [refusal, cause] of [
+    ["voucher_used", () => till.redeem({ code, externalRef: `again-${code}` })],
+    ["voucher_not_found", () => till.lookUp("NO-SUCH")],
+    ["invalid_request", () => till.redeem({})],
+    ["unknown_key", () => partnerClient(api.url, "pvk_nonsense").lookUp(code)],
+    ["invalid_http", () => exchange(api.url, "nonsense\r\n\r\n")],
+  ] as const) {
+    await growth("voucher_refusals_total", { code: refusal }, 1, cause);
+  }
+});
+
+it("batches are counted with their items: concurrent look-ups share one statement", async () => {
+  const { code } = await issue();
+  const labels = { batch: "lookups" };
+  const before = await scrape(api.metricsUrl);
+  await Promise.all(Array.from({ length: 40 }, () => till.lookUp(code)));
+  const after = await scrape(api.metricsUrl);
+  const grown = (name: string) => (after.value(name, labels) ?? 0) - (before.value(name, labels) ?? 0);
+  expect(grown("voucher_batch_items_sum")).toBe(40);
+  expect(grown("voucher_batch_items_count")).toBeLessThan(40);
+  expect(grown("voucher_batch_items_count")).toBe(grown("voucher_batch_duration_seconds_count"));
+  expect(grown("voucher_batch_duration_seconds_sum")).toBeGreaterThan(0);
+});
+
+it("batches are the API's for reservations and the worker's for redeems", async () => {
+  const { code } = await issue();
+  const [reservations, redeems] = [{ batch: "reservations" }, { batch: "redeem" }];
+  const before = { api: await scrape(api.metricsUrl), worker: await scrape(worker.metricsUrl) };
+  const { body } = await till.reserve(code);
+  await till.release(body.ticket);
+  await till.redeem({ code, externalRef: `redeem-${code}` });
+  const after = { api: await scrape(api.metricsUrl), worker: await scrape(worker.metricsUrl) };
+  const items = "voucher_batch_items_sum";
+  expect((after.api.value(items, reservations) ?? 0) - (before.api.value(items, reservations) ?? 0)).toBe(2);
+  expect((after.worker.value(items, redeems) ?? 0) - (before.worker.value(items, redeems) ?? 0)).toBe(1);
+  expect(after.api.value(items, redeems)).toBeUndefined();
+  expect(after.worker.value(items, reservations)).toBeUndefined();
+});
+
+describe("the backlog", () => {
+  it("the backlog counts live reservations and not expired ones", async () => {
+    const before = (await reported("voucher_live_reservations")) ?? 0;
+    const [reserved, over] = [await issue(), await issue()];
+    const { body } = await till.reserve(reserved.code);
+    const brief = await service.startApi({ RESERVATION_SECONDS: "4" });
+    await partnerClient(brief.url, keys.till.key).reserve(over.code);
+    await brief.close();
+    expect(await reported("voucher_live_reservations")).toBe(before + 2);
+    await untilReported(api, ({ value }) => value("voucher_live_reservations") === before + 1);
+    await till.release(body.ticket);
+    expect(await reported("voucher_live_reservations")).toBe(before);
+  });
+
+  it("the backlog reports the age of the oldest event that waits for its seal", async () => {
+    expect(await reported("voucher_seal_lag_seconds")).toBe(0);
+    const { id: voucherId } = await issue();
+    await appendPending(servers.db, voucherId, 1, new Date());
+    const report = await untilReported(api, ({ value }) => (value("voucher_seal_lag_seconds") ?? 0) > 0.2);
+    expect(report.value("voucher_seal_lag_seconds")).toBeLessThan(60);
+    await api.ctx.sealQueue.addAndWait(`${voucherId}-${crypto.randomUUID()}`, { voucherId }, 10_000);
+    expect(await reported("voucher_seal_lag_seconds")).toBe(0);
+  });
+
+  itOnOneRedis(
+    "the backlog leaves out the values of a server that does not answer, and reports it as down",
+    async () => {
+      const [postgres, redis] = [await openTcpProxy(servers.databaseUrl), await openTcpProxy(servers.redisUrl)];
+      const cutOff = await service.startApi({ DATABASE_URL: postgres.url, REDIS_URL: redis.url });
+      const up = async () => {
+        const report = await scrape(cutOff.metricsUrl);
+        return {
+          postgres: report.value("voucher_server_up", { server: "postgres" }),
+          redis: report.value("voucher_server_up", { server: "redis" }),
+          reservations: report.value("voucher_live_reservations"),
+          lag: report.value("voucher_seal_lag_seconds"),
+          waiting: report.value("voucher_queue_jobs", { queue: "redeem", state: "waiting" }),
+          oldest: report.value("voucher_queue_oldest_waiting_seconds", { queue: "redeem" }),
+          paused: report.value("voucher_queue_paused", { queue: "redeem" }),
+        };
+      };
+      const everything = { postgres: 1, redis: 1, reservations: 0, lag: 0, waiting: 0, oldest: 0, paused: 0 };
+      const noRedis = { ...everything, redis: 0, waiting: undefined, oldest: undefined, paused: undefined };
+      const nothing = { ...noRedis, postgres: 0, reservations: undefined, lag: undefined };
+      expect(await up()).toEqual(everything);
+      redis.cut();
+      expect(await up()).toEqual(noRedis);
+      postgres.cut();
+      expect(await up()).toEqual(nothing);
+      redis.mend();
+      postgres.mend();
+      await untilReported(cutOff, ({ value }) => value("voucher_server_up", { server: "redis" }) === 1);
+      expect(await up()).toEqual(everything);
+      redis.jam();
+      postgres.jam();
+      expect(await up()).toEqual(nothing);
+      redis.mend();
+      postgres.mend();
+      await cutOff.close();
+      await postgres.close();
+      await redis.close();
+    },
+  );
+});
+
+it.each([
+  ["an API", () => api],
+  ["a worker", () => worker],
+])("a process reports its pool, its event loop and Node's own metrics: %s", async (_which, which) => {
+  const report = await scrape(which().metricsUrl);
+  const busy = report.value("voucher_postgres_pool_connections", { state: "busy" }) ?? -1;
+  const idle = report.value("voucher_postgres_pool_connections", { state: "idle" }) ?? -1;
+  expect(busy).toBeGreaterThanOrEqual(0);
+  expect(busy + idle).toBeLessThanOrEqual(report.value("voucher_postgres_pool_connections_max") ?? 0);
+  expect(report.value("voucher_postgres_pool_waiting_calls")).toBe(0);
+  expect(report.value("nodejs_eventloop_lag_p99_seconds")).toBeGreaterThan(0);
+  expect(report.value("process_cpu_seconds_total")).toBeGreaterThan(0);
+});
+
+it("a process reports how many connections are in use and how many calls wait for one", async () => {
+  const { pool } = api.ctx;
+  const clients = await Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()));
+  const late = pool.connect().then(
+    (client) => client.release(),
+    () => undefined,
+  );
+  const report = await scrape(api.metricsUrl);
+  expect(report.value("voucher_postgres_pool_connections", { state: "busy" })).toBe(pool.options.max);
+  expect(report.value("voucher_postgres_pool_waiting_calls")).toBeGreaterThanOrEqual(1);
+  for (const client of clients) client.release();
+  await late;
+});
+
+it("a process responds at /metrics only, and has no second port without METRICS_PORT", async () => {
+  const at = (path: string, method = "GET") => fetch(new URL(path, api.metricsUrl), { method });
+  expect((await at("/metrics")).headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
+  for (const path of ["/", "/metrics/x"]) expect((await at(path)).status, path).toBe(404);
+  expect((await at("/metrics", "POST")).status).toBe(404);
+  const plain = await startApi(servers);
+  expect(plain.ctx.metrics).toBeNull();
+  expect(plain.metricsUrl).toContain("undefined");
+  await plain.close();
+});
+
+it("labels contain no code, ticket, token, key, reference or id", async () => {
+  const { code, id } = await issue();
+  const { body } = await till.reserve(code);
+  const externalRef = "a-reference-of-the-partner";
+  await till.lookUp(code);
+  await till.lookUp(body.ticket);
+  await till.events(code);
+  await send("GET", `${api.url}/integrity/events/VoucherInstance/${id}`);
+  await till.redeem({ ticket: body.ticket, externalRef });
+  await till.redeem({ code, externalRef: `${externalRef}-2` });
+  await send("GET", `${api.url}/nothing/${code}?code=${code}`);
+  const routes = { route: "/integrity/events/:entityType/:entityId", status: "200" };
+  await untilReported(api, ({ value }) => value(`${REQUESTS}_count`, routes) !== undefined);
+  for (const { metricsUrl } of [api, worker]) {
+    const report = await scrape(metricsUrl);
+    for (const secret of [code, id, body.ticket, body.token, keys.till.key, externalRef, partner.organizationId])
+      expect(report.text).not.toContain(secret);
+    const names = new Set(
+      report.samples.filter(({ name }) => name.startsWith("voucher_")).flatMap(({ labels }) => Object.keys(labels)),
+    );
+    // There are at most 100 names of brands.
+    const bounded =
+      /^(route|method|status|code|le|batch|state|queue|shard|server|phase|task|message|result|reason|brand)$/;
+    expect([...names].filter((name) => !bounded.test(name))).toEqual([]);
+  }
+});
+
+// The last test, because it closes the worker.
+it("the backlog of an API counts the jobs of every queue and reports the age of the oldest waiting job", async () => {
+  await worker.close();
+  const waiting = (queue: string) => ({ queue, state: "waiting" });
+  const idle = await scrape(api.metricsUrl);
+  for (const queue of ["redeem", "seal", "sweep"]) {
+    for (const state of ["waiting", "active", "failed"])
+      expect(idle.value("voucher_queue_jobs", { queue, state }), `${queue} ${state}`).toBe(0);
+    expect(idle.value("voucher_queue_oldest_waiting_seconds", { queue }), queue).toBe(0);
+  }
+  const [first, second] = [await issue(), await issue()];
+  const requests = openSealRequests({ ...api.ctx, shards: servers.shards.length });
+  const add = (voucherId: string) => requests.add([voucherId]);
+  await add(first.id);
+  const oldest = { queue: "seal" };
+  await untilReported(api, ({ value }) => (value("voucher_queue_oldest_waiting_seconds", oldest) ?? 0) > 0.2);
+  await add(second.id);
+  const report = await scrape(api.metricsUrl);
+  expect(report.value("voucher_queue_jobs", waiting("seal"))).toBe(2);
+  expect(report.value("voucher_queue_jobs", waiting("redeem"))).toBe(0);
+  // The older of the two.
+  expect(report.value("voucher_queue_oldest_waiting_seconds", oldest)).toBeGreaterThan(0.2);
+  await startWorkers(servers);
+  await untilReported(api, ({ value }) => value("voucher_queue_jobs", waiting("seal")) === 0);
+});
+
+it("the event loop's longest stall since the last scrape is reported once", async () => {
+  const stall = async () => (await reported("voucher_event_loop_stall_seconds")) ?? Number.NaN;
+  await stall();
+  const startedAt = performance.now();
+  while (performance.now() - startedAt < 400);
+  expect(await stall()).toBeGreaterThanOrEqual(0.38);
+  expect(await until(async () => (await stall()) < 0.38)).toBe(true);
+});
+
+it("the backlog is measured by one API, and the others report what it measured for ten seconds", async () => {
+  const other = await service.startApi();
+  const key = `${reportPrefix(api.ctx.deployment)}:backlog`;
+  const reservations = async ({ metricsUrl }: { metricsUrl: string }) =>
+    (await scrape(metricsUrl)).value("voucher_live_reservations");
+  const real = await reservations(api);
+  const mark = async () => {
+    const stored = JSON.parse((await servers.redis.get(key)) ?? "null");
+    await servers.redis.set(
+      key,
+      JSON.stringify({ ...stored, database: { ...stored.database, liveReservations: 77 } }),
+      "KEEPTTL",
+    );
+  };
+  await mark();
+  expect(await servers.redis.pttl(key)).toBeLessThanOrEqual(10_000);
+  expect(await reservations(other)).toBe(77);
+  // What a process has measured itself, it measures anew.
+  expect(await reservations(api)).toBe(real);
+  await mark();
+  await servers.redis.del(key);
+  expect(await reservations(other)).toBe(real);
+  await other.close();
+});

@@ -1,0 +1,165 @@
+import { mkdirSync, rmSync } from "node:fs";
+import { beforeAll, describe, expect, it } from "vitest";
+import { startNode } from "../../support/child-process.ts";
+import { type PartnerClient, partnerClient } from "../../support/client.ts";
+import { backUp, beginLog, makeLogFiles, startWitness, tamper } from "../../support/log-setup.ts";
+import { bypassTriggers, longestWaitMs, whileLocked } from "../../support/outside-transaction.ts";
+import { scrape } from "../../support/scrape.ts";
+import { BASE_URL, startApi, startWorkers, type TestApi, type TestWorker } from "../../support/service.ts";
+import { findSteadyPort } from "../../support/steady-port.ts";
+import { issueVouchers, makeKey } from "../../support/supply.ts";
+import { until, untilStarted } from "../../support/until.ts";
+import { useDatabase } from "../../support/use-service.ts";
+
+const TASKS = [
+  ...["expireReservations", "restoreLeases", "removeOrphanLeases"],
+  ...["recordExpiries", "endContracts", "requestSeals"],
+];
+
+const { servers, partner } = useDatabase();
+let api: TestApi;
+let sweeper: TestWorker;
+let till: PartnerClient;
+
+beforeAll(async () => {
+  const { key } = await makeKey(servers.db, partner.organizationId);
+  api = await startApi(servers, { METRICS_PORT: "0", RESERVATION_SECONDS: "1" });
+  const SWEEPING = { WORKER_QUEUES: "redeem,seal,sweep", SWEEP_INTERVAL_MS: "200" };
+  sweeper = await startWorkers(servers, { METRICS_PORT: "0", ...SWEEPING });
+  till = partnerClient(api.url, key);
+});
+
+const read = async (name: string, labels?: Record<string, string>) =>
+  (await scrape(sweeper.metricsUrl)).value(name, labels) ?? Number.NaN;
+
+it("the sweeper reports each task as 0 from the start, then its passes and processed items", async () => {
+  const idle = await startWorkers(servers, { METRICS_PORT: "0", WORKER_QUEUES: "seal" });
+  const report = await scrape(idle.metricsUrl);
+  await idle.close();
+  for (const task of TASKS) expect(report.value("voucher_sweep_items_total", { task }), task).toBe(0);
+  for (const task of [...TASKS, "checkChains"])
+    expect(report.value("voucher_sweep_failures_total", { task }), task).toBe(0);
+  expect(report.value("voucher_sweep_duration_seconds_count")).toBe(0);
+
+  const [voucher] = await issueVouchers(servers.db, partner, 1);
+  await till.reserve(voucher?.code ?? "");
+  await until(async () => (await read("voucher_sweep_items_total", { task: "expireReservations" })) === 1);
+  expect(await read("voucher_sweep_duration_seconds_count")).toBeGreaterThan(0);
+  expect(await read("voucher_sweep_failures_total", { task: "expireReservations" })).toBe(0);
+});
+
+it("the sweeper counts verified chains; every API reports a broken chain until a check finds it intact", async () => {
+  const vouchers = await issueVouchers(servers.db, partner, 20);
+  const before = await read("voucher_chains_checked_total");
+  await until(async () => (await read("voucher_chains_checked_total")) > before);
+  const broken = async () => (await scrape(api.metricsUrl)).value("voucher_chains_broken");
+  expect(await broken()).toBe(0);
+  await servers.db.query("ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_hash_matches_payload");
+  const change = (payload: string) =>
+    bypassTriggers(servers.db, `UPDATE voucher_events SET payload = ${payload} WHERE voucher_id = $1`, [
+      vouchers[3]?.id,
+    ]);
+  await change("payload || ' '");
+  await until(async () => (await broken()) === 1);
+  const round = await read("voucher_chains_checked_total");
+  await until(async () => (await read("voucher_chains_checked_total")) >= round + 40);
+  expect(await broken()).toBe(1);
+  const later = await startApi(servers, { METRICS_PORT: "0" });
+  expect((await scrape(later.metricsUrl)).value("voucher_chains_broken")).toBe(1);
+  await later.close();
+  await change("rtrim(payload)");
+  await until(async () => (await broken()) === 0);
+});
+
+it("the sweeper counts a failing task and continues with the others", async () => {
+  await servers.db.query("ALTER TABLE referrer_contracts RENAME TO referrer_contracts_away");
+  await until(async () => (await read("voucher_sweep_failures_total", { task: "endContracts" })) >= 2);
+  const passes = await read("voucher_chains_checked_total");
+  await until(async () => (await read("voucher_chains_checked_total")) > passes);
+  await servers.db.query("ALTER TABLE referrer_contracts_away RENAME TO referrer_contracts");
+  expect(await read("voucher_sweep_failures_total", { task: "checkChains" })).toBe(0);
+});
+
+describe("the wait of a redeem", () => {
+  const waits = async (what: "count" | "sum") => {
+    const report = await scrape(api.metricsUrl);
+    return ["queue", "transaction", "reply"].map((phase) =>
+      report.value(`voucher_redeem_wait_seconds_${what}`, { phase }),
+    );
+  };
+
+  it("the wait of a redeem is split into queue, transaction and reply, once for each job with a reply", async () => {
+    const vouchers = await issueVouchers(servers.db, partner, 5);
+    const [first] = vouchers;
+    for (const [index, { code }] of vouchers.entries())
+      expect((await till.redeem({ code, externalRef: `wait-${index}` })).status).toBe(200);
+    // These are answered from one read, without a job.
+    expect((await till.redeem({ code: first?.code, externalRef: "wait-0" })).body.alreadyConfirmed).toBe(true);
+    expect((await till.redeem({ code: first?.code, externalRef: "wait-again" })).body.code).toBe("voucher_used");
+    expect(await waits("count")).toEqual([5, 5, 5]);
+    const [, transaction] = await waits("sum");
+    expect(transaction).toBeGreaterThan(0);
+  });
+
+  it("the wait of a redeem counts a wait for a locked row as transaction time", async () => {
+    const [voucher] = await issueVouchers(servers.db, partner, 1);
+    const [, before] = await waits("sum");
+    const answered = await whileLocked(servers.db, [voucher?.id ?? ""], async () => {
+      const answer = till.redeem({ code: voucher?.code, externalRef: "locked" });
+      await until(async () => (await longestWaitMs(servers.db)) > 500);
+      return { answer };
+    });
+    expect((await answered.answer).status).toBe(200);
+    const [, after] = await waits("sum");
+    expect((after ?? 0) - (before ?? 0)).toBeGreaterThan(0.5);
+  });
+});
+
+it("a worker of the log reports why a pass cannot publish, and is not ready until one can", async () => {
+  const files = makeLogFiles();
+  servers.onClose(async () => files.remove());
+  const anchors = `${files.directory}/anchors`;
+  mkdirSync(anchors);
+  files.anchor = `${anchors}/anchor`;
+  const witness = await startWitness(servers, files);
+  files.setWitnesses([witness.url]);
+  await beginLog(servers.db, files);
+  const port = await findSteadyPort();
+  const { child, ended } = startNode(["workers/main.ts"], {
+    ...{ DATABASE_URL: servers.logUrl, REDIS_URL: servers.redisUrl, BASE_URL, METRICS_PORT: String(port) },
+    ...{ WORKER_QUEUES: "log", LOG_INTERVAL_MS: "100", ...files.env, LOG_ANCHOR: `file:${files.anchor}` },
+  });
+  servers.onClose(() => {
+    child.kill("SIGKILL");
+    return ended;
+  });
+  const url = `http://127.0.0.1:${port}`;
+  /** Waits until the gauge has this reason, or none, and no other one. */
+  const untilRefused = (reason: string | null) =>
+    untilStarted(async () => {
+      const { samples } = await scrape(`${url}/metrics`).catch(() => ({ samples: [] }));
+      const states = samples.filter(({ name }) => name === "voucher_log_refused");
+      const isReady = (await fetch(`${url}/readyz`).catch(() => null))?.status === 200;
+      const refused = states.filter(({ value }) => value === 1).map(({ labels }) => labels.reason);
+      return states.length === 4 && refused.join() === (reason ?? "") && isReady === (reason === null);
+    });
+  await untilRefused(null);
+  await issueVouchers(servers.db, partner, 1);
+  await until(async () => (await servers.db.query("SELECT FROM log_published WHERE size > 0")).rowCount === 1);
+  const restore = await backUp(servers.db);
+  await tamper(servers.db, "UPDATE log_tree SET size = size + 1");
+  await untilRefused("contradiction");
+  await restore();
+  await tamper(servers.db, "DELETE FROM log_bundles");
+  await untilRefused("failed");
+  await restore();
+  await untilRefused(null);
+  rmSync(anchors, { recursive: true });
+  await issueVouchers(servers.db, partner, 1);
+  await untilRefused("anchor");
+  mkdirSync(anchors);
+  await untilRefused(null);
+  await witness.close();
+  await issueVouchers(servers.db, partner, 1);
+  await untilRefused("witnesses");
+});

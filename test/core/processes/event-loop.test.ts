@@ -1,0 +1,62 @@
+import { beforeAll, expect, it } from "vitest";
+import { lookForFaults } from "../../../src/watch/find-attention.ts";
+import { basic, OPS_TOKEN } from "../../support/browse.ts";
+import { longestTurnMs } from "../../support/longest-turn.ts";
+import { issueVouchers } from "../../support/supply.ts";
+import { untilStarted } from "../../support/until.ts";
+import { useService } from "../../support/use-service.ts";
+
+/**
+ * The rule is 20 ms. The rest is for the test's own client, which runs in the same thread, and for code that was not compiled yet.
+ * Milliseconds of CPU time.
+ */
+const TURN_MAX_MS = 40;
+/** The most labels of a print sheet. */
+const LABELS = 1_200;
+
+const { api, db, partner } = useService({
+  env: { OPS_TOKEN, OPS_WRITABLE: "true", METRICS_PORT: "0" },
+  workers: [],
+  shards: 256,
+});
+const DASHBOARD = "/ops/queues/jobs/api/queues";
+let batch: string;
+
+beforeAll(async () => {
+  const [voucher] = await issueVouchers(db, partner, LABELS);
+  const { rows } = await db.query("SELECT batch_id FROM vouchers WHERE id = $1", [voucher?.id]);
+  batch = `/ops/batches/${rows[0].batch_id}`;
+  // Its first request connects, which may take too long on a busy machine.
+  await untilStarted(() => get(`${api.url}${DASHBOARD}`).catch(() => null));
+});
+
+/** Asks for an address, with a body as a form of the same site. */
+async function get(url: string, body?: string): Promise<string> {
+  const headers = { ...basic(OPS_TOKEN), accept: "text/html", "content-type": "application/x-www-form-urlencoded" };
+  const form = body === undefined ? {} : { method: "POST", body };
+  const response = await fetch(url, { ...form, headers: { ...headers, "sec-fetch-site": "same-origin" } });
+  expect(response.status).toBeLessThan(500);
+  return response.text();
+}
+
+const WORK: Record<string, () => Promise<unknown>> = {
+  "a scrape of 256 shards": () => get(api.metricsUrl),
+  "a readiness probe of 256 shards": () => get(`${api.url}/readyz`),
+  "a look for faults in 256 shards": () => lookForFaults(api.ctx, -1),
+  "the overview of 256 shards": () => get(`${api.url}/ops`),
+  "the queue dashboard of 256 shards": () => get(`${api.url}${DASHBOARD}`),
+  "the codes of a batch": () => get(`${api.url}${batch}/codes.csv`, ""),
+  "a print sheet of 1 200 labels": async () => {
+    const sheet = await get(`${api.url}${batch}/print`, `from=1&to=${LABELS}`);
+    expect(sheet.match(/<svg class="qr"/g)?.length).toBe(LABELS);
+  },
+  "the guide": () => get(`${api.url}/docs/guide`),
+  "the OpenAPI document": () => get(`${api.url}/openapi.json`),
+};
+
+it.each(Object.keys(WORK))("%s keeps the event loop of an API busy for a few milliseconds at a time", async (name) => {
+  const work = WORK[name] as () => Promise<unknown>;
+  const turns: number[] = [];
+  for (const _ of [1, 2, 3]) turns.push(await longestTurnMs(work));
+  expect(Math.min(...turns)).toBeLessThan(TURN_MAX_MS);
+});

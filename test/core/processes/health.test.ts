@@ -1,0 +1,287 @@
+import { beforeAll, describe, expect, it, vi } from "vitest";
+import { lookForFaults } from "../../../src/watch/find-attention.ts";
+import { type PartnerClient, partnerClient, type Reply, send } from "../../support/client.ts";
+import { makeOffer, makeReferral, signedIn } from "../../support/marketplace.ts";
+import { besideTransaction, countWaiting, untilWaiting } from "../../support/outside-transaction.ts";
+import { dumpRows } from "../../support/row-dump.ts";
+import { itOnOneRedis } from "../../support/servers.ts";
+import { startApi, startApiUnready, type TestApi } from "../../support/service.ts";
+import { findSteadyPort } from "../../support/steady-port.ts";
+import { issueVouchers } from "../../support/supply.ts";
+import { openTcpProxy } from "../../support/tcp-proxy.ts";
+import { until } from "../../support/until.ts";
+import { useService } from "../../support/use-service.ts";
+
+const { servers, api, partner, keys, issuer, issue } = useService({ users: true });
+let withoutRedis: TestApi;
+let withoutPostgres: TestApi;
+let withoutBoth: TestApi;
+
+beforeAll(async () => {
+  const port = await findSteadyPort();
+  const noRedis = { REDIS_URL: `redis://127.0.0.1:${port}/0` };
+  const noPostgres = { DATABASE_URL: `postgres://unknown:a-secret-password@127.0.0.1:${port}/nowhere` };
+  withoutRedis = await startApiUnready(servers, noRedis);
+  withoutPostgres = await startApiUnready(servers, noPostgres);
+  withoutBoth = await startApiUnready(servers, { ...noRedis, ...noPostgres });
+});
+
+/** Expects an answer that says when to try again, in the form of every error, and tells nothing of the inside. */
+function expectUnavailable({ status, body, headers }: Reply, code: string, more = {}): void {
+  const error = expect.stringMatching(/^[A-Z].*\.$/);
+  const requestId = headers.get("x-request-id");
+  expect({ status, body }).toEqual({ status: 503, body: { error, code, requestId, ...more } });
+  expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+  expect(JSON.stringify(body)).not.toMatch(/ECONN|127\.0\.0\.1|password|nowhere|ioredis/i);
+}
+
+it("GET /healthz answers 200 as long as the process is up", async () => {
+  for (const each of [api, withoutRedis, withoutPostgres, withoutBoth]) {
+    const { status, body, headers } = await send("GET", `${each.url}/healthz`);
+    expect({ status, body }).toEqual({ status: 200, body: { status: "ok" } });
+    expect(headers.get("x-request-id")).toEqual(expect.any(String));
+  }
+});
+
+describe("GET /readyz", () => {
+  it("GET /readyz answers 200 when Postgres and Redis answer, also while every connection of the pool is in use", async () => {
+    const { pool } = api.ctx;
+    const clients = [];
+    // One after the other: a busy machine does not open all of them within the limit for one.
+    while (clients.length < pool.options.max) clients.push(await pool.connect());
+    const { status, body } = await send("GET", `${api.url}/readyz`);
+    for (const client of clients) client.release();
+    expect({ status, body }).toEqual({ status: 200, body: { status: "ok", postgres: "ok", redis: "ok" } });
+  });
+
+  it.each([
+    ["Redis", () => withoutRedis, { postgres: "ok", redis: "unavailable" }],
+    ["Postgres", () => withoutPostgres, { postgres: "unavailable", redis: "ok" }],
+    ["both", () => withoutBoth, { postgres: "unavailable", redis: "unavailable" }],
+  ])("GET /readyz answers 503 with Retry-After and names the server that does not answer: %s", async (_which, which, named) => {
+    const reply = await send("GET", `${which().url}/readyz`);
+    expectUnavailable(reply, "unavailable", { ...named, error: expect.stringMatching(/Postgres|Redis/) });
+  });
+
+  /** Collects the log levels of the process's requests by request id. */
+  function recordLevels({ ctx }: TestApi): Map<unknown, string> {
+    const levels = new Map<unknown, string>();
+    for (const level of ["info", "warn"] as const) {
+      const record = ({ requestId }: { requestId?: string }) => void levels.set(requestId, level);
+      ctx.log[level] = record as typeof ctx.log.warn;
+    }
+    return levels;
+  }
+
+  itOnOneRedis(
+    "GET /readyz writes a warning to the log of a process that has lost Redis, and not of one that is starting",
+    async () => {
+      const proxy = await openTcpProxy(servers.redisUrl);
+      const cut = await startApi({ ...servers, redisUrl: proxy.url });
+      proxy.cut();
+      try {
+        for (const [each, level] of [
+          [withoutRedis, "info"],
+          [cut, "warn"],
+        ] as const) {
+          const levels = recordLevels(each);
+          const { headers } = await until(async () => {
+            const reply = await send("GET", `${each.url}/readyz`);
+            // On a busy machine, Postgres may be late as well.
+            return reply.status === 503 && reply.body.postgres === "ok" ? reply : null;
+          });
+          expect(await until(() => levels.get(headers.get("x-request-id")))).toBe(level);
+        }
+      } finally {
+        proxy.mend();
+        await cut.close();
+        await proxy.close();
+      }
+    },
+  );
+});
+
+it("concurrent probes of /readyz share one look at the servers, however long it takes", async () => {
+  const looked = vi.spyOn(api.ctx.probes, "query");
+  const only = await api.ctx.probes.connect();
+  const probe = () => send("GET", `${api.url}/readyz`);
+  const probes: ReturnType<typeof probe>[] = [];
+  // The result of an earlier probe may still be told.
+  await until(() => {
+    probes.push(probe());
+    return looked.mock.calls.length > 0;
+  });
+  probes.push(...Array.from({ length: 100 }, probe));
+  only.release();
+  const statuses = new Set((await Promise.all(probes)).map(({ status }) => status));
+  // A busy machine may need several half seconds for all of them.
+  expect(looked.mock.calls.length).toBeLessThan(20);
+  expect([...statuses]).toEqual([200]);
+  looked.mockRestore();
+});
+
+/** Makes the writes of marks fail, as all writes then do. */
+async function refuseMarks(errcode: string, words: string, db: Pick<typeof servers.db, "query"> = servers.db) {
+  await db.query(`
+    CREATE FUNCTION refuse_marks() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION '${words}' USING ERRCODE = '${errcode}'; END $$;
+    CREATE TRIGGER refuse BEFORE INSERT ON database_marks EXECUTE FUNCTION refuse_marks()`);
+  return () => db.query("DROP FUNCTION refuse_marks CASCADE");
+}
+
+const ready = async () => (await send("GET", `${api.url}/readyz`)).body;
+
+it("GET /readyz and the overview say in Postgres's words that its disk is full, and are well again when it is not", async () => {
+  const words = "could not extend file: No space left on device";
+  const look = async () => (await lookForFaults(api.ctx, -1)).attention;
+  const isFull = async () => {
+    const [first, second] = await look();
+    const what = `Postgres refuses writes: ${words}`;
+    return first?.what === `Nothing is redeemed: ${what}` && second?.what === what && second.subject === "Postgres";
+  };
+  const end = await refuseMarks("53100", words);
+  const body = await until(async () => {
+    const found = await ready();
+    return found.status !== "ok" && found;
+  });
+  expect(body).toMatchObject({ postgres: "unavailable", redis: "ok", error: `Postgres refuses writes: ${words}.` });
+  // Found twice, because one probe can be slow by chance.
+  await until(isFull);
+  await end();
+  await until(async () => (await ready()).status === "ok");
+  expect(JSON.stringify(await look())).not.toContain(words);
+});
+
+it("GET /readyz answers 503 once Postgres has become read-only for sessions that are open", async () => {
+  // A session of its own, which stays able to write.
+  const owner = await servers.db.connect();
+  const set = (value: string) =>
+    owner.query(
+      `ALTER DATABASE ${new URL(servers.ownerUrl).pathname.slice(1)} SET default_transaction_read_only = ${value}`,
+    );
+  // New sessions are read-only, and a write of an old one fails as if it were.
+  await set("on");
+  const end = await refuseMarks("25006", "cannot execute INSERT in a read-only transaction", owner);
+  try {
+    await until(async () => /read.only/i.test((await ready()).error ?? ""));
+    expect(await ready()).toMatchObject({ postgres: "unavailable" });
+  } finally {
+    await set("off");
+    await end();
+    owner.release();
+  }
+  await until(async () => (await ready()).status === "ok");
+});
+
+describe("while every read that no batch shares is blocked in Postgres", () => {
+  it("/readyz stays 200 and a look-up, a reserve and a release answer, however many such reads wait", async () => {
+    const offer = await makeOffer(servers.db, 3);
+    const referral = await makeReferral(servers.db, offer);
+    const till = partnerClient(api.url, keys.till.key);
+    const user = await signedIn(api.url, issuer);
+    const [voucher, held] = await issueVouchers(servers.db, partner, 2);
+    const { ticket } = (await till.reserve(held?.code ?? "")).body;
+    const history = `${api.url}/integrity/events/VoucherInstance/${voucher?.id}`;
+    const calls = [
+      () => till.events(voucher?.code ?? ""),
+      () => send("GET", history),
+      () => send("GET", `${api.url}/marketplace/listings`),
+      () => user.buyListing(offer.listingId),
+      () => user.buyProduct(offer.productId),
+      () => user.claimByLink(referral.code),
+    ];
+    const { callers } = await besideTransaction(servers.db, async (outside) => {
+      await outside.query(
+        "LOCK TABLE voucher_events, listings, referral_links, purchases, claims IN ACCESS EXCLUSIVE MODE",
+      );
+      let enough = false;
+      // As many of each kind as may wait for one caller: callers who are refused at once would only keep the processor busy.
+      const callers = Array.from({ length: 72 }, async (_, n) => {
+        while (!enough) await calls[n % calls.length]?.();
+      });
+      try {
+        // Two shared reads of acquisitions, two public reads and two of the partner wait at most.
+        await untilWaiting(servers.db, 6, "api");
+        const ready = () => send("GET", `${api.url}/readyz`);
+        const answers = [
+          ...(await Promise.all([ready(), ready(), ready()])),
+          await till.lookUp(voucher?.code ?? ""),
+          await till.reserve(voucher?.code ?? ""),
+          await till.release(ticket),
+          await ready(),
+        ];
+        expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+        expect(await countWaiting(servers.db, "api")).toBeLessThanOrEqual(6);
+      } finally {
+        enough = true;
+      }
+      return { callers };
+    });
+    await Promise.all(callers);
+  });
+});
+
+describe("while Redis cannot be reached from the start", () => {
+  let till: PartnerClient;
+
+  beforeAll(() => {
+    till = partnerClient(withoutRedis.url, keys.till.key);
+  });
+
+  it("while Redis cannot be reached from the start, look-ups and events answer 200", async () => {
+    const voucher = await issue();
+    const found = await till.lookUp(voucher.code);
+    expect({ status: found.status, id: found.body.voucher.id }).toEqual({ status: 200, id: voucher.id });
+    expect(await till.events(voucher.code)).toMatchObject({ status: 200, body: { entityId: voucher.id } });
+    const open = await send("GET", `${withoutRedis.url}/integrity/events/VoucherInstance/${voucher.id}`);
+    expect(open.status).toBe(200);
+    expect((await till.lookUp("7Q4K-9MZX-2HTB-W8RC")).status).toBe(404);
+  });
+
+  it("while Redis cannot be reached from the start, reserve answers 503 with Retry-After and reserves nothing", async () => {
+    const voucher = await issue();
+    const before = await dumpRows(servers.db);
+    expectUnavailable(await till.reserve(voucher.code), "unavailable");
+    expect(await dumpRows(servers.db)).toEqual(before);
+  });
+
+  it("while Redis cannot be reached from the start, redeem answers 503 redeem_timeout with Retry-After and redeems nothing", async () => {
+    const voucher = await issue();
+    const before = await dumpRows(servers.db);
+    const reply = await till.redeem({ code: voucher.code, externalRef: "without-redis" });
+    expectUnavailable(reply, "redeem_timeout");
+    expect(await dumpRows(servers.db)).toEqual(before);
+    const later = await partnerClient(api.url, keys.till.key).redeem({
+      code: voucher.code,
+      externalRef: "without-redis",
+    });
+    expect({ status: later.status, confirmed: later.body.alreadyConfirmed }).toEqual({ status: 200, confirmed: false });
+  });
+
+  it("while Redis cannot be reached from the start, what Postgres alone can tell is answered: own reservations, confirmed references, refusals, releases", async () => {
+    const [held, redeemed] = await issueVouchers(servers.db, partner, 2);
+    const expired = await issue({ validUntil: new Date(Date.now() - 1_000) });
+    const full = partnerClient(api.url, keys.till.key);
+    const reservation = (await full.reserve(held?.code ?? "")).body;
+    const redeem = (await full.redeem({ code: redeemed?.code, externalRef: "before-redis-went" })).body;
+
+    expect((await till.reserve(held?.code ?? "")).body).toEqual(reservation);
+    const retry = await till.redeem({ code: redeemed?.code, externalRef: "before-redis-went" });
+    expect({ status: retry.status, body: retry.body }).toEqual({
+      status: 200,
+      body: { ...redeem, alreadyConfirmed: true },
+    });
+    expect((await till.redeem({ code: redeemed?.code, externalRef: "other" })).body.code).toBe("voucher_used");
+    expect((await till.reserve(expired.code)).body.code).toBe("voucher_expired");
+    expect(await till.release(reservation.ticket)).toMatchObject({ status: 200, body: { released: true } });
+  });
+});
+
+describe("while Postgres cannot be reached from the start", () => {
+  it("while Postgres cannot be reached, what needs no database is answered: a missing key, an unknown path, a wrong method", async () => {
+    const { url } = withoutPostgres;
+    expect((await send("GET", `${url}/partner/vouchers/7Q4K`)).status).toBe(401);
+    expect((await send("GET", `${url}/nowhere`)).status).toBe(404);
+    expect((await send("DELETE", `${url}/healthz`)).status).toBe(405);
+  });
+});

@@ -1,0 +1,221 @@
+import { pino } from "pino";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { PartnerCalls, readCalls } from "../../../src/core/processes/partner-calls.ts";
+import { openFailFast, untilReady } from "../../../src/platform/redis/connections.ts";
+import { basic, browse, nextOf, OPS_TOKEN } from "../../support/browse.ts";
+import { itOnOneRedis } from "../../support/servers.ts";
+import { makeKey, makePartner } from "../../support/supply.ts";
+import { openTcpProxy } from "../../support/tcp-proxy.ts";
+import { until } from "../../support/until.ts";
+import { useService } from "../../support/use-service.ts";
+
+const { api, servers, db, partner, stranger, keys, issue } = useService({ env: { OPS_TOKEN } });
+
+const headers = basic(OPS_TOKEN);
+const pageOf = (organizationId: string, query = "") =>
+  browse(`${api.url}/ops/organizations/${organizationId}/calls${query}`, { headers });
+const search = (words: string) => browse(`${api.url}/ops/vouchers`, { headers, form: { words } });
+
+/** Calls the API as a partner's till, with a request id. */
+const call = (method: string, path: string, key: string, requestId: string, json?: unknown) =>
+  browse(api.url + path, { method, json, headers: { accept: "*/*", "x-api-key": key, "x-request-id": requestId } });
+
+const rowsOf = (text: string) =>
+  Array.from(text.matchAll(/<tr><td><time[^>]*>[^<]*<\/time><\/td>(.*?)<\/tr>/g), ([, row = ""]) =>
+    row
+      .replaceAll(/<[^>]*>/g, " ")
+      .replaceAll(/\s+/g, " ")
+      .trim(),
+  );
+
+/** Notes calls as they end, by number from 0. */
+const noteCalls = (calls: PartnerCalls, organizationId: string, count: number) => {
+  for (let at = 0; at < count; at += 1) {
+    const call = { keyId: "key_1", route: "GET /x", status: 200, errorCode: null, durationMs: 1 };
+    calls.note(organizationId, { ...call, requestId: `request-${at}`, endedAtMs: performance.now() + at / 1_000 });
+  }
+};
+
+it("the last calls of an organization have key, route, status, error code, duration and request id, and nothing that was sent", async () => {
+  const { code } = await issue();
+  const [till, rival] = [keys.till.key, keys.rival.key];
+  const order = { code, externalRef: "order-of-mrs-miller", note: "a note of the till" };
+  expect((await call("POST", "/partner/vouchers/redeem", till, "first", order)).status).toBe(200);
+  expect(
+    (await call("POST", "/partner/vouchers/redeem", rival, "second", { ...order, externalRef: "other-order" })).status,
+  ).toBe(409);
+  expect((await call("GET", `/partner/vouchers/${code}`, till, "third")).status).toBe(200);
+  await call("GET", `/partner/vouchers/${code}`, "pvk_wrong", "refused");
+  let text = "";
+  await until(async () => {
+    ({ text } = await pageOf(partner.organizationId));
+    return rowsOf(text).length === 3;
+  });
+  const rows = rowsOf(text).map((row) => row.replace(/[\d.,]+ ms/, "N ms"));
+  expect(rows).toEqual([
+    `${keys.till.id} GET /partner/vouchers/:codeOrTicket 200 N ms third sent by the caller`,
+    `${keys.rival.id} POST /partner/vouchers/redeem 409 voucher_used N ms second sent by the caller`,
+    `${keys.till.id} POST /partner/vouchers/redeem 200 N ms first sent by the caller`,
+  ]);
+  const kept = JSON.stringify(await readCalls(api.ctx, partner.organizationId));
+  for (const secret of [code, code.replaceAll("-", ""), "miller", "a note", "other-order", till, rival]) {
+    expect(text + kept).not.toContain(secret);
+  }
+  expect(rowsOf((await pageOf(partner.organizationId, `?key=${keys.rival.id}`)).text)).toHaveLength(1);
+  expect(rowsOf((await pageOf(stranger.organizationId)).text)).toEqual([]);
+  expect((await pageOf("org_none")).status).toBe(404);
+});
+
+it("the search finds a call of the last hour by its request id, and each look at calls is an audit entry", async () => {
+  const looks = async () =>
+    (
+      await db.query("SELECT FROM audit_entries WHERE command = 'page calls' AND entity_id = $1", [
+        stranger.organizationId,
+      ])
+    ).rowCount ?? 0;
+  const requestId = "call-of-the-stranger:1";
+  await call("GET", "/partner/vouchers/7Q4K-9MZX-2HTB-W8RC", keys.foreign.key, requestId);
+  await until(async () => (await search(requestId)).status === 303);
+  const { location } = await search(` ${requestId} `);
+  expect(location).toBe(`/ops/organizations/${stranger.organizationId}/calls?request=call-of-the-stranger%3A1`);
+  const before = await looks();
+  expect(rowsOf((await browse(api.url + location, { headers })).text)).toMatchObject([
+    expect.stringContaining(`404 voucher_not_found`),
+  ]);
+  expect(await looks()).toBe(before + 1);
+  expect((await search("call-that-was-not-made")).text).toContain("Nothing found");
+});
+
+it("a request id that a caller has sent is marked as such on the page of calls and in the log", async () => {
+  const { organizationId } = await makePartner(db);
+  const { key } = await makeKey(db, organizationId);
+  const lines: Record<string, unknown>[] = [];
+  const info = vi.spyOn(api.ctx.log, "info").mockImplementation((line) => void lines.push({ ...Object(line) }));
+  onTestFinished(() => info.mockRestore());
+  const path = "/partner/vouchers/7Q4K-9MZX-2HTB-W8RC";
+  const given = await browse(api.url + path, { headers: { "x-api-key": key } });
+  const own = given.headers.get("x-request-id") ?? "";
+  // A copy, as another partner would send it to be taken for this call, and one that is refused.
+  await call("GET", path, keys.foreign.key, own);
+  await call("GET", path, key, "x".repeat(10_000));
+  await until(async () => rowsOf((await pageOf(organizationId)).text).length === 2);
+  const rows = rowsOf((await pageOf(organizationId)).text);
+  expect(rows.at(-1)).toMatch(new RegExp(` ${own}$`));
+  for (const row of rows) expect(row).toMatch(/ [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+  expect(lines.filter(({ requestId }) => requestId === own).map((line) => line.requestIdBy)).toEqual([
+    undefined,
+    "caller",
+  ]);
+  // Neither partner passes for the other.
+  await until(async () => (await search(own)).status === 200);
+  const { text } = await search(own);
+  for (const id of [organizationId, stranger.organizationId]) {
+    expect(text).toContain(`/ops/organizations/${id}/calls?request=${own}`);
+  }
+});
+
+it("the calls of an organization are the newest 200 of the last hour, in pages below 100 kB, and leave Redis after it", async () => {
+  const { organizationId } = await makePartner(db);
+  const { calls } = api.ctx;
+  const prefix = `{pva:${api.ctx.deployment.id}:calls}`;
+  const old = {
+    at: 1,
+    keyId: "key_1",
+    route: "GET /old",
+    status: 200,
+    errorCode: null,
+    durationMs: 1,
+    requestId: "old",
+  };
+  const anHourAgo = Date.now() - 3_700_000;
+  await servers.redis.zadd(`${prefix}:of:${organizationId}`, anHourAgo, JSON.stringify(old));
+  await servers.redis.zadd(`${prefix}:requests:${organizationId}`, anHourAgo, "old");
+  noteCalls(calls, organizationId, 3);
+  await until(async () => (await readCalls(api.ctx, organizationId)).length === 3);
+  expect(await servers.redis.zcard(`${prefix}:of:${organizationId}`)).toBe(3);
+  expect(await servers.redis.zscore(`${prefix}:requests:${organizationId}`, "old")).toBeNull();
+  noteCalls(calls, organizationId, 450);
+  const newest = async () => (await readCalls(api.ctx, organizationId))[0]?.requestId;
+  await until(async () => (await newest()) === "request-449");
+  const found = await readCalls(api.ctx, organizationId);
+  expect([found.length, found.at(-1)?.requestId]).toEqual([200, "request-250"]);
+  for (const of of ["of", "requests"]) {
+    expect(await servers.redis.zcard(`${prefix}:${of}:${organizationId}`)).toBe(200);
+    const left = await servers.redis.pttl(`${prefix}:${of}:${organizationId}`);
+    expect(left).toBeGreaterThan(0);
+    expect(left).toBeLessThanOrEqual(3_600_000);
+  }
+  const first = await pageOf(organizationId);
+  expect([rowsOf(first.text).length, first.text.length < 90_000]).toEqual([100, true]);
+  const next = await browse(api.url + nextOf(first.text, ""), { headers });
+  expect([rowsOf(next.text).length, nextOf(next.text, "")]).toEqual([100, ""]);
+  expect(rowsOf(next.text).at(-1)).toContain("request-250");
+});
+
+it("the calls of the 1 000 organizations that called last are kept", async () => {
+  const prefix = `{pva:${api.ctx.deployment.id}:calls}`;
+  const quiet = Array.from({ length: 1_000 }, (_, at) => [Date.now() - 60_000 + at, `org_quiet_${at}`]).flat();
+  await servers.redis.zadd(`${prefix}:organizations`, ...(quiet as [number, string]));
+  await servers.redis.zadd(`${prefix}:of:org_quiet_0`, Date.now(), "{}");
+  noteCalls(api.ctx.calls, "org_busy", 1);
+  await until(async () => (await readCalls(api.ctx, "org_busy")).length === 1);
+  await until(async () => (await servers.redis.exists(`${prefix}:of:org_quiet_0`)) === 0);
+  expect(await servers.redis.zcard(`${prefix}:organizations`)).toBe(1_000);
+  await servers.redis.del(`${prefix}:organizations`);
+});
+
+itOnOneRedis("calls that a silent Redis does not take are dropped and counted, beyond 2 000 that wait", async () => {
+  const proxy = await openTcpProxy(servers.redisUrl);
+  const log = pino({ level: "silent" });
+  const redis = openFailFast(proxy.url, "calls", log);
+  await untilReady(redis, 30_000);
+  let dropped = 0;
+  const { deployment } = api.ctx;
+  const calls = new PartnerCalls({ redis, deployment, log, onDropped: (count) => (dropped += count) });
+  try {
+    proxy.jam();
+    noteCalls(calls, "org_first", 1);
+    const written = calls.write();
+    for (let at = 0; at < 25; at += 1) noteCalls(calls, `org_${at}`, 100);
+    // Of a busy organization, only the newest calls wait.
+    noteCalls(calls, "org_0", 100);
+    expect(dropped).toBe(600);
+    await calls.write();
+    expect(dropped).toBe(600);
+    await written;
+    expect(dropped).toBe(601);
+  } finally {
+    proxy.mend();
+    await calls.close();
+    redis.disconnect();
+    await proxy.close();
+  }
+});
+
+it.each([
+  "skip of the calls",
+  "before of the audit",
+])("%s must be one whole number within its bounds", async (which) => {
+  const [name = ""] = which.split(" ");
+  const path = name === "skip" ? `/organizations/${partner.organizationId}/calls` : "/audit";
+  const at = (query: string) => browse(`${api.url}/ops${path}?${query}`, { headers });
+  const max = name === "skip" ? 200 : Number.MAX_SAFE_INTEGER;
+  for (const good of ["", `${name}=`, `${name}=7`, `${name}=${max}`]) expect((await at(good)).status, good).toBe(200);
+  for (const bad of [
+    "-5",
+    "1e9",
+    "abc",
+    "0x10",
+    "1.5",
+    "+1",
+    "%201",
+    "NaN",
+    "Infinity",
+    String(max + 1),
+    `1&${name}=2`,
+  ]) {
+    const { status, text } = await at(`${name}=${bad}`);
+    expect(status, bad).toBe(400);
+    expect(text).toMatch(new RegExp(`${name} must be one whole number from [01] to ${max}\\.`));
+  }
+});

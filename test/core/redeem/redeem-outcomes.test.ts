@@ -1,0 +1,311 @@
+import { beforeAll, expect, it, vi } from "vitest";
+import { confirmRead } from "../../../src/core/commit/confirm-reads.ts";
+import { deleteOldEnds, lockReferences, lockReferencesToEnd } from "../../../src/core/redeem/db/redemptions.ts";
+import { redeemQueue } from "../../../src/core/redeem/job.ts";
+import { runRedeemJob } from "../../../src/core/redeem/redeem-committer.ts";
+import { BatcherFull } from "../../../src/platform/batching/batcher.ts";
+import { inTransaction } from "../../../src/platform/db/transaction.ts";
+import { partnerClient, type Reply } from "../../support/client.ts";
+import {
+  besideTransaction,
+  bypassTriggers,
+  databaseTime,
+  longestWaitMs,
+  untilPast,
+  whileLocked,
+} from "../../support/outside-transaction.ts";
+import { exchange } from "../../support/raw-http.ts";
+import { countJobs, newAttempt, redeemJob } from "../../support/redeem-jobs.ts";
+import { startWorkers } from "../../support/service.ts";
+import { issueVouchers } from "../../support/supply.ts";
+import { until } from "../../support/until.ts";
+import { useService } from "../../support/use-service.ts";
+
+// The APIs wait for a worker for one second only. A context runs jobs only when a test calls it.
+const service = useService({ workers: [], contexts: 1, env: { REDEEM_WAIT_MS: "1000" } });
+const { servers, api, partner, keys, till, rival, issue } = service;
+const worker = service.contexts[0];
+
+beforeAll(async () => {
+  // A worker's first job opens its connections. On a busy machine, that takes longer than the second.
+  const { id } = await issue();
+  await runRedeemJob(worker, newAttempt(id), redeemJob(partner, keys.till.id, id, "first"));
+});
+
+/** A code of no voucher. */
+const UNKNOWN_CODE = "7Q4K-9MZX-2HTB-W8RC";
+
+const openJobs = () => countJobs(servers, redeemQueue.name);
+
+it("a redeem without a reply before its deadline answers the redemption that an earlier attempt with its reference has made", async () => {
+  const voucher = await issue();
+  const retry = till.redeem({ code: voucher.code, externalRef: "redeemed-earlier" });
+  await until(async () => (await openJobs()) === 1);
+  const earlier = newAttempt(voucher.id);
+  await runRedeemJob(worker, earlier, redeemJob(partner, keys.till.id, voucher.id, "redeemed-earlier"));
+  expect(await retry).toMatchObject({
+    status: 200,
+    body: { redeemed: true, alreadyConfirmed: true, voucherInstanceId: voucher.id },
+  });
+});
+
+it("a redeem without a reply before its deadline answers redeem_unknown while a transaction that may redeem under its reference is open", async () => {
+  const voucher = await issue();
+  const reply = await inTransaction(worker.pool, async (outside) => {
+    const ref = { organizationId: partner.organizationId, externalRef: "still-open" };
+    expect(await lockReferences(outside, [{ ...ref, seenEnd: 0, generation: 2 }])).toEqual([]);
+    return till.redeem({ code: voucher.code, externalRef: "still-open" });
+  });
+  expect(reply).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
+  expect(reply.body.error).not.toMatch(/nothing/i);
+});
+
+it("a redeem without a reply before its deadline redeems nothing later when Redis loses the withdrawal of its job and a worker runs it", async () => {
+  const voucher = await issue();
+  const asked = till.redeem({ code: voucher.code, externalRef: "handed-out-late" });
+  const queue = `${servers.shardOf(voucher.id).prefix}:${redeemQueue.name}`;
+  const jobId = await until(() => servers.redis.lindex(`${queue}:wait`, 0));
+  const job = await servers.redis.hgetall(`${queue}:${jobId}`);
+  const reply = await asked;
+  expect(reply).toMatchObject({ status: 503, body: { code: "redeem_timeout" } });
+  expect(reply.body.error).toContain("This attempt redeemed nothing.");
+  // A clock that was set back by an hour makes the deadline an hour later.
+  const { deadlineMs, ...data } = JSON.parse(job.data ?? "");
+  const late = { ...data, deadlineMs: deadlineMs + 3_600_000 };
+  expect(await runRedeemJob(worker, jobId, late)).toEqual({ kind: "late" });
+  expect((await till.lookUp(voucher.code)).body.voucher.status).toBe("Active");
+});
+
+it("a reference for which a caller was told 409 is not redeemed by an attempt that was made before, and is redeemed by a retry after the refusal", async () => {
+  const { code, id } = await issue();
+  const order = { code, externalRef: "refused-by-a-worker" };
+  const before = redeemJob(partner, keys.till.id, id, order.externalRef);
+  const { body } = await rival.reserve(code);
+  const workers = await startWorkers(servers);
+  await until(async () => (await till.redeem(order)).body.code === "voucher_reserved");
+  await rival.release(body.ticket);
+  expect(await runRedeemJob(worker, newAttempt(id), before)).toEqual({ kind: "late" });
+  expect((await till.lookUp(code)).body.voucher.status).toBe("Active");
+  await until(async () => (await till.redeem(order)).body.voucherInstanceId === id);
+  await workers.close();
+});
+
+/** Ways to be refused under a reference without a worker, with the answer. */
+const REFUSED: [answer: string, redeem: (externalRef: string) => Promise<Reply>][] = [
+  ["409 voucher_expired", (externalRef) => refuse(externalRef)],
+  ["404 voucher_not_found", (externalRef) => till.redeem({ code: UNKNOWN_CODE, externalRef })],
+  [
+    "409 voucher_reserved",
+    async (externalRef) => {
+      const { code } = await issue();
+      await rival.reserve(code);
+      return till.redeem({ code, externalRef });
+    },
+  ],
+  [
+    "409 reservation_ended",
+    async (externalRef) => {
+      const { ticket } = (await till.reserve((await issue()).code)).body;
+      await till.release(ticket);
+      return till.redeem({ ticket, externalRef });
+    },
+  ],
+  [
+    "409 token_mismatch",
+    async (externalRef) => {
+      const { ticket } = (await till.reserve((await issue()).code)).body;
+      return till.redeem({ ticket, token: "another", externalRef });
+    },
+  ],
+  [
+    "503 overloaded",
+    async (externalRef) => {
+      vi.spyOn(api.ctx.redeemQueue, "hasRoomFor").mockReturnValueOnce(false);
+      return till.redeem({ code: (await issue()).code, externalRef });
+    },
+  ],
+  [
+    "503 overloaded",
+    async (externalRef) => {
+      vi.spyOn(api.ctx.voucherReads, "submit").mockRejectedValueOnce(new BatcherFull());
+      return till.redeem({ code: (await issue()).code, externalRef });
+    },
+  ],
+  [
+    "429 too_many_misses",
+    async (externalRef) => {
+      const strict = await service.startApi({ MISS_LIMIT_PER_MINUTE: "1" });
+      const client = partnerClient(strict.url, keys.till.key);
+      await client.lookUp(UNKNOWN_CODE);
+      return client.redeem({ code: UNKNOWN_CODE, externalRef }).finally(strict.close);
+    },
+  ],
+];
+
+it.each(
+  REFUSED,
+)("a reference for which a caller was told %s is not redeemed by an attempt that was made before", async (answer, redeem) => {
+  const { id } = await issue();
+  const externalRef = `told-${crypto.randomUUID()}`;
+  const before = redeemJob(partner, keys.till.id, id, externalRef);
+  const { status, body } = await redeem(externalRef);
+  expect(`${status} ${body.code}`).toBe(answer);
+  expect(await runRedeemJob(worker, newAttempt(id), before)).toEqual({ kind: "late" });
+});
+
+it("a job that is delivered again after its caller was told voucher_busy redeems nothing", async () => {
+  const { id, code } = await issue();
+  const order = { code, externalRef: "told-busy" };
+  const workers = await startWorkers(servers, { REDEEM_WAIT_MS: "600" });
+  const patient = await service.startApi({ REDEEM_WAIT_MS: "15000" });
+  const client = partnerClient(patient.url, keys.till.key);
+  const queue = `${servers.shardOf(id).prefix}:${redeemQueue.name}`;
+  const { jobId, job, told } = await whileLocked(servers.db, [id], async () => {
+    const asked = client.redeem(order);
+    const jobId = await until(async () => {
+      const keys = await servers.redis.keys(`${queue}:${id}-*`);
+      return keys.find((key) => !key.endsWith(":lock"))?.slice(queue.length + 1);
+    });
+    const { data = "" } = await servers.redis.hgetall(`${queue}:${jobId}`);
+    return { jobId, job: JSON.parse(data), told: await asked };
+  });
+  expect(told).toMatchObject({ status: 503, body: { code: "voucher_busy" } });
+  expect(await runRedeemJob(worker, jobId, job)).toEqual({ kind: "late" });
+  expect((await till.lookUp(code)).body.voucher.status).toBe("Active");
+  expect(await client.redeem(order)).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
+  await patient.close();
+  await workers.close();
+});
+
+it("a redeem that waited unread in its socket while the process was paused answers redeem_unknown and adds no job", async () => {
+  const { code } = await issue();
+  const body = JSON.stringify({ code, externalRef: "unread" });
+  const head = ["POST /partner/vouchers/redeem HTTP/1.1", "Host: x", `X-Api-Key: ${keys.till.key}`];
+  const lines = [...head, `Content-Length: ${body.length}`, "Connection: close", "", body];
+  // The pause begins before the server can read, and is a little longer than the longest that counts as none.
+  const answer = await exchange(api.url, lines.join("\r\n"), () => blockProcess(2_400));
+  expect(answer.status).toBe(503);
+  expect(JSON.parse(answer.text)).toMatchObject({ code: "redeem_unknown" });
+  expect(await openJobs()).toBe(0);
+  // Once the process is calm again, redeems wait for a worker as always.
+  await until(async () => (await till.redeem({ code, externalRef: "calm" })).body.code === "redeem_timeout");
+});
+
+/** Stops every turn of the event loop, as a frozen process does. */
+function blockProcess(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+it("a reference for which a caller was told 409 is not redeemed in a transaction that begins while the refusal is being committed", async () => {
+  const { id } = await issue();
+  const job = redeemJob(partner, keys.till.id, id, "being-ended");
+  await inTransaction(worker.pool, async (outside) => {
+    expect((await lockReferencesToEnd(outside, [job])).size).toBe(0);
+    expect(await runRedeemJob(worker, newAttempt(id), job)).toEqual({ kind: "late" });
+  });
+  expect(await runRedeemJob(worker, newAttempt(id), job)).toMatchObject({ kind: "redeemed" });
+});
+
+it("a reference for which a caller was told 409 answers redeem_unknown instead of 409 when its end cannot be committed", async () => {
+  vi.spyOn(api.ctx.referenceEnds, "submit").mockRejectedValueOnce(new Error("the connection is lost"));
+  expect(await refuse("not-ended")).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
+});
+
+it("a redeem that a worker has decided counts once, by the answer that its caller got", async () => {
+  const { report, redeemQueue: queue, referenceEnds } = api.ctx;
+  const reply = { kind: "refused", code: "voucher_used" } as const;
+  const answer = { kind: "reply", reply, queuedMs: 0, workedMs: 0 } as const;
+  const redeemOnce = async (externalRef: string) => {
+    vi.spyOn(queue, "addAndWait").mockResolvedValueOnce(answer);
+    const before = report.redeems.read().minute;
+    const { code } = await issue();
+    const { status } = await till.redeem({ code, externalRef });
+    const countAll = ({ answered, unanswered }: typeof before) => answered + unanswered;
+    await until(() => countAll(report.redeems.read().minute) > countAll(before));
+    const after = report.redeems.read().minute;
+    const grown = { answered: after.answered - before.answered, unanswered: after.unanswered - before.unanswered };
+    return { status, ...grown };
+  };
+  expect(await redeemOnce("decided")).toEqual({ status: 409, answered: 1, unanswered: 0 });
+  vi.spyOn(referenceEnds, "submit").mockRejectedValueOnce(new Error("the connection is lost"));
+  expect(await redeemOnce("decided-in-vain")).toEqual({ status: 503, answered: 0, unanswered: 1 });
+});
+
+it("a reference for which a caller was told 409 keeps its end until every attempt that may not have seen it redeems nothing", async () => {
+  const [first, second, third] = (await issueVouchers(servers.db, partner, 3)).map(({ id }) => id);
+  const attempt = (voucherId = "", generation: number) =>
+    runRedeemJob(
+      worker,
+      newAttempt(voucherId),
+      redeemJob(partner, keys.till.id, voucherId, "generations", { generation }),
+    );
+  await refuse("generations");
+  const { rows } = await servers.db.query("SELECT generation FROM reference_generation");
+  const generation = rows[0].generation;
+  await beginGeneration();
+  expect(await deleteOldEnds(worker.pool, 100)).toBe(0);
+  await expect(servers.db.query("DELETE FROM reference_ends")).rejects.toThrow("may not have seen");
+  expect(await attempt(first, generation)).toEqual({ kind: "late" });
+  await beginGeneration();
+  expect(await deleteOldEnds(worker.pool, 100)).toBeGreaterThan(0);
+  expect(await attempt(second, generation)).toEqual({ kind: "late" });
+  expect(await attempt(third, generation + 1)).toMatchObject({ kind: "redeemed" });
+});
+
+it("an answer is confirmed while the sweeper is beginning a generation of ends", async () => {
+  await inTransaction(worker.pool, async (outside) => {
+    await outside.query("UPDATE reference_generation SET generation = generation + 1");
+    await confirmRead(api.ctx, api.ctx.deployment.origin);
+  });
+});
+
+it("a reference for which a caller was told 409 keeps the generation in which its end is being committed", async () => {
+  await inTransaction(worker.pool, async (outside) => {
+    await lockReferencesToEnd(outside, []);
+    await expect(beginGeneration()).rejects.toThrow("lock timeout");
+  });
+  await expect(servers.db.query("UPDATE reference_generation SET generation = generation + 2")).rejects.toThrow(
+    "follow each other",
+  );
+});
+
+/** Is refused an expired voucher under this reference. */
+async function refuse(externalRef: string) {
+  const { code } = await issue({ validUntil: new Date(Date.now() - 1_000) });
+  return till.redeem({ code, externalRef });
+}
+
+/** Begins the next generation of ends, as if an hour had passed. */
+async function beginGeneration(): Promise<void> {
+  await bypassTriggers(servers.db, "UPDATE reference_generation SET started_at = 'epoch'");
+  await deleteOldEnds(worker.pool, 0);
+}
+
+it("a redeem of a voucher that has expired answers redeem_unknown while an earlier attempt that was decided in time is not committed, and its redemption afterwards", async () => {
+  const patient = await service.startApi({ REDEEM_WAIT_MS: "15000" });
+  const workers = await startWorkers(servers);
+  const client = partnerClient(patient.url, keys.till.key);
+  const validUntil = new Date((await databaseTime(servers.db)).getTime() + 3_000);
+  const voucher = await issue({ validUntil });
+  const order = { code: voucher.code, externalRef: "decided-in-time" };
+  try {
+    const [first, second] = await besideTransaction(servers.db, async (outside) => {
+      await outside.query("LOCK TABLE redemptions IN SHARE MODE");
+      const earlier = client.redeem(order);
+      // The batch gives up after 250 ms. After that it waits in its own transaction, which has made its decision.
+      await until(async () => (await longestWaitMs(servers.db)) > 400);
+      await untilPast(servers.db, validUntil);
+      const later = await client.redeem(order);
+      await outside.query("COMMIT");
+      return [await earlier, later];
+    });
+    expect(first).toMatchObject({ status: 200, body: { redeemed: true, voucherInstanceId: voucher.id } });
+    expect(second).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
+    const third = await client.redeem(order);
+    expect(third).toMatchObject({ status: 200, body: { alreadyConfirmed: true, voucherInstanceId: voucher.id } });
+    expect(Date.parse(first.body.redeemedAt)).toBeLessThan(validUntil.getTime());
+  } finally {
+    await patient.close();
+    await workers.close();
+  }
+});

@@ -1,0 +1,304 @@
+import type pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { trustDatabaseClock } from "../../../src/acts/change-database.ts";
+import { auditedCommand } from "../../../src/acts/with-audit-entry.ts";
+import { openConfirmations } from "../../../src/core/commit/confirm-reads.ts";
+import { openCompleteUntil } from "../../../src/core/redeem/complete-until.ts";
+import {
+  closeRedemptions,
+  findClosedUntil,
+  findCompleteUntil,
+  insertRedemptions,
+  selectRedemptions,
+} from "../../../src/core/redeem/db/redemptions.ts";
+import { runRedeemJob } from "../../../src/core/redeem/redeem-committer.ts";
+import { newId } from "../../../src/core/voucher/ids.ts";
+import { DatabaseClock } from "../../../src/platform/db/database-clock.ts";
+import { write } from "../../../src/platform/db/transaction.ts";
+import { besideTransaction, bypassTriggers, databaseTime } from "../../support/outside-transaction.ts";
+import { readRecorded } from "../../support/recorded.ts";
+import { newAttempt, redeemJob } from "../../support/redeem-jobs.ts";
+import { openTestServers, type TestServers } from "../../support/servers.ts";
+import { openWorkerContext, testConfig, type WorkerContext } from "../../support/service.ts";
+import { issueVoucher, makePartner, provisioning, type TestPartner } from "../../support/supply.ts";
+import { until } from "../../support/until.ts";
+
+// Some tests insert redemptions without changing their vouchers, so this file does not check the invariants.
+
+let servers: TestServers;
+let partner: TestPartner;
+let worker: WorkerContext;
+
+beforeAll(async () => {
+  servers = await openTestServers();
+  worker = openWorkerContext(testConfig(servers));
+  servers.onClose(() => worker.close());
+  await worker.deployment.ready();
+  partner = await makePartner(servers.db);
+});
+
+afterAll(() => servers.close());
+
+/** A time that bounds nothing. */
+const FAR = new Date("2999-01-01");
+const issue = async () => (await issueVoucher(servers.db, partner)).id;
+const now = () => databaseTime(servers.db);
+const later = (time: Date, ms: number) => new Date(time.getTime() + ms);
+
+/** Inserts a redemption of a voucher. */
+function insert(tx: pg.PoolClient, voucherId: string, redeemedAt: Date): Promise<void> {
+  const redemption = {
+    voucherId,
+    organizationId: partner.organizationId,
+    keyId: newId("key"),
+    attemptId: newAttempt(voucherId),
+    ticket: null,
+    redeemCode: crypto.randomUUID(),
+    externalRef: crypto.randomUUID(),
+  };
+  return write(tx, insertRedemptions([redemption], redeemedAt));
+}
+
+/** Redeems a new voucher as a worker does. */
+async function redeem(): Promise<{ id: string; redeemedAt: Date }> {
+  const id = await issue();
+  const reply = await runRedeemJob(worker, newAttempt(id), redeemJob(partner, newId("key"), id, crypto.randomUUID()));
+  if (reply.kind !== "redeemed") throw new Error(`the reply is ${reply.kind}`);
+  return { id, redeemedAt: new Date(reply.redeemedAtMs) };
+}
+
+/** Reads the complete time and the redemptions that are listed before it. */
+async function readList(): Promise<{ completeUntil: Date; voucherIds: string[] }> {
+  await closeRedemptions(worker.pool, FAR);
+  const completeUntil = await findCompleteUntil(worker.pool);
+  const start = { redeemedAt: new Date(0), voucherId: "" };
+  const listed = await selectRedemptions(worker.pool, partner.organizationId, start, completeUntil, 1_000);
+  return { completeUntil, voucherIds: listed.map(({ voucherId }) => voucherId) };
+}
+
+/** The time before which redemptions are complete, as an API process tells it. */
+function openProcess(clock = worker.deployment.clock): () => Promise<Date> {
+  const { pool, deployment } = worker;
+  const confirmations = openConfirmations(worker);
+  const completeUntil = openCompleteUntil({
+    ...{ pool, confirmations, deployment: { origin: deployment.origin, clock } },
+    partnerCalls: (_requester, call) => call(),
+  });
+  return () => completeUntil(partner);
+}
+
+/** Closes the past again and again until it includes a time. */
+async function untilClosed(time: Date): Promise<void> {
+  await until(async () => {
+    await closeRedemptions(worker.pool, FAR);
+    const { rows } = await servers.db.query("SELECT closed_until > $1 AS closed FROM redemptions_closed", [time]);
+    return rows[0]?.closed;
+  });
+}
+
+describe("a redemption that is inserted and not committed", () => {
+  it("a redemption that is inserted and not committed bounds the complete time, also for later redemptions that are committed, and is listed after its commit", async () => {
+    const slow = await issue();
+    const quick = await besideTransaction(servers.db, async (outside) => {
+      const redeemedAt = await now();
+      await insert(outside, slow, redeemedAt);
+      const quick = await redeem();
+      await untilClosed(quick.redeemedAt);
+      const { completeUntil, voucherIds } = await readList();
+      expect(completeUntil).toEqual(redeemedAt);
+      expect(voucherIds).toEqual([]);
+      await outside.query("COMMIT");
+      return quick;
+    });
+    const { completeUntil, voucherIds } = await readList();
+    expect(completeUntil.getTime()).toBeGreaterThan(quick.redeemedAt.getTime());
+    expect(voucherIds).toEqual([slow, quick.id]);
+  });
+
+  it("no longer bounds it once its transaction or its connection has ended", async () => {
+    const redeemedAt = await now();
+    const client = await servers.db.connect();
+    const ended = new Promise((resolve) => client.on("error", resolve));
+    try {
+      await client.query("BEGIN");
+      await insert(client, await issue(), redeemedAt);
+      await untilClosed(redeemedAt);
+      expect((await readList()).completeUntil).toEqual(redeemedAt);
+      const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+      await servers.db.query("SELECT pg_terminate_backend($1::integer)", [rows[0]?.pid]);
+      await ended;
+    } finally {
+      client.release(true);
+    }
+    await until(async () => (await readList()).completeUntil.getTime() > redeemedAt.getTime());
+  });
+
+  it("a redemption that is inserted and not committed of another database on the server does not bound it", async () => {
+    const others = await openTestServers();
+    try {
+      const stranger = await makePartner(others.db);
+      const { id } = await issueVoucher(others.db, stranger);
+      await besideTransaction(others.db, async (outside) => {
+        const redeemedAt = await now();
+        await insert(outside, id, redeemedAt);
+        await untilClosed(redeemedAt);
+        expect((await readList()).completeUntil.getTime()).toBeGreaterThan(redeemedAt.getTime());
+      });
+    } finally {
+      await others.close();
+    }
+  });
+});
+
+it("a redemption in the closed time is refused as outdated, and one at its end is not", async () => {
+  await closeRedemptions(worker.pool, FAR);
+  const { rows } = await servers.db.query<{ closed_until: Date }>("SELECT closed_until FROM redemptions_closed");
+  const closedUntil = rows[0]?.closed_until as Date;
+  const [early, exact] = [await issue(), await issue()];
+  await besideTransaction(servers.db, async (outside) => {
+    await insert(outside, exact, closedUntil);
+    await expect(insert(outside, early, later(closedUntil, -1))).rejects.toMatchObject({ code: "VS001" });
+  });
+});
+
+it("a redemption in the closed time is decided again by its worker, at a time that is open", async () => {
+  // The time closes between the worker's decision and its insert.
+  await servers.db.query(`
+      CREATE SEQUENCE inserts;
+      CREATE TABLE closed ();
+      CREATE FUNCTION delay() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+      BEGIN
+        IF nextval('inserts') = 1 THEN
+          WHILE NOT EXISTS (SELECT FROM closed) LOOP PERFORM pg_sleep(0.01); END LOOP;
+        END IF;
+        RETURN NULL;
+      END $$;
+      CREATE TRIGGER delay BEFORE INSERT ON redemptions FOR EACH STATEMENT EXECUTE FUNCTION delay()`);
+  const redeeming = redeem();
+  await until(async () => (await servers.db.query("SELECT is_called FROM inserts")).rows[0]?.is_called);
+  const decidedBefore = await now();
+  await untilClosed(decidedBefore);
+  await servers.db.query("INSERT INTO closed DEFAULT VALUES");
+  const { id, redeemedAt } = await redeeming;
+  await servers.db.query("DROP TRIGGER delay ON redemptions");
+  expect(redeemedAt.getTime()).toBeGreaterThan(decidedBefore.getTime());
+  expect((await readRecorded(servers.db, id)).redemption?.redeemedAt).toEqual(redeemedAt);
+});
+
+it("a redemption in the closed time cannot be inserted from a snapshot that is older than the lock", async () => {
+  const id = await issue();
+  for (const isolation of ["REPEATABLE READ", "SERIALIZABLE"]) {
+    await besideTransaction(servers.db, async (outside) => {
+      await outside.query(`SET TRANSACTION ISOLATION LEVEL ${isolation}`);
+      await expect(insert(outside, id, await now())).rejects.toThrow("READ COMMITTED");
+    });
+  }
+});
+
+it("redemptions of one time are listed in order of voucher, and a page may end between them", async () => {
+  const ids = [await issue(), await issue(), await issue()].toSorted();
+  const redeemedAt = await now();
+  await besideTransaction(servers.db, async (outside) => {
+    for (const id of ids.toReversed()) await insert(outside, id, redeemedAt);
+    await outside.query("COMMIT");
+  });
+  const before = later(redeemedAt, 1);
+  const listed = [];
+  for (let voucherId = ""; ; ) {
+    const [next] = await selectRedemptions(worker.pool, partner.organizationId, { redeemedAt, voucherId }, before, 1);
+    if (next === undefined) break;
+    listed.push(next.voucherId);
+    voucherId = next.voucherId;
+  }
+  expect(listed).toEqual(ids);
+});
+
+describe("the complete time that two processes tell in turn", () => {
+  it("the complete time that two processes tell in turn does not go back to what the first one has read before", async () => {
+    const [first, second] = [openProcess(), openProcess()];
+    const before = await first();
+    // The other process may move the time as soon as a millisecond has passed.
+    const told = await until(async () => {
+      await closeRedemptions(worker.pool, FAR);
+      const time = await second();
+      return time > before ? time : null;
+    });
+    expect((await first()).getTime()).toBeGreaterThanOrEqual(told.getTime());
+  });
+
+  it("the complete time that two processes tell in turn does not go back while a redemption waits to be refused as outdated", async () => {
+    const { id, redeemedAt } = await redeem();
+    await untilClosed(redeemedAt);
+    const told = await openProcess()();
+    expect(told.getTime()).toBeGreaterThan(redeemedAt.getTime());
+    await besideTransaction(servers.db, async (outside) => {
+      // What the trigger of redemptions does before it reads the closed time.
+      const key = "(21092::bigint << 48) + (extract(epoch FROM $1::timestamptz) * 1000)::bigint";
+      await outside.query(`SELECT pg_advisory_xact_lock_shared(${key})`, [redeemedAt]);
+      const { completeUntil, voucherIds } = await readList();
+      expect(completeUntil.getTime()).toBeGreaterThanOrEqual(told.getTime());
+      expect(voucherIds).toContain(id);
+    });
+  });
+});
+
+describe("the closed time", () => {
+  const update = (sql: string) => servers.db.query(`UPDATE redemptions_closed SET closed_until = ${sql}`);
+
+  it("the closed time never moves back, never passes the clock, and cannot be removed", async () => {
+    await expect(update("timestamptz 'epoch'")).rejects.toThrow("moves forward");
+    await expect(update("timestamptz 'epoch', clock_trusted_at = now()")).rejects.toThrow("moves forward");
+    await expect(update("date_trunc('second', now()) + interval '1 min'")).rejects.toThrow("moves forward");
+    await closeRedemptions(worker.pool, FAR);
+    await expect(update("closed_until, complete_until = 'epoch'")).rejects.toThrow("the complete time moves forward");
+    await expect(servers.db.query("DELETE FROM redemptions_closed")).rejects.toThrow("permanent");
+    await expect(servers.db.query("TRUNCATE redemptions_closed")).rejects.toThrow("permanent");
+  });
+
+  it("the closed time does not follow a clock that jumped ahead while a process ran, and does when an operator trusts it", async () => {
+    const clock = new DatabaseClock(() => 0);
+    // As before a jump of an hour, of which the monotonic clock knows nothing.
+    const before = later(await now(), -3_600_000);
+    await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = 'epoch'", []);
+    clock.observe(before, null);
+    clock.observe(await now(), null);
+    const findComplete = () => openProcess(clock)();
+    const complete = await findComplete();
+    expect(complete.getTime()).toBeLessThanOrEqual(before.getTime());
+    clock.observe(await now(), new Date());
+    expect(await findComplete()).not.toEqual(complete);
+  });
+
+  it("the closed time comes back from the future only when an operator trusts the clock, with an audit entry", async () => {
+    const ahead = later(await now(), 3_600_000);
+    await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = $1, complete_until = $1", [ahead]);
+    await closeRedemptions(worker.pool, FAR);
+    expect((await findClosedUntil(servers.db)).closedUntil).toEqual(ahead);
+    const ctx = { ...provisioning(servers.db), audited: auditedCommand("db trust-clock", {}) };
+    expect(await trustDatabaseClock(ctx)).toEqual({ before: ahead, after: expect.any(Date) });
+    const { closedUntil, trustedAt } = await findClosedUntil(servers.db);
+    expect(closedUntil.getTime()).toBeLessThanOrEqual((await now()).getTime());
+    expect(await findCompleteUntil(servers.db)).toEqual(closedUntil);
+    expect(trustedAt).not.toBeNull();
+    const { rows } = await servers.db.query(
+      "SELECT count(*)::int AS n FROM audit_entries WHERE command = 'db trust-clock'",
+    );
+    expect(rows).toEqual([{ n: 1 }]);
+  });
+
+  it("the closed time is the time of redemptions after the database's clock was set back, and they are listed when the clock has passed it", async () => {
+    // The same as a clock that was ahead by a few seconds.
+    const closedUntil = later(await now(), 4_000);
+    await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = $1", [closedUntil]);
+    const { id, redeemedAt } = await redeem();
+    expect(redeemedAt).toEqual(closedUntil);
+    const { redemption, events } = await readRecorded(servers.db, id);
+    expect({ redeemedAt: redemption?.redeemedAt, events: events.length }).toEqual({
+      redeemedAt: closedUntil,
+      events: 2,
+    });
+    expect((await readList()).voucherIds).not.toContain(id);
+    await untilClosed(closedUntil);
+    expect((await readList()).voucherIds.filter((listed) => listed === id)).toEqual([id]);
+  });
+});

@@ -1,0 +1,251 @@
+import { beforeAll, expect, it } from "vitest";
+import { type PartnerClient, partnerClient, send } from "../../support/client.ts";
+import { databaseTime } from "../../support/outside-transaction.ts";
+import { BASE_URL } from "../../support/service.ts";
+import { issueVouchers } from "../../support/supply.ts";
+import { until } from "../../support/until.ts";
+import { useService } from "../../support/use-service.ts";
+
+type Vouchers = Awaited<ReturnType<typeof issueVouchers>>;
+
+const service = useService();
+const { api, servers, partner, stranger, till, foreign, issue, keys } = service;
+
+beforeAll(async () => {
+  await redeemAll(till, await issueVouchers(servers.db, partner, 5), "setup");
+  await redeemAll(foreign, await issueVouchers(servers.db, stranger, 1), "setup");
+});
+
+async function redeemAll(client: PartnerClient, vouchers: Vouchers, name: string) {
+  for (const { code, serial } of vouchers) {
+    expect((await client.redeem({ code, externalRef: `${name}/${serial} &ü?` })).status).toBe(200);
+  }
+}
+
+/** Waits until the list is complete up to this moment. */
+async function untilComplete(client = till): Promise<Date> {
+  const now = await databaseTime(servers.db);
+  await until(async () => Date.parse((await client.redemptions()).body.completeUntil) > now.getTime());
+  return now;
+}
+
+/** Follows the cursor until a page is empty or is the last one. */
+async function readAll(client: PartnerClient, query: Record<string, string>, cursor?: string) {
+  const listed: { externalRef: string; redeemedAt: string; voucherInstanceId: string }[] = [];
+  const sizes: number[] = [];
+  for (let next = cursor; ; ) {
+    const { status, body } = await client.redemptions(next === undefined ? query : { ...query, cursor: next });
+    expect(status).toBe(200);
+    listed.push(...body.redemptions);
+    sizes.push(body.redemptions.length);
+    if (body.nextCursor === null || body.redemptions.length === 0) {
+      return { listed, sizes, cursor: body.nextCursor as string | null };
+    }
+    next = body.nextCursor;
+  }
+}
+
+it("the list of redemptions has every documented field of the organization's redemptions, oldest first, and no voucher code", async () => {
+  const voucher = await service.issue();
+  const { ticket } = (await till.reserve(voucher.code)).body;
+  const { body } = await till.redeem({ ticket, externalRef: "every field" });
+  await untilComplete();
+  const { listed } = await readAll(till, {});
+  expect(listed.at(-1)).toStrictEqual({
+    externalRef: "every field",
+    voucherInstanceId: voucher.id,
+    redeemCode: body.redeemCode,
+    serial: voucher.serial,
+    productName: "Pass",
+    productKey: "pass",
+    discountPriceUsd: 40.25,
+    benefitMonths: 6,
+    redeemedAt: body.redeemedAt,
+    ticket,
+    keyId: service.keys.till.id,
+    keyLabel: null,
+    verifyUrl: `${BASE_URL}/integrity/events/VoucherInstance/${voucher.id}`,
+  });
+  expect(listed.map(({ externalRef }) => externalRef.split("/")[0])).toEqual([
+    ...Array(5).fill("setup"),
+    "every field",
+  ]);
+  expect(listed[0]).toMatchObject({ ticket: null });
+  expect(JSON.stringify(listed)).not.toContain(voucher.code);
+  expect((await readAll(foreign, {})).listed).toHaveLength(1);
+});
+
+it("the list has each redemption once with any page size, in order of time, then voucher", async () => {
+  const all = (await readAll(till, { limit: "1000" })).listed;
+  const order = all.map(({ redeemedAt, voucherInstanceId }) => `${redeemedAt} ${voucherInstanceId}`);
+  expect(order).toEqual(order.toSorted());
+  for (const limit of ["1", "2", "4"]) {
+    const { listed, sizes } = await readAll(till, { limit });
+    expect(listed).toEqual(all);
+    expect(Math.max(...sizes)).toBe(Number(limit));
+  }
+});
+
+it("the list of redemptions has those from one time to before another, and no next page once it is complete up to the second", async () => {
+  const all = (await readAll(till, {})).listed;
+  const [from, to] = [all[1]?.redeemedAt ?? "", all[3]?.redeemedAt ?? ""];
+  const inRange = all.filter(({ redeemedAt }) => redeemedAt >= from && redeemedAt < to);
+  expect(inRange.length).toBeGreaterThan(0);
+  expect(await readAll(till, { from, to })).toMatchObject({ listed: inRange, cursor: null });
+  // The same moments in another time zone.
+  const inZone = (time: string) => new Date(Date.parse(time) + 5_400_000).toISOString().replace("Z", "+01:30");
+  expect(await readAll(till, { from: inZone(from), to: inZone(to), limit: "1" })).toMatchObject({ listed: inRange });
+  const early = { from: "2000-01-01T00:00:00Z", to: "2000-01-02T00:00:00Z" };
+  expect((await till.redemptions(early)).body).toMatchObject({ redemptions: [], nextCursor: null });
+});
+
+it("the list of redemptions ends with a cursor, with which a later call lists what was redeemed since, and nothing twice", async () => {
+  const tomorrow = { to: new Date(Date.now() + 86_400_000).toISOString() };
+  for (const query of [{}, tomorrow] as Record<string, string>[]) {
+    const first = await readAll(till, query);
+    expect(first.cursor).toEqual(expect.any(String));
+    expect((await till.redemptions({ cursor: first.cursor ?? "" })).body.redemptions).toEqual([]);
+    await redeemAll(till, await issueVouchers(servers.db, partner, 2), JSON.stringify(query));
+    await untilComplete();
+    const second = await readAll(till, query, first.cursor ?? "");
+    expect(second.listed).toHaveLength(2);
+    expect([...first.listed, ...second.listed]).toEqual((await readAll(till, {})).listed);
+  }
+});
+
+it("the list of redemptions reads completeUntil from the database at most once a second, however many pages are read", async () => {
+  const times = new Set<string>();
+  const startedAt = performance.now();
+  for (let page = 0; page < 30; page++) times.add((await till.redemptions({ limit: "1" })).body.completeUntil);
+  expect(times.size).toBeLessThanOrEqual(2 + (performance.now() - startedAt) / 1_000);
+});
+
+it("the list of redemptions accepts cursors that another configured secret has signed, and none that a removed secret has signed", async () => {
+  const { cursor } = await readAll(till, {});
+  for (const [secrets, status] of [
+    ["a-new-secret-of-some-length,test-reservation-token-secret", 200],
+    ["a-new-secret-of-some-length", 400],
+  ] as const) {
+    const { url } = await service.startApi({ RESERVATION_TOKEN_SECRET: secrets });
+    const client = partnerClient(url, service.keys.till.key);
+    expect((await client.redemptions({ cursor: cursor ?? "" })).status).toBe(status);
+  }
+});
+
+it("the list of redemptions is one CSV file with the same values for a caller that accepts text/csv", async () => {
+  const [odd] = (await issueVouchers(servers.db, partner, 1)) as Vouchers;
+  const externalRef = '=1+"2", 3';
+  expect((await till.redeem({ code: odd?.code ?? "", externalRef })).status).toBe(200);
+  const to = (await untilComplete()).toISOString();
+  const { listed } = await readAll(till, { to });
+  const get = (query: string, method = "GET") =>
+    fetch(`${api.url}/partner/redemptions${query}`, {
+      method,
+      headers: { "x-api-key": service.keys.till.key, accept: "text/csv" },
+    });
+  const answer = await get(`?to=${to}&limit=1`);
+  expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+  expect(answer.headers.get("complete-until")).toBe(to);
+  const [heading, ...lines] = (await answer.text()).split("\r\n");
+  expect(heading).toBe(
+    "externalRef,voucherInstanceId,redeemCode,serial,productName,productKey,discountPriceUsd,benefitMonths,redeemedAt,ticket,keyId,keyLabel,verifyUrl",
+  );
+  expect(lines.pop()).toBe("");
+  const columns = heading?.split(",") as (keyof (typeof listed)[number])[];
+  const quoted = (value: string) => (/[",\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+  expect(lines).toEqual(listed.map((one) => columns.map((column) => quoted(String(one[column] ?? ""))).join(",")));
+  expect(lines.some((line) => line.startsWith('"=1+""2"", 3",vch_'))).toBe(true);
+  const head = await get(`?to=${to}`, "HEAD");
+  expect([head.status, await head.text()]).toEqual([200, ""]);
+  const future = await get("?to=2999-01-01T00:00:00Z");
+  expect(Date.parse(future.headers.get("complete-until") ?? "")).toBeLessThan(Date.now() + 1_000);
+  expect((await get("?from=yesterday")).status).toBe(400);
+});
+
+const refused = async (query: string) => {
+  const { status, body } = await send("GET", `${api.url}/partner/redemptions${query}`, { key: service.keys.till.key });
+  expect({ status, code: body.code }).toEqual({ status: 400, code: "invalid_request" });
+  expect(body.error).toMatch(/^[a-z]+(Ref)? .*\.$/);
+  return body.error as string;
+};
+
+it.each([
+  ["?from=2026-11-02T00:00:00Z&to=2026-11-01T00:00:00Z", "from must be before to."],
+  ["?from=yesterday", /^from must be a time with a time zone, such as 2026-11-21T00:00:00Z/],
+  ["?from=2026-11-02T00:00:00+01:00", "from has a blank before its time zone: write a plus sign as %2B."],
+  ["?from=yesterday&limit=0", /^from must be a time .*\. limit must be a whole number from 1 to 1000\.$/],
+  ["?to=2026-11-02T00:00:00.1234Z", /^to must be a time/],
+  ["?to=0001-01-01T00:00:00Z", "to must be in the years 2000 to 2999."],
+  ["?from=2026-11-02T00:00:00Z&from=2026-11-03T00:00:00Z", "from must be one value."],
+  ["?limit=0", "limit must be a whole number from 1 to 1000."],
+  [`?cursor=${"x".repeat(600)}`, "cursor is not a cursor of this list."],
+])("the list of redemptions refuses %s with 400 and a sentence", async (query, sentence) => {
+  expect(await refused(query)).toMatch(sentence);
+});
+
+it("the list of redemptions refuses a cursor with any change, and another organization's", async () => {
+  const { cursor } = await readAll(till, {});
+  const text = cursor ?? "";
+  for (let at = 0; at < text.length; at += 7) {
+    const changed = `${text.slice(0, at)}${text[at] === "A" ? "B" : "A"}${text.slice(at + 1)}`;
+    expect(await refused(`?cursor=${changed}`)).toBe("cursor is not a cursor of this list.");
+  }
+  const { cursor: theirs } = await readAll(foreign, {});
+  expect(await refused(`?cursor=${theirs}`)).toBe("cursor is not a cursor of this list.");
+});
+
+it("the list of redemptions refuses a cursor of another range", async () => {
+  const { cursor } = await readAll(till, { from: "2020-01-01T00:00:00Z", to: "2900-01-01T00:00:00Z" });
+  expect(await refused(`?cursor=${cursor}&from=2020-01-02T00:00:00Z`)).toBe("from differs from the cursor's.");
+  expect(await refused(`?cursor=${cursor}&to=2900-01-02T00:00:00Z`)).toBe("to differs from the cursor's.");
+});
+
+it("a redemption reads as a repeated redeem, for references with any characters", async () => {
+  const vouchers = await issueVouchers(servers.db, partner, 6);
+  const refs = ["plain", "with/slash?and#more %2F", "ünïcode 😀", "receipt", "...", "a+b &c"];
+  for (const [index, externalRef] of refs.entries()) {
+    await till.redeem({ code: vouchers[index]?.code, externalRef });
+    const again = await till.redeem({ code: vouchers[index]?.code, externalRef });
+    const { status, body } = await till.redemptions({ externalRef });
+    expect({ status, body }).toEqual({ status: 200, body: again.body });
+    // A fixed path ends with the word.
+    if (externalRef === "receipt") continue;
+    expect((await till.redemption(externalRef)).body).toEqual(body);
+    expect(body).toMatchObject({ alreadyConfirmed: true, voucherInstanceId: vouchers[index]?.id });
+    expect((await till.redemption(` ${externalRef} `)).status).toBe(200);
+  }
+});
+
+it("a redemption reads in every spelling that is the same reference, and in lists and reads has one form", async () => {
+  const { code } = await issue();
+  expect((await till.redeem({ code, externalRef: "\u2028Cafe\u0301\u200b 7\n" })).body).toMatchObject({
+    redeemed: true,
+  });
+  for (const externalRef of ["Café 7", "Cafe\u0301 7", " Caf\u00e9\u00ad 7\ufeff"]) {
+    expect((await till.redeem({ code, externalRef })).body).toMatchObject({ alreadyConfirmed: true });
+    expect((await till.redemption(externalRef)).status).toBe(200);
+    expect((await till.redemptions({ externalRef })).status).toBe(200);
+    const other = (await till.redeem({ code: (await issue()).code, externalRef })).body;
+    expect(other).toMatchObject({ alreadyConfirmed: true, otherVoucher: true });
+  }
+  const { rows } = await servers.db.query("SELECT external_ref FROM redemptions WHERE external_ref LIKE 'Caf%'");
+  expect(rows).toEqual([{ external_ref: "Café 7" }]);
+});
+
+it("a list of redemptions refuses a reference that is given twice, or with a wish for CSV", async () => {
+  expect(await refused("?externalRef=a&externalRef=b")).toBe("externalRef must be one value.");
+  const csv = await send("GET", `${api.url}/partner/redemptions?externalRef=a`, {
+    key: keys.till.key,
+    headers: { accept: "text/csv" },
+  });
+  expect(csv.status).toBe(400);
+});
+
+it("a redemption under an unknown reference answers 404 redemption_not_found", async () => {
+  for (const externalRef of ["never", "a\0b", "x".repeat(2_000), "\u0007"]) {
+    const { status, body } = await till.redemption(externalRef);
+    expect({ status, code: body.code }).toEqual({ status: 404, code: "redemption_not_found" });
+    expect((await till.redemptions({ externalRef })).body.code).toBe("redemption_not_found");
+    expect((await till.receiptByQuery(externalRef)).body.code).toBe("redemption_not_found");
+  }
+});

@@ -1,0 +1,194 @@
+import type pg from "pg";
+import { describe, expect, it } from "vitest";
+import type { RedeemReply } from "../../../src/core/redeem/job.ts";
+import { runRedeemJob } from "../../../src/core/redeem/redeem-committer.ts";
+import { reserveVoucher } from "../../../src/core/reserve/reserve-voucher.ts";
+import type { PartnerClient } from "../../support/client.ts";
+import { besideTransaction, bypassTriggers, untilWaiting } from "../../support/outside-transaction.ts";
+import { readRecorded } from "../../support/recorded.ts";
+import { newAttempt, redeemJob } from "../../support/redeem-jobs.ts";
+import { openWorkerContext, testConfig, type WorkerContext } from "../../support/service.ts";
+import { issueVouchers } from "../../support/supply.ts";
+import { until } from "../../support/until.ts";
+import { useService } from "../../support/use-service.ts";
+
+// The wait is long enough that a busy machine answers every redeem.
+const service = useService({ apis: [{}, {}], workers: [{}, {}], env: { REDEEM_WAIT_MS: "60000" } });
+const { servers, api, partner, keys, tills, issue } = service;
+
+/** Runs `work` with the group committers of two more workers and returns the number of deadlocks in the database. */
+async function countDeadlocks(work: (one: WorkerContext, other: WorkerContext) => Promise<void>): Promise<number> {
+  // New connections check for a deadlock before their lock timeout.
+  await servers.db.query(
+    `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = ''20ms''', current_database()); END $$`,
+  );
+  const before = await readDeadlocks();
+  const others = await workerConnections();
+  const [one, other] = [openWorkerContext(testConfig(servers)), openWorkerContext(testConfig(servers))];
+  await Promise.all([one.deployment.ready(), other.deployment.ready()]);
+  try {
+    await work(one, other);
+  } finally {
+    await Promise.all([one.close(), other.close()]);
+  }
+  // A connection reports its deadlocks when it ends at the latest.
+  await until(async () => (await workerConnections()).every((pid) => others.includes(pid)));
+  return (await readDeadlocks()) - before;
+}
+
+async function workerConnections(): Promise<number[]> {
+  const { rows } = await servers.db.query<{ pid: number }>(
+    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'worker'",
+  );
+  return rows.map(({ pid }) => pid);
+}
+
+async function readDeadlocks(): Promise<number> {
+  const { rows } = await servers.db.query<{ deadlocks: number }>(
+    "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()",
+  );
+  return rows[0]?.deadlocks ?? 0;
+}
+
+function redeem(ctx: WorkerContext, voucherId: string, externalRef: string, ticket?: string): Promise<RedeemReply> {
+  const job = redeemJob(partner, keys.till.id, voucherId, externalRef, { ticket: ticket ?? null });
+  return runRedeemJob(ctx, newAttempt(voucherId), job);
+}
+
+/** Reads the vouchers that each reference redeemed. */
+async function redeemedBy(externalRefs: readonly string[]): Promise<Map<string, string[]>> {
+  const { rows } = await servers.db.query<{ external_ref: string; voucher_id: string }>(
+    "SELECT external_ref, voucher_id FROM redemptions WHERE organization_id = $1 AND external_ref = ANY ($2)",
+    [partner.organizationId, externalRefs],
+  );
+  const byRef = Map.groupBy(rows, (row) => row.external_ref);
+  return new Map(
+    [...byRef].map(([externalRef, redemptions]) => [externalRef, redemptions.map((row) => row.voucher_id)]),
+  );
+}
+
+/** Runs `work` while a redemption under `externalRef` is written and not committed: it waits for its reservation's row. */
+async function whileRedeeming(ctx: WorkerContext, externalRef: string, work: () => Promise<void>): Promise<void> {
+  const voucher = await issue();
+  const caller = { keyId: keys.till.id, organizationId: partner.organizationId, sandbox: false };
+  const { ticket } = await reserveVoucher(api.ctx, caller, voucher.code);
+  const { redeeming } = await besideTransaction(servers.db, async (outside) => {
+    await outside.query("SELECT ticket FROM reservations WHERE ticket = $1 FOR NO KEY UPDATE", [ticket]);
+    const redeeming = redeem(ctx, voucher.id, externalRef, ticket);
+    await untilWaiting(servers.db, 1);
+    await work();
+    return { redeeming };
+  });
+  await redeeming;
+}
+
+/** Inserts a redemption of a voucher under a reference, past the row lock. */
+const insertRedemption = (tx: pg.ClientBase, voucherId: string, externalRef: string) =>
+  tx.query(
+    `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
+     VALUES (date_trunc('milliseconds', clock_timestamp()), $1, $2, 'key', 'attempt', 'code', $3)`,
+    [voucherId, partner.organizationId, externalRef],
+  );
+
+describe("one reference on many vouchers", () => {
+  it("redeems one of 50 vouchers, answers that redemption to all 50 simultaneous calls, and tells the other 49 that it is of another voucher", async () => {
+    const vouchers = await issueVouchers(servers.db, partner, 50);
+    const replies = await Promise.all(
+      vouchers.map((voucher, n) =>
+        (tills[n % 2] as PartnerClient).redeem({ code: voucher.code, externalRef: "order-1" }),
+      ),
+    );
+    expect(replies.map(({ status }) => status)).toEqual(vouchers.map(() => 200));
+    expect(replies.filter(({ body }) => body.alreadyConfirmed === false)).toHaveLength(1);
+    const redeemed = replies[0]?.body.voucherInstanceId;
+    expect(replies.map(({ body }) => body.otherVoucher)).toEqual(
+      vouchers.map(({ id }) => (id === redeemed ? undefined : true)),
+    );
+    const common = replies.map(({ body: { alreadyConfirmed, otherVoucher, ...body } }) => JSON.stringify(body));
+    expect(new Set(common).size).toBe(1);
+    expect(await redeemedBy(["order-1"])).toEqual(new Map([["order-1", [replies[0]?.body.voucherInstanceId]]]));
+    const { rows } = await servers.db.query<{ status: string; vouchers: number }>(
+      `SELECT status, count(*)::int AS vouchers FROM vouchers WHERE id = ANY ($1) GROUP BY status ORDER BY status`,
+      [vouchers.map(({ id }) => id)],
+    );
+    expect(rows).toEqual([
+      { status: "Active", vouchers: 49 },
+      { status: "Redeemed", vouchers: 1 },
+    ]);
+  });
+});
+
+describe("two workers that redeem under the same references", () => {
+  it("do not deadlock in any order of jobs, and redeem each reference once", async () => {
+    const vouchers = (await issueVouchers(servers.db, partner, 7)).map(({ id }) => id);
+    const [blocker, ...rest] = vouchers as [string, ...string[]];
+    const refs = ["lock-a", "lock-m", "lock-z"];
+    const deadlocks = await countDeadlocks(async (one, other) => {
+      const { redeeming } = await besideTransaction(servers.db, async (outside) => {
+        await insertRedemption(outside, blocker, "lock-m");
+        const forwards = refs.map((ref, n) => redeem(one, rest[n] as string, ref));
+        await untilWaiting(servers.db, 1);
+        const backwards = refs.toReversed().map((ref, n) => redeem(other, rest[3 + n] as string, ref));
+        await untilWaiting(servers.db, 2);
+        return { redeeming: Promise.all([...forwards, ...backwards]) };
+      });
+      const kinds = (await redeeming).map((reply) => reply.kind);
+      expect(kinds.toSorted()).toEqual(["confirmed", "confirmed", "confirmed", "redeemed", "redeemed", "redeemed"]);
+    });
+    expect(deadlocks).toBe(0);
+    expect([...(await redeemedBy(refs)).values()].map((redeemed) => redeemed.length)).toEqual([1, 1, 1]);
+  });
+
+  it("decide a batch again when the other worker commits one of its references first, answer it confirmed, and redeem the rest", async () => {
+    const vouchers = (await issueVouchers(servers.db, partner, 5)).map(({ id }) => id);
+    const refs = ["batch-0", "batch-1", "batch-2", "batch-3", "batch-4"];
+    await countDeadlocks(async (one, other) => {
+      let batch: Promise<RedeemReply>[] = [];
+      await whileRedeeming(one, "batch-2", async () => {
+        batch = refs.map((ref, n) => redeem(other, vouchers[n] as string, ref));
+        await untilWaiting(servers.db, 2);
+      });
+      const kinds = (await Promise.all(batch)).map((reply) => reply.kind);
+      expect(kinds).toEqual(["redeemed", "redeemed", "confirmed", "redeemed", "redeemed"]);
+    });
+    const states = await Promise.all(vouchers.map((id) => readRecorded(servers.db, id)));
+    expect(states.map(({ status, lastSequence }) => `${status} ${lastSequence}`)).toEqual([
+      "Redeemed 2",
+      "Redeemed 2",
+      "Active 1",
+      "Redeemed 2",
+      "Redeemed 2",
+    ]);
+  });
+
+  it("two workers that redeem under the same references redeem the second voucher when the first redemption is rolled back", async () => {
+    const [first, second] = (await issueVouchers(servers.db, partner, 2)).map(({ id }) => id) as [string, string];
+    await countDeadlocks(async (one) => {
+      const { redeeming } = await besideTransaction(servers.db, async (outside) => {
+        await insertRedemption(outside, first, "given-up");
+        const redeeming = redeem(one, second, "given-up");
+        await untilWaiting(servers.db, 1);
+        return { redeeming };
+      });
+      expect(await redeeming).toMatchObject({ kind: "redeemed" });
+    });
+    expect(await redeemedBy(["given-up"])).toEqual(new Map([["given-up", [second]]]));
+  });
+
+  it("cannot redeem a voucher twice even when a redemption bypasses the row lock", async () => {
+    const voucher = await issue();
+    await countDeadlocks(async (one) => {
+      const { redeeming } = await besideTransaction(servers.db, async (outside) => {
+        await insertRedemption(outside, voucher.id, "past-the-lock");
+        const redeeming = redeem(one, voucher.id, "after-the-lock").catch((error: Error) => error);
+        await untilWaiting(servers.db, 1);
+        await outside.query("COMMIT");
+        return { redeeming };
+      });
+      expect(await redeeming).toMatchObject({ message: expect.stringMatching(/unique constraint "redemptions_pkey/) });
+    });
+    expect(await readRecorded(servers.db, voucher.id)).toMatchObject({ status: "Active", lastSequence: 1 });
+    // Removes the inserted row, which the service itself cannot do.
+    await bypassTriggers(servers.db, "DELETE FROM redemptions WHERE voucher_id = $1", [voucher.id]);
+  });
+});

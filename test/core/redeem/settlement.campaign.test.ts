@@ -1,0 +1,46 @@
+import pLimit from "p-limit";
+import { expect, it } from "vitest";
+import { OutcomeUnknown, voucherClient } from "../../../packages/client/src/index.ts";
+import { issueVouchers, makeKey } from "../../support/supply.ts";
+import { until } from "../../support/until.ts";
+import { useService } from "../../support/use-service.ts";
+
+const REDEMPTIONS = 10_000;
+
+const { api, servers, partner, till } = useService();
+
+it(`the typed client settles a day of ${REDEMPTIONS} redemptions to the cent, and lists each reference once`, async () => {
+  const { key: apiKey } = await makeKey(servers.db, partner.organizationId);
+  const client = voucherClient({ baseUrl: `${api.url}/`, apiKey });
+  const vouchers = await issueVouchers(servers.db, partner, REDEMPTIONS);
+  const atOnce = pLimit(64);
+  const redeem = async ({ code }: { code: string }, index: number) => {
+    expect((await till.redeem({ code, externalRef: `order-${index}` })).status).toBe(200);
+  };
+  const from = new Date(Date.now() - 3_600_000).toISOString();
+  await Promise.all(vouchers.map((voucher, index) => atOnce(redeem, voucher, index)));
+  const { rows } = await servers.db.query(
+    `SELECT count(*)::int AS count, (sum(b.price_usd) * 100)::int AS cents, max(rd.redeemed_at) + interval '1 ms' AS to
+       FROM redemptions AS rd JOIN vouchers AS v ON v.id = rd.voucher_id JOIN batches AS b ON b.id = v.batch_id`,
+  );
+  const [{ count, cents, to }] = rows as [{ count: number; cents: number; to: Date }];
+  expect(count).toBe(REDEMPTIONS);
+  const settle = async () => {
+    const settled = { cents: 0, refs: [] as string[] };
+    for await (const { externalRef, discountPriceUsd } of client.redemptions(from, to.toISOString())) {
+      settled.cents += Math.round(discountPriceUsd * 100);
+      settled.refs.push(externalRef);
+    }
+    return settled;
+  };
+  // The last seconds are not final yet.
+  const settled = await until(() =>
+    settle().catch((error) => {
+      expect(error).toBeInstanceOf(OutcomeUnknown);
+      return null;
+    }),
+  );
+  expect(settled.cents).toBe(cents);
+  expect(new Set(settled.refs).size).toBe(REDEMPTIONS);
+  expect(settled.refs).toHaveLength(REDEMPTIONS);
+});

@@ -1,0 +1,194 @@
+import { beforeAll, expect, it } from "vitest";
+import { voidVoucher } from "../../../src/acts/void-voucher.ts";
+import type { Caller } from "../../../src/core/keys/caller.ts";
+import type { ReserveResponse } from "../../../src/core/reserve/api/reserve.ts";
+import { Leases } from "../../../src/core/reserve/lease.ts";
+import { releaseReservation } from "../../../src/core/reserve/release-reservation.ts";
+import { reserveVoucher } from "../../../src/core/reserve/reserve-voucher.ts";
+import { newId } from "../../../src/core/voucher/ids.ts";
+import { makeGate } from "../../support/gate.ts";
+import { besideTransaction, untilWaiting, whileLocked } from "../../support/outside-transaction.ts";
+import { readRecorded } from "../../support/recorded.ts";
+import { issueVouchers, provisioning } from "../../support/supply.ts";
+import { useService } from "../../support/use-service.ts";
+
+const service = useService({ apis: [{}, {}], workers: [] });
+/** A test delays the leases of the first API; the clients call the other one. */
+const { servers, api: delayed, partner, issue } = service;
+const [, holderTill] = service.tills;
+const [, rivalTill] = service.rivals;
+let holder: Caller;
+
+beforeAll(() => {
+  holder = { keyId: service.keys.till.id, organizationId: partner.organizationId, sandbox: false };
+});
+
+/** Runs before a lease is released, or after it is acquired. */
+interface Hooks {
+  beforeRelease?: () => Promise<void>;
+  afterAcquire?: () => Promise<void>;
+}
+
+class HookedLeases extends Leases {
+  readonly #hooks: Hooks;
+
+  constructor(hooks: Hooks) {
+    super(delayed.ctx.redis, delayed.ctx.deployment);
+    this.#hooks = hooks;
+  }
+
+  override async acquire(...args: Parameters<Leases["acquire"]>): ReturnType<Leases["acquire"]> {
+    const lease = await super.acquire(...args);
+    await this.#hooks.afterAcquire?.();
+    return lease;
+  }
+
+  override async release(...args: Parameters<Leases["release"]>): Promise<boolean> {
+    await this.#hooks.beforeRelease?.();
+    return super.release(...args);
+  }
+}
+
+const fail = () => Promise.reject(new Error("Redis is unavailable"));
+
+/** A voucher that the holder has reserved. */
+async function makeReserved(): Promise<{ id: string; code: string; reservation: ReserveResponse }> {
+  const { id, code } = await issue();
+  return { id, code, reservation: await reserveVoucher(delayed.ctx, holder, code) };
+}
+
+/** Makes a voucher's lease three seconds older, so that it counts as an orphan. */
+async function age(voucherId: string): Promise<void> {
+  await servers.redis.hincrby(servers.leaseKey(voucherId), "start", -3_000);
+}
+
+function leaseTicket(voucherId: string): Promise<string | null> {
+  return servers.redis.hget(servers.leaseKey(voucherId), "ticket");
+}
+
+it("a lease survives the late lease release of an earlier reservation", async () => {
+  const { id, code, reservation } = await makeReserved();
+  const gate = makeGate();
+  const leases = new HookedLeases({ beforeRelease: gate.pass });
+  const released = releaseReservation({ ...delayed.ctx, leases }, holder, reservation.ticket, null);
+  await gate.reached;
+  await age(id);
+  const later = await rivalTill.reserve(code);
+  expect(later.status).toBe(200);
+  gate.open();
+  expect(await released).toBe(true);
+  expect(await leaseTicket(id)).toBe(later.body.ticket);
+});
+
+it("a lease is released when the voucher's row then refuses the reservation", async () => {
+  const { id, code } = await issue();
+  const gate = makeGate();
+  const ctx = { ...delayed.ctx, leases: new HookedLeases({ afterAcquire: gate.pass }) };
+  const refused = reserveVoucher(ctx, holder, code).catch((error: unknown) => error);
+  await gate.reached;
+  expect(await leaseTicket(id)).not.toBeNull();
+  await voidVoucher(provisioning(servers.db), partner.organizationId, code, null);
+  gate.open();
+  expect(await refused).toMatchObject({ code: "voucher_voided" });
+  expect(await leaseTicket(id)).toBeNull();
+});
+
+it("another key's lease without a reservation answers voucher_busy, because Postgres proves no reservation", async () => {
+  const { code } = await issue();
+  const gate = makeGate();
+  const ctx = { ...delayed.ctx, leases: new HookedLeases({ afterAcquire: gate.pass }) };
+  const reserving = reserveVoucher(ctx, holder, code);
+  await gate.reached;
+  const refused = await rivalTill.reserve(code);
+  expect(refused).toMatchObject({ status: 503, body: { code: "voucher_busy" } });
+  expect(refused.headers.get("retry-after")).toBe("1");
+  expect((await rivalTill.lookUp(code)).body.reservation).toBeNull();
+  gate.open();
+  expect(await reserving).toMatchObject({ ticket: expect.stringMatching(/^rsv_/) });
+});
+
+it("a reserve that met another key's lease is refused once that key's reservation is written", async () => {
+  const { code } = await issue();
+  const written = makeGate();
+  const ctx = { ...delayed.ctx, leases: new HookedLeases({ afterAcquire: written.pass }) };
+  const reserving = reserveVoucher(ctx, holder, code);
+  await written.reached;
+  const letItWrite = async () => {
+    written.open();
+    await reserving;
+  };
+  const met = new HookedLeases({ afterAcquire: letItWrite });
+  const rivalCaller = { ...holder, keyId: service.keys.rival.id };
+  const refused = reserveVoucher({ ...delayed.ctx, leases: met }, rivalCaller, code);
+  await expect(refused).rejects.toMatchObject({ code: "voucher_reserved" });
+  expect(await reserving).toMatchObject({ ticket: expect.stringMatching(/^rsv_/) });
+});
+
+it("a lease without a live reservation turns no key away once it is older than two seconds", async () => {
+  const { id, code, reservation } = await makeReserved();
+  const leases = new HookedLeases({ beforeRelease: fail });
+  await releaseReservation({ ...delayed.ctx, leases }, holder, reservation.ticket, null);
+  expect(await leaseTicket(id)).toBe(reservation.ticket);
+  await age(id);
+  const later = await rivalTill.reserve(code);
+  expect(later.status).toBe(200);
+  expect(await leaseTicket(id)).toBe(later.body.ticket);
+});
+
+it("a lease from the future, as after the Redis host set its clock back, turns no key away without a live reservation", async () => {
+  const { id, code } = await issue();
+  const lease = { ticket: newId("rsv"), key: holder.keyId, start: Date.now() + 3_600_000 };
+  await servers.redis.hset(servers.leaseKey(id), lease);
+  const reply = await rivalTill.reserve(code);
+  expect(reply.status).toBe(200);
+  expect(await leaseTicket(id)).toBe(reply.body.ticket);
+});
+
+it("a lease that was taken over leaves the first reservation in place", async () => {
+  const { id, code } = await issue();
+  const { first, second } = await whileLocked(servers.db, [id], async () => {
+    const first = reserveVoucher(delayed.ctx, holder, code);
+    await untilWaiting(servers.db, 1, "api");
+    await age(id);
+    const second = rivalTill.reserve(code);
+    await untilWaiting(servers.db, 2, "api");
+    return { first, second };
+  });
+  const { ticket } = await first;
+  expect(await second).toMatchObject({ status: 409, body: { code: "voucher_reserved" } });
+  expect((await readRecorded(servers.db, id)).liveTicket).toBe(ticket);
+});
+
+it("reserve answers 409 voucher_reserved when a row was inserted without lease and row lock", async () => {
+  const { id, code } = await issue();
+  const ticket = `rsv_outside_${id}`;
+  const { late } = await besideTransaction(servers.db, async (outside) => {
+    await outside.query(
+      `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
+         VALUES (clock_timestamp(), clock_timestamp() + interval '900 seconds', $1, $2, $3, $4, 'Live', 'none')`,
+      [ticket, id, partner.organizationId, service.keys.rival.id],
+    );
+    const late = holderTill.reserve(code);
+    await untilWaiting(servers.db, 1, "api");
+    await outside.query("COMMIT");
+    return { late };
+  });
+  const { status, body } = await late;
+  expect((await readRecorded(servers.db, id)).liveTicket).toBe(ticket);
+  expect({ status, code: body.code }).toEqual({ status: 409, code: "voucher_reserved" });
+});
+
+it("a reserve with a used ticket fails no other reserve of its transaction", async () => {
+  const { id, reservation } = await makeReserved();
+  expect(await releaseReservation(delayed.ctx, holder, reservation.ticket, null)).toBe(true);
+  const others = await issueVouchers(servers.db, partner, 5);
+  const open = (voucherId: string, ticket: string) =>
+    delayed.ctx.reservationCommitter
+      .submit({ kind: "open", ...holder, voucherId, ticket, tokenSecretId: "none", seconds: 900 })
+      .catch((error: unknown) => error);
+  const [, ...outcomes] = await Promise.all([
+    open(id, reservation.ticket),
+    ...others.map((voucher, n) => open(voucher.id, `${reservation.ticket}${n}`)),
+  ]);
+  expect(outcomes).toMatchObject(others.map(() => ({ kind: "opened" })));
+});

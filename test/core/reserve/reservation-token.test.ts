@@ -1,0 +1,87 @@
+import { createHash } from "node:crypto";
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import {
+  hashToken,
+  nameTokenSecrets,
+  reservationToken,
+  sameTokenHash,
+} from "../../../src/core/reserve/reservation-token.ts";
+
+const OLD = "the-secret-of-last-year";
+const NEW = "the-secret-of-this-year";
+const TICKET = "rsv_01jz3v8q4xe7j9t2m5n6p8r0s1";
+
+function sha256(...parts: Uint8Array[]): Buffer {
+  return createHash("sha256").update(Buffer.concat(parts)).digest();
+}
+
+/** HMAC-SHA256 by the definition of RFC 2104, without the function that the service uses. */
+function hmac(secret: string, text: string): Buffer {
+  const bytes = Buffer.from(secret);
+  const key = Buffer.alloc(64);
+  (bytes.length > 64 ? sha256(bytes) : bytes).copy(key);
+  const padded = (byte: number) => key.map((value) => value ^ byte);
+  return sha256(padded(0x5c), sha256(padded(0x36), Buffer.from(text)));
+}
+
+function idOf(secret: string): string {
+  return createHash("sha256").update(secret).digest("hex").slice(0, 8);
+}
+
+it("a reservation token is the HMAC-SHA256 of RFC 4231's second test case for its secret and text", () => {
+  const secrets = nameTokenSecrets(["Jefe"]);
+  const token = reservationToken(secrets, "what do ya want for nothing?", secrets[0]?.id ?? "");
+  expect(Buffer.from(token, "base64url").toString("hex")).toBe(
+    "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+  );
+});
+
+it("a reservation token is the HMAC-SHA256 of the ticket in base64url without padding", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", minLength: 1, maxLength: 100 }), fc.string(), (secret, ticket) => {
+      const token = reservationToken(nameTokenSecrets([secret]), ticket, idOf(secret));
+      expect(token).toMatch(/^[A-Za-z0-9_-]{43}$/);
+      expect(Buffer.from(token, "base64url").equals(hmac(secret, ticket))).toBe(true);
+    }),
+  );
+});
+
+it("a reservation token cannot be made without a secret", () => {
+  expect(() => reservationToken([], TICKET, idOf(OLD))).toThrow();
+});
+
+it("the ids of token secrets are the first 8 hex digits of their SHA-256, at any position in the list", () => {
+  expect(nameTokenSecrets([OLD, NEW])).toEqual([
+    { id: idOf(OLD), secret: OLD },
+    { id: idOf(NEW), secret: NEW },
+  ]);
+});
+
+it("a reservation's token stays the same wherever its secret is in the list; the first secret replaces one that was removed", () => {
+  const tokenOf = (secrets: string[], signer: string) =>
+    reservationToken(nameTokenSecrets(secrets), TICKET, idOf(signer));
+  const [byOld, byNew] = [OLD, NEW].map((secret) => hmac(secret, TICKET).toString("base64url"));
+  expect([[OLD], [OLD, NEW], [NEW, OLD]].map((secrets) => tokenOf(secrets, OLD))).toEqual([byOld, byOld, byOld]);
+  expect(
+    [
+      [OLD, NEW],
+      [NEW, OLD],
+    ].map((secrets) => tokenOf(secrets, NEW)),
+  ).toEqual([byNew, byNew]);
+  expect(tokenOf([NEW, "yet-another-secret"], OLD)).toBe(byNew);
+});
+
+it("a token's hash is its SHA-256 in lower-case hex", () => {
+  expect(hashToken("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  expect(hashToken("")).toBe("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+});
+
+it("a token's hash equals only itself: not with another digit, truncated, longer, empty or in upper case", () => {
+  const hash = hashToken("a token");
+  expect(sameTokenHash(hash, hashToken("a token"))).toBe(true);
+  const digits = Array.from(hash, (digit, at) => hash.slice(0, at) + (digit === "0" ? "1" : "0") + hash.slice(at + 1));
+  for (const other of [...digits, hash.slice(1), hash.slice(0, -1), `${hash}0`, "", hash.toUpperCase()]) {
+    expect([sameTokenHash(hash, other), sameTokenHash(other, hash)]).toEqual([false, false]);
+  }
+});

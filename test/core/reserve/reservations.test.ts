@@ -1,0 +1,364 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { voidVoucher } from "../../../src/acts/void-voucher.ts";
+import type { PartnerClient, Reply } from "../../support/client.ts";
+import { assertInvariants } from "../../support/invariants.ts";
+import { countWaiting, untilPast, untilWaiting, whileLocked } from "../../support/outside-transaction.ts";
+import { findBatchOf, readRecorded, readReservation } from "../../support/recorded.ts";
+import { countJobs } from "../../support/redeem-jobs.ts";
+import { issueVouchers, provisioning } from "../../support/supply.ts";
+import { until } from "../../support/until.ts";
+import { useService } from "../../support/use-service.ts";
+
+// The key of `holder` makes the reservations; `rival` is another key of the same organization. Each has a client at each API.
+const { servers, partner, tills: holder, rivals: rival } = useService({ apis: [{}, {}], workers: [{}, {}] });
+
+/** One voucher in one race; `ticket` and `token` belong to its first reservation and are empty without one. */
+interface Round {
+  id: string;
+  code: string;
+  ticket: string;
+  token: string;
+}
+
+/** One side of a race: makes a call at the API of its side and returns the outcome. */
+type Action = (round: Round, side: 0 | 1) => Promise<string>;
+
+const reserveBy =
+  (tills: readonly PartnerClient[]): Action =>
+  async (round, side) => {
+    const reply = await at(tills, side).reserve(round.code);
+    if (reply.status !== 200) return refusalOf(reply);
+    return reply.body.ticket === round.ticket ? "kept" : "reserved";
+  };
+
+const redeemBy =
+  (tills: readonly PartnerClient[], by: "code" | "ticket" | "token"): Action =>
+  async (round, side) => {
+    const reply = await at(tills, side).redeem({
+      [by === "ticket" ? "ticket" : "code"]: by === "ticket" ? round.ticket : round.code,
+      token: by === "token" ? round.token : null,
+      externalRef: `${round.id}-${side}`,
+    });
+    return reply.status === 200 ? "redeemed" : refusalOf(reply);
+  };
+
+const release: Action = async (round, side) => {
+  const reply = await at(rival, side).release(round.ticket);
+  if (reply.status !== 200) return refusalOf(reply);
+  return reply.body.released ? "released" : "nothing";
+};
+
+const voids: Action = async (round) => {
+  try {
+    await voidVoucher(provisioning(servers.db), partner.organizationId, round.code, null);
+    return "voided";
+  } catch (error) {
+    return (error as { code?: string }).code ?? String(error);
+  }
+};
+
+const at = (tills: readonly PartnerClient[], side: 0 | 1) => tills[side] as PartnerClient;
+
+function refusalOf({ status, body }: Reply): string {
+  return status === 409 ? body.code : `${status} ${body.code}`;
+}
+
+/** Describes the state after a race. */
+async function stateOf(round: Round): Promise<string> {
+  const { status, liveTicket, redemption } = await readRecorded(servers.db, round.id);
+  const reservation = liveTicket === null ? "free" : liveTicket === round.ticket ? "kept" : "reserved";
+  if (redemption === null) return `${status}, ${reservation}`;
+  return `${status}, ${reservation}, ${redemption.ticket === null ? "nothing consumed" : "reservation consumed"}`;
+}
+
+/** A race from a voucher that is Active or reserved; `orElse` is a further legal outcome when neither side waits for the row. */
+function race(
+  title: string,
+  starts: "active" | "reserved",
+  [left, right]: [Action, Action],
+  leftFirst: string,
+  rightFirst: string,
+  ...orElse: string[]
+) {
+  return { title, startsReserved: starts === "reserved", left, right, leftFirst, rightFirst, orElse };
+}
+type Race = ReturnType<typeof race>;
+
+/** The outcomes when the left side locks the voucher's row first, and when the right one does. */
+const RACES: Race[] = [
+  race(
+    "reserve against another key's redeem",
+    "active",
+    [reserveBy(holder), redeemBy(rival, "code")],
+    "reserved + voucher_reserved = Active, reserved",
+    "voucher_used + redeemed = Redeemed, free, nothing consumed",
+  ),
+  race(
+    "reserve against the same key's redeem",
+    "active",
+    [reserveBy(holder), redeemBy(holder, "code")],
+    "reserved + redeemed = Redeemed, free, reservation consumed",
+    "voucher_used + redeemed = Redeemed, free, nothing consumed",
+  ),
+  race(
+    "reserve against another key's reserve",
+    "active",
+    [reserveBy(holder), reserveBy(rival)],
+    // The lease of the first one proves no reservation.
+    "reserved + 503 voucher_busy = Active, reserved",
+    "503 voucher_busy + reserved = Active, reserved",
+    "reserved + voucher_reserved = Active, reserved",
+    "voucher_reserved + reserved = Active, reserved",
+  ),
+  race(
+    "reserve against void",
+    "active",
+    [reserveBy(holder), voids],
+    "reserved + voided = Voided, free",
+    "voucher_voided + voided = Voided, free",
+  ),
+  race(
+    "redeem against void",
+    "active",
+    [redeemBy(holder, "code"), voids],
+    "redeemed + voucher_used = Redeemed, free, nothing consumed",
+    "voucher_voided + voided = Voided, free",
+  ),
+  race(
+    "redeem by ticket against release",
+    "reserved",
+    [redeemBy(holder, "ticket"), release],
+    "redeemed + nothing = Redeemed, free, reservation consumed",
+    "reservation_ended + released = Active, free",
+  ),
+  race(
+    "the holder's redeem by code against release",
+    "reserved",
+    [redeemBy(holder, "code"), release],
+    "redeemed + nothing = Redeemed, free, reservation consumed",
+    "redeemed + released = Redeemed, free, nothing consumed",
+  ),
+  race(
+    "another key's redeem with the token against release",
+    "reserved",
+    [redeemBy(rival, "token"), release],
+    "redeemed + nothing = Redeemed, free, reservation consumed",
+    "token_mismatch + released = Active, free",
+  ),
+  race(
+    "another key's redeem without the token against release",
+    "reserved",
+    [redeemBy(rival, "code"), release],
+    "voucher_reserved + released = Active, free",
+    "voucher_reserved + released = Active, free",
+    "redeemed + released = Redeemed, free, nothing consumed",
+  ),
+  race(
+    "the holder's repeated reserve against release",
+    "reserved",
+    [reserveBy(holder), release],
+    "kept + released = Active, free",
+    "kept + released = Active, free",
+    "reserved + released = Active, reserved",
+  ),
+  race(
+    "another key's reserve against release",
+    "reserved",
+    [reserveBy(rival), release],
+    "voucher_reserved + released = Active, free",
+    "voucher_reserved + released = Active, free",
+    "reserved + released = Active, reserved",
+  ),
+  race(
+    "release against release",
+    "reserved",
+    [release, release],
+    "released + nothing = Active, free",
+    "nothing + released = Active, free",
+  ),
+  race(
+    "void of a reserved voucher against the holder's redeem",
+    "reserved",
+    [voids, redeemBy(holder, "ticket")],
+    "voided + voucher_voided = Voided, free",
+    "voucher_used + redeemed = Redeemed, free, reservation consumed",
+  ),
+  race(
+    "void of a reserved voucher against release",
+    "reserved",
+    [voids, release],
+    "voided + nothing = Voided, free",
+    "voided + released = Voided, free",
+  ),
+  race(
+    "void of a reserved voucher against the holder's repeated reserve",
+    "reserved",
+    [voids, reserveBy(holder)],
+    "voided + kept = Voided, free",
+    "voided + kept = Voided, free",
+    "voided + voucher_voided = Voided, free",
+  ),
+];
+
+/** Rounds of one race that run at the same time, each on a voucher of its own. */
+const ROUNDS_AT_ONCE = 10;
+const WAVES = 4;
+/** Fixed, so that a failure can be repeated. */
+const SEED = 20_260_118;
+
+async function makeRounds(count: number, reserved: boolean): Promise<Round[]> {
+  const vouchers = await issueVouchers(servers.db, partner, count);
+  return Promise.all(
+    vouchers.map(async ({ id, code }) => {
+      if (!reserved) return { id, code, ticket: "", token: "" };
+      const { body } = await at(holder, 0).reserve(code);
+      return { id, code, ticket: body.ticket, token: body.token };
+    }),
+  );
+}
+
+/** Waits for this many turns of the event loop. */
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Starts both sides, `first` before the other, while a test transaction locks the row; unlocks it once both wait or are done. */
+async function runInOrder(race: Race, round: Round, first: "left" | "right"): Promise<string> {
+  let running = 0;
+  const start = async (action: Action, side: 0 | 1) => {
+    running += 1;
+    return action(round, side).finally(() => {
+      running -= 1;
+    });
+  };
+  const untilStuck = () =>
+    until(async () => {
+      const [waiting, waitingWorkers, jobs] = await Promise.all([
+        countWaiting(servers.db),
+        countWaiting(servers.db, "worker"),
+        countJobs(servers, "redeem"),
+      ]);
+      return waiting >= running && waitingWorkers >= jobs;
+    });
+  const { results } = await whileLocked(servers.db, [round.id], async () => {
+    const results: Record<string, Promise<string>> = {};
+    for (const side of first === "left" ? (["left", "right"] as const) : (["right", "left"] as const)) {
+      results[side] = start(race[side], side === "left" ? 0 : 1);
+      await untilStuck();
+    }
+    return { results };
+  });
+  return `${await results.left} + ${await results.right} = ${await stateOf(round)}`;
+}
+
+it.each(RACES)("$title: the first to lock the row is decided first", async (race) => {
+  const [one, other] = (await makeRounds(2, race.startsReserved)) as [Round, Round];
+  expect(await runInOrder(race, one, "left")).toBe(race.leftFirst);
+  expect(await runInOrder(race, other, "right")).toBe(race.rightFirst);
+  await assertInvariants(servers.db);
+});
+
+it.each(RACES)("$title: ends as if one had run after the other, with any timing", async (race) => {
+  const legal = [race.leftFirst, race.rightFirst, ...race.orElse];
+  const delays = fc.sample(fc.tuple(fc.nat(40), fc.nat(40)), { seed: SEED, numRuns: ROUNDS_AT_ONCE * WAVES });
+  for (let wave = 0; wave < WAVES; wave++) {
+    const rounds = await makeRounds(ROUNDS_AT_ONCE, race.startsReserved);
+    const outcomes = await Promise.all(
+      rounds.map(async (round, n) => {
+        const [leftTurns, rightTurns] = delays[wave * ROUNDS_AT_ONCE + n] as [number, number];
+        const [left, right] = await Promise.all([
+          turns(leftTurns).then(() => race.left(round, 0)),
+          turns(rightTurns).then(() => race.right(round, 1)),
+        ]);
+        return `${left} + ${right} = ${await stateOf(round)}`;
+      }),
+    );
+    for (const outcome of outcomes) expect(legal).toContain(outcome);
+    await assertInvariants(servers.db);
+  }
+});
+
+it("redeem once and consume the reservation when one key has the ticket and the other the token", async () => {
+  for (const round of await makeRounds(ROUNDS_AT_ONCE, true)) {
+    const outcome = await Promise.all([redeemBy(holder, "ticket")(round, 0), redeemBy(rival, "token")(round, 1)]);
+    expect(outcome.toSorted()).toEqual(["redeemed", "voucher_used"]);
+    expect(await stateOf(round)).toBe("Redeemed, free, reservation consumed");
+  }
+  await assertInvariants(servers.db);
+});
+
+/** Moves a reservation's end to `inMs` milliseconds from now, and removes its lease, which never outlives a reservation. */
+async function endSoon(round: Round, inMs: number): Promise<Date> {
+  await servers.redis.del(servers.leaseKey(round.id));
+  const { rows } = await servers.db.query<{ expires_at: Date }>(
+    `UPDATE reservations SET started_at = date_trunc('milliseconds', now()) - interval '900 seconds',
+            expires_at = date_trunc('milliseconds', now()) + make_interval(secs => $2::float8 / 1000)
+      WHERE ticket = $1 RETURNING expires_at`,
+    [round.ticket, inMs],
+  );
+  return rows[0]?.expires_at as Date;
+}
+
+it.each([
+  ["redeem", redeemBy(rival, "code")],
+  ["reserve", reserveBy(rival)],
+])("the end of a reservation is the moment until which only the holder can redeem, and from which another key can %s", async (what, byOther) => {
+  const delays = fc.sample(fc.tuple(fc.nat(25), fc.nat(40), fc.nat(40)), { seed: SEED, numRuns: 60 });
+  for (let wave = 0; wave < 6; wave++) {
+    const rounds = await makeRounds(10, true);
+    await Promise.all(
+      rounds.map(async (round, n) => {
+        const [inMs, holderTurns, rivalTurns] = delays[wave * 10 + n] as [number, number, number];
+        const endsAt = await endSoon(round, inMs);
+        const [ofHolder, ofRival] = await Promise.all([
+          turns(holderTurns).then(() => redeemBy(holder, "ticket")(round, 0)),
+          turns(rivalTurns).then(() => byOther(round, 1)),
+        ]);
+        const { redemption, liveTicket } = await readRecorded(servers.db, round.id);
+        const reservation = await readReservation(servers.db, round.ticket);
+        if (ofHolder === "redeemed") {
+          expect(["voucher_reserved", "voucher_used"]).toContain(ofRival);
+          expect(redemption?.ticket).toBe(round.ticket);
+          expect(redemption?.redeemedAt.getTime()).toBeLessThan(endsAt.getTime());
+          expect(reservation).toMatchObject({ state: "Consumed", endedAt: redemption?.redeemedAt });
+        } else if (ofRival === "redeemed" || ofRival === "reserved") {
+          expect(ofHolder).toMatch(what === "redeem" ? /^(reservation_ended|voucher_used)$/ : /^reservation_ended$/);
+          const startedAt = liveTicket === null ? null : (await readReservation(servers.db, liveTicket)).startedAt;
+          const at = what === "redeem" ? redemption?.redeemedAt : startedAt;
+          expect(at?.getTime()).toBeGreaterThanOrEqual(endsAt.getTime());
+          expect(redemption?.ticket ?? null).toBeNull();
+          expect(reservation).toMatchObject({ state: "Expired", endedAt: endsAt });
+        } else {
+          expect([ofHolder, ofRival]).toEqual(["reservation_ended", "voucher_reserved"]);
+        }
+      }),
+    );
+    await assertInvariants(servers.db);
+  }
+});
+
+async function endValiditySoon(round: Round): Promise<Date> {
+  const { rows } = await servers.db.query<{ valid_until: Date }>(
+    "UPDATE batches SET valid_until = now() + interval '20 milliseconds' WHERE id = $1 RETURNING valid_until",
+    [await findBatchOf(servers.db, round.id)],
+  );
+  return rows[0]?.valid_until as Date;
+}
+
+it.each([
+  ["reservation refuses the holder's redeem", redeemBy(holder, "ticket"), "worker", "reservation_ended = Active, free"],
+  ["reservation leaves nothing to release for a release", release, "api", "nothing = Active, kept"],
+  ["voucher's validity refuses a redeem", redeemBy(holder, "code"), "worker", "voucher_expired = Active, free"],
+  ["voucher's validity refuses a reserve", reserveBy(holder), "api", "voucher_expired = Active, free"],
+] as const)("the end of a %s that began to wait for the row before it", async (title, action, role, expected) => {
+  const isReserved = title.startsWith("reservation");
+  const [round] = (await makeRounds(1, isReserved)) as [Round];
+  const { done } = await whileLocked(servers.db, [round.id], async () => {
+    const done = action(round, 0);
+    await untilWaiting(servers.db, 1, role);
+    await untilPast(servers.db, await (isReserved ? endSoon(round, 20) : endValiditySoon(round)));
+    return { done };
+  });
+  expect(`${await done} = ${await stateOf(round)}`).toBe(expected);
+});

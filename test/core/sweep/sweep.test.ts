@@ -1,0 +1,564 @@
+import { beforeAll, expect, it, onTestFinished } from "vitest";
+import type { IssuedVoucher } from "../../../src/acts/issue-batch.ts";
+import { voidVoucher } from "../../../src/acts/void-voucher.ts";
+import { countBrokenChains } from "../../../src/core/chain/db/broken-chains.ts";
+import { sealVoucher } from "../../../src/core/chain/seal-events.ts";
+import { sealQueue } from "../../../src/core/chain/seal-job.ts";
+import { Leases, ORPHAN_AFTER_MS } from "../../../src/core/reserve/lease.ts";
+import { checkChains } from "../../../src/core/sweep/check-chains.ts";
+import type { SweepReport } from "../../../src/core/sweep/report.ts";
+import { sweepQueue } from "../../../src/core/sweep/report.ts";
+import { isIdle } from "../../../src/core/sweep/sweep.ts";
+import { firstIdAt } from "../../../src/core/voucher/ids.ts";
+import { sweep } from "../../../src/open/open-sweep.ts";
+import { openLog } from "../../../src/platform/log.ts";
+import { QUEUES } from "../../../src/platform/queues/catalog.ts";
+import { Schedule } from "../../../src/platform/queues/schedule.ts";
+import { listShardsOf } from "../../../src/platform/queues/shards.ts";
+import { mastersOf } from "../../../src/platform/redis/connections.ts";
+import { inSeconds, makeContract, newUser } from "../../support/marketplace.ts";
+import { besideTransaction, bypassTriggers, untilPast, whileLocked } from "../../support/outside-transaction.ts";
+import { appendPending } from "../../support/pending-events.ts";
+import { findBatchOf, readRecorded, readReservation } from "../../support/recorded.ts";
+import { countJobs } from "../../support/redeem-jobs.ts";
+import { monitorRedis } from "../../support/redis-monitor.ts";
+import { openTestServers } from "../../support/servers.ts";
+import { openWorkerContext, startWorkers, testConfig, type WorkerContext } from "../../support/service.ts";
+import { issueVouchers, makePartner, provisioning } from "../../support/supply.ts";
+import { until, untilStarted } from "../../support/until.ts";
+import { useService } from "../../support/use-service.ts";
+
+const { servers, db, partner, issue, tills, rival, contexts } = useService({
+  // The reservations of the second API last one second.
+  apis: [{ RESERVATION_SECONDS: "600" }, { RESERVATION_SECONDS: "1" }],
+  workers: [],
+  contexts: 1,
+});
+const [till, briefTill] = tills;
+let ctx: WorkerContext;
+
+beforeAll(async () => {
+  [ctx] = contexts;
+  await untilStarted(() => ctx.redis.status === "ready");
+});
+
+/** Runs two passes, because the first may start in the middle, and returns their sums. */
+async function sweepRound(): Promise<SweepReport> {
+  const first = await sweep(ctx);
+  const second = await sweep(ctx);
+  expect([first.failures, second.failures]).toEqual([{}, {}]);
+  const sum = { ...first };
+  for (const key of Object.keys(first) as (keyof SweepReport)[]) {
+    if (key !== "failures") sum[key] = first[key] + second[key];
+  }
+  return sum;
+}
+
+/** A reservation past its end. */
+async function makeOverdue(): Promise<{ id: string; code: string; ticket: string; expiresAt: Date }> {
+  const { id, code } = await issue();
+  const { ticket, expiresAt } = (await briefTill.reserve(code)).body;
+  await untilPast(db, new Date(expiresAt));
+  return { id, code, ticket, expiresAt: new Date(expiresAt) };
+}
+
+const leaseOf = (voucherId: string) => servers.redis.hgetall(servers.leaseKey(voucherId));
+
+const writeLease = (voucherId: string, ticket: string, start = Date.now()) =>
+  servers.redis.hset(servers.leaseKey(voucherId), { ticket, key: "key", start });
+
+/** Issues a voucher and reserves it. */
+async function makeHeld(): Promise<{ id: string; code: string; ticket: string; expiresAt: string }> {
+  const { id, code } = await issue();
+  return { id, code, ...(await till.reserve(code)).body };
+}
+
+const stateOf = async (ticket: string) => (await readReservation(db, ticket)).state;
+
+it("a sweep does nothing when everything is done", async () => {
+  await sweepRound();
+  const { chainsChecked, durationMs, failures, ...counts } = await sweepRound();
+  expect(Object.entries(counts).filter(([, count]) => count !== 0)).toEqual([]);
+});
+
+it("a sweep runs its other tasks when one fails, and reports the failure", async () => {
+  const { ticket } = await makeOverdue();
+  await makeHeld();
+  const leases = new Leases(ctx.redis, ctx.deployment);
+  leases.restore = () => Promise.reject(new Error("Redis is unavailable"));
+  expect((await sweep({ ...ctx, leases })).failures).toEqual({ restoreLeases: "Redis is unavailable" });
+  expect(await stateOf(ticket)).toBe("Expired");
+});
+
+it("reservations past their end become Expired as of their end, and their leases are removed", async () => {
+  const { id, ticket, expiresAt } = await makeOverdue();
+  await servers.redis.persist(servers.leaseKey(id));
+  await writeLease(id, ticket);
+  expect((await sweepRound()).reservationsExpired).toBe(1);
+  expect(await readReservation(db, ticket)).toMatchObject({ state: "Expired", endedAt: expiresAt });
+  expect(await leaseOf(id)).toEqual({});
+});
+
+it("the end of a reservation leaves the lease of a later reservation untouched", async () => {
+  const { id } = await makeOverdue();
+  await writeLease(id, "rsv_of_another");
+  expect((await sweep(ctx)).reservationsExpired).toBe(1);
+  expect(await leaseOf(id)).toMatchObject({ ticket: "rsv_of_another" });
+});
+
+it("reservations past their end are left for the next sweep while their voucher is locked, and do not delay others", async () => {
+  const locked = await makeOverdue();
+  const free = await makeOverdue();
+  await whileLocked(db, [locked.id], async () => {
+    expect((await sweep(ctx)).reservationsExpired).toBe(1);
+    expect([await stateOf(locked.ticket), await stateOf(free.ticket)]).toEqual(["Live", "Expired"]);
+  });
+  expect((await sweep(ctx)).reservationsExpired).toBe(1);
+  expect(await stateOf(locked.ticket)).toBe("Expired");
+});
+
+it("reservations become Expired once in two simultaneous sweeps", async () => {
+  const overdue = await Promise.all(Array.from({ length: 20 }, makeOverdue));
+  const [one, other] = await Promise.all([sweep(ctx), sweep(ctx)]);
+  const { reservationsExpired } = await sweep(ctx);
+  expect(one.reservationsExpired + other.reservationsExpired + reservationsExpired).toBe(overdue.length);
+});
+
+it("a sweep does not end a live reservation, and does not remove its lease, however old", async () => {
+  const { id, ticket } = await makeHeld();
+  await servers.redis.hincrby(servers.leaseKey(id), "start", -300_000);
+  await sweepRound();
+  expect(await stateOf(ticket)).toBe("Live");
+  expect(await leaseOf(id)).toMatchObject({ ticket });
+});
+
+it("leases of live reservations are restored with their remaining time after Redis lost everything, and turn other keys away again", async () => {
+  const { id, code, expiresAt } = await makeHeld();
+  const before = await leaseOf(id);
+  await servers.redis.flushdb();
+  expect((await sweepRound()).leasesRestored).toBeGreaterThanOrEqual(1);
+  const after = await leaseOf(id);
+  expect(after).toMatchObject({ ticket: before.ticket, key: before.key });
+  expect(Math.abs(Number(after.start) - Number(before.start))).toBeLessThan(1_000);
+  const left = Date.parse(expiresAt) - Date.now();
+  expect(Math.abs((await servers.redis.pttl(servers.leaseKey(id))) - left)).toBeLessThan(1_000);
+  expect(await rival.reserve(code)).toMatchObject({ status: 409, body: { code: "voucher_reserved" } });
+});
+
+it("a restored lease replaces the lease of another ticket", async () => {
+  const { id, ticket } = await makeHeld();
+  await writeLease(id, "rsv_of_another");
+  expect((await sweepRound()).leasesRestored).toBe(1);
+  expect(await leaseOf(id)).toMatchObject({ ticket });
+});
+
+it("leases are all restored, over several sweeps", async () => {
+  const vouchers = await issueVouchers(db, partner, 1_100);
+  await db.query(
+    `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
+       SELECT date_trunc('second', now()), date_trunc('second', now()) + interval '5 minutes', 'rsv_many_' || id, id, $2, 'key',
+              'Live', 'none' FROM unnest($1::text[]) AS id`,
+    [vouchers.map(({ id }) => id), partner.organizationId],
+  );
+  expect((await sweepRound()).leasesRestored).toBe(1_100);
+  expect(await servers.redis.exists(vouchers.map(({ id }) => servers.leaseKey(id)))).toBe(1_100);
+});
+
+it("leases without a live reservation are removed once they are older than a reserve can take", async () => {
+  await servers.redis.flushdb();
+  await sweepRound();
+  const [old, young] = (await issueVouchers(db, partner, 2)).map(({ id }) => id) as [string, string];
+  const [seconds] = await servers.redis.time();
+  const now = Number(seconds) * 1_000;
+  await writeLease(old, "rsv_old", now - ORPHAN_AFTER_MS - 1_000);
+  // Stays young for the whole test.
+  await writeLease(young, "rsv_young", now + 60_000);
+  let removed = 0;
+  // A sweep scans one master.
+  for (const _ of mastersOf(ctx.redis)) removed += (await sweep(ctx)).leasesRemoved;
+  expect(removed).toBe(1);
+  expect([await leaseOf(old), await leaseOf(young)]).toEqual([{}, expect.objectContaining({ ticket: "rsv_young" })]);
+});
+
+const past = () => new Date(Date.now() - 1_000);
+const expiredEvents = async (voucherId: string) =>
+  (await readRecorded(db, voucherId)).events.filter(({ eventType }) => eventType === "voucher.instance.expired");
+
+it("vouchers past their validUntil get one sealed expired event at the end of their chain, and read Expired before and after", async () => {
+  const validUntil = past();
+  const { id, code } = await issue({ validUntil });
+  const read = async () => (await till.lookUp(code)).body.voucher.status;
+  expect(await read()).toBe("Expired");
+  expect((await sweepRound()).expiriesRecorded).toBe(1);
+  const nonce = expect.stringMatching(/^[0-9a-f]{32}$/);
+  expect(await expiredEvents(id)).toEqual([
+    {
+      ...{ sequence: 2, eventType: "voucher.instance.expired", sealStatus: "Sealed" },
+      data: { nonce, voucherCode: code, serial: 1, validUntil: validUntil.toISOString() },
+    },
+  ]);
+  expect(await read()).toBe("Expired");
+  expect((await till.events(code)).body.events[1]).toMatchObject({ code: "VCH006", actorConnectedId: null });
+});
+
+it("expiries are all recorded once, over many transactions of simultaneous sweeps, without a seal job each", async () => {
+  const vouchers = await issueVouchers(db, partner, 1_200, { validUntil: past() });
+  const jobs = await countJobs(servers, "seal");
+  let recorded = 0;
+  while (recorded < vouchers.length) {
+    for (const { expiriesRecorded, failures } of await Promise.all([sweep(ctx), sweep(ctx), sweep(ctx)])) {
+      expect(failures).toEqual({});
+      recorded += expiriesRecorded;
+    }
+  }
+  expect(recorded).toBe(vouchers.length);
+  const { rows } = await db.query(
+    "SELECT count(*)::int AS n FROM voucher_events WHERE voucher_id = ANY ($1) AND event_type = 'voucher.instance.expired'",
+    [vouchers.map(({ id }) => id)],
+  );
+  expect(rows[0].n).toBe(vouchers.length);
+  expect(await countJobs(servers, "seal")).toBe(jobs);
+});
+
+it("vouchers keep their status when they were redeemed or voided", async () => {
+  const [redeemed, voided, left] = (await issueVouchers(db, partner, 3)) as [
+    IssuedVoucher,
+    IssuedVoucher,
+    IssuedVoucher,
+  ];
+  const workers = await startWorkers(servers);
+  expect((await till.redeem({ code: redeemed.code, externalRef: "before-the-end" })).status).toBe(200);
+  await workers.close();
+  await voidVoucher(provisioning(db), partner.organizationId, voided.code, null);
+  const batchId = await findBatchOf(db, left.id);
+  await db.query("UPDATE batches SET valid_until = now() - interval '1 second' WHERE id = $1", [batchId]);
+  expect((await sweepRound()).expiriesRecorded).toBe(1);
+  expect([await expiredEvents(redeemed.id), await expiredEvents(voided.id)]).toEqual([[], []]);
+  expect(await expiredEvents(left.id)).toHaveLength(1);
+});
+
+it("expiries are recorded later when their row is locked, and the others are recorded once", async () => {
+  const vouchers = await issueVouchers(db, partner, 5, { validUntil: past() });
+  const locked = vouchers[2]?.id ?? "";
+  await whileLocked(db, [locked], async () => {
+    expect((await sweep(ctx)).expiriesRecorded).toBe(4);
+    expect((await sweep(ctx)).expiriesRecorded).toBe(0);
+    expect(await expiredEvents(locked)).toEqual([]);
+  });
+  expect((await sweep(ctx)).expiriesRecorded).toBe(1);
+  for (const { id } of vouchers) expect(await expiredEvents(id)).toHaveLength(1);
+});
+
+it("expiries are recorded, and their batch is finished, when a chain among them has an event beyond its head", async () => {
+  const vouchers = await issueVouchers(db, partner, 3, { validUntil: past() });
+  const [damaged, ...others] = vouchers.map(({ id }) => id) as [string, string, string];
+  await db.query(
+    `INSERT INTO voucher_events (occurred_at, sequence, voucher_id, seal_status, event_type, data)
+     VALUES (now(), 2, $1, 'Pending', 'voucher.instance.voided', '{}')`,
+    [damaged],
+  );
+  const { expiriesRecorded, failures } = await sweep(ctx);
+  expect({ expiriesRecorded, failures }).toEqual({ expiriesRecorded: 2, failures: {} });
+  for (const id of others) expect(await expiredEvents(id)).toHaveLength(1);
+  const { rows } = await db.query(
+    "SELECT expiry_recorded_to AS serial FROM batches JOIN vouchers AS v ON v.batch_id = batches.id WHERE v.id = $1",
+    [damaged],
+  );
+  expect(rows).toEqual([{ serial: 3 }]);
+  await bypassTriggers(db, "DELETE FROM voucher_events WHERE voucher_id = $1 AND sequence = 2", [damaged]);
+});
+
+it("expired vouchers get their earlier Pending events sealed first", async () => {
+  const validUntil = new Date(Date.now() + 1_000);
+  const { id } = await issue({ validUntil });
+  await db.query(
+    `WITH counted AS (UPDATE vouchers SET last_sequence = 2 WHERE id = $1 RETURNING id)
+     INSERT INTO voucher_events (occurred_at, sequence, voucher_id, seal_status, event_type, data)
+     SELECT now(), 2, id, 'Pending', 'voucher.instance.claimed', '{"nonce":"00"}' FROM counted`,
+    [id],
+  );
+  await untilPast(db, validUntil);
+  await sweep(ctx);
+  const { events } = await readRecorded(db, id);
+  expect(events.map(({ eventType, sealStatus }) => `${eventType} ${sealStatus}`)).toEqual([
+    "voucher.instance.issued Sealed",
+    "voucher.instance.claimed Sealed",
+    "voucher.instance.expired Sealed",
+  ]);
+});
+
+const statusOf = async (id: string) =>
+  (await db.query("SELECT status, changed_at > ends_at AS after FROM referrer_contracts WHERE id = $1", [id])).rows[0];
+const contract = (...how: [status?: "Offered" | "Active" | "Ended" | "Declined", endsAt?: Date | null]) =>
+  makeContract(db, partner.brandId, newUser(), ...how);
+
+it("referrer contracts past their end become Ended once and allow a new contract; other contracts stay unchanged", async () => {
+  const user = newUser();
+  const over = await makeContract(db, partner.brandId, user, "Active", inSeconds(-1));
+  const others = [
+    [await contract("Active", inSeconds(600)), "Active"],
+    [await contract("Active"), "Active"],
+    [await contract("Offered", inSeconds(-1)), "Offered"],
+    [await contract("Declined", inSeconds(-1)), "Declined"],
+  ] as const;
+  const { contractsEnded, failures } = await sweep(ctx);
+  expect({ contractsEnded, failures }).toEqual({ contractsEnded: 1, failures: {} });
+  expect(await statusOf(over)).toEqual({ status: "Ended", after: true });
+  for (const [id, status] of others) expect(await statusOf(id)).toMatchObject({ status });
+  expect((await sweep(ctx)).contractsEnded).toBe(0);
+  await makeContract(db, partner.brandId, user, "Active");
+});
+
+it("referrer contracts become Ended once in simultaneous sweeps, the rest in later sweeps", async () => {
+  const before = (await sweep(ctx)).contractsEnded;
+  expect(before).toBe(0);
+  await db.query(
+    `INSERT INTO referrer_contracts (id, brand_id, user_id, ends_at)
+     SELECT 'ctr_many_' || n, $1, 'many-' || n, now() - interval '1 second' FROM generate_series(1, 1500) AS n`,
+    [partner.brandId],
+  );
+  await db.query("UPDATE referrer_contracts SET status = 'Active' WHERE id LIKE 'ctr_many_%'");
+  const passes = await Promise.all([sweep(ctx), sweep(ctx)]);
+  const { contractsEnded } = await sweep(ctx);
+  expect(passes.reduce((sum, pass) => sum + pass.contractsEnded, contractsEnded)).toBe(1_500);
+});
+
+it("referrer contracts are left for the next sweep while another transaction locks them, and do not delay others", async () => {
+  const [locked, free] = [await contract("Active", inSeconds(-1)), await contract("Active", inSeconds(-1))];
+  await besideTransaction(db, async (outside) => {
+    await outside.query("SELECT 1 FROM referrer_contracts WHERE id = $1 FOR UPDATE", [locked]);
+    expect((await sweep(ctx)).contractsEnded).toBe(1);
+    expect(await statusOf(free)).toMatchObject({ status: "Ended" });
+  });
+  expect((await sweep(ctx)).contractsEnded).toBe(1);
+  expect(await statusOf(locked)).toMatchObject({ status: "Ended" });
+});
+
+/** Gives vouchers a Pending event that is older than six seconds. */
+async function claimEarlier(vouchers: readonly IssuedVoucher[]): Promise<void> {
+  for (const { id } of vouchers) await appendPending(db, id, 1);
+  await bypassTriggers(
+    db,
+    "UPDATE voucher_events SET occurred_at = now() - interval '6 seconds' WHERE voucher_id = ANY ($1) AND seal_status = 'Pending'",
+    [vouchers.map(({ id }) => id)],
+  );
+}
+
+it("overdue Pending events get one seal job per voucher after a few seconds, which seals them", async () => {
+  const { rows } = await db.query("SELECT voucher_id FROM voucher_events WHERE seal_status = 'Pending'");
+  for (const { voucher_id } of rows) await sealVoucher(ctx, voucher_id);
+  const [late, recent] = (await issueVouchers(db, partner, 2)) as [IssuedVoucher, IssuedVoucher];
+  await claimEarlier([late]);
+  await appendPending(db, recent.id, 1);
+  expect((await sweep(ctx)).sealsRequested).toBe(1);
+  expect((await readRecorded(db, recent.id)).sealedSequence).toBe(1);
+  // The second request finds the first one still waiting.
+  await sweep(ctx);
+  const waiting = await servers.redis.lrange(`${servers.shardOf(late.id).prefix}:seal:wait`, "0", "-1");
+  expect(waiting.filter((jobId) => jobId.startsWith(late.id))).toHaveLength(1);
+  const workers = await startWorkers(servers);
+  await until(async () => (await readRecorded(db, late.id)).sealedSequence === 2);
+  await workers.close();
+  await sealVoucher(ctx, recent.id);
+});
+
+it("overdue Pending events get seal jobs only while the queue has room", async () => {
+  // Enough that three of them are in one shard.
+  const issued = await issueVouchers(db, partner, 2 * servers.shards.length + 1);
+  const byShard = Map.groupBy(issued, ({ id }) => servers.shardOf(id).prefix);
+  const [prefix, crowd] = [...byShard].find(([, { length }]) => length >= 3) as [string, typeof issued];
+  const vouchers = crowd.slice(0, 3);
+  await claimEarlier(vouchers);
+  const wait = `${prefix}:${sealQueue.name}:wait`;
+  const waitingMax = Math.ceil(sealQueue.waitingMax / servers.shards.length);
+  await servers.redis.rpush(wait, ...Array.from({ length: waitingMax - 2 }, (_, n) => `job-${n}`));
+  expect((await sweep(ctx)).sealsRequested).toBe(2);
+  expect((await sweep(ctx)).sealsRequested).toBe(0);
+  expect(await servers.redis.llen(wait)).toBe(waitingMax);
+  await servers.redis.del(wait);
+  for (const { id } of vouchers) await sealVoucher(ctx, id);
+});
+
+/** Opens a worker context on a database of its own with a number of vouchers, until the end of the test. */
+async function openOwn(count: number, env: Record<string, string> = {}) {
+  const own = await openTestServers();
+  const other = openWorkerContext(testConfig(own, env));
+  own.onClose(() => other.close());
+  await other.deployment.ready();
+  onTestFinished(() => own.close());
+  return { own, other, vouchers: await issueVouchers(own.db, await makePartner(own.db), count) };
+}
+
+it("chains are all verified in turn, and a broken one stays recorded until a later round finds it intact", async () => {
+  const { own, other, vouchers } = await openOwn(250);
+  await own.db.query("ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_hash_matches_payload");
+  const broken = vouchers[123]?.id ?? "";
+  await bypassTriggers(own.db, "UPDATE voucher_events SET payload = payload || ' ' WHERE voucher_id = $1", [broken]);
+  const checkAll = async () => {
+    const passes = [await checkChains(other), await checkChains(other), await checkChains(other)];
+    return {
+      checked: passes.reduce((sum, pass) => sum + pass.vouchers, 0),
+      found: passes.flatMap((pass) => pass.broken.map(({ voucherId }) => voucherId)),
+      known: (await own.db.query("SELECT * FROM broken_chains")).rows,
+    };
+  };
+  const first = await checkAll();
+  const known = [{ found_at: expect.any(Date), whole_at: null, voucher_id: broken }];
+  expect(first).toEqual({ checked: 250, found: [broken], known });
+  expect(await checkAll()).toEqual(first);
+  await bypassTriggers(own.db, "UPDATE voucher_events SET payload = rtrim(payload) WHERE voucher_id = $1", [broken]);
+  expect((await checkAll()).known).toEqual([{ ...first.known[0], whole_at: expect.any(Date) }]);
+  expect(await countBrokenChains(own.db, 10)).toBe(0);
+});
+
+it("chains are verified in larger portions when the round would take too long", async () => {
+  const { own, other } = await openOwn(1_000, { CHAIN_CHECK_HOURS: "1" });
+  await own.db.query("ANALYZE vouchers");
+  await checkChains(other);
+  await own.db.query("UPDATE sweep_positions SET moved_at = moved_at - interval '30 minutes'");
+  const { vouchers } = await checkChains(other);
+  expect(vouchers).toBeGreaterThanOrEqual(500);
+  expect(vouchers).toBeLessThan(520);
+});
+
+const env = { WORKER_QUEUES: "sweep", SWEEP_INTERVAL_MS: "300" };
+const added = async () => Number(await servers.redis.get(`${servers.queuePrefix}:sweep:id`));
+const finished = () => servers.redis.zcard(`${servers.queuePrefix}:sweep:completed`);
+
+it("the schedule is shared by all workers, and is restored after Redis lost it", async () => {
+  // Measured from before the first worker starts, because on a busy machine the others start several intervals later.
+  const startedAt = performance.now();
+  const workers = await Promise.all(Array.from({ length: 3 }, () => startWorkers(servers, env)));
+  await until(async () => (await finished()) >= 6);
+  // One sweep per interval, not three.
+  expect(await added()).toBeLessThanOrEqual(Math.ceil((performance.now() - startedAt) / 300) + 1);
+  await servers.redis.flushdb();
+  await until(async () => (await finished()) >= 2);
+  await Promise.all(workers.map((worker) => worker.close()));
+  const completed = await servers.redis.zrange(`${servers.queuePrefix}:sweep:completed`, "0", "0");
+  const [returned] = await servers.redis.hmget(`${servers.queuePrefix}:sweep:${completed[0]}`, "returnvalue");
+  expect(JSON.parse(returned ?? "null")).toMatchObject({ reservationsExpired: expect.any(Number), failures: {} });
+});
+
+it("the schedule continues with another worker when the first one closes", async () => {
+  await servers.redis.flushdb();
+  const first = await startWorkers(servers, env);
+  await until(async () => (await finished()) >= 1);
+  const second = await startWorkers(servers, env);
+  await until(async () => (await finished()) >= 3);
+  await first.close();
+  const before = await added();
+  await until(async () => (await added()) > before, 3_000).finally(() => second.close());
+});
+
+it("the schedule adds no sweep while one waits, so that a queue without workers does not grow", async () => {
+  await servers.redis.flushdb();
+  const at = { redisUrl: servers.redisUrl, shards: servers.shards.length };
+  const schedule = new Schedule(sweepQueue, ctx.deployment, at, 20, openLog("silent", "test"));
+  await until(async () => (await added()) === 1);
+  const monitor = await monitorRedis(servers.redisUrl);
+  await until(async () => (await monitor.count(`${servers.queuePrefix}:sweep:ticks`)) >= 15);
+  monitor.close();
+  expect(await countJobs(servers, "sweep")).toBe(1);
+  schedule.close();
+});
+
+/** Writes reservations of a voucher that started and ended so many days ago. Returns their tickets. */
+async function writeReservations(voucherId: string, state: string, daysAgo: number, count = 1): Promise<string[]> {
+  const { rows } = await db.query("SELECT clock_timestamp() - make_interval(days => $1) AS at", [daysAgo]);
+  const first = firstIdAt("rsv", rows[0].at);
+  const tickets = Array.from({ length: count }, (_, n) => first.slice(0, -8) + String(n).padStart(8, "0"));
+  await db.query(
+    `INSERT INTO reservations (started_at, expires_at, ended_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
+     SELECT $1, $1::timestamptz + interval '15 minutes', CASE WHEN $4 <> 'Live' THEN $1::timestamptz + interval '1 second' END, t, $2, $3, 'key', $4, 'secret'
+       FROM unnest($5::text[]) AS t`,
+    [rows[0].at, voucherId, partner.organizationId, state, tickets],
+  );
+  return tickets;
+}
+
+it("reservations that ended unused long ago are deleted, at a pace above that of writing, and others are kept with their tickets", async () => {
+  const { id, code } = await issue();
+  const { ticket } = (await till.reserve(code)).body;
+  const worker = await startWorkers(servers);
+  expect((await till.redeem({ ticket, externalRef: "order-kept" })).status).toBe(200);
+  await worker.close();
+  const other = await issue();
+  // More than three keys write between two passes at their rate limit, by reserving and releasing in turn.
+  const released = await writeReservations(other.id, "Released", 92, 1_999);
+  const [expired] = await writeReservations(other.id, "Expired", 93);
+  const kept = [
+    ...(await writeReservations(other.id, "Consumed", 94)),
+    ...(await writeReservations(other.id, "Released", 89)),
+    ...(await writeReservations(other.id, "Expired", 88)),
+    ticket,
+  ];
+  expect((await till.lookUp(String(expired))).status).toBe(200);
+  expect(await sweep(ctx)).toMatchObject({ reservationsRemoved: released.length + 1, failures: {} });
+  const left = await db.query("SELECT ticket FROM reservations WHERE voucher_id = ANY ($1) ORDER BY ticket", [
+    [id, other.id],
+  ]);
+  expect(left.rows.map((row) => row.ticket)).toEqual(kept.toSorted());
+  const unknown = await till.lookUp("rsv_unknown");
+  const gone = await till.lookUp(String(expired));
+  expect([gone.status, gone.body.error]).toEqual([404, unknown.body.error]);
+  expect((await till.redeem({ ticket: String(expired), externalRef: "order-late" })).status).toBe(404);
+  expect((await till.release(String(expired))).body).toMatchObject({ released: false });
+  expect((await till.redeem({ ticket, externalRef: "order-kept" })).body).toMatchObject({ alreadyConfirmed: true });
+});
+
+it("finished jobs of all queues and shards are removed once they were kept long enough, although no other job ends", async () => {
+  const former = openWorkerContext(testConfig(servers, { QUEUE_SHARDS: "3,2" }));
+  onTestFinished(() => former.close());
+  await untilStarted(() => former.redis.status === "ready");
+  const sets = QUEUES.flatMap(({ keep, keepFailed, ...definition }) =>
+    listShardsOf(definition, servers.deploymentId, [3, 2]).flatMap(({ prefix }) => [
+      { key: `${prefix}:${definition.name}`, state: "completed", keptMs: keep.age * 1_000 },
+      { key: `${prefix}:${definition.name}`, state: "failed", keptMs: keepFailed.age * 1_000 },
+    ]),
+  );
+  const finish = async (key: string, state: string, id: string, finishedOn: number) => {
+    await servers.redis.hset(`${key}:${id}`, { data: "{}", returnvalue: '{"redeemCode":"SECRET"}', finishedOn });
+    await servers.redis.zadd(`${key}:${state}`, finishedOn, id);
+  };
+  for (const { key, state, keptMs } of sets) {
+    await finish(key, state, `old-${state}`, Date.now() - keptMs - 1_000);
+    await finish(key, state, `new-${state}`, Date.now() - keptMs + 60_000);
+  }
+  // A shard that does not answer.
+  const [broken, ...answering] = sets as [(typeof sets)[0], ...typeof sets];
+  await servers.redis.rename(`${broken.key}:${broken.state}`, `${broken.key}:away`);
+  await servers.redis.set(`${broken.key}:${broken.state}`, "not a set");
+  expect((await sweep(former)).failures).toEqual({ removeJobs: expect.stringContaining("WRONGTYPE") });
+  const left = async (each: typeof sets) =>
+    (await Promise.all(each.map(({ key, state }) => servers.redis.zrange(`${key}:${state}`, "0", "-1")))).flat();
+  expect((await left(answering)).filter((id) => id.startsWith("old"))).toEqual([]);
+  await servers.redis.rename(`${broken.key}:away`, `${broken.key}:${broken.state}`);
+  expect(await sweep(former)).toMatchObject({ jobsRemoved: 1, failures: {} });
+  expect(await left(sets)).toEqual(sets.map(({ state }) => `new-${state}`));
+  for (const { key, state } of sets) expect(await servers.redis.exists(`${key}:old-${state}`)).toBe(0);
+});
+
+it("the log line of a pass is at level info only when the pass changed something or met a fault; verified chains do not count", async () => {
+  const quiet: SweepReport = {
+    reservationsExpired: 0,
+    leasesRestored: 0,
+    leasesRemoved: 0,
+    expiriesRecorded: 0,
+    contractsEnded: 0,
+    sealsRequested: 0,
+    webhooksRequested: 0,
+    deliveriesRemoved: 0,
+    endsRemoved: 0,
+    reservationsRemoved: 0,
+    jobsRemoved: 0,
+    chainsChecked: 50,
+    chainsBroken: 0,
+    failures: {},
+    durationMs: 3,
+  };
+  expect(isIdle(quiet)).toBe(true);
+  const { chainsChecked, failures, durationMs, ...counts } = quiet;
+  for (const count of Object.keys(counts)) expect(isIdle({ ...quiet, [count]: 1 }), count).toBe(false);
+  expect(isIdle({ ...quiet, failures: { checkChains: "no connection" } })).toBe(false);
+});

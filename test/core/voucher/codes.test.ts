@@ -1,0 +1,235 @@
+import { randomBytes } from "node:crypto";
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import {
+  hasValidCheckSymbol,
+  isPathWord,
+  makeRedeemCode,
+  makeVoucherCode,
+  normaliseCode,
+  normaliseTicket,
+} from "../../../src/core/voucher/codes.ts";
+import { ALPHABET } from "../../../src/platform/base32.ts";
+
+const SYMBOLS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+/** Some random codes without their hyphens, and the two extremes. */
+const CODES = [
+  ...Array.from({ length: 8 }, () => makeVoucherCode(randomBytes)),
+  makeVoucherCode((size) => new Uint8Array(size)),
+  makeVoucherCode((size) => new Uint8Array(size).fill(255)),
+].map((code) => code.replaceAll("-", ""));
+
+const codeArbitrary = fc
+  .uint8Array({ minLength: 15, maxLength: 15 })
+  .map((bytes) => makeVoucherCode(() => bytes).replaceAll("-", ""));
+
+function replaceAt(text: string, position: number, symbol: string): string {
+  return text.slice(0, position) + symbol + text.slice(position + 1);
+}
+
+function swapAt(text: string, a: number, b: number): string {
+  return replaceAt(replaceAt(text, a, text.charAt(b)), b, text.charAt(a));
+}
+
+it("a voucher code has four groups of four symbols of an alphabet without I, L, O and U", () => {
+  expect(ALPHABET).toBe(SYMBOLS);
+  for (let i = 0; i < 1_000; i++) {
+    expect(makeVoucherCode(randomBytes)).toMatch(/^[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){3}$/);
+  }
+});
+
+it("a voucher code carries 75 random bits: each of the low five bits of 15 bytes changes the symbol of its byte", () => {
+  const seen = new Set<string>();
+  for (let position = 0; position < 15; position++) {
+    for (let value = 0; value < 32; value++) {
+      const bytes = new Uint8Array(15);
+      bytes[position] = value;
+      const code = makeVoucherCode((size) => bytes.slice(0, size)).replaceAll("-", "");
+      expect(code.charAt(position)).toBe(SYMBOLS.charAt(value));
+      seen.add(code);
+    }
+  }
+  expect(seen.size).toBe(15 * 31 + 1);
+});
+
+it("a voucher code ends with the check symbol of the documented weighted sum over GF(32)", () => {
+  fc.assert(
+    fc.property(codeArbitrary, (code) => {
+      const values = Array.from(code, (symbol) => SYMBOLS.indexOf(symbol));
+      // Horner's scheme from the fifteenth symbol to the first, multiplying by alpha modulo x^5 + x^2 + 1 each time.
+      const sum = values.slice(0, 15).reduceRight((accumulated, value) => {
+        const shifted = (accumulated ^ value) << 1;
+        return shifted >= 32 ? shifted ^ 37 : shifted;
+      }, 0);
+      expect(values[15]).toBe(sum);
+    }),
+  );
+});
+
+it("the check symbol shows every wrong symbol at every position, and every swap of two different symbols", () => {
+  for (const code of CODES) {
+    for (let position = 0; position < 16; position++) {
+      const typos = Array.from(SYMBOLS, (symbol) => replaceAt(code, position, symbol));
+      const swaps = Array.from(code, (_, other) => swapAt(code, position, other));
+      for (const wrong of [...typos, ...swaps]) {
+        if (wrong !== code) expect(hasValidCheckSymbol(wrong), `${code} read as ${wrong}`).toBe(false);
+      }
+    }
+  }
+});
+
+it("a voucher code is checked in every spelling", () => {
+  const code = makeVoucherCode((size) => new Uint8Array(size).map((_, index) => index % 2));
+  expect(code.startsWith("0101-0101")).toBe(true);
+  expect(hasValidCheckSymbol(code)).toBe(true);
+  expect(hasValidCheckSymbol(code.replaceAll("-", "").toLowerCase())).toBe(true);
+  expect(hasValidCheckSymbol(` ${code.replaceAll("0", "o").replaceAll("1", "l").replaceAll("-", " - ")} `)).toBe(true);
+});
+
+it("a voucher code fails its check when it is too short, too long, has a symbol outside the alphabet or is no code", () => {
+  const [code = ""] = CODES;
+  // Sixteen zeros fit their check symbol, and so would any other number of them.
+  expect(hasValidCheckSymbol("0".repeat(16))).toBe(true);
+  for (const length of [4, 15, 17, 64]) expect(hasValidCheckSymbol("0".repeat(length))).toBe(false);
+  for (let a = 0; a < 15; a++) {
+    for (let b = a; b < 15; b++) {
+      for (const check of SYMBOLS) {
+        const withU = replaceAt(replaceAt(code.slice(0, 15), a, "U"), b, "U") + check;
+        if (hasValidCheckSymbol(withU)) expect.fail(withU);
+      }
+    }
+  }
+  expect(hasValidCheckSymbol("")).toBe(false);
+  expect(hasValidCheckSymbol(`${code}\0`)).toBe(false);
+});
+
+it("a redeem code is random in all of its twelve symbols", () => {
+  for (let position = 0; position < 12; position++) {
+    const drawn = Array.from({ length: 256 }, (_, byte) => {
+      const bytes = new Uint8Array(12);
+      bytes[position] = byte;
+      return makeRedeemCode((size) => bytes.slice(0, size))
+        .replaceAll("-", "")
+        .charAt(position);
+    });
+    // Each symbol comes from as many byte values as any other.
+    const counts = Map.groupBy(drawn, (symbol) => symbol);
+    expect([...counts.keys()].sort().join("")).toBe(SYMBOLS);
+    for (const [symbol, draws] of counts) expect(draws.length, symbol).toBe(8);
+  }
+});
+
+it("isPathWord recognises the names of the three calls in every spelling of a code, and nothing else", () => {
+  const keyOf = (code: string) => normaliseCode(code) ?? "";
+  for (const name of ["reserve", "REDEEM", "Re-1ease"]) expect(isPathWord(keyOf(name)), name).toBe(true);
+  for (const code of ["redeemed", "reserve1", "EVENTS", ""]) expect(isPathWord(keyOf(code)), code).toBe(false);
+});
+
+it.each([
+  ["7q4k-9mzx-2htb-w8rc", "7Q4K9MZX2HTBW8RC"],
+  ["7Q4K9MZX2HTBW8RC", "7Q4K9MZX2HTBW8RC"],
+  ["  7Q4K  9mzx - 2htb --- w8rc  ", "7Q4K9MZX2HTBW8RC"],
+  ["-7-Q-4-K-", "7Q4K"],
+  ["OoOo-IiIi-LlLl", "000011111111"],
+  ["summer-sale_2027!", "SUMMERSA1E2027!"],
+  ["*7Q4K9MZX2HTBW8RC*", "7Q4K9MZX2HTBW8RC"],
+  ["7Q4K.9MZX.2HTB.W8RC\r\n", "7Q4K9MZX2HTBW8RC"],
+  ["\t7Q4K\u00a09MZX\u2003", "7Q4K9MZX"],
+  ["\ufeff7Q\u200b4K\u00ad9M\u2060ZX", "7Q4K9MZX"],
+  ["7Q4K\u20109MZX\u20112HTB\u2012W8RC", "7Q4K9MZX2HTBW8RC"],
+  ["7Q4K\u20139MZX\u20142HTB\u2212W8RC", "7Q4K9MZX2HTBW8RC"],
+  ["\uff17\uff31\uff14\uff2b\u30fc\uff19\uff2d\uff3a\uff38", "7Q4K9MZX"],
+  ["7Q4K\uff0d9MZX\u2e3a", "7Q4K9MZX"],
+  ["UUUU-uuuu", "UUUUUUUU"],
+  ["~}|{", "~}|{"],
+  ["rsv_01jz", "RSV01JZ"],
+])("normaliseCode reads %j as %j", (written, read) => {
+  expect(normaliseCode(written)).toBe(read);
+});
+
+it.each<[written: string, read: string | null]>([
+  ["", null],
+  [" - ".repeat(20), null],
+  ["A-B - C", null],
+  ["ABCD", "ABCD"],
+  ["A-".repeat(64), "A".repeat(64)],
+  ["A".repeat(65), null],
+  ["A-".repeat(65), null],
+  ["A".repeat(10_240), null],
+  [`${"- ".repeat(5_120)}ABCD`, "ABCD"],
+])("normaliseCode counts 4 to 64 characters after normalising, not before: %j", (written, read) => {
+  expect(normaliseCode(written)).toBe(read);
+});
+
+it("normaliseCode ignores white space, dashes, format characters and three marks, and no other character", () => {
+  const isIgnored = (character: string) =>
+    /^[\s\p{White_Space}\p{Dash}\p{Cf}\p{Default_Ignorable_Code_Point}*._\u30fc]*$/u.test(character.normalize("NFKC"));
+  for (let unit = 0; unit <= 0x1_ffff; unit++) {
+    if (unit >= 0xd800 && unit <= 0xdfff) continue;
+    const character = String.fromCodePoint(unit);
+    const visible = character.normalize("NFKC").replace(/[\s*._-]/g, "");
+    const isSymbol = /^[\x21-\x7e]+$/.test(visible);
+    for (const [before, after] of [
+      ["", "ABCD"],
+      ["AB", "CD"],
+      ["ABCD", ""],
+    ] as const) {
+      const key = normaliseCode(`${before}${character}${after}`);
+      if (isSymbol) expect(key, `U+${unit.toString(16)}`).not.toBeNull();
+      else if (key !== (isIgnored(character) ? "ABCD" : null)) expect.fail(`U+${unit.toString(16)} is read as ${key}`);
+    }
+  }
+});
+
+it("normaliseTicket finds a ticket in capitals, with a line feed or in compatibility forms, and changes no other text", () => {
+  const ticket = "rsv_01jz8r6g2tfqm9x3w5c7d0e4a0";
+  for (const text of [
+    ticket,
+    `${ticket}\n`,
+    ticket.toUpperCase(),
+    ` \ufeff${ticket}\u00a0`,
+    ticket.replace("r", "\uff52"),
+  ])
+    expect(normaliseTicket(text), JSON.stringify(text)).toBe(ticket);
+  for (const text of ["7Q4K-9MZX", " rsv-01jz", "rsv_", "rsv_01jz!", "RSV01JZ\n", "", "rsv_\0"])
+    expect(normaliseTicket(text), JSON.stringify(text)).toBe(text);
+});
+
+it("normaliseCode leaves what it has normalised as it is", () => {
+  const texts = fc.oneof(
+    fc.string({ unit: fc.integer({ min: 0x20, max: 0x7e }).map((unit) => String.fromCharCode(unit)), maxLength: 80 }),
+    fc.string({ unit: "binary", maxLength: 80 }),
+  );
+  fc.assert(
+    fc.property(texts, (text) => {
+      const key = normaliseCode(text);
+      if (key === null) return;
+      expect(key).toMatch(/^[!-)+,/-HJKMNP-^`{-~]{4,64}$/);
+      expect(normaliseCode(key)).toBe(key);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+it("normaliseCode reads two writings of a code that differ in case, separators and look-alikes alike", () => {
+  const lookAlikes: Record<string, string[]> = { "0": ["0", "O", "o"], "1": ["1", "I", "i", "L", "l"] };
+  const written = (symbol: string) =>
+    fc
+      .tuple(
+        fc.constantFrom(...(lookAlikes[symbol] ?? [symbol, symbol.toLowerCase()])),
+        fc.constantFrom("", "-", " ", " - ", "\n", "\u2011", "\u200b", ".", "*"),
+      )
+      .map((parts) => parts.join(""));
+  const pairs = codeArbitrary.chain((code) =>
+    fc.tuple(
+      fc.constant(code),
+      fc.tuple(...Array.from(code, written)).map((parts) => parts.join("")),
+    ),
+  );
+  fc.assert(
+    fc.property(pairs, ([code, text]) => {
+      expect(normaliseCode(text)).toBe(code);
+    }),
+  );
+});

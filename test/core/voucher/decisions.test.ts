@@ -1,0 +1,214 @@
+import { describe, expect, it } from "vitest";
+import {
+  type Confirmation,
+  decideRedeem,
+  type RedeemAttempt,
+  type RedeemDecision,
+} from "../../../src/core/redeem/redeem.ts";
+import { hashToken } from "../../../src/core/reserve/reservation-token.ts";
+import { decideReservation, liveReservation, type Reservation } from "../../../src/core/voucher/reservation.ts";
+import { finalRefusal, type StoredStatus, statusAt, type VoucherState } from "../../../src/core/voucher/voucher.ts";
+
+const NOW = new Date("2027-03-01T12:00:00.000Z");
+
+/** Where a moment lies, seen from now. */
+const MOMENTS = { before: -1, at: 0, after: 1 } as const;
+type Moment = keyof typeof MOMENTS;
+const moments = Object.keys(MOMENTS) as Moment[];
+const momentOf = (moment: Moment) => new Date(NOW.getTime() + MOMENTS[moment]);
+
+const statuses: StoredStatus[] = ["Active", "Redeemed", "Voided"];
+
+/** The Live row that a voucher may have: whose it is, and where its end lies. */
+const HOLDS = {
+  none: null,
+  ownLive: { keyId: "key_caller", end: "after" },
+  ownEndingNow: { keyId: "key_caller", end: "at" },
+  ownPast: { keyId: "key_caller", end: "before" },
+  foreignLive: { keyId: "key_other", end: "after" },
+  foreignEndingNow: { keyId: "key_other", end: "at" },
+  foreignPast: { keyId: "key_other", end: "before" },
+} as const;
+type ReservationCase = keyof typeof HOLDS;
+const reservationCases = Object.keys(HOLDS) as ReservationCase[];
+const isLive = (reservation: ReservationCase) => reservation === "ownLive" || reservation === "foreignLive";
+
+const TICKET = "rsv_of_the_row";
+const RIGHT_TOKEN = hashToken("the token of rsv_of_the_row");
+const WRONG_TOKEN = hashToken("the token of some other hold");
+
+function makeReservation(reservationCase: ReservationCase): Reservation | null {
+  const shape = HOLDS[reservationCase];
+  if (shape === null) return null;
+  return Object.freeze({
+    ticket: TICKET,
+    keyId: shape.keyId,
+    startedAt: new Date(NOW.getTime() - 60_000),
+    expiresAt: momentOf(shape.end),
+    tokenSecretId: "0123abcd",
+  });
+}
+
+function makeVoucher(status: StoredStatus, validUntil: Moment): VoucherState {
+  return Object.freeze({ status, validUntil: momentOf(validUntil) });
+}
+
+/** Every combination of one value from each list. */
+const combine = <Lists extends Record<string, readonly unknown[]>>(lists: Lists) =>
+  Object.entries(lists).reduce<object[]>(
+    (all, [name, values]) => all.flatMap((one) => values.map((value) => ({ ...one, [name]: value }))),
+    [{}],
+  ) as { [Name in keyof Lists]: Lists[Name][number] }[];
+
+type StatusCase = [stored: StoredStatus, validUntil: Moment, read: string, refusal: string | null];
+
+it.each<StatusCase>([
+  ["Active", "before", "Expired", "voucher_expired"],
+  ["Active", "at", "Expired", "voucher_expired"],
+  ["Active", "after", "Active", null],
+  ...moments.map((moment): StatusCase => ["Redeemed", moment, "Redeemed", "voucher_used"]),
+  ...moments.map((moment): StatusCase => ["Voided", moment, "Voided", "voucher_voided"]),
+])("a voucher stored as %s whose validUntil lies %s now reads %s and is refused with %s", (stored, validUntil, read, refusal) => {
+  expect(statusAt(makeVoucher(stored, validUntil), NOW)).toBe(read);
+  expect(finalRefusal(makeVoucher(stored, validUntil), NOW)).toBe(refusal);
+});
+
+it.each(reservationCases)("a reservation is live exactly while its end is in the future: %s", (reservationCase) => {
+  const reservation = makeReservation(reservationCase);
+  expect(liveReservation(reservation, NOW)).toBe(isLive(reservationCase) ? reservation : null);
+});
+
+describe("decideReservation", () => {
+  const request = Object.freeze({
+    ticket: "rsv_new",
+    keyId: "key_caller",
+    tokenSecretId: "fedc9876",
+    seconds: 900,
+  });
+
+  /** What a reserve call is promised, in the order of refusals. */
+  function promised(status: StoredStatus, validUntil: Moment, reservationCase: ReservationCase): object {
+    if (status === "Redeemed") return { kind: "refused", code: "voucher_used" };
+    if (status === "Voided") return { kind: "refused", code: "voucher_voided" };
+    if (validUntil !== "after") return { kind: "refused", code: "voucher_expired" };
+    switch (reservationCase) {
+      case "ownLive":
+        // Same ticket, same end, same secret: a repeat extends nothing.
+        return { kind: "repeated", reservation: makeReservation("ownLive") };
+      case "foreignLive":
+        return { kind: "refused", code: "voucher_reserved" };
+      default:
+        return {
+          kind: "opened",
+          reservation: {
+            ticket: "rsv_new",
+            keyId: "key_caller",
+            tokenSecretId: "fedc9876",
+            startedAt: NOW,
+            expiresAt: new Date("2027-03-01T12:15:00.000Z"),
+          },
+        };
+    }
+  }
+
+  it("decideReservation decides every state of voucher and reservation in the documented order of refusals", () => {
+    const cases = combine({ status: statuses, validUntil: moments, reservation: reservationCases });
+    expect(cases).toHaveLength(3 * 3 * 7);
+    for (const { status, validUntil, reservation } of cases) {
+      const outcome = decideReservation(makeVoucher(status, validUntil), makeReservation(reservation), request, NOW);
+      expect(outcome, `${status}, validUntil ${validUntil}, ${reservation}`).toEqual(
+        promised(status, validUntil, reservation),
+      );
+    }
+  });
+});
+
+describe("decideRedeem", () => {
+  const CASES = combine({
+    status: statuses,
+    validUntil: moments,
+    reservation: reservationCases,
+    naming: ["code", "ticketOfTheRow", "otherTicket"] as const,
+    token: ["none", "right", "wrong"] as const,
+    confirmation: ["none", "ownAttempt", "otherAttempt"] as const,
+    deadline: moments,
+    isEnded: [false, true],
+  });
+  type Case = (typeof CASES)[number];
+
+  const CONFIRMATIONS: Record<Case["confirmation"], Confirmation | null> = {
+    none: null,
+    ownAttempt: { attemptId: "attempt_this", redeemCode: "7Q4K-9MZX-2HTB", redeemedAt: momentOf("before") },
+    otherAttempt: { attemptId: "attempt_other", redeemCode: "W8RC-7Q4K-9MZX", redeemedAt: momentOf("before") },
+  };
+
+  function decide(given: Case): RedeemDecision {
+    const request: RedeemAttempt = Object.freeze({
+      attemptId: "attempt_this",
+      keyId: "key_caller",
+      ticket: { code: null, ticketOfTheRow: TICKET, otherTicket: "rsv_of_long_ago" }[given.naming],
+      tokenHash: { none: null, right: RIGHT_TOKEN, wrong: WRONG_TOKEN }[given.token],
+      deadlineMs: momentOf(given.deadline).getTime(),
+      isEnded: given.isEnded,
+    });
+    return decideRedeem(
+      makeVoucher(given.status, given.validUntil),
+      makeReservation(given.reservation),
+      CONFIRMATIONS[given.confirmation],
+      request,
+      NOW,
+      (reservation) => {
+        expect(isLive(given.reservation), "a token is made for a live reservation only").toBe(true);
+        return reservation.ticket === TICKET ? RIGHT_TOKEN : WRONG_TOKEN;
+      },
+    );
+  }
+
+  /** The documented order: the first line that applies decides. */
+  const ORDER: [applies: (given: Case) => boolean, decision: (given: Case) => RedeemDecision][] = [
+    [
+      (given) => given.confirmation === "ownAttempt",
+      () => ({ kind: "redeemed_before", confirmation: CONFIRMATIONS.ownAttempt as Confirmation }),
+    ],
+    [(given) => given.confirmation === "otherAttempt", () => ({ kind: "confirmed" })],
+    [(given) => given.isEnded, () => ({ kind: "late" })],
+    [(given) => given.deadline === "before", () => ({ kind: "late" })],
+    [(given) => given.status === "Redeemed", () => ({ kind: "refused", code: "voucher_used" })],
+    [(given) => given.status === "Voided", () => ({ kind: "refused", code: "voucher_voided" })],
+    [(given) => given.validUntil !== "after", () => ({ kind: "refused", code: "voucher_expired" })],
+    // A ticket must be the live one.
+    [(given) => given.naming === "otherTicket", () => ({ kind: "refused", code: "reservation_ended" })],
+    [
+      (given) => given.naming === "ticketOfTheRow" && !isLive(given.reservation),
+      () => ({ kind: "refused", code: "reservation_ended" }),
+    ],
+    // A token that is given must match a live reservation, even from the holder.
+    [(given) => given.token === "wrong", () => ({ kind: "refused", code: "token_mismatch" })],
+    [
+      (given) => given.token === "right" && !isLive(given.reservation),
+      () => ({ kind: "refused", code: "token_mismatch" }),
+    ],
+    // The holder needs no token; another key needs one, and one that it gave was checked above.
+    [
+      (given) => given.reservation === "foreignLive" && given.token === "none",
+      () => ({ kind: "refused", code: "voucher_reserved" }),
+    ],
+    [
+      () => true,
+      (given) => ({ kind: "redeem", consumed: isLive(given.reservation) ? makeReservation(given.reservation) : null }),
+    ],
+  ];
+
+  it("decideRedeem decides every combination in the documented order of answers", () => {
+    expect(CASES).toHaveLength(3 * 3 * 7 * 3 * 3 * 3 * 3 * 2);
+    for (const given of CASES) {
+      const promised = ORDER.find(([applies]) => applies(given))?.[1](given);
+      expect(decide(given), JSON.stringify(given)).toEqual(promised);
+    }
+  });
+
+  it("the cases of decideRedeem reach every line of the documented order", () => {
+    const firsts = CASES.map((given) => ORDER.findIndex(([applies]) => applies(given)));
+    expect([...new Set(firsts)].sort((a, b) => a - b)).toEqual(ORDER.map((_, index) => index));
+  });
+});

@@ -1,0 +1,105 @@
+import { expect, it } from "vitest";
+import { type PartnerClient, partnerClient, type Reply } from "../../support/client.ts";
+import { countOutcomes } from "../../support/marketplace.ts";
+import { untilWaiting, whileLocked } from "../../support/outside-transaction.ts";
+import { readRecorded } from "../../support/recorded.ts";
+import { countJobs } from "../../support/redeem-jobs.ts";
+import { makeKey } from "../../support/supply.ts";
+import { until } from "../../support/until.ts";
+import { useService } from "../../support/use-service.ts";
+
+// The wait is long enough that a busy machine answers every redeem.
+const { servers, apis, partner, issue, tills } = useService({
+  apis: [{}, {}],
+  workers: [{}, {}],
+  env: { REDEEM_WAIT_MS: "60000" },
+});
+
+/** Sends `count` calls at once, spread evenly over the clients. */
+function sendAtOnce(
+  tills: PartnerClient[],
+  count: number,
+  call: (till: PartnerClient, n: number) => Promise<Reply>,
+): Promise<Reply>[] {
+  return Array.from({ length: count }, (_, n) => call(tills[n % tills.length] as PartnerClient, n));
+}
+
+async function expectOneRedemption(voucherId: string, redeemCode: string, externalRef: string): Promise<void> {
+  const recorded = await readRecorded(servers.db, voucherId);
+  expect(recorded).toMatchObject({ status: "Redeemed", redemption: { redeemCode, externalRef } });
+  expect(recorded.events.map(({ eventType, sealStatus }) => `${sealStatus} ${eventType}`)).toEqual([
+    "Sealed voucher.instance.issued",
+    "Sealed voucher.instance.redeemed",
+  ]);
+  expect(recorded.events[1]?.data).toMatchObject({ redeemCode, externalRef });
+}
+
+/** Redeems, and repeats while a busy machine makes the voucher's other calls wait for a second. */
+async function redeem(till: PartnerClient, order: { code: string; externalRef: string }): Promise<Reply> {
+  const reply = await till.redeem(order);
+  return reply.body.code === "voucher_busy" ? redeem(till, order) : reply;
+}
+
+/** Sends redeems of one voucher at once; with `stuck`, none is decided before all have read the voucher as Active. */
+async function redeemAtOnce(code: string, id: string, count: number, stuck: boolean, refOf: (n: number) => string) {
+  const send = () => sendAtOnce(tills, count, (till, n) => redeem(till, { code, externalRef: refOf(n) }));
+  if (!stuck) return Promise.all(send());
+  const { pending } = await whileLocked(servers.db, [id], async () => {
+    const pending = send();
+    await until(async () => (await countJobs(servers, "redeem")) === count);
+    return { pending };
+  });
+  return Promise.all(pending);
+}
+
+it.each([
+  [200, false],
+  [12, true],
+])("%i simultaneous redeems of a voucher under different references redeem it once (all read it as Active first: %s)", async (count, stuck) => {
+  const { code, id } = await issue();
+  const replies = await redeemAtOnce(code, id, count, stuck, (n) => `many-${count}-${n}`);
+  expect(countOutcomes(replies)).toEqual({ "200": 1, "409 voucher_used": count - 1 });
+  const winner = replies.findIndex((reply) => reply.status === 200);
+  expect(replies[winner]?.body).toMatchObject({ alreadyConfirmed: false, voucherInstanceId: id });
+  await expectOneRedemption(id, replies[winner]?.body.redeemCode, `many-${count}-${winner}`);
+});
+
+it.each([
+  [100, false],
+  [12, true],
+])("%i simultaneous redeems of a voucher under one reference answer the same redemption, one as new (all read it as Active first: %s)", async (count, stuck) => {
+  const { code, id } = await issue();
+  const replies = await redeemAtOnce(code, id, count, stuck, () => `same-${count}`);
+  expect(countOutcomes(replies)).toEqual({ "200": count });
+  expect(replies.filter((reply) => reply.body.alreadyConfirmed === false)).toHaveLength(1);
+  const bodies = new Set(replies.map(({ body }) => JSON.stringify({ ...body, alreadyConfirmed: null })));
+  expect(bodies.size).toBe(1);
+  await expectOneRedemption(id, replies[0]?.body.redeemCode, `same-${count}`);
+});
+
+it("reserve gives one of five keys the same ticket for all its calls, and the other keys 409 voucher_reserved", async () => {
+  const voucher = await issue();
+  const keys = await Promise.all(Array.from({ length: 5 }, () => makeKey(servers.db, partner.organizationId)));
+  const tillsOfKeys = keys.map(({ key }) => apis.map(({ url }) => partnerClient(url, key)));
+  const replies = await Promise.all(sendAtOnce(tillsOfKeys.flat(), 100, (till) => till.reserve(voucher.code)));
+  expect(countOutcomes(replies)).toEqual({ "200": 20, "409 voucher_reserved": 80 });
+  const reserved = replies.flatMap(({ status, body }, n) =>
+    status === 200 ? [{ ticket: body.ticket, key: Math.floor((n % 10) / 2) }] : [],
+  );
+  expect(new Set(reserved.map(({ key }) => key)).size).toBe(1);
+  expect(new Set(reserved.map(({ ticket }) => ticket)).size).toBe(1);
+  expect((await readRecorded(servers.db, voucher.id)).liveTicket).toBe(reserved[0]?.ticket);
+});
+
+it("reserve gives one key the same ticket, token and end at two APIs that reserve at the same time", async () => {
+  const voucher = await issue();
+  const { pending } = await whileLocked(servers.db, [voucher.id], async () => {
+    const pending = tills.map((till) => till.reserve(voucher.code));
+    await untilWaiting(servers.db, tills.length);
+    return { pending };
+  });
+  const replies = await Promise.all(pending);
+  expect(countOutcomes(replies)).toEqual({ "200": 2 });
+  expect(replies[0]?.body).toEqual(replies[1]?.body);
+  expect((await readRecorded(servers.db, voucher.id)).liveTicket).toBe(replies[0]?.body.ticket);
+});

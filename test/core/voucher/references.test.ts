@@ -1,0 +1,53 @@
+import { expect, it } from "vitest";
+import { redeemRequest } from "../../../src/core/redeem/api/redeem.ts";
+import { redeemJob } from "../../../src/core/redeem/job.ts";
+import { earlierFormOf, formsOf, normaliseReference } from "../../../src/core/voucher/references.ts";
+
+it.each([
+  ["order-1", "order-1"],
+  [" order-1 ", "order-1"],
+  ["\u2028order-1\u2029", "order-1"],
+  ["\r\n\torder-1\u00a0\u3000\ufeff", "order-1"],
+  ["cafe\u0301", "café"],
+  ["e\u200b\u0301", "é"],
+  ["a\u200bb\u00adc\u2060d\u{e0001}", "abcd"],
+  ["\u200b \u200b", ""],
+  ["\u0344", "\u0308\u0301"],
+  ["a\u2028b c", "a\u2028b c"],
+  ["№ 4711/ä", "№ 4711/ä"],
+])("the reference %j is stored as %j, and stays the same when it is normalised again", (text, stored) => {
+  expect(normaliseReference(text)).toBe(stored);
+  expect(normaliseReference(stored)).toBe(stored);
+  expect(formsOf(text).at(-1)).toBe(stored);
+});
+
+it("a reference has an earlier form only if releases up to 0.1.0 stored it in another one, and that form is looked for first", () => {
+  expect(["order-1", " order-1 ", "\u2028order-1"].map(earlierFormOf)).toEqual([null, null, null]);
+  expect(formsOf(" cafe\u0301 ")).toEqual(["cafe\u0301", "café"]);
+  expect(["a\0", "\ud800"].map(formsOf)).toEqual([[], []]);
+});
+
+it.each([
+  [".", "externalRef"],
+  ["..", "externalRef"],
+  [" \u200b..\n", "externalRef"],
+  ["\u200b", "must not be empty"],
+  ["a\u0085", "control characters"],
+  ["x".repeat(129), "128"],
+])("a redeem request refuses the reference %j", (externalRef, problem) => {
+  const { error } = redeemRequest.safeParse({ code: "c", externalRef });
+  expect(JSON.stringify(error?.issues)).toContain(problem);
+});
+
+it.each([
+  "...",
+  "./a",
+  "a.",
+  `${"x".repeat(128)}\u200b`,
+])("a redeem request accepts the reference %j", (externalRef) => {
+  expect(redeemRequest.safeParse({ code: "c", externalRef }).success).toBe(true);
+});
+
+it("a job keeps its reference as the API wrote it, because the API of another release ends exactly that one", () => {
+  expect(redeemJob.shape.externalRef.parse(" cafe\u0301 .")).toBe(" cafe\u0301 .");
+});

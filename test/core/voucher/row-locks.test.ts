@@ -1,0 +1,332 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { IssuedVoucher } from "../../../src/acts/issue-batch.ts";
+import type { Reply } from "../../support/client.ts";
+import { outcome } from "../../support/marketplace.ts";
+import { besideTransaction, currentWaits, untilWaiting, whileLocked } from "../../support/outside-transaction.ts";
+import { readRecorded } from "../../support/recorded.ts";
+import { countJobs } from "../../support/redeem-jobs.ts";
+import { issueVoucher, issueVouchers } from "../../support/supply.ts";
+import { until, untilStarted } from "../../support/until.ts";
+import { useService } from "../../support/use-service.ts";
+
+/** Vouchers that no test has used. Issued before any lock, so that a test does only what it measures while it holds one. */
+let unused: IssuedVoucher[];
+
+/** Concurrent jobs of each of the two workers: few, so that one voucher can occupy them all. */
+const CONCURRENCY = 8;
+/** How long a redeem and a reserve wait for a locked row. An answer after twice this time would have waited twice. */
+const REDEEM_LOCK_MS = 5_000;
+const RESERVE_LOCK_MS = 3_000;
+/** A partner's pause between retries, shorter than the documented one. Milliseconds. */
+const RETRY_AFTER_MS = 200;
+
+// The wait is long enough that a busy machine answers every redeem.
+const env = { REDEEM_WAIT_MS: "60000", WORKER_CONCURRENCY: String(CONCURRENCY) };
+const { servers, partner, stranger, worker, workers, till, rival, foreign, issue } = useService({
+  workers: [env, env],
+  env,
+});
+
+beforeAll(async () => {
+  unused = await issueVouchers(servers.db, partner, 2_000);
+  // Opens the processes' connections. On a busy machine, the first calls may fail because that takes too long.
+  await untilStarted(() => Promise.all([redeemOthers(), reserveOthers()]).catch(() => false));
+});
+
+let refs = 0;
+
+function newRef(): string {
+  refs += 1;
+  return `ref-${refs}`;
+}
+
+/** Redeems 20 other vouchers at once. Resolves when all are redeemed. */
+async function redeemOthers(): Promise<void> {
+  const others = unused.splice(0, 20);
+  const replies = await Promise.all(others.map(({ code }) => till.redeem({ code, externalRef: newRef() })));
+  expect(replies.map(outcome)).toEqual(others.map(() => "200"));
+}
+
+/** Reserves 20 other vouchers at once and releases them. Resolves when all are released. */
+async function reserveOthers(): Promise<void> {
+  const others = unused.splice(0, 20);
+  const reserved = await Promise.all(others.map(({ code }) => till.reserve(code)));
+  expect(reserved.map(outcome)).toEqual(others.map(() => "200"));
+  const released = await Promise.all(reserved.map(({ body }) => till.release(body.ticket)));
+  expect(released.map(({ body }) => body.released)).toEqual(others.map(() => true));
+}
+
+/** Looks up 20 other vouchers at once. */
+async function lookUpOthers(): Promise<void> {
+  const others = unused.splice(0, 20);
+  const replies = await Promise.all(others.map(({ code }) => till.lookUp(code)));
+  expect(replies.map(outcome)).toEqual(others.map(() => "200"));
+}
+
+/** Submits a redeem to the first worker's group committer, bypassing the queue. */
+function redeemDirectly(voucherId: string) {
+  return worker.ctx.redeemCommitter.submit({
+    attemptId: newRef(),
+    origin: worker.ctx.deployment.origin,
+    voucherId,
+    organizationId: partner.organizationId,
+    keyId: "key",
+    externalRef: newRef(),
+    ticket: null,
+    tokenHash: null,
+    note: null,
+    deadlineMs: Date.now() + 60_000,
+    seenEnd: 0,
+    generation: 2,
+  });
+}
+
+/** A call for a voucher, which can be repeated. To be released, the voucher is reserved first. */
+async function prepareCall(kind: "redeem" | "reserve" | "release", code: string): Promise<() => Promise<Reply>> {
+  const externalRef = newRef();
+  if (kind === "redeem") return () => till.redeem({ code, externalRef });
+  if (kind === "reserve") return () => till.reserve(code);
+  const { ticket } = (await till.reserve(code)).body;
+  return () => till.release(ticket);
+}
+
+/** The outcome of a call and its duration in milliseconds. */
+async function timed(call: Promise<Reply>): Promise<{ answer: string; tookMs: number }> {
+  const startedAt = performance.now();
+  const answer = outcome(await call);
+  return { answer, tookMs: performance.now() - startedAt };
+}
+
+describe("while another transaction locks one voucher's row", () => {
+  it.each([
+    ["redeem", "worker"],
+    ["reserve", "api"],
+    ["release", "api"],
+  ] as const)("other vouchers are served, and its own %s succeeds once the row is free", async (kind, role) => {
+    const locked = await issue();
+    const call = await prepareCall(kind, locked.code);
+    const { reply } = await whileLocked(servers.db, [locked.id], async () => {
+      const reply = call();
+      await untilWaiting(servers.db, 1, role);
+      await (kind === "redeem" ? redeemOthers() : reserveOthers());
+      return { reply };
+    });
+    const { status, body } = await reply;
+    expect(status).toBe(200);
+    const { redemption, liveTicket } = await readRecorded(servers.db, locked.id);
+    expect({ redeemCode: redemption?.redeemCode, liveTicket }).toEqual({
+      redeemCode: body.redeemCode,
+      liveTicket: kind === "reserve" ? body.ticket : null,
+    });
+  });
+
+  it.each([
+    "redeem",
+    "reserve",
+    "release",
+  ] as const)("its %s answers 503 voucher_busy with Retry-After after the wait, changes nothing, and succeeds when it is repeated later", async (kind) => {
+    const locked = await issue();
+    const call = await prepareCall(kind, locked.code);
+    const before = await readRecorded(servers.db, locked.id);
+    await whileLocked(servers.db, [locked.id], async () => {
+      const reply = await call();
+      expect(outcome(reply)).toBe("503 voucher_busy");
+      expect(Number(reply.headers.get("retry-after"))).toBeGreaterThan(0);
+    });
+    expect(await readRecorded(servers.db, locked.id)).toEqual(before);
+    if (kind === "reserve") expect(await servers.redis.exists(servers.leaseKey(locked.id))).toBe(0);
+    const { status, body } = await call();
+    expect({ status, again: body.alreadyConfirmed ?? false }).toEqual({ status: 200, again: false });
+  });
+
+  it("redeems of other vouchers in the same batch do not wait for it", async () => {
+    const locked = await issue();
+    const others = await issueVouchers(servers.db, partner, 5);
+    const { own } = await whileLocked(servers.db, [locked.id], async () => {
+      const [own, ...together] = [locked, ...others].map(({ id }) => redeemDirectly(id));
+      expect(await Promise.all(together)).toMatchObject(others.map(() => ({ reply: { kind: "redeemed" } })));
+      return { own };
+    });
+    expect(await own).toMatchObject({ reply: { kind: "redeemed" } });
+  });
+
+  it("other vouchers are redeemed even if more redeems wait for the locked one than workers run at once", async () => {
+    const locked = await issue();
+    const { redeems } = await whileLocked(servers.db, [locked.id], async () => {
+      const redeems = Array.from({ length: CONCURRENCY * 4 }, () =>
+        till.redeem({ code: locked.code, externalRef: newRef() }),
+      );
+      await untilWaiting(servers.db, workers.length, "worker");
+      const firstWaits = await currentWaits(servers.db, "worker");
+      await redeemOthers();
+      expect(await currentWaits(servers.db, "worker")).toEqual(expect.arrayContaining(firstWaits));
+      return { redeems };
+    });
+    const answers = (await Promise.all(redeems)).map(outcome);
+    expect(answers.filter((answer) => answer === "200").length).toBeLessThanOrEqual(1);
+    for (const answer of answers)
+      expect(answer).toMatch(/^(200|409 voucher_used|503 (voucher_busy|overloaded|redeem_\w+))$/);
+  });
+
+  it("other vouchers are reserved while 30 reserves of one key wait for the locked one", async () => {
+    const locked = await issue();
+    const { reserves } = await whileLocked(servers.db, [locked.id], async () => {
+      const reserves = Array.from({ length: 30 }, () => till.reserve(locked.code));
+      await untilWaiting(servers.db, 1, "api");
+      await reserveOthers();
+      return { reserves };
+    });
+    const replies = await Promise.all(reserves);
+    expect(new Set(replies.map(({ status, body }) => `${status} ${body.ticket}`)).size).toBe(1);
+    expect(replies[0]?.status).toBe(200);
+  });
+
+  it("other vouchers are looked up, reserved and redeemed while 30 releases wait for the locked one", async () => {
+    const locked = await issue();
+    const { ticket } = (await till.reserve(locked.code)).body;
+    const { releases } = await whileLocked(servers.db, [locked.id], async () => {
+      const releases = Array.from({ length: 30 }, () => till.release(ticket));
+      await untilWaiting(servers.db, 1, "api");
+      const firstWaits = await currentWaits(servers.db, "api");
+      await lookUpOthers();
+      await reserveOthers();
+      await redeemOthers();
+      expect(await currentWaits(servers.db, "api")).toEqual(expect.arrayContaining(firstWaits));
+      return { releases };
+    });
+    const replies = await Promise.all(releases);
+    expect(replies.filter(({ body }) => body.released === true)).toHaveLength(1);
+    for (const { status, body } of replies)
+      expect([true, false, "voucher_busy"]).toContain(body.released ?? (status === 503 && body.code));
+  });
+});
+
+describe("while many vouchers' rows are locked", () => {
+  it("all of a worker's redeems succeed if the rows become free at once, and a free voucher of their batch does not wait", async () => {
+    const locked = await issueVouchers(servers.db, partner, CONCURRENCY - 1);
+    const free = await issue();
+    const { redemptions } = await whileLocked(
+      servers.db,
+      locked.map(({ id }) => id),
+      async () => {
+        const redemptions = locked.map(({ id }) => redeemDirectly(id));
+        // Decided in the same batch, which has then skipped the others.
+        expect(await redeemDirectly(free.id)).toMatchObject({ reply: { kind: "redeemed" } });
+        return { redemptions };
+      },
+    );
+    expect(await Promise.all(redemptions)).toMatchObject(locked.map(() => ({ reply: { kind: "redeemed" } })));
+  });
+
+  it("a quarter of a worker's jobs wait for them and get busy after the wait; the others get busy much earlier", async () => {
+    const locked = await issueVouchers(servers.db, partner, 2 * CONCURRENCY - 3);
+    const free = await issue();
+    const ids = locked.map(({ id }) => id);
+    const quarter = CONCURRENCY / 4;
+    await whileLocked(servers.db, ids, async () => {
+      let settled = 0;
+      const startedAt = performance.now();
+      const redeemLocked = (some: string[]) => some.map((id) => redeemDirectly(id).finally(() => settled++));
+      const redemptions = redeemLocked(ids.slice(0, CONCURRENCY));
+      await until(() => settled === CONCURRENCY - quarter);
+      // After these rows, no more than another quarter joins later batches. The free voucher is of the same batch.
+      const later = redeemLocked(ids.slice(CONCURRENCY));
+      await redeemDirectly(free.id);
+      await until(() => settled > CONCURRENCY - quarter);
+      expect(settled).toBe(ids.length - 2 * quarter);
+      await untilWaiting(servers.db, quarter, "worker");
+      expect(performance.now() - startedAt).toBeLessThan(REDEEM_LOCK_MS);
+      expect(await Promise.all([...redemptions, ...later])).toEqual(
+        ids.map(() => ({ reply: { kind: "busy" }, consumedTicket: null })),
+      );
+    });
+  });
+
+  it("other vouchers are redeemed while callers keep retrying the locked ones, and each retry is answered in time", async () => {
+    const locked = await issueVouchers(servers.db, partner, 40);
+    const ids = locked.map(({ id }) => id);
+    const answers: Awaited<ReturnType<typeof timed>>[] = [];
+    let stopped = false;
+    let callers: Promise<void>[] = [];
+    await whileLocked(servers.db, ids, async () => {
+      callers = locked.map(async ({ code }) => {
+        const externalRef = newRef();
+        while (!stopped) {
+          answers.push(await timed(till.redeem({ code, externalRef })));
+          await sleep(RETRY_AFTER_MS);
+        }
+      });
+      try {
+        await untilWaiting(servers.db, workers.length, "worker");
+        await redeemOthers();
+        await redeemOthers();
+      } finally {
+        stopped = true;
+      }
+      await Promise.all(callers);
+    });
+    expect(new Set(answers.map(({ answer }) => answer))).toEqual(new Set(["503 voucher_busy"]));
+    expect(Math.max(...answers.map(({ tookMs }) => tookMs))).toBeLessThan(2 * REDEEM_LOCK_MS);
+  });
+
+  it("60 reserves of them answer voucher_busy after a single wait, and other vouchers are reserved in the meantime", async () => {
+    const locked = await issueVouchers(servers.db, partner, 60);
+    const neighbours = await issueVoucher(servers.db, stranger);
+    const ids = [...locked, neighbours].map(({ id }) => id);
+    await whileLocked(servers.db, ids, async () => {
+      const reserves = locked.map(({ code }) => timed(till.reserve(code)));
+      await untilWaiting(servers.db, 3, "api");
+      // The last connection is for another organization.
+      reserves.push(timed(foreign.reserve(neighbours.code)));
+      await untilWaiting(servers.db, 4, "api");
+      await reserveOthers();
+      const replies = await Promise.all(reserves);
+      expect(new Set(replies.map(({ answer }) => answer))).toEqual(new Set(["503 voucher_busy"]));
+      expect(Math.max(...replies.map(({ tookMs }) => tookMs))).toBeLessThan(2 * RESERVE_LOCK_MS);
+    });
+    expect(await servers.redis.exists(...ids.map(servers.leaseKey))).toBe(0);
+  });
+});
+
+describe("while a redemption under one reference is written and not committed", () => {
+  it("another voucher's redeem under that reference waits, and redeems under other references do not", async () => {
+    const [first, second] = await issueVouchers(servers.db, partner, 2);
+    const externalRef = newRef();
+    const { redeem } = await besideTransaction(servers.db, async (outside) => {
+      await outside.query(
+        `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
+         VALUES (date_trunc('milliseconds', clock_timestamp()), $1, $2, 'key', 'attempt', 'code', $3)`,
+        [first?.id, partner.organizationId, externalRef],
+      );
+      const redeem = till.redeem({ code: second?.code, externalRef });
+      await untilWaiting(servers.db, 1, "worker");
+      await redeemOthers();
+      return { redeem };
+    });
+    expect(outcome(await redeem)).toMatch(/^(200|503 \w+)$/);
+  });
+});
+
+it("a hot voucher whose 40 callers are refused again and again does not delay redeems of other vouchers", async () => {
+  const hot = await issue();
+  await rival.reserve(hot.code);
+  const answers: string[] = [];
+  let stopped = false;
+  const callers = Array.from({ length: 40 }, async () => {
+    while (!stopped) answers.push(outcome(await till.redeem({ code: hot.code, externalRef: newRef() })));
+  });
+  try {
+    await until(() => answers.length > 100);
+    await redeemOthers();
+    await redeemOthers();
+    const answeredMeanwhile = answers.length;
+    await until(() => answers.length > answeredMeanwhile);
+  } finally {
+    stopped = true;
+  }
+  await Promise.all(callers);
+  expect(new Set(answers)).toEqual(new Set(["409 voucher_reserved"]));
+  expect((await readRecorded(servers.db, hot.id)).redemption).toBeNull();
+  expect(await countJobs(servers, "redeem")).toBe(0);
+});

@@ -1,0 +1,149 @@
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { API_CONNECTIONS_MAX, CALLER_KINDS } from "../../src/core/callers/caller-kinds.ts";
+import { ENDPOINTS } from "../../src/open/endpoints.ts";
+import { WORKER_CONNECTIONS_MAX } from "../../src/open/open-worker-service.ts";
+import { ERRORS } from "../../src/platform/api/errors.ts";
+import { renderReceiptVerifier } from "../support/render-receipt-verifier.ts";
+import { VARIABLE_NAMES } from "../support/variable-names.ts";
+
+it("docs/errors.md says when each error code is sent, in the order of the statuses", () => {
+  const rows = readFileSync("docs/errors.md", "utf8").matchAll(/^\| (\d+) \| `(\w+)` \| \S.* \|$/gm);
+  const codes = Object.entries(ERRORS).map(([code, { status }]) => `${status} ${code}`);
+  const listed = Array.from(rows, ([, status, code]) => `${status} ${code}`);
+  expect(listed.toSorted()).toEqual(codes.toSorted());
+  expect(listed).toEqual(listed.toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10)));
+});
+
+it("docs/receipt-verifier.html has the script of the verification page and the verifier of packages/tlog; `npx vitest run test/pages/documents.test.ts -u` writes it", async () => {
+  const { markup } = renderReceiptVerifier();
+  await expect(markup).toMatchFileSnapshot("../../docs/receipt-verifier.html");
+});
+
+it("docs/configuration.md describes every variable of the environment", () => {
+  const documented = readFileSync("docs/configuration.md", "utf8");
+  expect(VARIABLE_NAMES.length).toBeGreaterThan(20);
+  expect(VARIABLE_NAMES.filter((name) => !documented.includes(`\`${name}\``))).toEqual([]);
+});
+
+it("docs/design.md says of every endpoint once whether its answers are confirmed", () => {
+  const [, table = ""] =
+    /\n## What is told as final is confirmed\n([\s\S]*?)\n## /.exec(readFileSync("docs/design.md", "utf8")) ?? [];
+  const named = Array.from(table.matchAll(/^\| (.*?) \|/gm), ([, names = ""]) => names.match(/(?<=`)\w+(?=`)/g) ?? []);
+  const operations = named.flat().filter((name) => name !== "voucherctl");
+  expect(operations.toSorted()).toEqual(ENDPOINTS.map(({ operationId }) => operationId).toSorted());
+});
+
+it("links of the documents lead to files and headings that exist", () => {
+  let count = 0;
+  for (const file of ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", ...globSync("docs/**/*.md")]) {
+    const links = readFileSync(file, "utf8").matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g);
+    for (const [link, path = "", anchor] of links) {
+      const target = path === "" ? file : join(dirname(file), path);
+      expect(existsSync(target), `${file}: ${link}`).toBe(true);
+      if (anchor !== undefined) expect(anchorsOf(target), `${file}: ${link}`).toContain(anchor);
+      count += 1;
+    }
+  }
+  expect(count).toBeGreaterThan(50);
+});
+
+/** The anchors that GitHub makes of a document's headings. */
+function anchorsOf(file: string): string[] {
+  return Array.from(readFileSync(file, "utf8").matchAll(/^#+ (.+)$/gm), ([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w\- ]/g, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
+describe("connections to Postgres", () => {
+  const [api, worker] = [API_CONNECTIONS_MAX, WORKER_CONNECTIONS_MAX];
+  const scaling = readFileSync("docs/scaling.md", "utf8");
+
+  it.each([
+    ["docs/scaling.md", `\n| API process | ${api} |`],
+    ["docs/scaling.md", `\n| Worker process | ${worker} |`],
+    ["docs/scaling.md", `at least ${api} × APIs + ${worker} × workers`],
+    ["docker-compose.yml", `An API process uses up to ${api} connections, a worker ${worker}.`],
+  ])("connections to Postgres are as many in %s as a process opens: %s", (file, told) => {
+    expect(readFileSync(file, "utf8")).toContain(told);
+  });
+
+  it("connections to Postgres of each kind of caller are in the table of docs/design.md, whose sum they are", () => {
+    const [, table = ""] =
+      /## Kinds of callers\n[\s\S]*?\n(\|[\s\S]*?)\n\n/.exec(readFileSync("docs/design.md", "utf8")) ?? [];
+    const sharedBy = {
+      organization: "Organization",
+      visitor: "Signed-in user, or address (IPv6: /64)",
+      none: "Nothing: they share a password",
+    };
+    for (const { calls, connections, waitingMax, waitingMaxEach, share } of Object.values(CALLER_KINDS)) {
+      const counts = [connections, waitingMax, waitingMaxEach].join(" | ");
+      expect(table).toContain(`| ${calls} | ${counts} | ${sharedBy[share]} | 503 \`overloaded\` |`);
+    }
+    const told = Array.from(table.matchAll(/^\|[^|]+\| (\d+) \|/gm), ([, count]) => Number(count));
+    expect(told.reduce((sum, count) => sum + count, 0)).toBe(api);
+  });
+
+  it("connections to Postgres of an API are the sum of its row in the table, and those in docs/operations.md", () => {
+    expect(readFileSync("docs/operations.md", "utf8")).toMatch(
+      new RegExp(`^\\| API,.* ${api} connections[\\s\\S]*^\\| Worker,.* ${worker} connections`, "m"),
+    );
+    const purposes = /^\| API process \| \d+ \| ([^|]+) \|/m.exec(scaling)?.[1] ?? "";
+    const counts = purposes.split(", ").map((purpose) => Number.parseInt(purpose, 10));
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(api);
+  });
+
+  it("connections to Postgres leave the reserve that the example of sizing asks for, in the compose file's server as well", () => {
+    const [, reserve = "", max = "", apis = "", workers = "", sum = ""] =
+      /at least (\d+) more [\s\S]*with (\d+), for example (\w+) APIs and (\w+) workers \((\d+)\)/.exec(scaling) ?? [];
+    const numbers = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+    expect(numbers.indexOf(apis) * api + numbers.indexOf(workers) * worker).toBe(Number(sum));
+    expect(Number(max) - Number(sum)).toBeGreaterThanOrEqual(Number(reserve));
+    expect(readFileSync("docker-compose.yml", "utf8")).toContain(`max_connections=${max}`);
+  });
+});
+
+describe("docs/scaling.md", () => {
+  const scaling = readFileSync("docs/scaling.md", "utf8");
+  const numbersOf = (text: string) => text.split("|").map((cell) => Number(cell.replaceAll(" ", "")));
+  /** The part of its core that a process may use. */
+  const UTILIZATION = 0.6;
+  const CLUSTER_FACTOR = 1.8;
+  const [, heads = "", measured = ""] =
+    /### Redeem by code, 256 connections\n\n\|([^\n]*)\|\n[\s\S]*?\|( this service, [^\n]*)\|\n/.exec(
+      readFileSync("docs/benchmarks.md", "utf8"),
+    ) ?? [];
+  const columns = heads.split("|").map((cell) => cell.trim());
+  const costOf = (part: string) => numbersOf(measured)[columns.indexOf(part)] ?? Number.NaN;
+  const [api, worker, redis, postgres] = [costOf("API"), costOf("worker"), costOf("Redis"), costOf("Postgres")];
+  const master = Math.round(redis * CLUSTER_FACTOR);
+
+  it("docs/scaling.md takes the costs of a redemption from docs/benchmarks.md, and adds them up", () => {
+    const rowOf = (name: string) => numbersOf(new RegExp(`^\\| ${name} \\|([^|]*)\\|`, "m").exec(scaling)?.[1] ?? "");
+    const parts = ["API process", "Worker process", "One Redis", "A master of a Redis Cluster", "A core of Postgres"];
+    const costs = parts.map((name) => rowOf(`${name}(?= \\| \\d+ \\| [\\d ]+/s)`)[0]);
+    expect(costs).toEqual([api, worker, redis, master, postgres]);
+    expect(rowOf("Sum, one Redis")).toEqual([api + worker + redis + postgres]);
+    expect(rowOf("Sum, Redis Cluster")).toEqual([api + worker + master + postgres]);
+    for (const [, cost = "", rate = ""] of scaling.matchAll(/^\| [^|]+\| (\d+) \| ([\d ]+)\/s \|$/gm))
+      expect(Number(rate.replaceAll(" ", "")), cost).toBe(Math.floor((UTILIZATION * 1_000_000) / Number(cost)));
+  });
+
+  it("docs/scaling.md multiplies them correctly for each rate", () => {
+    const rows = Array.from(scaling.matchAll(/^\| (\d+ 000) \|([\d |]+)\|$/gm), ([, rate = "", rest = ""]) => [
+      ...numbersOf(rate),
+      ...numbersOf(rest),
+    ]);
+    expect(rows).toHaveLength(4);
+    for (const [rate = 0, ...counts] of rows) {
+      const processes = (cost: number) => Math.ceil((rate * cost) / 1_000_000 / UTILIZATION);
+      const inOne = processes(redis) === 1;
+      const needed = [api, worker, inOne ? redis : master, postgres].map(processes);
+      expect(counts, String(rate)).toEqual([...needed, needed.reduce((sum, count) => sum + count)]);
+    }
+  });
+});

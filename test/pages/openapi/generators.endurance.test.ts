@@ -1,0 +1,81 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { ERRORS } from "../../../src/platform/api/errors.ts";
+import { DESCRIPTION } from "../../support/api-description.ts";
+
+// What a partner's engineers do with the OpenAPI document. The tools come from the registry, because they are larger than the service.
+
+const TOOLS = ["@hey-api/openapi-ts@0.95.0", "orval@7.13.2", "@redocly/cli@2.77.0", "@stoplight/spectral-cli@6.16.3"];
+const TSC = resolve("packages/client/node_modules/typescript/lib/tsc.js");
+const folder = mkdtempSync(join(tmpdir(), "voucher-generators-"));
+
+const run = async (command: string, ...args: string[]) => {
+  const done = promisify(execFile)(command, args, { cwd: folder });
+  const { stdout, stderr } = await done.catch((error) => expect.fail(`${error.stdout}\n${error.stderr}`));
+  return stdout + stderr;
+};
+
+beforeAll(async () => {
+  const files = {
+    "package.json": '{"private": true, "type": "module"}',
+    "openapi.json": JSON.stringify(DESCRIPTION),
+    ".spectral.yaml": 'extends: ["spectral:oas"]\n',
+  };
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  await run("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", ...TOOLS);
+}, 180_000);
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+it("Redocly finds no error in the OpenAPI document, and Spectral finds no warning", async () => {
+  expect(await run("npx", "redocly", "lint", "openapi.json")).toContain("Your API description is valid");
+  expect(await run("npx", "spectral", "lint", "openapi.json", "--fail-severity=warn")).toContain("No results");
+});
+
+/** How each generator is called, and how its types are imported. */
+const GENERATORS = {
+  "openapi-typescript": {
+    command: [],
+    types: `import type { components } from ${JSON.stringify(resolve("packages/client/src/api.ts"))};
+      type Schemas = components["schemas"];
+      type Release = Schemas["Release"]; type Redemption = Schemas["Redemption"]; type Voucher = Schemas["Voucher"];
+      type KnownErrorCode = Schemas["KnownErrorCode"]; type Refusal = Schemas["Error"];`,
+  },
+  "@hey-api/openapi-ts": {
+    command: ["openapi-ts", "-i", "openapi.json", "-o", "hey-api", "-p", "@hey-api/typescript"],
+    types:
+      'import type { Release, Redemption, Voucher, KnownErrorCode, Error as Refusal } from "./hey-api/types.gen.ts";',
+  },
+  orval: {
+    command: ["orval", "--input", "openapi.json", "--output", "orval.ts", "--client", "fetch"],
+    types: 'import type { Release, Redemption, Voucher, KnownErrorCode, Error as Refusal } from "./orval.ts";',
+  },
+};
+
+it.each(Object.entries(GENERATORS))("the types of %s say what the service answers", async (name, generator) => {
+  if (generator.command.length > 0) await run("npx", ...generator.command);
+  const uses = `${generator.types}
+    export const reasonOf = (release: Release): string => (release.released === true ? "released" : release.reason);
+    // @ts-expect-error a boolean is no text
+    export const isText = (release: Release): boolean => release.released === "true";
+    export const live: Release = { released: true };
+    export const other = ({ otherVoucher }: Redemption): boolean => otherVoucher === true;
+    export const at = ({ redeemedAt }: Voucher): string | null => redeemedAt;
+    // @ts-expect-error it is null until the voucher is redeemed
+    export const always = ({ redeemedAt }: Voucher): string => redeemedAt;
+    export const known: Record<KnownErrorCode, true> = ${JSON.stringify(Object.fromEntries(Object.keys(ERRORS).map((code) => [code, true])))};
+    export const later = ({ code, ...rest }: Refusal): Refusal => ({ ...rest, code: code === "voucher_used" ? "a_later_code" : code });`;
+  const file = `uses-${name.replaceAll(/\W/g, "-")}.ts`;
+  writeFileSync(join(folder, file), uses);
+  const options = ["--noEmit", "--strict", "--skipLibCheck", "--target", "es2022", "--lib", "es2024,dom,dom.iterable"];
+  await run(
+    process.execPath,
+    TSC,
+    ...options,
+    ...["--module", "esnext", "--moduleResolution", "bundler", "--allowImportingTsExtensions", file],
+  );
+});

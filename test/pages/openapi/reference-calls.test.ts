@@ -1,0 +1,405 @@
+import { beforeAll, describe, expect, it, vi } from "vitest";
+import { voidVoucher } from "../../../src/acts/void-voucher.ts";
+import { lockReferencesToEnd } from "../../../src/core/redeem/db/redemptions.ts";
+import { newId } from "../../../src/core/voucher/ids.ts";
+import type { ErrorCode } from "../../../src/platform/api/errors.ts";
+import { SENTENCES } from "../../../src/platform/api/sentences/languages.ts";
+import { BatcherFull } from "../../../src/platform/batching/batcher.ts";
+import { inTransaction } from "../../../src/platform/db/transaction.ts";
+import { mediaOf, OPERATIONS, type Operation } from "../../support/api-description.ts";
+import { partnerClient, type Reply, send } from "../../support/client.ts";
+import { beginLog, makeLogFiles, openSequencer } from "../../support/log-setup.ts";
+import { inSeconds, makeOffer, makeReferral, newPayment, newUser } from "../../support/marketplace.ts";
+import { whileLocked } from "../../support/outside-transaction.ts";
+import { startApiUnready, startWorkers, type TestApi } from "../../support/service.ts";
+import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../../support/supply.ts";
+import { until } from "../../support/until.ts";
+import { useService } from "../../support/use-service.ts";
+import { signUser } from "../../support/user-tokens.ts";
+
+// Calls each operation of the API reference with valid input, and provokes each error that the reference describes. `send` checks every
+// response against the reference, here and in every other test.
+
+const WEBHOOK_SECRET = "a root secret of the tests of the reference";
+/** Waits only a second for a worker, allows each key one miss a minute, and has no webhooks. */
+const HASTY = { REDEEM_WAIT_MS: "1000", MISS_LIMIT_PER_MINUTE: "1" };
+/** Allows each caller one request a second. */
+const STRICT = { WEBHOOK_SECRET, RATE_LIMIT_RPS: "1" };
+const service = useService({ apis: [{ WEBHOOK_SECRET }, HASTY, STRICT], users: true });
+const { servers, partner, worker, issuer, issue, till: shop, rival } = service;
+const [api, hasty, strict] = service.apis;
+/** Cannot reach a database. */
+let stranded: TestApi;
+let sequencer: ReturnType<typeof openSequencer>;
+let sandbox: TestPartner;
+let keys: Record<"shop" | "reader" | "redeemer" | "unbound" | "elsewhere" | "sandbox", string>;
+
+beforeAll(async () => {
+  const env = { WEBHOOK_SECRET, AUTH_JWKS_URL: String(api.ctx.config.users.jwksUrl) };
+  stranded = await startApiUnready(servers, { ...env, DATABASE_URL: "postgresql://unknown@127.0.0.1:1/nothing" });
+  const files = makeLogFiles();
+  servers.onClose(async () => files.remove());
+  await beginLog(servers.db, files);
+  sequencer = openSequencer(servers, files);
+  sandbox = await makePartner(servers.db, { sandbox: true });
+  const make = async (organizationId: string | null, options?: Parameters<typeof makeKey>[2]) =>
+    (await makeKey(servers.db, organizationId, options)).key;
+  keys = {
+    shop: service.keys.till.key,
+    reader: await make(partner.organizationId, { scopes: ["voucher.read"] }),
+    redeemer: await make(partner.organizationId, { scopes: ["voucher.redeem"] }),
+    unbound: await make(null),
+    elsewhere: await make(partner.organizationId, { allowIps: ["192.0.2.1"] }),
+    sandbox: await make(sandbox.organizationId),
+  };
+});
+
+/** A request to an operation. */
+interface Call {
+  headers?: Record<string, string>;
+  parameters?: Record<string, string>;
+  query?: string;
+  body?: Record<string, unknown>;
+}
+
+function perform(operation: Operation, { headers, parameters, query, body }: Call, url = api.url): Promise<Reply> {
+  const path = operation.path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(parameters?.[name] ?? ""));
+  return send(operation.method.toUpperCase(), `${url}${path}${query ?? ""}`, {
+    ...(headers !== undefined && { headers }),
+    ...(body !== undefined && { body }),
+  });
+}
+
+const asShop = () => ({ "x-api-key": keys.shop });
+const asUser = async () => ({ authorization: `Bearer ${await signUser(issuer, newUser())}` });
+let orders = 0;
+const newOrder = () => `order-${++orders}`;
+
+/** A voucher that is redeemed. */
+async function redeemed() {
+  const [voucher, externalRef] = [await issue(), newOrder()];
+  expect((await shop.redeem({ code: voucher.code, externalRef })).status).toBe(200);
+  return { ...voucher, externalRef };
+}
+
+/** A call to each operation that succeeds, on data of its own. */
+const VALID: Record<string, () => Promise<Call>> = {
+  reserveVoucher: async () => ({ headers: asShop(), body: { code: (await issue()).code } }),
+  redeemVoucher: async () => ({
+    headers: asShop(),
+    body: { code: (await issue()).code, externalRef: newOrder(), note: "Till 4" },
+  }),
+  releaseReservation: async () => ({
+    headers: asShop(),
+    body: { ticket: (await shop.reserve((await issue()).code)).body.ticket, reason: "customer left" },
+  }),
+  lookUpVoucher: async () => ({ headers: asShop(), parameters: { codeOrTicket: (await issue()).code } }),
+  readVoucherEvents: async () => ({
+    headers: asShop(),
+    parameters: { codeOrTicket: (await issue()).code },
+    query: "?after=0&limit=10",
+  }),
+  readRedemptionReceipt: async () => {
+    const { externalRef } = await redeemed();
+    await sequencer.run();
+    return { headers: asShop(), parameters: { externalRef } };
+  },
+  readReceiptByReference: async () => {
+    const { externalRef } = await redeemed();
+    await sequencer.run();
+    return { headers: asShop(), query: `?externalRef=${externalRef}` };
+  },
+  readEventReceipt: async () => {
+    const { code } = await issue();
+    await sequencer.run();
+    return { headers: asShop(), parameters: { codeOrTicket: code, sequence: "1" } };
+  },
+  readEventProof: async () => {
+    const { id } = await issue();
+    await sequencer.run();
+    return { parameters: { entityType: "VoucherInstance", entityId: id, sequence: "1" } };
+  },
+  listRedemptions: async () => ({ headers: asShop(), query: "?from=2026-01-01T00:00:00Z&limit=5" }),
+  readRedemption: async () => ({ headers: asShop(), parameters: { externalRef: (await redeemed()).externalRef } }),
+  listWebhooks: async () => ({ headers: (await makeWebhook()).headers }),
+  createWebhook: async () => ({ headers: (await makeWebhook()).headers, body: { url: "https://shop.example.com/" } }),
+  readWebhook: () => makeWebhook(),
+  changeWebhook: async () => ({ ...(await makeWebhook()), body: { enabled: true } }),
+  deleteWebhook: () => makeWebhook(),
+  testWebhook: () => makeWebhook(),
+  rotateWebhook: () => makeWebhook(),
+  replayWebhook: async () => ({ ...(await makeWebhook()), body: { eventIds: ["vch_x-2"] } }),
+  listWebhookDeliveries: async () => ({ ...(await makeWebhook()), query: "?state=Failed&limit=5" }),
+  advanceSandbox: async () => ({ headers: { "x-api-key": keys.sandbox }, body: { seconds: 1 } }),
+  readPublicEvents: async () => ({ parameters: { entityType: "VoucherInstance", entityId: (await issue()).id } }),
+  readListings: async () => {
+    await makeOffer(servers.db, 1);
+    return { headers: await asUser(), query: "?limit=5" };
+  },
+  readListing: async () => ({
+    headers: await asUser(),
+    parameters: { id: (await makeOffer(servers.db, 1)).listingId },
+  }),
+  openLink: async () => {
+    const offer = await makeOffer(servers.db, 1);
+    return { parameters: { code: (await makeReferral(servers.db, offer)).code } };
+  },
+  buyListing: async () => acquireCall("buyListing", await makeOffer(servers.db, 1)),
+  buyProduct: async () => acquireCall("buyProduct", await makeOffer(servers.db, 1)),
+  claimProduct: async () => acquireCall("claimProduct", await makeOffer(servers.db, 1)),
+  claimByLink: async () => acquireCall("claimByLink", await makeOffer(servers.db, 1)),
+  health: async () => ({}),
+  readiness: async () => ({}),
+};
+
+/** A call about an endpoint of an organization of its own. Its address is refused at once. */
+async function makeWebhook() {
+  const { organizationId } = await makePartner(servers.db);
+  const { key } = await makeKey(servers.db, organizationId, { scopes: ["voucher.webhook"] });
+  const id = newId("whk");
+  await servers.db.query(
+    "INSERT INTO webhook_endpoints (id, organization_id, place, url) VALUES ($1, $2, 1, 'https://127.0.0.1/')",
+    [id, organizationId],
+  );
+  return { headers: { "x-api-key": key }, parameters: { id } };
+}
+
+type Offer = Awaited<ReturnType<typeof makeOffer>>;
+
+/** A claim or purchase from an offer. */
+async function acquireCall(operationId: string, offer: Offer): Promise<Call> {
+  const headers = await asUser();
+  const body = operationId.startsWith("buy") ? { paymentRef: newPayment() } : {};
+  if (operationId === "buyListing") return { headers, parameters: { id: offer.listingId }, body };
+  if (operationId === "claimByLink") {
+    return { headers, parameters: { code: (await makeReferral(servers.db, offer)).code }, body };
+  }
+  return { headers, parameters: { id: offer.productId }, body };
+}
+
+type Provoke = (operation: Operation, valid: Call) => Promise<Reply>;
+
+const withHeaders =
+  (headers: () => Record<string, string>): Provoke =>
+  (operation, valid) =>
+    perform(operation, { ...valid, headers: { ...valid.headers, ...headers() } });
+
+const withBody =
+  (body: () => Promise<Record<string, unknown>> | Record<string, unknown>): Provoke =>
+  async (operation, valid) =>
+    perform(operation, { ...valid, body: { ...valid.body, ...(await body()) } });
+
+const withParameter =
+  (name: string, value: string): Provoke =>
+  (operation, valid) =>
+    perform(operation, { ...valid, parameters: { ...valid.parameters, [name]: value } });
+
+/** Claims or buys from a new offer with these options. */
+const fromOffer =
+  (options: Parameters<typeof makeOffer>[2]): Provoke =>
+  async (operation) =>
+    perform(operation, await acquireCall(operation.operationId, await makeOffer(servers.db, 1, options)));
+
+/** Replaces the code in the body or path. */
+const ofVoucher =
+  (code: () => Promise<string>): Provoke =>
+  async (operation, valid) => {
+    const named = await code();
+    if (operation.method === "get") return withParameter("codeOrTicket", named)(operation, valid);
+    return withBody(() => ({ code: named }))(operation, valid);
+  };
+
+/** How to provoke each error. */
+const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
+  missing_key: withHeaders(() => ({ "x-api-key": "" })),
+  unknown_key: withHeaders(() => ({ "x-api-key": "pvk_unheard-of" })),
+  key_without_organization: withHeaders(() => ({ "x-api-key": keys.unbound })),
+  address_not_allowed: withHeaders(() => ({ "x-api-key": keys.elsewhere })),
+  missing_scope: (operation, valid) => {
+    const other = operation["x-scopes"]?.includes("voucher.read") ? keys.redeemer : keys.reader;
+    return withHeaders(() => ({ "x-api-key": other }))(operation, valid);
+  },
+  missing_token: withHeaders(() => ({ authorization: "Basic dXNlcjpzZWNyZXQ=" })),
+  invalid_token: withHeaders(() => ({ authorization: "Bearer not.a.token" })),
+  sandbox_only: withHeaders(() => ({ "x-api-key": keys.shop })),
+  invalid_json: (operation, valid) => perform(operation, { ...valid, body: "[]" as never }),
+  invalid_request: (operation, valid) =>
+    operation.requestBody === undefined
+      ? perform(operation, { ...valid, query: "?limit=0&externalRef=a&externalRef=b" })
+      : withBody(() => ({ more: "\0" }))(operation, valid),
+  body_too_large: withBody(() => ({ more: "x".repeat(17_000) })),
+  unsupported_encoding: withHeaders(() => ({ "content-encoding": "compress" })),
+
+  voucher_not_found: ofVoucher(async () => "7Q4K-9MZX-2HTB-W8RC"),
+  not_logged_yet: async (operation, valid) => {
+    const { id, code, externalRef } = await redeemed();
+    const fresh = { externalRef, codeOrTicket: code, entityId: id, sequence: "2" };
+    if (valid.query !== undefined) return perform(operation, { ...valid, query: `?externalRef=${externalRef}` });
+    const names = Object.keys(valid.parameters ?? {});
+    const parameters = Object.fromEntries(Object.entries(fresh).filter(([name]) => names.includes(name)));
+    return perform(operation, { ...valid, parameters: { ...valid.parameters, ...parameters } });
+  },
+  entity_not_found: withParameter("entityId", "vch_unheard-of"),
+  redemption_not_found: (operation, valid) =>
+    valid.query === undefined
+      ? withParameter("externalRef", "unheard-of")(operation, valid)
+      : perform(operation, { ...valid, query: "?externalRef=unheard-of" }),
+  listing_not_found: withParameter("id", "lst_unheard-of"),
+  product_not_found: withParameter("id", "prd_unheard-of"),
+  link_not_found: withParameter("code", "unheard-of"),
+
+  webhook_not_found: withParameter("id", "whk_unheard-of"),
+  webhooks_off: (operation, valid) => perform(operation, valid, hasty.url),
+  webhook_limit: async (operation, valid) => {
+    const most = operation.operationId === "rotateWebhook" ? 10 : 19;
+    for (let count = 1; count <= most; count++) expect((await perform(operation, valid)).status).toBe(200);
+    return perform(operation, valid);
+  },
+  webhook_disabled: async (operation, valid) => {
+    await servers.db.query(
+      "UPDATE webhook_endpoints SET enabled = false, disabled_reason = 'operator', disabled_at = now() WHERE id = $1",
+      [valid.parameters?.id],
+    );
+    return perform(operation, valid);
+  },
+
+  voucher_used: ofVoucher(async () => (await redeemed()).code),
+  voucher_voided: ofVoucher(async () => {
+    const { code } = await issue();
+    await voidVoucher(provisioning(servers.db), partner.organizationId, code, null);
+    return code;
+  }),
+  voucher_expired: ofVoucher(async () => (await issue({ validUntil: inSeconds(-1) })).code),
+  reservation_ended: ofVoucher(async () => {
+    const { ticket } = (await shop.reserve((await issue()).code)).body;
+    await shop.release(ticket);
+    return ticket;
+  }),
+  token_mismatch: withBody(() => ({ token: "not-the-token" })),
+  voucher_reserved: ofVoucher(async () => {
+    const { code } = await issue();
+    await rival.reserve(code);
+    return code;
+  }),
+
+  rate_limited: (operation, valid) =>
+    until(async () => {
+      const replies = await Promise.all(Array.from({ length: 10 }, () => perform(operation, valid, strict.url)));
+      return replies.find(({ status }) => status === 429);
+    }),
+  too_many_misses: async (operation, valid) => {
+    const { key } = await makeKey(servers.db, partner.organizationId);
+    expect((await partnerClient(hasty.url, key).lookUp("7Q4K-9MZX-2HTB-W8RC")).status).toBe(404);
+    return perform(operation, { ...valid, headers: { "x-api-key": key } }, hasty.url);
+  },
+
+  referrers_only: fromOffer({ audience: "ReferrerOnly" }),
+  window_closed: fromOffer({ windows: {} }),
+  sold_out: async (operation) => {
+    const offer = await makeOffer(servers.db, 1);
+    const [first, second] = [
+      await acquireCall(operation.operationId, offer),
+      await acquireCall(operation.operationId, offer),
+    ];
+    expect((await perform(operation, first)).status).toBe(200);
+    return perform(operation, second);
+  },
+
+  redeem_unknown: async (operation, valid) => {
+    const ref = { organizationId: partner.organizationId, externalRef: String(valid.body?.externalRef) };
+    // As another API process whose commit hangs.
+    return inTransaction(api.ctx.pool, async (outside) => {
+      await lockReferencesToEnd(outside, [ref]);
+      return perform(operation, valid, hasty.url);
+    });
+  },
+  redeem_timeout: async (operation, valid) => {
+    await worker.close();
+    try {
+      return await perform(operation, valid, hasty.url);
+    } finally {
+      await startWorkers(servers);
+      // The next test expects that the worker takes its job within the wait of `hasty`: its first job may take longer.
+      await redeemed();
+    }
+  },
+  // Everything that lets only some calls wait refuses; the tests of the batcher and of the bulkhead fill them.
+  overloaded: async (operation, valid) => {
+    const { ctx } = api;
+    for (const place of ["partnerCalls", "publicReads", "sandboxAdvances"] as const) {
+      vi.spyOn(ctx, place).mockRejectedValue(new BatcherFull());
+    }
+    for (const place of [ctx.voucherReads, ctx.acquisitions, ctx.redemptionReads])
+      vi.spyOn(place, "submit").mockRejectedValue(new BatcherFull());
+    vi.spyOn(ctx.webhookTests, "hasRoom").mockReturnValue(false);
+    return perform(operation, valid).finally(vi.restoreAllMocks);
+  },
+  unavailable: (operation, valid) => perform(operation, valid, stranded.url),
+};
+
+/** Codes for which some throwers write their own sentence. */
+const SENTENCE_VARIES = /invalid_request|invalid_json|missing_scope|voucher_busy|overloaded|unavailable/;
+
+/** Status and code of each refusal that an operation describes. */
+function describedRefusals({ responses }: Operation): (readonly [status: string, code: ErrorCode])[] {
+  return Object.entries(responses)
+    .filter(([status]) => Number(status) >= 400)
+    .flatMap(([status, { content }]) =>
+      Object.keys(mediaOf(content).examples ?? {}).map((code) => [status, code as ErrorCode] as const),
+    );
+}
+
+/** A call about one voucher. */
+async function makeVoucherCall(operation: Operation) {
+  if (operation.tags.includes("Marketplace")) {
+    const offer = await makeOffer(servers.db, 1);
+    const call = await acquireCall(operation.operationId, offer);
+    return { operation, voucherId: offer.vouchers[0]?.id ?? "", call };
+  }
+  if (operation.tags.includes("Sandbox")) {
+    const { id, code } = await issueVoucher(servers.db, sandbox);
+    await partnerClient(api.url, keys.sandbox).reserve(code);
+    return { operation, voucherId: id, call: (await VALID[operation.operationId]?.()) ?? {} };
+  }
+  const call = (await VALID[operation.operationId]?.()) ?? {};
+  const named = String(call.body?.code ?? call.body?.ticket);
+  return { operation, voucherId: (await shop.lookUp(named)).body.voucher.id, call };
+}
+
+// One test for all: each call takes as long as the service waits for a locked row.
+it("every operation that moves a voucher refuses with 503 voucher_busy while the voucher's row stays locked", async () => {
+  const moving = OPERATIONS.filter((operation) =>
+    describedRefusals(operation).some(([, code]) => code === "voucher_busy"),
+  );
+  const calls = await Promise.all(moving.map(makeVoucherCall));
+  const answers = await whileLocked(
+    servers.db,
+    calls.map(({ voucherId }) => voucherId),
+    () => Promise.all(calls.map(({ operation, call }) => perform(operation, call))),
+  );
+  expect(answers.map(({ status, body }, index) => [moving[index]?.operationId, status, body.code])).toEqual(
+    moving.map(({ operationId }) => [operationId, 503, "voucher_busy"]),
+  );
+});
+
+describe.each(
+  OPERATIONS.map((operation) => [operation.operationId, operation] as const),
+)("%s", (operationId, operation) => {
+  const codes = describedRefusals(operation).filter(([, code]) => code !== "voucher_busy");
+
+  it(`${operationId} answers a valid call with 200`, async () => {
+    const call = await VALID[operationId]?.();
+    if (call === undefined) throw new Error("there is no valid call for it");
+    expect((await perform(operation, call)).status).toBe(200);
+  });
+
+  it.each(codes)(`${operationId} refuses with %s %s, as the reference describes`, async (status, code) => {
+    const provoke = PROVOKE[code];
+    const valid = await VALID[operationId]?.();
+    if (provoke === undefined || valid === undefined) throw new Error(`there is no way to provoke ${code}`);
+    const reply = await provoke(operation, valid);
+    expect({ status: reply.status, code: reply.body.code }).toEqual({ status: Number(status), code });
+    expect(reply.body.error).not.toMatch(/ECONN|127\.0\.0\.1|unknown@/);
+    if (!SENTENCE_VARIES.test(code)) expect(reply.body.error).toBe(SENTENCES.en.errors[code]);
+  });
+});

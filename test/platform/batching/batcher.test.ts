@@ -1,0 +1,308 @@
+import { afterEach, expect, it, vi } from "vitest";
+import { Batcher, BatcherFull, type BatcherOptions } from "../../../src/platform/batching/batcher.ts";
+
+/** A batch that has been handed over and waits for the test to end it. */
+interface Batch {
+  items: string[];
+  succeed(results?: (string | PromiseLike<string>)[]): void;
+  fail(error: unknown): void;
+}
+
+/** A batcher whose batches end when the test says so. `next` yields the batches in the order in which they began. */
+function startBatcher(options: Partial<BatcherOptions<string>> = {}) {
+  const begun: Batch[] = [];
+  const unseen: Batch[] = [];
+  const wanted: ((batch: Batch) => void)[] = [];
+  const batcher = new Batcher<string, string>(
+    (items) => {
+      const { promise, resolve, reject } = Promise.withResolvers<(string | PromiseLike<string>)[]>();
+      const batch: Batch = { items, succeed: (results = items.map(resultOf)) => resolve(results), fail: reject };
+      begun.push(batch);
+      const want = wanted.shift();
+      if (want === undefined) unseen.push(batch);
+      else want(batch);
+      return promise;
+    },
+    { batchMax: 100, waitingMax: 100, ...options },
+  );
+  const next = () => {
+    const batch = unseen.shift();
+    return batch === undefined ? new Promise<Batch>((resolve) => wanted.push(resolve)) : Promise.resolve(batch);
+  };
+  return { batcher, begun, next };
+}
+
+function resultOf(item: string): string {
+  return `done ${item}`;
+}
+
+/** A few turns of the event loop settle everything that does not depend on the test. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Tells whether a promise has an outcome yet. */
+function watch(promise: Promise<unknown>): { settled: boolean } {
+  const watched = { settled: false };
+  const settledNow = () => {
+    watched.settled = true;
+  };
+  promise.then(settledNow, settledNow);
+  return watched;
+}
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+it("a batcher hands a lone item over in the same turn of the event loop and sets no timer", async () => {
+  const timers = [vi.spyOn(globalThis, "setTimeout"), vi.spyOn(globalThis, "setInterval")];
+  const { batcher, begun } = startBatcher();
+  const result = batcher.submit("a");
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(begun.map((batch) => batch.items)).toEqual([["a"]]);
+  begun[0]?.succeed();
+  expect(await result).toBe("done a");
+  for (const timer of timers) expect(timer).not.toHaveBeenCalled();
+});
+
+it("a batcher collects what is submitted while a batch is under way and hands it over as one batch, in order", async () => {
+  const { batcher, begun, next } = startBatcher();
+  const first = batcher.submit("a");
+  const running = await next();
+  const later = ["b", "c"].map((item) => batcher.submit(item));
+  await settle();
+  later.push(batcher.submit("d"));
+  await settle();
+  expect(begun).toHaveLength(1);
+  running.succeed();
+  expect(await first).toBe("done a");
+  const second = await next();
+  expect(second.items).toEqual(["b", "c", "d"]);
+  second.succeed();
+  expect(await Promise.all(later)).toEqual(["done b", "done c", "done d"]);
+});
+
+it("a batcher hands over at most batchMax items at once and keeps the order of submission over batches", async () => {
+  const { batcher, begun, next } = startBatcher({ batchMax: 2 });
+  const results = ["a", "b", "c", "d", "e"].map((item) => batcher.submit(item));
+  for (const items of [["a", "b"], ["c", "d"], ["e"]]) {
+    const batch = await next();
+    expect(batch.items).toEqual(items);
+    await settle();
+    expect(begun.at(-1)).toBe(batch);
+    batch.succeed();
+  }
+  expect(await Promise.all(results)).toEqual(["a", "b", "c", "d", "e"].map(resultOf));
+});
+
+it("a batcher refuses with BatcherFull only items that would wait beyond waitingMax", async () => {
+  const { batcher, next } = startBatcher({ waitingMax: 2 });
+  const running = batcher.submit("running");
+  const batch = await next();
+  const waiting = [batcher.submit("a"), batcher.submit("b")];
+  await expect(batcher.submit("too much")).rejects.toBeInstanceOf(BatcherFull);
+  batch.succeed();
+  expect(await running).toBe("done running");
+  const second = await next();
+  expect(second.items).toEqual(["a", "b"]);
+  const again = batcher.submit("c");
+  second.succeed();
+  expect(await Promise.all(waiting)).toEqual(["done a", "done b"]);
+  (await next()).succeed();
+  expect(await again).toBe("done c");
+});
+
+const ownerOf = (item: string) => item.split(" ")[0] ?? "";
+
+it("a batcher gives the places of a batch to owners in turns, so that a neighbour's item is in the next batch", async () => {
+  const { batcher, next } = startBatcher({ batchMax: 3, ownerOf });
+  const crowd = Array.from({ length: 40 }, (_, n) => batcher.submit(`crowd ${n}`));
+  const running = await next();
+  expect(running.items).toEqual(["crowd 0", "crowd 1", "crowd 2"]);
+  const neighbours = ["neighbour 0", "other 0", "neighbour 1"].map((item) => batcher.submit(item));
+  running.succeed();
+  for (const items of [
+    ["crowd 3", "neighbour 0", "other 0"],
+    ["crowd 4", "crowd 5", "neighbour 1"],
+  ]) {
+    const batch = await next();
+    expect(batch.items).toEqual(items);
+    batch.succeed();
+  }
+  expect(await Promise.all(neighbours)).toEqual(["neighbour 0", "other 0", "neighbour 1"].map(resultOf));
+  for (let at = 6; at < 40; at += 3) (await next()).succeed();
+  expect(await Promise.all(crowd)).toHaveLength(40);
+});
+
+it("a batcher refuses an owner beyond its share of the waiting items, but not a neighbour", async () => {
+  const { batcher, next } = startBatcher({ batchMax: 4, waitingMax: 8, ownerOf });
+  const first = batcher.submit("crowd");
+  const running = await next();
+  const crowd = Array.from({ length: 6 }, (_, n) => batcher.submit(`crowd ${n}`));
+  await expect(batcher.submit("crowd 6")).rejects.toBeInstanceOf(BatcherFull);
+  const neighbour = batcher.submit("neighbour");
+  running.succeed();
+  const second = await next();
+  expect(second.items).toEqual(["crowd 0", "crowd 1", "crowd 2", "neighbour"]);
+  // Its items that have left the line do not count.
+  const again = batcher.submit("crowd 7");
+  second.succeed();
+  (await next()).succeed();
+  expect(await Promise.all([first, ...crowd, neighbour, again])).toHaveLength(9);
+});
+
+it("a batcher counts items that wait for their turn of the event loop among the waiting", async () => {
+  const { batcher, next } = startBatcher({ waitingMax: 1 });
+  const first = batcher.submit("a");
+  await expect(batcher.submit("b")).rejects.toThrow(BatcherFull);
+  (await next()).succeed();
+  expect(await first).toBe("done a");
+});
+
+it("a batcher keeps exactly as many batches under way as its concurrency allows", async () => {
+  const { batcher, begun, next } = startBatcher({ concurrency: 2, batchMax: 1 });
+  const results = ["a", "b", "c", "d"].map((item) => batcher.submit(item));
+  const [first, second] = [await next(), await next()];
+  expect([first.items, second.items]).toEqual([["a"], ["b"]]);
+  await settle();
+  expect(begun).toHaveLength(2);
+  second.succeed();
+  expect(await results[1]).toBe("done b");
+  const third = await next();
+  expect(third.items).toEqual(["c"]);
+  await settle();
+  expect(begun).toHaveLength(3);
+  third.succeed();
+  const fourth = await next();
+  fourth.succeed();
+  first.succeed();
+  expect(await Promise.all(results)).toEqual(["a", "b", "c", "d"].map(resultOf));
+});
+
+it("a result that is a promise delays its own submitter alone, and fails it alone when it is rejected", async () => {
+  const { batcher, next } = startBatcher();
+  const slow = Promise.withResolvers<string>();
+  const [a, b, c] = [batcher.submit("a"), batcher.submit("b"), batcher.submit("c")];
+  const waiting = watch(b);
+  (await next()).succeed(["done a", slow.promise, "done c"]);
+  expect([await a, await c]).toEqual(["done a", "done c"]);
+  const d = batcher.submit("d");
+  (await next()).succeed();
+  expect(await d).toBe("done d");
+  expect(waiting.settled).toBe(false);
+  slow.reject(new Error("failed at last"));
+  await expect(b).rejects.toThrow("failed at last");
+});
+
+it("a batch that fails, fails for all its items and is not run again, unless the batcher is told to split it", async () => {
+  const { batcher, begun, next } = startBatcher();
+  const error = new Error("the database is away");
+  const results = ["a", "b"].map((item) => batcher.submit(item));
+  const outcomes = Promise.allSettled(results);
+  (await next()).fail(error);
+  expect(await outcomes).toEqual([
+    { status: "rejected", reason: error },
+    { status: "rejected", reason: error },
+  ]);
+  await settle();
+  expect(begun).toHaveLength(1);
+});
+
+it("a failed batch is tried again item by item, in order, so that the poison item fails alone", async () => {
+  const { batcher, begun, next } = startBatcher({ splitOn: (error) => String(error).includes("poison") });
+  const outcomes = Promise.allSettled(["a", "poison", "c"].map((item) => batcher.submit(item)));
+  (await next()).fail(new Error("somewhere is poison"));
+  const alone = new Error("this is the poison");
+  for (const item of ["a", "poison", "c"]) {
+    const batch = await next();
+    expect(batch.items).toEqual([item]);
+    await settle();
+    // One after another: the next one begins when this one has ended.
+    expect(begun.at(-1)).toBe(batch);
+    if (item === "poison") batch.fail(alone);
+    else batch.succeed();
+  }
+  expect(await outcomes).toEqual([
+    { status: "fulfilled", value: "done a" },
+    { status: "rejected", reason: alone },
+    { status: "fulfilled", value: "done c" },
+  ]);
+  // The failed batch, and its three items once each.
+  expect(begun).toHaveLength(4);
+});
+
+it("a failed batch counts as under way while its items are tried again", async () => {
+  const { batcher, begun, next } = startBatcher({ splitOn: () => true });
+  const outcomes = Promise.allSettled(["a", "b"].map((item) => batcher.submit(item)));
+  (await next()).fail(new Error("poison"));
+  const later = batcher.submit("later");
+  const first = await next();
+  await settle();
+  expect(begun).toHaveLength(2);
+  first.succeed();
+  (await next()).succeed();
+  expect((await outcomes).map((outcome) => outcome.status)).toEqual(["fulfilled", "fulfilled"]);
+  const last = await next();
+  expect(last.items).toEqual(["later"]);
+  last.succeed();
+  expect(await later).toBe("done later");
+});
+
+it("a failed batch is not tried again when it held one item", async () => {
+  const { batcher, begun, next } = startBatcher({ splitOn: () => true });
+  const outcome = Promise.allSettled([batcher.submit("a")]);
+  (await next()).fail(new Error("poison"));
+  expect((await outcome)[0].status).toBe("rejected");
+  await settle();
+  expect(begun).toHaveLength(1);
+});
+
+it.each([
+  ["too few", ["only one"]],
+  ["too many", ["one", "two", "three"]],
+  ["none", []],
+])("a batch that returns more or fewer results than it has items fails: %s", async (_what, results) => {
+  const { batcher, next } = startBatcher();
+  const outcomes = Promise.allSettled(["a", "b"].map((item) => batcher.submit(item)));
+  (await next()).succeed(results);
+  for (const outcome of await outcomes) {
+    expect(outcome).toMatchObject({ status: "rejected", reason: { message: expect.stringContaining("results") } });
+  }
+});
+
+it("drain resolves at once when nothing waits and nothing runs", async () => {
+  const { batcher, next } = startBatcher();
+  await batcher.drain();
+  const result = batcher.submit("a");
+  (await next()).succeed();
+  await result;
+  await settle();
+  await batcher.drain();
+});
+
+it.each([1, 2])("drain waits for submitted items and all batches, %s at a time", async (concurrency) => {
+  const { batcher, next } = startBatcher({ batchMax: 1, concurrency });
+  const results = ["a", "b"].map((item) => batcher.submit(item));
+  const drained = batcher.drain();
+  const watched = watch(drained);
+  await settle();
+  expect(watched.settled).toBe(false);
+  const first = await next();
+  const second = concurrency === 1 ? null : await next();
+  (second ?? first).succeed();
+  await settle();
+  expect(watched.settled).toBe(false);
+  (second === null ? await next() : first).succeed();
+  await drained;
+  expect(await Promise.all(results)).toEqual(["done a", "done b"]);
+});
+
+it("drain resolves for every waiter, also when the last batch fails", async () => {
+  const { batcher, next } = startBatcher();
+  const failed = Promise.allSettled([batcher.submit("a")]);
+  const drained = Promise.all([batcher.drain(), batcher.drain()]);
+  (await next()).fail(new Error("broken"));
+  await drained;
+  await failed;
+});

@@ -1,0 +1,74 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { Shares, splitInTurns } from "../../../src/platform/batching/shares.ts";
+import { CallerPlaces } from "../../../src/platform/queues/caller-places.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Takes as many places as there are for the owner, and returns how many. */
+function fill(places: { hasRoom(owner: string): boolean; take(owner: string): void }, owner: string): number {
+  let taken = 0;
+  for (; places.hasRoom(owner); taken += 1) places.take(owner);
+  return taken;
+}
+
+it("an owner alone gets three quarters of the places, and each further owner still finds some", () => {
+  const shares = new Shares(400);
+  expect(["a", "b", "c", "d"].map((owner) => fill(shares, owner))).toEqual([300, 75, 19, 5]);
+  shares.release("a");
+  expect(shares.hasRoom("a")).toBe(false);
+  expect(shares.hasRoom("e")).toBe(true);
+});
+
+it("an owner that releases its places finds as many again", () => {
+  const shares = new Shares(8);
+  expect(fill(shares, "a")).toBe(6);
+  for (let n = 0; n < 6; n++) shares.release("a");
+  expect(shares.used).toBe(0);
+  expect(fill(shares, "a")).toBe(6);
+});
+
+const items = (owners: string) => [...owners].map((owner, at) => ({ owner, at }));
+const ownersOf = (split: readonly { owner: string }[]) => split.map(({ owner }) => owner).join("");
+
+it.each([
+  { owners: "aaaaaabaac", max: 4, taken: "aabc", left: "aaaaaa" },
+  { owners: "aaaabbbb", max: 4, taken: "aabb", left: "aabb" },
+  { owners: "aaaabbbb", max: 3, taken: "aab", left: "aabbb" },
+  { owners: "abcdef", max: 2, taken: "ab", left: "cdef" },
+  { owners: "aab", max: 3, taken: "aab", left: "" },
+  { owners: "aab", max: 5, taken: "aab", left: "" },
+  { owners: "aaaaa", max: 2, taken: "aa", left: "aaa" },
+])("owners of $owners take turns for $max places", ({ owners, max, taken, left }) => {
+  const [first, others] = splitInTurns(items(owners), max);
+  expect([ownersOf(first), ownersOf(others)]).toEqual([taken, left]);
+  for (const part of [first, others]) expect(part).toEqual(part.toSorted((a, b) => a.at - b.at));
+});
+
+it("callers of one owner get 1 500 places alone, and 250 for a second after another owner asked", () => {
+  const places = new CallerPlaces();
+  expect(fill(places, "alone")).toBe(1_500);
+  for (let n = 0; n < 1_300; n++) places.release("alone");
+  expect(places.hasRoom("neighbour")).toBe(true);
+  expect(fill(places, "alone")).toBe(50);
+  expect(fill(places, "neighbour")).toBe(250);
+  vi.advanceTimersByTime(1_001);
+  expect(places.hasRoom("alone")).toBe(true);
+  expect(places.hasRoom("neighbour")).toBe(false);
+  vi.advanceTimersByTime(1_001);
+  expect(places.hasRoom("neighbour")).toBe(true);
+});
+
+it("callers without an owner share all places", () => {
+  const places = new CallerPlaces();
+  let taken = 0;
+  for (; places.hasRoom(null); taken += 1) places.take(null);
+  expect(taken).toBe(2_000);
+  places.release(null);
+  expect(places.hasRoom(null)).toBe(true);
+});

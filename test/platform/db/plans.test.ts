@@ -1,0 +1,186 @@
+import type pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readStatements } from "../../../src/platform/db/statements.ts";
+import { openServicePool, openTestServers, type TestServers } from "../../support/servers.ts";
+import { findStatementFiles } from "../../support/source-files.ts";
+import { issueVouchers, makeKey, makePartner } from "../../support/supply.ts";
+
+const ROOT = new URL("../../../", import.meta.url);
+/** Statements of administration, some of which read many rows. */
+const ADMINISTRATION = ["catalog.sql", "audit-entries.sql", "lists.sql"];
+/** Statements that read catalogs of Postgres, once per connection. */
+const OF_SESSIONS = ["session.sql"];
+const EXEMPT = [
+  // Reads a table of one row.
+  "select_canon_preserved_since",
+  // Reads the first entry of an index.
+  "find_oldest_pending_age",
+  // Read a row of pg_database, and a row for each migration.
+  "identify_database",
+  "select_applied_migrations",
+  // Reads an index that has only the broken chains.
+  "count_broken_chains",
+  // Read an index that has only the batches that wait.
+  "select_waiting_batches",
+  "count_waiting_leaves",
+  "find_log_progress",
+  // Read a table that has a row for each retired log, or for each witness.
+  "select_log_retirements",
+  "delete_witness_sizes",
+  // Reads a table that has a row for each loss that an operator accepted.
+  "recall_marks",
+  // Belong to voucherctl.
+  "select_lost_leaves",
+  "select_logged_in_order",
+  // Read the first entry of an index.
+  "select_newest_mark",
+  "find_any_key",
+  "next_log_batch",
+  "find_enabled_endpoints",
+  // Reads rows up to a limit.
+  "measure_webhooks",
+  // Read the endpoints of all organizations, at most 20 each, and find deliveries by an index.
+  "select_endpoints_with_due",
+  "lock_disabled_endpoint",
+  "delete_old_deliveries",
+  "delete_deleted_endpoints",
+  "select_failing_endpoints",
+  // Read all organizations or open windows, thousands of rows at most, and by index what belongs to each.
+  "count_activity",
+  "read_stock",
+  // Read counts: a range of times, or once an hour all.
+  "read_activity",
+  "delete_activity",
+  "delete_acquired",
+  // Reads an index that has only the broken chains.
+  "select_broken_chains",
+  // Read the faults of three months, some hundreds, or an index that has only those that have not ended.
+  "select_open_faults",
+  "end_faults",
+  "delete_old_faults",
+  // Reads no table.
+  "read_postgres",
+];
+
+/** Statements that may read this table as a whole, because it has thousands of rows at most. */
+const READS_BRANDS = [
+  "select_organizations_with_brands",
+  "select_brands_of_organization",
+  "select_batches_of_organization",
+];
+
+const OTHERS = [...ADMINISTRATION, ...OF_SESSIONS];
+const files = findStatementFiles().filter((file) => !OTHERS.some((other) => file.endsWith(`/${other}`)));
+/** A benchmark baseline must not be slower because of its plans. */
+const BASELINE = new URL("../../proof/bench/baselines/one-transaction.sql", import.meta.url);
+const statements = [...files.map((file) => new URL(file, ROOT)), BASELINE]
+  .flatMap((file) => Object.values(readStatements(file)))
+  .filter((statement) => !EXEMPT.includes(statement.name));
+
+/** States of the tables at the moment when a connection plans a statement, which it keeps until the next ANALYZE. */
+const STATES: Record<string, (servers: TestServers) => Promise<unknown>> = {
+  "were never filled": async () => undefined,
+  "were known to be empty": ({ db }) => db.query("VACUUM (ANALYZE)"),
+  "held a few rows": async ({ db }) => {
+    const partner = await makePartner(db);
+    await makeKey(db, partner.organizationId);
+    await issueVouchers(db, partner, 20, { windows: { claim: { opensAt: null, closesAt: null } } });
+    await db.query(
+      `INSERT INTO reservations (started_at, expires_at, ended_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
+       SELECT now(), now() + interval '15 minutes', CASE WHEN serial > 9 THEN now() END, 'ticket_' || serial, id, organization_id,
+              'key', CASE WHEN serial > 9 THEN 'Consumed' ELSE 'Live' END, 'secret'
+         FROM vouchers`,
+    );
+    await db.query(
+      `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
+       SELECT date_trunc('milliseconds', now()), id, organization_id, 'key', 'attempt', 'code_' || serial, 'order-' || serial FROM vouchers WHERE serial > 9`,
+    );
+    await db.query("VACUUM (ANALYZE)");
+  },
+};
+
+describe.each(Object.entries(STATES))("planned while the tables %s:", (_, fill) => {
+  let servers: TestServers;
+  let pool: pg.Pool;
+  let columns: IndexColumns;
+
+  beforeAll(async () => {
+    servers = await openTestServers();
+    await fill(servers);
+    columns = await readIndexColumns(servers.db);
+    pool = openServicePool(servers.ownerUrl);
+  });
+
+  afterAll(async () => {
+    await pool.end();
+    await servers.close();
+  });
+
+  it.each(statements)("$name finds each of its rows by an index", async ({ name, text }) => {
+    await pool.query(`PREPARE ${name} AS ${text}`);
+    const parameters = Math.max(0, ...Array.from(text.matchAll(/\$(\d+)/g), (match) => Number(match[1])));
+    const values = parameters === 0 ? "" : `(${Array(parameters).fill("NULL").join(", ")})`;
+    const { rows } = await pool.query(`EXPLAIN (FORMAT JSON, VERBOSE) EXECUTE ${name}${values}`);
+    const searches = findSearches(rows[0]["QUERY PLAN"][0].Plan, columns);
+    expect(searches.filter((each) => !(READS_BRANDS.includes(name) && / of brands by /.test(each)))).toEqual([]);
+  });
+});
+
+/** Columns of each index, and of all indexes of each table, by name. */
+interface IndexColumns {
+  ofIndex: Map<string, string[]>;
+  ofTable: Map<string, string[]>;
+}
+
+async function readIndexColumns(db: pg.Pool): Promise<IndexColumns> {
+  const { rows } = await db.query(
+    `SELECT x.indexrelid::regclass::text AS index, x.indrelid::regclass::text AS table,
+            array_agg(a.attname::text) AS columns
+       FROM pg_index AS x JOIN pg_attribute AS a ON a.attrelid = x.indrelid AND a.attnum = ANY (x.indkey)
+      WHERE x.indrelid::regclass::text NOT LIKE 'pg_%' GROUP BY 1, 2`,
+  );
+  const ofTable = new Map<string, string[]>();
+  for (const row of rows) ofTable.set(row.table, [...(ofTable.get(row.table) ?? []), ...row.columns]);
+  return { ofIndex: new Map(rows.map((row) => [row.index, row.columns])), ofTable };
+}
+
+/**
+ * The nodes of a plan that read more of a table than they need: those that read a whole index, or that filter by one indexed column the rows
+ * that they found by another.
+ */
+function findSearches(node: PlanNode, columns: IndexColumns): string[] {
+  const below = (node.Plans ?? []).flatMap((plan) => findSearches(plan, columns));
+  const { "Node Type": type, "Index Name": index = "", "Index Cond": found = "", Filter: sifted = "" } = node;
+  const table = node["Relation Name"] ?? "";
+  // The condition of a bitmap scan is on its child node, which names no table.
+  const reads =
+    type === "Bitmap Index Scan" || (columns.ofTable.has(table) && type.endsWith("Scan") && !type.startsWith("Bitmap"));
+  if (!reads) return below;
+  const ofIndex = columns.ofIndex.get(index) ?? [];
+  const unbound = ofIndex.filter((column) => !namesColumn(found, column));
+  const searched = (columns.ofTable.get(table) ?? []).filter((column) => demandsValue(sifted, column));
+  // A chain has a few events.
+  const ofOneChain = table === "voucher_events" && namesColumn(found, "voucher_id");
+  // An index of one expression has no columns.
+  const bound = ofIndex.length === 0 ? found !== "" : unbound.length < ofIndex.length;
+  const fine = bound && (unbound.length === 0 || searched.length === 0 || ofOneChain);
+  return fine ? below : [`${type} of ${table} by ${index}: ${found}, then ${sifted}`, ...below];
+}
+
+function namesColumn(condition: string, column: string): boolean {
+  return new RegExp(`\\b${column}\\b`).test(condition);
+}
+
+function demandsValue(condition: string, column: string): boolean {
+  return new RegExp(`\\b${column} = |= (\\w+\\.)?${column}\\b`).test(condition);
+}
+
+/** One node of a plan, as EXPLAIN prints it. */
+interface PlanNode {
+  "Node Type": string;
+  "Relation Name"?: string;
+  "Index Name"?: string;
+  "Index Cond"?: string;
+  Filter?: string;
+  Plans?: PlanNode[];
+}

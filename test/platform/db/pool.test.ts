@@ -1,0 +1,65 @@
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import express from "express";
+import { expect, it, onTestFinished } from "vitest";
+import { inTransaction, isDatabaseUnavailable } from "../../../src/platform/db/transaction.ts";
+import { errorHandler } from "../../../src/platform/http/errors.ts";
+import { openServicePool } from "../../support/servers.ts";
+import { until } from "../../support/until.ts";
+import { useDatabase } from "../../support/use-service.ts";
+
+const { servers } = useDatabase();
+
+function openOne(databaseUrl: string) {
+  const pool = openServicePool(databaseUrl);
+  onTestFinished(() => pool.end());
+  return pool;
+}
+
+it("a connection that is lost in a transaction fails the transaction, does not end the process, and is replaced", async () => {
+  const pool = openOne(servers.databaseUrl);
+  // An error event without a listener becomes an uncaught exception.
+  const uncaught: unknown[] = [];
+  const recordUncaught = (error: unknown) => void uncaught.push(error);
+  process.on("uncaughtException", recordUncaught);
+  try {
+    const lost = await inTransaction(pool, async (tx) => {
+      const { rows } = await tx.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+      await servers.db.query("SELECT pg_terminate_backend($1::integer)", [rows[0]?.pid]);
+      await until(async () => {
+        const { rowCount } = await servers.db.query("SELECT 1 FROM pg_stat_activity WHERE pid = $1", [rows[0]?.pid]);
+        return rowCount === 0;
+      });
+      // Waits until the error arrives, while no statement is running.
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      await tx.query("SELECT 1");
+    }).catch((error: unknown) => error);
+    expect(isDatabaseUnavailable(lost)).toBe(true);
+    expect(uncaught).toEqual([]);
+    expect((await pool.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }]);
+  } finally {
+    process.off("uncaughtException", recordUncaught);
+  }
+});
+
+it("a read that conflicts with the recovery of a standby is answered 503", async () => {
+  const conflict =
+    "DO $$ BEGIN RAISE 'canceling statement due to conflict with recovery' USING ERRCODE = '40001'; END $$";
+  const app = express().use(() => servers.db.query(conflict), errorHandler);
+  const server = app.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  server.close();
+  expect(response.status).toBe(503);
+  expect(await response.json()).toMatchObject({ code: "unavailable" });
+});
+
+it("the options in DATABASE_URL set what the service does not set itself", async () => {
+  const url = new URL(servers.ownerUrl);
+  url.searchParams.set("options", "-c plan_cache_mode=auto -c work_mem=7MB");
+  const pool = openOne(url.href);
+  const { rows } = await pool.query(
+    "SELECT current_setting('plan_cache_mode') AS mode, current_setting('work_mem') AS memory, current_setting('enable_seqscan') AS scans",
+  );
+  expect(rows).toEqual([{ mode: "force_generic_plan", memory: "7MB", scans: "off" }]);
+});

@@ -1,0 +1,161 @@
+import type pg from "pg";
+import { afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import {
+  inTransaction,
+  isRetryable,
+  readThenWrite,
+  violates,
+  waitForLocks,
+} from "../../../src/platform/db/transaction.ts";
+import { openServicePool } from "../../support/servers.ts";
+import { useDatabase } from "../../support/use-service.ts";
+
+const { servers } = useDatabase();
+let pool: pg.Pool;
+
+beforeAll(async () => {
+  await servers.db.query("CREATE TABLE notes (text text PRIMARY KEY)");
+});
+
+beforeEach(async () => {
+  await servers.db.query("DELETE FROM notes");
+  pool = openServicePool(servers.ownerUrl);
+});
+
+afterEach(() => pool.end());
+
+async function notes(): Promise<string[]> {
+  const { rows } = await servers.db.query<{ text: string }>("SELECT text FROM notes ORDER BY text");
+  return rows.map((row) => row.text);
+}
+
+const note = (tx: pg.PoolClient, text: string) => tx.query("INSERT INTO notes (text) VALUES ($1)", [text]);
+
+it("a transaction waits for locks as long as it says, and only until its end", async () => {
+  const timeout = async (tx: pg.PoolClient) => (await tx.query("SHOW lock_timeout")).rows[0].lock_timeout;
+  const within = await inTransaction(pool, async (tx) => {
+    await waitForLocks(tx, 4_321);
+    return timeout(tx);
+  });
+  expect([within, await inTransaction(pool, timeout)]).toEqual(["4321ms", "250ms"]);
+});
+
+it("a transaction recognizes the unique constraint that a statement violates", async () => {
+  await servers.db.query("CREATE TABLE once (a integer CONSTRAINT a_key UNIQUE)");
+  await servers.db.query("INSERT INTO once VALUES (1)");
+  const error = await servers.db.query("INSERT INTO once VALUES (1)").catch((thrown: unknown) => thrown);
+  expect([violates(error, "a_key"), violates(error, "b_key")]).toEqual([true, false]);
+});
+
+it("a transaction writes nothing when BEGIN fails, although its reads are sent together with BEGIN", async () => {
+  const client = await pool.connect();
+  const query = client.query.bind(client) as (...parts: unknown[]) => unknown;
+  Object.assign(client, {
+    query: (text: unknown, ...rest: unknown[]) => query(text === "BEGIN" ? "BEGIN nonsense" : text, ...rest),
+  });
+  client.release();
+  let wrote = false;
+  const done = readThenWrite(
+    pool,
+    (tx) => tx.query("SELECT 1"),
+    async (_seen, tx) => {
+      wrote = true;
+      await note(tx, "outside");
+      return { result: null, writes: [] };
+    },
+  );
+  await expect(done).rejects.toThrow(/syntax error/);
+  expect({ wrote, notes: await notes() }).toEqual({ wrote: false, notes: [] });
+});
+
+it("a transaction sends its reads together with BEGIN, and each statement sees what was committed before it", async () => {
+  const seen = await readThenWrite(
+    pool,
+    async (tx) => {
+      const first = tx.query<{ n: number }>("SELECT count(*)::int AS n FROM notes");
+      const isolation = tx.query<{ transaction_isolation: string }>("SHOW transaction_isolation");
+      return [(await first).rows[0]?.n, (await isolation).rows[0]?.transaction_isolation];
+    },
+    async (before, tx) => {
+      await servers.db.query("INSERT INTO notes (text) VALUES ('from elsewhere')");
+      const { rows } = await tx.query<{ n: number }>("SELECT count(*)::int AS n FROM notes");
+      return { result: { before, after: rows[0]?.n }, writes: [] };
+    },
+  );
+  expect(seen).toEqual({ before: [0, "read committed"], after: 1 });
+});
+
+it("a transaction sends its writes and COMMIT without waiting for results in between", async () => {
+  const client = await pool.connect();
+  const query = client.query.bind(client) as (...parts: unknown[]) => Promise<unknown>;
+  const happened: string[] = [];
+  Object.assign(client, {
+    query: async (statement: string | pg.QueryConfig, ...rest: unknown[]) => {
+      const text = typeof statement === "string" ? statement : statement.text;
+      happened.push(`sent ${text}`);
+      const result = await query(statement, ...rest);
+      happened.push(`received ${text}`);
+      return result;
+    },
+  });
+  client.release();
+  const result = await readThenWrite(
+    pool,
+    (tx) => tx.query("SELECT 1"),
+    async () => ({ result: "decided", writes: [{ text: "SELECT 2" }, { text: "SELECT 3" }] }),
+  );
+  expect(result).toBe("decided");
+  expect(happened.slice(0, 2)).toEqual(["sent BEGIN", "sent SELECT 1"]);
+  expect(happened.slice(4, 7)).toEqual(["sent SELECT 2", "sent SELECT 3", "sent COMMIT"]);
+});
+
+it("a transaction rolls back when a write affects too few rows, although COMMIT was already sent", async () => {
+  const done = readThenWrite(
+    pool,
+    async () => undefined,
+    async () => ({
+      result: "never returned",
+      writes: [
+        { text: "INSERT INTO notes (text) VALUES ('before')" },
+        {
+          text: "WITH kept AS (INSERT INTO notes VALUES ('one') RETURNING 1) SELECT assert_row_count(count(*), 2, 'notes') FROM kept",
+        },
+        { text: "INSERT INTO notes (text) VALUES ('after')" },
+      ],
+    }),
+  );
+  const error = await done.catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ code: "VS001", message: "found 1 of 2 expected notes" });
+  expect(isRetryable(error)).toBe(true);
+  expect(await notes()).toEqual([]);
+});
+
+it("a transaction rejects with the error of the first failed statement, and rolls back", async () => {
+  await servers.db.query("INSERT INTO notes (text) VALUES ('taken')");
+  const done = inTransaction(pool, (tx) =>
+    Promise.all([note(tx, "kept?"), note(tx, "taken"), note(tx, "after"), note(tx, "last")]),
+  );
+  await expect(done).rejects.toMatchObject({ code: "23505" });
+  expect(await notes()).toEqual(["taken"]);
+});
+
+it("a transaction rejects with the first statement's error when the refusal of a later one is seen earlier", async () => {
+  await servers.db.query("INSERT INTO notes (text) VALUES ('taken')");
+  const done = inTransaction(pool, (tx) => {
+    const failed = note(tx, "taken");
+    failed.catch(() => undefined);
+    return note(tx, "after").then(() => failed);
+  });
+  await expect(done).rejects.toMatchObject({ code: "23505" });
+});
+
+it("a transaction leaves a usable connection after statements that were sent together have failed", async () => {
+  const named = (tx: pg.PoolClient, name: string, text: string) => tx.query({ name, text });
+  const failing = inTransaction(pool, (tx) =>
+    Promise.all([tx.query("SELECT 1 / 0"), named(tx, "first_use", "SELECT 1 AS one")]),
+  );
+  await expect(failing).rejects.toMatchObject({ code: "22012" });
+  const { rows } = await inTransaction(pool, (tx) => named(tx, "first_use", "SELECT 1 AS one"));
+  expect(rows).toEqual([{ one: 1 }]);
+  expect(pool.totalCount).toBe(1);
+});

@@ -1,0 +1,163 @@
+import { once } from "node:events";
+import { Agent, request } from "node:http";
+import { connect } from "node:net";
+import { expect, it } from "vitest";
+import { CONNECTION_LIMITS } from "../../../src/platform/http/server.ts";
+import { startNode } from "../../support/child-process.ts";
+import { countJobs } from "../../support/redeem-jobs.ts";
+import { startApi, type TestApi } from "../../support/service.ts";
+import { findSteadyPort } from "../../support/steady-port.ts";
+import { until, untilStarted } from "../../support/until.ts";
+import { useService } from "../../support/use-service.ts";
+
+/** Longer than all other steps of closing take together. */
+const REDEEM_WAIT_MS = 1_500;
+
+const { servers, keys, issue } = useService({ apis: [], workers: [] });
+
+interface Answer {
+  status: number | undefined;
+  connection: string | undefined;
+}
+
+/** Sends a request on a kept connection. */
+function send(agent: Agent, url: string, method: string, body?: string): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method, agent, headers: { "x-api-key": keys.till.key } }, (answer) => {
+      answer.resume().once("end", () => resolve({ status: answer.statusCode, connection: answer.headers.connection }));
+    });
+    sent.once("error", reject).end(body);
+  });
+}
+
+it("an API that is told to stop answers what is under way, ends that connection and closes", async () => {
+  // No worker runs, so the redeem is under way until its wait is over.
+  const api = await startApi(servers, { REDEEM_WAIT_MS: String(REDEEM_WAIT_MS) });
+  const { code } = await issue();
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  expect((await send(agent, `${api.url}/healthz`, "GET")).connection).toBe("keep-alive");
+  const body = JSON.stringify({ code, externalRef: "under-way" });
+  const redeem = send(agent, `${api.url}/partner/vouchers/redeem`, "POST", body);
+  await until(async () => (await countJobs(servers, "redeem")) === 1);
+  const startedAt = performance.now();
+  const closed = api.close();
+  expect(await redeem).toEqual({ status: 503, connection: "close" });
+  await closed;
+  expect(performance.now() - startedAt).toBeLessThan(REDEEM_WAIT_MS + 5_000);
+  await expect(send(agent, `${api.url}/healthz`, "GET")).rejects.toThrow("ECONNREFUSED");
+  agent.destroy();
+});
+
+it("an API process that gets SIGTERM answers every request of 64 clients that keep sending on their connections", async () => {
+  const port = await findSteadyPort();
+  const api = startNode(["src/main.ts"], {
+    DATABASE_URL: servers.databaseUrl,
+    REDIS_URL: servers.redisUrl,
+    PORT: String(port),
+  });
+  await untilStarted(() => api.output().includes('"listening"'));
+  let answered = 0;
+  const sendUntilClosed = async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    for (;;) {
+      const { connection } = await send(agent, `http://127.0.0.1:${port}/healthz`, "GET");
+      answered += 1;
+      if (connection === "close") return agent.destroy();
+    }
+  };
+  const clients = Promise.allSettled(Array.from({ length: 64 }, sendUntilClosed));
+  // Early enough that the process has not accepted all of their connections yet.
+  await until(() => answered > 100);
+  const startedAt = performance.now();
+  api.child.kill("SIGTERM");
+  const failures = (await clients).filter((client) => client.status === "rejected").map(({ reason }) => String(reason));
+  expect(failures).toEqual([]);
+  expect((await api.ended).exitCode).toBe(0);
+  expect(performance.now() - startedAt).toBeLessThan(8_000);
+});
+
+it("an API process that gets one Ctrl-C twice, from the terminal and from npm, answers what is under way before it ends", async () => {
+  const port = await findSteadyPort();
+  const { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL } = servers;
+  const env = { DATABASE_URL, REDIS_URL, PORT: String(port), REDEEM_WAIT_MS: String(REDEEM_WAIT_MS) };
+  const api = startNode(["src/main.ts"], env);
+  await untilStarted(async () => (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null))?.ok);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const body = JSON.stringify({ code: (await issue()).code, externalRef: "twice" });
+  const redeem = send(agent, `http://127.0.0.1:${port}/partner/vouchers/redeem`, "POST", body);
+  await until(async () => (await countJobs(servers, "redeem")) === 1);
+  api.child.kill("SIGINT");
+  await until(() => api.output().includes('"draining"'));
+  api.child.kill("SIGINT");
+  expect((await redeem).status).toBe(503);
+  expect((await api.ended).exitCode).toBe(0);
+  agent.destroy();
+});
+
+it("an API that is told to stop ends idle connections after two seconds, and closes sooner when there are none", async () => {
+  const idle = await startApi(servers, {}, CONNECTION_LIMITS);
+  const unused = await startApi(servers, {}, CONNECTION_LIMITS);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  expect((await send(agent, `${idle.url}/healthz`, "GET")).connection).toBe("keep-alive");
+  const closeTime = async (api: TestApi) => {
+    const startedAt = performance.now();
+    await api.close();
+    return performance.now() - startedAt;
+  };
+  const unusedMs = await closeTime(unused);
+  const idleMs = await closeTime(idle);
+  expect(idleMs).toBeGreaterThan(1_900);
+  expect(idleMs).toBeLessThan(6_000);
+  expect(unusedMs).toBeLessThan(idleMs);
+  agent.destroy();
+});
+
+it("an API that is told to stop does not wait for connections without a request or with half of one", async () => {
+  const api = await startApi(servers);
+  const { hostname, port } = new URL(api.url);
+  const sockets = [connect(Number(port), hostname), connect(Number(port), hostname)];
+  await Promise.all(sockets.map((socket) => once(socket, "connect")));
+  sockets[1]?.write("GET /healthz HTTP/1.1\r\nHost:");
+  await (await fetch(`${api.url}/healthz`)).text();
+  const startedAt = performance.now();
+  await Promise.all([api.close(), ...sockets.map((socket) => once(socket.resume(), "close"))]);
+  expect(performance.now() - startedAt).toBeLessThan(6_000);
+});
+
+it("an API that is told to stop answers the first request of an open connection, then ends it", async () => {
+  const api = await startApi(servers, {}, CONNECTION_LIMITS);
+  const { hostname, port } = new URL(api.url);
+  const socket = connect(Number(port), hostname);
+  await once(socket, "connect");
+  // When the server has answered a request on a later connection, it has accepted this one.
+  await (await fetch(`${api.url}/healthz`)).text();
+  const closed = api.close();
+  let text = "";
+  socket.on("data", (bytes) => {
+    text += bytes;
+  });
+  socket.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+  await once(socket, "close");
+  expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  expect(text).toMatch(/\r\nConnection: close\r\n/i);
+  await closed;
+});
+
+it.each([
+  ["ten minutes and more by default", {}, 620],
+  ["as long as KEEP_ALIVE_SECONDS says", { KEEP_ALIVE_SECONDS: "1" }, 1],
+])("an API keeps idle connections %s, those to its metrics as well", async (_title, env: Record<
+  string,
+  string
+>, seconds) => {
+  const api = await startApi(servers, { ...env, METRICS_PORT: "0" });
+  for (const url of [`${api.url}/healthz`, api.metricsUrl]) {
+    const { hostname, port, pathname } = new URL(url);
+    const socket = connect(Number(port), hostname);
+    socket.write(`GET ${pathname} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    const [answer] = await once(socket, "data");
+    expect(String(answer)).toMatch(new RegExp(`^HTTP/1\\.1 200 OK\\r\\n[\\s\\S]*Keep-Alive: timeout=${seconds}\\r\\n`));
+    if (seconds === 1) await expect(once(socket.resume(), "close")).resolves.toBeDefined();
+    socket.destroy();
+  }
+});

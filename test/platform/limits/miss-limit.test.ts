@@ -1,0 +1,170 @@
+import { expect, it } from "vitest";
+import { type PartnerClient, partnerClient, type Reply } from "../../support/client.ts";
+import { countOutcomes } from "../../support/marketplace.ts";
+import { monitorRedis } from "../../support/redis-monitor.ts";
+import { dumpRows } from "../../support/row-dump.ts";
+import { issueVoucher, issueVouchers, makeKey } from "../../support/supply.ts";
+import { useService } from "../../support/use-service.ts";
+
+const LIMIT = 20;
+
+const service = useService({ apis: [{}, {}], env: { MISS_LIMIT_PER_MINUTE: String(LIMIT) } });
+const { api, servers, partner } = service;
+const other = service.apis[1];
+
+/** Codes that name nothing: they lack a symbol. */
+const UNKNOWN = "7Q4K-9MZX-2HTB-W8R";
+
+/** The clients of one new key at both processes. */
+async function newClients(): Promise<[PartnerClient, PartnerClient]> {
+  const { key } = await makeKey(servers.db, partner.organizationId);
+  return [partnerClient(api.url, key), partnerClient(other.url, key)];
+}
+
+/** Every call that looks up a code. */
+const callsWith = (client: PartnerClient): ((code: string) => Promise<Reply>)[] => [
+  client.lookUp,
+  client.events,
+  client.reserve,
+  (code) => client.redeem({ code, externalRef: "by code" }),
+];
+
+/** Misses until look-ups by code are refused. */
+async function useUp(client: PartnerClient): Promise<void> {
+  const replies = await Promise.all(Array.from({ length: 3 * LIMIT }, () => client.lookUp(UNKNOWN)));
+  expect(countOutcomes(replies)["404 voucher_not_found"]).toBe(LIMIT);
+}
+
+it("unknown codes may be tried up to the limit by a key; then no code is looked up for it", async () => {
+  const [client] = await newClients();
+  const { code } = await service.issue();
+  await useUp(client);
+  const before = await dumpRows(servers.db);
+  for (const call of callsWith(client)) {
+    const { status, headers, body } = await call(code);
+    expect(status).toBe(429);
+    expect(body).toStrictEqual({
+      error: expect.stringMatching(/^[A-Z].*\.$/),
+      code: "too_many_misses",
+      requestId: expect.any(String),
+    });
+    const seconds = Number(headers.get("retry-after"));
+    expect(seconds).toBeGreaterThan(0);
+    expect(seconds).toBeLessThanOrEqual(60);
+  }
+  expect(await dumpRows(servers.db)).toEqual(before);
+});
+
+it("text that cannot be a code is no miss, so that a scanner's setting does not lock a key out", async () => {
+  const [client] = await newClients();
+  const { code } = await service.issue();
+  const replies = await Promise.all(Array.from({ length: 3 * LIMIT }, () => client.lookUp(`${code}\u0301`)));
+  expect(countOutcomes(replies)).toEqual({ "404 voucher_not_found": 3 * LIMIT });
+  expect((await client.lookUp(`${code}\r\n`)).status).toBe(200);
+});
+
+it("misses count on every route, and another organization's like unknown ones", async () => {
+  const [client] = await newClients();
+  const calls = callsWith(client);
+  const foreign = await issueVouchers(servers.db, service.stranger, LIMIT);
+  for (const [i, { code }] of foreign.entries()) {
+    expect((await calls[i % calls.length]?.(i % 8 < 4 ? code : UNKNOWN))?.status).toBe(404);
+  }
+  for (const call of calls) expect((await call(UNKNOWN)).body.code).toBe("too_many_misses");
+});
+
+it("over the miss limit, unknown codes get the same bytes as those that exist", async () => {
+  const [client] = await newClients();
+  const codes = [(await service.issue()).code, (await issueVoucher(servers.db, service.stranger)).code, UNKNOWN];
+  await useUp(client);
+  for (const call of callsWith(client)) {
+    const answers = new Set<string>();
+    for (const code of codes) {
+      const { status, headers, body } = await call(code);
+      const kept = [...headers].filter(([name]) => !["date", "x-request-id", "retry-after"].includes(name));
+      answers.add(JSON.stringify([status, kept, { ...body, requestId: "" }]));
+    }
+    expect(answers.size).toBe(1);
+  }
+});
+
+it("misses count against the guessing key only", async () => {
+  const [[guesser], [honest]] = [await newClients(), await newClients()];
+  const { code } = await service.issue();
+  await useUp(guesser);
+  expect((await guesser.lookUp(code)).status).toBe(429);
+  expect((await honest.redeem({ code, externalRef: "honest" })).status).toBe(200);
+});
+
+it("a burst of misses does not reveal a code that follows them", async () => {
+  const [client] = await newClients();
+  const { code } = await service.issue();
+  const names = Array.from({ length: 200 }, (_, n) => (n === 150 ? code : UNKNOWN));
+  const replies = await Promise.all(names.map((name) => client.reserve(name)));
+  const { "404 voucher_not_found": misses, "200": hits = 0 } = countOutcomes(replies);
+  expect(misses).toBe(LIMIT);
+  // The server may meet them in any order, but a hit is answered only before the last permitted miss.
+  if (hits === 0) expect(replies[150]?.body.code).toBe("too_many_misses");
+  const { rows } = await servers.db.query(
+    "SELECT count(*)::int AS reservations FROM reservations AS r JOIN vouchers AS v ON v.id = r.voucher_id WHERE v.code = $1",
+    [code],
+  );
+  expect(rows).toEqual([{ reservations: hits }]);
+});
+
+it("a key over the miss limit still uses tickets: look-up, events, redeem and release", async () => {
+  const [client] = await newClients();
+  const [kept, given] = await issueVouchers(servers.db, partner, 2);
+  const held = [(await client.reserve(kept?.code ?? "")).body, (await client.reserve(given?.code ?? "")).body];
+  await useUp(client);
+  const [ticket, spare] = held.map((reservation) => reservation.ticket);
+  expect((await client.lookUp(ticket)).status).toBe(200);
+  expect((await client.events(ticket)).status).toBe(200);
+  expect((await client.reserve(ticket)).body).toEqual(held[0]);
+  expect((await client.redeem({ ticket, externalRef: "by ticket" })).status).toBe(200);
+  expect((await client.release(spare)).body).toEqual({ released: true });
+  expect((await client.lookUp("rsv_unknown")).status).toBe(404);
+});
+
+it("a key over the miss limit still gets retries of its redemptions confirmed, by any code", async () => {
+  const [client] = await newClients();
+  const { code } = await service.issue();
+  const first = await client.redeem({ code, externalRef: "redeemed before" });
+  expect(first.status).toBe(200);
+  await useUp(client);
+  const retry = async (name: string) => (await client.redeem({ code: name, externalRef: "redeemed before" })).body;
+  expect(await retry(code)).toEqual({ ...first.body, alreadyConfirmed: true });
+  expect(await retry(UNKNOWN)).toEqual({ ...first.body, alreadyConfirmed: true, otherVoucher: true });
+});
+
+it("look-ups of existing codes never count as misses in any status of the voucher, and make no Redis call", async () => {
+  const monitor = await monitorRedis(servers.redisUrl);
+  const [client] = await newClients();
+  const { code } = await service.issue();
+  const replies = await Promise.all(Array.from({ length: 10 * LIMIT }, () => client.lookUp(code)));
+  expect(countOutcomes(replies)).toEqual({ "200": 10 * LIMIT });
+  expect(await monitor.count("limit:")).toBe(0);
+  await client.redeem({ code, externalRef: "hit" });
+  for (let i = 0; i < 2 * LIMIT; i++) {
+    expect((await client.redeem({ code, externalRef: `again ${i}` })).body.code).toBe("voucher_used");
+  }
+  monitor.close();
+});
+
+it("an unknown ticket is no miss, nor is a retry of a confirmed reference with an unknown code", async () => {
+  const [client] = await newClients();
+  const { code } = await service.issue();
+  await client.redeem({ code, externalRef: "confirmed" });
+  for (let i = 0; i < 2 * LIMIT; i++) {
+    expect((await client.lookUp(`rsv_${i}`)).status).toBe(404);
+    expect((await client.redeem({ code: UNKNOWN, externalRef: "confirmed" })).status).toBe(200);
+  }
+  expect((await client.lookUp(code)).status).toBe(200);
+});
+
+it("MISS_LIMIT_PER_MINUTE=0 turns the miss limit off", async () => {
+  const off = await service.startApi({ MISS_LIMIT_PER_MINUTE: "0" });
+  const client = partnerClient(off.url, (await makeKey(servers.db, partner.organizationId)).key);
+  const replies = await Promise.all(Array.from({ length: 200 }, () => client.lookUp(UNKNOWN)));
+  expect(countOutcomes(replies)).toEqual({ "404 voucher_not_found": 200 });
+});

@@ -1,0 +1,137 @@
+import { expect, it } from "vitest";
+import { MissLimiter } from "../../../src/platform/limits/miss-limiter.ts";
+import { useCounting } from "../../support/counting.ts";
+import { itOnOneRedis } from "../../support/servers.ts";
+import { until } from "../../support/until.ts";
+
+const LIMIT = 60;
+
+const counting = useCounting();
+const times = (count: number) => Array.from({ length: count }, (_, index) => index);
+
+/** A limiter with a connection of its own, as each process has, and look-ups with a count of those that ran. */
+async function open(name = counting.newName(), { limit = LIMIT, seconds = 60, redisUrl = "" } = {}) {
+  const openCounter = await counting.openCounts(redisUrl || undefined);
+  const limiter = new MissLimiter(limit, openCounter(name, seconds));
+  const seen = { ran: 0 };
+  const lookUp = async (hit: boolean): Promise<boolean> => {
+    seen.ran += 1;
+    await new Promise((resolve) => setImmediate(resolve));
+    return hit;
+  };
+  const guard = (hit: boolean, id = "caller") =>
+    limiter.guard(
+      id,
+      () => lookUp(hit),
+      (found) => !found,
+    );
+  /** Makes look-ups at once, of which those at some places are hits, and returns whether each is answered. */
+  const burst = async (count: number, isHit: (n: number) => boolean, id?: string) =>
+    (await Promise.all(times(count).map((n) => guard(isHit(n), id)))).map(({ allowed }) => allowed);
+  /** Makes misses at once, and returns how many are answered. */
+  const misses = async (count: number, id?: string) =>
+    (await burst(count, () => false, id)).filter((allowed) => allowed).length;
+  return { limiter, seen, guard, burst, misses };
+}
+
+it.each([
+  1, 5, 16, 60,
+])("a limit on misses answers the first %i misses of a caller, however many come at once, and then nothing", async (limit) => {
+  const { seen, guard, burst, misses } = await open(counting.newName(), { limit });
+  expect(await burst(500, () => false)).toEqual(times(500).map((n) => n < limit));
+  const { ran } = seen;
+  for (const hit of [true, false]) {
+    expect(await guard(hit)).toEqual({ allowed: false, resetMs: expect.any(Number) });
+  }
+  // No further look-up is made.
+  expect(seen.ran).toBe(ran);
+  expect(await misses(limit + 1, "another")).toBe(limit);
+});
+
+it("a limit on misses withholds a hit after the last miss of a burst", async () => {
+  const { burst } = await open(counting.newName(), { limit: 10 });
+  // Two hits before the tenth miss, which is the twelfth look-up, and one after it.
+  expect(await burst(100, (n) => [3, 9, 50].includes(n))).toEqual(times(100).map((n) => n < 12));
+});
+
+it("a limit on misses answers any number of hits at once, without a call of Redis, also when it permits one more miss", async () => {
+  const name = counting.newName();
+  const { seen, guard, burst, misses } = await open(name, { limit: 3 });
+  const hits = times(2_000).map(() => guard(true));
+  expect(seen.ran).toBe(2_000);
+  expect(await Promise.all(hits)).toEqual(times(2_000).map(() => ({ allowed: true, result: true })));
+  expect(await counting.monitor.count(`limit:${name}`)).toBe(0);
+  expect(await misses(2)).toBe(2);
+  expect(await burst(200, () => true)).not.toContain(false);
+});
+
+it("a limit on misses calls Redis once for misses that come together", async () => {
+  const name = counting.newName();
+  const { misses } = await open(name);
+  await misses(500);
+  // The first one, then all that came after it. The monitor counts the script's own commands as well: up to five each.
+  expect((await counting.monitor.count(`limit:${name}`)) / 5).toBeLessThanOrEqual(3);
+  expect(await counting.servers.redis.get(`limit:${name}:caller`)).toBe("500");
+});
+
+it("a limit on misses counts a look-up that failed as neither hit nor miss", async () => {
+  const { limiter, guard, misses } = await open(counting.newName(), { limit: 1 });
+  const failing = () =>
+    limiter.guard(
+      "caller",
+      () => Promise.reject(new Error("no database")),
+      () => true,
+    );
+  for (let i = 0; i < 20; i++) await expect(failing()).rejects.toThrow("no database");
+  expect(await guard(true)).toEqual({ allowed: true, result: true });
+  expect(await misses(5)).toBe(1);
+});
+
+it("a limit on misses says when the window ends, and is forgotten with it", async () => {
+  const { guard, misses } = await open(counting.newName(), { limit: 2, seconds: 1 });
+  await until(async () => (await misses(10)) < 10);
+  const refused = await guard(false);
+  if (!refused.allowed) expect(refused.resetMs).toBeLessThanOrEqual(1_000);
+  await until(async () => (await guard(true)).allowed);
+});
+
+it.each([
+  2, 4,
+])("a limit on misses in several processes is one limit: a burst at %i processes gets at most as many misses answered as at one process", async (processes) => {
+  const name = counting.newName();
+  const limiters = await Promise.all(times(processes).map(() => open(name)));
+  const answered = await Promise.all(limiters.map(({ misses }) => misses(300)));
+  expect(answered.reduce((sum, count) => sum + count, 0)).toBe(LIMIT);
+  for (const { guard } of limiters) expect((await guard(true)).allowed).toBe(false);
+});
+
+it("a limit on misses in several processes reaches another process with its first miss there, which is withheld", async () => {
+  const name = counting.newName();
+  const [one, other] = [await open(name), await open(name)];
+  await one.misses(300);
+  expect(await other.burst(100, (n) => n !== 5)).toEqual(times(100).map((n) => n < 5));
+});
+
+itOnOneRedis.each(["cut", "jam", "muffle"] as const)(
+  "a limit on misses applies in each process alone without Redis: %s",
+  async (fault) => {
+    const options = { redisUrl: counting.proxy.url };
+    const name = counting.newName();
+    const limiters = [await open(name, options), await open(name, options)];
+    counting.proxy[fault]();
+    for (const { guard, burst, misses } of limiters) {
+      expect(await burst(300, () => true)).not.toContain(false);
+      expect(await misses(300)).toBe(LIMIT);
+      expect((await guard(true)).allowed).toBe(false);
+    }
+  },
+);
+
+itOnOneRedis("a limit on misses stays used when Redis fails during the window, and when it returns", async () => {
+  const { misses } = await open(counting.newName(), { redisUrl: counting.proxy.url });
+  expect(await misses(30)).toBe(30);
+  counting.proxy.cut();
+  expect(await misses(20)).toBe(20);
+  counting.proxy.mend();
+  expect(await misses(300)).toBe(10);
+});

@@ -1,0 +1,213 @@
+import { setImmediate } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { RateLimiter, type Verdict } from "../../../src/platform/limits/rate-limiter.ts";
+import type { Counter } from "../../../src/platform/limits/shared-counts.ts";
+import { useCounting } from "../../support/counting.ts";
+import { itOnOneRedis } from "../../support/servers.ts";
+import { until } from "../../support/until.ts";
+
+const LIMIT = 200;
+/** Tolerated error of a process, in either direction: one and a half twentieths of the limit. */
+const SLACK = 15;
+/** Long enough for a test to be over before its window is. */
+const LONG_S = 60;
+
+const counting = useCounting();
+
+async function openLimiter(name = counting.newName(), { limit = LIMIT, seconds = LONG_S, redisUrl = "" } = {}) {
+  const openCounter = await counting.openCounts(redisUrl || undefined);
+  return new RateLimiter(name, limit, openCounter(name, seconds));
+}
+
+/** Makes calls at once, and returns how many are allowed. */
+async function burst(limiter: RateLimiter, calls: number, id = "caller"): Promise<number> {
+  return countAllowed(await Promise.all(Array.from({ length: calls }, () => limiter.take(id))));
+}
+
+const countAllowed = (verdicts: readonly Verdict[]) => verdicts.filter((verdict) => verdict.allowed).length;
+
+it.each([
+  1, 2, 19, 20, 200, 1_000,
+])("a rate limiter lets exactly the first %i calls of a caller through in a window, however many come at once", async (limit) => {
+  const limiter = await openLimiter(counting.newName(), { limit });
+  const verdicts = await Promise.all(Array.from({ length: 3 * limit + 5 }, () => limiter.take("caller")));
+  expect([countAllowed(verdicts), countAllowed(verdicts.slice(0, limit))]).toEqual([limit, limit]);
+  expect(await burst(limiter, 10)).toBe(0);
+  expect(await burst(limiter, limit + 1, "another")).toBe(limit);
+});
+
+it("a rate limiter returns what is left: one less with each call, and 0 with a refusal", async () => {
+  const limiter = await openLimiter(counting.newName(), { limit: 40 });
+  const left: number[] = [];
+  for (let i = 0; i < 42; i++) left.push((await limiter.take("caller")).remaining);
+  expect(left).toEqual([...Array.from({ length: 40 }, (_, i) => 39 - i), 0, 0]);
+});
+
+it("a rate limiter knows which caller would be refused, without counting a call", async () => {
+  const limiter = await openLimiter(counting.newName(), { limit: 30 });
+  for (const calls of [29, 1]) {
+    for (let i = 0; i < 100; i++) expect(limiter.findRefusal("caller")).toBeNull();
+    expect(await burst(limiter, calls)).toBe(calls);
+  }
+  expect(limiter.findRefusal("caller")).toMatchObject({ allowed: false, remaining: 0 });
+  expect(limiter.findRefusal("other")).toBeNull();
+});
+
+it.each([
+  2, 4,
+])("rate limiters of several processes share one limit, give or take a thirteenth each: %i processes under a storm", async (processes) => {
+  const name = counting.newName();
+  const limiters = await Promise.all(Array.from({ length: processes }, () => openLimiter(name)));
+  const allowed = await Promise.all(limiters.map((limiter) => burst(limiter, 2 * LIMIT)));
+  const sum = allowed.reduce((total, one) => total + one, 0);
+  expect(Math.abs(sum - LIMIT)).toBeLessThanOrEqual(processes * SLACK);
+  // None of them keeps the others from their part.
+  expect(Math.min(...allowed)).toBeGreaterThanOrEqual(10);
+});
+
+it("rate limiters of several processes share it when calls come one after another as well", async () => {
+  const name = counting.newName();
+  const limiters = [await openLimiter(name), await openLimiter(name)];
+  let allowed = 0;
+  for (let i = 0; i < 2 * LIMIT; i++) if ((await limiters[i % 2]?.take("caller"))?.allowed) allowed += 1;
+  expect(Math.abs(allowed - LIMIT)).toBeLessThanOrEqual(2 * SLACK);
+});
+
+it("rate limiters of several processes permit at most their credit once another process has used the limit up", async () => {
+  const name = counting.newName();
+  const [first, second] = [await openLimiter(name), await openLimiter(name)];
+  expect(await burst(first, LIMIT)).toBe(LIMIT);
+  expect(await burst(second, LIMIT)).toBeLessThanOrEqual(SLACK);
+});
+
+it("the calls of Redis that a rate limiter makes are none for occasional callers", async () => {
+  const name = counting.newName();
+  const limiter = await openLimiter(name);
+  for (let caller = 0; caller < 100; caller++) {
+    for (let call = 0; call < 4; call++)
+      expect(await limiter.take(`caller ${caller}`)).toMatchObject({ allowed: true });
+  }
+  expect(await counting.monitor.count(`limit:${name}`)).toBe(0);
+});
+
+it("the calls of Redis that a rate limiter makes are a twentieth of the calls at full rate, and none for refused calls", async () => {
+  const name = counting.newName();
+  const limiter = await openLimiter(name);
+  for (let call = 0; call < LIMIT; call++) await limiter.take("caller");
+  const asked = await counting.monitor.count(`limit:${name}`);
+  expect(asked).toBeGreaterThan(0);
+  // The count includes the script's own commands: up to five for each call.
+  expect(asked / 5).toBeLessThanOrEqual(20);
+  for (let call = 0; call < 1_000; call++) expect((await limiter.take("caller")).allowed).toBe(false);
+  expect(await counting.monitor.count(`limit:${name}`)).toBe(asked);
+});
+
+it("a process that was blocked longer than it waits for Redis counts with the reply that arrived meanwhile", async () => {
+  const name = counting.newName();
+  const other = (await counting.openCounts())(name, LONG_S);
+  const count = (await counting.openCounts())(name, LONG_S);
+  await other("caller", 5);
+  // Opens the connection to the node that has the key.
+  await count("caller", 1);
+  const counted = count("caller", 1);
+  // The command has left when the process stops.
+  await setImmediate();
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
+  expect(await counted).toMatchObject({ total: 7 });
+});
+
+itOnOneRedis.each(["cut", "jam", "muffle"] as const)(
+  "each process keeps the limit alone without Redis: %s",
+  async (fault) => {
+    const options = { redisUrl: counting.proxy.url };
+    const name = counting.newName();
+    const limiters = [await openLimiter(name, options), await openLimiter(name, options)];
+    counting.proxy[fault]();
+    for (const limiter of limiters) {
+      expect(await burst(limiter, 3 * LIMIT)).toBe(LIMIT);
+      expect(await burst(limiter, 50)).toBe(0);
+    }
+  },
+);
+
+itOnOneRedis("what was used of a window stays used when Redis fails, and when it returns", async () => {
+  const name = counting.newName();
+  const limiter = await openLimiter(name, { redisUrl: counting.proxy.url });
+  expect(await burst(limiter, 100)).toBe(100);
+  counting.proxy.cut();
+  expect(await burst(limiter, 50)).toBe(50);
+  counting.proxy.mend();
+  let probes = 0;
+  await until(async () => {
+    await burst(limiter, 20, `probe ${++probes}`);
+    return counting.servers.redis.exists(`limit:${name}:probe ${probes}`);
+  });
+  expect(await burst(limiter, 3 * LIMIT)).toBe(50);
+});
+
+itOnOneRedis(
+  "a process tries Redis once a second, not for every call, and shares the limit again when Redis returns",
+  async () => {
+    const name = counting.newName();
+    const count = (await counting.openCounts(counting.proxy.url))(name, LONG_S);
+    await count("before", 1);
+    counting.proxy.jam();
+    for (let i = 0; i < 100; i++) await count("caller", 1);
+    expect(await count("caller", 1)).toMatchObject({ total: 101 });
+    counting.proxy.mend();
+    await until(async () => {
+      await count("after", 1);
+      return (await counting.servers.redis.exists(`limit:${name}:after`)) === 1;
+    });
+    // Calls sent before the jam arrive in the end; of the hundred after it, hardly any is sent.
+    expect(Number(await counting.servers.redis.get(`limit:${name}:caller`))).toBeLessThanOrEqual(5);
+  },
+);
+
+it("what a rate limiter remembers is bounded, however many addresses call", async () => {
+  const limiter = await openLimiter();
+  for (let address = 0; address < 200_000; address++) void limiter.take(`2001:db8:${address}::/64`);
+  expect(limiter.size).toBeLessThanOrEqual(10_000);
+  expect(await burst(limiter, 3 * LIMIT)).toBe(LIMIT);
+});
+
+// Each of them waits for its own window to end.
+describe.concurrent("a rate limiter whose window ends", () => {
+  it("a rate limiter whose window ends says when, leaves nothing in Redis, and lets the caller through again from then on", async () => {
+    const name = counting.newName();
+    const limiter = await openLimiter(name, { limit: 3, seconds: 1 });
+    await until(async () => (await burst(limiter, 5)) < 5);
+    const { resetMs } = await limiter.take("caller");
+    expect(resetMs).toBeGreaterThanOrEqual(0);
+    expect(resetMs).toBeLessThanOrEqual(1_000);
+    expect(await counting.servers.redis.pttl(`limit:${name}:caller`)).toBeLessThanOrEqual(1_000);
+    await until(async () => (await counting.servers.redis.exists(`limit:${name}:caller`)) === 0);
+    await until(async () => (await limiter.take("caller")).allowed);
+  });
+
+  it("a rate limiter whose window ends gives no credit to a caller who used more than half of the last second's limit", async () => {
+    const name = counting.newName();
+    let asked = 0;
+    const count = (await counting.openCounts())(name, 1);
+    const recorded: Counter = (id, points) => {
+      asked += 1;
+      return count(id, points);
+    };
+    const limiter = new RateLimiter(name, LIMIT, recorded);
+    await until(async () => (await burst(limiter, LIMIT + 1)) <= LIMIT);
+    const before = asked;
+    await until(async () => (await limiter.take("caller")).allowed);
+    expect(asked).toBe(before + 1);
+  });
+
+  it("a rate limiter whose window ends forgets its callers soon", async () => {
+    const limiter = await openLimiter(counting.newName(), { seconds: 1 });
+    for (let address = 0; address < 5_000; address++) void limiter.take(`address ${address}`);
+    expect(limiter.size).toBe(5_000);
+    await until(() => {
+      void limiter.take("caller");
+      void limiter.take(`another ${performance.now()}`);
+      return limiter.size < 1_000;
+    });
+  });
+});

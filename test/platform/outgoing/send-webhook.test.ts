@@ -1,0 +1,299 @@
+import type { ServerResponse } from "node:http";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { afterEach, expect, it } from "vitest";
+import { isPublicAddress } from "../../../src/platform/addresses.ts";
+import { openWebhookSender, sendWebhook } from "../../../src/platform/outgoing/send-webhook.ts";
+import { HOSTILE_KINDS, type HostileKind, startHostileReceiver } from "../../support/hostile-receiver.ts";
+import { type PartnerServer, SELF_SIGNED, startPartnerServer } from "../../support/partner-server.ts";
+import { until } from "../../support/until.ts";
+
+const OK = { status: 204, failure: null, retryAfterMs: null };
+const failed = (failure: string) => ({ status: null, failure, retryAfterMs: null });
+
+const closers: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+type SenderOptions = Partial<Parameters<typeof openWebhookSender>[0]>;
+
+/** A sender that may connect to loopback, unless the options say otherwise. */
+function makeSender(options: SenderOptions = {}) {
+  const webhookSender = openWebhookSender({
+    allowPrivate: true,
+    connectMaxMs: 2_000,
+    attemptMaxMs: 2_000,
+    ...options,
+  });
+  closers.push(webhookSender.close);
+  return (url: string, body = "{}") => sendWebhook({ webhookSender }, { url, body, headers: { "webhook-id": "1" } });
+}
+
+async function receive(options: Parameters<typeof startPartnerServer>[0] = {}): Promise<PartnerServer> {
+  const receiver = await startPartnerServer(options);
+  closers.push(receiver.close);
+  return receiver;
+}
+
+/** The URL of a TCP server on loopback. */
+async function serveRaw(onConnection: (socket: Socket) => void): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket.on("error", () => undefined));
+    onConnection(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  closers.push(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
+
+it("a healthy endpoint gets the exact body and headers, on kept connections", async () => {
+  const receiver = await receive();
+  const send = makeSender();
+  expect(await send(receiver.url, '{"name":"ä"}')).toEqual(OK);
+  for (let count = 1; count < 5; count++) expect(await send(receiver.url)).toEqual(OK);
+  // The client may open a second one while it frees the first.
+  expect(receiver.connections).toBeLessThanOrEqual(2);
+  expect(receiver.received.map(({ body }) => body)).toEqual(['{"name":"ä"}', "{}", "{}", "{}", "{}"]);
+  expect(receiver.received[0]?.headers).toMatchObject({
+    "content-type": "application/json",
+    "content-length": "13",
+    "webhook-id": "1",
+  });
+});
+
+it("a healthy endpoint gets the request on another connection when it has closed the idle one", async () => {
+  const sockets: Socket[] = [];
+  const url = await serveRaw((socket) => {
+    sockets.push(socket);
+    socket.once("data", () => socket.end("HTTP/1.1 204 No Content\r\n\r\n"));
+  });
+  const send = makeSender();
+  expect(await send(url)).toEqual(OK);
+  expect(await send(url)).toEqual(OK);
+  expect(sockets).toHaveLength(2);
+});
+
+it("a healthy endpoint may have a certificate of an authority that is trusted, and only for its name", async () => {
+  const { port } = await receive({ tls: true });
+  const send = makeSender({ ca: SELF_SIGNED.cert, resolve: async () => ["127.0.0.1"] });
+  expect(await send(`https://hooks.test:${port}/`)).toEqual(OK);
+  expect(await send(`https://other.test:${port}/`)).toEqual(failed("tls"));
+});
+
+const guarded = { mayConnectTo: isPublicAddress };
+
+it("an address that is not public is refused in a URL, and as each of a name's addresses", async () => {
+  const receiver = await receive();
+  const hosts = "127.0.0.1 [::1] [::ffff:127.0.0.1] 2130706433 0x7f.1 169.254.169.254 [64:ff9b::7f00:1]";
+  for (const host of hosts.split(" "))
+    expect(await makeSender(guarded)(`http://${host}:${receiver.port}/`), host).toEqual(failed("refused_address"));
+  for (const addresses of [
+    ...[
+      ["127.0.0.1"],
+      ["192.168.0.1", "64:ff9b::10.0.0.1"],
+      ["::ffff:10.0.0.1"],
+      ["2002:7f00:1::"],
+      ["not an address"],
+    ],
+  ]) {
+    const send = makeSender({ ...guarded, resolve: async () => addresses });
+    const result = await send(`http://hooks.test:${receiver.port}/`);
+    expect(result, String(addresses)).toEqual(failed("refused_address"));
+  }
+  expect(receiver.connections).toBe(0);
+});
+
+it("an address that is not public is left out, and the name's other ones are used", async () => {
+  const secret = await receive();
+  const good = await receive({ host: "127.0.0.2", port: secret.port });
+  for (const addresses of [
+    ["127.0.0.1", "127.0.0.2"],
+    ["::1", "127.0.0.2", "127.0.0.1"],
+    ["not an address", "127.0.0.2"],
+  ]) {
+    const send = makeSender({ resolve: async () => addresses, mayConnectTo: (address) => address === "127.0.0.2" });
+    expect(await send(`http://hooks.test:${good.port}/`), String(addresses)).toEqual(OK);
+  }
+  expect([good.connections, secret.connections]).toEqual([3, 0]);
+});
+
+it("an address of the family that works is used although the name has many of the other one", async () => {
+  const { port } = await receive({ host: "::1" });
+  // Nothing listens there.
+  const others = [2, 3, 4, 5, 6].map((last) => `127.0.0.${last}`);
+  expect(await makeSender({ resolve: async () => [...others, "::1"] })(`http://hooks.test:${port}/`)).toEqual(OK);
+});
+
+it("an address that is not public is never connected to by a name that answers differently at the second look-up", async () => {
+  const secret = await receive();
+  // The same port at an address that nothing else uses.
+  const good = await receive({
+    host: "127.0.0.2",
+    port: secret.port,
+    answer: (response) => response.setHeader("connection", "close").writeHead(204).end(),
+  });
+  const answers = ["127.0.0.2", "127.0.0.1"];
+  const send = makeSender({
+    resolve: async () => [answers.shift() ?? "127.0.0.1"],
+    mayConnectTo: (address) => address !== "127.0.0.1",
+  });
+  expect(await send(`http://hooks.test:${good.port}/`)).toEqual(OK);
+  expect(answers, "one look-up per connection").toEqual(["127.0.0.1"]);
+  expect(await send(`http://hooks.test:${good.port}/`)).toEqual(failed("refused_address"));
+  expect([good.connections, secret.connections]).toEqual([1, 0]);
+});
+
+it("an address that is not public is refused although the endpoint was created when private addresses were allowed", async () => {
+  const receiver = await receive();
+  const anywhere = makeSender({ allowPrivate: false, mayConnectTo: () => true });
+  expect(await anywhere(receiver.url)).toEqual(failed("refused_address"));
+  expect(receiver.connections).toBe(0);
+  const byName = makeSender({ allowPrivate: false, resolve: async () => ["127.0.0.1"] });
+  expect(await byName("https://hooks.example.com/")).toEqual(failed("refused_address"));
+});
+
+it("a redirect is not followed", async () => {
+  const target = await receive();
+  for (const status of [301, 302, 304, 307, 308]) {
+    const receiver = await receive({
+      answer: (response) => response.writeHead(status, { location: target.url }).end(),
+    });
+    expect(await makeSender()(receiver.url)).toEqual({ status, failure: "redirect", retryAfterMs: null });
+  }
+  expect(target.connections).toBe(0);
+});
+
+it("an answer that is no success has the wait of a valid Retry-After", async () => {
+  for (const [header, retryAfterMs] of [
+    ...([
+      ["30", 30_000],
+      ["-1", null],
+      ["soon", null],
+      ["1e3", null],
+    ] as const),
+    ...([
+      ["99999999999999999999", null],
+      ["Sun, 06 Nov 1994 08:49:37 GMT", 0],
+    ] as const),
+  ]) {
+    const { url } = await receive({
+      answer: (response) => response.writeHead(503, { "retry-after": header }).end("busy"),
+    });
+    expect(await makeSender()(url), header).toEqual({ status: 503, failure: "status", retryAfterMs });
+  }
+});
+
+it("an answer that is no success is invalid when it is no HTTP, or its headers never end", async () => {
+  const garbage = await serveRaw((socket) => socket.end("220 smtp.example.com ESMTP\r\n"));
+  expect(await makeSender()(garbage)).toEqual(failed("invalid_response"));
+  const endless = await serveRaw((socket) => {
+    socket.write("HTTP/1.1 200 OK\r\n");
+    const more = () => socket.write(`x-more: ${"x".repeat(1_000)}\r\n`, (error) => error ?? more());
+    more();
+  });
+  expect(await makeSender()(endless)).toEqual(failed("invalid_response"));
+});
+
+it("an attempt is a failure when the connection is refused or cut", async () => {
+  const closed = await receive();
+  await closed.close();
+  expect(await makeSender()(closed.url)).toEqual(failed("connection"));
+  const cut = await serveRaw((socket) => socket.once("data", () => socket.destroy()));
+  expect(await makeSender()(cut)).toEqual(failed("connection"));
+  const halfway = await receive({
+    answer: (response) => {
+      response.writeHead(200, { "content-length": "10" }).write("x");
+      setImmediate(() => response.destroy());
+    },
+  });
+  expect(await makeSender()(halfway.url)).toEqual(failed("connection"));
+});
+
+it("an attempt is a failure when the certificate is not trusted, it speaks no TLS, or the name has no address", async () => {
+  const [trusted, plain] = [await receive({ tls: true }), await receive()];
+  for (const { port } of [trusted, plain])
+    expect(await makeSender()(`https://127.0.0.1:${port}/`)).toEqual(failed("tls"));
+  for (const resolve of [async () => [], () => Promise.reject(new Error("no such host"))])
+    expect(await makeSender({ resolve })("http://hooks.test/")).toEqual(failed("unknown_host"));
+});
+
+const FAILURES: Record<HostileKind, string> = {
+  ...{ upgrade: "invalid_response", continues: "invalid_response", chunkExtensions: "invalid_response" },
+  ...{ silence: "timeout", slowHeaders: "timeout", slowBody: "timeout", late: "timeout", close: "connection" },
+};
+
+/** Answers with these headers and then with chunks as fast as they are read. */
+function pourBody(response: ServerResponse): void {
+  response.writeHead(200);
+  const pour = () => {
+    while (!response.destroyed && response.write("x".repeat(65_536)));
+  };
+  response.on("drain", pour);
+  pour();
+}
+
+it("an answer without an end is read up to 16 kB, and its status counts", async () => {
+  let written = 0;
+  const receiver = await receive({
+    answer: (response) => {
+      response.once("close", () => {
+        written = response.socket?.bytesWritten ?? 0;
+      });
+      pourBody(response);
+    },
+  });
+  expect(await makeSender({ attemptMaxMs: 60_000 })(receiver.url)).toMatchObject({ status: 200, failure: null });
+  // What the buffers of both kernels hold, not the megabytes of a reader without a limit.
+  expect(written).toBeLessThan(20_000_000);
+});
+
+it.each(
+  HOSTILE_KINDS,
+)("an answer without an end ends within the one limit of an attempt, and leaves no connection: %s", async (kind) => {
+  const receiver = await startHostileReceiver(kind);
+  closers.push(receiver.close);
+  const startedAt = performance.now();
+  const { failure } = (await makeSender({ attemptMaxMs: 400 })(receiver.url)) ?? {};
+  expect(performance.now() - startedAt).toBeLessThan(1_000);
+  expect(failure).toBe(FAILURES[kind]);
+  expect(receiver.requests()).toBe(1);
+  await until(() => receiver.connections() === 0);
+});
+
+it("an attempt has one limit also on a kept connection that breaks late", async () => {
+  let requests = 0;
+  const url = await serveRaw((socket) => {
+    socket.on("data", () => {
+      requests += 1;
+      if (requests === 1) socket.write("HTTP/1.1 204 No Content\r\n\r\n");
+      else setTimeout(() => socket.destroy(), 200);
+    });
+  });
+  const send = makeSender({ attemptMaxMs: 300 });
+  expect(await send(url)).toEqual(OK);
+  const startedAt = performance.now();
+  expect(await send(url)).toEqual(failed("connection"));
+  expect(performance.now() - startedAt).toBeLessThan(400);
+  expect(requests).toBe(2);
+});
+
+it("an answer without an end is read up to a quarter of a megabyte, whatever precedes its body", async () => {
+  for (const kind of ["continues", "chunkExtensions"] as const) {
+    const receiver = await startHostileReceiver(kind);
+    closers.push(receiver.close);
+    expect(await makeSender({ attemptMaxMs: 60_000 })(receiver.url), kind).toEqual(failed("invalid_response"));
+  }
+});
+
+it("an attempt ends at the longest time to connect, when TLS or the name's look-up is not answered", async () => {
+  const silent = await serveRaw(() => undefined);
+  const quick = { connectMaxMs: 200, attemptMaxMs: 3_600_000 };
+  expect(await makeSender(quick)(silent.replace("http:", "https:"))).toEqual(failed("timeout"));
+  const lost = makeSender({ ...quick, resolve: () => new Promise(() => undefined) });
+  expect(await lost("http://hooks.test/")).toEqual(failed("timeout"));
+});

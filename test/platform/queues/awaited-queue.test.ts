@@ -1,0 +1,514 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Queue } from "bullmq";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { z } from "zod";
+import { openLog } from "../../../src/platform/log.ts";
+import { AwaitedQueue, type AwaitedQueueLinks, type WaitResult } from "../../../src/platform/queues/awaited-queue.ts";
+import type { QueueDefinition } from "../../../src/platform/queues/catalog.ts";
+import { openQueue } from "../../../src/platform/queues/open-queue.ts";
+import { ReplyInbox } from "../../../src/platform/queues/reply-inbox.ts";
+import { findShard } from "../../../src/platform/queues/shards.ts";
+import { type RunningWorker, startWorker } from "../../../src/platform/queues/worker.ts";
+import { openFailFast, type RedisClient } from "../../../src/platform/redis/connections.ts";
+import { makeGate } from "../../support/gate.ts";
+import { assertInvariants } from "../../support/invariants.ts";
+import { openTestServers, type TestServers } from "../../support/servers.ts";
+import { openTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
+import { until, untilStarted } from "../../support/until.ts";
+
+interface Sum {
+  a: number;
+  b: number;
+}
+
+const sumReply = z.object({ sum: z.number() });
+type SumReply = z.infer<typeof sumReply>;
+
+const sumQueue: QueueDefinition<Sum, SumReply> = {
+  name: "sum",
+  shardBy: "a",
+  data: z.object({ a: z.number(), b: z.number() }),
+  reply: sumReply,
+  dataMaxBytes: 64,
+  waitingMax: 5_000,
+  withdrawOnTimeout: true,
+  keep: { age: 60, count: 5_000 },
+  keepFailed: { age: 60, count: 5_000 },
+  shown: { data: [], reply: [] },
+};
+
+const log = openLog("silent", "test");
+/** Jobs that a worker runs at once. */
+const CONCURRENCY = 16;
+/** Longer than a test may take. */
+const NO_TIMEOUT_MS = 600_000;
+
+let servers: TestServers;
+/** The proxy for the commands of the calling process. Its replies use another one, and the workers none. */
+let proxy: TcpProxy;
+let redis: RedisClient;
+let replyProxy: TcpProxy;
+let inbox: ReplyInbox;
+let awaited: AwaitedQueue<Sum, SumReply>;
+/** The same queue, for direct access. */
+let queue: Queue;
+let outside: RedisClient;
+/** Any job's data: all jobs are in one shard. */
+const SUM = { a: 1, b: 2 };
+let workers: RunningWorker[];
+let jobs: number;
+let foreignJobs = 0;
+let foreignReplies = 0;
+const unhandled: unknown[] = [];
+const deployment = { id: "test", origin: "test/1", ready: async () => undefined, reconnect: async () => {} };
+const SHARD = findShard(deployment.id, 0, 1);
+const PREFIX = SHARD.prefix;
+const recordUnhandled = (reason: unknown) => unhandled.push(reason);
+
+beforeAll(async () => {
+  process.on("unhandledRejection", recordUnhandled);
+  servers = await openTestServers();
+  outside = openFailFast(servers.redisUrl, "outside", log);
+  await untilReady(outside);
+  queue = openQueue(sumQueue, SHARD, outside, log);
+});
+
+beforeEach(async () => {
+  await servers.redis.flushdb();
+  workers = [];
+  jobs = 0;
+  proxy = await openTcpProxy(servers.redisUrl);
+  redis = openFailFast(proxy.url, "awaited", log);
+  await untilReady(redis);
+  replyProxy = await openTcpProxy(servers.redisUrl);
+  inbox = new ReplyInbox(replyProxy.url, log);
+  awaited = new AwaitedQueue(sumQueue, links(redis));
+  await untilStarted(() => awaited.isOpen);
+});
+
+afterEach(async () => {
+  await Promise.all(workers.map((worker) => worker.close()));
+  await awaited.close();
+  await inbox.close();
+  redis.disconnect();
+  await Promise.all([proxy.close(), replyProxy.close()]);
+  expect(unhandled).toEqual([]);
+});
+
+afterAll(async () => {
+  await assertInvariants(servers.db);
+  await queue.close();
+  outside.disconnect();
+  await servers.close();
+  process.off("unhandledRejection", recordUnhandled);
+});
+
+async function untilReady(connection: RedisClient): Promise<void> {
+  await untilStarted(() => connection.status === "ready");
+}
+
+function newJobId(): string {
+  jobs += 1;
+  return `job-${jobs}-${crypto.randomUUID()}`;
+}
+
+/** What an awaited queue shares with its process. */
+function links(connection: RedisClient): AwaitedQueueLinks {
+  return { redis: connection, inbox, shards: 1, deployment, log, onForeignReply: () => void foreignReplies++ };
+}
+
+function work(process: (jobId: string, data: Sum) => Promise<object>, of = deployment, shards = 1): void {
+  const options = {
+    ...{ redisUrl: servers.redisUrl, queueShards: [shards], workerShards: null, deployment: of },
+    ...{ reconnect: of.reconnect, concurrency: CONCURRENCY, log, onForeignJob: () => void foreignJobs++ },
+  };
+  workers.push(startWorker(sumQueue, options, process as typeof add));
+}
+
+const add = async (_jobId: string, { a, b }: Sum) => ({ sum: a + b });
+
+/** Adds two numbers through the queue. */
+const call = (a: number, b: number) => awaited.addAndWait(newJobId(), { a, b }, NO_TIMEOUT_MS);
+
+/** Starts a worker whose jobs wait at a gate, except one, and counts those that have come there. */
+function workAtGate(process: typeof add = add, shards = 1, free = "") {
+  const gate = { ...makeGate(), started: 0 };
+  work(
+    async (id, data) => {
+      if (id !== free) gate.started += 1;
+      if (id !== free) await gate.pass();
+      return process(id, data);
+    },
+    deployment,
+    shards,
+  );
+  return gate;
+}
+
+/** Starts a worker, and returns the ids of the jobs that it has run. */
+function workAndRecord(of = deployment): string[] {
+  const ran: string[] = [];
+  work(async (id, data) => {
+    ran.push(id);
+    return add(id, data);
+  }, of);
+  return ran;
+}
+
+const isReply = (sum: number) => ({ kind: "reply", reply: { sum } });
+const isUnknown = (message: unknown) => ({ kind: "unknown", cause: { message } });
+
+/** Resolves when so many jobs wait. */
+const untilQueued = (count: number) => until(async () => (await queue.getWaitingCount()) === count);
+
+/** Resolves when so many connections listen for replies. */
+const untilListening = (count: number) =>
+  until(async () => (await servers.redis.pubsub("SHARDNUMSUB", inbox.channel))[1] === count);
+
+/** The lists and keys of a job in Redis. A withdrawn job has none. */
+async function findJob(jobId: string): Promise<string[]> {
+  const lists = ["wait", "active", "paused"];
+  const found = await Promise.all(lists.map((list) => servers.redis.lpos(`${PREFIX}:sum:${list}`, jobId)));
+  const keys = await servers.redis.keys(`*${jobId}*`);
+  return [...lists.filter((_, n) => found[n] !== null), ...keys];
+}
+
+it("a reply reaches exactly its caller among 200 that wait at once", async () => {
+  work(add);
+  const callers = Array.from({ length: 200 }, (_, n) => n);
+  const answers = await Promise.all(callers.map((n) => call(n, 1_000)));
+  expect(answers).toMatchObject(callers.map((n) => isReply(n + 1_000)));
+});
+
+it("a reply reaches only the process that added the job", async () => {
+  work(add);
+  const otherInbox = new ReplyInbox(servers.redisUrl, log);
+  const otherQueue = new AwaitedQueue(sumQueue, { ...links(outside), inbox: otherInbox });
+  await untilStarted(() => otherQueue.isOpen);
+  const [own, foreign] = await Promise.all([
+    call(1, 1),
+    otherQueue.addAndWait(newJobId(), { a: 2, b: 2 }, NO_TIMEOUT_MS),
+  ]);
+  await otherQueue.close();
+  await otherInbox.close();
+  expect([own, foreign]).toMatchObject([isReply(2), isReply(4)]);
+});
+
+it("a reply reaches its caller even when Redis did not acknowledge the job", async () => {
+  work(add);
+  await call(1, 2);
+  proxy.muffle();
+  expect(await call(2, 3)).toMatchObject(isReply(5));
+});
+
+it("a reply reports how long the job waited and how long it ran", async () => {
+  const asked = call(1, 2);
+  await untilQueued(1);
+  await sleep(50);
+  work(async (id, data) => {
+    await sleep(60);
+    return add(id, data);
+  });
+  const answer = await asked;
+  if (answer.kind !== "reply") throw new Error("no reply came");
+  // Timers may fire a millisecond early.
+  expect(answer.queuedMs).toBeGreaterThanOrEqual(49);
+  expect(answer.workedMs).toBeGreaterThanOrEqual(59);
+});
+
+it("one message has all replies that a worker sends at the same time", async () => {
+  const gate = workAtGate();
+  const listener = openFailFast(servers.redisUrl, "listener", log);
+  await untilReady(listener);
+  const messages: string[] = [];
+  listener.on("smessage", (_channel: string, message: string) => messages.push(message));
+  await listener.ssubscribe(inbox.channel);
+  const asked = Array.from({ length: 10 }, (_, n) => call(n, 1));
+  await until(() => gate.started === 10);
+  gate.open();
+  await Promise.all(asked);
+  await until(() => messages.length > 0);
+  expect(messages.map((message) => JSON.parse(message).length)).toEqual([10]);
+  listener.disconnect();
+});
+
+it.each(["reply", "failure"])("a %s whose message was lost is read from the queue", async (ending) => {
+  const gate = workAtGate(async (id, data) => {
+    if (ending === "failure") throw new Error("out of paper");
+    return add(id, data);
+  });
+  const asked = call(5, 6);
+  await gate.reached;
+  replyProxy.cut();
+  await untilListening(0);
+  gate.open();
+  expect(await asked).toMatchObject(ending === "reply" ? isReply(11) : isUnknown("out of paper"));
+});
+
+it.each([
+  ["invalid JSON", { returnvalue: "{" }],
+  ["invalid times", { processedOn: "yesterday" }],
+])("a reply that was lost, and is stored with %s, is unknown and does not affect other jobs", async (_title, malformed) => {
+  const jobId = newJobId();
+  const asked = awaited.addAndWait(jobId, SUM, NO_TIMEOUT_MS);
+  await untilQueued(1);
+  const record = { processedOn: "1", finishedOn: "2", returnvalue: '{"sum":3}', ...malformed };
+  await servers.redis.hset(`${PREFIX}:sum:${jobId}`, record);
+  expect(await asked).toMatchObject(isUnknown(expect.stringContaining("cannot be read")));
+  work(add);
+  expect(await call(1, 2)).toMatchObject(isReply(3));
+});
+
+it("a malformed message does not affect the next reply, and replies arrive by message again after a reconnect", async () => {
+  work(add);
+  for (const nonsense of ["{", "[]", '[{"jobId":1}]', "null"]) await servers.redis.spublish(inbox.channel, nonsense);
+  expect(await call(1, 2)).toMatchObject(isReply(3));
+  replyProxy.cut();
+  await untilListening(0);
+  replyProxy.mend();
+  await untilListening(1);
+  expect(await call(1, 2)).toMatchObject(isReply(3));
+});
+
+it.each([{ total: 3 }, {}])("a reply of %j, which does not match the schema, is unknown", async (reply) => {
+  work(async () => reply);
+  expect(await call(1, 2)).toEqual({ kind: "unknown", cause: expect.any(z.ZodError) });
+});
+
+it("the reply of a failed job is unknown, with the reason as its cause", async () => {
+  work(() => Promise.reject(new Error("out of paper")));
+  expect(await call(1, 2)).toMatchObject(isUnknown("out of paper"));
+});
+
+/** A copy of the database on the same Redis. */
+const copy = { ...deployment, origin: "test/2" };
+
+it("a copy of the database runs none of the original's jobs and counts those that it refuses", async () => {
+  const before = foreignJobs;
+  const ran = workAndRecord(copy);
+  expect(await call(1, 2)).toMatchObject(isUnknown("the job is from another deployment or database"));
+  expect([ran, foreignJobs - before]).toEqual([[], 1]);
+});
+
+it("a worker that has not noticed a restart of Postgres connects again before it refuses a job", async () => {
+  const restarted = { ...deployment, origin: "before the restart" };
+  const before = foreignJobs;
+  restarted.reconnect = async () => {
+    restarted.origin = deployment.origin;
+  };
+  work(add, restarted);
+  expect(await call(1, 2)).toMatchObject(isReply(3));
+  expect(foreignJobs).toBe(before);
+});
+
+it("a copy of the database cannot answer the original's jobs: its replies are counted and ignored", async () => {
+  const before = foreignReplies;
+  const jobId = newJobId();
+  const asked = awaited.addAndWait(jobId, SUM, NO_TIMEOUT_MS);
+  const reply = { jobId, outcome: { reply: { sum: 3, origin: copy.origin } }, queuedMs: 1, workedMs: 1 };
+  await servers.redis.spublish(inbox.channel, JSON.stringify([reply]));
+  expect(await asked).toMatchObject(isUnknown("the reply is from another deployment or database"));
+  expect(foreignReplies - before).toBe(1);
+});
+
+/** Counts the connections that block on this queue's marker: other test files have blocked connections to the same server. */
+const blocked = async () => {
+  const clients = String(await servers.redis.client("LIST")).split("\n");
+  const db = ` db=${servers.redis.options.db ?? 0} `;
+  return clients.filter((line) => line.includes(db) && / flags=\w*b/.test(line)).length;
+};
+
+it("a job whose wake-up went to a killed worker runs on an idle worker in under a second", async () => {
+  // It blocks first, so it gets the marker and ignores it, like a dying process.
+  const killed = servers.redis.duplicate();
+  const marker = killed.bzpopmin(`${PREFIX}:sum:marker`, 60);
+  await until(async () => (await blocked()) === 1);
+  work(add);
+  // All of its fetchers are blocked.
+  await until(async () => (await blocked()) === 1 + 8);
+  const addedAt = performance.now();
+  expect(await call(1, 2)).toMatchObject(isReply(3));
+  expect(performance.now() - addedAt).toBeLessThan(1_000);
+  expect(await marker).toMatchObject([`${PREFIX}:sum:marker`, "0", expect.anything()]);
+  killed.disconnect();
+});
+
+it("a caller whose wait ends withdraws a job that no worker has started, so that it never runs", async () => {
+  const jobId = newJobId();
+  expect(await awaited.addAndWait(jobId, SUM, 100)).toMatchObject({ kind: "unknown" });
+  expect(await findJob(jobId)).toEqual([]);
+  const ran = workAndRecord();
+  const later = newJobId();
+  await awaited.addAndWait(later, { a: 1, b: 1 }, NO_TIMEOUT_MS);
+  expect(ran).toEqual([later]);
+});
+
+it("a caller whose wait ends withdraws no job but its own", async () => {
+  const others = [newJobId(), newJobId()];
+  await queue.add(sumQueue.name, { a: 1, b: 1, origin: deployment.origin }, { jobId: others[0] as string });
+  const asked = awaited.addAndWait(newJobId(), { a: 2, b: 2 }, 1_000);
+  await untilQueued(2);
+  await queue.add(sumQueue.name, { a: 3, b: 3, origin: deployment.origin }, { jobId: others[1] as string });
+  expect(await asked).toMatchObject({ kind: "unknown" });
+  const ran = workAndRecord();
+  await until(() => ran.length === 2);
+  expect(ran).toEqual(others);
+});
+
+it("a caller whose wait ends gets unknown for a running job, and the late reply is ignored", async () => {
+  const gate = workAtGate();
+  const jobId = newJobId();
+  const asked = awaited.addAndWait(jobId, SUM, 2_000);
+  await gate.reached;
+  expect(await asked).toMatchObject(isUnknown("no reply within 2000 ms"));
+  expect(await findJob(jobId)).toContain("active");
+  gate.open();
+  await until(async () => (await queue.getJobState(jobId)) === "completed");
+  expect(await call(4, 4)).toMatchObject(isReply(8));
+});
+
+it("a caller whose wait ends gets unknown for a job that was started and put back, which stays in the queue", async () => {
+  const jobId = newJobId();
+  const asked = awaited.addAndWait(jobId, SUM, 1_000);
+  await untilQueued(1);
+  await servers.redis.hset(`${PREFIX}:sum:${jobId}`, "ats", 1);
+  expect(await asked).toMatchObject({ kind: "unknown" });
+  expect(await findJob(jobId)).toContain("wait");
+});
+
+it("a caller whose wait ends gets unknown when Redis is unavailable for the withdrawal", async () => {
+  const jobId = newJobId();
+  const asked = awaited.addAndWait(jobId, SUM, 1_000);
+  await untilQueued(1);
+  proxy.cut();
+  expect(await asked).toMatchObject({ kind: "unknown" });
+  expect(await findJob(jobId)).toContain("wait");
+});
+
+it("a caller gets a reply only from a job that ran", async () => {
+  const ran = workAndRecord();
+  const answers = new Map<string, WaitResult<SumReply>>();
+  for (let wave = 0; wave < 10; wave++) {
+    await Promise.all(
+      Array.from({ length: 40 }, async (_, n) => {
+        const jobId = newJobId();
+        answers.set(jobId, await awaited.addAndWait(jobId, { a: n, b: wave }, n / 4));
+      }),
+    );
+  }
+  await until(async () => (await queue.getWaitingCount()) + (await queue.getActiveCount()) === 0);
+  for (const [jobId, answer] of answers) {
+    if (answer.kind === "reply") expect(ran).toContain(jobId);
+  }
+});
+
+it.each([
+  "cannot be reached",
+  "does not answer",
+])("a process that starts while Redis %s opens its queue when Redis answers again", async (how) => {
+  const late = await openTcpProxy(servers.redisUrl);
+  if (how === "cannot be reached") late.cut();
+  const connection = openFailFast(late.url, "late", log);
+  if (how === "does not answer") {
+    await untilReady(connection);
+    late.muffle();
+  }
+  const patient = new AwaitedQueue(sumQueue, links(connection));
+  const ask = () => patient.addAndWait(newJobId(), SUM, NO_TIMEOUT_MS);
+  // The commands that open the queue were sent before this one, and fail before it.
+  await expect(connection.ping()).rejects.toThrow();
+  expect(patient.isOpen).toBe(false);
+  if (how === "cannot be reached") expect(await ask()).toMatchObject({ kind: "unknown" });
+  work(add);
+  late.mend();
+  await until(() => patient.isOpen);
+  expect(await ask()).toMatchObject(isReply(3));
+  await patient.close();
+  connection.disconnect();
+  await late.close();
+});
+
+it("a caller gets unknown at once and adds no job, and a call after the reconnect gets its reply", async () => {
+  work(add);
+  await call(1, 2);
+  proxy.cut();
+  await until(() => redis.status !== "ready");
+  const jobId = newJobId();
+  expect(await awaited.addAndWait(jobId, SUM, NO_TIMEOUT_MS)).toMatchObject({ kind: "unknown" });
+  proxy.mend();
+  await untilReady(redis);
+  expect(await call(3, 3)).toMatchObject(isReply(6));
+  expect(await findJob(jobId)).toEqual([]);
+});
+
+it("a caller gets unknown when Redis does not acknowledge the job", async () => {
+  proxy.jam();
+  expect(await call(1, 2)).toMatchObject(isUnknown(expect.stringMatching(/timed out/i)));
+});
+
+it("a caller gets its reply when the command connection is lost after adding the job", async () => {
+  const gate = workAtGate();
+  const asked = call(5, 6);
+  await gate.reached;
+  proxy.cut();
+  gate.open();
+  expect(await asked).toMatchObject(isReply(11));
+});
+
+it("a worker of six shards runs a job of a shard in which a quarter of its jobs wait", async () => {
+  const shard = openQueue(sumQueue, findShard(deployment.id, 0, 6), outside, log);
+  const data = { ...SUM, origin: deployment.origin };
+  const gate = workAtGate(add, 6, "free");
+  try {
+    for (let n = 0; n < CONCURRENCY / 4; n++) await shard.add(sumQueue.name, data);
+    await until(() => gate.started === CONCURRENCY / 4);
+    await shard.add(sumQueue.name, data, { jobId: "free" });
+    await until(async () => (await shard.getJobState("free")) === "completed");
+  } finally {
+    gate.open();
+    await shard.close();
+  }
+});
+
+it("a job with too much data is unknown at once and is not added", async () => {
+  const data = { a: 1, b: 2, padding: "x".repeat(500) };
+  const jobId = newJobId();
+  expect(await awaited.addAndWait(jobId, data, NO_TIMEOUT_MS)).toMatchObject({ kind: "unknown" });
+  expect(await findJob(jobId)).toEqual([]);
+});
+
+it("a queue has room for 2000 callers, has room again after an answer, and answers unknown to all when it closes", async () => {
+  const asked: Promise<WaitResult<SumReply>>[] = [];
+  const ask = () => asked.push(call(1, 2));
+  // In portions, so that no command waits longer for Redis than its timeout.
+  while (asked.length < 1_975) {
+    for (let n = 0; n < 25; n++) ask();
+    await untilQueued(asked.length);
+  }
+  while (asked.length < 1_999) ask();
+  expect(awaited.hasRoomFor(SUM)).toBe(true);
+  ask();
+  expect(awaited.hasRoomFor(SUM)).toBe(false);
+  await untilQueued(2_000);
+  const gate = makeGate();
+  let started = 0;
+  work(async (id, data) => {
+    if (started++ > 0) await gate.pass();
+    return add(id, data);
+  });
+  await Promise.race(asked);
+  expect(awaited.hasRoomFor(SUM)).toBe(true);
+  await awaited.close();
+  gate.open();
+  const unanswered = (await Promise.all(asked)).filter(({ kind }) => kind === "unknown");
+  expect(unanswered).toEqual(Array(1_999).fill({ kind: "unknown", cause: new Error("the process is closing") }));
+});
+
+it("a caller has no room while the list of waiting jobs is full, and has room again after that", async () => {
+  const key = `${PREFIX}:${sumQueue.name}:wait`;
+  expect(awaited.hasRoomFor(SUM)).toBe(true);
+  await servers.redis.rpush(key, ...Array.from({ length: sumQueue.waitingMax }, (_, n) => `job-${n}`));
+  await until(() => !awaited.hasRoomFor(SUM));
+  await servers.redis.lpop(key);
+  await until(() => awaited.hasRoomFor(SUM));
+});

@@ -1,0 +1,60 @@
+import { createRequire } from "node:module";
+import { expect, it } from "vitest";
+import { newId } from "../../../src/core/voucher/ids.ts";
+import { findShard, listShards, SHARDS_MAX, shardOf } from "../../../src/platform/queues/shards.ts";
+import { slotOf } from "../../../src/platform/redis/slots.ts";
+
+/** The slot by the library that ioredis uses. */
+const librarySlot: (key: string) => number = createRequire(import.meta.url)("cluster-key-slot");
+
+it("the slot of a hash tag is the one that Redis Cluster computes", () => {
+  // From the specification of Redis Cluster: the CRC-16 of 123456789 is 0x31c3.
+  expect(slotOf("123456789")).toBe(0x31c3 % 16_384);
+  for (let n = 0; n < 200; n++) expect(slotOf(`tag:${n}:ü`)).toBe(librarySlot(`{tag:${n}:ü}`));
+});
+
+it("the shards of a deployment are one with unchanged keys by default", () => {
+  expect(listShards("dep_1", 1)).toEqual([{ index: 0, count: 1, name: "0/1", prefix: "{pva:dep_1}" }]);
+});
+
+it.each([
+  2,
+  3,
+  6,
+  12,
+  SHARDS_MAX,
+])("the shards of a deployment lie one in each of %i equal parts of the slots", (count) => {
+  const places = listShards("dep_1", count).map(
+    ({ prefix }) => (librarySlot(`${prefix}:redeem:wait`) * count) / 16_384,
+  );
+  expect(places.map(Math.floor)).toEqual(places.map((_, index) => index));
+});
+
+it("the shards of a deployment share no prefix with those of another deployment or another number of shards", () => {
+  const prefixes = ["dep_1", "dep_2"].flatMap((id) =>
+    [1, 2, 4, 6].flatMap((count) => listShards(id, count).map(({ prefix }) => prefix)),
+  );
+  expect(new Set(prefixes).size).toBe(prefixes.length);
+});
+
+it("the shards of a deployment are the same in every process and release", () => {
+  expect(findShard("dep_1", 2, 6).prefix).toBe("{pva:dep_1:2/6:11}");
+  expect(shardOf("vch_01h455vb4pex5vsknk084sn02q", 6)).toBe(0);
+});
+
+it("the shard of a voucher is any of them about equally often", () => {
+  const counts = Array.from({ length: 6 }, () => 0);
+  for (let n = 0; n < 6_000; n++) {
+    const shard = shardOf(newId("vch"), 6);
+    counts[shard] = (counts[shard] ?? 0) + 1;
+  }
+  // Six standard deviations.
+  for (const count of counts) expect(Math.abs(count - 1_000)).toBeLessThan(175);
+});
+
+it("the shards of a deployment are found in less than 20 ms of CPU time, even 256", () => {
+  const before = process.threadCpuUsage();
+  listShards(`dep_${crypto.randomUUID()}`, SHARDS_MAX);
+  const { user, system } = process.threadCpuUsage(before);
+  expect(user + system).toBeLessThan(20_000);
+});

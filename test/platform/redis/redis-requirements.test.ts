@@ -1,0 +1,227 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { COMMAND_NAMES } from "../../../src/platform/redis/commands.ts";
+import { checkRedis, problemsOf } from "../../../src/platform/redis/requirements.ts";
+import { lookForFaults } from "../../../src/watch/find-attention.ts";
+import { startNode } from "../../support/child-process.ts";
+import { type PartnerClient, partnerClient, send } from "../../support/client.ts";
+import { type OwnRedis, startOwnRedis } from "../../support/own-redis.ts";
+import { ACL_RULES } from "../../support/redis-tls.ts";
+import { scrape } from "../../support/scrape.ts";
+import type { TestApi } from "../../support/service.ts";
+import { until, untilStarted } from "../../support/until.ts";
+import { useService } from "../../support/use-service.ts";
+
+const service = useService();
+const { servers, keys, issue } = service;
+let redis: OwnRedis;
+let api: TestApi;
+let till: PartnerClient;
+
+beforeAll(async () => {
+  redis = await startOwnRedis("--enable-protected-configs", "yes");
+  api = await service.startApi({ REDIS_URL: redis.url, METRICS_PORT: "0" });
+  till = partnerClient(api.url, keys.till.key);
+});
+
+afterAll(() => redis.close());
+
+const codesOf = async (url: string) => problemsOf(await checkRedis(url, 1)).map(({ code }) => code);
+
+const set = (name: string, value: string) => redis.client.config("SET", name, value);
+
+/** Servers that answer and take no writes. */
+const REFUSALS: [kind: string, words: RegExp, begin: () => Promise<unknown>, end: () => Promise<unknown>][] = [
+  [
+    "too few replicas",
+    /^Redis refuses writes: NOREPLICAS Not enough good replicas to write\.?$/,
+    () => set("min-replicas-to-write", "1"),
+    () => set("min-replicas-to-write", "0"),
+  ],
+  [
+    "no memory left",
+    /^Redis refuses writes: OOM command not allowed when used memory > 'maxmemory'\.?$/,
+    () => set("maxmemory", "1"),
+    () => set("maxmemory", "0"),
+  ],
+  [
+    "a failed snapshot",
+    /^Redis refuses writes: MISCONF .*unable to persist to disk/,
+    async () => {
+      await set("dir", "/proc");
+      await set("save", "3600 1");
+      await redis.client.bgsave().catch(() => undefined);
+      await until(async () => (await redis.client.info("persistence")).includes("rdb_last_bgsave_status:err"));
+    },
+    async () => {
+      await set("dir", redis.directory);
+      await redis.client.bgsave();
+      await until(async () => (await redis.client.info("persistence")).includes("rdb_last_bgsave_status:ok"));
+      await set("save", "");
+    },
+  ],
+  [
+    "the role of a replica",
+    /^Redis refuses writes: READONLY |^REDIS_URL leads to a replica, 127\.0\.0\.1:\d+\. It must lead to the primary, 127\.0\.0\.1:1; or promote the replica: REPLICAOF NO ONE$/,
+    () => redis.client.replicaof("127.0.0.1", 1),
+    () => redis.client.replicaof("NO", "ONE"),
+  ],
+  [
+    "a user who lacks a right",
+    /can't run this command|^The user default of Redis at .* lacks rights\. Run: ACL SETUSER default \+hset$/,
+    () => redis.client.call("ACL", "SETUSER", "default", "-hset"),
+    () => redis.client.call("ACL", "SETUSER", "default", "+@all"),
+  ],
+];
+
+it.each(
+  REFUSALS,
+)("while Redis has %s, readiness, the gauge and the overview say so in the server's words, and all are well again after it", async (_, words, begin, end) => {
+  const readiness = async () => (await send("GET", `${api.url}/readyz`)).body;
+  const gauge = async () => (await scrape(api.metricsUrl)).value("voucher_server_up", { server: "redis" });
+  const faults = async () =>
+    (await lookForFaults(api.ctx, -1)).attention.filter(({ runbook }) => runbook === "VouchersServerAway");
+  expect([await readiness(), await gauge(), await faults()]).toEqual([
+    { status: "ok", postgres: "ok", redis: "ok" },
+    1,
+    [],
+  ]);
+  await begin();
+  try {
+    // A refusal by a replica also closes the connection, which the next probe may meet.
+    const { error } = await until(async () => {
+      const body = await readiness();
+      return words.test(body.error) ? body : null;
+    });
+    expect(error).toMatch(words);
+    const [fault] = await until(async () => {
+      const found = await faults();
+      return words.test(found[0]?.what ?? "") ? found : null;
+    });
+    expect(fault).toMatchObject({ subject: "Redis" });
+    expect(await gauge()).toBe(0);
+    expect((await till.reserve((await issue()).code)).status).toBe(503);
+  } finally {
+    await end();
+  }
+  await until(async () => (await readiness()).status === "ok");
+  await until(async () => (await gauge()) === 1);
+  await until(async () => (await faults()).length === 0);
+  expect(await redis.client.keys("*probe*")).toEqual([]);
+});
+
+it("a fault of a Redis that keeps nothing has the time of the first look that found it", async () => {
+  await set("min-replicas-to-write", "1");
+  try {
+    const look = () => lookForFaults(api.ctx, -1).then(({ attention }) => attention);
+    const find = async () => (await look()).find(({ runbook }) => runbook === "VouchersServerAway");
+    const first = await until(find);
+    await until(() => new Date(first.since) < api.ctx.deployment.clock.steadyNow());
+    expect(await find()).toEqual(first);
+  } finally {
+    await set("min-replicas-to-write", "0");
+  }
+});
+
+it("a replica that takes writes, which it then loses, makes the process unready", async () => {
+  await set("replica-read-only", "no");
+  await redis.client.replicaof("127.0.0.1", 1);
+  try {
+    expect(await codesOf(redis.url)).toEqual(["redis_replica"]);
+    // The check of every twenty seconds.
+    api.ctx.redisWatch.hurry();
+    await until(async () => {
+      const { status, body } = await send("GET", `${api.url}/readyz`);
+      return status === 503 && /^REDIS_URL leads to a replica/.test(body.error);
+    });
+  } finally {
+    await redis.client.replicaof("NO", "ONE");
+    await set("replica-read-only", "yes");
+  }
+  await until(async () => (await send("GET", `${api.url}/readyz`)).status === 200);
+});
+
+it.each([
+  ["a command", `${ACL_RULES} -xadd`, "+xadd"],
+  ["a command of BullMQ's worker", `${ACL_RULES} -bzpopmin`, "+bzpopmin"],
+  ["a subcommand", `${ACL_RULES} -client|list`, "+client|list"],
+  ["the channels", ACL_RULES.replace("&*", "resetchannels"), "&*"],
+  ["the keys of leases", ACL_RULES.replace("~*", "~{pva* ~pva* ~limit*"), "~*"],
+  ["transactions", `${ACL_RULES} -multi`, "+multi"],
+])("a process refuses to start with a user who lacks %s, and says which rule gives it", async (_, rules, rule) => {
+  await redis.client.call("ACL", "SETUSER", "limited", "reset", "on", ">secret", ...rules.split(" "));
+  const url = `redis://limited:secret@127.0.0.1:${redis.port}`;
+  const [problem, ...others] = problemsOf(await checkRedis(url, 1));
+  expect(problem).toMatchObject({ code: "redis_rights", effect: "refused" });
+  expect(problem?.message).toMatch(/^The user limited of Redis at .* lacks rights\. Run: ACL SETUSER limited /);
+  expect(problem?.message).toContain(` ${rule}`);
+  expect(others).toEqual([]);
+});
+
+it("a user with the documented rights lacks nothing, and the check runs none of the commands", async () => {
+  await redis.client.call("ACL", "SETUSER", "limited", "reset", "on", ">secret", ...ACL_RULES.split(" "));
+  const before = await redis.client.dbsize();
+  expect(await codesOf(`redis://limited:secret@127.0.0.1:${redis.port}`)).toEqual([]);
+  expect(await redis.client.dbsize()).toBe(before);
+});
+
+it("the rights that are checked include every command of the service's scripts and of those of BullMQ that it runs", () => {
+  const directories = [
+    "node_modules/bullmq/dist/cjs/commands",
+    "node_modules/bullmq/dist/cjs/commands/includes",
+    "src",
+  ];
+  const files = directories.flatMap((directory) =>
+    readdirSync(directory, { recursive: directory === "src" })
+      .map((name) => `${directory}/${name}`)
+      .filter((name) => name.endsWith(".lua") && !/\/relay|Relay/.test(name)),
+  );
+  const called = files.flatMap((file) =>
+    Array.from(readFileSync(file, "utf8").matchAll(/\b(?:rcall|redis\.p?call)\(\s*["'](\w+)["']/g), ([, name = ""]) =>
+      name.toLowerCase(),
+    ),
+  );
+  expect(new Set(called).size).toBeGreaterThan(40);
+  expect([...new Set(called)].filter((name) => !COMMAND_NAMES.includes(name))).toEqual([]);
+});
+
+/** Starts an API process and returns how it ends. */
+async function refusedStart(REDIS_URL: string) {
+  const process = startNode(["src/main.ts"], { DATABASE_URL: servers.databaseUrl, REDIS_URL, PORT: "0" });
+  try {
+    await untilStarted(() => process.child.exitCode !== null).catch(() => expect.fail(process.output()));
+    return await process.ended;
+  } finally {
+    process.child.kill("SIGKILL");
+  }
+}
+
+it("a process refuses to start on a server of another kind, and says which address names it", async () => {
+  const web = createServer((_, response) => response.end());
+  await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
+  const { port } = web.address() as AddressInfo;
+  expect(await refusedStart(`redis://127.0.0.1:${port}`)).toEqual({
+    exitCode: 78,
+    stdout: "",
+    stderr: `REDIS_URL names 127.0.0.1:${port}, where a server of another kind answers. Name a Redis server.\n`,
+  });
+  expect(problemsOf(await checkRedis(`rediss://127.0.0.1:${port}`, 1))[0]?.message).toBe(
+    `REDIS_URL names 127.0.0.1:${port}, which does not use TLS. Write redis: instead of rediss:.`,
+  );
+  web.close();
+});
+
+it.each([
+  ["refuses the user or the password", (port: number) => `redis://nobody:wrong@127.0.0.1:${port}`, "redis_unusable"],
+  ["database 16", (port: number) => `redis://127.0.0.1:${port}/16`, "redis_unusable"],
+  [
+    "REDIS_URL names several servers",
+    (port: number) => `redis://127.0.0.1:${port},localhost:${port}`,
+    "redis_no_cluster",
+  ],
+])("a check refuses an address that does not fit the server, and says: %s", async (words, urlOf, code) => {
+  const problems = problemsOf(await checkRedis(urlOf(redis.port), 1));
+  expect(problems[0]).toMatchObject({ code, effect: "refused", message: expect.stringContaining(words) });
+});

@@ -1,0 +1,98 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type PartnerClient, partnerClient, type Reply } from "../../support/client.ts";
+import { assertInvariants } from "../../support/invariants.ts";
+import { openTestServers, type TestServers } from "../../support/servers.ts";
+import { issueVouchers, makeKey, makePartner } from "../../support/supply.ts";
+import { type ContenderId, type RunningContender, startContender } from "./contenders.ts";
+
+const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+
+/** The comparable part of an answer; the rest is random or depends on the time. Baselines do not mark a reused reference. */
+function shape({ status, body: { otherVoucher: _, ...body } }: Reply) {
+  return { status, code: body.code, alreadyConfirmed: body.alreadyConfirmed, fields: Object.keys(body).sort() };
+}
+
+// A comparison makes sense only with baselines that do the same work as the service.
+describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
+  let servers: TestServers;
+  let directory: string;
+  const running: RunningContender[] = [];
+
+  beforeAll(async () => {
+    servers = await openTestServers();
+    directory = mkdtempSync(join(tmpdir(), "voucher-baseline-"));
+    const secrets = {
+      OPS_TOKEN: "ops-token-of-a-baseline-test",
+      RESERVATION_TOKEN_SECRET: "secret-of-a-baseline-test-of-32-chars",
+    };
+    const env = { LOG_LEVEL: "info", ...secrets };
+    const { databaseUrl, redisUrl } = servers;
+    const setup = { root: ROOT, databaseUrl, redisUrl, redisPids: [], env, directory };
+    for (const each of ["service", id] as const) running.push(await startContender(each, setup));
+  });
+
+  afterAll(async () => {
+    await Promise.all(running.map((contender) => contender.end()));
+    await servers?.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  /** Sends the same requests to the service and the baseline, with vouchers of their own. The answers must be alike, with these statuses. */
+  async function expectSame(statuses: number[], play: (client: PartnerClient, codes: string[]) => Promise<Reply[]>) {
+    const foreign = await issueVouchers(servers.db, await makePartner(servers.db), 1);
+    const answers: Reply[][] = [];
+    for (const { ports } of running) {
+      const partner = await makePartner(servers.db);
+      const { key } = await makeKey(servers.db, partner.organizationId);
+      const own = await issueVouchers(servers.db, partner, 4);
+      const codes = [...own, ...foreign].map(({ code }) => code);
+      answers.push(await play(partnerClient(`http://127.0.0.1:${ports[0]}`, key), codes));
+    }
+    const [served, answered] = answers.map((replies) => replies.map(shape));
+    expect(answered).toEqual(served);
+    expect(answered?.map(({ status }) => status)).toEqual(statuses);
+    await assertInvariants(servers.db);
+  }
+
+  it("answers redeems and writes the database like the service", () =>
+    expectSame([200, 200, 200, 409, 404, 404, 400], async (client, [first, second, , , foreign]) => [
+      await client.redeem({ code: first, externalRef: "order-1", note: "till 4" }),
+      await client.redeem({ code: first, externalRef: "order-1" }),
+      await client.redeem({ code: second, externalRef: "order-1" }),
+      await client.redeem({ code: first, externalRef: "order-2" }),
+      await client.redeem({ code: foreign, externalRef: "order-3" }),
+      await client.redeem({ code: "7Q4K-9MZX-2HTB-W8RC", externalRef: "order-4" }),
+      await client.redeem({ code: second }),
+    ]));
+
+  it("answers checkouts and writes the database like the service", () =>
+    expectSame([200, 200, 200, 200, 200, 409, 409, 404], async (client, [, , third = "", fourth, foreign = ""]) => {
+      const reserved = await client.reserve(third);
+      const { ticket, token } = reserved.body;
+      return [
+        await client.lookUp(third),
+        reserved,
+        await client.reserve(third),
+        await client.lookUp(third),
+        await client.redeem({ ticket, token, externalRef: "order-5" }),
+        await client.redeem({ ticket, externalRef: "order-6" }),
+        await client.redeem({ code: fourth, token: "nonsense", externalRef: "order-7" }),
+        await client.lookUp(foreign),
+      ];
+    }));
+
+  it("redeems a voucher once in 20 simultaneous requests", () =>
+    expectSame([200, ...Array(19).fill(409)], async (client, [first]) => {
+      // On a slow machine the last requests get voucher_busy.
+      const redeem = async (externalRef: string): Promise<Reply> => {
+        const reply = await client.redeem({ code: first, externalRef });
+        return reply.body.code === "voucher_busy" ? redeem(externalRef) : reply;
+      };
+      const replies = await Promise.all(Array.from({ length: 20 }, (_, n) => redeem(`rush-${n}`)));
+      return replies.sort((one, other) => one.status - other.status);
+    }));
+});

@@ -1,0 +1,37 @@
+import type { RedeemJob, RedeemReply } from "../../../../src/core/redeem/job.ts";
+import { openRedeemCommitter, runRedeemJob } from "../../../../src/core/redeem/redeem-committer.ts";
+import { createApp } from "../../../../src/open/app.ts";
+import { type ApiContext, openApi } from "../../../../src/open/open-api.ts";
+import { readApiConfig } from "../../../../src/platform/config.ts";
+import { listen } from "../../../../src/platform/http/server.ts";
+import { configureProcess, drainOnSignal } from "../../../../src/platform/process.ts";
+import type { WaitResult } from "../../../../src/platform/queues/awaited-queue.ts";
+
+// Baseline (d): the service's API with the worker's group committer in the same process. Comparing it with the
+// service shows what the queue costs. This baseline lacks the queue's benefits.
+
+/** Redeems that may wait in the process; WORKER_CONCURRENCY limits them in a worker. */
+const WAITING_MAX = 1_000;
+
+const config = configureProcess(readApiConfig);
+const service = openApi(config);
+const redeemCommitter = openRedeemCommitter({
+  ...service,
+  onAnnounced: () => undefined,
+  config: { ...config, workerConcurrency: WAITING_MAX },
+});
+const withoutQueue = {
+  isOpen: true,
+  hasRoomFor: () => true,
+  async addAndWait(attemptId: string, job: RedeemJob): Promise<WaitResult<RedeemReply>> {
+    const reply = await runRedeemJob({ ...service, redeemCommitter }, attemptId, job);
+    return { kind: "reply", reply, queuedMs: 0, workedMs: 0 };
+  },
+};
+const ctx = { ...service, redeemQueue: withoutQueue as unknown as ApiContext["redeemQueue"] };
+const server = await listen(createApp(ctx), config, ctx.log);
+drainOnSignal(ctx.log, async () => {
+  await server.close();
+  await redeemCommitter.drain();
+  await service.close();
+});

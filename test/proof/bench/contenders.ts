@@ -1,0 +1,132 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
+import { join } from "node:path";
+import { findSteadyPort } from "../../support/steady-port.ts";
+import { untilStarted } from "../../support/until.ts";
+import type { BenchRedis, Stage } from "./stage.ts";
+
+/** Time for a process to drain before it is killed. Milliseconds. */
+const END_MS = 20_000;
+
+/** An implementation of the partner API. Each script runs in its own process; the load is spread over the APIs. */
+export interface Contender {
+  title: string;
+  apis: readonly string[];
+  workers: readonly string[];
+}
+
+const SERVICE = { apis: ["src/main.ts"], workers: ["workers/main.ts"] };
+/** The service with other numbers of processes. */
+const scaled = (apis: number, workers: number) => ({
+  title: `this service, ${apis} API${apis > 1 ? "s" : ""} + ${workers} worker${workers > 1 ? "s" : ""}`,
+  apis: Array<string>(apis).fill("src/main.ts"),
+  workers: Array<string>(workers).fill("workers/main.ts"),
+});
+const baseline = (name: string) => `test/proof/bench/baselines/${name}-api.ts`;
+const HAND_WRITTEN = baseline("hand-written");
+
+/**
+ * The service and its alternatives, each with its best number of processes on two cores. `2x4` is the service with two APIs and four workers;
+ * such a one plays only when it is named.
+ */
+export const CONTENDERS = {
+  service: { title: "this service, 1 API + 1 worker", ...SERVICE },
+  against: { title: "the service in --against, 1 API + 1 worker", ...SERVICE },
+  a: { title: "(a) one transaction per request, 2 processes", apis: [HAND_WRITTEN, HAND_WRITTEN], workers: [] },
+  c: { title: "(c) Express, a constant, nothing else", apis: [baseline("constant")], workers: [] },
+  "1x2": scaled(1, 2),
+  "1x4": scaled(1, 4),
+  "2x1": scaled(2, 1),
+  "2x2": scaled(2, 2),
+  "2x4": scaled(2, 4),
+  d: { title: "(d) group commit in the API, 1 process", apis: [baseline("group-commit")], workers: [] },
+} as const satisfies Record<string, Contender>;
+
+export type ContenderId = keyof typeof CONTENDERS;
+
+/** The environment of a contender's processes. */
+type Setup = Pick<Stage, "root" | "databaseUrl" | "env" | "directory"> & BenchRedis;
+
+/** A running contender. */
+export interface RunningContender extends BenchRedis {
+  id: ContenderId;
+  ports: number[];
+  apiPids: number[];
+  workerPids: number[];
+  /** @throws Error when one of its processes has exited. */
+  check(): void;
+  end(): Promise<void>;
+}
+
+/** Starts a contender's processes. Resolves once every API is ready. */
+export async function startContender(id: ContenderId, setup: Setup): Promise<RunningContender> {
+  const { apis, workers }: Contender = CONTENDERS[id];
+  const { redisUrl, redisPids, directory } = setup;
+  const children: ChildProcess[] = [];
+  const start = async (script: string, own: Record<string, string>): Promise<number> => {
+    const metrics = { METRICS_PORT: String(await findSteadyPort()) };
+    const logFile = join(directory, `${id}-${children.length + 1}.log`);
+    const child = startProcess(script, logFile, setup, { ...metrics, ...own });
+    children.push(child);
+    return child.pid as number;
+  };
+  const running: RunningContender = {
+    ...{ id, redisUrl, redisPids, ports: [], apiPids: [], workerPids: [] },
+    check() {
+      const ended = children.findIndex(hasEnded);
+      if (ended >= 0) throw new Error(`process ${ended + 1} of ${id} exited`);
+    },
+    async end() {
+      await Promise.all(children.map(endProcess));
+    },
+  };
+  try {
+    for (const script of workers) running.workerPids.push(await start(script, {}));
+    for (const script of apis) {
+      const port = await findSteadyPort();
+      running.apiPids.push(await start(script, { PORT: String(port) }));
+      running.ports.push(port);
+    }
+    for (const port of running.ports) {
+      await untilStarted(async () => {
+        running.check();
+        return (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null))?.ok;
+      });
+    }
+    return running;
+  } catch (error) {
+    await running.end();
+    throw error;
+  }
+}
+
+function startProcess(
+  script: string,
+  logFile: string,
+  { root, databaseUrl, redisUrl, env }: Setup,
+  own: Record<string, string>,
+): ChildProcess {
+  const log = openSync(logFile, "a");
+  const addresses = { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl };
+  const child = spawn(process.execPath, [script], {
+    cwd: root,
+    env: { PATH: process.env.PATH ?? "", NODE_ENV: "production", ...addresses, ...env, ...own },
+    // The channel tells the process when this one is killed.
+    stdio: ["ignore", log, log, "ipc"],
+    detached: true,
+  });
+  closeSync(log);
+  return child;
+}
+
+const hasEnded = ({ exitCode, signalCode }: ChildProcess) => exitCode !== null || signalCode !== null;
+
+async function endProcess(child: ChildProcess): Promise<void> {
+  if (hasEnded(child)) return;
+  const exit = once(child, "exit");
+  const killer = setTimeout(() => child.kill("SIGKILL"), END_MS);
+  child.kill("SIGTERM");
+  await exit;
+  clearTimeout(killer);
+}

@@ -1,0 +1,201 @@
+import { execFile } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir, totalmem } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { Redis } from "ioredis";
+import pg from "pg";
+import { freePort } from "../../../src/local/ports.ts";
+import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "../../../src/local/postgres.ts";
+import { type LocalRedis, redisUrl, startRedis, stopRedis } from "../../../src/local/redis.ts";
+import { mintUserToken, useLocalUserKeys } from "../../../src/local/user-keys.ts";
+
+const run = promisify(execFile);
+
+/** The Redis of one contender. */
+export interface BenchRedis {
+  redisUrl: string;
+  /** None when it runs in a container, where its CPU time cannot be read. */
+  redisPids: readonly number[];
+}
+
+export type BenchServers = Awaited<ReturnType<typeof openBenchServers>>;
+
+/**
+ * Starts a Postgres and a Redis in a temporary folder, with the durable settings of `npm start`; and Postgres with the memory of a server
+ * (docs/operations.md, "Postgres settings").
+ */
+export async function openBenchServers(say: (line: string) => void) {
+  const directory = mkdtempSync(join(tmpdir(), "voucher-bench-"));
+  // Postgres runs as another user when this runs as root.
+  chmodSync(directory, 0o755);
+  const memoryMb = Math.floor(totalmem() / 4 / 2 ** 20);
+  const postgres: LocalPostgres = {
+    directory: join(directory, "postgres"),
+    port: await freePort(),
+    password: "bench",
+    settings: [`shared_buffers=${memoryMb}MB`, "max_wal_size=4GB", "checkpoint_timeout=15min"],
+  };
+  const redis: LocalRedis = { directory: join(directory, "redis"), port: await freePort() };
+  /** Stops everything, whatever fails. @throws Error the first failure. */
+  const close = async () => {
+    const stopping = [existsSync(postgres.directory) && stopPostgres(postgres), stopRedis(redis)];
+    const failed = (await Promise.allSettled(stopping)).find(({ status }) => status === "rejected");
+    rmSync(directory, { recursive: true, force: true });
+    if (failed?.status === "rejected") throw failed.reason;
+  };
+  try {
+    await startPostgres(postgres);
+    await startRedis(redis, say);
+    const info = await withRedis(redisUrl(redis), (client) => client.info("server"));
+    const [{ server_version }] = await query(postgresUrl(postgres), "SHOW server_version");
+    // In a container this is a number of the container's own.
+    const pid = Number(/^process_id:(\d+)/m.exec(info)?.[1]);
+    const command = existsSync(`/proc/${pid}/comm`) ? readFileSync(`/proc/${pid}/comm`, "utf8") : "";
+    const redisPids = /redis|valkey/.test(command) ? [pid] : [];
+    let redisDatabases = 0;
+    return {
+      directory,
+      postgresPid: Number(readFileSync(join(postgres.directory, "postmaster.pid"), "utf8").split("\n")[0]),
+      versions: `PostgreSQL ${server_version}, Redis ${/^redis_version:(\S+)/m.exec(info)?.[1]}`,
+      postgresUrl: (database?: string) => postgresUrl(postgres, database),
+      /** Another Redis database at each call: workers of two contenders must not take each other's jobs. */
+      nextRedis: (): BenchRedis => ({ redisUrl: redisUrl(redis, ++redisDatabases), redisPids }),
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** What requests are about: a voucher of the partner, or a user. */
+export interface Subject {
+  id: string;
+  /** The voucher's code; empty for users. */
+  code: string;
+  /** The user's token; empty for vouchers. */
+  token: string;
+}
+
+/** The database and unused test data, in random order, for the contenders of one git working copy. */
+export interface Stage {
+  /** The checkout whose commands made the database. */
+  root: string;
+  databaseUrl: string;
+  db: pg.Pool;
+  /** For logs and keys. */
+  directory: string;
+  /** What contenders get besides their addresses. */
+  env: Record<string, string>;
+  partner: { productId: string; key: string };
+  vouchers: Subject[];
+  /** For each user there is a voucher to claim. */
+  users: Subject[];
+  /** Makes more when there are fewer than `count`. */
+  ensure(supply: "vouchers" | "users", count: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+const VALID_UNTIL = "2040-01-01T00:00:00Z";
+/** Vouchers are issued in batches of at least this many. */
+const ISSUE_MIN = 5_000;
+/** How long users' tokens work: longer than any run. Milliseconds. */
+const TOKEN_MS = 86_400_000;
+/** Everything that a deployment can switch on is on. Limits count, and are so high that no caller meets them. */
+const EVERYTHING_ON = {
+  LOG_LEVEL: "info",
+  RATE_LIMIT_RPS: "1000000",
+  MISS_LIMIT_PER_MINUTE: "60",
+  OPS_TOKEN: "bench-ops-token-of-decent-length",
+  RESERVATION_TOKEN_SECRET: "bench-reservation-token-secret",
+  BASE_URL: "http://localhost:3000",
+};
+
+/** Makes a stage with the commands of a checkout. */
+export async function openStage(
+  servers: BenchServers,
+  name: string,
+  root: string,
+  { signal, say }: { signal: AbortSignal; say: (line: string) => void },
+): Promise<Stage> {
+  const directory = join(servers.directory, name);
+  mkdirSync(directory);
+  await query(servers.postgresUrl(), `CREATE DATABASE ${name}`);
+  const databaseUrl = servers.postgresUrl(name);
+  const command = async (script: string, ...args: string[]) => {
+    // No command of these needs Redis; with an address it does not start an embedded one.
+    const env = { PATH: process.env.PATH ?? "", DATABASE_URL: databaseUrl, REDIS_URL: "redis://127.0.0.1:1" };
+    return (await run(process.execPath, [script, ...args], { cwd: root, env, signal })).stdout;
+  };
+  const voucherctl = async (...args: string[]) => JSON.parse(await command("src/cli/main.ts", ...args, "--json"));
+  await command("src/cli/migrate.ts");
+  const scopes = ["--scope", "voucher.read", "--scope", "voucher.redeem"];
+  const { id: organizationId } = await voucherctl("org", "create", "--name", "Bench");
+  const { key } = await voucherctl("key", "create", "--org", organizationId, ...scopes);
+  const { id: brandId } = await voucherctl("brand", "create", "--org", organizationId, "--name", "Bench");
+  const { id: productId } = await voucherctl(
+    ...["product", "create", "--brand", brandId, "--key", "pass", "--name", "Bench Pass", "--type", "Subscription"],
+    ...["--retail-price-usd", "29.90", "--price-usd", "19.90", "--benefit-months", "3"],
+  );
+  const userKeysUrl = await useLocalUserKeys(directory);
+  const db = new pg.Pool({ connectionString: databaseUrl, max: 2 });
+  // The next statement reports a connection that is lost while idle.
+  db.on("error", () => undefined);
+
+  /** Issues vouchers with a window, or with a file for their codes. */
+  const issue = async (count: number, ...how: string[]): Promise<Subject[]> => {
+    const batch = ["batch", "issue", "--product", productId, "--count", String(count), "--valid-until", VALID_UNTIL];
+    const { id } = await voucherctl(...batch, ...how);
+    const select = "SELECT id, code, '' AS token FROM vouchers WHERE batch_id = $1 ORDER BY random()";
+    const { rows } = await db.query(select, [id]);
+    // The state that Postgres would have reached a little later by itself.
+    await db.query("VACUUM (ANALYZE)");
+    await db.query("CHECKPOINT");
+    say(`${count} vouchers issued`);
+    return rows;
+  };
+  const stage: Stage = {
+    ...{ root, databaseUrl, db, directory, vouchers: [], users: [] },
+    env: { ...EVERYTHING_ON, AUTH_JWKS_URL: userKeysUrl },
+    partner: { productId, key },
+    async ensure(supply, count) {
+      const missing = count - stage[supply].length;
+      if (missing <= 0) return;
+      if (supply === "vouchers") {
+        const issued = await issue(Math.max(missing, ISSUE_MIN), "--out", join(directory, "codes.csv"));
+        for (const voucher of issued) stage.vouchers.push(voucher);
+        return;
+      }
+      await issue(missing, "--claim");
+      for (let made = 0; made < missing; made++) {
+        const id = `user-${crypto.randomUUID()}`;
+        stage.users.push({ id, code: "", token: await mintUserToken(directory, id, TOKEN_MS) });
+      }
+    },
+    close: () => db.end(),
+  };
+  return stage;
+}
+
+/** Ends every hold, as time would, and removes the leases in a contender's Redis database. */
+export async function endReservations({ db }: Stage, redisUrl: string): Promise<void> {
+  await db.query("UPDATE reservations SET state = 'Expired', ended_at = clock_timestamp() WHERE state = 'Live'");
+  await withRedis(redisUrl, async (redis) => {
+    for await (const keys of redis.scanStream({ match: "lease:*", count: 1_000 })) {
+      if (keys.length > 0) await redis.unlink(keys);
+    }
+  });
+}
+
+async function withRedis<T>(url: string, work: (redis: Redis) => Promise<T>): Promise<T> {
+  const redis = new Redis(url);
+  return await work(redis).finally(() => redis.disconnect());
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: rows of any statement.
+async function query(url: string, statement: string): Promise<any[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  return (await client.query(statement).finally(() => client.end())).rows;
+}

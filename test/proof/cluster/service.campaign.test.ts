@@ -1,0 +1,143 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, it } from "vitest";
+import type { IssuedVoucher } from "../../../src/acts/issue-batch.ts";
+import { QUEUES } from "../../../src/platform/queues/catalog.ts";
+import { findShard, shardOf } from "../../../src/platform/queues/shards.ts";
+import { lookForFaults } from "../../../src/watch/find-attention.ts";
+import { type PartnerClient, send } from "../../support/client.ts";
+import { scrape } from "../../support/scrape.ts";
+import type { TestApi, TestWorker } from "../../support/service.ts";
+import { issueVouchers } from "../../support/supply.ts";
+import { until } from "../../support/until.ts";
+import { SHARDS, shardsOn, slotOfShard, useCluster } from "./load.ts";
+
+// What only a cluster has. `npm run test:cluster` runs the other guarantees on one.
+
+const OPS_TOKEN = "operators-of-the-tests";
+
+const own = useCluster({
+  ...{ apis: 1, workers: 1 },
+  env: { METRICS_PORT: "0", OPS_TOKEN, SWEEP_INTERVAL_MS: "500", WORKER_QUEUES: "redeem,seal,sweep" },
+});
+
+/** The number of redeem jobs that each shard has completed since a time. A queue keeps them for 30 seconds. */
+async function countCompleted(sinceMs: number): Promise<number[]> {
+  const shards = Array.from({ length: SHARDS }, async (_, index) => {
+    const master = await own.cluster.masterOf(slotOfShard(own.servers, index));
+    const { prefix } = findShard(own.servers.deploymentId, index, SHARDS);
+    return master.client.zcount(`${prefix}:redeem:completed`, sinceMs, "+inf");
+  });
+  return Promise.all(shards);
+}
+
+/** Issues vouchers until each shard has `count`. */
+async function issueForEachShard(count: number): Promise<IssuedVoucher[]> {
+  const byShard: IssuedVoucher[][] = Array.from({ length: SHARDS }, () => []);
+  while (byShard.some(({ length }) => length < count)) {
+    for (const voucher of await issueVouchers(own.servers.db, own.partner, SHARDS * count))
+      byShard[shardOf(voucher.id, SHARDS)]?.push(voucher);
+  }
+  return byShard.flatMap((vouchers) => vouchers.slice(0, count));
+}
+
+async function redeemAll(vouchers: readonly IssuedVoucher[]): Promise<void> {
+  const [till] = own.tills as [PartnerClient];
+  const replies = await Promise.all(vouchers.map(({ code, id }) => till.redeem({ code, externalRef: id })));
+  expect(replies.map(({ status }) => status)).toEqual(vouchers.map(() => 200));
+}
+
+it("six shards on a Redis Cluster need 20 clients in an API and a worker process, each with at most one connection to a node", async () => {
+  await redeemAll(await issueVouchers(own.servers.db, own.partner, 30));
+  // A client connects to a node when it first sends a command there, so how many connections it has is chance. Those for subscriptions and for
+  // the map of slots have a prefix. A slow connection is replaced before the server learns of its end.
+  const countClients = async () => {
+    const nodes = await Promise.all(own.cluster.nodes.map(({ client }) => client.client("LIST")));
+    const names = nodes.map((list) => Array.from(String(list).matchAll(/ name=(\S+)/g), ([, name = ""]) => name));
+    if (names.some((ofNode) => new Set(ofNode).size < ofNode.length)) return null;
+    return new Set(names.flat().map((name) => name.replace(/^ioredis-cluster\(\w+\):/, ""))).size;
+  };
+  await until(async () => (await countClients()) === 20);
+});
+
+it("six shards on a Redis Cluster are two on each of the three masters, and each redeem is added to its voucher's shard", async () => {
+  for (const master of await own.cluster.masters()) expect(await shardsOn(own, master)).toHaveLength(SHARDS / 3);
+  const vouchers = await issueForEachShard(10);
+  const since = Date.now();
+  await redeemAll(vouchers);
+  const expected = Array.from({ length: SHARDS }, () => 10);
+  await until(async () => JSON.stringify(await countCompleted(since)) === JSON.stringify(expected));
+});
+
+it("six shards on a Redis Cluster are all in the metrics and on the dashboard", async () => {
+  const [[api], [worker]] = [own.apis as [TestApi], own.workers as [TestWorker]];
+  const [report, fetchers] = [await scrape(api.metricsUrl), await scrape(worker.metricsUrl)];
+  for (let index = 0; index < SHARDS; index++) {
+    const shard = `${index}/${SHARDS}`;
+    expect(report.value("voucher_shard_up", { shard })).toBe(1);
+    expect(report.value("voucher_queue_jobs", { queue: "redeem", shard, state: "waiting" })).toBe(0);
+    for (const queue of ["redeem", "seal"])
+      expect(fetchers.value("voucher_queue_fetchers", { queue, shard })).toBeGreaterThan(0);
+  }
+  expect(fetchers.value("voucher_queue_fetchers", { queue: "sweep", shard: `0/${SHARDS}` })).toBe(1);
+  const headers = { authorization: `Basic ${Buffer.from(`ops:${OPS_TOKEN}`).toString("base64")}` };
+  const board = await (await fetch(`${api.url}/ops/queues/jobs/api/queues`, { headers })).json();
+  const names = (board as { queues: { name: string }[] }).queues.map(({ name }) => name);
+  // Two queues have shards; the others are in the first one.
+  expect(new Set(names).size).toBe(2 * SHARDS + QUEUES.length - 2);
+  expect(names).toContain("3/6 redeem");
+});
+
+it("an API stays ready while one master refuses writes, and readiness, metrics and overview name its shards", async () => {
+  const [api] = own.apis as [TestApi];
+  const master = await own.cluster.masterOf(slotOfShard(own.servers, 5));
+  const names = (await shardsOn(own, master)).map((index) => `${index}/${SHARDS}`);
+  const what = "A Redis server refuses writes: NOREPLICAS Not enough good replicas to write";
+  const refusing = async () =>
+    (await lookForFaults(api.ctx, -1)).attention.filter((fault) => fault.what === what).map(({ subject }) => subject);
+  await master.client.config("SET", "min-replicas-to-write", "5");
+  try {
+    await until(async () => {
+      const { status, body } = await send("GET", `${api.url}/readyz`);
+      expect(status).toBe(200);
+      return JSON.stringify(body.silentShards) === JSON.stringify(names);
+    });
+    await until(async () => JSON.stringify(await refusing()) === JSON.stringify(names));
+    const report = await scrape(api.metricsUrl);
+    expect(names.map((shard) => report.value("voucher_shard_up", { shard }))).toEqual(names.map(() => 0));
+  } finally {
+    await master.client.config("SET", "min-replicas-to-write", "0");
+  }
+  await until(async () => (await send("GET", `${api.url}/readyz`)).body.silentShards === undefined);
+  expect(await refusing()).toEqual([]);
+});
+
+it("an API stays ready with one shard's server away and names its shards; the others redeem, and all do when it is back", async () => {
+  const { cluster } = own;
+  const [[api], [till]] = [own.apis as [TestApi], own.tills as [PartnerClient]];
+  const master = await cluster.masterOf(slotOfShard(own.servers, 5));
+  const replica = await cluster.replicaOf(master);
+  const lost = await shardsOn(own, master);
+  await Promise.all([master.kill(), replica.kill()]);
+  const names = lost.map((index) => `${index}/${SHARDS}`);
+  await until(async () => {
+    const { status, body } = await send("GET", `${api.url}/readyz`);
+    expect(status).toBe(200);
+    return JSON.stringify(body.silentShards) === JSON.stringify(names);
+  });
+  const report = await scrape(api.metricsUrl);
+  expect(names.map((shard) => report.value("voucher_shard_up", { shard }))).toEqual(names.map(() => 0));
+  const vouchers = await issueForEachShard(6);
+  const [away, healthy] = [true, false].map((isLost) =>
+    vouchers.filter(({ id }) => lost.includes(shardOf(id, SHARDS)) === isLost),
+  ) as [IssuedVoucher[], IssuedVoucher[]];
+  await redeemAll(healthy);
+  const order = { code: away[0]?.code, externalRef: away[0]?.id };
+  expect(await till.redeem(order)).toMatchObject({ status: 503, body: { code: "redeem_timeout" } });
+  // Longer than two of BullMQ's blocking waits, after which it replaces their connections.
+  await sleep(14_000);
+  await Promise.all([master.start(), replica.start()]);
+  await until(async () => (await send("GET", `${api.url}/readyz`)).body.silentShards === undefined);
+  await until(async () => (await till.redeem(order)).status === 200);
+  expect(away).toHaveLength(6 * lost.length);
+  await redeemAll(away);
+});

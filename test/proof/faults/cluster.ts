@@ -1,0 +1,225 @@
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
+import { makeRoles } from "../../support/logins.ts";
+import { startRedisCluster } from "../../support/redis-cluster.ts";
+import { findSteadyPort } from "../../support/steady-port.ts";
+import { openTcpProxy } from "../../support/tcp-proxy.ts";
+import { FaultPostgres, type FaultyDatabase } from "./fault-postgres.ts";
+import { FaultRedis } from "./fault-redis.ts";
+import { ServiceProcess } from "./service-process.ts";
+
+type Env = Record<string, string>;
+
+export interface ClusterOptions {
+  redeemWaitMs: number;
+  reservationSeconds: number;
+  /** More variables for every API and worker process. */
+  env?: Env;
+  /** More variables of each worker process; by default there are two. */
+  workers?: readonly Env[];
+  /** The size of Redis's disk, which only root can limit. Megabytes. */
+  redisDiskMb?: number;
+  /** Folder to which the processes' logs are copied at the end. */
+  keepLogsIn?: string | undefined;
+  /** What the embedded Postgres can do beside failing. */
+  postgres?: ConstructorParameters<typeof FaultPostgres>[2];
+  /** Opens a Postgres other than the embedded one, in a folder that does not exist yet, with its logs in another. */
+  openPostgres?: (directory: string, logs: string) => Promise<FaultyDatabase>;
+  /** Uses a Redis Cluster of three masters with a replica each, and two shards per master, instead of one Redis. */
+  redisCluster?: boolean;
+}
+
+/** An API process and its address. */
+export interface ApiProcess {
+  process: ServiceProcess;
+  url: string;
+}
+
+/** The processes that serve one database. */
+export interface Deployment {
+  options: ClusterOptions;
+  apis: ApiProcess[];
+  workers: ServiceProcess[];
+  /** Superuser access to the database: to issue vouchers, force interleavings and check the result. */
+  db: pg.Pool;
+  /** Unexpected ends of processes. */
+  accidents: string[];
+}
+
+/** The service on servers of its own. Every process can be killed and frozen. */
+export type Cluster = Awaited<ReturnType<typeof openCluster>>;
+
+const API_PROCESSES = 2;
+/** The processes connect with the rights of the service only. */
+const SERVICE_PASSWORD = "service-under-faults";
+/** With a Redis Cluster of three masters. */
+export const CLUSTER_SHARDS = 6;
+
+/** Starts the servers and migrates the database. `heal` starts the API and worker processes. */
+export async function openCluster(options: ClusterOptions) {
+  const directory = mkdtempSync(join(tmpdir(), "voucher-faults-"));
+  // Postgres runs as another user when the tests run as root.
+  chmodSync(directory, 0o755);
+  const logs = join(directory, "logs");
+  mkdirSync(logs);
+  const postgresFolder = join(directory, "postgres");
+  const postgres =
+    (await options.openPostgres?.(postgresFolder, logs)) ??
+    new FaultPostgres(postgresFolder, await findSteadyPort(), options.postgres);
+  const redis = new FaultRedis(join(directory, "redis"), await findSteadyPort(), options.redisDiskMb);
+  /** Runs only during a failover of Redis. */
+  const replica = new FaultRedis(join(directory, "replica"), await findSteadyPort());
+  /** The proxy through which the workers reach Redis. */
+  const workerWire = await openTcpProxy(redis.url);
+  /** Replaces `redis`, `replica` and `workerWire` unless null. */
+  const redisCluster = options.redisCluster ? await startRedisCluster() : null;
+  const processes: ServiceProcess[] = [];
+  const pools: pg.Pool[] = [];
+
+  const redisEnv = (url: string): Env =>
+    redisCluster === null ? { REDIS_URL: url } : { REDIS_URL: redisCluster.url, QUEUE_SHARDS: String(CLUSTER_SHARDS) };
+  const makeProcess = (name: string, script: "src/main.ts" | "workers/main.ts", own: Env, accidents: string[]) => {
+    const env = {
+      DATABASE_URL: serviceUrl(postgres.url),
+      ...redisEnv(redis.url),
+      BASE_URL: "https://vouchers.test",
+      LOG_LEVEL: "warn",
+      REDEEM_WAIT_MS: String(options.redeemWaitMs),
+      RESERVATION_SECONDS: String(options.reservationSeconds),
+      SWEEP_INTERVAL_MS: "500",
+      // Rate limits would refuse requests that the faults should meet.
+      RATE_LIMIT_RPS: "0",
+      MISS_LIMIT_PER_MINUTE: "0",
+      ...options.env,
+      ...own,
+    };
+    const logFile = join(logs, `${name}.log`);
+    const process = new ServiceProcess({ name, script, env, logFile }, (what) => void accidents.push(what));
+    processes.push(process);
+    return process;
+  };
+  const makeApi = async (name: string, env: Env, accidents: string[]): Promise<ApiProcess> => {
+    const port = await findSteadyPort();
+    const process = makeProcess(name, "src/main.ts", { PORT: String(port), ...env }, accidents);
+    return { process, url: `http://127.0.0.1:${port}` };
+  };
+  const openDatabase = (url: string): pg.Pool => {
+    const pool = new pg.Pool({ connectionString: url, max: 8, connectionTimeoutMillis: 10_000 });
+    pool.on("error", () => undefined);
+    pools.push(pool);
+    return pool;
+  };
+  /** Creates, but does not start, a worker and the wanted number of API processes for another database of the server. */
+  const deploy = async (name: string, apis: number): Promise<Deployment> => {
+    const url = postgres.urlOf(name);
+    const db = openDatabase(url);
+    await makeRoles(db, SERVICE_PASSWORD);
+    const env = { DATABASE_URL: serviceUrl(url) };
+    const accidents: string[] = [];
+    const made: ApiProcess[] = [];
+    while (made.length < apis) made.push(await makeApi(`${name}-api`, env, accidents));
+    const workers = [makeProcess(`${name}-worker`, "workers/main.ts", env, accidents)];
+    return { options, apis: made, workers, db, accidents };
+  };
+  const main: Deployment = { options, apis: [], workers: [], db: openDatabase(postgres.url), accidents: [] };
+  /** Adds, but does not start, a worker process with extra variables. */
+  const addWorker = (env: Env) => {
+    const name = `worker-${main.workers.length + 1}`;
+    const worker = makeProcess(name, "workers/main.ts", { ...redisEnv(workerWire.url), ...env }, main.accidents);
+    main.workers.push(worker);
+    return worker;
+  };
+  const cluster = {
+    ...{ ...main, postgres, redis, replica, workerWire, redisCluster, addWorker },
+    /** Adds, but does not start, a worker process of the log, with the variables of its key, anchor and policy. */
+    addLogWorker(env: Env): ServiceProcess {
+      const own = { WORKER_QUEUES: "log", LOG_INTERVAL_MS: "200", ...env };
+      return addWorker({ DATABASE_URL: serviceUrl(postgres.url, "pva_log"), ...own });
+    },
+    /** Creates, but does not start, an unrelated deployment on the same servers. */
+    async addDeployment(): Promise<Deployment> {
+      await main.db.query("CREATE DATABASE second");
+      await migrateDatabase(postgres.urlOf("second"));
+      return deploy("second", 1);
+    },
+    /**
+     * Copies the database and creates, but does not start, a worker for the copy that shares the Redis by mistake. No process of the
+     * service may be running. The worker may refuse to work and exit; that is not an accident.
+     */
+    async addCopy(): Promise<Deployment> {
+      // Postgres copies a database only while it has no connections; the pool reconnects by itself.
+      const aside = openDatabase(postgres.urlOf("template1"));
+      const original = new URL(postgres.url).pathname.slice(1);
+      await aside.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", [original]);
+      await aside.query(`CREATE DATABASE copy TEMPLATE ${original}`);
+      return deploy("copy", 0);
+    },
+    /**
+     * Starts a physical copy of the running embedded Postgres with a worker that shares the Redis by mistake. `stop` returns the number of
+     * redemptions that the copy made.
+     */
+    async startHotCopy(): Promise<{ db: pg.Pool; worker: ServiceProcess; stop(): Promise<number> }> {
+      const copy = await embedded(postgres).startHotCopy();
+      const db = new pg.Pool({ connectionString: copy.url, max: 2 });
+      db.on("error", () => undefined);
+      const count = async () => Number((await db.query("SELECT count(*) FROM redemptions")).rows[0].count);
+      const before = await count();
+      const worker = makeProcess("hot-copy-worker", "workers/main.ts", { DATABASE_URL: serviceUrl(copy.url) }, []);
+      worker.start();
+      const stop = async () => {
+        await worker.kill();
+        const made = (await count()) - before;
+        await db.end();
+        await copy.close();
+        return made;
+      };
+      return { db, worker, stop };
+    },
+    /** Resumes frozen processes and starts stopped ones. Resolves once the servers run. */
+    async heal(): Promise<void> {
+      const ours = processesOf(main);
+      for (const frozen of [postgres, redis, ...ours]) frozen.thaw();
+      await Promise.all([postgres.start(), redisCluster?.heal() ?? redis.start()]);
+      for (const process of ours) process.start();
+    },
+    /** Stops every process and removes every file. */
+    async close(): Promise<void> {
+      await Promise.all(processes.map((process) => process.kill()));
+      await Promise.all([postgres, redis, replica, workerWire].map((server) => server.close()));
+      await redisCluster?.close();
+      await Promise.all(pools.map((pool) => pool.end()));
+      if (options.keepLogsIn !== undefined) cpSync(logs, options.keepLogsIn, { recursive: true });
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+  try {
+    for (let i = 1; i <= API_PROCESSES; i++) main.apis.push(await makeApi(`api-${i}`, {}, main.accidents));
+    for (const env of options.workers ?? [{}, {}]) addWorker(env);
+    await Promise.all([postgres.start(), redisCluster ?? redis.start()]);
+    await migrateDatabase(postgres.url);
+    await makeRoles(main.db, SERVICE_PASSWORD);
+    return cluster;
+  } catch (error) {
+    await cluster.close();
+    throw error;
+  }
+}
+
+/** @throws Error for a Postgres under Patroni. */
+export function embedded(postgres: FaultyDatabase): FaultPostgres {
+  if (postgres instanceof FaultPostgres) return postgres;
+  throw new Error("this needs the embedded Postgres");
+}
+
+/** The API and worker processes of a deployment. */
+export function processesOf({ apis, workers }: Pick<Deployment, "apis" | "workers">): ServiceProcess[] {
+  return [...apis.map((api) => api.process), ...workers];
+}
+
+/** The address of a database, with the rights of the service. */
+export function serviceUrl(ownerUrl: string, username = "pva_api"): string {
+  return Object.assign(new URL(ownerUrl), { username, password: SERVICE_PASSWORD }).href;
+}

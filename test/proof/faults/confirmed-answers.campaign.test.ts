@@ -1,0 +1,190 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { expect, it, onTestFinished } from "vitest";
+import { acquireVoucher } from "../../../src/marketplace/acquire-voucher.ts";
+import type { AcquisitionRequest } from "../../../src/marketplace/decide-acquisitions.ts";
+import { statusOf } from "../../../src/platform/api/errors.ts";
+import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
+import { deliverToEndpoint } from "../../../src/webhooks/deliver.ts";
+import { basic, browse } from "../../support/browse.ts";
+import { partnerClient } from "../../support/client.ts";
+import { makeReferral, offerBatch } from "../../support/marketplace.ts";
+import { openTestServers } from "../../support/servers.ts";
+import { startApi, startWorkers } from "../../support/service.ts";
+import { whileWaitsEnd } from "../../support/standby-waits.ts";
+import { findSteadyPort } from "../../support/steady-port.ts";
+import { issueVoucher, makeKey, makePartner } from "../../support/supply.ts";
+import { until } from "../../support/until.ts";
+import { startReceiver, WEBHOOK_ENV } from "../../support/webhook-receiver.ts";
+import { FaultPostgres } from "./fault-postgres.ts";
+
+// The list "What is told as final is confirmed" of docs/design.md, answer by answer.
+
+/** What the list names as final by a confirmation. */
+const [, TABLE = ""] = /\n## What is told as final is confirmed\n([\s\S]*?)\n## /.exec(
+  readFileSync("docs/design.md", "utf8"),
+) ?? [""];
+const CONFIRMED = Array.from(TABLE.matchAll(/^\| (.*?) \| [^|]*\bconfirmation\b/gm), ([, names = ""]) =>
+  names.split(", ").map((name) => name.replaceAll("`", "")),
+).flat();
+
+type Answer = { status: number; text: string };
+
+/** Starts a primary whose commits wait for a standby, a service with its own Redis, and a receiver of webhooks. */
+async function start() {
+  const directory = mkdtempSync(join(tmpdir(), "voucher-confirmed-"));
+  // Postgres runs as another user when the tests run as root.
+  chmodSync(directory, 0o755);
+  const postgres = new FaultPostgres(join(directory, "postgres"), await findSteadyPort(), { standby: true });
+  await postgres.start();
+  const [servers, receiver] = [await openTestServers(), await startReceiver()];
+  await migrateDatabase(postgres.url);
+  /** Its own commits wait for no standby. */
+  const db = new pg.Pool({ connectionString: postgres.url, options: "-c synchronous_commit=local" });
+  db.on("error", () => undefined);
+  onTestFinished(async () => {
+    await servers.closeOpened();
+    await Promise.all([servers.close(), receiver.close(), db.end()]);
+    await postgres.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  const reached = { ...servers, databaseUrl: postgres.url, adminUrl: postgres.url };
+  const env = { ...WEBHOOK_ENV, REDEEM_WAIT_MS: "2000" };
+  const [api, worker] = await Promise.all([
+    startApi(reached, env),
+    startWorkers(reached, { ...env, WORKER_QUEUES: "redeem,seal,sweep,webhook", SWEEP_INTERVAL_MS: "500" }),
+  ]);
+  return { postgres, db, api, worker, receiver };
+}
+
+type Started = Awaited<ReturnType<typeof start>>;
+
+/** Makes a voucher that a user has claimed, and every call of the list that tells of its redemption under `order`. */
+async function makeCalls({ db, api, worker, receiver }: Started) {
+  const own = await makePartner(db);
+  const { key } = await makeKey(db, own.organizationId);
+  const { key: reader } = await makeKey(db, own.organizationId, { scopes: ["voucher.read", "voucher.webhook"] });
+  const till = partnerClient(api.url, key);
+  const endpoint = await receiver.addEndpoint(db, own.organizationId, ["voucher.instance.redeemed"]);
+  const { listingId } = await offerBatch(db, own, 4);
+  const link = await makeReferral(db, own);
+  const acquire = (request: Omit<AcquisitionRequest, "userId">, userId: string) =>
+    acquireVoucher(api.ctx, { userId, ...request } as AcquisitionRequest).then(
+      (found) => ({ status: 200, text: JSON.stringify(found) }),
+      ({ code }) => ({ status: statusOf(code), text: String(code) }),
+    );
+  const acquisitions: Record<string, () => Promise<Answer>> = {
+    claimProduct: () => acquire({ way: "product", id: own.productId, paymentRef: null }, "a"),
+    claimByLink: () => acquire({ way: "link", id: link.code, paymentRef: null }, "b"),
+    buyProduct: () => acquire({ way: "product", id: own.productId, paymentRef: "payment-1" }, "c"),
+    buyListing: () => acquire({ way: "listing", id: listingId, paymentRef: "payment-2" }, "d"),
+  };
+  const [claimed] = await Promise.all(Object.values(acquisitions).map((call) => call()));
+  const { id, code } = JSON.parse(claimed?.text ?? "").voucher as { id: string; code: string };
+  const order = { code, externalRef: "order-1" };
+  const get = (path: string, headers: Record<string, string>) => browse(`${api.url}${path}`, { headers });
+  const json = (path: string) => get(path, { "x-api-key": reader, accept: "application/json" });
+  const portal = (path: string) => get(`/portal${path}`, basic(reader));
+  const till200 = (call: Promise<{ status: number; body: unknown }>) =>
+    call.then(({ status, body }) => ({ status, text: JSON.stringify(body) }));
+  const events = `/integrity/events/VoucherInstance/${id}`;
+  const last = 3;
+  const calls: Record<string, () => Promise<Answer>> = {
+    ...acquisitions,
+    lookUpVoucher: () => json(`/partner/vouchers/${code}`),
+    reserveVoucher: () => till200(till.reserve(code)),
+    redeemVoucher: () => till200(till.redeem(order)),
+    readVoucherEvents: () => json(`/partner/vouchers/${code}/events`),
+    readPublicEvents: () => get(events, { accept: "application/json" }),
+    "/integrity/events": () => get(events, {}),
+    readRedemptionReceipt: () => json(`/partner/redemptions/${order.externalRef}/receipt`),
+    readReceiptByReference: () => json(`/partner/redemptions/receipt?externalRef=${order.externalRef}`),
+    readEventReceipt: () => json(`/partner/vouchers/${code}/events/${last}/receipt`),
+    readEventProof: () => get(`${events}/${last}/proof`, {}),
+    readRedemption: () => json(`/partner/redemptions/${order.externalRef}`),
+    listRedemptions: () => json("/partner/redemptions"),
+    listWebhookDeliveries: () => json(`/partner/webhooks/${endpoint}/deliveries`),
+    "/portal": () => portal(""),
+    "/portal/search": () => browse(`${api.url}/portal`, { form: { words: order.externalRef }, headers: basic(reader) }),
+    "/portal/redemptions": () => portal("/redemptions"),
+    "/portal/redemptions.csv": () => portal("/redemptions.csv?from=2026-01-01T00:00:00Z&to=2099-01-01T00:00:00Z"),
+    "/portal/orders": () => portal(`/orders/${order.externalRef}`),
+    "/portal/receipt": () => portal(`/orders/${order.externalRef}/receipt`),
+    "/portal/webhooks": () => portal("/webhooks"),
+    Webhooks: async () => {
+      const sent = await deliverToEndpoint(worker.ctx as Parameters<typeof deliverToEndpoint>[0], endpoint).catch(
+        () => null,
+      );
+      return { status: sent === null ? 503 : 200, text: "" };
+    },
+  };
+  const active = await issueVoucher(db, own);
+  return { own, till, id, code, order, calls, active };
+}
+
+/** The session of a redeem whose COMMIT waits: it has the lock that the trigger of redemptions takes. */
+const WAITING_REDEEM = `
+  SELECT FROM pg_stat_activity AS a JOIN pg_locks AS l USING (pid)
+   WHERE a.wait_event = 'SyncRep' AND l.locktype = 'advisory' AND l.classid::bigint >> 16 = 21092`;
+
+/** How the wait of a COMMIT for the standby ends without it. */
+const CUT_OFF: Record<string, (started: Started) => Promise<unknown>> = {
+  "its session is terminated": ({ db }) => whileWaitsEnd(db, () => until(async () => (await countRedeemed(db)) === 1)),
+  "the primary restarts": async ({ postgres, db }) => {
+    await until(async () => (await db.query(WAITING_REDEEM)).rowCount);
+    await postgres.kill();
+    await postgres.start();
+    await until(() => countRedeemed(db).catch(() => null));
+  },
+};
+
+async function countRedeemed(db: pg.Pool): Promise<number> {
+  return (await db.query("SELECT FROM redemptions")).rowCount ?? 0;
+}
+
+it.each(
+  Object.keys(CUT_OFF),
+)("no answer and no webhook tells of a redemption that no standby has, when the standby is away, its COMMIT waits, and %s: after a promotion, nothing that was told is untrue", async (how) => {
+  const started = await start();
+  const { postgres, db, api, receiver } = started;
+  const { till, id, code, order, calls, active } = await makeCalls(started);
+  expect(Object.keys(calls).toSorted()).toEqual(CONFIRMED.toSorted());
+
+  postgres.cutOffStandby();
+  const redeeming = till.redeem(order);
+  await CUT_OFF[how]?.(started);
+  expect((await whileWaitsEnd(db, () => redeeming)).result?.status).toBe(503);
+  const { rows } = await db.query("SELECT status, redeem_code FROM vouchers JOIN redemptions ON voucher_id = id");
+  expect(rows).toEqual([{ status: "Redeemed", redeem_code: expect.any(String) }]);
+
+  // The deliveries of the event are made, as the sweeper and the fan-out would also make them after a restart.
+  await whileWaitsEnd(db, () => until(async () => (await db.query("SELECT FROM webhook_deliveries")).rowCount));
+  const told: Record<string, unknown> = {};
+  for (const [name, call] of Object.entries(calls)) {
+    const { result } = await whileWaitsEnd(db, () => call().catch(() => ({ status: 503 })));
+    told[name] = result?.status;
+  }
+  expect(told).toEqual(Object.fromEntries(CONFIRMED.map((name) => [name, 503])));
+  expect(await till.lookUp(active.code)).toMatchObject({ status: 200, body: { voucher: { status: "Active" } } });
+
+  await postgres.promoteStandby();
+  await until(async () => (await fetch(`${api.url}/readyz`)).status === 200, 60_000);
+  await until(async () => (await till.lookUp(code)).status === 200);
+  expect(await countRedeemed(db)).toBe(0);
+  expect(await till.lookUp(code)).toMatchObject({ body: { voucher: { status: "Active" } } });
+  expect(await till.redeem({ code, externalRef: "order-2" })).toMatchObject({
+    status: 200,
+    body: { alreadyConfirmed: false },
+  });
+  await until(() => receiver.received.length > 0);
+  expect(receiver.received.map(({ voucherId, body }) => [voucherId, body.data.externalRef])).toEqual([[id, "order-2"]]);
+  const lost = rows[0].redeem_code;
+  for (const [name, call] of Object.entries(calls)) {
+    if (name === "redeemVoucher") continue;
+    const { status, text } = await call();
+    expect([200, 303, 404, 409], `${name}: ${text}`).toContain(status);
+    expect(text, name).not.toContain(lost);
+  }
+});

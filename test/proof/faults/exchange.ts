@@ -1,0 +1,119 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { verifyServedChain } from "../../support/independent-verifier.ts";
+import type { ApiProcess } from "./cluster.ts";
+import type { Ask, Exchange, History } from "./history.ts";
+import { type Answer, type Call, sendCall } from "./http-call.ts";
+import type { SeededRandom } from "./seeded-random.ts";
+
+/** Longer than a redeem's wait and shorter than some freezes, so that partners do give up. Milliseconds. */
+const CALL_TIMEOUT_MS = 5_000;
+/** When an impatient caller gives up a redeem that is still running, and the share of impatient calls. */
+const IMPATIENT_AFTER_MS = 1_200;
+const IMPATIENT_CHANCE = 0.3;
+const RETRY_PAUSE_MS = { min: 20, max: 250 };
+
+/** What partners and shoppers have in common. */
+export interface CallerOptions {
+  name: string;
+  random: SeededRandom;
+  apis: readonly ApiProcess[];
+  history: History;
+  /** Aborting it ends the retries; `work` then rejects. */
+  signal: AbortSignal;
+}
+
+/** Repeats a request until the answer is not a 5xx. Each attempt goes to a random API process. */
+export async function askUntilAnswered(
+  { random, apis, history, signal }: Omit<CallerOptions, "name">,
+  ask: Ask,
+): Promise<Exchange> {
+  for (let attempt = 1; ; attempt++) {
+    const impatient = ask.operation === "redeem" && random.chance(IMPATIENT_CHANCE);
+    const timeoutMs = impatient ? IMPATIENT_AFTER_MS : CALL_TIMEOUT_MS;
+    const exchange = history.add(await exchangeOnce(ask, random.pick(apis), attempt, { timeoutMs }));
+    if (exchange.status !== null && exchange.status < 500) return exchange;
+    await sleep(random.between(RETRY_PAUSE_MS.min, RETRY_PAUSE_MS.max));
+    signal.throwIfAborted();
+  }
+}
+
+/** Sends a request once and returns what the rules need to know about it. */
+export async function exchangeOnce(
+  ask: Ask,
+  api: ApiProcess,
+  attempt: number,
+  how: Partial<Pick<Call, "agent" | "timeoutMs">> = {},
+): Promise<Omit<Exchange, "number">> {
+  const [sentAtMs, invokedMs] = [Date.now(), performance.now()];
+  const by = ask.operation === "acquire" ? { token: ask.user.token } : { key: ask.key.secret };
+  const answer = await sendCall({ timeoutMs: CALL_TIMEOUT_MS, ...by, ...callFor(ask, api.url), ...how });
+  const { status, failure, body } = answer;
+  return {
+    ...{ ask, api: api.process.name, attempt, sentAtMs, endedAtMs: Date.now(), status, failure },
+    ...{ invokedMs, returnedMs: performance.now() },
+    retryAfter: answer.headers["retry-after"],
+    code: status === 200 ? undefined : body?.code,
+    body: keepOf(ask, answer),
+  };
+}
+
+function callFor(ask: Ask, url: string): Pick<Call, "method" | "url" | "body"> {
+  const post = (path: string, body?: unknown) => ({ method: "POST" as const, url: `${url}/${path}`, body });
+  const get = (path: string) => ({ method: "GET" as const, url: `${url}/${path}` });
+  const vouchers = "partner/vouchers";
+  switch (ask.operation) {
+    case "acquire": {
+      const { offer, by } = ask;
+      if ("claim" in by) return post(`products/${offer.productId}/claim`);
+      const path = by.route === "product" ? `products/${offer.productId}` : `marketplace/listings/${offer.listingId}`;
+      return post(`${path}/buy`, { paymentRef: by.paymentRef });
+    }
+    case "redeem": {
+      const { by, externalRef, token } = ask;
+      return post(`${vouchers}/redeem`, { ...by, externalRef, ...(token !== null && { token }) });
+    }
+    case "reserve":
+      return post(`${vouchers}/reserve`, { code: ask.voucher.code });
+    case "release":
+      return post(`${vouchers}/release`, { ticket: ask.ticket });
+    case "redemption":
+      return get(`partner/redemptions/${ask.externalRef}`);
+    case "list":
+      return get(`partner/redemptions?from=${ask.from}&limit=${ask.limit}`);
+    case "publicEvents":
+      return get(`integrity/events/VoucherInstance/${ask.voucher.id}`);
+    case "events":
+      return get(`${vouchers}/${ask.voucher.code}/events`);
+    case "lookUp":
+      return get(`${vouchers}/${ask.voucher.code}`);
+  }
+}
+
+/** Selects the part of an answer that the rules need. */
+function keepOf(ask: Ask, { status, body }: Answer): unknown {
+  if (status !== 200) return body;
+  switch (ask.operation) {
+    case "lookUp": {
+      const { id, status: voucherStatus, redeemedAt } = body.voucher;
+      return { id, status: voucherStatus, redeemedAt, reservation: body.reservation };
+    }
+    case "acquire":
+      return { voucherId: body.voucher.id, alreadyConfirmed: body.alreadyConfirmed };
+    case "events":
+    case "publicEvents": {
+      const events: { recordHash: string | null; eventType: string }[] = body.events;
+      const broken = ask.operation === "events" ? verifyServedChain(body.events) : null;
+      const [hashes, types] = [events.map(({ recordHash }) => recordHash), events.map(({ eventType }) => eventType)];
+      return { broken, hashes, types };
+    }
+    case "list":
+      return { ...body, redemptions: body.redemptions.map(keepRedemption) };
+    default:
+      return body;
+  }
+}
+
+/** Thousands of pages must fit into memory. */
+function keepRedemption({ externalRef, voucherInstanceId, redeemCode, redeemedAt }: Record<string, string>) {
+  return { externalRef, voucherInstanceId, redeemCode, redeemedAt };
+}

@@ -1,0 +1,69 @@
+import type { HostileKind } from "../../support/hostile-receiver.ts";
+import type { Cluster, Deployment } from "./cluster.ts";
+import type { Flooder } from "./floods.ts";
+import type { Violation } from "./history.ts";
+import type { SeededRandom } from "./seeded-random.ts";
+
+/** What faults are inflicted on. */
+export interface Stage {
+  cluster: Cluster;
+  secondDeployment: Deployment;
+  copyOfDatabase: Deployment;
+  /** The caller that floods. Its calls are not in the history. */
+  flooder: Flooder;
+  /** Vouchers that partners will use next. */
+  upcomingVouchers: () => string[];
+  /** Turns an organization's hostile receivers of one kind on or off. */
+  enableReceivers: (kind: HostileKind, enabled: boolean) => Promise<unknown>;
+  /** Called when a primary may be lost with what no standby has, once it answers no more. */
+  onPrimaryLost: () => void;
+  /** Number of faults by kind. */
+  counts: Record<string, number>;
+  violations: Violation[];
+}
+
+/** Does work when nothing else has the turn. Does nothing and returns false when the run is over by then. */
+export type Turn = <T>(work: () => Promise<T>) => Promise<T | false>;
+
+export interface Scene extends Stage {
+  random: SeededRandom;
+  /** Waits, or returns at once when the run is over, so that faults are still undone. */
+  pause: (ms: number) => Promise<void>;
+  /** Faults of the server, and what needs one that runs, take turns. Faults that need both turns take this one first. */
+  postgresTurn: Turn;
+  redisTurn: Turn;
+  /** What must not start on files that were set back takes this one, the last. */
+  startTurn: Turn;
+}
+
+export interface Fault<Action extends string = string> {
+  action: Action;
+  /** Duration. Milliseconds. */
+  forMs: number;
+}
+
+/** A target and the endless sequence of its faults. The same seed gives the same sequence; its timing depends on the machine. */
+export interface Target {
+  /** Longest pause between two faults. Targets are independent of each other. Milliseconds. */
+  pauseMaxMs: number;
+  next(random: SeededRandom): Fault;
+  /** Inflicts a fault and undoes it. Returns false if there was nothing to inflict it on. */
+  inflict(scene: Scene, fault: Fault): Promise<unknown>;
+}
+
+export function target<Action extends string>(
+  pauseMaxMs: number,
+  next: (random: SeededRandom) => Fault<Action>,
+  inflict: (scene: Scene, fault: Fault<Action>) => Promise<unknown>,
+): Target {
+  return { pauseMaxMs, next, inflict } as Target;
+}
+
+/** Time for jobs to gather before a fault, so that it finds some that no worker has started or finished. Milliseconds. */
+export const GATHER_MS = 500;
+/** Time for a restarted Postgres to recover and for callers to repeat their requests. Milliseconds. */
+export const RETRIED_MS = 2_500;
+/** Time for Postgres to recover before a fault that needs it. Milliseconds. */
+export const RECOVERED_MS = 120_000;
+/** Long enough that a replica or a standby takes over: they notice the loss after two or three seconds. Milliseconds. */
+export const takeover = (random: SeededRandom) => random.between(4_000, 7_000);

@@ -1,0 +1,42 @@
+import { expect, it } from "vitest";
+import { onPath } from "../../../src/local/debian-packages.ts";
+import { type CampaignOptions, runCampaign } from "./campaign.ts";
+import { describeViolation } from "./history.ts";
+import { TARGET_NAMES, type TargetName } from "./nemesis.ts";
+import { hasFakeTime } from "./stepped-clock.ts";
+
+/** Runs a campaign without a broken rule. One without progress would prove nothing; an idle machine confirms several hundred. */
+async function run(options: Omit<CampaignOptions, "faultsMs">) {
+  const totals = await runCampaign({ faultsMs: 25_000, ...options });
+  expect(totals.violations.map(describeViolation)).toEqual([]);
+  expect(totals.confirmed).toBeGreaterThan(10);
+  expect(totals.retries).toBeGreaterThan(20);
+  return totals;
+}
+
+/** They have a campaign of their own, because they leave others little of Postgres. */
+const ALONE: TargetName[] = ["setBack", "lockedRows", "floods"];
+
+it("partners and users during kills, freezes and failovers, with a second deployment on the same servers get at most one redemption per voucher and reference, only true answers in real-time order, and recovery within 10 s", async () => {
+  const targets = TARGET_NAMES.filter((name) => !ALONE.includes(name) && (name !== "clock" || hasFakeTime()));
+  // Its plan contains nearly every kind of fault, including a worker frozen for longer than its jobs stay locked.
+  const totals = await run({ seed: 2885, targets });
+  expect(totals.acquired).toBeGreaterThan(10);
+  expect(totals.second.confirmed).toBeGreaterThan(0);
+  expect(totals.checkpoints).toBeGreaterThan(3);
+});
+
+it("partners and users get the same while the server's files are set back, jobs of locked vouchers are delivered again, API processes freeze with unread requests, and another caller floods", async () => {
+  const { faults } = await run({ seed: 7623, targets: [...ALONE, "api 0"] });
+  const kinds = new Set(Object.keys(faults).map((fault) => fault.split(" ")[0]));
+  expect([...kinds].toSorted()).toEqual(["api", "floods", "lockedRows", "setBack"]);
+});
+
+it.skipIf(onPath("redis-server") === null)(
+  "partners and users on a Redis Cluster get the same while masters die, slots move, stale replicas are promoted and, with Patroni, standbys take over",
+  async () => {
+    // Its plan kills masters, including that of the replies, promotes a stale replica, and kills the primary of Postgres.
+    const { faults } = await run({ seed: 338, onCluster: true });
+    expect(Object.keys(faults).some((fault) => fault.startsWith("redisCluster"))).toBe(true);
+  },
+);

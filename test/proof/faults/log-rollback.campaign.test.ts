@@ -1,0 +1,156 @@
+import { execFileSync } from "node:child_process";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { openLogSource } from "../../../packages/tlog/src/log-source.ts";
+import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "../../../src/local/postgres.ts";
+import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
+import { onSnapshot } from "../../../src/platform/db/transaction.ts";
+import { auditLog } from "../../../src/transparency/audit-log.ts";
+import { findPublished } from "../../../src/transparency/db/log-checkpoints.ts";
+import { findLogTree } from "../../../src/transparency/db/log-tree.ts";
+import { exportLog } from "../../../src/transparency/export-log.ts";
+import { recoverLog } from "../../../src/transparency/recover-log.ts";
+import { partnerClient } from "../../support/client.ts";
+import { assertInvariants } from "../../support/invariants.ts";
+import { KeptNotes } from "../../support/kept-notes.ts";
+import { beginLog, type LogFiles, makeLogFiles, settingsOf } from "../../support/log-setup.ts";
+import { scrape } from "../../support/scrape.ts";
+import { openTestServers, type TestServers } from "../../support/servers.ts";
+import { startApi, startApiUnready, startWorkers } from "../../support/service.ts";
+import { findSteadyPort } from "../../support/steady-port.ts";
+import { issueVouchers, makeKey, makePartner, provisioning } from "../../support/supply.ts";
+import { openTcpProxy } from "../../support/tcp-proxy.ts";
+import { until, untilStarted } from "../../support/until.ts";
+
+let servers: TestServers;
+let files: LogFiles;
+let directory: string;
+
+beforeEach(async () => {
+  servers = await openTestServers();
+  files = makeLogFiles();
+  directory = mkdtempSync(join(tmpdir(), "voucher-rollback-"));
+  // Postgres runs as another user when the tests run as root.
+  chmodSync(directory, 0o755);
+});
+
+afterEach(async () => {
+  await servers.close();
+  files.remove();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+async function makeServer(name: string): Promise<LocalPostgres> {
+  return {
+    directory: join(directory, name),
+    port: await findSteadyPort(),
+    password: "rollback",
+    settings: ["fsync=off"],
+  };
+}
+
+/** Starts a server; it stops at the end of the test. Gives a pool of its superuser. */
+async function open(server: LocalPostgres): Promise<pg.Pool> {
+  await startPostgres(server);
+  const db = new pg.Pool({ connectionString: postgresUrl(server), max: 4 });
+  db.on("error", () => undefined);
+  servers.onClose(async () => {
+    await db.end();
+    await stopPostgres(server);
+  });
+  return db;
+}
+
+const readiness = async (url: string) => (await fetch(`${url}/readyz`)).json();
+
+it.each([
+  ["a standby that lagged and was promoted", true],
+  ["a copy of the disk that was put back", false],
+])("a database that has lost what was committed last as %s, signs nothing until the log is recovered, and redeems only as a standby", async (_, isStandby) => {
+  const notes = new KeptNotes();
+  const [primary, copy] = [await makeServer("primary"), await makeServer("copy")];
+  const old = await open(primary);
+  await migrateDatabase(postgresUrl(primary));
+  const partner = await makePartner(old);
+  const { key } = await makeKey(old, partner.organizationId);
+  const vouchers = await issueVouchers(old, partner, 20);
+  await beginLog(old, files);
+  await stopPostgres(primary);
+  execFileSync("cp", ["-a", primary.directory, copy.directory]);
+  await startPostgres(primary);
+
+  const proxy = await openTcpProxy(postgresUrl(primary));
+  servers.onClose(() => proxy.close());
+  const reached = { ...servers, databaseUrl: proxy.url };
+  const env = { ...files.env, LOG_INTERVAL_MS: "100", METRICS_PORT: "0", REDEEM_WAIT_MS: "2000" };
+  const api = await startApi(reached, { REDEEM_WAIT_MS: "2000" });
+  const worker = await startWorkers(reached, { ...env, WORKER_QUEUES: "redeem,seal,log" });
+  servers.onClose(() => Promise.all([api.close(), worker.close()]));
+  const till = partnerClient(api.url, key);
+  const redeem = (index: number) => till.redeem({ code: vouchers[index]?.code ?? "", externalRef: `order-${index}` });
+  const refused = async () =>
+    (await scrape(worker.metricsUrl)).value("voucher_log_refused", { reason: "contradiction" });
+  for (const index of [0, 1, 2]) expect((await redeem(index)).status).toBe(200);
+  await untilStarted(async () => (await findPublished(old))?.size === 23);
+  expect(await refused()).toBe(0);
+  await until(() => [api, worker].every(({ ctx }) => ctx.deployment.memory !== null));
+  notes.keepAnchor(files.anchor);
+  const anchor = readFileSync(files.anchor, "utf8");
+  const mirror = join(files.directory, "mirror");
+  expect(await exportLog(old, mirror)).toBe(23);
+
+  await stopPostgres(primary);
+  if (isStandby) writeFileSync(join(copy.directory, "standby.signal"), "");
+  const db = await open(copy);
+  if (isStandby) await db.query("SELECT pg_promote()");
+  proxy.lead(postgresUrl(copy));
+  // The lost redemption is repeated, as the runbook says.
+  const repeatLost = async () => {
+    await untilStarted(async () => (await redeem(3)).status === 200);
+    expect((await redeem(0)).status).toBe(200);
+  };
+  if (isStandby) {
+    await repeatLost();
+    await until(async () => (await refused()) === 1);
+  } else {
+    await until(async () => (await readiness(api.url)).postgres === "copied");
+    expect(await redeem(3)).toMatchObject({ status: 503, body: { code: "unavailable" } });
+    // A process that starts now is told by Redis.
+    const late = await startApiUnready(reached);
+    const answer = await untilStarted(async () => {
+      const seen = await readiness(late.url);
+      return seen.postgres !== "unavailable" && seen;
+    });
+    expect(answer).toMatchObject({ postgres: "copied", error: expect.stringContaining("set back") });
+    await late.close();
+  }
+  expect(await findLogTree(db)).toMatchObject({ size: 0 });
+  expect([await findPublished(db), readFileSync(files.anchor, "utf8")]).toEqual([null, anchor]);
+
+  const recovered = await untilStarted(async () =>
+    recoverLog(provisioning(db), await settingsOf(files), openLogSource(mirror)).catch((error: Error) => {
+      // The worker may have the tree for a moment.
+      if (!error.message.includes("is in use")) throw error;
+      return null;
+    }),
+  );
+  expect(recovered).toEqual({
+    firstIndex: 0,
+    leaves: 23,
+    added: isStandby ? 2 : 0,
+    lost: [{ firstIndex: 20, leaves: 3 }],
+    missing: 0,
+  });
+  if (!isStandby) await repeatLost();
+  await untilStarted(async () => (await findPublished(db))?.size === 25);
+  await until(async () => (await refused()) === 0);
+  expect((await redeem(4)).status).toBe(200);
+  await untilStarted(async () => (await findPublished(db))?.size === 26);
+  notes.keepAnchor(files.anchor);
+  expect(await notes.findProblems(db)).toEqual([]);
+  expect(await onSnapshot(db, auditLog)).toMatchObject({ leaves: 26, events: 23, waiting: 0, lost: 3, problems: [] });
+  await assertInvariants(db);
+});

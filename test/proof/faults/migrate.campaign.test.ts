@@ -1,0 +1,172 @@
+import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { IssuedVoucher } from "../../../src/acts/issue-batch.ts";
+import { explainMigration } from "../../../src/cli/explain-migration.ts";
+import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
+import type { Reply } from "../../support/client.ts";
+import { besideTransaction } from "../../support/outside-transaction.ts";
+import { issueVouchers } from "../../support/supply.ts";
+import { until } from "../../support/until.ts";
+import { useDatabase, useService } from "../../support/use-service.ts";
+
+const MIGRATIONS = fileURLToPath(new URL("../../../migrations", import.meta.url));
+
+const { servers } = useDatabase();
+const service = useService();
+let directory: string;
+/** What the runs reported about their waits. */
+let reported: string[];
+const onWait = (sentence: string) => reported.push(sentence);
+
+beforeAll(async () => {
+  await servers.db.query("CREATE TABLE busy (id integer); CREATE TABLE quiet (id integer)");
+  directory = copyMigrations();
+});
+
+beforeEach(() => {
+  reported = [];
+});
+
+afterAll(() => rmSync(directory, { recursive: true }));
+
+function copyMigrations(): string {
+  const copy = mkdtempSync(join(tmpdir(), "voucher-migrations-"));
+  cpSync(MIGRATIONS, copy, { recursive: true });
+  return copy;
+}
+
+/** Adds a migration after all others. */
+function addMigration(name: string, sql: string, to = directory): string {
+  const file = `${String(readdirSync(to).length + 1).padStart(5, "0")}_${name}.sql`;
+  writeFileSync(join(to, file), sql);
+  return file;
+}
+
+async function columnsOf(table: string): Promise<string[]> {
+  const { rows } = await servers.db.query<{ column_name: string }>(
+    "SELECT column_name FROM information_schema.columns WHERE table_name = $1 ORDER BY ordinal_position",
+    [table],
+  );
+  return rows.map((row) => row.column_name);
+}
+
+describe("a migration of a table that a long transaction is reading", () => {
+  let reader: pg.Client;
+
+  beforeEach(async () => {
+    reader = new pg.Client({ connectionString: servers.ownerUrl, application_name: "nightly dump" });
+    await reader.connect();
+    await reader.query("BEGIN; SELECT * FROM busy");
+  });
+
+  afterEach(() => reader.end());
+
+  it("a migration of a table that a long transaction is reading blocks no query for as long as the service waits for a lock, reports what it waits for, and succeeds after the reader ends", async () => {
+    const first = addMigration("quiet", "ALTER TABLE quiet ADD COLUMN before integer");
+    const second = addMigration(
+      "busy",
+      "ALTER TABLE quiet ADD COLUMN beside integer; ALTER TABLE busy ADD COLUMN added integer",
+    );
+    let ended = false;
+    const migrated = migrateDatabase(servers.ownerUrl, { directory, onWait }).finally(() => {
+      ended = true;
+    });
+    const waits: number[] = [];
+    const beganAt = performance.now();
+    // Longer than two attempts.
+    while (performance.now() - beganAt < 4_500) {
+      const askedAt = performance.now();
+      await servers.db.query("SELECT * FROM busy");
+      waits.push(performance.now() - askedAt);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    expect(ended).toBe(false);
+    expect(Math.max(...waits)).toBeGreaterThan(50);
+    expect(Math.max(...waits)).toBeLessThan(1_000);
+    expect(reported).toEqual([
+      expect.stringMatching(/^Waiting for table busy, which is held by process \d+ \(nightly dump\)\.$/),
+    ]);
+    expect(await columnsOf("quiet")).toEqual(["id", "before"]);
+    await reader.query("COMMIT");
+    expect(await migrated).toEqual([first, second]);
+    expect(await columnsOf("quiet")).toEqual(["id", "before", "beside"]);
+    expect(await columnsOf("busy")).toEqual(["id", "added"]);
+  });
+
+  it("a migration of a table that a long transaction is reading gives up after its longest wait, changes nothing, and reports which session holds the lock", async () => {
+    const file = addMigration("busy_again", "ALTER TABLE busy ADD COLUMN again integer");
+    const refused = await migrateDatabase(servers.ownerUrl, { directory, waitMaxMs: 1_000 }).catch((error) => error);
+    expect(explainMigration(refused)).toEqual({
+      message: expect.stringMatching(
+        /^The migration gave up after \d+ seconds of waiting for table busy, which is held by process \d+ \(nightly dump\)\.$/,
+      ),
+      hint: expect.stringContaining("Run this again"),
+      exitCode: 69,
+    });
+    expect(await columnsOf("busy")).not.toContain("again");
+    await reader.query("COMMIT");
+    expect(await migrateDatabase(servers.ownerUrl, { directory })).toEqual([file]);
+  });
+});
+
+it("a migration of batches and vouchers that waits for a long reader of vouchers lets at most a tenth of the calls fail, and none takes a second", async () => {
+  const { db, till } = service;
+  const vouchers = await issueVouchers(db, service.partner, 200);
+  await till.redeem({ code: vouchers.pop()?.code, externalRef: "warm" });
+  const directory = copyMigrations();
+  const sql = "ALTER TABLE batches ADD COLUMN added integer; ALTER TABLE vouchers ADD COLUMN added integer";
+  const file = addMigration("added", sql, directory);
+  const answers: { status: number; tookMs: number }[] = [];
+  const call = async (request: Promise<Reply>) => {
+    const startedAt = performance.now();
+    answers.push({ status: (await request).status, tookMs: performance.now() - startedAt });
+  };
+  const applied = await besideTransaction(db, async (outside) => {
+    await outside.query("SELECT count(*) FROM vouchers");
+    const migrated = migrateDatabase(service.servers.ownerUrl, { directory, onWait });
+    const calls: Promise<void>[] = [];
+    // Longer than two attempts. Callers do not wait for each other.
+    for (const beganAt = performance.now(); performance.now() - beganAt < 4_500; ) {
+      const { code } = vouchers.pop() as IssuedVoucher;
+      calls.push(call(till.lookUp(code)), call(till.redeem({ code, externalRef: code })));
+      await new Promise((resolve) => setTimeout(resolve, 40));
+    }
+    await outside.query("COMMIT");
+    await Promise.all(calls);
+    return migrated;
+  });
+  expect(applied).toEqual([file]);
+  expect(reported).toEqual([expect.stringMatching(/^Waiting for table (vouchers|batches)/)]);
+  expect(answers.length).toBeGreaterThan(50);
+  expect(answers.filter(({ status }) => status !== 200).length).toBeLessThanOrEqual(answers.length / 10);
+  expect(Math.max(...answers.map(({ tookMs }) => tookMs))).toBeLessThan(1_000);
+  rmSync(directory, { recursive: true });
+});
+
+it("two runs at the same time wait for each other, and apply each migration once", async () => {
+  const file = addMigration("slow", "ALTER TABLE busy ADD COLUMN slow integer");
+  const [one, other] = await besideTransaction(servers.db, async (outside) => {
+    await outside.query("SELECT * FROM busy");
+    const runs = [1, 2].map(() => migrateDatabase(servers.ownerUrl, { directory, onWait }));
+    await until(() => reported.length === 2);
+    await outside.query("COMMIT");
+    return Promise.all(runs);
+  });
+  expect([...(one ?? []), ...(other ?? [])]).toEqual([file]);
+  expect(reported.sort()).toEqual(["Waiting for another migration.", expect.stringMatching(/^Waiting for table busy/)]);
+});
+
+it("two runs at the same time give up when the other one takes too long", async () => {
+  await besideTransaction(servers.db, async (outside) => {
+    await outside.query("SELECT pg_advisory_xact_lock(-8525285245963000605)");
+    const refused = await migrateDatabase(servers.ownerUrl, { waitMaxMs: 500 }).catch((error) => error);
+    expect(explainMigration(refused)).toMatchObject({
+      message: expect.stringContaining("waiting for another migration"),
+      exitCode: 69,
+    });
+  });
+});

@@ -1,0 +1,237 @@
+import { setMaxListeners } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import pLimit from "p-limit";
+import { HOSTILE_KINDS } from "../../support/hostile-receiver.ts";
+import { untilReady, violation } from "./checker.ts";
+import { type Cluster, processesOf } from "./cluster.ts";
+import { type Stage, type Turn, takeover, target } from "./fault-target.ts";
+import { FLOOD_KINDS, flood } from "./floods.ts";
+import { lockedRowsOnClusterTarget, lockedRowsTarget } from "./locked-rows.ts";
+import { inflictOnPostgres, type PostgresAction } from "./postgres-faults.ts";
+import { redisClusterTarget, redisTarget } from "./redis-faults.ts";
+import type { SeededRandom } from "./seeded-random.ts";
+import type { ServiceProcess } from "./service-process.ts";
+import { setBackTarget } from "./set-back.ts";
+
+/** How far the database's clock may be from the host's. Milliseconds. */
+const CLOCK_MAX_MS = 8_000;
+/** The long freezes of a process, and their share of all freezes. Milliseconds. */
+interface LongFreezes {
+  chance: number;
+  fromMs: number;
+  toMs: number;
+}
+
+/** Outlive the locks of a worker's jobs (15 s, checked every 5 s). */
+const OUTLIVING_LOCKS: LongFreezes = { chance: 0.1, fromMs: 16_000, toMs: 24_000 };
+/** Outlive the patience of an API process's callers, who get their answers elsewhere, and the reservations of the run. */
+const OUTLIVING_CALLERS: LongFreezes = { chance: 0.4, fromMs: 4_000, toMs: 6_500 };
+/** How long docs/operations.md tells operators to wait after SIGTERM. A process drains for 15 s, and needs more on a busy machine. Milliseconds. */
+const DRAIN_MAX_MS = 20_000;
+const ofProcess = (
+  pauseMaxMs: number,
+  find: (cluster: Cluster) => ServiceProcess | undefined,
+  long: LongFreezes | null = null,
+) =>
+  target(
+    pauseMaxMs,
+    (random) => {
+      const action = random.weigh({ kill: 5, freeze: 4, terminate: 1 });
+      const isLong = long !== null && random.chance(long.chance);
+      if (action !== "freeze") return { action, forMs: random.between(0, 500) };
+      return { action, forMs: isLong ? random.between(long.fromMs, long.toMs) : random.between(100, 2_500) };
+    },
+    async ({ cluster, pause }, { action, forMs }) => {
+      const process = find(cluster);
+      if (process === undefined) throw new Error("there is no such process");
+      if (action === "freeze") process.freeze();
+      else if (action === "kill") await process.kill();
+      else {
+        const startedAt = performance.now();
+        await process.terminate();
+        const tookMs = performance.now() - startedAt;
+        if (tookMs > DRAIN_MAX_MS) cluster.accidents.push(`${process.name} took ${tookMs} ms to end after SIGTERM`);
+      }
+      await pause(forMs);
+      process.thaw();
+      process.start();
+    },
+  );
+
+/** Starts processes that share the servers, and kills them. */
+const ofSharing = (name: "secondDeployment" | "copyOfDatabase") =>
+  target(15_000, shareFor, async (stage, { forMs }) => {
+    const processes = processesOf(stage[name]);
+    // Processes that start without others on files that were set back cannot know it.
+    const started = await stage.startTurn(async () => {
+      for (const process of processes) process.start();
+      await untilReady(stage[name]).catch(() => undefined);
+    });
+    if (started === false) return false;
+    await stage.pause(forMs);
+    return Promise.all(processes.map((process) => process.kill()));
+  });
+
+function shareFor(random: SeededRandom) {
+  return { action: "share", forMs: random.between(5_000, 9_000) };
+}
+
+const TARGETS = {
+  "api 0": ofProcess(4_000, ({ apis }) => apis[0]?.process, OUTLIVING_CALLERS),
+  "api 1": ofProcess(4_000, ({ apis }) => apis[1]?.process, OUTLIVING_CALLERS),
+  "worker 0": ofProcess(1_500, ({ workers }) => workers[0], OUTLIVING_LOCKS),
+  "worker 1": ofProcess(1_500, ({ workers }) => workers[1]),
+  allWorkers: target(
+    10_000,
+    (random) =>
+      random.chance(0.5)
+        ? { action: "kill", forMs: random.between(500, 3_000) }
+        : // Longer than the wait of a redeem, so that frozen jobs outlive their deadlines.
+          { action: "freeze", forMs: random.between(3_500, 5_500) },
+    async ({ cluster: { workers }, pause }, { action, forMs }) => {
+      if (action === "kill") await Promise.all(workers.map((worker) => worker.kill()));
+      else for (const worker of workers) worker.freeze();
+      await pause(forMs);
+      for (const worker of workers) {
+        worker.thaw();
+        worker.start();
+      }
+    },
+  ),
+  redis: redisTarget,
+  postgres: target<PostgresAction>(
+    5_000,
+    (random) => {
+      const weights = { kill: 3, killOne: 3, freeze: 2, lockRows: 3, stallCommits: 3, crashAndPromote: 2 };
+      const action = random.weigh({ ...weights, endWaitsAndPromote: 2 });
+      return { action, forMs: action === "killOne" ? 0 : random.between(100, 2_500) };
+    },
+    (scene, fault) => scene.postgresTurn(() => inflictOnPostgres(scene, fault)),
+  ),
+  sessions: target(
+    130,
+    (random) => ({ action: random.pick(["cancel", "terminate"]), forMs: 0 }),
+    // Cancels a statement of the service, or ends one of its connections.
+    async ({ cluster: { db } }, { action }) => {
+      const busy = action === "cancel" ? "AND state <> 'idle'" : "";
+      const query = `SELECT pg_${action}_backend(pid) FROM pg_stat_activity WHERE usename LIKE 'pva\\_%' ${busy} ORDER BY random() LIMIT 1`;
+      const ended = await db.query(query).catch(() => null);
+      return (ended?.rowCount ?? 0) > 0;
+    },
+  ),
+  clock: target(
+    4_000,
+    // The time by which the clock is stepped.
+    (random) => ({ action: "step", forMs: random.between(-CLOCK_MAX_MS, CLOCK_MAX_MS) }),
+    ({ cluster }, { forMs }) => cluster.postgres.clock.set(forMs),
+  ),
+  receivers: target(
+    600,
+    (random) => ({ action: random.pick(HOSTILE_KINDS), forMs: random.between(0, 2_000) }),
+    async ({ enableReceivers, pause }, { action, forMs }) => {
+      await enableReceivers(action, true);
+      await pause(forMs);
+      await enableReceivers(action, false);
+    },
+  ),
+  secondDeployment: ofSharing("secondDeployment"),
+  copyOfDatabase: ofSharing("copyOfDatabase"),
+  hotCopy: target(15_000, shareFor, async ({ cluster, postgresTurn, pause, violations }, { forMs }) => {
+    const copy = await postgresTurn(() => cluster.startHotCopy());
+    if (copy === false) return false;
+    await pause(forMs);
+    const made = await copy.stop();
+    if (made > 0) violations.push(violation("a hot copy of the database redeems nothing", `it made ${made}`));
+    return true;
+  }),
+  redisCluster: redisClusterTarget,
+  postgresNodes: target<PostgresAction>(
+    15_000,
+    (random) => ({ action: random.weigh({ kill: 4, killOne: 2, freeze: 3, lockRows: 1 }), forMs: takeover(random) }),
+    (scene, fault) =>
+      scene.postgresTurn(async () => {
+        // A standby may take over, now or after a thaw.
+        const mayLose = fault.action !== "lockRows";
+        if (mayLose) scene.onPrimaryLost();
+        await inflictOnPostgres(scene, fault);
+        if (mayLose) scene.onPrimaryLost();
+        // The next fault needs standbys.
+        await scene.cluster.postgres.start();
+      }),
+  ),
+  setBack: setBackTarget,
+  lockedRows: lockedRowsTarget,
+  "lockedRows on a Redis Cluster": lockedRowsOnClusterTarget,
+  floods: target(
+    2_500,
+    (random) => ({ action: random.pick(FLOOD_KINDS), forMs: random.between(500, 2_000) }),
+    async ({ cluster: { apis }, flooder, random, pause, violations }, { action, forMs }) => {
+      let isOver = false;
+      const flooded = flood(action, random.pick(apis), flooder, random, () => isOver);
+      await pause(forMs);
+      isOver = true;
+      violations.push(...(await flooded));
+    },
+  ),
+};
+
+export type TargetName = keyof typeof TARGETS;
+const ALL_TARGETS = Object.keys(TARGETS) as TargetName[];
+
+const ON_CLUSTER: TargetName[] = ["redisCluster", "lockedRows on a Redis Cluster"];
+const ON_ONE_REDIS: TargetName[] = ["redis", "lockedRows"];
+const ON_EMBEDDED_POSTGRES: TargetName[] = ["postgres", "clock", "hotCopy", "setBack"];
+
+/** The targets on one Redis and the embedded Postgres. */
+export const TARGET_NAMES = ALL_TARGETS.filter((name) => !ON_CLUSTER.includes(name) && name !== "postgresNodes");
+
+/** The targets on a Redis Cluster, with or without a Postgres that fails over. */
+export function targetsOnCluster(postgresFailsOver: boolean): TargetName[] {
+  const without = [...ON_ONE_REDIS, ...(postgresFailsOver ? ON_EMBEDDED_POSTGRES : ["postgresNodes"])];
+  return ALL_TARGETS.filter((name) => !without.includes(name));
+}
+
+/**
+ * Inflicts each target's faults one after another, all targets at once, until a limit is met. Undoes every fault.
+ * @throws when a fault could not be inflicted.
+ */
+export async function inflictFaults(
+  stage: Stage,
+  targets: readonly TargetName[],
+  random: SeededRandom,
+  { forMs, count = Number.POSITIVE_INFINITY }: { forMs: number; count?: number | undefined },
+  interrupted: AbortSignal,
+): Promise<void> {
+  const enough = new AbortController();
+  const over = AbortSignal.any([interrupted, enough.signal, AbortSignal.timeout(forMs)]);
+  setMaxListeners(0, over);
+  const pause = (ms: number) => sleep(ms, undefined, { signal: over }).catch(() => undefined);
+  const openTurn = (): Turn => {
+    const limit = pLimit(1);
+    return (work) => limit(async () => (over.aborted ? false : work()));
+  };
+  const [postgresTurn, redisTurn, startTurn] = [openTurn(), openTurn(), openTurn()];
+  let inflicted = 0;
+  const endure = async (name: TargetName) => {
+    const own = random.fork(name);
+    const { pauseMaxMs, next, inflict } = TARGETS[name];
+    for (;;) {
+      const fault = next(own);
+      await pause(own.between(50, pauseMaxMs));
+      if (over.aborted) return;
+      if ((await inflict({ ...stage, random: own, pause, postgresTurn, redisTurn, startTurn }, fault)) === false)
+        continue;
+      const kind = `${name.split(" ")[0]} ${fault.action}`;
+      stage.counts[kind] = (stage.counts[kind] ?? 0) + 1;
+      inflicted += 1;
+      if (inflicted >= count) enough.abort();
+    }
+  };
+  const endAll = (error: unknown) => {
+    enough.abort();
+    throw error;
+  };
+  const ends = await Promise.allSettled(targets.map((name) => endure(name).catch(endAll)));
+  if (stage.cluster.postgres.clock.hasStepped) await stage.cluster.postgres.clock.set(0);
+  for (const end of ends) if (end.status === "rejected") throw end.reason;
+}

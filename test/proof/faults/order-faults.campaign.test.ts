@@ -1,0 +1,207 @@
+import { beforeAll, expect, it } from "vitest";
+import { countWaiting, longestWaitMs, untilWaiting, whileLocked } from "../../support/outside-transaction.ts";
+import { until, untilStarted } from "../../support/until.ts";
+import { untilReady } from "./checker.ts";
+import type { ApiProcess, Cluster } from "./cluster.ts";
+import { exchangeOnce } from "./exchange.ts";
+import type { FaultPostgres } from "./fault-postgres.ts";
+import { FLOOD_KINDS, FLOODED_OPS_TOKEN, flood, makeFlooder } from "./floods.ts";
+import { describeViolation, History, type PartnerAsk } from "./history.ts";
+import type { Answer } from "./http-call.ts";
+import { deliverAgain } from "./locked-rows.ts";
+import { checkOrder } from "./order.ts";
+import { SeededRandom } from "./seeded-random.ts";
+import { countChanges, GROWTHS, grow, readEnd } from "./set-back.ts";
+import { useFaultCluster } from "./use-fault-cluster.ts";
+
+// Orders of events of the campaign in which a caller was told something by one way and another way leads elsewhere, one at a time.
+
+/** Half of it is the wait for a locked row, the rest is for a second delivery. Milliseconds. */
+const REDEEM_WAIT_MS = 10_000;
+/** A process that was frozen for longer notices it. Milliseconds. */
+const NOTICED_MS = 3_500;
+/** How long each flood lasts. Milliseconds. */
+const FLOODED_MS = 700;
+
+const own = useFaultCluster({
+  redeemWaitMs: REDEEM_WAIT_MS,
+  // The log has a line for each accepted request.
+  env: { LOG_LEVEL: "info", OPS_TOKEN: FLOODED_OPS_TOKEN },
+});
+const { newOrder, newOrders, newVoucher, get, post, redeem, redeemAll, countRedemptions, countRedeemJobs } = own;
+
+let cluster: Cluster;
+let postgres: FaultPostgres;
+let api: ApiProcess;
+let otherApi: ApiProcess;
+
+beforeAll(() => {
+  ({ cluster, postgres, api, otherApi } = own);
+});
+
+const codeOf = ({ status, body }: Answer) => (status === 200 ? 200 : body?.code);
+
+it.each(
+  GROWTHS,
+)("a server whose files are set back is refused by every process until the right files are back, although its log grows (%s)", async (growth) => {
+  const { db } = cluster;
+  const kept = await postgres.keepFiles();
+  const orders = newOrders(5);
+  for (const order of orders) expect((await redeem(order, api)).status).toBe(200);
+  // Every process looks at the server once a second.
+  const seenAt = performance.now() + 2_500;
+  await until(() => performance.now() > seenAt);
+  const end = await readEnd(db);
+  await postgres.setBack(kept);
+  try {
+    const changes = await countChanges(db);
+    await grow({ cluster }, growth, end);
+    for (let turn = 0; turn < 3; turn++) {
+      for (const at of [api, otherApi]) {
+        const again = orders.map(({ id, body }) => ({
+          id,
+          body: { ...body, externalRef: `${body.externalRef}-again` },
+        }));
+        const answers = [...(await redeemAll(again, at)), await get(at, `/partner/vouchers/${orders[0]?.body.code}`)];
+        expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 503));
+      }
+    }
+    expect((await get(api, "/readyz")).status).toBe(503);
+    expect(await countChanges(db)).toBe(changes);
+  } finally {
+    await postgres.restoreFiles();
+  }
+  await untilReady(cluster);
+  const repeats = await redeemAll(orders, otherApi);
+  expect(repeats.map(({ body }) => body?.alreadyConfirmed)).toEqual(orders.map(() => true));
+});
+
+/** Lets a redeem give up at a locked row, while `deliverLater` has its job delivered again. Then the lock ends. */
+async function redeemBesideLock(deliverLater: (answered: Promise<Answer>) => Promise<Answer>) {
+  const order = newOrder();
+  const answer = await whileLocked(cluster.db, [order.id], async () => {
+    const asked = redeem(order, api);
+    await untilWaiting(cluster.db, 1, "worker");
+    const answered = await deliverLater(asked);
+    // The second delivery has reached the row, or came too late.
+    await until(async () => (await countWaiting(cluster.db, "worker")) > 0 || (await hasNoJob()));
+    return answered;
+  });
+  await until(hasNoJob);
+  return { order, answer };
+}
+
+const hasNoJob = async () => (await countRedeemJobs()).all === 0;
+
+it("a redeem whose job is delivered again while its row is locked redeems nothing after the caller was told that this attempt changed nothing", async () => {
+  const { order, answer } = await redeemBesideLock(async (asked) => {
+    // The first delivery gives up before the second one, which waits as long as the first.
+    await until(async () => (await longestWaitMs(cluster.db)) > 1_500);
+    expect(await deliverAgain(cluster)).toBe(1);
+    return asked;
+  });
+  if (codeOf(answer) !== "redeem_unknown") expect(await countRedemptions([order.id])).toBe(0);
+});
+
+it.each([
+  ["its last second", "AppendOnlyTail"],
+  ["everything since the job was delivered", "SinceKept"],
+] as const)("a redeem whose job comes back with a Redis that has lost %s while its row is locked redeems nothing after the caller was told that this attempt changed nothing", async (_what, loss) => {
+  const { order, answer } = await redeemBesideLock(async (asked) => {
+    cluster.redis.keepFiles();
+    const answered = await asked;
+    await until(async () => (await countWaiting(cluster.db, "worker")) === 0);
+    await cluster.redis.kill(loss);
+    await cluster.redis.start();
+    // As the queue does once the job's lock has run out.
+    await until(async () => (await deliverAgain(cluster)) > 0 || (await hasNoJob()));
+    return answered;
+  });
+  if (codeOf(answer) !== "redeem_unknown") expect(await countRedemptions([order.id])).toBe(0);
+});
+
+it("an API process that was frozen redeems nothing for a request that waited in its socket, after another process refused the retry", async () => {
+  const { key, otherKey } = own;
+  const { id, code } = newVoucher();
+  const held = await post(otherApi, "reserve", { code }, { key: otherKey });
+  const order = { code, externalRef: `frozen-${id}` };
+  api.process.freeze();
+  const frozenAt = performance.now();
+  const unread = post(api, "redeem", order, { key });
+  expect(codeOf(await post(otherApi, "redeem", order))).toBe("voucher_reserved");
+  expect((await post(otherApi, "release", { ticket: held.body.ticket }, { key: otherKey })).body.released).toBe(true);
+  await until(() => performance.now() - frozenAt > NOTICED_MS);
+  api.process.thaw();
+  expect(codeOf(await unread)).toBe("redeem_unknown");
+  expect(await countRedemptions([id])).toBe(0);
+  await until(async () => (await post(api, "redeem", order)).status === 200);
+});
+
+it("answers while sessions that wait for a standby are ended agree with the answers after it is promoted", async () => {
+  const { key, otherKey } = own;
+  const history = new History();
+  const [redeemed, reserved] = [newVoucher(), newVoucher()];
+  const order = { externalRef: `waits-${redeemed.id}`, by: { code: redeemed.code }, token: null };
+  const asks: PartnerAsk[] = [
+    { operation: "redeem", key, voucher: redeemed, ...order },
+    { operation: "redemption", key, externalRef: order.externalRef },
+    ...(["lookUp", "events", "publicEvents"] as const).map((operation) => ({ operation, key, voucher: redeemed })),
+    { operation: "reserve", key: otherKey, voucher: redeemed },
+    { operation: "reserve", key: otherKey, voucher: reserved },
+    { operation: "lookUp", key, voucher: reserved },
+    { operation: "list", key, from: new Date(Date.now() - 60_000).toISOString(), limit: 1_000 },
+  ];
+  const ask = (one: PartnerAsk, at: ApiProcess) => exchangeOnce(one, at, 1, { timeoutMs: 20_000 });
+  const askAll = () =>
+    Promise.all(asks.flatMap((one) => [api, otherApi].map(async (at) => history.add(await ask(one, at)))));
+  postgres.cutOffStandby();
+  const first = ask(asks[0] as PartnerAsk, api);
+  const end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+  // The primary shows the redemption that the standby lacks.
+  await until(async () => {
+    await cluster.db.query(end);
+    return (await countRedemptions([redeemed.id])) === 1;
+  });
+  let isAnswered = false;
+  const answered = Promise.all([first, askAll()]).finally(() => {
+    isAnswered = true;
+  });
+  await until(async () => {
+    await cluster.db.query(end);
+    return isAnswered;
+  });
+  history.add((await answered)[0]);
+  await postgres.promoteStandby(() => history.lostPrimariesMs.push(performance.now()));
+  await postgres.start();
+  await untilReady(cluster);
+  await untilStarted(async () => {
+    const last = await askAll();
+    return last.every(({ status }) => status !== null && status < 500);
+  });
+  expect(checkOrder(history, true).map(describeViolation)).toEqual([]);
+});
+
+it("floods of every kind by one caller take no other caller's answers away", async () => {
+  const flooder = await makeFlooder(cluster.db);
+  const random = new SeededRandom(1);
+  const refused: unknown[] = [];
+  for (const kind of FLOOD_KINDS) {
+    let isOver = false;
+    const endAt = performance.now() + FLOODED_MS;
+    const flooded = flood(kind, api, flooder, random, () => performance.now() > endAt).finally(() => {
+      isOver = true;
+    });
+    const { body } = newOrder();
+    while (!isOver) {
+      const lookUp = `/partner/vouchers/${body.code}`;
+      for (const path of [lookUp, `${lookUp}/events`, "/partner/redemptions?limit=10", "/readyz"]) {
+        const answer = await get(api, path);
+        if (answer.status !== 200) refused.push([kind, path, answer.status ?? answer.failure, codeOf(answer)]);
+      }
+      const answer = await redeem(newOrder(), api);
+      if (answer.status !== 200) refused.push([kind, "redeem", answer.status ?? answer.failure, codeOf(answer)]);
+    }
+    expect(await flooded).toEqual([]);
+  }
+  expect(refused).toEqual([]);
+});

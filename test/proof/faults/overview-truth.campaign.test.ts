@@ -1,0 +1,426 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Queue } from "bullmq";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { markBrokenChains } from "../../../src/core/chain/db/broken-chains.ts";
+import { listShards } from "../../../src/platform/queues/shards.ts";
+import { basic, OPS_TOKEN } from "../../support/browse.ts";
+import { startPartnerServer } from "../../support/partner-server.ts";
+import { until } from "../../support/until.ts";
+import { startReceiver, type WebhookReceiver } from "../../support/webhook-receiver.ts";
+import type { ApiProcess, Cluster } from "./cluster.ts";
+import { type FaultPostgres, withClient } from "./fault-postgres.ts";
+import type { ServiceProcess } from "./service-process.ts";
+import { useFaultCluster } from "./use-fault-cluster.ts";
+
+// What operators are told first, and how soon, of each fault of a deployment of two API and three worker processes.
+
+/** An operator must know within 30 seconds; more on a busy machine. Milliseconds. */
+const KNOWN_MS = 60_000;
+/** After a fault, the overview is calm within this time. Milliseconds. */
+const CALM_MS = 120_000;
+const READ_EVERY_MS = 500;
+/** Not compared: other work on the machine stalls the processes of this test as well. */
+const OF_THIS_MACHINE = "VouchersEventLoopBlocked";
+/** For how long nothing is shown where nothing is expected: two looks of each process. Milliseconds. */
+const STAYS_MS = 12_000;
+/** Pause of a visitor after an answer. Milliseconds. */
+const ORDER_EVERY_MS = 100;
+/** Visitors, whom any machine serves. */
+const ORDERS_AT_ONCE = 4;
+const BUSY_ORDERS_AT_ONCE = 16;
+const SHARDS = 2;
+
+/** Whether this process may give Redis a small disk. */
+const MAY_MOUNT = mayMount();
+
+const alertReceiver = await startPartnerServer();
+
+const own = useFaultCluster(
+  {
+    redeemWaitMs: 3_000,
+    env: {
+      OPS_TOKEN,
+      // Says when a worker works.
+      LOG_LEVEL: "info",
+      QUEUE_SHARDS: String(SHARDS),
+      WEBHOOK_SECRET: "test-webhook-secret-of-32-characters",
+      WEBHOOK_ALLOW_PRIVATE: "true",
+      ALERT_URL: alertReceiver.url,
+    },
+    // The third one leaves the second shard to the others.
+    workers: [{}, {}, { WORKER_SHARDS: "0" }],
+    ...(MAY_MOUNT && { redisDiskMb: 48 }),
+  },
+  false,
+);
+
+let cluster: Cluster;
+let postgres: FaultPostgres;
+let api: ApiProcess;
+let otherApi: ApiProcess;
+let workers: [ServiceProcess, ServiceProcess, ServiceProcess];
+let redis: Redis;
+let receiver: WebhookReceiver;
+let webhookStatus = 204;
+
+beforeAll(async () => {
+  ({ cluster, postgres, api, otherApi } = own);
+  workers = cluster.workers as typeof workers;
+  redis = new Redis(cluster.redis.url);
+  redis.on("error", () => undefined);
+  receiver = await startReceiver(() => webhookStatus);
+});
+
+afterAll(async () => {
+  redis.disconnect();
+  await Promise.all([receiver.close(), alertReceiver.close()]);
+});
+
+interface Shown {
+  severity: string;
+  what: string;
+  subject: string;
+  runbook: string;
+}
+
+interface Case {
+  fault: string;
+  /** Whether orders come in meanwhile. */
+  traffic?: boolean;
+  inflict(): unknown;
+  mend(): unknown;
+  /** What the overview says first, as its severity and its entry in the runbook. Null: nothing, because the service mends it by itself. */
+  first: string | null;
+  /** What else may be red. */
+  causes?: readonly string[];
+  /** What it says at the same time, in any entry. */
+  says?: readonly RegExp[];
+  /** What is true for a minute after the end: the overview counts the redeems of the last one. */
+  lasting?: readonly string[];
+  skip?: boolean;
+}
+
+const NOTHING = "red VouchersNothingRedeemed";
+const SERVER = ["VouchersServerAway"];
+const setRedis = (name: string, value: string) => redis.config("SET", name, value);
+
+const CASES: readonly Case[] = [
+  {
+    fault: "all workers are frozen",
+    inflict: () => freeze(...workers),
+    mend: () => thaw(...workers),
+    first: NOTHING,
+    causes: ["VouchersShardUnserved"],
+  },
+  {
+    fault: "the redeem queue is paused",
+    inflict: () => onRedeemQueues((queue) => queue.pause()),
+    mend: () => onRedeemQueues((queue) => queue.resume()),
+    first: NOTHING,
+    causes: ["VouchersQueuePaused"],
+    says: [/pause/],
+  },
+  {
+    fault: "all workers are killed",
+    inflict: () => Promise.all(workers.map((worker) => worker.kill())),
+    mend: startProcesses,
+    first: NOTHING,
+    causes: ["VouchersShardUnserved"],
+  },
+  {
+    fault: "a worker is killed and a webhook target fails",
+    inflict: () => failWebhooks().then(() => workers[2].kill()),
+    mend: () => Promise.all([startProcesses(), mendWebhooks()]),
+    first: "amber VouchersProcessDown",
+    says: [/amber VouchersWebhooksFail/],
+  },
+  {
+    fault: "a shard has no worker",
+    inflict: () => Promise.all([workers[0].kill(), workers[1].kill()]),
+    mend: startProcesses,
+    first: "red VouchersShardUnserved",
+  },
+  {
+    fault: "Redis is a replica, and read-only",
+    inflict: () => redis.replicaof("127.0.0.1", 1),
+    mend: () => redis.replicaof("NO", "ONE"),
+    first: NOTHING,
+    causes: SERVER,
+    says: [/READONLY|replica/],
+  },
+  {
+    fault: "Redis lacks the replicas that it asks for",
+    inflict: () => setRedis("min-replicas-to-write", "1"),
+    mend: () => setRedis("min-replicas-to-write", "0"),
+    first: NOTHING,
+    causes: SERVER,
+    says: [/NOREPLICAS/],
+  },
+  {
+    fault: "Redis is emptied",
+    inflict: () => redis.flushall(),
+    mend: () => undefined,
+    first: null,
+  },
+  {
+    fault: "the standby is away",
+    inflict: () => postgres.stopStandby(),
+    mend: () => postgres.start(),
+    first: NOTHING,
+    causes: ["StandbyAway", ...SERVER],
+    says: [/standby/],
+  },
+  {
+    fault: "Postgres is read-only",
+    inflict: () => setReadOnly("on"),
+    mend: () => setReadOnly("off"),
+    first: NOTHING,
+    causes: SERVER,
+  },
+  {
+    fault: "the disk of Postgres is full",
+    inflict: () => refuseWrites("53100", "could not extend file: No space left on device"),
+    mend: () => cluster.db.query("DROP FUNCTION refuse_writes CASCADE"),
+    first: NOTHING,
+    causes: SERVER,
+    says: [/No space left on device/],
+  },
+  {
+    fault: "the disk of Redis is full",
+    inflict: () => cluster.redis.fillDisk(),
+    mend: () => cluster.redis.freeDisk(),
+    first: NOTHING,
+    causes: SERVER,
+    says: [/MISCONF|No space left/],
+    skip: !MAY_MOUNT,
+  },
+  {
+    fault: "a chain is broken",
+    inflict: () => setPayload((payload) => `${payload} `),
+    mend: () => setPayload((payload) => payload.slice(0, -1)),
+    first: "red VouchersChainBroken",
+  },
+  {
+    fault: "an API process and a worker are frozen under load",
+    traffic: true,
+    inflict: () => freeze(otherApi.process, workers[2]),
+    mend: () => thaw(otherApi.process, workers[2]),
+    first: "amber VouchersProcessDown",
+    causes: ["VouchersRedeemsUnanswered"],
+    lasting: ["VouchersRedeemsUnanswered"],
+    says: [/has vanished \(api /, /has vanished \(worker /],
+  },
+  {
+    fault: "all workers are frozen under load",
+    traffic: true,
+    inflict: () => freeze(...workers),
+    mend: () => thaw(...workers),
+    first: NOTHING,
+    causes: ["VouchersShardUnserved", "VouchersRedeemsUnanswered", "VouchersQueueBacklog"],
+    // A job fails whose workers were frozen twice, as some are since the case before.
+    lasting: ["VouchersRedeemsUnanswered", "VouchersJobsFail"],
+  },
+];
+
+it("the overview stays calm in a quiet stretch and in a busy one", async () => {
+  await untilCalm();
+  const shown = new Set<string>();
+  const readFor = async (forMs: number) => {
+    for (const passedMs = stopwatch(); passedMs() < forMs; )
+      for (const one of await readAttention()) shown.add(nameShown(one));
+  };
+  await readFor(STAYS_MS);
+  const visitors = startVisitors(BUSY_ORDERS_AT_ONCE);
+  await readFor(STAYS_MS);
+  await visitors.stop();
+  process.stdout.write(`calm in a busy stretch with ${visitors.answered} redemptions\n`);
+  expect([...shown]).toEqual([]);
+  expect(visitors.answered).toBeGreaterThan(0);
+});
+
+it.each(
+  CASES.filter(({ skip }) => skip !== true),
+)("the overview says first, within 30 s, that $fault, and is calm again once that is mended", async (one) => {
+  const { fault, traffic = false, first, causes = [] } = one;
+  // While Redis is away, each process goes on from the last look that it knows.
+  await Promise.all([untilCalm(), untilCalm(() => readAttention(otherApi))]);
+  const visitors = traffic ? startVisitors(ORDERS_AT_ONCE) : null;
+  await until(() => visitors === null || visitors.answered > 10);
+  const unexpected = new Set<string>();
+  const read = async () => {
+    const shown = await readAttention();
+    for (const { severity, runbook, what } of shown) {
+      const isExpected = severity !== "red" || first === `red ${runbook}` || causes.includes(runbook);
+      if (!isExpected) unexpected.add(`red ${runbook}: ${what}`);
+    }
+    return shown;
+  };
+  let told: readonly string[] = [];
+  let [toldAt, mendedAt] = [stopwatch(), stopwatch()];
+  let [toldMs, calmMs] = [0, 0];
+  try {
+    toldAt = stopwatch();
+    await one.inflict();
+    told = (await readUntilTold(one, read)).map(nameShown);
+    toldMs = toldAt();
+  } finally {
+    await one.mend();
+    mendedAt = stopwatch();
+    await visitors?.stop();
+  }
+  const lingering = await untilCalm(read, one.lasting);
+  calmMs = mendedAt();
+  const times = `${inSeconds(toldMs)}, calm after ${inSeconds(calmMs)} (last: ${lingering})`;
+  process.stdout.write(`${times}: ${fault}: ${told.join("; ")}\n`);
+  expect({ fault, told: told[0] ?? null }).toEqual({ fault, told: first && expect.stringMatching(`^${first}:`) });
+  expect({ fault, unexpected: [...unexpected] }).toEqual({ fault, unexpected: [] });
+});
+
+it("red faults were told to ALERT_URL", () => {
+  const whats = alertReceiver.received.map(({ body }) => JSON.parse(body).what);
+  for (const what of [/^Nothing is redeemed/, /does not verify$/])
+    expect(whats).toContainEqual(expect.stringMatching(what));
+});
+
+const stopwatch =
+  (startedAt = performance.now()) =>
+  () =>
+    performance.now() - startedAt;
+const inSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
+const nameShown = ({ severity, runbook, what, subject }: Shown) => `${severity} ${runbook}: ${what} (${subject})`;
+
+/** Reads until the overview says first what is expected, in the right words, or for too long; or that nothing is, for a while. */
+async function readUntilTold({ first, says = [] }: Case, read: () => Promise<Shown[]>): Promise<Shown[]> {
+  const passedMs = stopwatch();
+  for (;;) {
+    const shown = await read();
+    const [top] = shown;
+    const isTold =
+      `${top?.severity} ${top?.runbook}` === first &&
+      says.every((words) => shown.some((one) => words.test(nameShown(one))));
+    const isOver = passedMs() > (first === null ? STAYS_MS : KNOWN_MS);
+    if (isTold || isOver || (first === null && top !== undefined)) return shown;
+  }
+}
+
+/** Waits until nothing needs attention but what lasts. Returns what was shown last before. */
+async function untilCalm(read = () => readAttention(), lasting: readonly string[] = []): Promise<string> {
+  let last = "nothing";
+  await until(async () => {
+    const shown = (await read()).filter(({ runbook }) => !lasting.includes(runbook));
+    last = shown.length === 0 ? last : shown.map(({ runbook }) => runbook).join(" ");
+    return shown.length === 0;
+  }, CALM_MS).catch(() => expect.fail(`the overview still shows ${last}`));
+  return last;
+}
+
+async function readAttention({ url } = api): Promise<Shown[]> {
+  await new Promise((resolve) => setTimeout(resolve, READ_EVERY_MS));
+  const response = await fetch(`${url}/ops/overview.json`, { headers: basic(OPS_TOKEN) });
+  const body = (await response.json()) as { attention: Shown[]; error?: string };
+  expect({ status: response.status, error: body.error }).toEqual({ status: 200, error: undefined });
+  return body.attention.filter(({ runbook }) => runbook !== OF_THIS_MACHINE);
+}
+
+/** Orders at both API processes, so many at a time. `stop` resolves when all have their answers. */
+function startVisitors(atOnce: number) {
+  let isOver = false;
+  const visit = async (visitor: number) => {
+    for (let turn = visitor; !isOver; turn++) {
+      const { status } = await own.redeem(own.newOrder(), turn % 2 === 0 ? api : otherApi);
+      if (status === 200) visitors.answered += 1;
+      await new Promise((resolve) => setTimeout(resolve, ORDER_EVERY_MS));
+    }
+  };
+  const all = Array.from({ length: atOnce }, (_, visitor) => visit(visitor));
+  const visitors = {
+    answered: 0,
+    async stop(): Promise<void> {
+      isOver = true;
+      await Promise.all(all);
+    },
+  };
+  return visitors;
+}
+
+function freeze(...processes: readonly ServiceProcess[]): void {
+  for (const process of processes) process.freeze();
+}
+
+function thaw(...processes: readonly ServiceProcess[]): void {
+  for (const process of processes) process.thaw();
+}
+
+async function startProcesses(): Promise<void> {
+  for (const worker of workers) worker.start();
+}
+
+async function onRedeemQueues(act: (queue: Queue) => Promise<void>): Promise<void> {
+  const { rows } = await cluster.db.query("SELECT id FROM deployment");
+  const connection = { host: "127.0.0.1", port: Number(new URL(cluster.redis.url).port) };
+  for (const { prefix } of listShards(rows[0].id, SHARDS)) {
+    const queue = new Queue("redeem", { prefix, connection });
+    await act(queue);
+    await queue.close();
+  }
+}
+
+/** Makes the sessions of the service read-only, as on a standby. */
+async function setReadOnly(value: "on" | "off"): Promise<void> {
+  await cluster.db.query(`ALTER ROLE pva_api IN DATABASE postgres SET default_transaction_read_only = ${value}`);
+  await cluster.db.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'pva_api'");
+}
+
+/** Has Postgres refuse marks and redemptions, as when its disk is full. */
+const refuseWrites = (errcode: string, words: string) =>
+  cluster.db.query(`
+    CREATE FUNCTION refuse_writes() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION '${words}' USING ERRCODE = '${errcode}'; END $$;
+    CREATE TRIGGER refuse BEFORE INSERT ON database_marks EXECUTE FUNCTION refuse_writes();
+    CREATE TRIGGER refuse BEFORE INSERT ON redemptions EXECUTE FUNCTION refuse_writes()`);
+
+async function failWebhooks(): Promise<void> {
+  webhookStatus = 500;
+  await receiver.addEndpoint(cluster.db, own.key.organizationId);
+  await own.redeemAll(own.newOrders(4), api);
+}
+
+async function mendWebhooks(): Promise<void> {
+  webhookStatus = 204;
+  await own.redeemAll(own.newOrders(1), api);
+}
+
+let broken = "";
+
+/** Changes what is recorded of an event, with its hash and in spite of all triggers, and has the check of chains find it. */
+function setPayload(change: (payload: string) => string): Promise<void> {
+  return withClient(postgres.url, async (superuser) => {
+    if (broken === "") {
+      const order = own.newOrder();
+      await own.redeem(order, api);
+      broken = order.id;
+      await superuser.query(markBrokenChains([broken]));
+    } else await superuser.query("DELETE FROM broken_chains");
+    const first = "voucher_id = $1 AND sequence = 1";
+    const { rows } = await superuser.query(`SELECT payload FROM voucher_events WHERE ${first}`, [broken]);
+    await superuser.query("SET session_replication_role = replica");
+    await superuser.query(
+      `UPDATE voucher_events SET payload = $2, record_hash = sha256(convert_to($2, 'UTF8')) WHERE ${first}`,
+      [broken, change(rows[0].payload)],
+    );
+  });
+}
+
+/** Tries to mount a file system. */
+function mayMount(): boolean {
+  const folder = mkdtempSync(join(tmpdir(), "voucher-mount-"));
+  const mounted =
+    spawnSync("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], { stdio: "ignore" }).status === 0;
+  if (mounted) spawnSync("umount", [folder]);
+  rmdirSync(folder);
+  return mounted;
+}

@@ -1,0 +1,199 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type IssuerKey, secondsFromNow, signUser } from "../../support/user-tokens.ts";
+import { askUntilAnswered, type CallerOptions } from "./exchange.ts";
+import type { AcquireAsk, PartnerAsk, SuppliedKey, SuppliedOffer, SuppliedVoucher } from "./history.ts";
+
+const THINKING_MS = { min: 0, max: 60 };
+
+export interface PartnerOptions extends CallerOptions {
+  /** Keys of the organization; the partner's own comes first. */
+  keys: readonly [SuppliedKey, ...SuppliedKey[]];
+  /** Yields the partner's own next voucher. */
+  nextVoucher: () => SuppliedVoucher;
+  /** Yields a voucher that another loop of the organization uses or has just used. */
+  contestedVoucher: () => SuppliedVoucher;
+  foreignVoucher: () => SuppliedVoucher;
+  reservationSeconds: number;
+}
+
+/** Relative frequency of each checkout. */
+const CHECKOUTS = {
+  ...{ redeemByCode: 26, redeemByTicket: 16, redeemWithTokenOfAnotherKey: 8, reserveAndRelease: 8 },
+  ...{ reserveAndAbandon: 6, reserveAndOverstay: 1, sameRedeemTwice: 10, sameRefOnAnotherVoucher: 8 },
+  ...{ severalRefsOnOneVoucher: 8, contestReservation: 8, lookAround: 10, lookUpForeignVoucher: 2 },
+  ...{ watchRedeem: 12, settle: 4 },
+};
+/** What a watcher of a redemption asks, over and over. */
+const WATCHED = ["lookUp", "events", "publicEvents"] as const;
+const WATCHING_MS = { min: 20, max: 150 };
+/** How far back a partner settles. Milliseconds. */
+const SETTLED_MS = 8_000;
+const SETTLED_MAX = 1_000;
+
+/**
+ * A partner that serves one customer after another until `goesOn` returns false, then finishes the current one. It repeats every request, with
+ * the same reference, until it gets an answer other than a 5xx. Its choices are seeded; the answers are not.
+ */
+export async function workAsPartner(options: PartnerOptions, goesOn: () => boolean): Promise<void> {
+  const { name, random, keys, nextVoucher, contestedVoucher, foreignVoucher, reservationSeconds } = options;
+  const [ownKey, ...otherKeys] = keys;
+  let refs = 0;
+  const newRef = () => `${name}-${++refs}`;
+  const anotherKey = () => random.pick(otherKeys);
+  const ask = (what: PartnerAsk) => askUntilAnswered(options, what);
+  const redeem = (
+    voucher: SuppliedVoucher,
+    externalRef: string,
+    { key = ownKey, ticket = "", token = null as string | null } = {},
+  ) => {
+    const by = ticket === "" ? { code: voucher.code } : { ticket };
+    return ask({ operation: "redeem", key, voucher, externalRef, by, token });
+  };
+  const reserve = (voucher: SuppliedVoucher, key = ownKey) => ask({ operation: "reserve", key, voucher });
+  const release = (voucher: SuppliedVoucher, ticket: string) =>
+    ask({ operation: "release", key: ownKey, voucher, ticket });
+  const read = (operation: (typeof WATCHED)[number], voucher: SuppliedVoucher, key = ownKey) =>
+    ask({ operation, key, voucher });
+  const findRedemption = (externalRef: string) => ask({ operation: "redemption", key: ownKey, externalRef });
+
+  const checkouts: Record<keyof typeof CHECKOUTS, () => Promise<unknown>> = {
+    redeemByCode: () => redeem(nextVoucher(), newRef()),
+
+    async redeemByTicket() {
+      const voucher = nextVoucher();
+      const { status, body } = await reserve(voucher);
+      if (random.chance(0.4)) await reserve(voucher);
+      if (status === 200) await redeem(voucher, newRef(), { ticket: body.ticket });
+    },
+
+    async redeemWithTokenOfAnotherKey() {
+      const voucher = nextVoucher();
+      const { status, body } = await reserve(voucher);
+      const key = anotherKey();
+      if (status !== 200) return;
+      if (random.chance(0.3)) await redeem(voucher, newRef(), { key });
+      await redeem(voucher, newRef(), { key, token: body.token });
+    },
+
+    async reserveAndRelease() {
+      const voucher = nextVoucher();
+      const { status, body } = await reserve(voucher);
+      if (status !== 200) return;
+      await Promise.all([release(voucher, body.ticket), random.chance(0.3) ? release(voucher, body.ticket) : null]);
+      await redeem(voucher, newRef(), { key: anotherKey() });
+    },
+
+    reserveAndAbandon: () => reserve(nextVoucher()),
+
+    async reserveAndOverstay() {
+      const voucher = nextVoucher();
+      const { status, body } = await reserve(voucher);
+      if (status !== 200) return;
+      await sleep(reservationSeconds * 1_000 + random.between(-200, 200));
+      await redeem(voucher, newRef(), { ticket: body.ticket });
+      await reserve(voucher, anotherKey());
+    },
+
+    sameRedeemTwice() {
+      const [voucher, ref] = [nextVoucher(), newRef()];
+      return Promise.all([redeem(voucher, ref), redeem(voucher, ref, { key: anotherKey() })]);
+    },
+
+    async sameRefOnAnotherVoucher() {
+      const [one, other, ref] = [nextVoucher(), nextVoucher(), newRef()];
+      const first = redeem(one, ref);
+      if (random.chance(0.5)) await first;
+      await Promise.all([first, redeem(other, ref)]);
+    },
+
+    severalRefsOnOneVoucher() {
+      const voucher = nextVoucher();
+      return Promise.all([1, 2, 3].map(() => redeem(voucher, newRef())));
+    },
+
+    async contestReservation() {
+      const voucher = contestedVoucher();
+      const { status, body } = await reserve(voucher, anotherKey());
+      if (status === 200 && random.chance(0.5)) await release(voucher, body.ticket);
+      else await redeem(voucher, newRef());
+    },
+
+    async lookAround() {
+      const voucher = contestedVoucher();
+      await read("lookUp", voucher);
+      await read("events", voucher);
+    },
+
+    lookUpForeignVoucher: () => read("lookUp", foreignVoucher()),
+
+    /** Others see the redemption while it is committed, and after its answer. */
+    async watchRedeem() {
+      const [voucher, ref] = [nextVoucher(), newRef()];
+      let isOver = false;
+      const redeemed = redeem(voucher, ref).finally(() => {
+        isOver = true;
+      });
+      const watch = async () => {
+        for (let last = false; !last; ) {
+          last = isOver;
+          await read(random.pick(WATCHED), voucher, anotherKey());
+          if (random.chance(0.3)) await findRedemption(ref);
+          if (random.chance(0.1)) await reserve(voucher, anotherKey());
+          if (!last) await sleep(random.between(WATCHING_MS.min, WATCHING_MS.max));
+        }
+      };
+      await Promise.all([redeemed, watch()]);
+    },
+
+    async settle() {
+      const from = new Date(Date.now() - SETTLED_MS).toISOString();
+      await ask({ operation: "list", key: random.pick(keys), from, limit: SETTLED_MAX });
+      if (refs > 0) await findRedemption(`${name}-${random.between(1, refs)}`);
+    },
+  };
+  while (goesOn()) {
+    await checkouts[random.weigh(CHECKOUTS)]();
+    await sleep(random.between(THINKING_MS.min, THINKING_MS.max));
+  }
+}
+
+const BROWSING_MS = { min: 50, max: 250 };
+/** Longer than any run. Seconds. */
+const TOKEN_S = 2 * 86_400;
+/** Number of recent acquisitions that a shopper may repeat. */
+const REMEMBERED_MAX = 10;
+/** Relative frequency of each visit. */
+const VISITS = { claim: 3, claimTwice: 3, buy: 3, buyTwice: 3, repeatEarlier: 4 };
+
+/**
+ * Simulates users who claim and buy, one after another, until `goesOn` returns false. Each request is repeated until it is answered; some are
+ * sent twice at the same time, and some again later. `currentOffer` yields the offer that all shoppers currently use.
+ */
+export async function workAsShopper(
+  options: CallerOptions & { issuer: IssuerKey; currentOffer: () => SuppliedOffer },
+  goesOn: () => boolean,
+): Promise<void> {
+  const { name, random, issuer, currentOffer } = options;
+  const made: AcquireAsk[] = [];
+  let users = 0;
+  /** The requests of a visit. */
+  const plan = async (visit: keyof typeof VISITS): Promise<AcquireAsk[]> => {
+    if (visit === "repeatEarlier") return made.length > 0 ? [random.pick(made)] : [];
+    const id = `${name}-user-${++users}`;
+    const user = { id, token: await signUser(issuer, id, { exp: secondsFromNow(TOKEN_S) }) };
+    const offer = currentOffer();
+    const asks = Array.from({ length: visit.endsWith("Twice") ? 2 : 1 }, (): AcquireAsk => {
+      if (visit.startsWith("claim")) return { operation: "acquire", user, offer, by: { claim: true } };
+      const route = random.pick(["product", "listing"] as const);
+      return { operation: "acquire", user, offer, by: { paymentRef: `payment-of-${id}`, route } };
+    });
+    made.push(...asks);
+    made.splice(0, made.length - REMEMBERED_MAX);
+    return asks;
+  };
+  while (goesOn()) {
+    const asks = await plan(random.weigh(VISITS));
+    await Promise.all(asks.map((ask) => askUntilAnswered(options, ask)));
+    await sleep(random.between(BROWSING_MS.min, BROWSING_MS.max));
+  }
+}

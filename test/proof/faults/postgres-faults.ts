@@ -1,0 +1,81 @@
+import { besideTransaction } from "../../support/outside-transaction.ts";
+import { until } from "../../support/until.ts";
+import { embedded } from "./cluster.ts";
+import { type Fault, RECOVERED_MS, RETRIED_MS, type Scene } from "./fault-target.ts";
+
+// The faults of the Postgres server that serves the deployment.
+
+export type PostgresAction =
+  | "kill"
+  | "killOne"
+  | "freeze"
+  | "lockRows"
+  | "stallCommits"
+  | "crashAndPromote"
+  | "endWaitsAndPromote";
+
+/** Pause between two ends of waiting sessions. Milliseconds. */
+const END_EVERY_MS = 100;
+
+export async function inflictOnPostgres(scene: Scene, { action, forMs }: Fault<PostgresAction>): Promise<void> {
+  const { cluster, upcomingVouchers, random, pause, onPrimaryLost } = scene;
+  const { postgres, db } = cluster;
+  switch (action) {
+    case "killOne":
+      return postgres.killOne(random);
+    case "freeze":
+      await postgres.freeze();
+      await pause(forMs);
+      return postgres.thaw();
+    case "lockRows":
+      await until(() => db.query("SELECT 1").catch(() => null), RECOVERED_MS);
+      return besideTransaction(db, async (outside) => {
+        const lock = "SELECT id FROM vouchers WHERE id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED";
+        await outside.query(lock, [upcomingVouchers()]);
+        await pause(forMs);
+      });
+    case "stallCommits": {
+      // Commits wait for a standby that does not exist and keep their rows locked; reads go on.
+      const waitFor = async (name: string) => {
+        for (const statement of [`ALTER SYSTEM SET synchronous_standby_names = '${name}'`, "SELECT pg_reload_conf()"])
+          await until(() => db.query(statement).catch(() => null), RECOVERED_MS);
+      };
+      await waitFor("nowhere");
+      await pause(forMs);
+      return waitFor(embedded(postgres).standbyNames);
+    }
+    case "crashAndPromote":
+    case "endWaitsAndPromote": {
+      // What waits for a standby that is cut off becomes visible, by a crash or by the end of the waiting sessions. Then the primary is lost.
+      const own = embedded(postgres);
+      own.cutOffStandby();
+      if (action === "endWaitsAndPromote") await endWaits(scene, forMs + RETRIED_MS);
+      else {
+        await pause(forMs);
+        if (random.chance(0.5)) await own.killOne(random);
+        else {
+          await own.kill();
+          await own.start();
+        }
+        // Callers repeat what was not answered.
+        await pause(RETRIED_MS);
+      }
+      await own.promoteStandby(onPrimaryLost);
+      return own.start();
+    }
+    case "kill":
+      await postgres.kill();
+      await pause(forMs);
+      return postgres.start();
+  }
+}
+
+/** Ends every session and cancels every statement that waits for a standby, over and over: callers see what it lacks, and act on it. */
+async function endWaits({ cluster: { db }, random, pause }: Scene, forMs: number): Promise<void> {
+  const how = random.pick(["pg_terminate_backend", "pg_cancel_backend"]);
+  const end = `SELECT ${how}(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename LIKE 'pva\\_%'`;
+  for (let waitedMs = 0; waitedMs < forMs; waitedMs += END_EVERY_MS) {
+    await pause(END_EVERY_MS);
+    await db.query(end).catch(() => undefined);
+  }
+}

@@ -1,0 +1,291 @@
+import { Redis } from "ioredis";
+import { beforeAll, expect, it, onTestFinished } from "vitest";
+import { markBrokenChains } from "../../../src/core/chain/db/broken-chains.ts";
+import { basic, OPS_TOKEN } from "../../support/browse.ts";
+import { besideTransaction, countWaiting, untilWaiting } from "../../support/outside-transaction.ts";
+import { readSharedStarts } from "../../support/shared-marks.ts";
+import { openTcpProxy } from "../../support/tcp-proxy.ts";
+import { until, untilStarted } from "../../support/until.ts";
+import { type ApiProcess, type Cluster, processesOf, serviceUrl } from "./cluster.ts";
+import type { FaultPostgres } from "./fault-postgres.ts";
+import type { Answer } from "./http-call.ts";
+import { SeededRandom } from "./seeded-random.ts";
+import type { ServiceProcess } from "./service-process.ts";
+import { hasFakeTime } from "./stepped-clock.ts";
+import { useFaultCluster } from "./use-fault-cluster.ts";
+
+// The hardest faults of the campaign, one at a time, in the order of events that is hardest to survive.
+
+const HAS_CLOCK = hasFakeTime();
+const HOUR_MS = 3_600_000;
+const REDEEM_WAIT_MS = 4_000;
+/** Extra time for an answer on a busy machine, on top of the redeem wait. Milliseconds. */
+const SLACK_MS = 2_500;
+/** What a process logs when its server lacks a mark. */
+const REFUSED = "the database server is refused";
+
+// The log has a line for each accepted request.
+const own = useFaultCluster({ redeemWaitMs: REDEEM_WAIT_MS, env: { LOG_LEVEL: "info", OPS_TOKEN } }, HAS_CLOCK);
+const { newOrder, newOrders, get, post, redeem, redeemAll, untilRedeems, countRedemptions, countRedeemJobs } = own;
+
+let cluster: Cluster;
+let postgres: FaultPostgres;
+let api: ApiProcess;
+let otherApi: ApiProcess;
+
+beforeAll(() => {
+  ({ cluster, postgres, api, otherApi } = own);
+});
+
+async function timed(work: Promise<Answer>): Promise<Answer & { tookMs: number }> {
+  const startedAt = performance.now();
+  return { ...(await work), tookMs: performance.now() - startedAt };
+}
+
+function expectRetryLater(answer: Answer, code: string): void {
+  expect({ status: answer.status, code: answer.body?.code }).toEqual({ status: 503, code });
+  expect(Number(answer.headers["retry-after"])).toBeGreaterThanOrEqual(1);
+}
+
+it("a worker that is killed before its commit redeems nothing: the caller gets redeem_timeout, a retry redeems once, and the job of the dead worker ends within 25 s", async () => {
+  const { db } = cluster;
+  const [worker, otherWorker] = cluster.workers as [ServiceProcess, ServiceProcess];
+  const { id, body } = newOrder();
+  const { ticket } = (await post(api, "reserve", { code: body.code })).body;
+  const order = { body: { ticket, externalRef: body.externalRef } };
+  await otherWorker.kill();
+  const { asked } = await besideTransaction(db, async (outside) => {
+    // The redemption is written by then and waits to write the end of its reservation.
+    await outside.query("SELECT ticket FROM reservations WHERE ticket = $1 FOR UPDATE", [ticket]);
+    const asked = timed(redeem(order, api));
+    await untilWaiting(db, 1, "worker");
+    await worker.kill();
+    // Its transaction ends with its wait for the lock, long before the caller's deadline.
+    await until(async () => (await countWaiting(db, "worker")) === 0);
+    return { asked };
+  });
+  const answer = await asked;
+  expectRetryLater(answer, "redeem_timeout");
+  expect(answer.body.error).toContain("This attempt redeemed nothing.");
+  expect(answer.tookMs).toBeLessThan(REDEEM_WAIT_MS + SLACK_MS);
+  expect(await countRedemptions([id])).toBe(0);
+  const { body: seen } = await get(api, `/partner/vouchers/${ticket}`);
+  expect(seen).toMatchObject({ voucher: { status: "Active" }, reservation: { ticket } });
+  await cluster.heal();
+  const retried = await until(async () => {
+    const again = await redeem(order, otherApi);
+    return again.status === 200 ? again : null;
+  });
+  expect(retried.body).toMatchObject({ alreadyConfirmed: false, voucherInstanceId: id });
+  await until(async () => (await countRedeemJobs()).all === 0, 25_000);
+  expect(await countRedemptions([id])).toBe(1);
+});
+
+/** The first answer of /readyz that is no 200: the last result of a probe is told for half a second. */
+const untilUnready = () =>
+  until(async () => {
+    const answer = await get(api, "/readyz");
+    return answer.status === 200 ? null : answer;
+  });
+
+it("while Redis hangs, look-ups answer 200 without waiting for it; reserve, redeem and readyz answer 503 in time; all work again once it resumes", async () => {
+  const [reserved, order] = [newOrder(), newOrder()];
+  cluster.redis.freeze();
+  const [lookedUp, held, redeemed, ready] = await Promise.all([
+    timed(get(api, `/partner/vouchers/${reserved.body.code}`)),
+    timed(post(api, "reserve", { code: reserved.body.code })),
+    timed(redeem(order, api)),
+    timed(untilUnready()),
+  ]);
+  cluster.redis.thaw();
+  expect(lookedUp.status).toBe(200);
+  expect(lookedUp.tookMs).toBeLessThan(held.tookMs);
+  expectRetryLater(held, "unavailable");
+  expectRetryLater(redeemed, "redeem_timeout");
+  expect(ready.body).toMatchObject({ code: "unavailable", postgres: "ok", redis: "unavailable" });
+  for (const { tookMs } of [held, redeemed, ready]) expect(tookMs).toBeLessThan(REDEEM_WAIT_MS);
+  await until(async () => (await get(api, "/readyz")).status === 200, 10_000);
+  await until(async () => (await post(api, "reserve", { code: reserved.body.code })).status === 200, 10_000);
+  await until(async () => (await redeem(order, otherApi)).status === 200, 10_000);
+  expect(await countRedemptions([order.id])).toBe(1);
+});
+
+it("an API and a worker that get SIGTERM under load end with 0, and every accepted request gets its answer", async () => {
+  const { apis, workers } = cluster;
+  const wrong: Answer[] = [];
+  const reset: string[] = [];
+  let answered = 0;
+  let refused = 0;
+  let isOver = false;
+  const loggedBefore = api.process.readLog().length;
+  const check = (at: ApiProcess, answer: Answer) => {
+    if (answer.status === 200) answered += 1;
+    else if (at === api && answer.failure === "refused") refused += 1;
+    else if (at === api && answer.failure === "reset") reset.push(answer.requestId);
+    else wrong.push(answer);
+  };
+  const visit = async (visitor: number) => {
+    for (let turn = visitor; !isOver; turn++) {
+      const at = apis[turn % apis.length] as ApiProcess;
+      const order = newOrder();
+      check(at, await get(at, `/partner/vouchers/${order.body.code}`));
+      if (turn % 3 === 0) check(at, await post(at, "reserve", { code: order.body.code }));
+      check(at, await redeem(order, at));
+    }
+  };
+  const visitors = Array.from({ length: 12 }, (_, visitor) => visit(visitor));
+  await until(() => answered > 200);
+  expect(await Promise.all([api.process.terminate(), workers[0]?.terminate()])).toEqual([0, 0]);
+  const before = answered;
+  await until(() => answered > before + 100 && refused > 20);
+  isOver = true;
+  await Promise.all(visitors);
+  expect(wrong).toEqual([]);
+  // The kernel resets connections that the process had not accepted yet when it stopped listening. The log has a line for every
+  // accepted request, answered or not.
+  const log = api.process.readLog().slice(loggedBefore);
+  expect(reset.filter((requestId) => log.includes(requestId))).toEqual([]);
+  expect(log).not.toContain('"status":499');
+});
+
+/** Processes whose COMMIT waits for the standby: an API, or a worker with a redemption, which holds the lock of its reference. */
+async function waitingCommits(): Promise<string[]> {
+  const { rows } = await cluster.db.query(
+    `SELECT application_name AS name FROM pg_stat_activity AS a
+      WHERE wait_event = 'SyncRep' AND usename = 'pva_api'
+        AND (application_name = 'api' OR EXISTS (SELECT FROM pg_locks AS l WHERE l.pid = a.pid AND locktype = 'advisory'))`,
+  );
+  return rows.map(({ name }) => name);
+}
+
+const interrupt = (how: "cancel" | "terminate") => () =>
+  cluster.db.query(`SELECT pg_${how}_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`);
+
+it.each([
+  ["its host restarts", () => postgres.kill().then(() => postgres.start())],
+  ["one of its processes is killed", () => postgres.killOne(new SeededRandom(1))],
+  ["the waiting commits are cancelled", interrupt("cancel")],
+  ["the waiting sessions are ended", interrupt("terminate")],
+])("a Postgres whose standby is cut off from it loses no redemption that was confirmed when %s and the standby is promoted", async (_how, crash) => {
+  const all = newOrders(4);
+  const ids = all.map(({ id }) => id);
+  postgres.cutOffStandby();
+  const asked = redeemAll(all, api);
+  await until(async () => (await waitingCommits()).includes("worker"));
+  await crash();
+  // The primary now shows what the standby lacks.
+  await until(async () => (await countRedemptions(ids).catch(() => 0)) > 0);
+  let isAnswered = false;
+  const repeated = [api, otherApi].map((at) => redeemAll(all, at).finally(() => (isAnswered = true)));
+  await until(async () => isAnswered || (await waitingCommits()).includes("api"));
+  await postgres.promoteStandby();
+  await postgres.start();
+  const answers = (await Promise.all([asked, ...repeated])).flat();
+  const confirmed = ids.filter((_, at) => answers.some(({ status }, n) => n % ids.length === at && status === 200));
+  expect(await countRedemptions(confirmed)).toBe(confirmed.length);
+});
+
+const STEPS: [string, number][] = [
+  ["goes on", 0],
+  ["steps back by 5 s", -5_000],
+  ["steps ahead by 5 s", 5_000],
+];
+
+it.each(
+  STEPS.slice(0, HAS_CLOCK ? 3 : 1),
+)("workers that are frozen with jobs in memory for longer than every deadline redeem nothing of what was answered redeem_timeout when they continue, while the database's clock %s", async (_how, toMs) => {
+  const wire = await openTcpProxy(postgres.url);
+  await Promise.all(cluster.workers.map((worker) => worker.kill()));
+  const only = cluster.addWorker({ DATABASE_URL: serviceUrl(wire.url) });
+  only.start();
+  await untilRedeems(api);
+  // The jobs are in memory and their first statement is on its way.
+  wire.jam();
+  const all = newOrders(20);
+  const asked = redeemAll(all, api);
+  await until(async () => {
+    const jobs = await countRedeemJobs();
+    return jobs.all >= 20 && jobs.waiting === 0;
+  });
+  only.freeze();
+  const answers = await asked;
+  const denied = all.filter((_, at) => answers[at]?.body.code === "redeem_timeout").map(({ id }) => id);
+  expect(denied.length).toBeGreaterThan(0);
+  if (toMs !== 0) await postgres.clock.set(toMs);
+  only.thaw();
+  wire.mend();
+  await until(async () => (await countRedeemJobs()).all === 0);
+  expect(await countRedemptions(denied)).toBe(0);
+  await only.kill();
+  cluster.workers.splice(cluster.workers.indexOf(only), 1);
+  await wire.close();
+});
+
+it.skipIf(!HAS_CLOCK)(
+  "a database whose clock was an hour ahead while a partner listed redemptions dates redemptions by its clock again as soon as that is right",
+  async () => {
+    await postgres.clock.set(HOUR_MS);
+    await until(async () => (await get(api, "/readyz")).body?.clockAheadSeconds > 0);
+    expect((await get(api, "/partner/redemptions")).status).toBe(200);
+    await postgres.clock.set(0);
+    const { body } = await redeem(newOrder(), api);
+    expect(Math.abs(Date.parse(body.redeemedAt) - Date.now())).toBeLessThan(20_000);
+  },
+);
+
+it.skipIf(!HAS_CLOCK)(
+  "the list of faults goes on while the database's clock is set back by an hour and jumps ahead, and does not say that the sweeper stopped",
+  async () => {
+    const faults = async (): Promise<string[]> => {
+      const response = await fetch(`${api.url}/ops/overview.json`, { headers: basic(OPS_TOKEN) });
+      return (await response.json()).attention.map(({ runbook }: { runbook: string }) => runbook);
+    };
+    const { id } = newOrder();
+    await faults();
+    await postgres.clock.set(-HOUR_MS);
+    await until(async () => {
+      // Again for each look, because the check of chains finds this one whole and says so.
+      await cluster.db.query(markBrokenChains([id]));
+      return (await faults()).includes("VouchersChainBroken");
+    }, 40_000);
+    await cluster.db.query("DELETE FROM broken_chains");
+    await postgres.clock.set(0);
+    const found = await until(async () => {
+      const listed = await faults();
+      return listed.includes("VouchersClockAhead") && !listed.includes("VouchersChainBroken") && listed;
+    }, 40_000);
+    expect(found).not.toContain("VouchersSweeperStopped");
+  },
+);
+
+it("a hot copy of the database with a worker on the same Redis redeems nothing and confirms nothing", async () => {
+  const copy = await cluster.startHotCopy();
+  await untilStarted(async () => {
+    const { rows } = await copy.db.query("SELECT FROM pg_stat_activity WHERE application_name = 'worker'");
+    return rows.length > 0;
+  });
+  // Only the copy's worker is left to take these jobs.
+  await Promise.all(cluster.workers.map((worker) => worker.kill()));
+  const answers = await redeemAll(newOrders(10), api);
+  expect(await copy.stop()).toBe(0);
+  expect(answers.map(({ status }) => status)).not.toContain(200);
+});
+
+it("a hot copy that has all marks, because the original's processes were frozen while it was made, is refused by its own worker once they go on, and the original redeems", async () => {
+  const originals = processesOf(cluster);
+  const redis = new Redis(cluster.redis.url);
+  onTestFinished(() => redis.disconnect());
+  const { rows } = await cluster.db.query("SELECT id FROM deployment");
+  const readStarts = async () =>
+    (await readSharedStarts(redis, rows[0].id)).map(({ memory: { started } }) => started ?? "unknown");
+  for (const process of originals) process.freeze();
+  const known = await readStarts();
+  const copy = await cluster.startHotCopy();
+  // The copy's worker has shared a mark of its own.
+  await untilStarted(async () => !known.includes((await readStarts()).at(-1) ?? "unknown"));
+  for (const process of originals) process.thaw();
+  await until(() => copy.worker.hasLogged(REFUSED));
+  for (const each of cluster.apis) await untilRedeems(each);
+  expect(originals.filter((process) => process.hasLogged(REFUSED))).toEqual([]);
+  expect(await copy.stop()).toBe(0);
+});

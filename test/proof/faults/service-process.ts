@@ -1,0 +1,130 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { signal } from "./processes.ts";
+
+const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+/** Saves a third of the time of each restart. */
+const COMPILE_CACHE = join(ROOT, "node_modules/.cache/node");
+const LOG_TAIL_LINES = 20;
+/** Delay before the restart of a process that exited unexpectedly. Milliseconds. */
+const RESTART_AFTER_MS = 500;
+
+/** A program with its environment and log file. */
+interface ServiceProgram {
+  name: string;
+  script: "src/main.ts" | "workers/main.ts";
+  env: Record<string, string>;
+  logFile: string;
+}
+
+/**
+ * An API or worker process that can be started, killed and frozen repeatedly. After an unexpected exit it restarts, as under a
+ * supervisor.
+ */
+export class ServiceProcess {
+  readonly name: string;
+  readonly #program: ServiceProgram;
+  readonly #onAccident: (what: string) => void;
+  #child: ChildProcess | null = null;
+  #exited: Promise<number | null> = Promise.resolve(null);
+  #endExpected = false;
+  #restart: NodeJS.Timeout | undefined;
+  /** The length of the log at the last start. */
+  #logStart = 0;
+  /** When it was frozen. `untilMs` is infinite while it is. Milliseconds of the monotonic clock. */
+  readonly freezes: { fromMs: number; untilMs: number }[] = [];
+
+  /** @param onAccident is called after an unexpected exit. */
+  constructor(program: ServiceProgram, onAccident: (what: string) => void) {
+    this.name = program.name;
+    this.#program = program;
+    this.#onAccident = onAccident;
+  }
+
+  get isRunning(): boolean {
+    return this.#child !== null;
+  }
+
+  /** Returns all output since the first start. */
+  readLog(): string {
+    return readFileSync(this.#program.logFile, "utf8");
+  }
+
+  /** Whether the process has logged this message since its last start. */
+  hasLogged(message: string): boolean {
+    return this.readLog().slice(this.#logStart).includes(`"msg":"${message}"`);
+  }
+
+  /** Starts the process; does nothing when it runs. It has its own process group, so that Ctrl-C does not reach it directly. */
+  start(): void {
+    if (this.#child !== null) return;
+    const { name, script, env, logFile } = this.#program;
+    const log = openSync(logFile, "a");
+    this.#logStart = this.readLog().length;
+    const child = spawn(process.execPath, [script], {
+      cwd: ROOT,
+      env: { PATH: process.env.PATH ?? "", NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
+      // The channel tells the process when this one is killed.
+      stdio: ["ignore", log, log, "ipc"],
+      detached: true,
+    });
+    closeSync(log);
+    this.#child = child;
+    this.#endExpected = false;
+    this.#exited = new Promise((resolve) => {
+      child.once("exit", (exitCode, signalName) => {
+        if (this.#child === child) this.#child = null;
+        if (!this.#endExpected) {
+          const how = signalName ?? `exit code ${exitCode}`;
+          // Usually the reason of the exit.
+          const plain = this.readLog()
+            .split("\n")
+            .filter((line) => line !== "" && !line.startsWith("{"));
+          const lastWords = plain.slice(-LOG_TAIL_LINES).join("\n");
+          this.#onAccident(`${name} exited unexpectedly (${how}):\n${lastWords}`);
+          this.#restart = setTimeout(() => this.start(), RESTART_AFTER_MS);
+        }
+        resolve(exitCode);
+      });
+    });
+  }
+
+  kill(): Promise<number | null> {
+    return this.#end("SIGKILL");
+  }
+
+  /** Sends SIGTERM; resolves with the exit code once the process has drained. */
+  terminate(): Promise<number | null> {
+    return this.#end("SIGTERM");
+  }
+
+  freeze(): void {
+    this.#signal("SIGSTOP");
+    // After the signal: a request that is sent from now on is not read.
+    this.freezes.push({ fromMs: performance.now(), untilMs: Number.POSITIVE_INFINITY });
+  }
+
+  thaw(): void {
+    this.#endFreeze();
+    this.#signal("SIGCONT");
+  }
+
+  #endFreeze(): void {
+    const last = this.freezes.at(-1);
+    if (last !== undefined) last.untilMs = Math.min(last.untilMs, performance.now());
+  }
+
+  #end(name: "SIGKILL" | "SIGTERM"): Promise<number | null> {
+    this.#endExpected = true;
+    clearTimeout(this.#restart);
+    this.#endFreeze();
+    this.#signal(name);
+    return this.#exited;
+  }
+
+  #signal(name: NodeJS.Signals): void {
+    if (this.#child?.pid !== undefined) signal(this.#child.pid, name);
+  }
+}

@@ -1,0 +1,265 @@
+import pg from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, onTestFinished } from "vitest";
+import { acceptLoss } from "../../../src/platform/db/marks.ts";
+import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
+import type { Mark } from "../../../src/platform/marks.ts";
+import { type DatabaseUser, openDatabaseUser } from "../../support/database-user.ts";
+import { type OwnPostgres, openOwnPostgres } from "../../support/own-postgres.ts";
+import { itOnOneRedis, openTestServers, type TestServers } from "../../support/servers.ts";
+import { readSharedStarts } from "../../support/shared-marks.ts";
+import { openTcpProxy } from "../../support/tcp-proxy.ts";
+import { until } from "../../support/until.ts";
+
+let server: OwnPostgres;
+let servers: TestServers;
+const opened: (() => Promise<void>)[] = [];
+
+beforeAll(async () => {
+  [server, servers] = await Promise.all([openOwnPostgres(), openTestServers()]);
+  await migrateDatabase(server.url("postgres"));
+});
+
+beforeEach(() => servers.redis.flushdb());
+
+afterEach(async () => {
+  for (const close of opened.splice(0)) await close();
+});
+
+afterAll(async () => {
+  await server?.close();
+  await servers?.close();
+});
+
+function openProcess(how: { redisUrl?: string } = {}): DatabaseUser {
+  const process = openDatabaseUser({ databaseUrl: server.url("postgres"), ...how });
+  opened.push(process.close);
+  return process;
+}
+
+/** What a process that starts says first, however long the connections take on a busy machine. */
+const firstAnswer = (each: DatabaseUser) =>
+  until(async () => {
+    const answer = await each.asks();
+    return answer !== "lost" && answer;
+  });
+
+const shares = () => ({ redisUrl: servers.redisUrl });
+const newestOnServer = async (): Promise<Mark> =>
+  (await server.superuser.query("SELECT position::int, id FROM database_marks ORDER BY position DESC LIMIT 1")).rows[0];
+
+/** Waits until a process uses the server and remembers a mark that the server did not have before. */
+async function untilItRemembers(each: DatabaseUser) {
+  const { position = 0 } = (await newestOnServer()) ?? {};
+  return until(async () => (await each.asks()) === "ok" && (each.newest()?.position ?? 0) > position && each.newest());
+}
+
+/** Sets the server's files back to just before the newest mark of the processes. */
+async function loseMarks(processes: DatabaseUser[], how?: { promoted: boolean }) {
+  await server.saveFiles();
+  for (const each of processes) await untilItRemembers(each);
+  await server.setBack(how);
+  for (const each of processes) await until(async () => (await each.asks()) === "copied");
+}
+
+/** What Redis knows of the newest start of a server. */
+async function readNewestShared() {
+  const { rows } = await server.superuser.query("SELECT id FROM deployment");
+  return (await readSharedStarts(servers.redis, rows[0].id)).at(-1)?.memory ?? null;
+}
+
+/** Waits until Redis has what a process remembers, so that processes that start can learn it. */
+async function untilRedisKnows(each: DatabaseUser) {
+  await until(async () => (await readNewestShared())?.newest.id === each.newest()?.id);
+}
+
+/** What makes a server's log, or its marks, longer. */
+const GROWTH: [string, () => Promise<unknown>][] = [
+  [
+    "another database of the server writes",
+    async () => {
+      await server.superuser.query("CREATE DATABASE other");
+      const other = new pg.Client({ connectionString: server.url("other") });
+      await other.connect();
+      await other.query("CREATE TABLE rows AS SELECT generate_series(1, 100000)");
+      await other.end();
+      await server.superuser.query("DROP DATABASE other");
+    },
+  ],
+  ["the log is switched", () => server.superuser.query("SELECT pg_switch_wal()")],
+  [
+    "a base backup is taken",
+    async () => {
+      const client = await server.superuser.connect();
+      await client.query("SELECT pg_backup_start('copy', fast => true)");
+      await client.query("SELECT pg_backup_stop(wait_for_archive => false)");
+      client.release();
+    },
+  ],
+  ["it is started again", () => server.restart()],
+  [
+    "a process that knew nothing of the refusal writes marks up to the same position",
+    async () => {
+      const stranger = openProcess();
+      for (let seen = 0; seen < 6; seen++) await untilItRemembers(stranger);
+      await stranger.close();
+    },
+  ],
+];
+
+it("a running process refuses files of Postgres that were set back, however much is written to them, until the loss is accepted, and accepts a server that was only started again", async () => {
+  const known = openProcess();
+  await untilItRemembers(known);
+  const { origin } = known.deployment;
+  await loseMarks([known]);
+  expect(known.deployment.origin).not.toBe(origin);
+  for (const [what, grow] of GROWTH) {
+    await grow();
+    await until(async () => (await known.asks()) !== "lost");
+    expect(await known.asks(), what).toBe("copied");
+  }
+  expect((await newestOnServer()).position).toBeGreaterThan(known.newest()?.position ?? 0);
+  await acceptLoss(server.superuser);
+  await untilItRemembers(known);
+});
+
+it("a loss that was accepted before, and came back with the files, lifts no refusal", async () => {
+  const known = openProcess();
+  await acceptLoss(server.superuser);
+  await loseMarks([known]);
+  expect((await server.superuser.query("SELECT FROM accepted_losses")).rowCount).toBeGreaterThan(0);
+  await acceptLoss(server.superuser);
+  await untilItRemembers(known);
+});
+
+it("a standby from before is refused after its promotion if it lacks a mark that had to be on it, and otherwise accepted", async () => {
+  const known = openProcess();
+  // Marks that are too old for a standby to lack, as if written in the last minutes.
+  const writeMinutes = () =>
+    server.superuser.query(
+      "INSERT INTO database_marks (made_at) SELECT clock_timestamp() FROM generate_series(1, 400)",
+    );
+  await writeMinutes();
+  await untilItRemembers(known);
+  await server.saveFiles();
+  await untilItRemembers(known);
+  await server.setBack({ promoted: true });
+  await untilItRemembers(known);
+  await server.saveFiles();
+  await writeMinutes();
+  await untilItRemembers(known);
+  await server.setBack({ promoted: true });
+  await until(async () => (await known.asks()) === "copied");
+  await acceptLoss(server.superuser);
+  await untilItRemembers(known);
+});
+
+it("a process that starts after the files were set back learns the refusal from Redis, as long as Redis or one running process knows it", async () => {
+  const running = openProcess(shares());
+  await loseMarks([running]);
+  await untilRedisKnows(running);
+  const started = openProcess(shares());
+  expect(await firstAnswer(started)).toBe("copied");
+  // Redis is emptied while a process that knows nothing uses the server: it is told within two looks.
+  await servers.redis.flushdb();
+  const stranger = openProcess();
+  await untilItRemembers(stranger);
+  const late = openProcess(shares());
+  await until(async () => (await late.asks()) === "copied");
+  await running.close();
+  expect(await started.asks()).toBe("copied");
+  await acceptLoss(server.superuser);
+  for (const each of [started, late]) await untilItRemembers(each);
+  await until(async () => {
+    const shared = await readNewestShared();
+    if (shared === null) return false;
+    return shared.newest.position > (started.newest()?.position ?? 0) - 2 && shared.acceptedLosses.length > 0;
+  });
+});
+
+itOnOneRedis(
+  "a process that starts without Redis admits the server, and refuses it when Redis answers and knows a mark that it lacks",
+  async () => {
+    const proxy = await openTcpProxy(servers.redisUrl);
+    onTestFinished(() => proxy.close());
+    const running = openProcess(shares());
+    await loseMarks([running]);
+    proxy.cut();
+    const alone = openProcess({ redisUrl: proxy.url });
+    await untilItRemembers(alone);
+    proxy.mend();
+    await until(async () => (await alone.asks()) === "copied");
+    await acceptLoss(server.superuser);
+    for (const each of [running, alone]) await untilItRemembers(each);
+  },
+);
+
+it("a process that starts after all others have stopped knows what Redis knows, and nothing once Redis was emptied", async () => {
+  const known = openProcess(shares());
+  await loseMarks([known]);
+  await untilRedisKnows(known);
+  await known.close();
+  const started = openProcess(shares());
+  expect(await firstAnswer(started)).toBe("copied");
+  await started.close();
+  await servers.redis.flushdb();
+  await untilItRemembers(openProcess(shares()));
+});
+
+it("marks are kept for a day of marks, and a process that has seen nothing since is admitted like one that starts", async () => {
+  const frozen = openProcess();
+  await untilItRemembers(frozen);
+  const position = frozen.newest()?.position ?? 0;
+  frozen.deployment.close();
+  const sequence = "pg_get_serial_sequence('database_marks', 'position')";
+  const skip = (to: number) => server.superuser.query(`SELECT setval(${sequence}, $1)`, [to]);
+  const addMark = async () => {
+    await server.superuser.query("UPDATE database_marks SET made_at = 'epoch'");
+    await server.superuser.query("SELECT add_mark()");
+    const { rows } = await server.superuser.query("SELECT min(position)::int AS oldest FROM database_marks");
+    return rows[0].oldest;
+  };
+  const reconnects = async () => {
+    const sessions = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'test'";
+    await server.superuser.query(sessions);
+    return until(async () => {
+      const answer = await frozen.asks();
+      return answer !== "lost" && answer;
+    });
+  };
+  await skip(position + 86_399);
+  await addMark();
+  await until(async () => (await addMark()) > position - 2);
+  expect(await addMark()).toBeLessThanOrEqual(position + 86_400);
+  expect(await reconnects()).toBe("ok");
+  await skip(position + 2 * 86_400);
+  await until(async () => (await addMark()) > position);
+  expect(await reconnects()).toBe("ok");
+});
+
+it("marks go on when the database's clock was set back or ahead, and one that is not confirmed is not remembered", async () => {
+  const known = openProcess();
+  for (const step of ["1 day", "-1 day"]) {
+    await server.superuser.query("UPDATE database_marks SET made_at = made_at + $1::interval", [step]);
+    await untilItRemembers(known);
+  }
+  const setStandby = async (name: string) => {
+    await server.superuser.query("SET synchronous_commit = local");
+    await server.superuser.query(`ALTER SYSTEM SET synchronous_standby_names = '${name}'`);
+    await server.superuser.query("SELECT pg_reload_conf()");
+    await until(
+      async () =>
+        (await server.superuser.query("SHOW synchronous_standby_names")).rows[0].synchronous_standby_names === name,
+    );
+  };
+  await setStandby("gone");
+  const waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND application_name = 'test'";
+  const first = await until(async () => (await server.superuser.query(waiting)).rows[0]);
+  const remembered = known.newest();
+  await server.superuser.query("SELECT pg_terminate_backend($1)", [first.pid]);
+  // The mark is visible, and the next one waits in vain, too.
+  await until(async () => (await server.superuser.query(waiting)).rows.some(({ pid }) => pid !== first.pid));
+  expect((await newestOnServer()).position).toBeGreaterThan(remembered?.position ?? 0);
+  expect([known.newest(), await known.asks()]).toEqual([remembered, "ok"]);
+  await setStandby("");
+  await untilItRemembers(known);
+});

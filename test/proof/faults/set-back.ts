@@ -1,0 +1,135 @@
+import { Cluster as ClusterClient, Redis } from "ioredis";
+import type pg from "pg";
+import { parseRedisUrl } from "../../../src/platform/redis/addresses.ts";
+import { readSharedStarts } from "../../support/shared-marks.ts";
+import { until } from "../../support/until.ts";
+import { violation } from "./checker.ts";
+import { type Deployment, embedded, processesOf } from "./cluster.ts";
+import { withClient } from "./fault-postgres.ts";
+import { RECOVERED_MS, type Scene, target } from "./fault-target.ts";
+
+/** How the log of a server that was set back grows beyond what the processes have seen. */
+export const GROWTHS = ["switchWal", "otherDatabase", "restartWorker"] as const;
+export type Growth = (typeof GROWTHS)[number];
+
+/** Time for the commits of callers, and for a mark of each deployment, that the kept files lack. Milliseconds. */
+const COMMITTED_MS = 8_000;
+
+/**
+ * The server's files are set back, its log grows, and the right files come back. All processes must refuse it for all of that time: what
+ * they wrote would be lost, and what they read is older than what was told. Redis knows a mark that the files lack, and no other fault touches
+ * Postgres or Redis meanwhile, so that processes which start know what is refused.
+ */
+export const setBackTarget = target<Growth>(
+  15_000,
+  (random) => ({ action: random.pick(GROWTHS), forMs: random.between(1_000, 2_500) }),
+  (scene, { action, forMs }) =>
+    scene.postgresTurn(() =>
+      scene.redisTurn(async () => {
+        const { cluster, secondDeployment, pause, startTurn, violations } = scene;
+        const { db } = cluster;
+        const postgres = embedded(cluster.postgres);
+        const kept = await postgres.keepFiles();
+        const deployments = [{ ...cluster }, secondDeployment];
+        const copied = await readTransaction(db);
+        const before = await countChanges(db);
+        const hasLost = await until(async () => (await countChanges(db)) > before, COMMITTED_MS).catch(() => false);
+        if (!hasLost) return false;
+        return startTurn(async () => {
+          if (!(await isKnown(cluster, deployments.filter(isRunning), copied))) return false;
+          const end = await readEnd(db);
+          await postgres.setBack(kept);
+          try {
+            const changes = await countChanges(db);
+            await grow(scene, action, end);
+            await pause(forMs);
+            const changed = (await countChanges(db)) - changes;
+            const detail = `${action}: ${changed} changes`;
+            if (changed > 0) violations.push(violation("a server that was set back changes nothing", detail));
+          } finally {
+            await postgres.restoreFiles();
+          }
+          return true;
+        });
+      }),
+    ),
+);
+
+const isRunning = (deployment: Pick<Deployment, "apis" | "workers">) =>
+  processesOf(deployment).some((process) => process.isRunning);
+
+/** The id of a transaction that starts now. Those of all databases of a server count together. */
+async function readTransaction(db: pg.Pool): Promise<number> {
+  const query = "SELECT pg_current_xact_id()::text AS id";
+  const { rows } = await until(() => db.query(query).catch(() => null), RECOVERED_MS);
+  return Number(rows[0].id);
+}
+
+/**
+ * Waits until Redis has a mark of each deployment whose transaction began later: one that began before may be in the kept files. Processes that
+ * were killed or frozen may have made none.
+ */
+async function isKnown(
+  { redis, redisCluster }: Scene["cluster"],
+  deployments: readonly { db: pg.Pool }[],
+  transaction: number,
+): Promise<boolean> {
+  const client =
+    redisCluster === null
+      ? new Redis(redis.url)
+      : new ClusterClient(parseRedisUrl(redisCluster.url).map(({ href }) => href));
+  client.on("error", () => undefined);
+  const isNewer = async ({ db }: { db: pg.Pool }) => {
+    const deployment = await db.query("SELECT id FROM deployment");
+    const newest = (await readSharedStarts(client, deployment.rows[0].id)).at(-1)?.memory.newest;
+    const { rows } = await db.query(
+      "SELECT xmin::text AS transaction FROM database_marks WHERE position = $1 AND id = $2",
+      [newest?.position, newest?.id],
+    );
+    return Number(rows[0]?.transaction) > transaction;
+  };
+  try {
+    const areNewer = async () => (await Promise.all(deployments.map(isNewer))).every(Boolean);
+    return await until(() => areNewer().catch(() => false), COMMITTED_MS).catch(() => false);
+  } finally {
+    client.disconnect();
+  }
+}
+
+/** Lets the log of a server grow past a position. */
+export async function grow({ cluster }: Pick<Scene, "cluster">, how: Growth, end: number): Promise<void> {
+  const { postgres, db, workers } = cluster;
+  if (how === "restartWorker") {
+    await workers[0]?.kill();
+    workers[0]?.start();
+  }
+  if (how === "otherDatabase") {
+    await db.query("CREATE DATABASE neighbour");
+    await withClient(postgres.urlOf("neighbour"), async (neighbour) => {
+      await neighbour.query("CREATE TABLE filler (text text)");
+      const insert = "INSERT INTO filler SELECT repeat(n::text, 200) FROM generate_series(1, 2000) AS n";
+      while ((await readEnd(db)) <= end) await neighbour.query(insert);
+    });
+  }
+  while ((await readEnd(db)) <= end) {
+    // A segment without a record is not ended again.
+    await db.query("SELECT pg_logical_emit_message(false, 'faults', 'grow')");
+    await db.query("SELECT pg_switch_wal()");
+  }
+}
+
+/** The end of the write-ahead log, in bytes. */
+export async function readEnd(db: pg.Pool): Promise<number> {
+  const query = "SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::float8 AS end";
+  const { rows } = await until(() => db.query(query).catch(() => null), RECOVERED_MS);
+  return rows[0].end;
+}
+
+/** The number of rows that callers' calls have made. */
+export async function countChanges(db: pg.Pool): Promise<number> {
+  const query = `
+    SELECT (SELECT count(*) FROM redemptions) + (SELECT count(*) FROM reservations)
+         + (SELECT count(*) FROM claims) + (SELECT count(*) FROM purchases) AS changes`;
+  const { rows } = await until(() => db.query(query).catch(() => null), RECOVERED_MS);
+  return Number(rows[0].changes);
+}

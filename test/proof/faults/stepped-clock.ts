@@ -1,0 +1,77 @@
+import { existsSync, globSync, renameSync, writeFileSync } from "node:fs";
+import pLimit from "p-limit";
+import { installDebianPackages } from "../../../src/local/debian-packages.ts";
+
+const LIBRARY = "/usr/lib/*/faketime/libfaketime.so.1";
+
+/** Tries to install libfaketime from Debian's packages; returns whether it is there, and says if it is missing. */
+export function hasFakeTime(say = (line: string): void => void process.stderr.write(`${line}\n`)): boolean {
+  const isThere = () => globSync(LIBRARY).length > 0;
+  if (!isThere()) installDebianPackages("libfaketime", ["faketime"], say);
+  if (!isThere()) say("SKIPPED: libfaketime cannot be installed; the database's clock is never stepped.");
+  return isThere();
+}
+
+/** The times at which a clock ran ahead of the host's clock by an offset. */
+type Span = Record<"offsetMs" | "fromMs" | "untilMs", number>;
+
+/** The clock of a Postgres server: the host's clock plus an offset that tests change. Relates its times to those of the host. */
+export class SteppedClock {
+  /** Does work while the clock does not step, such as the start of a server: `pg_ctl` compares the times of both. */
+  readonly steadily = pLimit(1);
+  readonly #file: string | null;
+  readonly #spans: Span[] = [{ offsetMs: 0, fromMs: Number.NEGATIVE_INFINITY, untilMs: Number.POSITIVE_INFINITY }];
+
+  /** Without a file the clock never steps. */
+  constructor(file: string | null = null) {
+    this.#file = file;
+    if (file !== null && !existsSync(file)) writeFileSync(file, "+0");
+  }
+
+  /** The variables of a server's processes. Timers that run on the monotonic clock stay right. */
+  get env(): Record<string, string> {
+    if (this.#file === null) return {};
+    return {
+      LD_PRELOAD: globSync(LIBRARY)[0] as string,
+      FAKETIME_TIMESTAMP_FILE: this.#file,
+      FAKETIME_NO_CACHE: "1",
+      FAKETIME_DONT_FAKE_MONOTONIC: "1",
+      FAKETIME_DISABLE_SHM: "1",
+    };
+  }
+
+  get hasStepped(): boolean {
+    return this.#spans.length > 1;
+  }
+
+  /** Sets the distance to the host's clock. */
+  set(offsetMs: number): Promise<void> {
+    return this.steadily(() => {
+      if (this.#file === null) throw new Error("this clock cannot be stepped");
+      const fromMs = Date.now();
+      writeFileSync(`${this.#file}.next`, `${offsetMs < 0 ? "-" : "+"}${Math.abs(offsetMs) / 1_000}`);
+      renameSync(`${this.#file}.next`, this.#file);
+      // Both offsets count while the file is replaced.
+      (this.#spans.at(-1) as Span).untilMs = Date.now();
+      this.#spans.push({ offsetMs, fromMs, untilMs: Number.POSITIVE_INFINITY });
+    });
+  }
+
+  /** The host's time when this clock first showed `ms` or more. */
+  first(ms: number): number {
+    const span = this.#spans.find(({ offsetMs, untilMs }) => ms - offsetMs <= untilMs) as Span;
+    return Math.max(span.fromMs, ms - span.offsetMs);
+  }
+
+  /** The host's time when this clock last showed `ms` or less. A time that was moved up to the closed time is later than the clock. */
+  last(ms: number): number {
+    const span = this.#spans.findLast(({ offsetMs, fromMs }) => ms - offsetMs >= fromMs) as Span;
+    return Math.min(span.untilMs, ms - span.offsetMs);
+  }
+
+  /** The latest time that this clock showed between two of the host's. */
+  latestShown(fromMs: number, untilMs: number): number {
+    const shown = this.#spans.filter((span) => span.fromMs <= untilMs && span.untilMs >= fromMs);
+    return Math.max(...shown.map((span) => Math.min(untilMs, span.untilMs) + span.offsetMs));
+  }
+}

@@ -1,0 +1,62 @@
+import pLimit from "p-limit";
+import { expect, it } from "vitest";
+import { useDatabase } from "../../support/use-service.ts";
+import { makeBrokenCopy, turnsRed } from "./broken-copy.ts";
+import { CODE_GUARDS } from "./code-guards.ts";
+
+// What proves that the tests have teeth: each guard is broken alone, and a test must fail.
+
+const { db } = useDatabase();
+
+/** Longer than all runs on two cores. Milliseconds. */
+const ALL_MS = 3 * 3_600_000;
+const limit = pLimit(2);
+/** The tests that look for a guard of the schema, the cheapest ones first. */
+const SCHEMA_TESTS = [["test/platform/db/constraints"], ["test/platform", "test/core", "test/acts"], ["test"]];
+
+/** Every constraint, unique index and trigger of the schema, and the statement that removes it. */
+async function readSchemaGuards(): Promise<{ rule: string; sql: string }[]> {
+  const { rows } = await db.query(`
+    SELECT conrelid::regclass || ' ' || conname AS rule,
+           format('ALTER TABLE %s DROP CONSTRAINT %I CASCADE', conrelid::regclass, conname) AS sql
+      FROM pg_constraint
+     WHERE connamespace = 'public'::regnamespace AND contype IN ('c', 'f', 'u', 'x') AND conislocal
+       AND conparentid = 0 AND conrelid NOT IN (0, 'migrations'::regclass)
+     UNION ALL
+    SELECT tgrelid::regclass || ' ' || tgname, format('DROP TRIGGER %I ON %s', tgname, tgrelid::regclass)
+      FROM pg_trigger WHERE NOT tgisinternal AND tgparentid = 0
+     UNION ALL
+    SELECT indrelid::regclass || ' ' || indexrelid::regclass, format('DROP INDEX %s', indexrelid::regclass)
+      FROM pg_index JOIN pg_class ON oid = indexrelid
+     WHERE indisunique AND relnamespace = 'public'::regnamespace AND NOT relispartition
+       AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)
+     ORDER BY 1`);
+  return rows;
+}
+
+/** Breaks guards, some at the same time in copies of their own. Returns the rules without which all tests stay green. */
+async function findUnnoticed<Guard extends { rule: string }>(
+  guards: readonly Guard[],
+  isNoticed: (guard: Guard) => Promise<boolean>,
+): Promise<string[]> {
+  const checks = guards.map((guard) => limit(async () => ((await isNoticed(guard)) ? [] : [guard.rule])));
+  return (await Promise.all(checks)).flat();
+}
+
+it("a test fails without any one constraint, unique index or trigger of the schema", { timeout: ALL_MS }, async () => {
+  const guards = await readSchemaGuards();
+  expect(guards.length).toBeGreaterThan(100);
+  const unnoticed = await findUnnoticed(guards, async ({ sql }) => {
+    for (const files of SCHEMA_TESTS) if (await turnsRed(files, { sql })) return true;
+    return false;
+  });
+  expect(unnoticed).toEqual([]);
+});
+
+it("a test fails without any one of the listed guards in code", { timeout: ALL_MS }, async () => {
+  const unnoticed = await findUnnoticed(CODE_GUARDS, async (guard) => {
+    const copy = makeBrokenCopy(guard);
+    return turnsRed(guard.tests, { cwd: copy.directory }).finally(copy.remove);
+  });
+  expect(unnoticed).toEqual([]);
+});

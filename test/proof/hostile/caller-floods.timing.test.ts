@@ -1,0 +1,141 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { CALLER_KINDS } from "../../../src/core/callers/caller-kinds.ts";
+import { basic, browse, OPS_TOKEN } from "../../support/browse.ts";
+import { type PartnerClient, partnerClient, send } from "../../support/client.ts";
+import { makeOffer, offerBatch } from "../../support/marketplace.ts";
+import { besideTransaction } from "../../support/outside-transaction.ts";
+import { makeKey, makePartner } from "../../support/supply.ts";
+import { useService } from "../../support/use-service.ts";
+import { type HostileService, startHostileService } from "./hostile-service.ts";
+
+const { servers, db, keys, partner, issue } = useService({ apis: [], workers: [] });
+
+/** Requests of a flood that are under way at once, and the pause of each after its answer, so that a flood is within the caller's limit. */
+const FLOODERS = 40;
+const PAUSE_MS = 1_000;
+/** Rounds of the other callers' requests. */
+const ROUNDS = 12;
+/** How much slower others may be in a flood, and the time below which that is noise of the machine. Milliseconds. */
+const SLOWER_MAX = 5;
+const NOISE_MS = 100;
+
+type Call = () => Promise<{ status: number }>;
+type Flood = keyof typeof CALLER_KINDS | "look-ups" | "probes";
+
+let service: HostileService;
+/** What one caller sends of each kind. */
+let floods: Record<Flood, Call>;
+/** What others send, by the kind whose connections it needs. */
+let others: [name: string, needs: Flood, call: Call][];
+let hook: string;
+
+beforeAll(async () => {
+  service = await startHostileService(servers, {
+    ...{ OPS_TOKEN, WEBHOOK_SECRET: "the root secret of the tests of floods", TRUST_PROXY: "127.0.0.0/8" },
+  });
+  const { url } = service;
+  const neighbour = await makeOffer(db, 3);
+  const sandbox = await makePartner(db, { sandbox: true });
+  const sandboxKey = (await makeKey(db, sandbox.organizationId)).key;
+  const keyOf = async (organizationId: string, ...scopes: ("voucher.read" | "voucher.webhook")[]) =>
+    (await makeKey(db, organizationId, { scopes })).key;
+  for (let batch = 0; batch < 60; batch += 1) await offerBatch(db, neighbour, 200);
+  const till = partnerClient(url, keys.till.key);
+  const other = partnerClient(url, (await makeKey(db, neighbour.organizationId)).key);
+  const [{ id = "", code = "" } = {}, redeemed] = neighbour.vouchers;
+  await redeem(other, String(redeemed?.code), "order-1");
+  await redeem(till, (await issue()).code, "order-1");
+  const hooks = await keyOf(partner.organizationId, "voucher.webhook");
+  const created = await send("POST", `${url}/partner/webhooks`, {
+    key: hooks,
+    body: { url: "https://receiver.example.com/" },
+  });
+  hook = created.body.id;
+  const from = (address: string, path: string) =>
+    send("GET", url + path, { headers: { "X-Forwarded-For": address, Accept: "application/json" } });
+  // Does not look at the answer, because that would keep this process busy.
+  const flood = (method: string, path: string, headers: Record<string, string>, json?: object) =>
+    browse(url + path, { method, headers: { ...headers, accept: "*/*" }, json });
+  const portal = (key: string) => browse(`${url}/portal`, { headers: basic(key) });
+  const operator = (path: string) => browse(`${url}/ops${path}`, { headers: basic(OPS_TOKEN) });
+  const [reader, otherReader] = [
+    await keyOf(partner.organizationId, "voucher.read"),
+    await keyOf(neighbour.organizationId, "voucher.read"),
+  ];
+  const otherHooks = await keyOf(neighbour.organizationId, "voucher.webhook");
+  floods = {
+    // The endpoint's row is locked, so each of these holds its connection until it gives up.
+    partnerCalls: () => flood("PATCH", `/partner/webhooks/${hook}`, { "X-Api-Key": hooks }, { enabled: true }),
+    sandboxAdvances: () => flood("POST", "/sandbox/advance", { "X-Api-Key": sandboxKey }, { seconds: 1 }),
+    portalReads: () => flood("GET", "/portal", basic(reader)),
+    operatorReads: () => flood("GET", "/ops/organizations", basic(OPS_TOKEN)),
+    publicReads: () => flood("GET", "/marketplace/listings?limit=100", { "X-Forwarded-For": "192.0.2.1" }),
+    "look-ups": () => flood("GET", "/partner/vouchers/unknown", { "X-Api-Key": keys.till.key }),
+    probes: () => flood("GET", "/readyz", {}),
+  };
+  others = [
+    ["a look-up", "look-ups", () => other.lookUp(code)],
+    ["a redemption by reference", "look-ups", () => other.redemption("order-1")],
+    ["the flooder's own redemption by reference", "look-ups", () => till.redemption("order-1")],
+    ["a repeated redeem", "look-ups", () => other.redeem({ code: redeemed?.code, externalRef: "order-1" })],
+    ["a list of redemptions", "partnerCalls", () => other.redemptions()],
+    ["a history", "partnerCalls", () => other.events(code)],
+    ["webhook endpoints", "partnerCalls", () => send("GET", `${url}/partner/webhooks`, { key: otherHooks })],
+    ["the portal", "portalReads", () => portal(otherReader)],
+    ["the overview for operators", "operatorReads", () => operator("")],
+    ["listings", "publicReads", () => from("192.0.2.2", "/marketplace/listings")],
+    ["a public history", "publicReads", () => from("192.0.2.2", `/integrity/events/VoucherInstance/${id}`)],
+    ["a readiness probe", "probes", () => send("GET", `${url}/readyz`)],
+  ];
+});
+
+afterAll(() => service.stop());
+
+async function redeem(client: PartnerClient, code: string, externalRef: string): Promise<void> {
+  expect((await client.redeem({ code, externalRef })).status).toBe(200);
+}
+
+/** Sends what others send, one request after the other, and returns the 99th percentile of their durations. Fails if one is not answered. */
+async function measureOthers(): Promise<number> {
+  const durations: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const [name, , call] of others) {
+      const startedAt = performance.now();
+      const { status } = await call();
+      durations.push(performance.now() - startedAt);
+      expect([name, status]).toEqual([name, 200]);
+    }
+  }
+  return durations.sort((a, b) => a - b)[Math.floor(durations.length * 0.99)] ?? 0;
+}
+
+it.each([
+  "partnerCalls",
+  "sandboxAdvances",
+  "portalReads",
+  "operatorReads",
+  "publicReads",
+  "look-ups",
+  "probes",
+] as const)("one caller's flood of %s refuses no other caller and makes none five times as slow", async (kind) => {
+  const quietMs = await measureOthers();
+  let flooding = true;
+  const floodedMs = await besideTransaction(db, async (outside) => {
+    await outside.query("SELECT FROM webhook_endpoints WHERE id = $1 FOR UPDATE", [hook]);
+    const flooders = Array.from({ length: FLOODERS }, async (_, n) => {
+      await pause((n / FLOODERS) * PAUSE_MS);
+      while (flooding) {
+        await floods[kind]();
+        await pause(PAUSE_MS);
+      }
+    });
+    try {
+      return await measureOthers();
+    } finally {
+      flooding = false;
+      await Promise.all(flooders);
+    }
+  });
+  expect(floodedMs, `quiet: ${quietMs} ms`).toBeLessThanOrEqual(SLOWER_MAX * Math.max(quietMs, NOISE_MS / SLOWER_MAX));
+});

@@ -1,0 +1,331 @@
+import { beforeAll, expect, it } from "vitest";
+import type { IssuedVoucher } from "../../../src/acts/issue-batch.ts";
+import { endKey, rotateKey } from "../../../src/acts/manage-keys.ts";
+import { voidVoucher } from "../../../src/acts/void-voucher.ts";
+import { makeApiKey } from "../../../src/core/keys/api-keys.ts";
+import { pooledRandomBytes } from "../../../src/platform/random.ts";
+import { runNode } from "../../support/child-process.ts";
+import { makeOffer, makeReferral } from "../../support/marketplace.ts";
+import { untilWaiting, whileLocked } from "../../support/outside-transaction.ts";
+import { exchange } from "../../support/raw-http.ts";
+import { dumpRedis, recordRedis } from "../../support/redis-record.ts";
+import { dumpRows } from "../../support/row-dump.ts";
+import { scrape } from "../../support/scrape.ts";
+import { issueVouchers, makeKey, provisioning } from "../../support/supply.ts";
+import { openTcpProxy } from "../../support/tcp-proxy.ts";
+import { openTraceCollector } from "../../support/trace-collector.ts";
+import { until } from "../../support/until.ts";
+import { useService } from "../../support/use-service.ts";
+import { makeIssuerKey, signUser, writeKeysFile } from "../../support/user-tokens.ts";
+import { startHostileService } from "./hostile-service.ts";
+
+/** Secrets of the processes themselves. */
+const OPS_TOKEN = "ops-token-that-opens-the-dashboard";
+const SIGNING = ["reservation-secret-that-signs-now", "reservation-secret-that-signed-before"];
+
+/** Secrets by description. */
+type Secrets = Record<string, string>;
+/** Grant access. Only their recipient may see them. */
+const credentials: Secrets = {};
+/** Worth money. Only the partner may see them, in answers and payloads. */
+const codes: Secrets = {};
+/** Proofs of a redemption for the customer. Only the partner may see them, in answers and payloads. */
+const redeemCodes: Secrets = {};
+/** Texts from callers and tickets. Only the queue and the database may contain them. */
+const words: Secrets = {};
+
+/** All output of the run by channel. */
+const emitted: Record<string, string> = {};
+
+/** Statuses of all answers, to check that the run was complete. */
+const statuses = new Set<number>();
+
+const { servers, db, partner, keys, issuer } = useService({ apis: [], workers: [] });
+
+beforeAll(run);
+
+/** Uses every feature, including failures, and fills `emitted` and the secrets. */
+async function run(): Promise<void> {
+  const database = await openTcpProxy(servers.databaseUrl);
+  const [collector, record] = [await openTraceCollector(), await recordRedis(servers.redisUrl)];
+  const keysFile = writeKeysFile(issuer);
+  const service = await startHostileService(
+    { databaseUrl: database.url, redisUrl: servers.redisUrl },
+    {
+      LOG_LEVEL: "trace",
+      OPS_TOKEN,
+      RESERVATION_TOKEN_SECRET: SIGNING.join(","),
+      AUTH_JWKS_URL: keysFile.url,
+      SWEEP_INTERVAL_MS: "200",
+      REDEEM_WAIT_MS: "3000",
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+    },
+  );
+  const refusals: string[] = [];
+  const publicly: string[] = [];
+  /** Sends a request, records a refusal and returns the answer. */
+  const ask = async (method: string, path: string, headers: Record<string, string> = {}, body?: unknown) => {
+    const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
+    const reply = await fetch(`${service.url}${path}`, { method, headers, body: text ?? null, redirect: "manual" });
+    const answered = { status: reply.status, text: await reply.text(), headers: reply.headers };
+    statuses.add(reply.status);
+    if (reply.status >= 400) refusals.push(JSON.stringify([...reply.headers]), answered.text);
+    return answered;
+  };
+
+  // Vouchers and keys, with audit entries.
+  const issued = await issueVouchers(db, partner, 12);
+  const [lookedUp, reserved, redeemed, poisoned, locked, voided, late, spare] = issued as [
+    ...[IssuedVoucher, IssuedVoucher, IssuedVoucher, IssuedVoucher],
+    ...[IssuedVoucher, IssuedVoucher, IssuedVoucher, IssuedVoucher],
+  ];
+  const [{ key }, till] = [keys.till, keys.rival];
+  const unbound = await makeKey(db, null);
+  const revoked = await makeKey(db, partner.organizationId);
+  await endKey(provisioning(db), revoked.id);
+  const rotated = await rotateKey(provisioning(db), till.id, 3_600_000);
+  await voidVoucher(provisioning(db), partner.organizationId, voided.code, "printed twice");
+  const offer = await makeOffer(db, 5);
+  const link = await makeReferral(db, offer);
+  const voucherctl = (...args: string[]) =>
+    runNode(["src/cli/main.ts", ...args], { DATABASE_URL: servers.adminUrl, REDIS_URL: servers.redisUrl });
+  const made = await voucherctl("key", "create", "--org", partner.organizationId, "--scope", "voucher.read", "--json");
+  const commands = [
+    await voucherctl("voucher", "void", spare.code, "--org", partner.organizationId),
+    await voucherctl("voucher", "void", "7Q4K-9MZX-2HTB-W8RC", "--org", partner.organizationId),
+    await voucherctl("key", "list", "--org", partner.organizationId),
+  ];
+  const userToken = await signUser(issuer, "a-user");
+  const forged = await signUser(await makeIssuerKey("EdDSA", issuer.kid), "a-user");
+  const [unknown, mistyped] = [makeApiKey(pooledRandomBytes), `${key.slice(0, -1)}${key.endsWith("0") ? "1" : "0"}`];
+  const [by, user] = [{ "x-api-key": key }, { authorization: `Bearer ${userToken}` }];
+  const post = (path: string, body: unknown, headers: Record<string, string> = by) => ask("POST", path, headers, body);
+  const redeem = (body: Record<string, unknown>, headers: Record<string, string> = by) =>
+    post("/partner/vouchers/redeem", body, headers);
+
+  // Successful calls.
+  await ask("GET", `/partner/vouchers/${lookedUp.code}`, by);
+  await ask("GET", `/partner/vouchers/${lookedUp.code}/events`, by);
+  const reservation = JSON.parse((await post("/partner/vouchers/reserve", { code: reserved.code })).text);
+  const snapshots = [await dumpRedis(servers.redis)];
+  const wrongToken = "a-reservation-token-that-is-wrong";
+  const { ticket, token } = reservation;
+  const refused = await redeem({ ticket, token: wrongToken, externalRef: "WORD-REF-0" }, { "x-api-key": till.key });
+  const withToken = { ticket, token, externalRef: "WORD-REF-1", note: "WORD-NOTE" };
+  const first = await redeem(withToken, { "x-api-key": rotated.key });
+  const second = await redeem({ code: redeemed.code, externalRef: "WORD-REF-2" });
+  expect([refused.status, first.status, second.status]).toEqual([409, 200, 200]);
+  const repeated = await redeem({ code: redeemed.code, externalRef: "WORD-REF-2" });
+  expect(JSON.parse(repeated.text).alreadyConfirmed).toBe(true);
+  const lateReservation = JSON.parse((await post("/partner/vouchers/reserve", { code: late.code })).text);
+  await post("/partner/vouchers/release", { ticket: lateReservation.ticket, reason: "WORD-REASON" });
+  const bought = await post(`/marketplace/listings/${offer.listingId}/buy`, { paymentRef: "WORD-PAYMENT" }, user);
+  const claimed = await post(`/r/${link.code}/claim`, {}, user);
+  expect([bought.status, claimed.status]).toEqual([200, 200]);
+
+  // Public reads.
+  for (const accept of ["application/json", "text/html"]) {
+    for (const path of [
+      `/integrity/events/VoucherInstance/${redeemed.id}`,
+      `/integrity/events/VoucherInstance/${reserved.id}`,
+      "/",
+      "/docs",
+      "/openapi.json",
+      "/marketplace/listings",
+    ]) {
+      publicly.push((await ask("GET", path, { accept })).text);
+    }
+  }
+
+  // Misplaced secrets.
+  for (const secret of [key, userToken, lookedUp.code, reservation.token]) {
+    for (const path of [
+      `/partner/vouchers/${secret}`,
+      `/nowhere/${secret}?x-api-key=${secret}`,
+      `/integrity/events/VoucherInstance/${secret}`,
+      `/integrity/events/${secret}/x`,
+      `/marketplace/listings/${secret}`,
+      `/marketplace/listings?cursor=${secret}&limit=${secret}`,
+      `/partner/vouchers/${lookedUp.code}/events?after=${secret}`,
+      `/assets/${secret}`,
+      `/docs/${secret}`,
+      `/ops/queues/${secret}`,
+    ]) {
+      await ask("GET", path);
+      await ask("DELETE", path, by);
+      if (secret !== lookedUp.code) await ask("GET", path, by);
+      await ask("GET", path, { accept: "text/html", authorization: `Bearer ${secret}` });
+    }
+    const misplaced: Record<string, string>[] = [{ authorization: secret }, { cookie: `operator=${secret}` }];
+    if (secret !== key) misplaced.push({ "x-api-key": secret });
+    for (const headers of misplaced) {
+      await ask("GET", `/partner/vouchers/${lookedUp.code}`, headers);
+      await ask("GET", "/ops/queues/jobs/api/queues", headers);
+    }
+    for (const body of [
+      { externalRef: 5, code: secret },
+      { code: { [secret]: secret }, externalRef: "x" },
+      { [secret]: "\0", code: lookedUp.code },
+      { note: `${secret}\0`, code: lookedUp.code, externalRef: "x" },
+      { token: secret.repeat(9), code: lookedUp.code, externalRef: "x" },
+      { code: lookedUp.code, externalRef: secret.repeat(9) },
+      `{"code":"${secret}","token":"${reservation.token}"`,
+      `${secret}`,
+    ]) {
+      for (const path of ["reserve", "redeem", "release"]) await post(`/partner/vouchers/${path}`, body);
+      await post(`/products/${offer.productId}/buy`, body, user);
+      await post(`/marketplace/listings/${secret}/buy`, body, user);
+    }
+    for (const line of [
+      `GET /${secret} HTTP/9.9`,
+      `GET / HTTP/1.1\r\nbro ken: ${secret}`,
+      `GET /${secret} HTTP/1.1\r\nA: ${"x".repeat(20_000)}`,
+    ]) {
+      const { text, headers } = await exchange(service.url, `${line}\r\nX-Api-Key: ${secret}\r\n\r\n`);
+      refusals.push(text, JSON.stringify(headers));
+    }
+  }
+  for (const wrong of [unknown, mistyped, unbound.key, revoked.key]) {
+    await ask("GET", `/partner/vouchers/${lookedUp.code}`, { "x-api-key": wrong });
+  }
+  await ask("POST", `/products/${offer.productId}/claim`, { authorization: `Bearer ${forged}` });
+  await redeem({ code: voided.code, externalRef: "WORD-REF-3" });
+
+  // Database errors, whose messages quote the written values.
+  await db.query("ALTER TABLE redemptions ADD CONSTRAINT poisoned CHECK (external_ref <> 'WORD-REF-POISON') NOT VALID");
+  await db.query("ALTER TABLE reservations ADD CONSTRAINT poisoned CHECK (state <> 'Live') NOT VALID");
+  const poison = { code: poisoned.code, externalRef: "WORD-REF-POISON", note: "WORD-NOTE-POISON" };
+  expect((await redeem(poison)).status).toBe(503);
+  expect((await post("/partner/vouchers/reserve", { code: poisoned.code })).status).toBe(500);
+  await db.query("ALTER TABLE reservations DROP CONSTRAINT poisoned");
+  await whileLocked(db, [locked.id], async () => {
+    const cutOff = redeem({ code: locked.code, externalRef: "WORD-REF-CUT", note: "WORD-NOTE-CUT" });
+    await untilWaiting(db, 1, "worker");
+    database.cut();
+    expect((await cutOff).status).toBe(503);
+  });
+  for (const path of [`/partner/vouchers/${lookedUp.code}`, `/partner/vouchers/${reservation.ticket}`]) {
+    expect((await ask("GET", path, by)).status).toBe(503);
+  }
+  expect((await redeem({ code: late.code, token: reservation.token, externalRef: "WORD-REF-DOWN" })).status).toBe(503);
+  expect((await post("/partner/vouchers/reserve", { code: late.code })).status).toBe(503);
+  expect((await post(`/products/${offer.productId}/claim`, {}, user)).status).toBe(503);
+  await ask("GET", "/readyz");
+  database.mend();
+  await until(async () => (await ask("GET", "/readyz")).status === 200);
+
+  // The operators' dashboard.
+  const basic = (password: string) => Buffer.from(`operator:${password}`).toString("base64");
+  const authorization = `Basic ${basic(OPS_TOKEN)}`;
+  await ask("GET", "/ops/queues", { authorization: `Basic ${basic(`${OPS_TOKEN}x`)}` });
+  const dashboard: string[] = [];
+  const look = async (path: string) => {
+    const { status, text } = await ask("GET", `/ops/queues/jobs/${path}`, { authorization });
+    expect(status, path).toBe(200);
+    dashboard.push(text);
+    return JSON.parse(text);
+  };
+  for (const queue of ["redeem", "seal", "sweep"]) {
+    for (const state of ["latest", "completed", "failed"]) {
+      const { queues } = await look(`api/queues?activeQueue=${queue}&status=${state}&page=1&jobsPerPage=100`);
+      const jobs = queues.find(({ name }: { name: string }) => name === queue).jobs as { id: string }[];
+      for (const { id } of jobs.slice(0, 40)) {
+        await look(`api/queues/${queue}/${encodeURIComponent(id)}`);
+        await look(`api/queues/${queue}/${encodeURIComponent(id)}/logs`);
+      }
+    }
+  }
+
+  Object.assign(credentials, {
+    "an API key": key,
+    "another API key": till.key,
+    "a rotated API key": rotated.key,
+    "an API key without an organization": unbound.key,
+    "a revoked API key": revoked.key,
+    "an API key that was never made": unknown,
+    "a mistyped API key": mistyped,
+    "an API key that voucherctl made": JSON.parse(made.stdout).key,
+    "a reservation token": reservation.token,
+    "a released reservation's token": lateReservation.token,
+    "a wrong reservation token": wrongToken,
+    "a user's token": userToken,
+    "a forged user's token": forged,
+    OPS_TOKEN,
+    "an operator's Basic credentials": basic(OPS_TOKEN),
+    "the secret that signs": SIGNING[0] ?? "",
+    "the secret that signed before": SIGNING[1] ?? "",
+  });
+  const password = decodeURIComponent(new URL(servers.databaseUrl).password);
+  // A server with trust authentication has none.
+  if (password.length >= 8) credentials["the database's password"] = password;
+  const acquired = [bought, claimed].map(({ text }) => JSON.parse(text).voucher.code as string);
+  for (const code of [...issued.map((voucher) => voucher.code), ...acquired, link.code]) {
+    codes[`the code ${code}`] = code;
+    codes[`the code ${code} without hyphens`] = code.replaceAll("-", "");
+  }
+  for (const { text } of [first, second]) {
+    const { redeemCode } = JSON.parse(text);
+    redeemCodes[`the redeem code ${redeemCode}`] = redeemCode;
+    redeemCodes[`the redeem code ${redeemCode} without hyphens`] = redeemCode.replaceAll("-", "");
+  }
+  Object.assign(words, {
+    ...{ references: "WORD-REF", notes: "WORD-NOTE", reasons: "WORD-REASON", payments: "WORD-PAYMENT" },
+    ...{ "a ticket": ticket, "another ticket": lateReservation.ticket },
+  });
+
+  const reports = await Promise.all(Object.values(service.metricsUrls).map(scrape));
+  emitted.metrics = reports.map(({ text }) => text).join("\n");
+  const ended = await service.stop();
+  snapshots.push(await dumpRedis(servers.redis));
+  record.close();
+  keysFile.remove();
+  await Promise.all([collector.close(), database.close()]);
+  emitted.log = [ended.api, ended.worker].map(({ stdout, stderr }) => `${stdout}${stderr}`).join("\n");
+  emitted.dashboard = dashboard.join("\n");
+  emitted.refusals = refusals.join("\n");
+  emitted["public answers"] = publicly.join("\n");
+  emitted.traces = collector.bodies.map(({ bytes }) => bytes.toString("utf8")).join("\n");
+  emitted.voucherctl = [made.stderr, ...commands.flatMap(({ stdout, stderr }) => [stdout, stderr])].join("\n");
+  const rows = await dumpRows(db);
+  emitted["audit entries"] = (rows.audit_entries ?? []).join("\n");
+  emitted.database = JSON.stringify(rows);
+  // Replies carry the redeem code to the API process, which answers the partner.
+  const redis = [record.text(), ...snapshots].join("\n");
+  emitted["Redis without replies"] = redis.replace(/\\*"redeemCode\\*":\\*"[0-9A-Z-]+\\*"/g, "(a redeem code)");
+  expect(redis).toContain("redeemCode");
+}
+
+/** Returns the secrets that a text contains. */
+function find(text: string | undefined, ...kinds: Secrets[]): string[] {
+  const lower = (text ?? "").toLowerCase();
+  return kinds.flatMap((kind) =>
+    Object.entries(kind).flatMap(([what, secret]) => {
+      expect(secret.length, what).toBeGreaterThanOrEqual(8);
+      return lower.includes(secret.toLowerCase()) ? [what] : [];
+    }),
+  );
+}
+
+it("the run was complete and left output in every channel", () => {
+  expect([...statuses].sort()).toEqual(expect.arrayContaining([200, 400, 401, 403, 404, 405, 409, 500, 503]));
+  for (const [where, text] of Object.entries(emitted)) expect(text.length, where).toBeGreaterThan(150);
+  expect(emitted.log).toContain('"constraint":"poisoned"');
+  expect(emitted.log).toContain('"level":"error"');
+  expect(emitted["Redis without replies"]).toContain("failedReason");
+  expect(emitted.dashboard).toContain("failedReason");
+  expect(emitted["audit entries"]).toContain("voucher void");
+  expect(emitted.traces).toContain("process redeem");
+});
+
+const FOR_ALL = ["log", "metrics", "traces", "dashboard", "refusals", "public answers"];
+const VALUABLE = [credentials, codes, redeemCodes];
+
+it.each([
+  ...FOR_ALL.map((where): [string, Secrets[]] => [where, [...VALUABLE, words]]),
+  ...["audit entries", "voucherctl", "Redis without replies"].map((where): [string, Secrets[]] => [where, VALUABLE]),
+  // Including those that it issued.
+  ["database", [credentials]],
+])("no output contains secrets: %s", (where, secrets) => {
+  expect(find(emitted[where], ...secrets)).toEqual([]);
+});

@@ -1,0 +1,185 @@
+import fc from "fast-check";
+import { type VoidResult, voidVoucher } from "../../../src/acts/void-voucher.ts";
+import { resolveVouchers } from "../../../src/core/voucher/db/vouchers.ts";
+import { AppError } from "../../../src/platform/api/errors.ts";
+import { countJobs, newAttempt, redeemJob } from "../../support/redeem-jobs.ts";
+import { provisioning } from "../../support/supply.ts";
+import { until } from "../../support/until.ts";
+import * as model from "./model.ts";
+import { someVoucher } from "./names.ts";
+import { someRef } from "./partner-steps.ts";
+import { count, disagree, makeStep, type Step } from "./step.ts";
+import type { World } from "./world.ts";
+
+// Steps other than partner calls.
+
+/**
+ * Sums of these stay at least 50 seconds away from the 900 seconds of a reservation and from the validities below, so that the real
+ * duration of a run does not matter. test/core covers the moments around an end.
+ */
+const someSeconds = fc.constantFrom(120, 120, 120, 360, 360, 360, 850, 850, 850, 90_000);
+
+/** A voucher's validity in seconds: beyond every run, or short enough to end during a reservation. */
+export const someValidity: fc.Arbitrary<number> = fc.constantFrom(864_000, 864_000, 864_000, 300, 1_380);
+
+/** Makes a lease older. A lease past its expiry ends at once. */
+const MOVE_LEASE_BACK = [
+  "if redis.call('EXISTS', KEYS[1]) == 0 then return end",
+  "redis.call('HINCRBY', KEYS[1], 'start', -ARGV[1])",
+  "redis.call('PEXPIRE', KEYS[1], redis.call('PTTL', KEYS[1]) - ARGV[1])",
+].join(" ");
+
+/**
+ * Simulates the passing of time: moves everything that is compared with a clock back by that time. That is the start and end of live
+ * reservations, the end of validity, and the age and expiry of leases. Past moments, such as redemptions, events and ended reservations, are
+ * never compared with a clock and stay. No job runs here, so no deadline has to move.
+ */
+export const timeStep: fc.Arbitrary<Step> = fc.record({ pass: someSeconds }).map((choice) =>
+  makeStep(choice, (_model, { pass }) => async (state, { system: { servers }, voucherIds, bindings, log }) => {
+    log.push(`${pass} seconds pass`);
+    await servers.db.query(
+      `WITH moved AS (
+         UPDATE reservations
+            SET started_at = started_at - make_interval(secs => $2), expires_at = expires_at - make_interval(secs => $2)
+          WHERE state = 'Live' AND voucher_id = ANY ($1)
+       )
+       UPDATE batches SET valid_until = valid_until - make_interval(secs => $2)
+        WHERE id IN (SELECT batch_id FROM vouchers WHERE id = ANY ($1))`,
+      [voucherIds, pass],
+    );
+    for (const id of voucherIds) await servers.redis.eval(MOVE_LEASE_BACK, 1, servers.leaseKey(id), pass * 1_000);
+    bindings.passTime(pass);
+    model.passTime(state, pass);
+  }),
+);
+
+interface VoidChoice {
+  void: model.VoucherName;
+  by: model.OrganizationName;
+  reason: string | null;
+}
+
+export const voidStep: fc.Arbitrary<Step> = fc
+  .record<VoidChoice>({
+    void: someVoucher,
+    by: fc.oneof(
+      { weight: 5, arbitrary: fc.constant("OURS" as const) },
+      { weight: 1, arbitrary: fc.constant("THEIRS" as const) },
+    ),
+    reason: fc.constantFrom(null, "printed twice"),
+  })
+  .map((choice) => makeStep(choice, () => (state, world) => runVoid(state, world, choice)));
+
+/** Voids a voucher. */
+async function runVoid(state: model.Model, world: World, choice: VoidChoice): Promise<void> {
+  const { system, organizations, bindings } = world;
+  world.log.push(`${choice.by} void ${choice.void}`);
+  const expected = model.voidVoucher(state, choice.by, choice.void, choice.reason);
+  const { organizationId } = organizations[choice.by];
+  const code = bindings.textOf(model.VOUCHERS[choice.void].code);
+  const result = await voidVoucher(provisioning(system.servers.db), organizationId, code, choice.reason).catch(
+    refusalOf,
+  );
+  const actual = typeof result === "string" ? result : null;
+  if (actual !== expected) disagree(`voiding returned ${actual ?? "voided"}, not ${expected ?? "voided"}`);
+  count(world, `void: ${actual ?? "voided"}`);
+}
+
+function refusalOf(error: unknown): string | VoidResult {
+  if (error instanceof AppError) return error.code;
+  throw error;
+}
+
+interface HangChoice {
+  hang: model.VoucherName;
+  key: "SHOP" | "TILL" | "OTHER";
+  externalRef: string;
+}
+
+/** A call reads the voucher and adds its job, which hangs in a frozen worker; or the worker that hangs goes on. */
+export const hangStep: fc.Arbitrary<Step> = fc
+  .record<HangChoice>({ hang: someVoucher, key: fc.constantFrom("SHOP", "TILL", "OTHER"), externalRef: someRef })
+  .map((choice) =>
+    makeStep(choice, (state, { hang, key, externalRef }) => {
+      if (state.hanging !== null) return resume;
+      if (model.KEYS[key].organization !== model.VOUCHERS[hang].organization) return null;
+      return async (state, world) => {
+        const { system, organizations, bindings, log } = world;
+        log.push(`${key} redeems ${hang} for ${externalRef.trim()}, and the job hangs in a frozen worker`);
+        const { organizationId } = organizations[model.KEYS[key].organization];
+        const ref = { organizationId, externalRef: externalRef.trim() };
+        const [seen] = await resolveVouchers(system.api.ctx.pool, [{ ...ref, codeKey: null, ticket: null }]);
+        const { seenEnd = 0, generation = 0 } = seen ?? {};
+        const [keyId, id] = [bindings.textOf(`KEY_ID_${key}`), bindings.textOf(`ID_${hang}`)];
+        const deadlineMs = Date.now() + 3_600_000;
+        world.hanging = redeemJob(ref, keyId, id, ref.externalRef, { seenEnd, generation, deadlineMs });
+        model.hang(state, key, { named: { by: "code", voucher: hang }, externalRef, token: null, note: null });
+      };
+    }),
+  );
+
+async function resume(state: model.Model, world: World): Promise<void> {
+  const { system, bindings, log, hanging } = world;
+  if (hanging === null || state.hanging === null) throw new Error("no job hangs");
+  log.push("the frozen worker goes on");
+  world.hanging = null;
+  const { named } = state.hanging.call;
+  const expected = model.resume(state);
+  const reply = await system.runJob(newAttempt(hanging.voucherId), hanging);
+  const actual =
+    { confirmed: "confirmed before", refused: "code" in reply ? reply.code : "" }[reply.kind as string] ?? reply.kind;
+  if (actual !== expected) disagree(`the worker's reply is ${actual}, not ${expected}`);
+  if (reply.kind === "redeemed" && named.by === "code") {
+    bindings.bindText(`REDEEM_CODE_${named.voucher}`, reply.redeemCode);
+    bindings.bindMoment(`REDEEMED_AT_${named.voucher}`, new Date(reply.redeemedAtMs));
+  }
+  count(world, `resume: ${actual}`);
+}
+
+export const restartStep: fc.Arbitrary<Step> = fc.constant("restart the workers").map((choice) =>
+  makeStep(choice, () => async (_model, { system, log }) => {
+    log.push("all workers restart");
+    await system.stopWorkers();
+    await system.startWorkers();
+  }),
+);
+
+export const leaseLostStep: fc.Arbitrary<Step> = fc.record({ loseLease: someVoucher }).map((choice) =>
+  makeStep(choice, (_model, { loseLease }) => async (_state, { system, bindings, log }) => {
+    log.push(`Redis loses the lease of ${loseLease}`);
+    await system.servers.redis.del(system.servers.leaseKey(bindings.textOf(`ID_${loseLease}`)));
+  }),
+);
+
+/** Adds a lease without a reservation, as left by a dead process, older than the two seconds for which it would count. */
+export const orphanStep: fc.Arbitrary<Step> = fc.record({ orphan: someVoucher }).map((choice) =>
+  makeStep(choice, (_model, { orphan }) => async (_state, { system, bindings, log }) => {
+    log.push(`${orphan} has a lease without a reservation`);
+    const { redis } = system.servers;
+    const key = system.servers.leaseKey(bindings.textOf(`ID_${orphan}`));
+    const [seconds, micros] = (await redis.time()).map(Number) as [number, number];
+    const start = seconds * 1_000 + Math.floor(micros / 1_000) - 5_000;
+    await redis.multi().hset(key, { ticket: "rsv_orphan", key: "key_orphan", start }).pexpire(key, 895_000).exec();
+  }),
+);
+
+/** Runs one sweep. */
+export const sweepStep: fc.Arbitrary<Step> = fc.constant("sweep").map((choice) =>
+  makeStep(choice, () => async (state, world) => {
+    world.log.push("the sweeper runs once");
+    const { failures, chainsBroken } = await world.system.sweep();
+    const failed = Object.entries(failures).map(([task, why]) => `${task} failed: ${why}`);
+    disagree(...failed);
+    if (chainsBroken > 0) disagree(`the sweeper found ${chainsBroken} broken chains`);
+    model.sweep(state);
+  }),
+);
+
+/** Empties Redis, which contains only leases and finished jobs between two steps. */
+export const flushStep: fc.Arbitrary<Step> = fc.constant("flush Redis").map((choice) =>
+  makeStep(choice, () => async (_model, { system, log }) => {
+    log.push("Redis loses everything");
+    await until(async () => (await countJobs(system.servers, "redeem")) === 0);
+    await system.servers.redis.flushdb();
+  }),
+);

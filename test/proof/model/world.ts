@@ -1,0 +1,70 @@
+import type { RedeemJob } from "../../../src/core/redeem/job.ts";
+import { databaseTime } from "../../support/outside-transaction.ts";
+import { issueVouchers, makeKey, makePartner, type TestPartner } from "../../support/supply.ts";
+import { Bindings } from "./bindings.ts";
+import { KEYS, type KeyName, type OrganizationName, VOUCHER_NAMES, VOUCHERS, type VoucherName } from "./model.ts";
+import type { System } from "./system.ts";
+
+/** Number of steps by kind and outcome. */
+export type Tally = Map<string, number>;
+
+/** The data of one run: two new organizations with keys and vouchers, on the shared service. */
+export interface World {
+  system: System;
+  organizations: Record<OrganizationName, TestPartner>;
+  voucherIds: readonly string[];
+  bindings: Bindings;
+  /** What happened, for the report of a failure. */
+  log: string[];
+  /** The job that hangs in a frozen worker. */
+  hanging: RedeemJob | null;
+  /** Counts the steps of all runs. */
+  tally: Tally;
+}
+
+/** Creates the organizations, keys and vouchers of one run, and binds their values to variables. */
+export async function openWorld(
+  system: System,
+  tally: Tally,
+  validForSeconds: Record<VoucherName, number>,
+): Promise<World> {
+  const { db } = system.servers;
+  const bindings = new Bindings();
+  Bindings.present = bindings;
+  const organizations = { OURS: await makePartner(db), THEIRS: await makePartner(db) };
+  const brands = Object.entries(organizations).map(async ([name, { brandId }]) => {
+    const { rows } = await db.query<{ name: string }>("SELECT name FROM brands WHERE id = $1", [brandId]);
+    bindings.bindText(`BRAND_${name}`, rows[0]?.name as string);
+  });
+  const keys = Object.entries(KEYS).map(async ([name, { organization, mayRedeem }]) => {
+    const { id, key } = await makeKey(db, organizations[organization].organizationId, {
+      scopes: mayRedeem ? ["voucher.read", "voucher.redeem"] : ["voucher.read"],
+    });
+    bindings.bindText(`KEY_${name as KeyName}`, key);
+    bindings.bindText(`KEY_ID_${name as KeyName}`, id);
+  });
+  await Promise.all([...brands, ...keys]);
+
+  const now = await databaseTime(db);
+  bindings.window.to = now;
+  const codes = new Map<string, string>();
+  const voucherIds: string[] = [];
+  for (const name of VOUCHER_NAMES) {
+    const { organization, code } = VOUCHERS[name];
+    const printed = codes.get(code);
+    const validUntil = new Date(now.getTime() + validForSeconds[name] * 1_000);
+    const [voucher] = await issueVouchers(db, organizations[organization], 1, {
+      validUntil,
+      ...(printed === undefined ? {} : { codes: [printed] }),
+    });
+    if (voucher === undefined) throw new Error("no voucher was issued");
+    codes.set(code, voucher.code);
+    voucherIds.push(voucher.id);
+    bindings.bindText(`ID_${name}`, voucher.id);
+    bindings.bindText(`VERIFY_URL_${name}`, `https://vouchers.test/integrity/events/VoucherInstance/${voucher.id}`);
+    bindings.bindText(code, voucher.code);
+    bindings.bindText(`TYPED_${code}`, voucher.code.replaceAll("-", "").toLowerCase());
+    bindings.bindMoment(`VALID_UNTIL_${name}`, validUntil);
+  }
+  return { system, organizations, voucherIds, bindings, log: [], hanging: null, tally };
+}
