@@ -25,7 +25,7 @@ export interface Start {
   baseUrl: string;
   /** Names of the secrets that the operator set, server addresses included. Their values are not kept. */
   own: string[];
-  /** The other variables that its processes have, for those that join it and for commands. */
+  /** The other variables that it was given, for the processes that join it and for commands. */
   settings: Record<string, string>;
 }
 
@@ -102,20 +102,27 @@ export function assertGiven(missing: readonly string[]): void {
   throw new ConfigError(`The running service uses ${what} of your own. Set ${missing.join(" and ")} here too.`);
 }
 
-/** The environment, with what the processes of the running `npm start` have where it names nothing else. */
+/** The environment, with what the running `npm start` was given where it names nothing else. */
 export function withSettings(start: Start | null, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...start?.settings, ...Object.fromEntries(Object.entries(env).filter(([, value]) => value?.trim())) };
 }
 
+/** With the embedded database, webhooks and alerts may go to private addresses, except in production. */
+export function privateReceivers(env: NodeJS.ProcessEnv): Record<string, string> {
+  return env.NODE_ENV === "production" ? {} : { WEBHOOK_ALLOW_PRIVATE: "true" };
+}
+
 /**
- * The environment of a command, with what the running `npm start` was given and its address, and the log of the
- * embedded database, where it names none. One that names a database may concern another service: it gets the address
- * alone.
+ * The environment of a command, with what the processes of the running `npm start` have and its address, and the log of
+ * the embedded database, where it names none. One that names a database may concern another service: it gets the
+ * address alone.
  */
 export function withLastStart(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const start = findStart(LOCAL_DIRECTORY);
   const own = env.DATABASE_URL ? env : withSettings(start, env);
+  const isEmbedded = start !== null && !env.DATABASE_URL && !start.own.includes("DATABASE_URL");
   return {
+    ...(isEmbedded && privateReceivers(own)),
     ...own,
     ...(start && !env.PORT && !env.BASE_URL && { PORT: String(start.port), BASE_URL: start.baseUrl }),
     ...(!env.DATABASE_URL && !own.LOG_KEY_FILE && readSaved(LOCAL_DIRECTORY).log),

@@ -7,7 +7,7 @@ import pg from "pg";
 import type { GivenServers } from "../platform/config.ts";
 import { parseRedisUrl } from "../platform/redis/addresses.ts";
 import { UnusableRedis } from "../platform/redis/connect-once.ts";
-import { LOCAL_DIRECTORY, readSaved, type SavedServers, save } from "./directory.ts";
+import { LOCAL_DIRECTORY, privateReceivers, readSaved, type SavedServers, save } from "./directory.ts";
 import { freePort } from "./ports.ts";
 import { findEmbeddedPostgres, type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "./postgres.ts";
 import { type LocalRedis, pingRedis, redisUrl, startRedis, stopRedis } from "./redis.ts";
@@ -38,7 +38,7 @@ export interface ChosenServers extends ServiceServers {
 export function webhookEnvOf({ embedded, secrets }: ServiceServers, given: NodeJS.ProcessEnv): Record<string, string> {
   return {
     ...(secrets.webhookSecret && { WEBHOOK_SECRET: secrets.webhookSecret }),
-    ...(embedded && given.NODE_ENV !== "production" && { WEBHOOK_ALLOW_PRIVATE: "true" }),
+    ...(embedded && privateReceivers(given)),
   };
 }
 

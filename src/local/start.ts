@@ -86,7 +86,7 @@ try {
   }
   for (const each of apiPorts) await processes.untilReady(`http://127.0.0.1:${each}/readyz`);
   for (const each of workerMetricsPorts) await processes.untilReady(`http://127.0.0.1:${each}/metrics`);
-  rememberStart(LOCAL_DIRECTORY, { port, baseUrl, own: namesOfSecrets(given), settings: settingsOf(env) });
+  rememberStart(LOCAL_DIRECTORY, { port, baseUrl, own: namesOfSecrets(given), settings: settingsOf(given) });
   if (localLog !== null) save(LOCAL_DIRECTORY, { log: localLog });
   // A database without a key is unused, because every partner needs one.
   const demo = await administer(config, async (admin) => ((await hasKeys(admin.pool)) ? null : makeDemo(admin)));
