@@ -112,7 +112,12 @@ export class FaultRedis {
   /** Fills the server's own disk. */
   fillDisk(): void {
     const { bavail, bsize } = statfsSync(this.#server.directory);
-    writeFileSync(this.#filler, Buffer.alloc(bavail * bsize));
+    try {
+      writeFileSync(this.#filler, Buffer.alloc(bavail * bsize));
+    } catch (error) {
+      // The server has written meanwhile: the disk is full with less.
+      if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
+    }
   }
 
   freeDisk(): void {
