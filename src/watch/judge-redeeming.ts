@@ -4,7 +4,7 @@ import { QUEUES } from "../platform/queues/catalog.ts";
 import type { QueueBacklog } from "../platform/queues/measure-queues.ts";
 import type { Shard } from "../platform/queues/shards.ts";
 import { refuses } from "../platform/redis/requirements.ts";
-import type { PostgresState } from "./db/activity.ts";
+import { countMissingStandbys } from "./count-missing-standbys.ts";
 import { type Facts, unlessHidden } from "./facts.ts";
 import type { Found } from "./found.ts";
 
@@ -85,14 +85,9 @@ const STANDBY_AWAY = "A synchronous standby is away";
 export function findStandbyAway({ postgres }: Facts): Found[] | null {
   if (postgres === null) return null;
   const missing = countMissingStandbys(postgres);
-  return missing === 0 ? [] : [{ what: STANDBY_AWAY, subject: `${missing} missing`, confirmMs: AGAIN_MS }];
-}
-
-/** How many standbys Postgres waits for in vain: synchronous_standby_names has their number, or names one of them. */
-export function countMissingStandbys({ standbyNames, streaming }: Pick<PostgresState, "standbyNames" | "streaming">) {
-  if (standbyNames.trim() === "") return 0;
-  const required = Number(/^\s*(?:FIRST\s+|ANY\s+)?(\d+)\s*\(/i.exec(standbyNames)?.[1] ?? 1);
-  return Math.max(0, required - streaming);
+  if (missing === 0) return [];
+  const what = missing === 1 ? STANDBY_AWAY : `${missing} synchronous standbys are away`;
+  return [{ what, subject: "Postgres", confirmMs: AGAIN_MS }];
 }
 
 /** Whether jobs wait in each shard that has any, although no worker is known to be missing. */

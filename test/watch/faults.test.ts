@@ -4,6 +4,7 @@ import { STALL_MAX_MS, STALLS_WITHIN_MS } from "../../src/core/metrics/stall-met
 import { findSuccessors, type ReportedProcess } from "../../src/core/processes/read-processes.ts";
 import { NO_OUTCOMES, RedeemOutcomes } from "../../src/core/processes/redeem-outcomes.ts";
 import { listShards } from "../../src/platform/queues/shards.ts";
+import { countMissingStandbys } from "../../src/watch/count-missing-standbys.ts";
 import type { Facts } from "../../src/watch/facts.ts";
 import { FAULTS } from "../../src/watch/faults.ts";
 
@@ -69,7 +70,7 @@ describe("the table of faults", () => {
 const NOW = new Date("2026-06-01T12:00:00Z");
 /** Postgres with the one standby that it waits for. */
 const STANDBYS = {
-  ...{ version: "17", isStandby: false, standbyNames: "FIRST 1 (a)", streaming: 1, lagMs: null },
+  ...{ version: "17", isStandby: false, standbyNames: "FIRST 1 (a)", standbys: ["a"], lagMs: null },
   ...{ connections: 1, connectionsMax: 100, sizeBytes: 1 },
 };
 const SHARDS = listShards("deployment", 2);
@@ -327,4 +328,23 @@ describe("who takes the place of a process that vanished", () => {
   ])("a process does not take the place if it %s", (_, changes) => {
     expect(successors([lost, { ...later, ...changes }])).toEqual([]);
   });
+});
+
+it.each<[names: string, connected: string[], missing: number]>([
+  ["", [], 0],
+  ["standby", [], 1],
+  ["a, b", ["b"], 0],
+  ["ANY 2 (a, b, c)", ["c"], 1],
+  ["first 1 (a)", [], 1],
+  ["first 1 (a)", ["A"], 0],
+  ["3 (a, b, c)", ["a", "b", "c"], 0],
+  // The one that is connected is asynchronous.
+  ["FIRST 1 (a)", ["reports"], 1],
+  ["a", ["reports"], 1],
+  ['2 (a, "the ""b""")', ["a", 'the "b"', "reports"], 0],
+  ['2 (a, "the ""b""")', ["a", "the", "reports"], 1],
+  ["ANY 1 (*)", ["reports"], 0],
+  ["*", [], 1],
+])("of the standbys %j, with %j connected, %i are missing", (standbyNames, standbys, missing) => {
+  expect(countMissingStandbys({ standbyNames, standbys })).toBe(missing);
 });

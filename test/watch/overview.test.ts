@@ -9,7 +9,6 @@ import { keepFinding, reportPrefix } from "../../src/platform/redis/findings.ts"
 import { insertLogTree } from "../../src/transparency/db/log-tree.ts";
 import { countActivity } from "../../src/watch/count-activity.ts";
 import { lookForFaults } from "../../src/watch/find-attention.ts";
-import { countMissingStandbys } from "../../src/watch/judge-redeeming.ts";
 import { readOverview, viewOverview } from "../../src/watch/read-overview.ts";
 import { basic, browse, OPS_TOKEN } from "../support/browse.ts";
 import { newUser, offerBatch } from "../support/marketplace.ts";
@@ -579,15 +578,4 @@ it("what needs attention has queues whose worker stopped", async () => {
   });
   const ended = (await read()).processes.find(({ role, queues }) => role === "worker" && queues.includes("redeem"));
   expect(ended).toMatchObject({ state: "ended", endedAt: expect.any(String) });
-});
-
-it.each([
-  ["", 0, 0],
-  ["standby", 0, 1],
-  ["a, b", 1, 0],
-  ["ANY 2 (a, b, c)", 1, 1],
-  ["first 1 (a)", 0, 1],
-  ["3 (a, b, c)", 3, 0],
-])("what needs attention has the standbys that are away: of %j %i are connected and %i missing", (standbyNames, streaming, missing) => {
-  expect(countMissingStandbys({ standbyNames, streaming })).toBe(missing);
 });

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { bigint, boolean, integer, orNull, type Row, text, timestamptz } from "../../platform/db/columns.ts";
+import { arrayOf, bigint, boolean, integer, orNull, type Row, text, timestamptz } from "../../platform/db/columns.ts";
 import type { Queryable } from "../../platform/db/pool.ts";
 import { Statements } from "../../platform/db/statements.ts";
 import { inTransaction } from "../../platform/db/transaction.ts";
@@ -22,8 +22,8 @@ const POSTGRES = {
   version: text,
   isStandby: boolean,
   standbyNames: text,
-  /** Standbys that are connected. */
-  streaming: integer,
+  /** The names of the standbys that are connected. */
+  standbys: arrayOf(text),
   lagMs: orNull(bigint),
   connections: integer,
   connectionsMax: integer,
