@@ -129,22 +129,27 @@ function readyApis(facts: Facts): { id: string }[] {
 export function findPausedQueues(facts: Facts): Found[] | null {
   if (facts.queues === null) return null;
   const found = QUEUES.flatMap(({ name }): Found[] => {
-    const paused = pausedShards(facts, name);
-    if (paused.length === 0) return [];
-    const isWhole = paused.length === backlogsOf(facts, name).length;
+    if (pausedShards(facts, name).length === 0) return [];
     const milder = name === redeemQueue.name ? {} : ({ severity: "amber" } as const);
-    return [{ ...describePause(facts, name), subject: isWhole ? name : `${name} ${paused.join(", ")}`, ...milder }];
+    return [{ ...describePause(facts, name), subject: name, ...milder }];
   });
   return unlessHidden(facts, found);
 }
 
 /** A pause that was made elsewhere, or resumed elsewhere since, has no name. */
-function describePause({ pauses }: Facts, name: string): Cause {
-  const pause = pauses.find(({ queue, isPaused }) => queue === name && isPaused);
-  return pause === undefined
-    ? { what: `The queue ${name} is paused` }
-    : { what: `The queue ${name} is paused by ${pause.by}`, since: pause.since };
+function describePause(facts: Facts, name: string): Cause {
+  const what = `The queue ${name} is paused${nameShards(pausedShards(facts, name), backlogsOf(facts, name).length)}`;
+  const pause = facts.pauses.find(({ queue, isPaused }) => queue === name && isPaused);
+  return pause === undefined ? { what } : { what: `${what} by ${pause.by}`, since: pause.since };
 }
+
+/** The shards that a fault touches, unless it touches all. They belong in its text: its subject must stay the same. */
+function nameShards(names: readonly string[], count: number): string {
+  if (names.length === count) return "";
+  const more = names.length > SHARDS_NAMED_MAX ? ` and ${names.length - SHARDS_NAMED_MAX} more` : "";
+  return ` in ${names.length === 1 ? "shard" : "shards"} ${names.slice(0, SHARDS_NAMED_MAX).join(", ")}${more}`;
+}
+const SHARDS_NAMED_MAX = 8;
 
 /** Queues and shards that no worker serves, except queues that may have no worker. */
 export function findUnservedQueues(facts: Facts): Found[] | null {
@@ -153,12 +158,11 @@ export function findUnservedQueues(facts: Facts): Found[] | null {
     const unserved = unservedShards(facts, definition);
     if (unserved === null) return null;
     if (unserved.length === 0) return [];
-    const isWhole = unserved.length === shardsOf(facts, definition).length;
-    const subject = isWhole ? name : `${name} ${unserved.join(", ")}`;
     const milder = name === redeemQueue.name ? {} : ({ severity: "amber" } as const);
     const since = lastHeartbeat(facts, name);
-    const what = `No worker has sent a heartbeat for the queue ${name}`;
-    return [{ what, subject, since, confirmMs: REPLACED_MS, ...milder }];
+    const touched = nameShards(unserved, shardsOf(facts, definition).length);
+    const what = `No worker has sent a heartbeat for the queue ${name}${touched}`;
+    return [{ what, subject: name, since, confirmMs: REPLACED_MS, ...milder }];
   });
   return found.includes(null) ? null : found.flatMap((each) => each ?? []);
 }
@@ -190,17 +194,17 @@ const pausedShards = (facts: Facts, name: string) =>
   backlogsOf(facts, name).flatMap(({ paused, shard }) => (paused ? [shard] : []));
 
 /** Shards whose servers do not answer, or take no jobs, while others do. */
-export function findShardsAway({ queues, refusing, problems }: Facts): Found[] | null {
+export function findShardsAway({ queues, refusing, problems, shards }: Facts): Found[] | null {
   if (problems.redis !== null || queues === null) return null;
-  const silent = new Map(
-    queues.flatMap(({ shard, queues }) => (queues === null ? [[shard.name, null] as [string, string | null]] : [])),
+  const silent = queues.flatMap(({ shard, queues }) => (queues === null ? [shard.name] : []));
+  const words = new Map(silent.map((name) => [name, "does not answer"]));
+  for (const { shard, refusal } of refusing)
+    words.set(shard.name, refusal === null ? "does not answer" : withoutStop(refuses(refusal)));
+  if (words.size === 0) return [];
+  const whats = [...Map.groupBy(words.keys(), (name) => words.get(name))].map(
+    ([word, names]) => `a Redis server ${word}${nameShards(names, shards.length)}`,
   );
-  for (const { shard, refusal } of refusing) silent.set(shard.name, refusal);
-  return [...silent].map(([subject, refusal]) => ({
-    what: refusal === null ? "A Redis server does not answer" : withoutStop(`A Redis server ${refuses(refusal)}`),
-    subject,
-    confirmMs: AGAIN_MS,
-  }));
+  return [{ what: `A${whats.join("; ").slice(1)}`, subject: "Redis", confirmMs: AGAIN_MS }];
 }
 
 const FEW = 0.01;

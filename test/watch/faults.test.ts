@@ -134,6 +134,11 @@ const nothing = (changes: Partial<Facts>) => {
   const [found] = find("VouchersNothingRedeemed", changes) ?? [];
   return found?.what ?? null;
 };
+const paused = { queue: "redeem", isPaused: true, by: "Ada", reason: null, since: NOW };
+const MANY = listShards("deployment", 16);
+const othersOf = (shards: typeof MANY) => MANY.filter((shard) => !shards.includes(shard)).map(({ index }) => index);
+const backlogsWhere = (shards: typeof MANY, changes: object) =>
+  MANY.map((shard) => ({ shard, queues: [backlog("redeem", shard.name, shards.includes(shard) ? changes : {})] }));
 const outcomes = (answered: number, unanswered: number) => ({ answered, unanswered });
 const gone = worker({ state: "gone" });
 
@@ -149,7 +154,6 @@ describe("what each look judges", () => {
       }
   });
 
-  const paused = { queue: "redeem", isPaused: true, by: "Ada", reason: null, since: NOW };
   it.each<[cause: string, changes: Partial<Facts>, what: string]>([
     [
       "no answer",
@@ -183,7 +187,7 @@ describe("what each look judges", () => {
     [
       "one shard paused, the other without a worker",
       { queues: redeems({ paused: true }, "0/2"), processes: [worker({ workerShards: [0] })] },
-      "the queue redeem is paused",
+      "the queue redeem is paused in shard 0/2",
     ],
     [
       "waiting jobs",
@@ -229,16 +233,47 @@ describe("what each look judges", () => {
 
   it("a shard without a worker, or paused, is named, and other queues than that of redeems are amber", () => {
     expect(find("VouchersShardUnserved", { processes: [worker({ workerShards: [0] })] })).toMatchObject([
-      { subject: "redeem 1/2" },
-      { subject: "seal 1/2", severity: "amber" },
+      { subject: "redeem", what: "No worker has sent a heartbeat for the queue redeem in shard 1/2" },
+      { subject: "seal", severity: "amber" },
     ]);
-    expect(find("VouchersQueuePaused", { queues: redeems({ paused: true }, "1/2") })).toMatchObject([
-      { subject: "redeem 1/2" },
+    expect(find("VouchersQueuePaused", { queues: redeems({ paused: true }, "1/2"), pauses: [paused] })).toMatchObject([
+      { subject: "redeem", what: "The queue redeem is paused in shard 1/2 by Ada" },
     ]);
     const sweep = [{ shard: SHARDS[0], queues: [backlog("sweep", "0/2", { paused: true })] }];
     expect(find("VouchersQueuePaused", { queues: sweep as Facts["queues"] })).toMatchObject([
       { subject: "sweep", severity: "amber" },
     ]);
+  });
+
+  it("shards whose servers do not answer or refuse writes are named with the servers' words", () => {
+    const away = SHARDS.map((shard) => ({ shard, queues: null })).slice(1);
+    expect(find("VouchersShardAway", { queues: away })).toMatchObject([
+      { subject: "Redis", what: "A Redis server does not answer in shard 1/2" },
+    ]);
+    const refusing = [{ shard: SHARDS[0], refusal: "OOM" }] as Facts["refusing"];
+    expect(find("VouchersShardAway", { queues: away, refusing })).toMatchObject([
+      { what: "A Redis server does not answer in shard 1/2; a Redis server refuses writes: OOM in shard 0/2" },
+    ]);
+  });
+
+  it.each<[name: string, touched: (shards: typeof MANY) => Partial<Facts>]>([
+    ["VouchersQueuePaused", (paused) => ({ queues: backlogsWhere(paused, { paused: true }) })],
+    [
+      "VouchersShardUnserved",
+      (unserved) => ({ processes: [worker({ queueShards: [16], workerShards: othersOf(unserved) })] }),
+    ],
+    [
+      "VouchersShardAway",
+      (away) => ({ queues: MANY.map((shard) => ({ shard, queues: away.includes(shard) ? null : [] })) }),
+    ],
+    ["StandbyAway", ({ length }) => ({ postgres: { ...STANDBYS, standbyNames: `${length} (a, b, c)`, standbys: [] } })],
+  ])("a set of shards or standbys that changes is the same fault, with another text: %s", (name, touched) => {
+    const found = [1, 2, 12].map((count) => find(name, { shards: MANY, ...touched(MANY.slice(0, count)) }) ?? []);
+    const keys = found.map((all) => all.map(({ subject, page }) => [subject, page]));
+    expect(keys[0]?.length).toBeGreaterThan(0);
+    expect(keys).toEqual(keys.map(() => keys[0]));
+    expect(new Set(found.map(([one]) => one?.what)).size).toBe(3);
+    expect(Math.max(...found.map(([one]) => `${one?.what}`.length))).toBeLessThan(160);
   });
 
   it("an API process that alone cannot use a server is named, and not the server", () => {
