@@ -51,7 +51,9 @@ const unseen = (...row: Parameters<typeof fault>): Fault => ({ ...fault(...row),
  * rules and with the runbook.
  */
 export const FAULTS: readonly Fault[] = [
-  fault("VouchersNothingRedeemed", "red", NOTHING, "redeems without an answer", 2, redeeming.findNothingRedeemed),
+  // One locked voucher must not look like an outage: the outcome is red only if redeems of more vouchers than this
+  // have no answer. What a probe, a pause or missing heartbeats tell needs no redeems.
+  fault("VouchersNothingRedeemed", "red", NOTHING, "vouchers without an answer", 2, redeeming.findNothingRedeemed),
   fault("VouchersApiDown", "red", NOTHING, "API processes that Prometheus reaches", null),
   fault("VouchersWorkersDown", "red", NOTHING, "worker processes that Prometheus reaches", null),
   fault("VouchersServerAway", "red", NOTHING, "servers that readiness refuses", null, redeeming.findServersAway),

@@ -1,4 +1,5 @@
 import type { ReportedProcess } from "../core/processes/read-processes.ts";
+import type { Outcomes } from "../core/processes/redeem-outcomes.ts";
 import { redeemQueue } from "../core/redeem/job.ts";
 import { QUEUES } from "../platform/queues/catalog.ts";
 import type { QueueBacklog } from "../platform/queues/measure-queues.ts";
@@ -30,16 +31,16 @@ const tellCause = (what: string) => `Nothing is redeemed: ${startSmall(what)}`;
 
 /**
  * Whether anything is redeemed: by its outcome, and by each thing that would stop it. The first that is found names the cause.
- * @param unansweredMax redeems of a minute that may end without an answer by chance.
+ * @param vouchersMax vouchers whose redeems of a minute may end without an answer by chance.
  * @param before what the last look found.
  */
 export function findNothingRedeemed(
   facts: Facts,
-  unansweredMax: number,
+  vouchersMax: number,
   before: readonly { what: string }[],
 ): Found[] | null {
   const stop = findProblem(facts) ?? findStop(facts) ?? findLostStandby(facts);
-  const cause = stop ?? findNoAnswer(facts, unansweredMax) ?? findStuckJobs(facts);
+  const cause = stop ?? findNoAnswer(facts, vouchersMax) ?? findStuckJobs(facts);
   if (cause !== null) return [{ subject: EVERYONE, ...cause, what: tellCause(cause.what) }];
   // What the last look found may go on unseen.
   const isHidden = facts.processes === null && before.some(({ what }) => what === tellCause(NO_HEARTBEAT));
@@ -68,12 +69,14 @@ function findStop(facts: Facts): Cause | null {
   return { what: NO_HEARTBEAT, since: lastHeartbeat(facts, redeemQueue.name), confirmMs: REPLACED_MS };
 }
 
-function findNoAnswer({ redeems }: Facts, unansweredMax: number): Cause | null {
-  const silent = [redeems.recent, redeems.minute].find(
-    ({ answered, unanswered }) => answered === 0 && unanswered > unansweredMax,
-  );
+function findNoAnswer({ redeems }: Facts, vouchersMax: number): Cause | null {
+  const silent = [redeems.recent, redeems.minute].find((one) => isSilent(one, vouchersMax));
   return silent === undefined ? null : { what: `${silent.unanswered} redeems had no answer, and none had one` };
 }
+
+/** Whether none had an answer. Redeems of few vouchers tell nothing about others: they may be locked. */
+const isSilent = ({ answered, vouchers }: Outcomes, vouchersMax: number) =>
+  answered === 0 && vouchers.length > vouchersMax;
 
 /** Postgres commits nothing while it waits for a standby. */
 function findLostStandby({ postgres }: Facts): Cause | null {
@@ -209,13 +212,14 @@ export function findShardsAway({ queues, refusing, problems, shards }: Facts): F
 
 const FEW = 0.01;
 
-/** @param unansweredMax redeems of a minute that may end without an answer by chance. */
-export function findUnanswered({ redeems: { minute } }: Facts, unansweredMax: number): Found[] {
-  if (minute.unanswered <= unansweredMax || minute.answered === 0) return [];
+/** @param max redeems of a minute, and vouchers of these, that may be without an answer by chance. */
+export function findUnanswered({ redeems: { minute } }: Facts, max: number): Found[] {
+  if (minute.unanswered <= max || isSilent(minute, max)) return [];
   const total = minute.unanswered + minute.answered;
   const what = `${minute.unanswered} of ${total} redeems had no answer in the last minute`;
-  // A few of many: a caller that repeats them gets its answer.
-  const milder = minute.unanswered < total * FEW ? ({ severity: "amber" } as const) : {};
+  // A few of many: a caller that repeats them gets its answer. Of few vouchers: these may be locked.
+  const isMild = minute.unanswered < total * FEW || minute.vouchers.length <= max;
+  const milder = isMild ? ({ severity: "amber" } as const) : {};
   return [{ what, subject: EVERYONE, ...milder }];
 }
 

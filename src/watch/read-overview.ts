@@ -151,7 +151,7 @@ export function viewOverview(overview: Overview) {
     minutes: overview.minutes.map(counts),
     hours: overview.hours.map(counts),
     latencyMs: overview.latencyMs,
-    redeems: overview.redeems,
+    redeems: { answered: overview.redeems.answered, unanswered: overview.redeems.unanswered },
     reservations: { live: overview.liveReservations },
     queues: overview.queues,
     stock: overview.stock.map(({ batchId, left, runsOutAt }) => ({ batchId, left, runsOutAt })),

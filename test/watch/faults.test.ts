@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { STALL_MAX_MS, STALLS_WITHIN_MS } from "../../src/core/metrics/stall-meter.ts";
 import { findSuccessors, type ReportedProcess } from "../../src/core/processes/read-processes.ts";
-import { NO_OUTCOMES, RedeemOutcomes } from "../../src/core/processes/redeem-outcomes.ts";
+import { addOutcomes, NO_OUTCOMES, RedeemOutcomes } from "../../src/core/processes/redeem-outcomes.ts";
 import { listShards } from "../../src/platform/queues/shards.ts";
 import { countMissingStandbys } from "../../src/watch/count-missing-standbys.ts";
 import type { Facts } from "../../src/watch/facts.ts";
@@ -139,7 +139,11 @@ const MANY = listShards("deployment", 16);
 const othersOf = (shards: typeof MANY) => MANY.filter((shard) => !shards.includes(shard)).map(({ index }) => index);
 const backlogsWhere = (shards: typeof MANY, changes: object) =>
   MANY.map((shard) => ({ shard, queues: [backlog("redeem", shard.name, shards.includes(shard) ? changes : {})] }));
-const outcomes = (answered: number, unanswered: number) => ({ answered, unanswered });
+/** Redeems of so many vouchers had no answer. */
+const outcomes = (answered: number, unanswered: number, vouchers = unanswered) => ({
+  ...{ answered, unanswered },
+  vouchers: Array.from({ length: vouchers }, (_, index) => `voucher ${index}`),
+});
 const gone = worker({ state: "gone" });
 
 describe("what each look judges", () => {
@@ -210,6 +214,7 @@ describe("what each look judges", () => {
 
   it.each<[why: string, changes: Partial<Facts>]>([
     ["two redeems without an answer", { redeems: { recent: outcomes(0, 2), minute: outcomes(0, 2) } }],
+    ["redeems of two vouchers have no answer", { redeems: { recent: outcomes(0, 9, 2), minute: outcomes(0, 9, 2) } }],
     ["some redeems have an answer", { redeems: { recent: outcomes(1, 9), minute: outcomes(1, 9) } }],
     ["one shard is paused", { queues: redeems({ paused: true }, "1/2") }],
     ["one shard has no worker", { processes: [worker({ workerShards: [0] })] }],
@@ -305,8 +310,8 @@ describe("what each look judges", () => {
 it("outcomes are forgotten: the recent ones after two reports, and all after twelve", () => {
   const counts = new RedeemOutcomes();
   counts.answered();
-  counts.unanswered();
-  const both = outcomes(1, 1);
+  counts.unanswered(null);
+  const both = outcomes(1, 1, 0);
   const none = outcomes(0, 0);
   for (let reports = 0; reports <= 2; reports += 1) {
     expect(counts.read()).toEqual({ recent: both, minute: both });
@@ -315,6 +320,31 @@ it("outcomes are forgotten: the recent ones after two reports, and all after twe
   expect(counts.read()).toEqual({ recent: none, minute: both });
   for (let reports = 3; reports <= 12; reports += 1) counts.advance();
   expect(counts.read()).toEqual({ recent: none, minute: none });
+});
+
+it("redeems without an answer are amber if they are of few vouchers in all processes together, otherwise red", () => {
+  const [one, other] = [new RedeemOutcomes(), new RedeemOutcomes()];
+  const judge = () => {
+    const redeems = addOutcomes([one.read(), other.read()]);
+    const [some] = find("VouchersRedeemsUnanswered", { redeems }) ?? [];
+    return [nothing({ redeems }), some && (some.severity ?? "red")];
+  };
+  for (const code of ["locked", "locked", "also locked"]) for (const counts of [one, other]) counts.unanswered(code);
+  other.unanswered(null);
+  expect(judge()).toEqual([null, "amber"]);
+  one.answered();
+  expect(judge()).toEqual([null, "amber"]);
+  other.unanswered("another");
+  expect(judge()).toEqual([null, "red"]);
+  for (let reports = 0; reports <= 12; reports += 1) for (const counts of [one, other]) counts.advance();
+  for (const code of ["a", "b", "c"]) other.unanswered(code);
+  expect(judge()).toEqual(["Nothing is redeemed: 3 redeems had no answer, and none had one", undefined]);
+});
+
+it("outcomes that a process of an earlier release reports name no vouchers", () => {
+  const earlier = { answered: 1, unanswered: 4 };
+  const { minute } = addOutcomes([{ recent: earlier, minute: earlier } as never, NO_OUTCOMES]);
+  expect(minute).toEqual(outcomes(1, 4, 0));
 });
 
 describe("who takes the place of a process that vanished", () => {

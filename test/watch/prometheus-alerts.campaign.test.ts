@@ -84,6 +84,16 @@ const FAULTS: [alerts: string[], series: Series][] = [
     ["VouchersErrors", "VouchersNothingRedeemed"],
     {
       [duration("count", `${REDEEM},status="503"`)]: "0x40 0+3x200",
+      'voucher_redeem_vouchers_unanswered{job="api"}': "0x40 3x200",
+      'voucher_redeem_wait_seconds_count{job="api",phase="transaction"}': "0+150x40 6000x200",
+    },
+  ],
+  // All are for two vouchers, which are locked.
+  [
+    ["VouchersErrors"],
+    {
+      [duration("count", `${REDEEM},status="503"`)]: "0x40 0+3x200",
+      'voucher_redeem_vouchers_unanswered{job="api"}': "0x40 2x200",
       'voucher_redeem_wait_seconds_count{job="api",phase="transaction"}': "0+150x40 6000x200",
     },
   ],

@@ -72,6 +72,10 @@ export const METRICS = {
     help: "What a redeem waited for: a worker (queue), its decision and commit (transaction), the way there and back (reply).",
     buckets: REDEEM_BUCKETS,
   },
+  vouchersUnanswered: {
+    ...metric("gauge", "api", "voucher_redeem_vouchers_unanswered"),
+    help: "Vouchers whose redeems had no answer in the last minute, counted up to 10.",
+  },
   referencesReused: {
     ...metric("counter", "api", "voucher_redeem_reference_reused_total"),
     help: "Redeems whose reference had redeemed another voucher: the response has otherVoucher.",

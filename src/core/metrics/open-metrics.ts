@@ -19,6 +19,11 @@ interface Measured {
   stalls: Pick<StallMeter, "takeLongestMs">;
 }
 
+interface MeasuredApi extends Measured {
+  /** The redeems of its last minute. */
+  report: { redeems: { read(): { minute: { vouchers: readonly string[] } } } };
+}
+
 /** Unfinished work in Postgres. */
 export interface DatabaseBacklog {
   liveReservations: number;
@@ -48,11 +53,12 @@ export interface Backlog {
  * Opens the metrics of an API process. Every API process reports the backlog of the whole deployment, so that it is known while no worker
  * runs: take the maximum over processes, not the sum. `readBacklog` runs at each scrape and must not fail.
  */
-export function openApiMetrics(measured: Measured, readBacklog: () => Promise<Backlog>): ApiMetrics {
+export function openApiMetrics(measured: MeasuredApi, readBacklog: () => Promise<Backlog>): ApiMetrics {
   return openMetrics("api", async (metrics) => {
     // First, because measuring the backlog takes a connection and time itself.
     recordProcess(metrics, measured);
     await recordBacklog(metrics, await readBacklog());
+    metrics.vouchersUnanswered.with().set(measured.report.redeems.read().minute.vouchers.length);
   });
 }
 

@@ -21,8 +21,6 @@ interface RequestFacts {
   userId?: string | null;
   traceId?: string;
   errorCode?: string;
-  /** Whether a worker has decided a redeem. */
-  isDecided?: boolean;
   /** The cause of a 5xx response. */
   failure?: unknown;
   /** Whether a 5xx response is part of normal operation. */

@@ -80,15 +80,6 @@ export const reportsKey = (deployment: Pick<DeploymentIdentity, "id">) => `${rep
 export const heartbeatKey = (deployment: Pick<DeploymentIdentity, "id">, id: string) =>
   `${reportPrefix(deployment)}:process:${id}`;
 
-/** What a request has recorded when it ends. */
-interface ObservedFacts {
-  route?: string;
-  errorCode?: string;
-  organizationId?: string;
-  /** Whether a worker has decided it. */
-  isDecided?: boolean;
-}
-
 interface Deps {
   redis: RedisClient;
   deployment: Deployment;
@@ -191,17 +182,17 @@ export class ProcessReport {
   }
 
   /** Counts a response in memory. */
-  observe({ route, errorCode, organizationId, isDecided }: ObservedFacts, status: number, durationMs: number): void {
+  observe(
+    { route, organizationId }: { route?: string; organizationId?: string },
+    status: number,
+    durationMs: number,
+  ): void {
     if (route === undefined || !COUNTED_ROUTES.includes(route)) return;
     if (route === REDEEM_ROUTE) {
-      // 499: the caller has left.
-      const hasLeft = status === 499;
-      if (!hasLeft) this.#add(`latency ${bucketOf(durationMs)}`);
-      // Many calls for one voucher say nothing about others.
-      const hadNone = hasLeft ? durationMs > PATIENT_MS : status >= 500 && errorCode !== "voucher_busy";
-      // Once each, by the answer that was sent: what a worker has decided may end as unknown.
-      if (hadNone) this.redeems.unanswered();
-      else if (isDecided && !hasLeft) this.redeems.answered();
+      if (status !== 499) this.#add(`latency ${bucketOf(durationMs)}`);
+      // Without a key it failed before it was read, and is counted here. 499: the caller has left.
+      const hadNone = status === 499 ? durationMs > PATIENT_MS : status >= 500;
+      if (hadNone && organizationId === undefined) this.redeems.unanswered(null);
     }
     if (status < 400 || status > 498) return;
     this.#add("refusals");

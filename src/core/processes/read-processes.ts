@@ -2,6 +2,7 @@ import type { DeploymentIdentity } from "../../platform/deployment.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
 import { reportPrefix } from "../../platform/redis/findings.ts";
 import { heartbeatKey, type Report, reportsKey } from "./process-report.ts";
+import { NO_OUTCOMES } from "./redeem-outcomes.ts";
 
 /** For how long a process that ended properly is shown. Milliseconds. */
 const ENDED_SHOWN_MS = 600_000;
@@ -61,7 +62,7 @@ function parseReport(id: string, text: string, isUp: boolean): ReportedProcess {
   return {
     ...{ queueShards: [], workerShards: null, at: report.since, stallingMs: 0, problem: null },
     ...(report as Report),
-    redeems: report.redeems ?? { recent: { answered: 0, unanswered: 0 }, minute: { answered: 0, unanswered: 0 } },
+    redeems: report.redeems ?? NO_OUTCOMES,
     endedAt,
     id,
     state: isUp ? "up" : endedAt === null ? "gone" : "ended",

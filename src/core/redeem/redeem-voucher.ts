@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { AppError, refusal, voucherBusy, voucherNotFound } from "../../platform/api/errors.ts";
+import { AppError, refusal, statusOf, voucherBusy, voucherNotFound } from "../../platform/api/errors.ts";
 import { pickFields } from "../../platform/api/fields.ts";
 import type { Config } from "../../platform/config.ts";
 import type { DeploymentIdentity } from "../../platform/deployment.ts";
@@ -11,6 +11,7 @@ import { type Confirmations, confirmRead } from "../commit/confirm-reads.ts";
 import { proofOf, toRefusal } from "../commit/proofs.ts";
 import type { Caller } from "../keys/caller.ts";
 import type { ApiMetrics } from "../metrics/metrics.ts";
+import type { RedeemOutcomes } from "../processes/redeem-outcomes.ts";
 import { expectedTokenHash, hashToken, type TokenSecret } from "../reserve/reservation-token.ts";
 import { normaliseCode } from "../voucher/codes.ts";
 import type { Voucher } from "../voucher/db/vouchers.ts";
@@ -36,6 +37,8 @@ interface Deps {
   config: Config;
   log: Logger;
   metrics: Pick<ApiMetrics, "redeemWait" | "redemptions" | "referencesReused"> | null;
+  /** Counts each redeem that a worker has decided, or that ends without an answer. */
+  report: { redeems: Pick<RedeemOutcomes, "answered" | "unanswered"> };
   traces: Traces;
 }
 
@@ -49,7 +52,8 @@ interface Attempt {
   codeOrTicket: string;
   /** When the request was read, on the monotonic clock. Milliseconds. */
   receivedAtMs: number;
-  onDecision: () => void;
+  /** Whether a worker has decided it. What the caller is told may still be that it is not known. */
+  isDecided: boolean;
   /** The deployment's origin before the first read. */
   readFrom: string;
   /** Null if no voucher was found, or if it was not looked up because the key has too many misses. */
@@ -70,7 +74,6 @@ type Finding =
 /**
  * Redeems a voucher at most once, under the partner's reference. If the first read does not decide the request, adds one job and
  * waits for its reply.
- * @param onDecision called once a worker has decided. What the caller is told may still be that it is not known.
  * @throws AppError of `ERRORS_OF.redeemVoucher`, each with the proof that `proofs.ts` demands. Except after `redeem_unknown` and
  * `unavailable`, no attempt so far has redeemed or will redeem under the reference.
  */
@@ -79,7 +82,6 @@ export async function redeemVoucher(
   caller: Caller,
   { code, token, ticket, note, externalRef }: RedeemRequest,
   receivedAtMs: number,
-  onDecision: () => void,
 ): Promise<RedeemResponse> {
   const attempt: Attempt = {
     id: "",
@@ -89,18 +91,32 @@ export async function redeemVoucher(
     // A code is not accepted as `ticket`: the empty text matches no voucher.
     codeOrTicket: code ?? (ticket && isTicket(ticket) ? ticket : ""),
     receivedAtMs,
-    onDecision,
+    isDecided: false,
     readFrom: ctx.deployment.origin,
     voucher: null,
   };
   const details = { note, tokenHash: token == null ? null : hashToken(token) };
-  const finding = await findOutcome(ctx, attempt, details).catch(
-    (error): Finding => refused(toRefusal(error), attempt.readFrom),
-  );
-  const response = await tell(ctx, attempt, finding);
+  const response = await findOutcome(ctx, attempt, details)
+    .catch((error): Finding => refused(toRefusal(error), attempt.readFrom))
+    .then((finding) => tell(ctx, attempt, finding))
+    .catch((error) => {
+      countOutcome(ctx, attempt, isAnswer(error));
+      throw error;
+    });
+  countOutcome(ctx, attempt, true);
   if (!response.alreadyConfirmed && !caller.sandbox) ctx.metrics?.redemptions.with(attempt.voucher?.brand ?? "").inc();
   return response;
 }
+
+/** Counts each redeem once, where it ends: one that a worker has decided may still end as unknown. */
+function countOutcome({ report: { redeems } }: Deps, attempt: Attempt, isAnswered: boolean): void {
+  if (!isAnswered) redeems.unanswered(attempt.voucher?.id ?? attempt.codeOrTicket);
+  else if (attempt.isDecided) redeems.answered();
+}
+
+/** Whether an error tells the caller the outcome. `voucher_busy` does: nothing was redeemed, and why. */
+const isAnswer = (error: unknown) =>
+  error instanceof AppError && (error.code === "voucher_busy" || statusOf(error.code) < 500);
 
 /** Decides from the first read, or asks a worker. */
 async function findOutcome(
@@ -159,7 +175,7 @@ async function askWorker(ctx: Deps, attempt: Attempt, voucher: Voucher, job: Red
   }
   recordRedeemWait(ctx, answer, performance.now() - sentAt);
   const { reply } = answer;
-  if (reply.kind !== "late") attempt.onDecision();
+  if (reply.kind !== "late") attempt.isDecided = true;
   switch (reply.kind) {
     case "redeemed": {
       const { redeemCode, redeemedAtMs } = reply;

@@ -35,8 +35,6 @@ interface EndpointRequest<Caller, Parameter extends string, Query, Body> {
   readonly language: Language;
   /** When the request's last byte was read, on the monotonic clock. Milliseconds. */
   receivedAtMs: number;
-  /** Called once a worker has decided the call, for what operators see. */
-  onDecision(): void;
 }
 
 /** A CSV file, with headers of its response. */
@@ -152,9 +150,6 @@ export function endpoint<
       return languageOf(response);
     },
     receivedAtMs: response.locals.receivedAtMs,
-    onDecision: () => {
-      response.locals.isDecided = true;
-    },
   });
   return {
     ...described,

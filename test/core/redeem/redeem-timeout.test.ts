@@ -10,7 +10,10 @@ import { useService } from "../../support/use-service.ts";
 
 const WAIT_MS = 500;
 
-const { servers, partner, keys, till, issue } = useService({ workers: [], env: { REDEEM_WAIT_MS: String(WAIT_MS) } });
+const { servers, api, partner, keys, till, issue } = useService({
+  workers: [],
+  env: { REDEEM_WAIT_MS: String(WAIT_MS) },
+});
 
 it("a redeem without a worker answers 503 with Retry-After after the wait, removes the job, and says that this attempt redeemed nothing", async () => {
   const voucher = await issue();
@@ -27,6 +30,16 @@ it("a redeem without a worker answers 503 with Retry-After after the wait, remov
   expect(await dumpRows(servers.db)).toEqual(before);
   expect(await countJobs(servers, redeemQueue.name)).toBe(0);
   expect(await servers.redis.keys(`*:${redeemQueue.name}:${voucher.id}*`)).toEqual([]);
+});
+
+it("redeems of a voucher that time out count as one voucher without an answer, under any references", async () => {
+  const { minute: before } = api.ctx.report.redeems.read();
+  const voucher = await issue();
+  const refs = ["locked", "locked", "also locked"];
+  await Promise.all(refs.map((externalRef) => till.redeem({ code: voucher.code, externalRef })));
+  const { minute } = api.ctx.report.redeems.read();
+  expect(minute.unanswered - before.unanswered).toBe(refs.length);
+  expect(minute.vouchers.length - before.vouchers.length).toBe(1);
 });
 
 it("a redeem answers 503 overloaded and adds no job when more jobs wait than workers can reach in time, and confirms retries", async () => {

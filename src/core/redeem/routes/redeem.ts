@@ -17,6 +17,6 @@ A refusal confirms nothing, so its \`externalRef\` can be used again. A reservat
   body: redeemRequest,
   response: redeemResponse,
   responseDescription: "The redemption under this `externalRef`, new or repeated.",
-  handler: (deps: DepsOf<typeof redeemVoucher>, { caller, body, receivedAtMs, onDecision }) =>
-    redeemVoucher(deps, caller, body, receivedAtMs, onDecision),
+  handler: (deps: DepsOf<typeof redeemVoucher>, { caller, body, receivedAtMs }) =>
+    redeemVoucher(deps, caller, body, receivedAtMs),
 });
