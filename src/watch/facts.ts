@@ -39,7 +39,7 @@ export interface OverviewDeps {
   queueViews: Pick<QueueViews, "findLastReply">;
   probeServers: () => Promise<Probed>;
   redeemQueue: { readonly isOpen: boolean };
-  report: Pick<ProcessReport, "id" | "redeems" | "reportingMs" | "tell">;
+  report: Pick<ProcessReport, "self" | "redeems" | "reportingMs" | "tell">;
   log: Logger;
 }
 
@@ -53,8 +53,10 @@ export interface Gathered {
   shards: readonly Shard[];
   clockAheadMs: number;
   redeems: RecentOutcomes;
-  /** The id of this process's report. */
-  self: string;
+  /** This process. */
+  self: ProcessReport["self"];
+  /** The other API processes that report, as far as Redis tells. */
+  otherApis: readonly ReportedProcess[];
   /** Null if it is not known: Redis does not answer, or the reports of others cannot have arrived yet. */
   processes: readonly ReportedProcess[] | null;
   /** Null if Redis does not answer. */
@@ -71,6 +73,8 @@ export interface Gathered {
 
 /** What faults are judged by. */
 export interface Facts extends Gathered {
+  /** Whether Redis tells nothing of the other processes, and one of them can serve requests and looks for faults. */
+  isAlone: boolean;
   /** For how long the sweeper has made no pass; null if it is not known. Milliseconds. */
   unsweptMs: number | null;
 }
@@ -134,14 +138,16 @@ export async function gatherFacts(
   const mark = await ofPostgres(() => readActivity(ctx.pool, null));
   const postgres = await ofPostgres(() => readPostgres(ctx.pool));
   const paused = (queues ?? []).flatMap(({ queues }) => (queues ?? []).filter((one) => one.paused));
-  const others = (processes ?? []).filter(({ state, id }) => state === "up" && id !== report.id);
+  const others = (processes ?? []).filter(({ state, id }) => state === "up" && id !== report.self.id);
   return {
     ...{ now, problems, postgres, database, queues },
     refusing,
     shards: knownId(deployment) === null ? [] : listShards(deployment.id, config.queueShards[0]),
     clockAheadMs: deployment.clock.aheadMs,
     redeems: addOutcomes([report.redeems.read(), ...others.map(({ redeems }) => redeems)]),
-    self: report.id,
+    self: report.self,
+    // While Redis takes no writes, their last reports are old.
+    otherApis: problems.redis === null ? others.filter(({ role }) => role === "api") : [],
     processes: report.reportingMs >= UP_MS ? processes : null,
     pauses: (await ofPostgres(() => readPauses(ctx.pool, namesOf(paused)))) ?? [],
     sweepMark: mark?.sweepMark ?? null,

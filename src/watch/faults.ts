@@ -30,6 +30,9 @@ export interface Fault {
   hasAlert: boolean;
 }
 
+/** What a process finds of itself alone. */
+export const OF_ONE_PROCESS = "VouchersServerAway";
+
 const [NOTHING, SOME, PROOF, WEBHOOKS, STOCK] = HARMS;
 
 function fault(
@@ -56,7 +59,7 @@ export const FAULTS: readonly Fault[] = [
   fault("VouchersNothingRedeemed", "red", NOTHING, "vouchers without an answer", 2, redeeming.findNothingRedeemed),
   fault("VouchersApiDown", "red", NOTHING, "API processes that Prometheus reaches", null),
   fault("VouchersWorkersDown", "red", NOTHING, "worker processes that Prometheus reaches", null),
-  fault("VouchersServerAway", "red", NOTHING, "servers that readiness refuses", null, redeeming.findServersAway),
+  fault(OF_ONE_PROCESS, "red", NOTHING, "servers that readiness refuses", null, redeeming.findServersAway),
   unseen("StandbyAway", "red", NOTHING, "synchronous standbys that are missing", 0, redeeming.findStandbyAway),
   fault("VouchersQueuePaused", "red", SOME, "paused queues", 0, redeeming.findPausedQueues),
   fault("VouchersShardUnserved", "red", SOME, "shards without a heartbeat", null, redeeming.findUnservedQueues),

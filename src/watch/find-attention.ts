@@ -1,9 +1,18 @@
 import type { Deployment } from "../platform/db/deployment.ts";
 import { type Finding, isFresh, keepFinding, readFinding, reportPrefix } from "../platform/redis/findings.ts";
-import { beginFaults, endFaults, type FaultKey, readOpenFaults } from "./db/faults.ts";
-import { type Gathered, gatherFacts, knownId, type OverviewDeps, probeSelf } from "./facts.ts";
-import { compareFaults, FAULTS, type Fault } from "./faults.ts";
+import {
+  beginFaults,
+  endFaults,
+  type FaultKey,
+  type KeptFaults,
+  noteLook,
+  type OpenFault,
+  readKeptFaults,
+} from "./db/faults.ts";
+import { type Facts, gatherFacts, knownId, type OverviewDeps, probeSelf } from "./facts.ts";
+import { compareFaults, FAULTS, type Fault, OF_ONE_PROCESS } from "./faults.ts";
 import type { Found, Severity } from "./found.ts";
+import { nameProcess } from "./judge-redeeming.ts";
 
 /** Something that an operator should look at. */
 export interface Attention {
@@ -24,6 +33,8 @@ export interface Look {
   attention: Attention[];
   /** Faults that are not told yet, because what found them can be chance. */
   suspected: Attention[];
+  /** Whether the process that looked could not see the others, and has judged only itself. */
+  isAlone: boolean;
   sweeps: Sweeps;
 }
 
@@ -56,14 +67,19 @@ export async function lookForFaults(ctx: OverviewDeps, maxAgeMs: number): Promis
     looks.set(ctx.deployment, last.value);
     return last.value;
   }
-  const facts = await gatherFacts(ctx, readiness, maxAgeMs);
+  const gathered = await gatherFacts(ctx, readiness, maxAgeMs);
+  const { problems, now } = gathered;
+  const kept = problems.postgres === null ? await readKeptFaults(ctx.pool).catch(() => null) : null;
+  const isAlone = problems.redis !== null && kept?.isLookedFor === true;
   const own = looks.get(ctx.deployment) ?? null;
-  const before = own === null || (last !== null && last.value.at > own.at) ? (last?.value ?? null) : own;
-  const sweeps = followSweeps(facts.sweepMark, last);
-  const found = judge(facts, sweeps, before);
-  const dated = await keepTimes(ctx, found, facts);
-  const look = { at: facts.now.toISOString(), ...dated, sweeps };
+  const newest = own === null || (last !== null && last.value.at > own.at) ? (last?.value ?? null) : own;
+  const sweeps = followSweeps(gathered.sweepMark, last);
+  const facts = { ...gathered, isAlone, unsweptMs: gathered.sweepMark === null ? null : sweeps.unchangedMs };
+  const dated = dateFaults(judge(facts, recall(newest, kept, facts)), kept, now);
+  const look = { at: now.toISOString(), ...dated, isAlone, sweeps };
   looks.set(ctx.deployment, look);
+  if (isAlone) return look;
+  if (kept !== null) await keepFaults(ctx, look.attention, kept, facts);
   if (key !== null) await keepFinding(ctx.redis, key, KEPT_MS, look);
   return look;
 }
@@ -77,32 +93,51 @@ function followSweeps(mark: string | null, last: Finding<Look> | null): Sweeps {
   return { mark, unchangedMs: before.unchangedMs + passedMs };
 }
 
+type Told = Pick<Look, "attention" | "suspected">;
+
+/**
+ * What was known before this look: the last look, and what is open in Postgres, so that nothing is forgotten when Redis
+ * and all processes start again. To a process that is alone, Postgres tells more than its memory, except of itself.
+ */
+function recall(newest: Look | null, kept: KeptFaults | null, { isAlone, self }: Facts): Told {
+  const { attention, suspected } = newest ?? { attention: [], suspected: [] };
+  const remembered = isAlone ? attention.filter(({ subject }) => subject === nameProcess(self)) : attention;
+  const names = new Set(remembered.map(nameOf));
+  const open = (kept?.open ?? []).filter(({ name }) => isKnown(name)).map(toAttention);
+  return { attention: [...remembered, ...open.filter((fault) => !names.has(nameOf(fault)))], suspected };
+}
+
+/** A newer release may have recorded a fault of another kind. */
+const isKnown = (name: string) => FAULTS.some((kind) => kind.name === name);
+
+function toAttention({ name, severity, what, subject, beganAt, page }: OpenFault): Attention {
+  const known = { severity, what, subject, runbook: name, since: beganAt.toISOString() };
+  return { ...known, page: page === "" ? null : page.split("/") };
+}
+
 /** A fault with its kind, and for how long it must have been found. */
 type Judged = Attention & { confirmMs: number };
 
-/** What each kind finds. Where it is not known, what the last look found stays. */
-function judge(facts: Gathered, sweeps: Sweeps, before: Look | null): Judged[] {
-  const unsweptMs = facts.sweepMark === null ? null : sweeps.unchangedMs;
+/** What each kind finds. Where it is not known, what was found before stays. A process that is alone judges itself. */
+function judge(facts: Facts, before: Told): Judged[] {
   return FAULTS.flatMap((kind) => {
-    const known = (before?.attention ?? []).filter(({ runbook }) => runbook === kind.name);
-    const found = kind.find?.({ ...facts, unsweptMs }, kind.limit ?? 0, known);
+    const known = before.attention.filter(({ runbook }) => runbook === kind.name);
+    const stays = known.map((fault) => ({ ...fault, confirmMs: 0 }));
+    if (facts.isAlone && kind.name !== OF_ONE_PROCESS) return stays;
+    const found = kind.find?.(facts, kind.limit ?? 0, known);
     if (found === undefined) return [];
-    if (found === null) return known.map((fault) => ({ ...fault, confirmMs: 0 }));
-    return found.map((one) => toJudged(kind, one, before, facts.now));
+    if (found === null) return stays;
+    const judged = found.map((one) => toJudged(kind, one, before, facts.now));
+    const names = new Set(judged.map(nameOf));
+    return facts.isAlone ? [...judged, ...stays.filter((fault) => !names.has(nameOf(fault)))] : judged;
   });
 }
 
-function toJudged(
-  kind: Fault,
-  { what, subject, page, since, severity, confirmMs }: Found,
-  before: Look | null,
-  now: Date,
-) {
+function toJudged(kind: Fault, { what, subject, page, since, severity, confirmMs }: Found, before: Told, now: Date) {
   const fault = { severity: severity ?? kind.severity, what, subject, runbook: kind.name, page: page ?? null };
-  const known = [...(before?.attention ?? []), ...(before?.suspected ?? [])].find(
-    (one) => nameOf(one) === nameOf(fault),
-  );
-  const isTold = before?.attention.some((one) => nameOf(one) === nameOf(fault)) ?? false;
+  const isThis = (one: Attention) => nameOf(one) === nameOf(fault);
+  const known = [...before.attention, ...before.suspected].find(isThis);
+  const isTold = before.attention.some(isThis);
   const began = since?.toISOString() ?? known?.since ?? now.toISOString();
   return { ...fault, since: began, confirmMs: isTold ? 0 : (confirmMs ?? 0) };
 }
@@ -111,42 +146,49 @@ const pageOf = ({ page }: Pick<Attention, "page">) => (page ?? []).join("/");
 /** Tells faults apart. */
 export const nameOf = (fault: Pick<Attention, "runbook" | "subject" | "page">) =>
   JSON.stringify([fault.runbook, fault.subject, pageOf(fault)]);
-const keyOf = (fault: Attention): FaultKey => ({ name: fault.runbook, subject: fault.subject, page: pageOf(fault) });
+const nameOfOpen = ({ name, subject, page }: FaultKey) => JSON.stringify([name, subject, page]);
 
-/** Divides faults into those that are told and those that are suspected, and gives each the begin that Postgres knows, if it answers. */
-async function keepTimes(
-  ctx: OverviewDeps,
-  judged: readonly Judged[],
-  { now, problems }: Gathered,
-): Promise<Pick<Look, "attention" | "suspected">> {
-  const known = problems.postgres === null ? await readOpenFaults(ctx.pool).catch(() => null) : null;
-  const begins = new Map(known?.open.map((one) => [JSON.stringify([one.name, one.subject, one.page]), one.beganAt]));
+/** Divides faults into those that are told and those that are suspected, each with the begin that Postgres knows. */
+function dateFaults(judged: readonly Judged[], kept: KeptFaults | null, now: Date): Told {
+  const begins = new Map(kept?.open.map((one) => [nameOfOpen(one), one.beganAt]));
   const dated = judged.map(({ confirmMs, ...fault }) => {
     const told = begins.get(nameOf(fault));
     // The database's clock may have been set back since the last look, and to before the deployment.
     const found = new Date(Math.min(Date.parse(fault.since), now.getTime()));
     const isConfirmed = told !== undefined || now.getTime() - found.getTime() >= confirmMs;
-    const since = isConfirmed ? clamp(told ?? found, known?.deployedAt) : found;
+    const since = isConfirmed ? clamp(told ?? found, kept?.deployedAt) : found;
     return { fault: { ...fault, since: since.toISOString() }, isConfirmed };
   });
   const attention = dated.flatMap(({ fault, isConfirmed }) => (isConfirmed ? [fault] : [])).toSorted(compareFaults);
-  const suspected = dated.flatMap(({ fault, isConfirmed }) => (isConfirmed ? [] : [fault]));
-  if (known !== null) {
-    const names = new Set(attention.map(nameOf));
-    const begun = attention.filter((fault) => !begins.has(nameOf(fault)));
-    const ended = known.open.filter((one) => !names.has(JSON.stringify([one.name, one.subject, one.page])));
-    await keepInPostgres(ctx, begun, ended).catch((error) => ctx.log.debug({ err: error }, "cannot keep faults"));
-  }
-  return { attention, suspected };
+  return { attention, suspected: dated.flatMap(({ fault, isConfirmed }) => (isConfirmed ? [] : [fault])) };
 }
 
-async function keepInPostgres({ pool }: OverviewDeps, begun: readonly Attention[], ended: readonly FaultKey[]) {
-  const rows = begun.map((fault) => {
-    const { severity, what, since } = fault;
-    return { ...keyOf(fault), severity, what, beganAt: new Date(since) };
-  });
-  if (rows.length > 0) await beginFaults(pool, rows);
-  if (ended.length > 0) await endFaults(pool, ended);
+/** Records in Postgres what has begun, changed or ended, and that this process has looked. Never rejects. */
+async function keepFaults(
+  { pool, log }: OverviewDeps,
+  attention: readonly Attention[],
+  { open }: KeptFaults,
+  { problems }: Facts,
+): Promise<void> {
+  const told = new Map(attention.map((fault) => [nameOf(fault), fault]));
+  const isSame = (one: OpenFault) => {
+    const fault = told.get(nameOfOpen(one));
+    return fault?.what === one.what && fault.severity === one.severity;
+  };
+  const same = new Set(open.filter(isSame).map(nameOfOpen));
+  const begun = attention.filter((fault) => !same.has(nameOf(fault))).map(toOpen);
+  const ended = open.filter((one) => isKnown(one.name) && !told.has(nameOfOpen(one)));
+  try {
+    if (begun.length > 0) await beginFaults(pool, begun);
+    if (ended.length > 0) await endFaults(pool, ended);
+    if (problems.redis === null) await noteLook(pool);
+  } catch (error) {
+    log.debug({ err: error }, "cannot keep faults");
+  }
+}
+
+function toOpen({ runbook, subject, severity, what, since, page }: Attention): OpenFault {
+  return { beganAt: new Date(since), name: runbook, subject, page: (page ?? []).join("/"), severity, what };
 }
 
 /** No fault is older than the deployment. */

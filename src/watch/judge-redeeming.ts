@@ -51,10 +51,9 @@ type Cause = Omit<Found, "subject">;
 
 /** Why no API process can redeem, in the words of its readiness. */
 function findProblem(facts: Facts): Cause | null {
-  const { postgres, redis } = facts.problems;
-  const problem = postgres ?? redis;
-  if (problem === null || readyApis(facts).length > 0) return null;
-  return { what: withoutStop(problem), confirmMs: AGAIN_MS };
+  const [problem] = problemsOf(facts);
+  if (problem === undefined || canOthersServe(facts)) return null;
+  return { what: problem.what, confirmMs: AGAIN_MS };
 }
 
 /** Why no shard of the redeem queue has a worker that takes its jobs. */
@@ -105,28 +104,24 @@ const STUCK_MS = 5_000;
 
 /** Why servers cannot be used. While other API processes can use them, it is this process alone. */
 export function findServersAway(facts: Facts): Found[] {
-  const confirmed = { confirmMs: AGAIN_MS };
-  if (readyApis(facts).length === 0) {
-    const { postgres, redis } = facts.problems;
-    return Object.entries({ Postgres: postgres, Redis: redis }).flatMap(([subject, problem]) =>
-      problem === null ? [] : [{ what: withoutStop(problem), subject, ...confirmed }],
-    );
-  }
-  return apisOf(facts).flatMap((one) => {
+  const problems = problemsOf(facts);
+  if (problems.length > 0 && !canOthersServe(facts)) return problems.map((one) => ({ ...one, confirmMs: AGAIN_MS }));
+  const own = problems.length === 0 ? null : problems.map(({ what }) => what).join(". ");
+  return [...facts.otherApis, { ...facts.self, problem: own }].flatMap((one) => {
     const what = `A process cannot serve requests: ${withoutStop(one.problem ?? "")}`;
-    const unready = { what, subject: nameProcess(one), severity: "amber", ...confirmed } as const;
+    const unready = { what, subject: nameProcess(one), severity: "amber", confirmMs: AGAIN_MS } as const;
     return one.problem === null ? [] : [unready];
   });
 }
 
-const apisOf = ({ processes }: Facts) => (processes ?? []).filter((one) => isUp(one) && one.role === "api");
+/** Why this process cannot use its servers, which it has asked. */
+const problemsOf = ({ problems: { postgres, redis } }: Facts) =>
+  Object.entries({ Postgres: postgres, Redis: redis }).flatMap(([subject, problem]) =>
+    problem === null ? [] : [{ what: withoutStop(problem), subject }],
+  );
 
-/** The API processes that can serve requests. This one is asked directly. */
-function readyApis(facts: Facts): { id: string }[] {
-  const { postgres, redis } = facts.problems;
-  const others = apisOf(facts).filter(({ id, problem }) => id !== facts.self && problem === null);
-  return postgres === null && redis === null ? [...others, { id: facts.self }] : others;
-}
+/** Whether another API process can serve requests, as far as this one can know. */
+const canOthersServe = ({ isAlone, otherApis }: Facts) => isAlone || otherApis.some(({ problem }) => problem === null);
 
 /** Pauses of queues. Only that of redeems refuses anybody. */
 export function findPausedQueues(facts: Facts): Found[] | null {

@@ -96,7 +96,7 @@ async function readDatabase({ pool, log }: OverviewDeps, organizationId: string 
 
 /** The redeems of the last minute, as all API processes report them, and this one knows them. */
 function sumRedeems({ report }: OverviewDeps, processes: readonly ReportedProcess[]) {
-  const others = processes.filter(({ id, state }) => state === "up" && id !== report.id);
+  const others = processes.filter(({ id, state }) => state === "up" && id !== report.self.id);
   return addOutcomes([report.redeems.read(), ...others.map(({ redeems }) => redeems)]).minute;
 }
 

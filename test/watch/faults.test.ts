@@ -115,8 +115,10 @@ const facts = (changes: Partial<Facts> = {}): Facts => ({
   shards: SHARDS,
   clockAheadMs: 0,
   redeems: NO_OUTCOMES,
-  self: "a",
-  processes: [worker(), worker({ id: "a", role: "api", queues: [] }), worker({ id: "b", role: "api", queues: [] })],
+  self: { id: "a", role: "api", pid: 1, host: "host" },
+  otherApis: [worker({ id: "b", role: "api", pid: 2, queues: [] })],
+  isAlone: false,
+  processes: [worker()],
   queues: redeems({}),
   pauses: [],
   postgres: STANDBYS,
@@ -200,12 +202,12 @@ describe("what each look judges", () => {
     ],
     [
       "Postgres",
-      { problems: { postgres: "No answer from Postgres.", redis: null }, processes: null },
+      { problems: { postgres: "No answer from Postgres.", redis: null }, processes: null, otherApis: [] },
       "no answer from Postgres",
     ],
     [
       "Redis",
-      { problems: { postgres: null, redis: "Redis refuses writes: OOM" }, processes: null },
+      { problems: { postgres: null, redis: "Redis refuses writes: OOM" }, processes: null, otherApis: [] },
       "Redis refuses writes: OOM",
     ],
   ])("nothing is redeemed is found, and why: %s", (_, changes, what) => {
@@ -221,6 +223,10 @@ describe("what each look judges", () => {
     ["two workers have a shard each", { processes: [worker({ workerShards: [0] }), worker({ workerShards: [1] })] }],
     ["jobs wait while others run", { queues: redeems({ waiting: 1, oldestWaitingMs: 6_000, active: 1 }) }],
     ["another API process can serve", { problems: { postgres: "No answer from Postgres.", redis: null } }],
+    [
+      "an unseen process can serve",
+      { problems: { postgres: null, redis: "No answer from Redis." }, isAlone: true, otherApis: [], processes: null },
+    ],
     ["a worker of an earlier release reports no shards", { processes: [worker({ queueShards: [] })] }],
   ])("nothing is redeemed is not found while %s", (_, changes) => {
     expect(nothing(changes)).toBeNull();
@@ -283,17 +289,19 @@ describe("what each look judges", () => {
 
   it("an API process that alone cannot use a server is named, and not the server", () => {
     const problems = { postgres: "No answer from Postgres.", redis: null };
-    const apis = [
-      worker({ id: "a", role: "api", problem: "No answer from Postgres." }),
-      worker({ id: "b", role: "api" }),
-    ];
-    expect(find("VouchersServerAway", { problems, processes: apis })).toMatchObject([
-      { subject: "api 1 on host", what: "A process cannot serve requests: No answer from Postgres", severity: "amber" },
-    ]);
-    const all = apis.map((one) => ({ ...one, problem: "No answer from Postgres." }));
-    expect(find("VouchersServerAway", { problems, processes: all })).toMatchObject([
+    const what = "A process cannot serve requests: No answer from Postgres";
+    const own = { subject: "api 1 on host", what, severity: "amber" };
+    expect(find("VouchersServerAway", { problems })).toMatchObject([own]);
+    const otherApis = [worker({ id: "b", role: "api", pid: 2, problem: "No answer from Postgres." })];
+    expect(find("VouchersServerAway", { otherApis })).toMatchObject([{ ...own, subject: "api 2 on host" }]);
+    expect(find("VouchersServerAway", { problems, otherApis })).toMatchObject([
       { subject: "Postgres", what: "No answer from Postgres" },
     ]);
+    const unseen = { problems: { postgres: null, redis: "No answer from Redis." }, otherApis: [] };
+    expect(find("VouchersServerAway", { ...unseen, isAlone: true })).toMatchObject([
+      { subject: "api 1 on host", severity: "amber" },
+    ]);
+    expect(find("VouchersServerAway", unseen)).toMatchObject([{ subject: "Redis" }]);
   });
 
   it("a process that vanished, and one that stalls again and again, are named", () => {

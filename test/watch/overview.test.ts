@@ -1,14 +1,18 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { DISMISS_PATH } from "../../src/console/actions/dismiss-process.ts";
 import { renderOverviewPage } from "../../src/console/overview-page.ts";
 import { reportsKey } from "../../src/core/processes/process-report.ts";
+import { RedeemOutcomes } from "../../src/core/processes/redeem-outcomes.ts";
 import { closePast } from "../../src/core/sweep/sweep.ts";
+import { UnusableDatabase } from "../../src/platform/db/schema.ts";
 import { findShard, listShards } from "../../src/platform/queues/shards.ts";
 import { openFailFast } from "../../src/platform/redis/connections.ts";
 import { keepFinding, reportPrefix } from "../../src/platform/redis/findings.ts";
 import { insertLogTree } from "../../src/transparency/db/log-tree.ts";
 import { countActivity } from "../../src/watch/count-activity.ts";
+import { readKeptFaults } from "../../src/watch/db/faults.ts";
 import { lookForFaults } from "../../src/watch/find-attention.ts";
+import { nameProcess } from "../../src/watch/judge-redeeming.ts";
 import { readOverview, viewOverview } from "../../src/watch/read-overview.ts";
 import { basic, browse, OPS_TOKEN } from "../support/browse.ts";
 import { newUser, offerBatch } from "../support/marketplace.ts";
@@ -349,7 +353,7 @@ it("what needs attention has an endpoint that failed three times in a row, and o
 
 it("a process goes on from the last look that it has read, not from an older one of its own, when Redis is away", async () => {
   const report = (reportingMs: number) => ({
-    id: api.ctx.report.id,
+    self: api.ctx.report.self,
     redeems: api.ctx.report.redeems,
     reportingMs,
     tell() {},
@@ -362,6 +366,7 @@ it("a process goes on from the last look that it has read, not from an older one
   const config = { ...api.ctx.config, queueShards: [7] as [number] };
   expect(await find({ config, report: report(60_000) }, -1)).toBeGreaterThan(0);
   // Another process has found them mended since.
+  await db.query("UPDATE faults SET ended_at = clock_timestamp() WHERE name = 'VouchersShardUnserved'");
   const calm = {
     at: new Date(Date.now() + 1_000).toISOString(),
     attention: [],
@@ -487,8 +492,9 @@ it("since when a fault exists is kept in Postgres while Redis forgets, and a fau
 });
 
 it("what a probe finds is told when it is found again three seconds later, and not after one look", async () => {
-  const probed = { unusable: null, redisProblem: "Redis refuses writes: OOM", shards: [] };
-  // Alone, because other API processes can serve requests.
+  const unusable = new UnusableDatabase("unavailable", "No answer from Postgres.");
+  const probed = { unusable, redisProblem: null, shards: [] };
+  // The other API process could serve requests.
   await writable.ctx.report.close();
   const look = (at = {}) => lookForFaults({ ...api.ctx, probeServers: async () => probed, ...at }, -1);
   const tells = ({ attention }: Awaited<ReturnType<typeof look>>) =>
@@ -504,12 +510,90 @@ it("what a probe finds is told when it is found again three seconds later, and n
     return tells(next) ? next : null;
   });
   expect(told.attention[0]).toMatchObject({
-    what: "Nothing is redeemed: Redis refuses writes: OOM",
+    what: "Nothing is redeemed: no answer from Postgres",
     since: first.suspected[0]?.since,
   });
   expect(Date.parse(told.at) - Date.parse(first.at)).toBeGreaterThanOrEqual(3_000);
   // It has ended at the first look that does not find it.
   expect(tells(await lookForFaults(api.ctx, -1))).toBe(false);
+});
+
+/** An API process that alone cannot use Redis, and has no memory. */
+function openAlone() {
+  const away = openFailFast("redis://127.0.0.1:1", "test", api.ctx.log);
+  onTestFinished(async () => away.disconnect());
+  const probed = { unusable: null, redisProblem: "No answer from Redis.", shards: [] };
+  // Its memory is that of its deployment.
+  const { id, clock } = api.ctx.deployment;
+  const self = { ...api.ctx.report.self, pid: 1 };
+  const report = { self, redeems: new RedeemOutcomes(), reportingMs: 0, tell() {} };
+  for (const voucher of ["a", "b", "c"]) report.redeems.unanswered(voucher);
+  return {
+    ...api.ctx,
+    ...{ redis: away, report, probeServers: async () => probed },
+    deployment: { id, clock } as typeof api.ctx.deployment,
+  };
+}
+
+const openFaults = async () => (await db.query("SELECT * FROM faults WHERE ended_at IS NULL ORDER BY id")).rows;
+
+it("an API process that alone loses Redis judges itself, shows what others have found, and ends nothing", async () => {
+  const key = `${findShard(ctx.deployment.id, 0, ctx.config.queueShards[0]).prefix}:redeem:failed`;
+  await servers.redis.zadd(key, 1, "job");
+  const [found] = await faultsOf("VouchersJobsFail");
+  const alone = openAlone();
+  const own = { runbook: "VouchersServerAway", severity: "amber", subject: nameProcess(alone.report.self) };
+  const shown = await until(async () => {
+    const look = await lookForFaults(alone, -1);
+    expect(look).toMatchObject({ isAlone: true });
+    expect(look.attention.filter(({ severity }) => severity === "red")).toEqual([]);
+    return look.attention.some(({ subject }) => subject === own.subject) ? look.attention : null;
+  });
+  const what = "A process cannot serve requests: No answer from Redis";
+  expect(shown).toEqual(expect.arrayContaining([expect.objectContaining({ ...own, what }), found]));
+  expect((await openFaults()).map(({ name }) => name)).toContain("VouchersJobsFail");
+  expect((await openFaults()).map(({ subject }) => subject)).not.toContain(own.subject);
+  await servers.redis.del(key);
+  await faultsOf("VouchersJobsFail");
+});
+
+it("an API process without Redis judges for all when no other one has looked for ten seconds", async () => {
+  const client = await db.connect();
+  const kept = async (age: string) => {
+    await client.query("UPDATE last_look SET looked_at = clock_timestamp() - $1::interval", [age]);
+    return (await readKeptFaults(client as never)).isLookedFor;
+  };
+  await client.query("BEGIN");
+  const looked = [await kept("8 seconds"), await kept("10 seconds"), await kept("-1 hour")];
+  await client.query("ROLLBACK");
+  client.release();
+  expect(looked).toEqual([true, false, false]);
+});
+
+it("faults that Redis and all processes forgot go on from Postgres, and those of a later release stay open", async () => {
+  const row = (name: string) =>
+    db.query(
+      `INSERT INTO faults (began_at, name, subject, page, severity, what)
+       VALUES (clock_timestamp() - interval '1 ms', $1, 'webhook', '', 'amber', 'It is so') RETURNING began_at`,
+      [name],
+    );
+  const { rows } = await row("VouchersShardUnserved");
+  await row("VouchersOfTomorrow");
+  await servers.redis.del(`${reportPrefix(ctx.deployment)}:look`);
+  // As a process that has just started, it does not know which others report.
+  const report = { ...openAlone().report, reportingMs: 0 };
+  const { deployment } = openAlone();
+  const { attention } = await lookForFaults({ ...api.ctx, report, deployment }, -1);
+  expect(attention.filter(({ subject }) => subject === "webhook")).toEqual([
+    {
+      ...{ severity: "amber", what: "It is so", subject: "webhook", runbook: "VouchersShardUnserved" },
+      ...{ since: rows[0].began_at.toISOString(), page: null },
+    },
+  ]);
+  const open = async () => (await openFaults()).filter(({ subject }) => subject === "webhook").map(({ name }) => name);
+  await lookForFaults(api.ctx, -1);
+  await until(async () => (await open()).toString() === "VouchersOfTomorrow");
+  await db.query("DELETE FROM faults WHERE name = 'VouchersOfTomorrow'");
 });
 
 it("what needs attention has a log that is refused", async () => {

@@ -119,6 +119,12 @@ export class ProcessReport {
     return `${host} ${pid} ${role} ${this.#since}`;
   }
 
+  /** What it is called. */
+  get self(): Pick<Report, "role" | "host" | "pid"> & { id: string } {
+    const { role, host, pid } = this.#self;
+    return { id: this.id, role, host, pid };
+  }
+
   /** For how long Redis has taken this process's reports without a gap. Milliseconds. */
   get reportingMs(): number {
     return this.#reportingSinceMs === null ? 0 : performance.now() - this.#reportingSinceMs;

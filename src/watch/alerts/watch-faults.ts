@@ -38,7 +38,9 @@ export function watchFaults(ctx: Deps): { close(): Promise<void> } {
 }
 
 async function look(ctx: Deps, startedAtMs: number): Promise<void> {
-  const { attention } = await ctx.operatorReads({}, () => lookForFaults(ctx, LOOK_MAX_AGE_MS));
+  const { attention, isAlone } = await ctx.operatorReads({}, () => lookForFaults(ctx, LOOK_MAX_AGE_MS));
+  // While this process sees no others, these tell.
+  if (isAlone) return;
   // Before the database was reached, it is not known what was told: a message that is repeated is better than none.
   if (knownId(ctx.deployment) === null && performance.now() - startedAtMs < UNREACHED_MS) return;
   const red = attention.filter(({ severity }) => severity === "red");

@@ -1,19 +1,30 @@
--- name: select_open_faults
--- The faults that have not ended, and when the deployment began. At least one row, because it also has that time; its fault is null if there is none.
-SELECT d.canon_preserved_since AS "deployedAt", f.began_at AS "beganAt", f.name, f.subject, f.page
-  FROM deployment AS d LEFT JOIN faults AS f ON f.ended_at IS NULL
+-- name: select_open_faults(seconds)
+-- The faults that have not ended, when the deployment began, and whether a process that can serve requests has looked
+-- in the last seconds. At least one row, because it also has these; its fault is null if there is none.
+SELECT d.canon_preserved_since AS "deployedAt",
+       abs(extract(epoch FROM clock_timestamp() - l.looked_at)) < $1::int AS "isLookedFor",
+       f.began_at AS "beganAt", f.name, f.subject, f.page, f.severity, f.what
+  FROM deployment AS d JOIN last_look AS l ON l.singleton LEFT JOIN faults AS f ON f.ended_at IS NULL
  WHERE d.singleton;
 
+-- name: note_look
+-- Tells processes that cannot see this one that it can serve requests and looks for faults.
+UPDATE last_look AS l SET looked_at = clock_timestamp()
+  FROM set_config('synchronous_commit', 'local', true) AS c
+ WHERE l.singleton;
+
 -- name: begin_faults(began_at[], names, subjects, pages, severities, whats)
--- Records faults. One that is open already, because another process has recorded it, keeps its begin. Like the others here, it waits for the disk of
--- this server alone: while a synchronous standby is away, that is the fault.
-INSERT INTO faults (began_at, name, subject, page, severity, what)
+-- Records faults, or what is told of them now. One that is open already keeps its begin. Like the others here, it waits
+-- for the disk of this server alone: while a synchronous standby is away, that is the fault.
+INSERT INTO faults AS f (began_at, name, subject, page, severity, what)
 SELECT b.began_at, b.name, b.subject, b.page, b.severity, b.what
   FROM unnest($1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
        AS b (began_at, name, subject, page, severity, what)
  CROSS JOIN set_config('synchronous_commit', 'local', true) AS c
  ORDER BY b.name, b.subject, b.page
-    ON CONFLICT (name, subject, page) WHERE ended_at IS NULL DO NOTHING;
+    ON CONFLICT (name, subject, page) WHERE ended_at IS NULL
+    DO UPDATE SET severity = excluded.severity, what = excluded.what
+        WHERE (f.severity, f.what) IS DISTINCT FROM (excluded.severity, excluded.what);
 
 -- name: end_faults(names, subjects, pages)
 -- Ends faults. The clock may have been set back since they began.

@@ -1,22 +1,40 @@
-import { orNull, text, timestamptz } from "../../platform/db/columns.ts";
+import { boolean, orNull, type Row, text, textOf, timestamptz } from "../../platform/db/columns.ts";
 import type { Queryable } from "../../platform/db/pool.ts";
 import { columnsOf, Statements } from "../../platform/db/statements.ts";
 
 export const sql = new Statements(new URL("./faults.sql", import.meta.url));
 
+/** A fault that has not ended. */
+const OPEN = {
+  beganAt: timestamptz,
+  name: text,
+  subject: text,
+  page: text,
+  severity: textOf<"red" | "amber" | "grey">(),
+  what: text,
+};
+
 const selectOpen = sql.rows("select_open_faults", {
   deployedAt: timestamptz,
-  beganAt: orNull(timestamptz),
-  name: orNull(text),
-  subject: orNull(text),
-  page: orNull(text),
+  isLookedFor: boolean,
+  beganAt: orNull(OPEN.beganAt),
+  name: orNull(OPEN.name),
+  subject: orNull(OPEN.subject),
+  page: orNull(OPEN.page),
+  severity: orNull(OPEN.severity),
+  what: orNull(OPEN.what),
 });
 const insertFaults = sql.execute("begin_faults");
 const endRows = sql.execute("end_faults");
 const deleteOld = sql.execute("delete_old_faults");
 
+/** Tells other processes that this one can serve requests and looks for faults. */
+export const noteLook = sql.executeOne("note_look")<[]>;
+
 /** For how long a fault that ended is kept. Days. */
 const KEPT_DAYS = 90;
+/** The looks of the other processes begin every four seconds: two may be missing. Seconds. */
+const LOOKED_WITHIN_S = 10;
 
 /** What tells a fault from others. */
 export interface FaultKey {
@@ -27,27 +45,25 @@ export interface FaultKey {
   page: string;
 }
 
-/** A fault that begins. */
-export interface NewFault extends FaultKey {
-  beganAt: Date;
-  severity: string;
-  what: string;
+/** A fault that has not ended. */
+export type OpenFault = Row<typeof OPEN>;
+
+/** What Postgres knows of faults. */
+export interface KeptFaults {
+  deployedAt: Date;
+  /** Whether a process that can serve requests has looked for faults in the last seconds. */
+  isLookedFor: boolean;
+  open: OpenFault[];
 }
 
-/** The faults that have not ended, each with its begin, and when the deployment began. */
-export async function readOpenFaults(
-  db: Queryable,
-): Promise<{ deployedAt: Date; open: (FaultKey & { beganAt: Date })[] }> {
-  const rows = await selectOpen(db);
-  const [{ deployedAt }] = rows as [(typeof rows)[number]];
-  const open = rows.flatMap(({ beganAt, name, subject, page }) =>
-    beganAt === null || name === null || subject === null || page === null ? [] : [{ beganAt, name, subject, page }],
-  );
-  return { deployedAt, open };
+export async function readKeptFaults(db: Queryable): Promise<KeptFaults> {
+  const rows = await selectOpen(db, LOOKED_WITHIN_S);
+  const [{ deployedAt, isLookedFor }] = rows as [(typeof rows)[number]];
+  return { deployedAt, isLookedFor, open: rows.filter((row): row is typeof row & OpenFault => row.name !== null) };
 }
 
-/** Records faults that begin. Does nothing for one that is open. */
-export async function beginFaults(db: Queryable, faults: readonly NewFault[]): Promise<void> {
+/** Records faults that begin, and what is told now of those that are open. */
+export async function beginFaults(db: Queryable, faults: readonly OpenFault[]): Promise<void> {
   await insertFaults(db, ...columnsOf(faults, "beganAt", "name", "subject", "page", "severity", "what"));
 }
 
