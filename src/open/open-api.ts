@@ -53,7 +53,10 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
   service.onClose(() => probes.end());
   const keys = service.drainLater(new KeyAuthenticator(pool, log));
   const inbox = service.closeLater(new ReplyInbox(config.redisUrl, log));
-  const onForeignReply = () => metrics?.foreignMessages.with("reply").inc();
+  const onForeignReply = () => {
+    metrics?.foreignMessages.with("reply").inc();
+    service.report.faults.count("foreignMessages");
+  };
   const links = { redis, inbox, shards, deployment, log, onForeignReply };
   const redeemQueue = service.closeLater(new AwaitedQueue(redeemQueueDefinition, links));
   const probeServers = openServerProbe({ ...service, probes, redeemQueue });

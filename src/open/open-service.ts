@@ -5,7 +5,7 @@ import { nameTokenSecrets } from "../core/reserve/reservation-token.ts";
 import type { Config } from "../platform/config.ts";
 import { Deployment } from "../platform/db/deployment.ts";
 import { openPool } from "../platform/db/pool.ts";
-import { openLog } from "../platform/log.ts";
+import { droppedLines, openLog } from "../platform/log.ts";
 import { pooledRandomBytes } from "../platform/random.ts";
 import { openFailFast } from "../platform/redis/connections.ts";
 import { findDurabilityRisks, warnOfRisks } from "../platform/servers/find-risks.ts";
@@ -44,7 +44,10 @@ export function openService(
   void deployment.watchShared(pool);
   closers.defer(async () => deployment.close());
   const { queueShards, workerShards } = config;
-  const report = new ProcessReport({ redis, deployment, stalls, log }, { role, queueShards, workerShards });
+  const report = new ProcessReport(
+    { redis, deployment, stalls, pool, droppedLines, log },
+    { role, queueShards, workerShards },
+  );
   closers.defer(() => report.close());
   if (config.production) void deployment.ready().then(() => warnOfRisks(log, findDurabilityRisks(pool)));
   const redisWatch = new RedisWatch({ config, log });

@@ -39,7 +39,10 @@ export function workerOptions(service: WorkerService, concurrency: number): Work
     reconnect: () => pool.query("SELECT"),
     concurrency,
     log,
-    onForeignJob: () => metrics?.foreignMessages.with("job").inc(),
+    onForeignJob() {
+      metrics?.foreignMessages.with("job").inc();
+      report.faults.count("foreignMessages");
+    },
     onJob: report.observeJob,
     onShard(queue, shard, fetchers) {
       metrics?.queueFetchers.with(queue, shard).set(fetchers);

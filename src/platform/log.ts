@@ -39,12 +39,8 @@ export function openLog(level: string, role: string): Logger {
 /** Shared by all loggers of the process so that their lines keep their order. */
 let standardOutput: DestinationStream | undefined;
 
-/** Lines that could not be written and were dropped since the last call. */
-export function takeDroppedLines(): number {
-  const taken = dropped;
-  dropped = 0;
-  return taken;
-}
+/** Lines of this process that could not be written and were dropped. */
+export const droppedLines = (): number => dropped;
 
 let dropped = 0;
 

@@ -2,6 +2,8 @@ import pTimeout from "p-timeout";
 import type pg from "pg";
 import type { Logger } from "pino";
 import { findNewestPause } from "../acts/db/audit-entries.ts";
+import { findOldestPendingAge } from "../core/chain/db/events.ts";
+import type { Percentiles } from "../core/processes/latency-buckets.ts";
 import { type ProcessReport, UP_MS } from "../core/processes/process-report.ts";
 import { type ReportedProcess, readProcesses } from "../core/processes/read-processes.ts";
 import { addOutcomes, type RecentOutcomes } from "../core/processes/redeem-outcomes.ts";
@@ -18,6 +20,7 @@ import type { QueueViews } from "../platform/queues/queue-views.ts";
 import { listShards, type Shard } from "../platform/queues/shards.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
 import { type LogStatus, readLogStatus } from "../transparency/read-log-status.ts";
+import { measureWebhooks } from "../webhooks/db/webhook-deliveries.ts";
 import { failingSinceOf } from "./alerts.ts";
 import {
   type PostgresState,
@@ -29,7 +32,9 @@ import {
   selectFailingEndpoints,
 } from "./db/activity.ts";
 import { readAlerts } from "./db/alerts.ts";
+import { addCounts, type FaultCounts } from "./fault-counts.ts";
 import type { Found } from "./found.ts";
+import { readLatencies } from "./reported-counts.ts";
 
 export interface OverviewDeps {
   pool: pg.Pool;
@@ -39,7 +44,7 @@ export interface OverviewDeps {
   queueViews: Pick<QueueViews, "findLastReply">;
   probeServers: () => Promise<Probed>;
   redeemQueue: { readonly isOpen: boolean };
-  report: Pick<ProcessReport, "self" | "redeems" | "reportingMs" | "tell">;
+  report: Pick<ProcessReport, "self" | "redeems" | "readCounts" | "reportingMs" | "tell">;
   log: Logger;
 }
 
@@ -59,6 +64,10 @@ export interface Gathered {
   otherApis: readonly ReportedProcess[];
   /** Null if it is not known: Redis does not answer, or the reports of others cannot have arrived yet. */
   processes: readonly ReportedProcess[] | null;
+  /** What all processes have counted for the faults; null if Redis does not answer. */
+  counts: FaultCounts | null;
+  /** Of the redeems of about five minutes; null if Redis does not answer. */
+  latencyMs: Percentiles | null;
   /** Null if Redis does not answer. */
   queues: readonly ShardBacklog[] | null;
   /** Who paused queues with a page of this service, and when. */
@@ -93,8 +102,15 @@ interface DatabaseFacts {
   log: LogStatus | null;
   /** Since when ALERT_URL does not accept messages; null if it does. */
   alertsFailingSince: Date | null;
+  /** Age of the oldest event that waits for its seal. */
+  sealLagMs: number;
+  webhooks: Pick<Awaited<ReturnType<typeof measureWebhooks>>, "outbox" | "oldestDueMs">;
 }
 
+/** Transactions in the outbox that are counted: more than the limit in the table of faults. */
+const WEBHOOKS_MAX = 2_000;
+/** Minutes of which redeems are read, as in the alert. */
+const LATENCY_MINUTES = 5;
 /** Most faults of one kind. */
 const FAULTS_MAX = 20;
 /** Batches whose stock is read, the newest, and vouchers that are counted of each: two million index entries at most, some 100 ms. */
@@ -130,8 +146,9 @@ export async function gatherFacts(
     });
   const ofPostgres = async <T>(read: () => Promise<T>, milliseconds?: number) =>
     problems.postgres === null ? inTime(read, milliseconds) : null;
-  const [processes, queues, database] = await Promise.all([
+  const [processes, latencyMs, queues, database] = await Promise.all([
     inTime(() => readProcesses(ctx.redis, deployment)),
+    inTime(() => readLatencies(ctx.redis, deployment, now, LATENCY_MINUTES)),
     inTime(() => measureQueues(ctx.redis, deployment.id, config.queueShards.slice(0, 1))),
     ofPostgres(() => readData(ctx, maxAgeMs), DATA_WAIT_MAX_MS),
   ]);
@@ -140,7 +157,7 @@ export async function gatherFacts(
   const paused = (queues ?? []).flatMap(({ queues }) => (queues ?? []).filter((one) => one.paused));
   const others = (processes ?? []).filter(({ state, id }) => state === "up" && id !== report.self.id);
   return {
-    ...{ now, problems, postgres, database, queues },
+    ...{ now, problems, postgres, database, queues, latencyMs },
     refusing,
     shards: knownId(deployment) === null ? [] : listShards(deployment.id, config.queueShards[0]),
     clockAheadMs: deployment.clock.aheadMs,
@@ -148,6 +165,7 @@ export async function gatherFacts(
     self: report.self,
     // While Redis takes no writes, their last reports are old.
     otherApis: problems.redis === null ? others.filter(({ role }) => role === "api") : [],
+    counts: processes === null ? null : addCounts([report.readCounts(), ...others.map(({ counts }) => counts)]),
     processes: report.reportingMs >= UP_MS ? processes : null,
     pauses: (await ofPostgres(() => readPauses(ctx.pool, namesOf(paused)))) ?? [],
     sweepMark: mark?.sweepMark ?? null,
@@ -217,6 +235,8 @@ async function readData(ctx: OverviewDeps, maxAgeMs: number): Promise<DatabaseFa
     stock: await readStock(pool, null, STOCK.batchesMax, STOCK.leftMax),
     log: await readLogStatus(ctx),
     alertsFailingSince: ctx.config.alerts.url === null ? null : await readFailingAlerts(pool),
+    sealLagMs: await findOldestPendingAge(pool),
+    webhooks: await measureWebhooks(pool, WEBHOOKS_MAX),
   };
   data.set(deployment, { facts, readAtMs });
   return facts;

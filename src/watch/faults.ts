@@ -1,5 +1,6 @@
 import type { Facts } from "./facts.ts";
 import type { Found, Severity } from "./found.ts";
+import * as counts from "./judge-counts.ts";
 import * as data from "./judge-data.ts";
 import * as redeeming from "./judge-redeeming.ts";
 
@@ -25,9 +26,11 @@ export interface Fault {
   measure: string;
   /** It is a fault if the measure is greater. Its alert compares with the same number. Null if there is nothing to compare. */
   limit: number | null;
-  /** Finds it for the overview. Returns null if it cannot tell; then the last result stays. Null if only Prometheus finds it. */
+  /** Finds it for the overview; null as its result if it cannot tell, so that the last one stays. */
   find: ((facts: Facts, limit: number, before: readonly { what: string }[]) => Found[] | null) | null;
   hasAlert: boolean;
+  /** Why the service cannot find it by itself; null if it can. */
+  unseen: string | null;
 }
 
 /** What a process finds of itself alone. */
@@ -41,13 +44,18 @@ function fault(
   harm: Fault["harm"],
   measure: string,
   limit: number | null,
-  find: Fault["find"] = null,
+  find: Fault["find"],
 ): Fault {
-  return { name, severity, harm, measure, limit, find, hasAlert: true };
+  return { name, severity, harm, measure, limit, find, hasAlert: true, unseen: null };
+}
+
+/** A red one that the service cannot find by itself. */
+function onlyPrometheus(name: string, harm: Fault["harm"], measure: string, unseen: string): Fault {
+  return { ...fault(name, "red", harm, measure, null, null), unseen };
 }
 
 /** As `fault`, for one that Prometheus does not see. */
-const unseen = (...row: Parameters<typeof fault>): Fault => ({ ...fault(...row), hasAlert: false });
+const onlyOverview = (...row: Parameters<typeof fault>): Fault => ({ ...fault(...row), hasAlert: false });
 
 /**
  * Every kind of fault, in the order in which operators see them. The list of the overview is made from it. A test compares it with the Prometheus
@@ -57,26 +65,52 @@ export const FAULTS: readonly Fault[] = [
   // One locked voucher must not look like an outage: the outcome is red only if redeems of more vouchers than this
   // have no answer. What a probe, a pause or missing heartbeats tell needs no redeems.
   fault("VouchersNothingRedeemed", "red", NOTHING, "vouchers without an answer", 2, redeeming.findNothingRedeemed),
-  fault("VouchersApiDown", "red", NOTHING, "API processes that Prometheus reaches", null),
-  fault("VouchersWorkersDown", "red", NOTHING, "worker processes that Prometheus reaches", null),
+  onlyPrometheus("VouchersApiDown", NOTHING, "API processes that Prometheus reaches", "no API process is left to look"),
+  onlyPrometheus(
+    "VouchersWorkersDown",
+    NOTHING,
+    "worker processes that Prometheus reaches",
+    "VouchersShardUnserved tells it",
+  ),
   fault(OF_ONE_PROCESS, "red", NOTHING, "servers that readiness refuses", null, redeeming.findServersAway),
-  unseen("StandbyAway", "red", NOTHING, "synchronous standbys that are missing", 0, redeeming.findStandbyAway),
+  onlyOverview("StandbyAway", "red", NOTHING, "synchronous standbys that are missing", 0, redeeming.findStandbyAway),
   fault("VouchersQueuePaused", "red", SOME, "paused queues", 0, redeeming.findPausedQueues),
   fault("VouchersShardUnserved", "red", SOME, "shards without a heartbeat", null, redeeming.findUnservedQueues),
   fault("VouchersShardAway", "red", SOME, "shards whose servers do not take jobs", null, redeeming.findShardsAway),
   fault("VouchersRedeemsUnanswered", "red", SOME, "redeems of a minute without an answer", 2, redeeming.findUnanswered),
-  fault("VouchersOverloaded", "red", SOME, "calls refused because too many wait", 0),
+  fault("VouchersOverloaded", "red", SOME, "calls refused because too many wait", 0, counts.findOverloaded),
   fault("VouchersQueueBacklog", "red", SOME, "seconds for which a redeem waits", 2, redeeming.findBacklog),
-  fault("VouchersErrors", "red", SOME, "share of responses with 5xx", 0.01),
-  fault("VouchersForeignMessages", "red", SOME, "messages of another deployment or database", 0),
+  fault("VouchersErrors", "red", SOME, "share of responses with 5xx", 0.01, counts.findErrors),
+  fault(
+    "VouchersForeignMessages",
+    "red",
+    SOME,
+    "messages of another deployment or database",
+    0,
+    counts.findForeignMessages,
+  ),
   fault("VouchersClockAhead", "red", SOME, "seconds by which the clock has jumped", 0, redeeming.findClockAhead),
   fault("VouchersProcessDown", "amber", SOME, "processes that are gone", null, redeeming.findVanishedProcesses),
   fault("VouchersEventLoopBlocked", "amber", SOME, "minutes of stalls", 5, redeeming.findStallingProcesses),
-  fault("VouchersPoolExhausted", "amber", SOME, "calls that wait for a connection to Postgres", 0),
-  fault("VouchersRedeemSlow", "amber", SOME, "seconds within which 99 % of redeems end", 1),
-  fault("VouchersInternalErrors", "amber", SOME, "unexpected errors", 0),
-  fault("VouchersReferencesReused", "amber", SOME, "references used for another voucher", 0),
-  fault("VouchersCodesGuessed", "amber", SOME, "keys with too many misses", 0),
+  fault(
+    "VouchersPoolExhausted",
+    "amber",
+    SOME,
+    "calls that wait for a connection to Postgres",
+    0,
+    counts.findExhaustedPools,
+  ),
+  fault("VouchersRedeemSlow", "amber", SOME, "seconds within which 99 % of redeems end", 1, counts.findSlowRedeems),
+  fault("VouchersInternalErrors", "amber", SOME, "unexpected errors", 0, counts.findInternalErrors),
+  fault(
+    "VouchersReferencesReused",
+    "amber",
+    SOME,
+    "references used for another voucher",
+    0,
+    counts.findReferencesReused,
+  ),
+  fault("VouchersCodesGuessed", "amber", SOME, "keys with too many misses", 0, counts.findCodesGuessed),
   fault("VouchersJobsFail", "amber", SOME, "failed jobs", 0, data.findFailedJobs),
   fault("VouchersChainBroken", "red", PROOF, "histories that do not verify", 0, data.findBrokenChains),
   fault("VouchersLogRefused", "red", PROOF, "refused passes of the log", 0, data.findLogRefused),
@@ -84,16 +118,16 @@ export const FAULTS: readonly Fault[] = [
   fault("VouchersLogSetAside", "amber", PROOF, "leaf batches set aside", 0, data.findSetAside),
   fault("VouchersLogStopped", "amber", PROOF, "passes without a checkpoint", 0, data.findLogStopped),
   fault("VouchersLogLag", "amber", PROOF, "seconds for which leaves wait for a checkpoint", 60, data.findLogLag),
-  fault("VouchersSealLag", "amber", PROOF, "seconds for which an event waits for its seal", 60),
+  fault("VouchersSealLag", "amber", PROOF, "seconds for which an event waits for its seal", 60, data.findSealLag),
   fault("VouchersSweeperStopped", "amber", PROOF, "seconds without a pass", 300, data.findSilentSweeper),
-  fault("VouchersSweepFails", "amber", PROOF, "failures of a task", 3),
-  fault("VouchersLogLinesDropped", "amber", PROOF, "log lines that were dropped", 0),
-  fault("VouchersWebhooksLate", "amber", WEBHOOKS, "seconds for which a webhook is due", 60),
+  fault("VouchersSweepFails", "amber", PROOF, "failures of a task", 3, counts.findSweepFailures),
+  fault("VouchersLogLinesDropped", "amber", PROOF, "log lines that were dropped", 0, counts.findDroppedLines),
+  fault("VouchersWebhooksLate", "amber", WEBHOOKS, "seconds for which a webhook is due", 60, data.findLateWebhooks),
   fault("VouchersWebhooksFail", "amber", WEBHOOKS, "attempts without a success", 20, data.findFailingEndpoints),
-  fault("VouchersWebhookOutboxGrows", "amber", WEBHOOKS, "transactions in the outbox", 1_000),
+  fault("VouchersWebhookOutboxGrows", "amber", WEBHOOKS, "transactions in the outbox", 1_000, data.findOutbox),
   fault("VouchersWebhookEndpointDisabled", "amber", WEBHOOKS, "disabled endpoints", 0, data.findDisabledEndpoints),
-  unseen("AlertsFail", "amber", WEBHOOKS, "messages that ALERT_URL did not accept", 0, data.findFailingAlerts),
-  unseen("BatchEnds", "grey", STOCK, "batches that end or are sold out", 0, data.findBatchEnds),
+  onlyOverview("AlertsFail", "amber", WEBHOOKS, "messages that ALERT_URL did not accept", 0, data.findFailingAlerts),
+  onlyOverview("BatchEnds", "grey", STOCK, "batches that end or are sold out", 0, data.findBatchEnds),
 ];
 
 /** What orders the faults of a look: the red ones first, and among equals those that harm most. */

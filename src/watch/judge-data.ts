@@ -50,6 +50,24 @@ export const findSetAside = ofLog("Leaf batches are set aside", ({ setAside }) =
 export const findLogLag = (facts: Facts, secondsMax: number) =>
   ofLog("The log lags", (_, lagMs) => lagMs > secondsMax * 1_000)(facts);
 
+/** What waits too long in Postgres. A worker that starts may need minutes for what has gathered. */
+const ofBacklog =
+  (what: string, subject: string, measure: (database: NonNullable<Facts["database"]>) => number) =>
+  ({ database }: Facts, limit: number): Found[] | null => {
+    if (database === null) return null;
+    return measure(database) > limit ? [{ what, subject, confirmMs: BACKLOG_MS }] : [];
+  };
+/** As their alerts have it. Milliseconds. */
+const BACKLOG_MS = 300_000;
+
+export const findSealLag = ofBacklog("Events wait for their seals", "seal", ({ sealLagMs }) => sealLagMs / 1_000);
+export const findLateWebhooks = ofBacklog(
+  "Webhooks are late",
+  "webhook",
+  ({ webhooks }) => webhooks.oldestDueMs / 1_000,
+);
+export const findOutbox = ofBacklog("Webhooks are not prepared", "webhook", ({ webhooks }) => webhooks.outbox);
+
 /** @param secondsMax the longest time without a pass. */
 export function findSilentSweeper({ unsweptMs }: { unsweptMs: number | null }, secondsMax: number): Found[] | null {
   if (unsweptMs === null) return null;

@@ -1,7 +1,6 @@
 import pTimeout, { TimeoutError } from "p-timeout";
 import { selectOrganizationNames } from "../core/catalog/db/catalog.ts";
 import { percentilesOf } from "../core/processes/latency-buckets.ts";
-import { type ReportedCounts, readReported } from "../core/processes/process-report.ts";
 import { type ReportedProcess, readProcesses } from "../core/processes/read-processes.ts";
 import { addOutcomes } from "../core/processes/redeem-outcomes.ts";
 import { countLiveReservations } from "../core/reserve/db/reservations.ts";
@@ -11,6 +10,7 @@ import { mastersOf } from "../platform/redis/connections.ts";
 import { type ActivityCount, readActivity, readPostgres, readStock } from "./db/activity.ts";
 import { type OverviewDeps, STOCK, timeOf } from "./facts.ts";
 import { lookForFaults } from "./find-attention.ts";
+import { type ReportedCounts, readReported } from "./reported-counts.ts";
 import { summarizeQueues } from "./summarize-queues.ts";
 
 /** Redemptions and claims, which are exact, and refusals and latencies as processes report them, of a minute or an hour. */

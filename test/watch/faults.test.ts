@@ -6,6 +6,7 @@ import { addOutcomes, NO_OUTCOMES, RedeemOutcomes } from "../../src/core/process
 import { listShards } from "../../src/platform/queues/shards.ts";
 import { countMissingStandbys } from "../../src/watch/count-missing-standbys.ts";
 import type { Facts } from "../../src/watch/facts.ts";
+import { addCounts, COUNTED, FaultCounter } from "../../src/watch/fault-counts.ts";
 import { FAULTS } from "../../src/watch/faults.ts";
 
 const read = (file: string) => readFileSync(new URL(`../../docs/${file}`, import.meta.url), "utf8");
@@ -65,6 +66,49 @@ describe("the table of faults", () => {
     expect(places).toEqual(places.toSorted((a, b) => a - b));
     expect(FAULTS.filter(({ find, hasAlert }) => find === null && !hasAlert)).toEqual([]);
   });
+
+  it("the table of faults has exactly two kinds that the service does not find by itself, and says why", () => {
+    expect(FAULTS.filter(({ unseen }) => unseen !== null).map(({ name, unseen }) => [name, unseen])).toEqual([
+      ["VouchersApiDown", "no API process is left to look"],
+      ["VouchersWorkersDown", "VouchersShardUnserved tells it"],
+    ]);
+    expect(FAULTS.filter(({ find, unseen }) => (find === null) !== (unseen !== null))).toEqual([]);
+  });
+
+  it.each<[kind: keyof typeof COUNTED, alert: string]>([
+    ["overloaded", "VouchersOverloaded"],
+    ["internalErrors", "VouchersInternalErrors"],
+    ["codesGuessed", "VouchersCodesGuessed"],
+    ["referencesReused", "VouchersReferencesReused"],
+    ["foreignMessages", "VouchersForeignMessages"],
+    ["logLinesDropped", "VouchersLogLinesDropped"],
+    ["sweepFailures", "VouchersSweepFails"],
+  ])("%s are remembered for as long as the alert %s looks back", (kind, name) => {
+    expect(alerts.find((alert) => alert.name === name)?.expr).toContain(`[${COUNTED[kind]}m]`);
+  });
+
+  it.each<[name: string, measured: (value: number) => Partial<Facts>]>([
+    ["VouchersOverloaded", (overloaded) => ({ counts: { overloaded } })],
+    ["VouchersErrors", (share) => ({ counts: { responses: 1_000, errors: share * 1_000 } })],
+    ["VouchersForeignMessages", (foreignMessages) => ({ counts: { foreignMessages } })],
+    ["VouchersPoolExhausted", (waitingCalls) => ({ processes: [worker({ waitingCalls })] })],
+    ["VouchersRedeemSlow", (seconds) => ({ latencyMs: { p50: 1, p99: seconds * 1_000 } })],
+    ["VouchersInternalErrors", (internalErrors) => ({ counts: { internalErrors } })],
+    ["VouchersReferencesReused", (referencesReused) => ({ counts: { referencesReused } })],
+    ["VouchersCodesGuessed", (codesGuessed) => ({ counts: { codesGuessed } })],
+    ["VouchersSealLag", (seconds) => ({ database: { ...DATABASE, sealLagMs: seconds * 1_000 } })],
+    ["VouchersSweepFails", (count) => ({ counts: { "sweepFailures a": count, "sweepFailuresNow a": 1 } })],
+    ["VouchersLogLinesDropped", (logLinesDropped) => ({ counts: { logLinesDropped } })],
+    ["VouchersWebhooksLate", (seconds) => ({ database: ofWebhooks({ oldestDueMs: seconds * 1_000 }) })],
+    ["VouchersWebhookOutboxGrows", (outbox) => ({ database: ofWebhooks({ outbox }) })],
+  ])("%s is found above its limit for as long as its alert waits, and stays while unknown", (name, measured) => {
+    const limit = FAULTS.find((one) => one.name === name)?.limit ?? Number.NaN;
+    expect(find(name, measured(limit))).toEqual([]);
+    const [found] = find(name, measured(limit * 1.1 + 0.001)) ?? [];
+    const [, minutes = 0] = /^(\d+)m$/.exec(alerts.find((alert) => alert.name === name)?.after ?? "") ?? [];
+    expect({ name, confirmMs: found?.confirmMs ?? 0 }).toEqual({ name, confirmMs: Number(minutes) * 60_000 });
+    expect(find(name, { counts: null, processes: null, latencyMs: null, database: null })).toBeNull();
+  });
 });
 
 const NOW = new Date("2026-06-01T12:00:00Z");
@@ -73,6 +117,11 @@ const STANDBYS = {
   ...{ version: "17", isStandby: false, standbyNames: "FIRST 1 (a)", standbys: ["a"], lagMs: null },
   ...{ connections: 1, connectionsMax: 100, sizeBytes: 1 },
 };
+const DATABASE: NonNullable<Facts["database"]> = {
+  ...{ now: NOW, brokenChains: [], endpoints: [], stock: [], log: null, alertsFailingSince: null },
+  ...{ sealLagMs: 0, webhooks: { outbox: 0, oldestDueMs: 0 } },
+};
+const ofWebhooks = (changes: object) => ({ ...DATABASE, webhooks: { ...DATABASE.webhooks, ...changes } });
 const SHARDS = listShards("deployment", 2);
 
 const worker = (changes: Partial<ReportedProcess> = {}): ReportedProcess => ({
@@ -119,10 +168,12 @@ const facts = (changes: Partial<Facts> = {}): Facts => ({
   otherApis: [worker({ id: "b", role: "api", pid: 2, queues: [] })],
   isAlone: false,
   processes: [worker()],
+  counts: {},
+  latencyMs: { p50: null, p99: null },
   queues: redeems({}),
   pauses: [],
   postgres: STANDBYS,
-  database: null,
+  database: DATABASE,
   unsweptMs: 0,
   sweepMark: "1",
   ...changes,
@@ -353,6 +404,29 @@ it("outcomes that a process of an earlier release reports name no vouchers", () 
   const earlier = { answered: 1, unanswered: 4 };
   const { minute } = addOutcomes([{ recent: earlier, minute: earlier } as never, NO_OUTCOMES]);
   expect(minute).toEqual(outcomes(1, 4, 0));
+});
+
+it("what a process counts is forgotten after its time, and of the sweeper only what fails now is told", () => {
+  let nowMs = 0;
+  const counter = new FaultCounter(() => nowMs);
+  for (let failures = 0; failures < 4; failures += 1) {
+    counter.count("sweepFailures", "removeJobs");
+    counter.count("sweepFailuresNow", "removeJobs");
+  }
+  counter.count("overloaded", undefined, 2);
+  const after = (minutes: number) => {
+    nowMs = minutes * 60_000;
+    const counts = addCounts([counter.read(), { overloaded: 1 }, undefined]);
+    return [counts.overloaded, find("VouchersSweepFails", { counts })?.map(({ subject }) => subject)];
+  };
+  expect(after(0)).toEqual([3, ["removeJobs"]]);
+  expect(after(1)).toEqual([3, ["removeJobs"]]);
+  expect(after(1.1)).toEqual([3, []]);
+  expect(after(5)).toEqual([3, []]);
+  expect(after(5.1)).toEqual([1, []]);
+  expect(counter.read()).toEqual({ "sweepFailures removeJobs": 4 });
+  after(15.2);
+  expect(counter.read()).toEqual({});
 });
 
 describe("who takes the place of a process that vanished", () => {

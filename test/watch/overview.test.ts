@@ -4,6 +4,7 @@ import { renderOverviewPage } from "../../src/console/overview-page.ts";
 import { reportsKey } from "../../src/core/processes/process-report.ts";
 import { RedeemOutcomes } from "../../src/core/processes/redeem-outcomes.ts";
 import { closePast } from "../../src/core/sweep/sweep.ts";
+import { workerOptions } from "../../src/open/open-worker-service.ts";
 import { UnusableDatabase } from "../../src/platform/db/schema.ts";
 import { findShard, listShards } from "../../src/platform/queues/shards.ts";
 import { openFailFast } from "../../src/platform/redis/connections.ts";
@@ -355,6 +356,7 @@ it("a process goes on from the last look that it has read, not from an older one
   const report = (reportingMs: number) => ({
     self: api.ctx.report.self,
     redeems: api.ctx.report.redeems,
+    readCounts: () => ({}),
     reportingMs,
     tell() {},
   });
@@ -526,7 +528,7 @@ function openAlone() {
   // Its memory is that of its deployment.
   const { id, clock } = api.ctx.deployment;
   const self = { ...api.ctx.report.self, pid: 1 };
-  const report = { self, redeems: new RedeemOutcomes(), reportingMs: 0, tell() {} };
+  const report = { self, redeems: new RedeemOutcomes(), reportingMs: 0, readCounts: () => ({}), tell() {} };
   for (const voucher of ["a", "b", "c"]) report.redeems.unanswered(voucher);
   return {
     ...api.ctx,
@@ -662,4 +664,17 @@ it("what needs attention has queues whose worker stopped", async () => {
   });
   const ended = (await read()).processes.find(({ role, queues }) => role === "worker" && queues.includes("redeem"));
   expect(ended).toMatchObject({ state: "ended", endedAt: expect.any(String) });
+});
+
+it("what processes count for the faults reaches the overview", async () => {
+  workerOptions(ctx, 1).onForeignJob();
+  await ctx.report.send();
+  const answers = { internal_error: 500, too_many_misses: 429, overloaded: 503 };
+  for (const [errorCode, status] of Object.entries(answers))
+    for (let calls = 0; calls < 10; calls++) api.ctx.report.observe({ route: "/r/:code", errorCode }, status, 1);
+  const look = await lookForFaults(api.ctx, -1);
+  const [told, suspected] = [look.attention, look.suspected].map((faults) => faults.map(({ runbook }) => runbook));
+  const atOnce = ["VouchersForeignMessages", "VouchersInternalErrors", "VouchersCodesGuessed"];
+  expect(told).toEqual(expect.arrayContaining(atOnce));
+  expect(suspected).toEqual(expect.arrayContaining(["VouchersOverloaded", "VouchersErrors"]));
 });

@@ -1,5 +1,5 @@
 import { nextPiece } from "../../platform/batching/next-piece.ts";
-import { takeDroppedLines } from "../../platform/log.ts";
+import { droppedLines } from "../../platform/log.ts";
 import type { ShardBacklog } from "../../platform/queues/measure-queues.ts";
 import { METRICS } from "./catalog.ts";
 import { type ApiMetrics, openMetrics, type Scrapable, type ServiceMetrics, type WorkerMetrics } from "./metrics.ts";
@@ -67,8 +67,12 @@ export function openWorkerMetrics(measured: Measured): WorkerMetrics {
   return openMetrics("worker", (metrics) => recordProcess(metrics, measured));
 }
 
+/** Dropped lines that a scrape has counted. */
+let countedLines = 0;
+
 function recordProcess(metrics: ServiceMetrics, { pool, stalls }: Measured): void {
-  metrics.logLinesDropped.with().inc(takeDroppedLines());
+  metrics.logLinesDropped.with().inc(droppedLines() - countedLines);
+  countedLines = droppedLines();
   metrics.eventLoopStall.with().set(stalls.takeLongestMs() / 1_000);
   metrics.poolConnectionsMax.with().set(pool.options.max);
   metrics.poolConnections.with("busy").set(pool.totalCount - pool.idleCount);

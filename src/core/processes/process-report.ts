@@ -7,8 +7,10 @@ import type { Deployment } from "../../platform/db/deployment.ts";
 import type { DeploymentIdentity } from "../../platform/deployment.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
 import { reportPrefix } from "../../platform/redis/findings.ts";
+import { FaultCounter, type FaultCounts } from "../../watch/fault-counts.ts";
+import { countsKey, SPANS } from "../../watch/reported-counts.ts";
 import { openJobCounts } from "./job-counts.ts";
-import { type BucketCount, bucketOf } from "./latency-buckets.ts";
+import { bucketOf } from "./latency-buckets.ts";
 import { type RecentOutcomes, RedeemOutcomes } from "./redeem-outcomes.ts";
 
 /** How often each process reports. Milliseconds. */
@@ -31,11 +33,14 @@ const COUNTED_ROUTES = [
   "/marketplace/listings/:id/buy",
 ];
 const [REDEEM_ROUTE] = COUNTED_ROUTES;
-/** For how long the counts of a minute or an hour are kept, and its length. Milliseconds. */
-const SPANS = {
-  minute: { lengthMs: 60_000, keptMs: 2 * 3_600_000 },
-  hour: { lengthMs: 3_600_000, keptMs: 50 * 3_600_000 },
-};
+/** They are frequent and would hide errors. */
+const PROBES = ["/healthz", "/readyz"];
+/** The error codes that are faults. */
+const COUNTED_CODES = new Map<string | undefined, "overloaded" | "internalErrors" | "codesGuessed">([
+  ["overloaded", "overloaded"],
+  ["internal_error", "internalErrors"],
+  ["too_many_misses", "codesGuessed"],
+]);
 
 /** What a process says of itself. */
 export interface Report {
@@ -65,13 +70,9 @@ export interface Report {
   /** Why it cannot serve requests, as its readiness says; null if it can, or is a worker. */
   problem: string | null;
   redeems: RecentOutcomes;
-}
-
-/** Refusals and redeems of an organization, or of all, in a minute or an hour. */
-export interface ReportedCounts {
-  refusals: number;
-  /** Buckets of latency, and the redeems in each; only of all organizations. */
-  latencies: BucketCount[];
+  /** What it has counted for the faults, and its calls that wait for Postgres. Absent in reports of earlier releases. */
+  counts?: FaultCounts;
+  waitingCalls?: number;
 }
 
 /** Has the last report of each process, by its id. */
@@ -84,6 +85,9 @@ interface Deps {
   redis: RedisClient;
   deployment: Deployment;
   stalls: { readonly stallingMs: number };
+  pool: { readonly waitingCount: number };
+  /** Log lines of the process so far that were dropped. */
+  droppedLines: () => number;
   log: Logger;
 }
 
@@ -101,7 +105,10 @@ export class ProcessReport {
   /** Since when each report has arrived in time, on the monotonic clock; null if the last one has not. */
   #reportingSinceMs: number | null = null;
   readonly redeems = new RedeemOutcomes();
+  /** What is counted for the faults. */
+  readonly faults = new FaultCounter();
   #problem: string | null = null;
+  #droppedLines = 0;
 
   constructor(ctx: Deps, self: Pick<Report, "role" | "queueShards" | "workerShards">) {
     this.#ctx = ctx;
@@ -128,6 +135,14 @@ export class ProcessReport {
   /** For how long Redis has taken this process's reports without a gap. Milliseconds. */
   get reportingMs(): number {
     return this.#reportingSinceMs === null ? 0 : performance.now() - this.#reportingSinceMs;
+  }
+
+  /** What it has counted for the faults. */
+  readCounts(): FaultCounts {
+    const dropped = this.#ctx.droppedLines();
+    this.faults.count("logLinesDropped", undefined, dropped - this.#droppedLines);
+    this.#droppedLines = dropped;
+    return this.faults.read();
   }
 
   /** Sends the report. Never rejects. */
@@ -189,10 +204,11 @@ export class ProcessReport {
 
   /** Counts a response in memory. */
   observe(
-    { route, organizationId }: { route?: string; organizationId?: string },
+    { route, errorCode, organizationId }: { route?: string; errorCode?: string; organizationId?: string },
     status: number,
     durationMs: number,
   ): void {
+    this.#countForFaults(route, errorCode, status);
     if (route === undefined || !COUNTED_ROUTES.includes(route)) return;
     if (route === REDEEM_ROUTE) {
       if (status !== 499) this.#add(`latency ${bucketOf(durationMs)}`);
@@ -216,6 +232,14 @@ export class ProcessReport {
     );
   }
 
+  #countForFaults(route: string | undefined, errorCode: string | undefined, status: number): void {
+    if (route !== undefined && PROBES.includes(route)) return;
+    this.faults.count("responses");
+    if (status >= 500) this.faults.count("errors");
+    const counted = COUNTED_CODES.get(errorCode);
+    if (counted !== undefined) this.faults.count(counted);
+  }
+
   #add(field: string): void {
     this.#counts.set(field, (this.#counts.get(field) ?? 0) + 1);
   }
@@ -227,6 +251,7 @@ export class ProcessReport {
       endedAt: endedAt?.toISOString() ?? null,
       ...{ ...this.#readUsage(), memoryBytes: process.memoryUsage.rss(), stallingMs: this.#ctx.stalls.stallingMs },
       ...{ jobs: this.#jobs.ofLastMinute(), problem: this.#problem, redeems: this.redeems.read() },
+      ...{ counts: this.readCounts(), waitingCalls: this.#ctx.pool.waitingCount },
     };
   }
 }
@@ -247,26 +272,4 @@ function openUsageMeter(): () => Pick<Required<Report>, "cpu" | "busy"> {
     [last, loop, at] = [process.cpuUsage(), performance.eventLoopUtilization(), now];
     return usage;
   };
-}
-
-const countsKey = (prefix: string, span: string, atMs: number) => `${prefix}:${span}:${atMs}`;
-
-/** Reads what processes have reported for minutes and hours that began at these times. @throws Error when Redis does not answer. */
-export async function readReported(
-  redis: RedisClient,
-  deployment: DeploymentIdentity,
-  span: keyof typeof SPANS,
-  times: readonly Date[],
-  organizationId: string | null,
-): Promise<ReportedCounts[]> {
-  const field = organizationId === null ? "refusals" : `refusals ${organizationId}`;
-  const asked = redis.pipeline();
-  for (const at of times) asked.hgetall(countsKey(reportPrefix(deployment), span, at.getTime()));
-  return ((await asked.exec()) ?? []).map(([, found]) => {
-    const counts = (found ?? {}) as Record<string, string>;
-    const latencies = Object.entries(counts).flatMap(([name, count]) =>
-      name.startsWith("latency ") ? [[Number(name.slice(8)), Number(count)] as const] : [],
-    );
-    return { refusals: Number(counts[field] ?? 0), latencies };
-  });
 }

@@ -7,6 +7,7 @@ import type { Limits } from "../../platform/limits/open-limits.ts";
 import type { PauseWatch } from "../../platform/pauses.ts";
 import type { AwaitedQueue } from "../../platform/queues/awaited-queue.ts";
 import type { Traces } from "../../platform/traces/traces.ts";
+import type { FaultCounter } from "../../watch/fault-counts.ts";
 import { type Confirmations, confirmRead } from "../commit/confirm-reads.ts";
 import { proofOf, toRefusal } from "../commit/proofs.ts";
 import type { Caller } from "../keys/caller.ts";
@@ -37,8 +38,8 @@ interface Deps {
   config: Config;
   log: Logger;
   metrics: Pick<ApiMetrics, "redeemWait" | "redemptions" | "referencesReused"> | null;
-  /** Counts each redeem that a worker has decided, or that ends without an answer. */
-  report: { redeems: Pick<RedeemOutcomes, "answered" | "unanswered"> };
+  /** Counts redeems that a worker has decided, those that end without an answer, and references that are used again. */
+  report: { redeems: Pick<RedeemOutcomes, "answered" | "unanswered">; faults: Pick<FaultCounter, "count"> };
   traces: Traces;
 }
 
@@ -239,7 +240,10 @@ function recordedResponse(
       ? !isTicket(codeOrTicket) && normaliseCode(codeOrTicket) === redemption.codeKey
       : voucher.id === redemption.voucherId;
   if (isNamedVoucher) return response;
-  if (!caller.sandbox) ctx.metrics?.referencesReused.with().inc();
+  if (!caller.sandbox) {
+    ctx.metrics?.referencesReused.with().inc();
+    ctx.report.faults.count("referencesReused");
+  }
   ctx.log.warn(
     { ...caller, redeemedVoucherId: redemption.voucherId, namedVoucherId: voucher?.id ?? null },
     "a reference was used again for another voucher",
