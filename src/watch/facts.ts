@@ -57,7 +57,8 @@ export interface Gathered {
   refusing: readonly RefusingShard[];
   shards: readonly Shard[];
   clockAheadMs: number;
-  redeems: RecentOutcomes;
+  /** Of all processes; null if Redis does not answer: what this one has seen may be true of it alone. */
+  redeems: RecentOutcomes | null;
   /** This process. */
   self: ProcessReport["self"];
   /** The other API processes that report, as far as Redis tells. */
@@ -161,7 +162,7 @@ export async function gatherFacts(
     refusing,
     shards: knownId(deployment) === null ? [] : listShards(deployment.id, config.queueShards[0]),
     clockAheadMs: deployment.clock.aheadMs,
-    redeems: addOutcomes([report.redeems.read(), ...others.map(({ redeems }) => redeems)]),
+    redeems: processes === null ? null : addOutcomes([report.redeems.read(), ...others.map(({ redeems }) => redeems)]),
     self: report.self,
     // While Redis takes no writes, their last reports are old.
     otherApis: problems.redis === null ? others.filter(({ role }) => role === "api") : [],

@@ -44,7 +44,7 @@ export function findNothingRedeemed(
   if (cause !== null) return [{ subject: EVERYONE, ...cause, what: tellCause(cause.what) }];
   // What the last look found may go on unseen.
   const isHidden = facts.processes === null && before.some(({ what }) => what === tellCause(NO_HEARTBEAT));
-  return isHidden || facts.queues === null ? null : [];
+  return isHidden || facts.queues === null || facts.redeems === null ? null : [];
 }
 
 type Cause = Omit<Found, "subject">;
@@ -69,6 +69,7 @@ function findStop(facts: Facts): Cause | null {
 }
 
 function findNoAnswer({ redeems }: Facts, vouchersMax: number): Cause | null {
+  if (redeems === null) return null;
   const silent = [redeems.recent, redeems.minute].find((one) => isSilent(one, vouchersMax));
   return silent === undefined ? null : { what: `${silent.unanswered} redeems had no answer, and none had one` };
 }
@@ -95,7 +96,7 @@ export function findStandbyAway({ postgres }: Facts): Found[] | null {
 /** Whether jobs wait in each shard that has any, although no worker is known to be missing. */
 function findStuckJobs(facts: Facts): Cause | null {
   const waiting = backlogsOf(facts, redeemQueue.name).filter((backlog) => backlog.waiting > 0);
-  if (waiting.length === 0 || facts.redeems.recent.answered > 0) return null;
+  if (waiting.length === 0 || facts.redeems === null || facts.redeems.recent.answered > 0) return null;
   if (!waiting.every(({ oldestWaitingMs, active }) => oldestWaitingMs > STUCK_MS && active === 0)) return null;
   return { what: "Redeems wait, and no worker takes them", confirmMs: AGAIN_MS };
 }
@@ -208,7 +209,9 @@ export function findShardsAway({ queues, refusing, problems, shards }: Facts): F
 const FEW = 0.01;
 
 /** @param max redeems of a minute, and vouchers of these, that may be without an answer by chance. */
-export function findUnanswered({ redeems: { minute } }: Facts, max: number): Found[] {
+export function findUnanswered({ redeems }: Facts, max: number): Found[] | null {
+  if (redeems === null) return null;
+  const { minute } = redeems;
   if (minute.unanswered <= max || isSilent(minute, max)) return [];
   const total = minute.unanswered + minute.answered;
   const what = `${minute.unanswered} of ${total} redeems had no answer in the last minute`;

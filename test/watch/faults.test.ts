@@ -291,6 +291,8 @@ describe("what each look judges", () => {
     expect(redeems("no answer from Postgres")).toEqual([]);
     for (const name of ["VouchersShardUnserved", "VouchersProcessDown"])
       expect(find(name, { processes: null })).toBeNull();
+    for (const name of ["VouchersNothingRedeemed", "VouchersRedeemsUnanswered"])
+      expect(find(name, { redeems: null })).toBeNull();
   });
 
   it("a shard without a worker, or paused, is named, and other queues than that of redeems are amber", () => {
