@@ -468,6 +468,17 @@ describe("who takes the place of a process that vanished", () => {
     expect(successors([ended("old", 0), lost, later])).toEqual([["lost", "later"]]);
   });
 
+  it("a process takes the place of one that did the same, before that of one that did less", () => {
+    const ofOneShard = { ...lost, id: "lost, of one shard", at: at(0), workerShards: [0] };
+    const laterOfOneShard = { ...later, id: "later, of one shard", workerShards: [0] };
+    expect(successors([ofOneShard, lost, later])).toEqual([["lost", "later"]]);
+    expect(successors([ofOneShard, lost, later, laterOfOneShard])).toEqual([
+      ["lost, of one shard", "later, of one shard"],
+      ["lost", "later"],
+    ]);
+    expect(successors([ofOneShard, later])).toEqual([["lost, of one shard", "later"]]);
+  });
+
   it.each<[string, Partial<ReportedProcess>]>([
     ["began long before", { since: at(-120) }],
     ["has ended", { state: "ended" }],

@@ -89,7 +89,8 @@ const TURNOVERS = [
 /**
  * For each process that has left, the one that has taken its place: one of its kind that has taken no other place, and
  * has begun after its end, or shortly before it. So as many of a kind run as before, in whichever order they came. Of
- * those that began together, none replaces another.
+ * those that began together, none replaces another. One that does more may be needed for another place, so those that
+ * do the same come first.
  * @param places by the ids of the processes that have taken one, the ids of those that left it.
  */
 export function findSuccessors(
@@ -100,12 +101,15 @@ export function findSuccessors(
   const replaced = new Set(Object.values(places));
   const left = all.filter(({ id }) => !replaced.has(id)).toSorted((a, b) => compare(a.at, b.at));
   const successors = new Map<string, string>();
-  for (const { state, fromMs, toMs } of TURNOVERS) {
+  const turns = TURNOVERS.flatMap((turnover) =>
+    [isOfSameKind, isOfKind].map((mayReplace) => ({ ...turnover, mayReplace })),
+  );
+  for (const { state, fromMs, toMs, mayReplace } of turns) {
     for (const leaver of left.filter((one) => one.state === state && !successors.has(one.id))) {
       const successor = [...free.values()].find((one) => {
         const afterMs = Date.parse(one.since) - Date.parse(leaver.at);
         const isLater = fromMs === 0 || Date.parse(one.since) - Date.parse(leaver.since) >= TURNOVER_MS;
-        return afterMs > fromMs && afterMs <= toMs && isLater && isOfKind(one, leaver);
+        return afterMs > fromMs && afterMs <= toMs && isLater && mayReplace(one, leaver);
       });
       if (successor === undefined) continue;
       successors.set(leaver.id, successor.id);
@@ -114,6 +118,8 @@ export function findSuccessors(
   }
   return successors;
 }
+
+const isOfSameKind = (one: Report, other: Report) => isOfKind(one, other) && isOfKind(other, one);
 
 /** Whether a process does what another one did. */
 function isOfKind(one: Report, other: Report): boolean {
