@@ -42,8 +42,6 @@ function start(ctx: ReturnType<typeof prepare>["ctx"]): RunningWorker {
     const report = await sweep(ctx);
     ctx.log[isIdle(report) ? "debug" : "info"](report, "sweep finished");
     if (ctx.metrics !== null) recordSweep(ctx.metrics, report);
-    for (const task of Object.keys(report.failures))
-      for (const kind of ["sweepFailures", "sweepFailuresNow"] as const) ctx.report.faults.count(kind, task);
     return report;
   });
   return {

@@ -4,6 +4,7 @@ import type { RandomBytes } from "../../platform/base32.ts";
 import type { Config } from "../../platform/config.ts";
 import type { Deployment } from "../../platform/db/deployment.ts";
 import type { FinishedJobs } from "../../platform/queues/finished-jobs.ts";
+import type { FaultCounter } from "../../watch/fault-counts.ts";
 import { endOverdueContracts } from "../catalog/db/contracts.ts";
 import { selectOverdueSeals } from "../chain/db/events.ts";
 import { recordExpiries } from "../chain/record-expiries.ts";
@@ -35,6 +36,8 @@ export interface Deps {
   sealRequests: SealRequests;
   randomBytes: RandomBytes;
   config: Config;
+  /** Counts failures of tasks. */
+  report: { faults: Pick<FaultCounter, "count"> };
   log: Logger;
 }
 
@@ -73,6 +76,8 @@ export async function runPass<Ctx extends Deps>(
     } catch (error) {
       ctx.log.error({ err: error, task: name }, "a task of the sweeper failed");
       failures[name] = error instanceof Error ? error.message : String(error);
+      ctx.report.faults.count("sweepFailures", name);
+      ctx.report.faults.count("sweepFailuresNow", name);
       return fallback;
     }
   };

@@ -87,6 +87,8 @@ it("a sweep runs its other tasks when one fails, and reports the failure", async
   const leases = new Leases(ctx.redis, ctx.deployment);
   leases.restore = () => Promise.reject(new Error("Redis is unavailable"));
   expect((await sweep({ ...ctx, leases })).failures).toEqual({ restoreLeases: "Redis is unavailable" });
+  const counts = { "sweepFailures restoreLeases": 1, "sweepFailuresNow restoreLeases": 1 };
+  expect(ctx.report.readCounts()).toMatchObject(counts);
   expect(await stateOf(ticket)).toBe("Expired");
 });
 
