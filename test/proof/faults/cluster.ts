@@ -20,6 +20,8 @@ export interface ClusterOptions {
   env?: Env;
   /** More variables of each worker process; by default there are two. */
   workers?: readonly Env[];
+  /** More variables of each API process; there are two. */
+  apis?: readonly Env[];
   /** The size of Redis's disk, which only root can limit. Megabytes. */
   redisDiskMb?: number;
   /** Folder to which the processes' logs are copied at the end. */
@@ -74,7 +76,9 @@ export async function openCluster(options: ClusterOptions) {
   const replica = new FaultRedis(join(directory, "replica"), await findSteadyPort());
   /** The proxy through which the workers reach Redis. */
   const workerWire = await openTcpProxy(redis.url);
-  /** Replaces `redis`, `replica` and `workerWire` unless null. */
+  /** The proxy through which the second API process reaches Redis. */
+  const apiWire = await openTcpProxy(redis.url);
+  /** Replaces `redis`, `replica` and both proxies unless null. */
   const redisCluster = options.redisCluster ? await startRedisCluster() : null;
   const processes: ServiceProcess[] = [];
   const pools: pg.Pool[] = [];
@@ -133,7 +137,7 @@ export async function openCluster(options: ClusterOptions) {
     return worker;
   };
   const cluster = {
-    ...{ ...main, postgres, redis, replica, workerWire, redisCluster, addWorker },
+    ...{ ...main, postgres, redis, replica, workerWire, apiWire, redisCluster, addWorker },
     /** Adds, but does not start, a worker process of the log, with the variables of its key, anchor and policy. */
     addLogWorker(env: Env): ServiceProcess {
       const own = { WORKER_QUEUES: "log", LOG_INTERVAL_MS: "200", ...env };
@@ -188,7 +192,7 @@ export async function openCluster(options: ClusterOptions) {
     /** Stops every process and removes every file. */
     async close(): Promise<void> {
       await Promise.all(processes.map((process) => process.kill()));
-      await Promise.all([postgres, redis, replica, workerWire].map((server) => server.close()));
+      await Promise.all([postgres, redis, replica, workerWire, apiWire].map((server) => server.close()));
       await redisCluster?.close();
       await Promise.all(pools.map((pool) => pool.end()));
       if (options.keepLogsIn !== undefined) cpSync(logs, options.keepLogsIn, { recursive: true });
@@ -196,7 +200,10 @@ export async function openCluster(options: ClusterOptions) {
     },
   };
   try {
-    for (let i = 1; i <= API_PROCESSES; i++) main.apis.push(await makeApi(`api-${i}`, {}, main.accidents));
+    for (let i = 1; i <= API_PROCESSES; i++) {
+      const env = { ...(i === 2 && redisEnv(apiWire.url)), ...options.apis?.[i - 1] };
+      main.apis.push(await makeApi(`api-${i}`, env, main.accidents));
+    }
     for (const env of options.workers ?? [{}, {}]) addWorker(env);
     await Promise.all([postgres.start(), redisCluster ?? redis.start()]);
     await migrateDatabase(postgres.url);

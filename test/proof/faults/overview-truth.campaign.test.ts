@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmdirSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
@@ -14,6 +14,7 @@ import { startReceiver, type WebhookReceiver } from "../../support/webhook-recei
 import type { ApiProcess, Cluster } from "./cluster.ts";
 import { type FaultPostgres, withClient } from "./fault-postgres.ts";
 import type { ServiceProcess } from "./service-process.ts";
+import { hasFakeTime } from "./stepped-clock.ts";
 import { useFaultCluster } from "./use-fault-cluster.ts";
 
 // What operators are told first, and how soon, of each fault of a deployment of two API and three worker processes.
@@ -23,16 +24,23 @@ const KNOWN_MS = 60_000;
 /** After a fault, the overview is calm within this time. Milliseconds. */
 const CALM_MS = 120_000;
 const READ_EVERY_MS = 500;
-/** Not compared: other work on the machine stalls the processes of this test as well. */
-const OF_THIS_MACHINE = "VouchersEventLoopBlocked";
+/** True, and not compared, while the machine has more to do than processors: then it stalls the processes of this test. */
+const OF_A_BUSY_MACHINE = "VouchersEventLoopBlocked";
 /** For how long nothing is shown where nothing is expected: two looks of each process. Milliseconds. */
 const STAYS_MS = 12_000;
+/** For how long an API process is without Redis: longer than any look of others counts. Milliseconds. */
+const ALONE_MS = 30_000;
 /** Pause of a visitor after an answer. Milliseconds. */
 const ORDER_EVERY_MS = 100;
 /** Visitors, whom any machine serves. */
 const ORDERS_AT_ONCE = 4;
 const BUSY_ORDERS_AT_ONCE = 16;
 const SHARDS = 2;
+const HAS_CLOCK = hasFakeTime();
+const HOUR_MS = 3_600_000;
+/** The event loop of the second API process is blocked while it exists. */
+const BLOCK_WHILE = join(tmpdir(), `voucher-block-${process.pid}`);
+const BLOCKING = { NODE_OPTIONS: `--import=${new URL("./block-event-loop.ts", import.meta.url)}`, BLOCK_WHILE };
 
 /** Whether this process may give Redis a small disk. */
 const MAY_MOUNT = mayMount();
@@ -51,11 +59,12 @@ const own = useFaultCluster(
       WEBHOOK_ALLOW_PRIVATE: "true",
       ALERT_URL: alertReceiver.url,
     },
+    apis: [{}, BLOCKING],
     // The third one leaves the second shard to the others.
     workers: [{}, {}, { WORKER_SHARDS: "0" }],
     ...(MAY_MOUNT && { redisDiskMb: 48 }),
   },
-  false,
+  HAS_CLOCK,
 );
 
 let cluster: Cluster;
@@ -77,6 +86,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   redis.disconnect();
+  rmSync(BLOCK_WHILE, { force: true });
   await Promise.all([receiver.close(), alertReceiver.close()]);
 });
 
@@ -205,6 +215,26 @@ const CASES: readonly Case[] = [
     first: "red VouchersChainBroken",
   },
   {
+    fault: "the database's clock jumps ahead",
+    inflict: () => postgres.clock.set(HOUR_MS),
+    mend: () => postgres.clock.set(0),
+    first: "red VouchersClockAhead",
+    skip: !HAS_CLOCK,
+  },
+  {
+    fault: "the event loop of an API process is blocked under load",
+    traffic: true,
+    inflict: () => {
+      writeFileSync(BLOCK_WHILE, "");
+      otherApi.process.block();
+    },
+    mend: () => rmSync(BLOCK_WHILE),
+    first: "amber VouchersProcessDown",
+    causes: ["VouchersRedeemsUnanswered"],
+    lasting: ["VouchersRedeemsUnanswered"],
+    says: [/has vanished \(api /],
+  },
+  {
     fault: "an API process and a worker are frozen under load",
     traffic: true,
     inflict: () => freeze(otherApi.process, workers[2]),
@@ -221,8 +251,7 @@ const CASES: readonly Case[] = [
     mend: () => thaw(...workers),
     first: NOTHING,
     causes: ["VouchersShardUnserved", "VouchersRedeemsUnanswered", "VouchersQueueBacklog"],
-    // A job fails whose workers were frozen twice, as some are since the case before.
-    lasting: ["VouchersRedeemsUnanswered", "VouchersJobsFail"],
+    lasting: ["VouchersRedeemsUnanswered"],
   },
 ];
 
@@ -240,6 +269,33 @@ it("the overview stays calm in a quiet stretch and in a busy one", async () => {
   process.stdout.write(`calm in a busy stretch with ${visitors.answered} redemptions\n`);
   expect([...shown]).toEqual([]);
   expect(visitors.answered).toBeGreaterThan(0);
+});
+
+it("an API process that alone loses Redis says so of itself alone, and ALERT_URL is told nothing", async () => {
+  await Promise.all([untilCalm(), untilCalm(() => readAttention(otherApi))]);
+  const told = alertReceiver.received.length;
+  const reds = new Set<string>();
+  const read = async (at: ApiProcess) => {
+    const shown = (await readAttention(at)).map(nameShown);
+    for (const one of shown) if (one.startsWith("red ")) reds.add(one);
+    return shown;
+  };
+  const own = "amber VouchersServerAway: A process cannot serve requests";
+  const seen = { inOwn: false, inOther: false };
+  const passedMs = stopwatch();
+  cluster.apiWire.cut();
+  try {
+    while (passedMs() < ALONE_MS) {
+      const [inOwn, inOther] = await Promise.all([read(otherApi), read(api)]);
+      seen.inOwn ||= inOwn.some((one) => one.startsWith(own));
+      seen.inOther ||= inOther.some((one) => /VouchersProcessDown.*\(api /.test(one));
+    }
+  } finally {
+    cluster.apiWire.mend();
+  }
+  await Promise.all([untilCalm(), untilCalm(() => readAttention(otherApi))]);
+  expect({ ...seen, reds: [...reds] }).toEqual({ inOwn: true, inOther: true, reds: [] });
+  expect(alertReceiver.received.slice(told)).toEqual([]);
 });
 
 it.each(
@@ -323,7 +379,8 @@ async function readAttention({ url } = api): Promise<Shown[]> {
   const response = await fetch(`${url}/ops/overview.json`, { headers: basic(OPS_TOKEN) });
   const body = (await response.json()) as { attention: Shown[]; error?: string };
   expect({ status: response.status, error: body.error }).toEqual({ status: 200, error: undefined });
-  return body.attention.filter(({ runbook }) => runbook !== OF_THIS_MACHINE);
+  const isBusy = (loadavg()[1] ?? 0) > availableParallelism();
+  return body.attention.filter(({ runbook }) => !(isBusy && runbook === OF_A_BUSY_MACHINE));
 }
 
 /** Orders at both API processes, so many at a time. `stop` resolves when all have their answers. */

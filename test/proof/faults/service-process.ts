@@ -106,6 +106,11 @@ export class ServiceProcess {
     this.freezes.push({ fromMs: performance.now(), untilMs: Number.POSITIVE_INFINITY });
   }
 
+  /** Blocks its event loop, if it was started with `block-event-loop.ts`. */
+  block(): void {
+    this.#signal("SIGUSR2");
+  }
+
   thaw(): void {
     this.#endFreeze();
     this.#signal("SIGCONT");
