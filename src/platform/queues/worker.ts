@@ -41,6 +41,12 @@ export interface WorkerOptions {
 /** Longest wait for the Redis node that carries a channel. Without a limit, the loss of one node would stop jobs of all nodes. Milliseconds. */
 const SEND_MAX_MS = 250;
 
+/**
+ * How often a job runs again whose worker has died or was frozen. Two in a row can meet one job when many processes end, and
+ * its own deadline or rows end its effect. A job that kills each worker must end.
+ */
+const STALLED_MAX = 3;
+
 /** Most fetchers of a queue in a process, or its number of shards if that is larger. A fetcher takes one job per round trip. */
 const FETCHERS_MAX = 8;
 
@@ -121,7 +127,7 @@ export function startWorker<Data, Reply extends object>(
       // worker takes over a dead worker's jobs within 20 s.
       lockDuration: 15_000,
       stalledInterval: 5_000,
-      maxStalledCount: 1,
+      maxStalledCount: STALLED_MAX,
       drainDelay: 5,
       runRetryDelay: 1_000,
     });

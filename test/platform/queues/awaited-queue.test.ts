@@ -232,6 +232,28 @@ it("one message has all replies that a worker sends at the same time", async () 
   listener.disconnect();
 });
 
+it("a job whose worker died three times runs again, and one whose worker died a fourth time fails", async () => {
+  const callAfter = async (deaths: number) => {
+    const id = newJobId();
+    const asked = awaited.addAndWait(id, { a: deaths, b: 0 }, NO_TIMEOUT_MS);
+    await untilQueued(1);
+    // As the last of these workers has left it.
+    const keyOf = (name: string) => `${PREFIX}:sum:${name}`;
+    await servers.redis
+      .multi()
+      .lrem(keyOf("wait"), 1, id)
+      .lpush(keyOf("active"), id)
+      .sadd(keyOf("stalled"), id)
+      .hset(keyOf(id), "stc", deaths - 1)
+      .exec();
+    return { asked };
+  };
+  const [three, four] = [await callAfter(3), await callAfter(4)];
+  work(add);
+  expect(await three.asked).toMatchObject(isReply(3));
+  expect(await four.asked).toMatchObject(isUnknown(expect.stringContaining("stalled")));
+});
+
 it.each(["reply", "failure"])("a %s whose message was lost is read from the queue", async (ending) => {
   const gate = workAtGate(async (id, data) => {
     if (ending === "failure") throw new Error("out of paper");

@@ -24,7 +24,7 @@ const KNOWN_MS = 60_000;
 /** After a fault, the overview is calm within this time. Milliseconds. */
 const CALM_MS = 120_000;
 const READ_EVERY_MS = 500;
-/** True, and not compared, while the machine has more to do than processors: then it stalls the processes of this test. */
+/** True, and not compared, while the machine has more to do than processors: then it stalls all processes. */
 const OF_A_BUSY_MACHINE = "VouchersEventLoopBlocked";
 /** For how long nothing is shown where nothing is expected: two looks of each process. Milliseconds. */
 const STAYS_MS = 12_000;
