@@ -22,6 +22,8 @@ export interface ClusterOptions {
   workers?: readonly Env[];
   /** More variables of each API process; there are two. */
   apis?: readonly Env[];
+  /** Whether the second API process reaches Redis through a proxy of its own, which a test can cut. */
+  apiWire?: boolean;
   /** The size of Redis's disk, which only root can limit. Megabytes. */
   redisDiskMb?: number;
   /** Folder to which the processes' logs are copied at the end. */
@@ -76,7 +78,7 @@ export async function openCluster(options: ClusterOptions) {
   const replica = new FaultRedis(join(directory, "replica"), await findSteadyPort());
   /** The proxy through which the workers reach Redis. */
   const workerWire = await openTcpProxy(redis.url);
-  /** The proxy through which the second API process reaches Redis. */
+  /** The proxy of the second API process, if it has one. */
   const apiWire = await openTcpProxy(redis.url);
   /** Replaces `redis`, `replica` and both proxies unless null. */
   const redisCluster = options.redisCluster ? await startRedisCluster() : null;
@@ -201,7 +203,7 @@ export async function openCluster(options: ClusterOptions) {
   };
   try {
     for (let i = 1; i <= API_PROCESSES; i++) {
-      const env = { ...(i === 2 && redisEnv(apiWire.url)), ...options.apis?.[i - 1] };
+      const env = { ...(i === 2 && options.apiWire && redisEnv(apiWire.url)), ...options.apis?.[i - 1] };
       main.apis.push(await makeApi(`api-${i}`, env, main.accidents));
     }
     for (const env of options.workers ?? [{}, {}]) addWorker(env);

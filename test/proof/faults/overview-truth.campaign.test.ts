@@ -60,6 +60,7 @@ const own = useFaultCluster(
       ALERT_URL: alertReceiver.url,
     },
     apis: [{}, BLOCKING],
+    apiWire: true,
     // The third one leaves the second shard to the others.
     workers: [{}, {}, { WORKER_SHARDS: "0" }],
     ...(MAY_MOUNT && { redisDiskMb: 48 }),
