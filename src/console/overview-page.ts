@@ -232,10 +232,11 @@ function renderServers({ postgres, redis }: Overview): Html {
 function describePostgres(postgres: NonNullable<Overview["postgres"]>): string[] {
   const { version, isStandby, standbyNames, standbys, lagMs, connections, connectionsMax, sizeBytes } = postgres;
   const connected = standbys.length === 1 ? "1 standby" : `${standbys.length} standbys`;
+  const none = standbyNames === "" ? "; none synchronous" : "";
   const lag = lagMs === null ? "" : `, the last one ${COUNT.format(lagMs)} ms late`;
   return [
     `Postgres ${version}`,
-    `${isStandby ? "standby" : "primary"}; ${connected} connected${lag}${standbyNames === "" ? "; none synchronous" : ""}`,
+    `${isStandby ? "standby" : "primary"}; ${connected} connected${lag}${none}`,
     `${COUNT.format(connections)} of ${COUNT.format(connectionsMax)}`,
     `${megabytes(sizeBytes)} on disk`,
   ];

@@ -572,7 +572,7 @@ it("an API process without Redis judges for all when no other one has looked for
   expect(looked).toEqual([true, false, false]);
 });
 
-it("faults that Redis and all processes forgot go on from Postgres, and those of a later release stay open", async () => {
+it("faults that Redis and all processes forgot go on from Postgres, and those of later releases stay open", async () => {
   const row = (name: string) =>
     db.query(
       `INSERT INTO faults (began_at, name, subject, page, severity, what)

@@ -99,7 +99,8 @@ GRANT SELECT, INSERT, UPDATE (acquired), DELETE ON acquired_counts TO pva_api;
 GRANT SELECT, UPDATE (counted_until, clock_trusted_at) ON activity_counted TO pva_api;
 
 -- API processes record the faults that operators see, and delete those that ended long ago.
-GRANT SELECT, INSERT (began_at, name, subject, page, severity, what), UPDATE (ended_at, severity, what), DELETE ON faults TO pva_api;
+GRANT SELECT, INSERT (began_at, name, subject, page, severity, what), DELETE ON faults TO pva_api;
+GRANT UPDATE (ended_at, severity, what) ON faults TO pva_api;
 GRANT SELECT, UPDATE (looked_at) ON last_look TO pva_api;
 
 -- Where the sweeper's tasks that check all rows in rounds have stopped.

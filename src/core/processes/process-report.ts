@@ -70,7 +70,7 @@ export interface Report {
   /** Why it cannot serve requests, as its readiness says; null if it can, or is a worker. */
   problem: string | null;
   redeems: RecentOutcomes;
-  /** What it has counted for the faults, and its calls that wait for Postgres. Absent in reports of earlier releases. */
+  /** What it has counted for the faults, and its calls that wait for Postgres. Absent in earlier releases. */
   counts?: FaultCounts;
   waitingCalls?: number;
 }

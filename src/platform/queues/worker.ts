@@ -42,8 +42,8 @@ export interface WorkerOptions {
 const SEND_MAX_MS = 250;
 
 /**
- * How often a job runs again whose worker has died or was frozen. Two in a row can meet one job when many processes end, and
- * its own deadline or rows end its effect. A job that kills each worker must end.
+ * How often a job runs again whose worker has died or was frozen. That can happen to one job twice when many processes
+ * end, and its own deadline or rows end its effect. A job that kills each worker must end.
  */
 const STALLED_MAX = 3;
 

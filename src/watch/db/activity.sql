@@ -116,10 +116,12 @@ SELECT w.id, w.url, o.name AS organization, coalesce(w.disabled_at, w.failing_si
 SELECT b.voucher_id AS "voucherId", b.found_at AS since FROM broken_chains AS b WHERE b.whole_at IS NULL ORDER BY b.voucher_id LIMIT $1::int;
 
 -- name: read_postgres
--- The state of the server. A role without pg_read_all_stats sees which standbys are connected, but not how far they are.
-SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS "isStandby", current_setting('synchronous_standby_names') AS "standbyNames",
-       standbys.names AS standbys, standbys."lagMs", (SELECT sum(d.numbackends)::int FROM pg_stat_database AS d) AS connections,
+-- The state of the server. A role without pg_read_all_stats sees which standbys are connected, not how far they are.
+SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS "isStandby",
+       current_setting('synchronous_standby_names') AS "standbyNames", standbys.names AS standbys, standbys."lagMs",
+       (SELECT sum(d.numbackends)::int FROM pg_stat_database AS d) AS connections,
        current_setting('max_connections')::int AS "connectionsMax", pg_database_size(current_database()) AS "sizeBytes"
-  FROM (SELECT coalesce(array_agg(r.application_name::text) FILTER (WHERE coalesce(r.state, 'streaming') = 'streaming'), '{}') AS names,
+  FROM (SELECT coalesce(array_agg(r.application_name::text)
+                        FILTER (WHERE coalesce(r.state, 'streaming') = 'streaming'), '{}') AS names,
                (extract(epoch FROM max(r.replay_lag)) * 1000)::bigint AS "lagMs"
           FROM pg_stat_replication AS r) AS standbys;
