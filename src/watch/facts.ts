@@ -3,10 +3,12 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import { findNewestPause } from "../acts/db/audit-entries.ts";
 import { findOldestPendingAge } from "../core/chain/db/events.ts";
+import { addCounts, type FaultCounts } from "../core/processes/fault-counts.ts";
 import type { Percentiles } from "../core/processes/latency-buckets.ts";
 import { type ProcessReport, UP_MS } from "../core/processes/process-report.ts";
 import { type ReportedProcess, readProcesses } from "../core/processes/read-processes.ts";
 import { addOutcomes, type RecentOutcomes } from "../core/processes/redeem-outcomes.ts";
+import { readLatencies } from "../core/processes/reported-counts.ts";
 import { type Probed, readinessOf } from "../core/servers/probe-servers.ts";
 import type { Config } from "../platform/config.ts";
 import type { Deployment } from "../platform/db/deployment.ts";
@@ -32,9 +34,7 @@ import {
   selectFailingEndpoints,
 } from "./db/activity.ts";
 import { readAlerts } from "./db/alerts.ts";
-import { addCounts, type FaultCounts } from "./fault-counts.ts";
 import type { Found } from "./found.ts";
-import { readLatencies } from "./reported-counts.ts";
 
 export interface OverviewDeps {
   pool: pg.Pool;

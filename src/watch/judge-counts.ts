@@ -1,5 +1,5 @@
+import type { COUNTED } from "../core/processes/fault-counts.ts";
 import type { Facts } from "./facts.ts";
-import type { COUNTED } from "./fault-counts.ts";
 import type { Found } from "./found.ts";
 import { nameProcess } from "./judge-redeeming.ts";
 

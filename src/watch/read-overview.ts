@@ -3,6 +3,7 @@ import { selectOrganizationNames } from "../core/catalog/db/catalog.ts";
 import { percentilesOf } from "../core/processes/latency-buckets.ts";
 import { type ReportedProcess, readProcesses } from "../core/processes/read-processes.ts";
 import { addOutcomes } from "../core/processes/redeem-outcomes.ts";
+import { type ReportedCounts, readReported } from "../core/processes/reported-counts.ts";
 import { countLiveReservations } from "../core/reserve/db/reservations.ts";
 import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
 import { measureQueues } from "../platform/queues/measure-queues.ts";
@@ -10,7 +11,6 @@ import { mastersOf } from "../platform/redis/connections.ts";
 import { type ActivityCount, readActivity, readPostgres, readStock } from "./db/activity.ts";
 import { type OverviewDeps, STOCK, timeOf } from "./facts.ts";
 import { lookForFaults } from "./find-attention.ts";
-import { type ReportedCounts, readReported } from "./reported-counts.ts";
 import { summarizeQueues } from "./summarize-queues.ts";
 
 /** Redemptions and claims, which are exact, and refusals and latencies as processes report them, of a minute or an hour. */

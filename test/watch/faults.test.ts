@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { STALL_MAX_MS, STALLS_WITHIN_MS } from "../../src/core/metrics/stall-meter.ts";
+import { addCounts, COUNTED, FaultCounter } from "../../src/core/processes/fault-counts.ts";
 import { findSuccessors, type ReportedProcess } from "../../src/core/processes/read-processes.ts";
 import { addOutcomes, NO_OUTCOMES, RedeemOutcomes } from "../../src/core/processes/redeem-outcomes.ts";
 import { listShards } from "../../src/platform/queues/shards.ts";
 import { countMissingStandbys } from "../../src/watch/count-missing-standbys.ts";
 import type { Facts } from "../../src/watch/facts.ts";
-import { addCounts, COUNTED, FaultCounter } from "../../src/watch/fault-counts.ts";
 import { FAULTS } from "../../src/watch/faults.ts";
 
 const read = (file: string) => readFileSync(new URL(`../../docs/${file}`, import.meta.url), "utf8");

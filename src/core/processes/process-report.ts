@@ -7,11 +7,11 @@ import type { Deployment } from "../../platform/db/deployment.ts";
 import type { DeploymentIdentity } from "../../platform/deployment.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
 import { reportPrefix } from "../../platform/redis/findings.ts";
-import { FaultCounter, type FaultCounts } from "../../watch/fault-counts.ts";
-import { countsKey, SPANS } from "../../watch/reported-counts.ts";
+import { FaultCounter, type FaultCounts } from "./fault-counts.ts";
 import { openJobCounts } from "./job-counts.ts";
 import { bucketOf } from "./latency-buckets.ts";
 import { type RecentOutcomes, RedeemOutcomes } from "./redeem-outcomes.ts";
+import { countsKey, SPANS } from "./reported-counts.ts";
 
 /** How often each process reports. Milliseconds. */
 const REPORT_EVERY_MS = 5_000;

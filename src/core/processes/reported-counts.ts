@@ -1,7 +1,7 @@
-import { type BucketCount, type Percentiles, percentilesOf } from "../core/processes/latency-buckets.ts";
-import type { DeploymentIdentity } from "../platform/deployment.ts";
-import type { RedisClient } from "../platform/redis/connections.ts";
-import { reportPrefix } from "../platform/redis/findings.ts";
+import type { DeploymentIdentity } from "../../platform/deployment.ts";
+import type { RedisClient } from "../../platform/redis/connections.ts";
+import { reportPrefix } from "../../platform/redis/findings.ts";
+import { type BucketCount, type Percentiles, percentilesOf } from "./latency-buckets.ts";
 
 /** For how long the counts of a minute or an hour are kept, and its length. Milliseconds. */
 export const SPANS = {
