@@ -13,14 +13,6 @@ const TEXTS = new Map(FILES.map((file) => [file, readFileSync(join(ROOT, file), 
 const IMPORTS = [...TEXTS].flatMap(([file, text]) => importsOf(file, text));
 const LOCAL_IMPORTS = IMPORTS.filter((edge) => edge.to.endsWith(".ts"));
 
-/** Returns `core` for `src/core/voucher/ids.ts`, `main` for `src/main.ts`, `workers`, and `packages/client` for a file of it. */
-function roomOf(file: string): string {
-  const [top = "", folder = "", ...rest] = file.split("/");
-  if (top === "packages") return `${top}/${folder}`;
-  if (top !== "src") return top;
-  return rest.length > 0 ? folder : folder.replace(/\.ts$/, "");
-}
-
 /** The house, from the ground up. A room imports its own files and the floors below, and no other room of its floor. */
 const FLOORS = [
   ["packages/tlog"],
@@ -38,23 +30,6 @@ const FLOOR_OF = new Map(FLOORS.flatMap((rooms, floor) => rooms.map((room) => [r
 
 /** What opens a process is for processes: programs of administration need neither Express nor BullMQ. */
 const NOT_BELOW: Record<string, string[]> = { local: ["open", "console", "portal", "pages"] };
-
-/** The one exception: `cli` may import the directory of the embedded servers, and load the rest of `local` dynamically. */
-function mayCliImport(edge: Import): boolean {
-  return edge.kind === "dynamic" ? roomOf(edge.to) === "local" : edge.to === "src/local/directory.ts";
-}
-
-function isAllowed(edge: Import): boolean {
-  const [from, to] = [roomOf(edge.from), roomOf(edge.to)];
-  const [above, below] = [FLOOR_OF.get(from), FLOOR_OF.get(to)];
-  if (above === undefined || below === undefined) return false;
-  if (from === to || (from === "cli" && mayCliImport(edge))) return true;
-  return below < above && !NOT_BELOW[from]?.includes(to);
-}
-
-function show(edge: Import): string {
-  return `${edge.from} imports ${edge.to}${edge.kind === "value" ? "" : ` (${edge.kind})`}`;
-}
 
 it("importsOf finds every form of import", () => {
   const text = `
@@ -225,3 +200,28 @@ it("each guard that the endurance run breaks is in its file once", () => {
   const count = (file: string, text: string) => readFileSync(join(root, file), "utf8").split(text).length - 1;
   expect(CODE_GUARDS.filter(({ file, text }) => count(file, text) !== 1)).toEqual([]);
 });
+
+/** Returns `core` for `src/core/voucher/ids.ts`, `main` for `src/main.ts`, `workers`, and `packages/client` for a file of it. */
+function roomOf(file: string): string {
+  const [top = "", folder = "", ...rest] = file.split("/");
+  if (top === "packages") return `${top}/${folder}`;
+  if (top !== "src") return top;
+  return rest.length > 0 ? folder : folder.replace(/\.ts$/, "");
+}
+
+/** The one exception: `cli` may import the directory of the embedded servers, and load the rest of `local` dynamically. */
+function mayCliImport(edge: Import): boolean {
+  return edge.kind === "dynamic" ? roomOf(edge.to) === "local" : edge.to === "src/local/directory.ts";
+}
+
+function isAllowed(edge: Import): boolean {
+  const [from, to] = [roomOf(edge.from), roomOf(edge.to)];
+  const [above, below] = [FLOOR_OF.get(from), FLOOR_OF.get(to)];
+  if (above === undefined || below === undefined) return false;
+  if (from === to || (from === "cli" && mayCliImport(edge))) return true;
+  return below < above && !NOT_BELOW[from]?.includes(to);
+}
+
+function show(edge: Import): string {
+  return `${edge.from} imports ${edge.to}${edge.kind === "value" ? "" : ` (${edge.kind})`}`;
+}

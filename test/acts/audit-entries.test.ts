@@ -26,18 +26,6 @@ beforeAll(async () => {
 
 afterAll(() => servers.close());
 
-/** Ignores refusals: another change came first. */
-function ignoreRefusal(error: unknown): void {
-  if (!(error instanceof AppError)) throw error;
-}
-
-async function readAuditEntries(entity: Entity) {
-  const { rows } = await servers.db.query("SELECT before, after FROM audit_entries WHERE entity_id = $1 ORDER BY id", [
-    entity.id,
-  ]);
-  return rows;
-}
-
 /** Changes that may happen to the same entities in any order. */
 const CHANGES = [
   "member owner",
@@ -136,3 +124,15 @@ it("rolls back a change that leaves the named entity unchanged", async () => {
   const { rows } = await servers.db.query("SELECT 1 FROM brands WHERE name = 'unseen'");
   expect(rows).toEqual([]);
 });
+
+/** Ignores refusals: another change came first. */
+function ignoreRefusal(error: unknown): void {
+  if (!(error instanceof AppError)) throw error;
+}
+
+async function readAuditEntries(entity: Entity) {
+  const { rows } = await servers.db.query("SELECT before, after FROM audit_entries WHERE entity_id = $1 ORDER BY id", [
+    entity.id,
+  ]);
+  return rows;
+}

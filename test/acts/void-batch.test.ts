@@ -11,29 +11,6 @@ import { useService } from "../support/use-service.ts";
 // The end of the file checks every chain and every rule.
 const { servers, partner, till } = useService();
 
-async function issueBatch(count: number, options: Parameters<typeof issueVouchers>[3] = {}) {
-  const vouchers = await issueVouchers(servers.db, partner, count, options);
-  return { batchId: await findBatchOf(servers.db, vouchers[0]?.id ?? ""), vouchers };
-}
-
-async function countByStatus(batchId: string): Promise<Record<string, number>> {
-  const { rows } = await servers.db.query(
-    "SELECT status, count(*)::int AS count FROM vouchers WHERE batch_id = $1 GROUP BY status",
-    [batchId],
-  );
-  return Object.fromEntries(rows.map(({ status, count }) => [status, count]));
-}
-
-async function voidedCounts(batchId: string): Promise<number[]> {
-  const { rows } = await servers.db.query("SELECT before, after FROM audit_entries WHERE entity_id = $1 ORDER BY id", [
-    batchId,
-  ]);
-  return rows.map(({ after }) => after.vouchersVoided).filter((count) => count !== undefined);
-}
-
-const voidAll = (batchId: string, ...more: [onRange?: Parameters<typeof voidBatch>[3]]) =>
-  voidBatch(provisioning(servers.db), batchId, "printed twice", ...more);
-
 it("voidBatch voids what is left, ends reservations, seals the reason into each chain, and counts what was final", async () => {
   const { batchId, vouchers } = await issueBatch(2_500, { windows: { claim: { opensAt: null, closesAt: null } } });
   const [used, held] = vouchers;
@@ -138,3 +115,26 @@ it("voidBatch counts expired vouchers as final, writes nothing for them, and ref
   expect(await voidedCounts(batchId)).toEqual([]);
   await expect(voidAll("bat_unknown")).rejects.toMatchObject({ code: "not_found" });
 });
+
+async function issueBatch(count: number, options: Parameters<typeof issueVouchers>[3] = {}) {
+  const vouchers = await issueVouchers(servers.db, partner, count, options);
+  return { batchId: await findBatchOf(servers.db, vouchers[0]?.id ?? ""), vouchers };
+}
+
+async function countByStatus(batchId: string): Promise<Record<string, number>> {
+  const { rows } = await servers.db.query(
+    "SELECT status, count(*)::int AS count FROM vouchers WHERE batch_id = $1 GROUP BY status",
+    [batchId],
+  );
+  return Object.fromEntries(rows.map(({ status, count }) => [status, count]));
+}
+
+async function voidedCounts(batchId: string): Promise<number[]> {
+  const { rows } = await servers.db.query("SELECT before, after FROM audit_entries WHERE entity_id = $1 ORDER BY id", [
+    batchId,
+  ]);
+  return rows.map(({ after }) => after.vouchersVoided).filter((count) => count !== undefined);
+}
+
+const voidAll = (batchId: string, ...more: [onRange?: Parameters<typeof voidBatch>[3]]) =>
+  voidBatch(provisioning(servers.db), batchId, "printed twice", ...more);

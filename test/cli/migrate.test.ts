@@ -17,16 +17,6 @@ afterAll(async () => {
   await servers.db.query(`DROP ROLE ${low}`);
 });
 
-/** Runs `npm run migrate`. */
-function migrate(databaseUrl: string): Promise<Ended> {
-  return runNode(["src/cli/migrate.ts"], { DATABASE_URL: databaseUrl });
-}
-
-/** The URL of the test database with another database or role. */
-function address(change: Partial<Pick<URL, "pathname" | "username" | "password">>): string {
-  return Object.assign(new URL(servers.ownerUrl), change).href;
-}
-
 it("npm run migrate says that the database is up to date", async () => {
   expect(await migrate(servers.ownerUrl)).toEqual({
     exitCode: 0,
@@ -81,3 +71,13 @@ it("npm run migrate prints the stack trace and the database's error when it cann
     stderr: expect.stringMatching(/already exists.*\n +at .*42723/s),
   });
 });
+
+/** Runs `npm run migrate`. */
+function migrate(databaseUrl: string): Promise<Ended> {
+  return runNode(["src/cli/migrate.ts"], { DATABASE_URL: databaseUrl });
+}
+
+/** The URL of the test database with another database or role. */
+function address(change: Partial<Pick<URL, "pathname" | "username" | "password">>): string {
+  return Object.assign(new URL(servers.ownerUrl), change).href;
+}

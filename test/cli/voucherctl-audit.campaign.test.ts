@@ -20,11 +20,6 @@ const voucherctl = useVoucherctl(servers);
 
 type State = Record<string, unknown>;
 
-const entriesAfter = async (id: number) =>
-  (await db.query("SELECT * FROM audit_entries WHERE id > $1 ORDER BY id", [id])).rows;
-const lastEntryId = async (): Promise<number> =>
-  (await db.query("SELECT coalesce(max(id), 0) AS id FROM audit_entries")).rows[0].id;
-
 const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 const idOf = (prefix: string) => expect.stringMatching(new RegExp(`^${prefix}_[0-9a-z]{26}$`));
 const SECRET = expect.stringMatching(/^pvk_[0-9A-HJKMNP-TV-Z]{47}$/);
@@ -265,16 +260,6 @@ beforeAll(async () => {
   };
 });
 
-/** Replaces the names in braces in texts, lists and objects. */
-function fill<T>(value: T, more: State = {}): T {
-  if (typeof value === "string") {
-    return value.replace(/\{(\w+)\}/g, (_, name: string) => String({ ...made, ...more }[name])) as T;
-  }
-  if (Array.isArray(value)) return value.map((item) => fill(item, more)) as T;
-  if (typeof value !== "object" || value?.constructor !== Object) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fill(item, more)])) as T;
-}
-
 const commandOf = (line: string) => line.split(" ").slice(0, 2).join(" ");
 
 it("this file covers every command of voucherctl, or says where it is tested", () => {
@@ -463,3 +448,19 @@ it("voucherctl log writes one audit entry when it begins, fills, recovers or ret
   const { entries } = entry("log retire", { origin: ORIGIN, ...given }, ORIGIN, state, { retiredFor: NEXT_ORIGIN });
   expect((await entriesOf()).slice(before)).toEqual(entries);
 });
+
+const entriesAfter = async (id: number) =>
+  (await db.query("SELECT * FROM audit_entries WHERE id > $1 ORDER BY id", [id])).rows;
+
+const lastEntryId = async (): Promise<number> =>
+  (await db.query("SELECT coalesce(max(id), 0) AS id FROM audit_entries")).rows[0].id;
+
+/** Replaces the names in braces in texts, lists and objects. */
+function fill<T>(value: T, more: State = {}): T {
+  if (typeof value === "string") {
+    return value.replace(/\{(\w+)\}/g, (_, name: string) => String({ ...made, ...more }[name])) as T;
+  }
+  if (Array.isArray(value)) return value.map((item) => fill(item, more)) as T;
+  if (typeof value !== "object" || value?.constructor !== Object) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fill(item, more)])) as T;
+}

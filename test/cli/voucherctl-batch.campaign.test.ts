@@ -30,18 +30,6 @@ const filesLike = (part: string) => readdirSync(directory).filter((name) => name
 afterEach(() => expect(filesLike("unfinished")).toEqual([]));
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** A file in this test's directory. */
-function file(name: string, content?: string | Buffer): string {
-  const path = join(directory, name);
-  if (content !== undefined) writeFileSync(path, content);
-  return path;
-}
-
-const issue = (options: string, product = partner.productId) =>
-  `batch issue --product ${product} --valid-until 2099-12-31T23:59:59Z ${options}`;
-const readVouchers = async (batchId: string) =>
-  (await db.query("SELECT id, code, serial, code_key FROM vouchers WHERE batch_id = $1 ORDER BY serial", [batchId]))
-    .rows;
 const readBatch = async (batchId: string) => (await db.query("SELECT * FROM batches WHERE id = $1", [batchId])).rows[0];
 
 describe("voucherctl batch issue", () => {
@@ -544,3 +532,17 @@ it("org create with a name in use asks on a terminal: y creates another one, any
   expect((await onTerminal(create, "y\n")).exitCode).toBe(0);
   expect(await organizations()).toBe(2);
 });
+
+/** A file in this test's directory. */
+function file(name: string, content?: string | Buffer): string {
+  const path = join(directory, name);
+  if (content !== undefined) writeFileSync(path, content);
+  return path;
+}
+
+const issue = (options: string, product = partner.productId) =>
+  `batch issue --product ${product} --valid-until 2099-12-31T23:59:59Z ${options}`;
+
+const readVouchers = async (batchId: string) =>
+  (await db.query("SELECT id, code, serial, code_key FROM vouchers WHERE batch_id = $1 ORDER BY serial", [batchId]))
+    .rows;

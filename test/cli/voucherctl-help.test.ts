@@ -15,52 +15,6 @@ const MANUAL = read("docs/voucherctl.md");
 /** Documents that show commands. */
 const DOCUMENTS = [read("README.md"), MANUAL, read("docs/operations.md"), read("docs/sandbox.md")];
 
-function leavesOf(command: Command): Command[] {
-  return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
-}
-
-/** What `--help` prints on a terminal of 80 columns. */
-async function helpOf(command: Command): Promise<string> {
-  const program = buildProgram();
-  let text = "";
-  for (const each of [program, ...program.commands, ...leavesOf(program)]) {
-    each.configureOutput({
-      writeOut: (more) => {
-        text += more;
-      },
-      getOutHelpWidth: () => 80,
-      getOutHasColors: () => false,
-    });
-  }
-  await program
-    .parseAsync([...nameOf(command).split(" ").slice(1), "--help"], { from: "user" })
-    .catch((error) => expect(error).toMatchObject({ code: "commander.helpDisplayed", exitCode: 0 }));
-  return text;
-}
-
-/** The words of a line as a shell would pass them on. */
-function split(line: string): string[] {
-  return Array.from(line.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, bare]) => quoted ?? bare ?? "");
-}
-
-/** Has the program read a command without running it; resolves to the command's name, and fails where the program would. */
-async function parse(words: string[]): Promise<string> {
-  const program = buildProgram();
-  let ran = "";
-  for (const leaf of leavesOf(program)) {
-    leaf.configureOutput({ writeErr: () => undefined }).action(() => {
-      ran = nameOf(leaf);
-    });
-  }
-  await program.parseAsync(words, { from: "user" });
-  return ran;
-}
-
-/** Lines that end in a backslash belong to the next one. */
-function joined(text: string): string[] {
-  return text.replace(/ \\\n\s*/g, " ").split("\n");
-}
-
 it("--help of every noun and verb fits on 80 columns, and shows examples of itself that the program reads", async () => {
   const program = buildProgram();
   for (const command of [program, ...program.commands, ...leavesOf(program)]) {
@@ -127,3 +81,49 @@ it("every script that runs TypeScript says in one sentence what to do when Node 
     stderr: expect.stringMatching(/^The project's own Node 24 is missing, .* Run: npm rebuild\n$/),
   });
 });
+
+function leavesOf(command: Command): Command[] {
+  return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
+}
+
+/** What `--help` prints on a terminal of 80 columns. */
+async function helpOf(command: Command): Promise<string> {
+  const program = buildProgram();
+  let text = "";
+  for (const each of [program, ...program.commands, ...leavesOf(program)]) {
+    each.configureOutput({
+      writeOut: (more) => {
+        text += more;
+      },
+      getOutHelpWidth: () => 80,
+      getOutHasColors: () => false,
+    });
+  }
+  await program
+    .parseAsync([...nameOf(command).split(" ").slice(1), "--help"], { from: "user" })
+    .catch((error) => expect(error).toMatchObject({ code: "commander.helpDisplayed", exitCode: 0 }));
+  return text;
+}
+
+/** The words of a line as a shell would pass them on. */
+function split(line: string): string[] {
+  return Array.from(line.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, bare]) => quoted ?? bare ?? "");
+}
+
+/** Has the program read a command without running it; resolves to the command's name, and fails where the program would. */
+async function parse(words: string[]): Promise<string> {
+  const program = buildProgram();
+  let ran = "";
+  for (const leaf of leavesOf(program)) {
+    leaf.configureOutput({ writeErr: () => undefined }).action(() => {
+      ran = nameOf(leaf);
+    });
+  }
+  await program.parseAsync(words, { from: "user" });
+  return ran;
+}
+
+/** Lines that end in a backslash belong to the next one. */
+function joined(text: string): string[] {
+  return text.replace(/ \\\n\s*/g, " ").split("\n");
+}

@@ -24,13 +24,6 @@ const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 const VOID_WITHOUT_REDIS = { REDIS_URL: "" };
 const org = () => `--org ${partner.organizationId}`;
 
-async function readRow(table: string, id: string) {
-  return (await db.query(`SELECT * FROM ${table} WHERE id = $1`, [id])).rows[0];
-}
-
-const fill = (text: string, given: Record<string, string>) =>
-  text.replace(/\{(\w+)\}/g, (_, name: string) => given[name] ?? "");
-
 describe("failures of voucherctl", () => {
   /** What commands in braces stand for. */
   let given: Record<string, string>;
@@ -580,3 +573,10 @@ it("chain verify finds every chain of an intact database intact, and names exact
   expect(await verify(`--voucher ${first?.id}`)).toMatchObject(one);
   expect(await verify(`--voucher ${intact}`)).toMatchObject({ exitCode: 0, vouchers: 1, events: 1, broken: [] });
 });
+
+async function readRow(table: string, id: string) {
+  return (await db.query(`SELECT * FROM ${table} WHERE id = $1`, [id])).rows[0];
+}
+
+const fill = (text: string, given: Record<string, string>) =>
+  text.replace(/\{(\w+)\}/g, (_, name: string) => given[name] ?? "");

@@ -24,29 +24,13 @@ const { api, servers, partner, issue, till, rival } = service;
 const [, writable, plain, without] = service.apis;
 let queue: Queue;
 
-const openQueue = (name: string) =>
-  new Queue(name, { prefix: servers.queuePrefix, connection: servers.redis, skipMetasUpdate: true });
-
 beforeAll(() => {
   queue = openQueue("redeem");
 });
 
 afterAll(() => queue.close());
 
-/** Sends a request as a program does, which prefers JSON. */
-const ask = (
-  method: string,
-  url: string,
-  { headers = {}, json }: { headers?: Record<string, string>; json?: unknown } = {},
-) => browse(url, { method, json, headers: { accept: "*/*", ...headers } });
-
 let addresses = 0;
-
-/** An address that has not tried a password yet. */
-function newAddress(): Record<string, string> {
-  addresses += 1;
-  return { "x-forwarded-for": `192.0.2.${addresses}` };
-}
 
 /** What a browser sends after its user has signed in. */
 const OPERATOR = basic(OPS_TOKEN, "operator");
@@ -351,3 +335,19 @@ it("a webhook job leads to the operator page of its endpoint, and shows nothing 
     },
   ]);
 });
+
+const openQueue = (name: string) =>
+  new Queue(name, { prefix: servers.queuePrefix, connection: servers.redis, skipMetasUpdate: true });
+
+/** Sends a request as a program does, which prefers JSON. */
+const ask = (
+  method: string,
+  url: string,
+  { headers = {}, json }: { headers?: Record<string, string>; json?: unknown } = {},
+) => browse(url, { method, json, headers: { accept: "*/*", ...headers } });
+
+/** An address that has not tried a password yet. */
+function newAddress(): Record<string, string> {
+  addresses += 1;
+  return { "x-forwarded-for": `192.0.2.${addresses}` };
+}

@@ -23,40 +23,7 @@ const HOSTILE = `<script>alert("x")</script> ‮${"W".repeat(160)}`;
 const service = useService({ apis: [{ OPS_WRITABLE: "true" }, {}], env: OPERATED });
 const { api, db, servers } = service;
 
-/** Opens a page of the console as a signed-in browser does; with a form, sends it, by default as one that was just opened. */
-async function open(path: string, fields?: Form, { at = api.url, headers = {} } = {}) {
-  const form = fields && { formToken: crypto.randomUUID(), ...fields };
-  const page = await browse(`${at}/ops${path}`, { form, headers: { ...basic(OPS_TOKEN), ...headers } });
-  return { ...page, location: page.location.replace(/^\/ops/, "") };
-}
-
-/** Sends a form, which must lead to another page, and returns that page's path. */
-async function go(path: string, form: Form): Promise<string> {
-  const { status, location, text } = await open(path, form);
-  expect(status, text).toBe(303);
-  expect((await open(location)).status).toBe(200);
-  return location;
-}
-
 const idIn = (path: string) => path.split("/")[2] ?? "";
-
-/** A partner with vouchers, and the batch that they are of. */
-async function makeBatch(count: number) {
-  const partner = await makePartner(db);
-  const vouchers = await issueVouchers(db, partner, count);
-  const { rows } = await db.query("SELECT id FROM batches WHERE product_id = $1", [partner.productId]);
-  return { partner, vouchers, batchId: rows[0].id as string };
-}
-
-/** The audit entries of an entity, oldest first, without views of pages. */
-async function entriesOf(entityId: string) {
-  const { rows } = await db.query(
-    `SELECT command, os_user AS "user", host, arguments, before IS NULL AS created FROM audit_entries
-      WHERE entity_id = $1 AND command NOT LIKE 'page %' ORDER BY id`,
-    [entityId],
-  );
-  return rows;
-}
 
 it("the console leads from an organization to a redeemed voucher, with the operator's name in each audit entry", async () => {
   expect((await open("/organizations")).text).toContain("New organization");
@@ -515,3 +482,36 @@ it("an end in the past is refused with one sentence, by the database's clock", a
   const { rows } = await db.query("SELECT FROM api_keys WHERE organization_id = $1", [organizationId]);
   expect(rows).toHaveLength(0);
 });
+
+/** Opens a page of the console as a signed-in browser does; with a form, sends it, by default as one that was just opened. */
+async function open(path: string, fields?: Form, { at = api.url, headers = {} } = {}) {
+  const form = fields && { formToken: crypto.randomUUID(), ...fields };
+  const page = await browse(`${at}/ops${path}`, { form, headers: { ...basic(OPS_TOKEN), ...headers } });
+  return { ...page, location: page.location.replace(/^\/ops/, "") };
+}
+
+/** Sends a form, which must lead to another page, and returns that page's path. */
+async function go(path: string, form: Form): Promise<string> {
+  const { status, location, text } = await open(path, form);
+  expect(status, text).toBe(303);
+  expect((await open(location)).status).toBe(200);
+  return location;
+}
+
+/** A partner with vouchers, and the batch that they are of. */
+async function makeBatch(count: number) {
+  const partner = await makePartner(db);
+  const vouchers = await issueVouchers(db, partner, count);
+  const { rows } = await db.query("SELECT id FROM batches WHERE product_id = $1", [partner.productId]);
+  return { partner, vouchers, batchId: rows[0].id as string };
+}
+
+/** The audit entries of an entity, oldest first, without views of pages. */
+async function entriesOf(entityId: string) {
+  const { rows } = await db.query(
+    `SELECT command, os_user AS "user", host, arguments, before IS NULL AS created FROM audit_entries
+      WHERE entity_id = $1 AND command NOT LIKE 'page %' ORDER BY id`,
+    [entityId],
+  );
+  return rows;
+}

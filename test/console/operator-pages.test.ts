@@ -38,19 +38,7 @@ beforeAll(async () => {
   ];
 });
 
-/** Opens an operator page as a signed-in browser does. */
-function open(
-  path: string,
-  { headers = {}, form, at = api }: { headers?: Record<string, string>; form?: Form; at?: typeof api } = {},
-) {
-  return browse(`${at.url}/ops${path}`, { headers: { ...basic(OPS_TOKEN), ...headers }, form });
-}
-
 const search = (words: string) => open("/vouchers", { form: { words } });
-
-async function lastEntry() {
-  return (await db.query("SELECT * FROM audit_entries ORDER BY id DESC LIMIT 1")).rows[0];
-}
 
 it("the operator pages ask for the password everywhere and do not exist without OPS_TOKEN", async () => {
   for (const path of ["", "/vouchers", "/runbook", ...looks.map(([path]) => path)]) {
@@ -378,3 +366,15 @@ it("an operator releases a live reservation, with an audit entry and a reason in
   expect((await release(writable)).status).toBe(409);
   expect((await release(writable, {}, {})).status).toBe(409);
 });
+
+/** Opens an operator page as a signed-in browser does. */
+function open(
+  path: string,
+  { headers = {}, form, at = api }: { headers?: Record<string, string>; form?: Form; at?: typeof api } = {},
+) {
+  return browse(`${at.url}/ops${path}`, { headers: { ...basic(OPS_TOKEN), ...headers }, form });
+}
+
+async function lastEntry() {
+  return (await db.query("SELECT * FROM audit_entries ORDER BY id DESC LIMIT 1")).rows[0];
+}

@@ -32,30 +32,8 @@ afterAll(() => Promise.all(shards.map((shard) => shard.close())));
 
 const headers = basic(OPS_TOKEN);
 const open = (path: string, at = api) => browse(`${at.url}/ops${path}`, { headers });
-const send = (path: string, form: Form, more: Record<string, string> = {}, at = api) =>
-  browse(`${at.url}/ops${path}`, { headers: { ...headers, ...more }, form });
 const paused = () => Promise.all(shards.map((shard) => shard.isPaused()));
-const newestEntry = async (): Promise<number> =>
-  (await db.query("SELECT coalesce(max(id), 0)::int AS id FROM audit_entries")).rows[0].id;
-const entriesAfter = async (id: number) =>
-  (
-    await db.query(
-      `SELECT command, arguments, os_user, host, entity_type, entity_id FROM audit_entries
-        WHERE id > $1 AND entity_type = 'Queue' ORDER BY id`,
-      [id],
-    )
-  ).rows;
 const BY = { os_user: "Zoë", host: "console", entity_type: "Queue", entity_id: "redeem" };
-
-/** Fails a job in each of the shards. Returns their ids. */
-async function failJobs(): Promise<string[]> {
-  const jobs = await Promise.all(shards.map((shard) => shard.add("redeem", { code: "no worker can read this" })));
-  await until(async () => (await Promise.all(shards.map((shard) => shard.getFailedCount()))).every((n) => n === 1));
-  return jobs.map(({ id }) => id ?? "");
-}
-
-const counts = async (state: "failed" | "delayed") =>
-  (await Promise.all(shards.map((shard) => shard.getJobCountByTypes(state)))).join(" ");
 
 describe("a pause", () => {
   it("a pause holds in all shards, for workers that run and that start later, until it is resumed, and each is an audit entry with its reason", async () => {
@@ -310,3 +288,28 @@ describe("while a server is away", () => {
     },
   );
 });
+
+const send = (path: string, form: Form, more: Record<string, string> = {}, at = api) =>
+  browse(`${at.url}/ops${path}`, { headers: { ...headers, ...more }, form });
+
+const newestEntry = async (): Promise<number> =>
+  (await db.query("SELECT coalesce(max(id), 0)::int AS id FROM audit_entries")).rows[0].id;
+
+const entriesAfter = async (id: number) =>
+  (
+    await db.query(
+      `SELECT command, arguments, os_user, host, entity_type, entity_id FROM audit_entries
+        WHERE id > $1 AND entity_type = 'Queue' ORDER BY id`,
+      [id],
+    )
+  ).rows;
+
+/** Fails a job in each of the shards. Returns their ids. */
+async function failJobs(): Promise<string[]> {
+  const jobs = await Promise.all(shards.map((shard) => shard.add("redeem", { code: "no worker can read this" })));
+  await until(async () => (await Promise.all(shards.map((shard) => shard.getFailedCount()))).every((n) => n === 1));
+  return jobs.map(({ id }) => id ?? "");
+}
+
+const counts = async (state: "failed" | "delayed") =>
+  (await Promise.all(shards.map((shard) => shard.getJobCountByTypes(state)))).join(" ");

@@ -62,20 +62,6 @@ const PROBES: Record<string, (name: { code: string; token: string | null; ref: s
   "POST /partner/vouchers/release": ({ code }) => [foreign.release(code)],
 };
 
-/** The partner routes that the application really has. */
-function partnerRoutes(): string[] {
-  interface Layer {
-    route?: { path: string; methods: Record<string, boolean> };
-  }
-  return (createApp(api.ctx).router.stack as unknown as Layer[]).flatMap(({ route }) =>
-    route?.path.startsWith("/partner/")
-      ? Object.keys(route.methods)
-          .filter((method) => method !== "_all")
-          .map((method) => `${method.toUpperCase()} ${route.path}`)
-      : [],
-  );
-}
-
 const notFound = (code: string) => ({ status: 404, body: { error: expect.any(String), code } });
 /** Answers for what does not exist, on routes that do not answer voucher_not_found. An unknown ticket to release and an empty list are no errors. */
 const NOTHING: Record<string, unknown> = {
@@ -124,3 +110,17 @@ it("a job that names the wrong organization redeems nothing, and the other jobs 
   const { rows } = await servers.db.query("SELECT status FROM vouchers WHERE id = $1", [coveted.id]);
   expect(rows).toEqual([{ status: "Active" }]);
 });
+
+/** The partner routes that the application really has. */
+function partnerRoutes(): string[] {
+  interface Layer {
+    route?: { path: string; methods: Record<string, boolean> };
+  }
+  return (createApp(api.ctx).router.stack as unknown as Layer[]).flatMap(({ route }) =>
+    route?.path.startsWith("/partner/")
+      ? Object.keys(route.methods)
+          .filter((method) => method !== "_all")
+          .map((method) => `${method.toUpperCase()} ${route.path}`)
+      : [],
+  );
+}

@@ -17,16 +17,6 @@ const directory = mkdtempSync(join(tmpdir(), "voucher-backup-"));
 chmodSync(directory, 0o755);
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** Runs a program in the folder, and returns its status and what it prints. */
-function run(path: string, ...args: string[]) {
-  const env = { PATH, HOME };
-  const { status, stdout, stderr } = spawnSync(process.execPath, [script(path), ...args], {
-    cwd: directory,
-    env,
-    encoding: "utf8",
-  });
-  return { status, text: stdout + stderr };
-}
 const backup = (...args: string[]) => run("local/backup.ts", ...args);
 const restore = (...args: string[]) => run("local/restore.ts", ...args);
 
@@ -108,3 +98,14 @@ it("a backup of the running service brings back what was redeemed before it, the
   expect((await till.redeem({ code: before, externalRef: "before" })).body).toMatchObject({ alreadyConfirmed: true });
   expect(await interrupt(third)).toBe(0);
 });
+
+/** Runs a program in the folder, and returns its status and what it prints. */
+function run(path: string, ...args: string[]) {
+  const env = { PATH, HOME };
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script(path), ...args], {
+    cwd: directory,
+    env,
+    encoding: "utf8",
+  });
+  return { status, text: stdout + stderr };
+}

@@ -26,16 +26,6 @@ const SECRET = { RESERVATION_TOKEN_SECRET: "a secret of the operator's own" };
 /** How long callers rest between two calls, so that they leave the processes a part of the machine. Milliseconds. */
 const REST_MS = 20;
 
-function makeFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "voucher-replicas-"));
-  // When the tests run as root, Postgres runs as another user, who must be able to enter the folder.
-  chmodSync(folder, 0o755);
-  return folder;
-}
-
-const run = (args: string[], env: Record<string, string>, folder: string) =>
-  startNode(args, { HOME: process.env.HOME ?? "", ...env }, folder);
-
 describe.each([
   ["npm run worker", WORKER],
   ["npm run api", API],
@@ -310,3 +300,13 @@ function startLoad(url: string, key: string, issue: (count: number) => Promise<{
     },
   };
 }
+
+function makeFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "voucher-replicas-"));
+  // When the tests run as root, Postgres runs as another user, who must be able to enter the folder.
+  chmodSync(folder, 0o755);
+  return folder;
+}
+
+const run = (args: string[], env: Record<string, string>, folder: string) =>
+  startNode(args, { HOME: process.env.HOME ?? "", ...env }, folder);

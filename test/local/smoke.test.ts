@@ -37,13 +37,6 @@ afterAll(async () => {
 /** An empty folder, because a start is remembered in its folder. */
 let folder: string;
 
-function start(script: string, env: Record<string, string>): Started {
-  const given = { DATABASE_URL: servers.databaseUrl, REDIS_URL: servers.redisUrl, ...env };
-  const started = startNode([join(ROOT, script)], given, folder);
-  running.push(started);
-  return started;
-}
-
 describe("npm start with given servers", () => {
   let url: string;
   let service: Started;
@@ -190,3 +183,10 @@ it("a worker killed in the middle of many redeems costs none of them: retried, e
   const { rows } = await servers.db.query(count, [partner.organizationId]);
   expect(rows).toEqual([{ redemptions: vouchers.length }]);
 });
+
+function start(script: string, env: Record<string, string>): Started {
+  const given = { DATABASE_URL: servers.databaseUrl, REDIS_URL: servers.redisUrl, ...env };
+  const started = startNode([join(ROOT, script)], given, folder);
+  running.push(started);
+  return started;
+}

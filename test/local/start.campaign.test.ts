@@ -20,61 +20,6 @@ const VOUCHERCTL = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.ur
 
 const HOME = process.env.HOME ?? "";
 
-/** `npm start` as a new user runs it: in an empty folder, with no server configured. */
-const start = (directory: string, port: number) => startNode([START], { HOME, PORT: String(port) }, directory);
-
-async function untilReady({ output, child }: Started): Promise<void> {
-  await until(() => output().includes("Ctrl-C stops everything") || child.exitCode !== null, 2 * START_MS);
-  if (child.exitCode !== null) throw new Error(output());
-}
-
-async function interrupt({ child, ended }: Started): Promise<number | null> {
-  child.kill("SIGINT");
-  return (await ended).exitCode;
-}
-
-/** The child processes of a process. */
-function childrenOf(pid: number | undefined): number[] {
-  const { stdout } = spawnSync("ps", ["-o", "pid=", "--ppid", String(pid)], { encoding: "utf8" });
-  return stdout.split("\n").filter(Boolean).map(Number);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Pastes the partner's commands of a demo into a shell, and expects them to do what they say. */
-function tryPartnerCommands(output: string): void {
-  const lines = output
-    .slice(output.indexOf("export API="))
-    .replaceAll(/ \\\n +/g, " ")
-    .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => line.startsWith("export ") || line.startsWith("curl "));
-  const [address = "", key = "", lookUp = "", reserve = "", redeem = ""] = lines;
-  const paste = (line: string) => execFileSync("bash", ["-c", `${address}\n${key}\n${line}`], { encoding: "utf8" });
-
-  expect(JSON.parse(paste(lookUp))).toMatchObject({ voucher: { status: "Active" }, reservation: null });
-  expect(JSON.parse(paste(reserve))).toMatchObject({ ticket: expect.stringMatching(/^rsv_/) });
-  const redeemed = JSON.parse(paste(redeem));
-  expect(redeemed).toMatchObject({ redeemed: true, alreadyConfirmed: false });
-  expect(JSON.parse(paste(redeem))).toEqual({ ...redeemed, alreadyConfirmed: true });
-}
-
-/** Pastes the marketplace's commands of a demo into a shell, and returns the responses. */
-function tryMarketplaceCommands(output: string) {
-  const lines = output.split("\n").map((line) => line.trim());
-  const exports = lines.filter((line) => line.startsWith("export ")).join("\n");
-  return lines
-    .filter((line) => /^curl .*(marketplace|\/r\/)/.test(line))
-    .map((line) => JSON.parse(execFileSync("bash", ["-c", `${exports}\n${line}`], { encoding: "utf8" })));
-}
-
 describe("npm start on a machine without servers", () => {
   let directory: string;
   let port: number;
@@ -367,3 +312,58 @@ describe("npm start on a machine without servers", () => {
     expect(await interrupt(next)).toBe(0);
   });
 });
+
+/** `npm start` as a new user runs it: in an empty folder, with no server configured. */
+const start = (directory: string, port: number) => startNode([START], { HOME, PORT: String(port) }, directory);
+
+async function untilReady({ output, child }: Started): Promise<void> {
+  await until(() => output().includes("Ctrl-C stops everything") || child.exitCode !== null, 2 * START_MS);
+  if (child.exitCode !== null) throw new Error(output());
+}
+
+async function interrupt({ child, ended }: Started): Promise<number | null> {
+  child.kill("SIGINT");
+  return (await ended).exitCode;
+}
+
+/** The child processes of a process. */
+function childrenOf(pid: number | undefined): number[] {
+  const { stdout } = spawnSync("ps", ["-o", "pid=", "--ppid", String(pid)], { encoding: "utf8" });
+  return stdout.split("\n").filter(Boolean).map(Number);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Pastes the partner's commands of a demo into a shell, and expects them to do what they say. */
+function tryPartnerCommands(output: string): void {
+  const lines = output
+    .slice(output.indexOf("export API="))
+    .replaceAll(/ \\\n +/g, " ")
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line.startsWith("export ") || line.startsWith("curl "));
+  const [address = "", key = "", lookUp = "", reserve = "", redeem = ""] = lines;
+  const paste = (line: string) => execFileSync("bash", ["-c", `${address}\n${key}\n${line}`], { encoding: "utf8" });
+
+  expect(JSON.parse(paste(lookUp))).toMatchObject({ voucher: { status: "Active" }, reservation: null });
+  expect(JSON.parse(paste(reserve))).toMatchObject({ ticket: expect.stringMatching(/^rsv_/) });
+  const redeemed = JSON.parse(paste(redeem));
+  expect(redeemed).toMatchObject({ redeemed: true, alreadyConfirmed: false });
+  expect(JSON.parse(paste(redeem))).toEqual({ ...redeemed, alreadyConfirmed: true });
+}
+
+/** Pastes the marketplace's commands of a demo into a shell, and returns the responses. */
+function tryMarketplaceCommands(output: string) {
+  const lines = output.split("\n").map((line) => line.trim());
+  const exports = lines.filter((line) => line.startsWith("export ")).join("\n");
+  return lines
+    .filter((line) => /^curl .*(marketplace|\/r\/)/.test(line))
+    .map((line) => JSON.parse(execFileSync("bash", ["-c", `${exports}\n${line}`], { encoding: "utf8" })));
+}

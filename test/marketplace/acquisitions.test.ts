@@ -40,27 +40,7 @@ const { servers, api, apis, issuer: key } = service;
 let turn = 0;
 const as = (userId?: string) => signedIn((apis[turn++ % 2] as TestApi).url, key, userId);
 
-/** Clients of `count` different users. */
-function crowd(count: number): Promise<MarketClient[]> {
-  return Promise.all(Array.from({ length: count }, () => as()));
-}
-
-const makeTill = async ({ organizationId }: TestPartner) =>
-  partnerClient(api.url, (await makeKey(servers.db, organizationId)).key);
-
-/** Appends the event of a claim that a test inserted. */
-async function recordClaim(voucherId: string, userId: string): Promise<void> {
-  await servers.db.query(
-    `INSERT INTO voucher_events (occurred_at, sequence, voucher_id, seal_status, event_type, actor_connected_id, data)
-     VALUES (now(), 2, $1, 'Pending', 'voucher.instance.claimed', $2, '{"nonce": "00000000000000000000000000000000"}')`,
-    [voucherId, userId],
-  );
-  await servers.db.query("UPDATE vouchers SET last_sequence = 2 WHERE id = $1", [voucherId]);
-}
-
 const idsOf = ({ vouchers }: Offered) => vouchers.map(({ id }) => id);
-const acquired = (replies: readonly Reply[]) =>
-  replies.flatMap(({ status, body }) => (status === 200 ? [body.voucher.id] : []));
 
 describe("many users at open windows", () => {
   it("500 simultaneous buyers get 100 of 100 vouchers, each a different one, and the other 400 get 409 sold_out", async () => {
@@ -489,3 +469,24 @@ it.each<[string, string, (offer: Offered & TestPartner, userId: string) => Promi
   expect(outcome(await reply)).toBe(answer);
   expect(await readAcquisitions(servers.db, idsOf(offer))).toEqual([]);
 });
+
+/** Clients of `count` different users. */
+function crowd(count: number): Promise<MarketClient[]> {
+  return Promise.all(Array.from({ length: count }, () => as()));
+}
+
+const makeTill = async ({ organizationId }: TestPartner) =>
+  partnerClient(api.url, (await makeKey(servers.db, organizationId)).key);
+
+/** Appends the event of a claim that a test inserted. */
+async function recordClaim(voucherId: string, userId: string): Promise<void> {
+  await servers.db.query(
+    `INSERT INTO voucher_events (occurred_at, sequence, voucher_id, seal_status, event_type, actor_connected_id, data)
+     VALUES (now(), 2, $1, 'Pending', 'voucher.instance.claimed', $2, '{"nonce": "00000000000000000000000000000000"}')`,
+    [voucherId, userId],
+  );
+  await servers.db.query("UPDATE vouchers SET last_sequence = 2 WHERE id = $1", [voucherId]);
+}
+
+const acquired = (replies: readonly Reply[]) =>
+  replies.flatMap(({ status, body }) => (status === 200 ? [body.voucher.id] : []));

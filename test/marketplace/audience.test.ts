@@ -34,13 +34,6 @@ const ROUTES: [name: string, take: (client: MarketClient, offer: Offer) => Promi
   ["POST /products/{id}/buy", (client, { productId }) => client.buyProduct(productId)],
 ];
 
-/** Expects that canBuy and all three routes agree about a caller; nothing is taken where they are to refuse. */
-async function expectOpen(offer: Offer, client: MarketClient, expected: boolean): Promise<void> {
-  expect((await client.listing(offer.listingId)).body.canBuy).toBe(expected);
-  for (const [name, take] of ROUTES)
-    expect(outcome(await take(client, offer)), name).toBe(expected ? "200" : "403 referrers_only");
-}
-
 const contract =
   (status: ContractStatus, endsAt: Date | null = null) =>
   (user: string, { brandId }: TestPartner): Promise<unknown> =>
@@ -183,3 +176,10 @@ it("canBuy is true exactly when buy is refused for neither audience nor window n
   // All of it was there to be seen.
   expect([...seen].sort()).toEqual(["200", "403 referrers_only", "409 sold_out", "409 window_closed"]);
 });
+
+/** Expects that canBuy and all three routes agree about a caller; nothing is taken where they are to refuse. */
+async function expectOpen(offer: Offer, client: MarketClient, expected: boolean): Promise<void> {
+  expect((await client.listing(offer.listingId)).body.canBuy).toBe(expected);
+  for (const [name, take] of ROUTES)
+    expect(outcome(await take(client, offer)), name).toBe(expected ? "200" : "403 referrers_only");
+}

@@ -47,6 +47,41 @@ afterAll(async () => {
   await pool.end();
 });
 
+const WHEN = ["prepared before there was any voucher", "prepared now"];
+
+describe.each(PICKS)("$name, when 99 % of a batch of 50 000 have just been acquired", (picking) => {
+  it.each(WHEN)("reads emptied pages of its index, but no acquired voucher: %s", async (when) => {
+    const { rows } = await servers.db.query("SELECT pg_relation_size('vouchers_pickable') / 8192 AS pages");
+    await withClient(when, (client) => expectFewPages(client, picking, Number(rows[0].pages) + PAGES_MAX));
+  });
+});
+
+describe("after VACUUM", () => {
+  beforeAll(async () => {
+    await vi.waitFor(async () => {
+      await servers.db.query("VACUUM vouchers");
+      const { rows } = await servers.db.query(
+        "SELECT n_dead_tup::int AS dead FROM pg_stat_user_tables WHERE relname = 'vouchers'",
+      );
+      expect(rows).toEqual([{ dead: 0 }]);
+    }, UNTIL_DEAD_ROWS_ARE_INVISIBLE);
+  });
+
+  it.each(
+    PICKS.flatMap((picking) => WHEN.map((when) => ({ ...picking, when }))),
+  )("$name reads a few pages: $when", async ({ when, ...picking }) => {
+    await withClient(when, (client) => expectFewPages(client, picking, PAGES_MAX));
+  });
+
+  it("pick_free_vouchers also reads a few pages when all vouchers are acquired", async () => {
+    await servers.db.query("UPDATE vouchers SET pickable = false WHERE batch_id = $1 AND pickable", [batchId]);
+    const [picking] = PICKS as [Pick];
+    expect(await pick(early, picking)).toBeNaN();
+    const pages = async () => expect((await explain(early, picking)).pages).toBeLessThan(PAGES_MAX);
+    await vi.waitFor(pages, UNTIL_DEAD_ROWS_ARE_INVISIBLE);
+  });
+});
+
 async function prepared(): Promise<pg.PoolClient> {
   const client = await pool.connect();
   for (const { name, text } of PICKS) await client.query(`PREPARE ${name} AS ${text}`);
@@ -107,8 +142,6 @@ async function pick(client: pg.PoolClient, { execute }: Pick): Promise<number> {
   return Number(rows[0]?.id.split("_").at(-1));
 }
 
-const WHEN = ["prepared before there was any voucher", "prepared now"];
-
 async function withClient(when: string | undefined, work: (client: pg.PoolClient) => Promise<void>): Promise<void> {
   if (when === WHEN[0]) return work(early);
   const client = await prepared();
@@ -130,36 +163,3 @@ async function expectFewPages(client: pg.PoolClient, picking: Pick, pagesMax: nu
   const pages = async () => expect((await explain(client, picking)).pages).toBeLessThan(pagesMax);
   await vi.waitFor(pages, UNTIL_DEAD_ROWS_ARE_INVISIBLE);
 }
-
-describe.each(PICKS)("$name, when 99 % of a batch of 50 000 have just been acquired", (picking) => {
-  it.each(WHEN)("reads emptied pages of its index, but no acquired voucher: %s", async (when) => {
-    const { rows } = await servers.db.query("SELECT pg_relation_size('vouchers_pickable') / 8192 AS pages");
-    await withClient(when, (client) => expectFewPages(client, picking, Number(rows[0].pages) + PAGES_MAX));
-  });
-});
-
-describe("after VACUUM", () => {
-  beforeAll(async () => {
-    await vi.waitFor(async () => {
-      await servers.db.query("VACUUM vouchers");
-      const { rows } = await servers.db.query(
-        "SELECT n_dead_tup::int AS dead FROM pg_stat_user_tables WHERE relname = 'vouchers'",
-      );
-      expect(rows).toEqual([{ dead: 0 }]);
-    }, UNTIL_DEAD_ROWS_ARE_INVISIBLE);
-  });
-
-  it.each(
-    PICKS.flatMap((picking) => WHEN.map((when) => ({ ...picking, when }))),
-  )("$name reads a few pages: $when", async ({ when, ...picking }) => {
-    await withClient(when, (client) => expectFewPages(client, picking, PAGES_MAX));
-  });
-
-  it("pick_free_vouchers also reads a few pages when all vouchers are acquired", async () => {
-    await servers.db.query("UPDATE vouchers SET pickable = false WHERE batch_id = $1 AND pickable", [batchId]);
-    const [picking] = PICKS as [Pick];
-    expect(await pick(early, picking)).toBeNaN();
-    const pages = async () => expect((await explain(early, picking)).pages).toBeLessThan(PAGES_MAX);
-    await vi.waitFor(pages, UNTIL_DEAD_ROWS_ARE_INVISIBLE);
-  });
-});

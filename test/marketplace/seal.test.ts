@@ -42,37 +42,6 @@ beforeAll(async () => {
   idle = await service.issue();
 });
 
-/** Runs `work` while a seal worker is there. */
-async function whileSealing<T>(work: () => Promise<T>): Promise<T> {
-  const sealing = prepare(ctx).start();
-  try {
-    // An acquisition waits a second for its seal. The first job of a new worker may take longer.
-    const { id: voucherId } = idle;
-    expect(await api.ctx.sealQueue.addAndWait(newAttempt(voucherId), { voucherId }, START_MS)).toMatchObject({
-      kind: "reply",
-    });
-    return await work();
-  } finally {
-    await sealing.close();
-  }
-}
-
-async function makeTill({ organizationId }: TestPartner) {
-  return partnerClient(api.url, (await makeKey(servers.db, organizationId)).key);
-}
-
-/** The chain as the partner endpoint serves it. */
-async function serve(partner: TestPartner, code: string) {
-  const { events } = (await (await makeTill(partner)).events(code)).body;
-  expect(verifyServedChain(events)).toBeNull();
-  return events;
-}
-
-const statuses = async (voucherId: string) =>
-  (await readRecorded(servers.db, voucherId)).events.map(
-    ({ eventType, sealStatus }) => `${eventType.split(".").at(-1)} ${sealStatus}`,
-  );
-
 it("the event of a purchase is sealed when the answer arrives, and records buyer, rule, price and payment, which the public chain does not show", async () => {
   const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
   const user = newUser("käufer");
@@ -226,3 +195,34 @@ it("the event of an acquisition is sealed before the expiry that the sweeper rec
   expect(await statuses(voucher.id)).toEqual(["issued Sealed", "claimed Sealed", "expired Sealed"]);
   expect(await statuses(left?.id ?? "")).toEqual(["issued Sealed", "expired Sealed"]);
 });
+
+/** Runs `work` while a seal worker is there. */
+async function whileSealing<T>(work: () => Promise<T>): Promise<T> {
+  const sealing = prepare(ctx).start();
+  try {
+    // An acquisition waits a second for its seal. The first job of a new worker may take longer.
+    const { id: voucherId } = idle;
+    expect(await api.ctx.sealQueue.addAndWait(newAttempt(voucherId), { voucherId }, START_MS)).toMatchObject({
+      kind: "reply",
+    });
+    return await work();
+  } finally {
+    await sealing.close();
+  }
+}
+
+async function makeTill({ organizationId }: TestPartner) {
+  return partnerClient(api.url, (await makeKey(servers.db, organizationId)).key);
+}
+
+/** The chain as the partner endpoint serves it. */
+async function serve(partner: TestPartner, code: string) {
+  const { events } = (await (await makeTill(partner)).events(code)).body;
+  expect(verifyServedChain(events)).toBeNull();
+  return events;
+}
+
+const statuses = async (voucherId: string) =>
+  (await readRecorded(servers.db, voucherId)).events.map(
+    ({ eventType, sealStatus }) => `${eventType.split(".").at(-1)} ${sealStatus}`,
+  );

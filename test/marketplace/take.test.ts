@@ -24,26 +24,6 @@ import { useService } from "../support/use-service.ts";
 
 const { api, servers, as } = useService({ users: true });
 
-type Supply = TestPartner & Offered & { linkCode: string; contractId: string };
-
-/** A batch with everything that leads to it. */
-async function makeSupply(count: number, options: Parameters<typeof makeOffer>[2] = {}): Promise<Supply> {
-  const offer = await makeOffer(servers.db, count, options);
-  const { code, contractId } = await makeReferral(servers.db, offer);
-  return { ...offer, linkCode: code, contractId };
-}
-
-/** Makes another product of a brand and returns its id. */
-async function makeSister({ brandId }: TestPartner): Promise<string> {
-  const id = `prd_sister_${newUser()}`;
-  await servers.db.query(
-    `INSERT INTO products (id, brand_id, key, name, type, retail_price_usd, price_usd)
-     VALUES ($1, $2, 'sister', 'Sister', 'Service', 1, 1)`,
-    [id, brandId],
-  );
-  return id;
-}
-
 interface TakeRoute {
   name: string;
   kind: "claim" | "buy";
@@ -74,17 +54,6 @@ const ROUTES: TakeRoute[] = [
 ];
 const BUYS = ROUTES.filter(({ kind }) => kind === "buy");
 const CLAIMS = ROUTES.filter(({ kind }) => kind === "claim");
-
-/** Expects a refusal in the one form that all have, and that it wrote nothing. */
-async function expectRefused(status: number, code: string, call: () => Promise<Reply>): Promise<void> {
-  const before = await dumpRows(servers.db);
-  const reply = await call();
-  expect({ status: reply.status, body: reply.body }).toEqual({
-    status,
-    body: { error: expect.stringMatching(/^\S.*\.$/), code, requestId: expect.any(String) },
-  });
-  expect(await dumpRows(servers.db)).toEqual(before);
-}
 
 describe.each(ROUTES)("POST $name", ({ name, kind, take }) => {
   it(`POST ${name} gives the voucher with the next serial: the lookup's fields, that it is new, and where to verify it`, async () => {
@@ -368,3 +337,34 @@ it("a referrer's link leads nowhere unless its contract is Active and not past i
   expect(outcome(await client.claimByLink(code))).toBe("200");
   expect(outcome(await (await as(referrerId)).claimByLink(code))).toBe("200");
 });
+
+type Supply = TestPartner & Offered & { linkCode: string; contractId: string };
+
+/** A batch with everything that leads to it. */
+async function makeSupply(count: number, options: Parameters<typeof makeOffer>[2] = {}): Promise<Supply> {
+  const offer = await makeOffer(servers.db, count, options);
+  const { code, contractId } = await makeReferral(servers.db, offer);
+  return { ...offer, linkCode: code, contractId };
+}
+
+/** Makes another product of a brand and returns its id. */
+async function makeSister({ brandId }: TestPartner): Promise<string> {
+  const id = `prd_sister_${newUser()}`;
+  await servers.db.query(
+    `INSERT INTO products (id, brand_id, key, name, type, retail_price_usd, price_usd)
+     VALUES ($1, $2, 'sister', 'Sister', 'Service', 1, 1)`,
+    [id, brandId],
+  );
+  return id;
+}
+
+/** Expects a refusal in the one form that all have, and that it wrote nothing. */
+async function expectRefused(status: number, code: string, call: () => Promise<Reply>): Promise<void> {
+  const before = await dumpRows(servers.db);
+  const reply = await call();
+  expect({ status: reply.status, body: reply.body }).toEqual({
+    status,
+    body: { error: expect.stringMatching(/^\S.*\.$/), code, requestId: expect.any(String) },
+  });
+  expect(await dumpRows(servers.db)).toEqual(before);
+}

@@ -86,52 +86,7 @@ const CALLS: [name: string, path: () => string, body: unknown][] = [
   ["POST /r/{code}/claim", () => `/r/${offer.linkCode}/claim`, []],
 ];
 
-function call(at: TestApi, path: string, authorization: string | null, body: unknown): Promise<Reply> {
-  return send("POST", `${at.url}${path}`, { headers: authorization === null ? {} : { authorization }, body });
-}
-
-/** Expects that every user route refuses a token, and that the listings refuse it instead of treating its caller as anonymous. */
-async function expectRefused(at: TestApi, authorization: string | null, code: string): Promise<void> {
-  const replies = await Promise.all(CALLS.map(([, path, body]) => call(at, path(), authorization, body)));
-  if (authorization !== null) {
-    const headers = { authorization };
-    replies.push(await send("GET", `${at.url}/marketplace/listings`, { headers }));
-    replies.push(await send("GET", `${at.url}/marketplace/listings/${offer.listingId}`, { headers }));
-  }
-  for (const { status, body, headers } of replies) {
-    expect({ status, body }).toEqual({
-      status: 401,
-      body: { error: expect.stringMatching(/^[A-Z].*\.$/), code, requestId: expect.any(String) },
-    });
-    expect(headers.get("www-authenticate")).toBe("Bearer");
-  }
-}
-
-/** Expects that every user route accepts the token and then rejects the invalid body with 400. */
-async function expectAccepted(at: TestApi, token: string): Promise<void> {
-  for (const [, path, body] of CALLS) {
-    const reply = await call(at, path(), `Bearer ${token}`, body);
-    expect({ status: reply.status, code: reply.body.code }).toMatchObject({ status: 400 });
-  }
-  expect((await marketClient(at.url, token).listings()).status).toBe(200);
-}
-
-const encode = (value: unknown) =>
-  Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
 const validClaims = () => ({ sub: "user", exp: secondsFromNow(600) });
-
-/** Makes a token that is signed with a shared secret. */
-function signShared(secret: string | Buffer, header: Record<string, unknown> = {}): string {
-  const text = `${encode({ alg: "HS256", typ: "JWT", kid: rsa.kid, ...header })}.${encode(validClaims())}`;
-  return `${text}.${createHmac("sha256", secret).update(text).digest("base64url")}`;
-}
-
-/** Checks tokens with the keys at an address, by the database's clock as read now. */
-function openUsers(jwksUrl: string): UserAuthenticator {
-  const clock = new DatabaseClock(() => performance.now());
-  clock.observe(new Date(), null);
-  return new UserAuthenticator({ jwksUrl, issuer: null, audience: null }, clock);
-}
 
 describe("a user's token", () => {
   it("a user's token without a key id is verified with each key that fits its algorithm", async () => {
@@ -438,3 +393,49 @@ it("the keys of npm start are generated once, keep the private key readable by i
     rmSync(directory, { recursive: true });
   }
 });
+
+function call(at: TestApi, path: string, authorization: string | null, body: unknown): Promise<Reply> {
+  return send("POST", `${at.url}${path}`, { headers: authorization === null ? {} : { authorization }, body });
+}
+
+/** Expects that every user route refuses a token, and that the listings refuse it instead of treating its caller as anonymous. */
+async function expectRefused(at: TestApi, authorization: string | null, code: string): Promise<void> {
+  const replies = await Promise.all(CALLS.map(([, path, body]) => call(at, path(), authorization, body)));
+  if (authorization !== null) {
+    const headers = { authorization };
+    replies.push(await send("GET", `${at.url}/marketplace/listings`, { headers }));
+    replies.push(await send("GET", `${at.url}/marketplace/listings/${offer.listingId}`, { headers }));
+  }
+  for (const { status, body, headers } of replies) {
+    expect({ status, body }).toEqual({
+      status: 401,
+      body: { error: expect.stringMatching(/^[A-Z].*\.$/), code, requestId: expect.any(String) },
+    });
+    expect(headers.get("www-authenticate")).toBe("Bearer");
+  }
+}
+
+/** Expects that every user route accepts the token and then rejects the invalid body with 400. */
+async function expectAccepted(at: TestApi, token: string): Promise<void> {
+  for (const [, path, body] of CALLS) {
+    const reply = await call(at, path(), `Bearer ${token}`, body);
+    expect({ status: reply.status, code: reply.body.code }).toMatchObject({ status: 400 });
+  }
+  expect((await marketClient(at.url, token).listings()).status).toBe(200);
+}
+
+const encode = (value: unknown) =>
+  Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
+
+/** Makes a token that is signed with a shared secret. */
+function signShared(secret: string | Buffer, header: Record<string, unknown> = {}): string {
+  const text = `${encode({ alg: "HS256", typ: "JWT", kid: rsa.kid, ...header })}.${encode(validClaims())}`;
+  return `${text}.${createHmac("sha256", secret).update(text).digest("base64url")}`;
+}
+
+/** Checks tokens with the keys at an address, by the database's clock as read now. */
+function openUsers(jwksUrl: string): UserAuthenticator {
+  const clock = new DatabaseClock(() => performance.now());
+  clock.observe(new Date(), null);
+  return new UserAuthenticator({ jwksUrl, issuer: null, audience: null }, clock);
+}

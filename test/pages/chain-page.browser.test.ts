@@ -40,33 +40,6 @@ beforeAll(async () => {
 
 const addressOf = ({ id }: { id: string }) => `${api.url}/integrity/events/VoucherInstance/${id}`;
 
-/** Opens a chain's page with markup that a dishonest server has changed. */
-async function visitForged(chain: Chained, forge: (markup: string) => string, options: BrowserContextOptions = {}) {
-  const visited = await visit("about:blank", options);
-  await visited.page.route(addressOf(chain), async (route: Route) => {
-    const response = await route.fetch();
-    const markup = await response.text();
-    const forged = forge(markup);
-    expect(forged).not.toBe(markup);
-    await route.fulfill({ response, body: forged });
-  });
-  await visited.page.goto(addressOf(chain));
-  return visited;
-}
-
-/** Pastes a text into the page and waits for this part of the page's verdict. */
-async function paste(page: Page, text: string, says: string) {
-  await page.getByLabel("Payload of one entry").fill(text);
-  await page.getByRole("button", { name: "Hash and compare" }).click();
-  const result = page.locator("#payload-result");
-  await result.getByText(says).waitFor();
-  return {
-    result,
-    words: (await result.innerText()).replaceAll(/\s+/g, " "),
-    hash: createHash("sha256").update(text.trim(), "utf8").digest("hex"),
-  };
-}
-
 it("the verification page says first what happened last, in the reader's time, and that it has checked every link", async () => {
   const { page, complaints } = await visit(addressOf(redeemed), { viewport: { width: 1000, height: 1165 } });
   await page.locator("#verdict.good").waitFor();
@@ -341,3 +314,30 @@ it.each(
   await unknown.page.getByRole("link", { name: "Go to the start page" }).click();
   await unknown.page.waitForURL(`${api.url}/`);
 });
+
+/** Opens a chain's page with markup that a dishonest server has changed. */
+async function visitForged(chain: Chained, forge: (markup: string) => string, options: BrowserContextOptions = {}) {
+  const visited = await visit("about:blank", options);
+  await visited.page.route(addressOf(chain), async (route: Route) => {
+    const response = await route.fetch();
+    const markup = await response.text();
+    const forged = forge(markup);
+    expect(forged).not.toBe(markup);
+    await route.fulfill({ response, body: forged });
+  });
+  await visited.page.goto(addressOf(chain));
+  return visited;
+}
+
+/** Pastes a text into the page and waits for this part of the page's verdict. */
+async function paste(page: Page, text: string, says: string) {
+  await page.getByLabel("Payload of one entry").fill(text);
+  await page.getByRole("button", { name: "Hash and compare" }).click();
+  const result = page.locator("#payload-result");
+  await result.getByText(says).waitFor();
+  return {
+    result,
+    words: (await result.innerText()).replaceAll(/\s+/g, " "),
+    hash: createHash("sha256").update(text.trim(), "utf8").digest("hex"),
+  };
+}

@@ -94,82 +94,11 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** Creates a new organization, for which the snippets run from now on. */
-async function openShop(): Promise<void> {
-  partner = await makePartner(db);
-  const [shopKey, tillKey] = await Promise.all([
-    makeKey(db, partner.organizationId),
-    makeKey(db, partner.organizationId),
-  ]);
-  keys = { shop: shopKey.key, till: tillKey.key };
-  shop = partnerClient(api.url, keys.shop);
-}
-
-/** The file of a snippet: the one that it names, if any. */
-function fileOf(name: string): string {
-  return /^[\w-]+\.(mjs|ts|py|php|sh)/.exec(name)?.[0] ?? `${name.replaceAll(/\W+/g, "-")}.sh`;
-}
-
-/** Starts a file of the folder, as its reader would. */
-const start = (language: string, file: string, env: Record<string, string>) =>
-  startProgram(PROGRAM_OF[language] ?? "", [file], { API: api.url, KEY: keys.shop, ...env }, directory);
-
-/** Runs the snippet whose name starts with `start`. */
-function run(language: string, name: string, env: Record<string, string>): Promise<Ended> {
-  const snippet = RUNNABLE.find((one) => one.language === language && one.name.startsWith(name));
-  if (snippet === undefined) throw new Error(`the guide has no ${language} snippet ${name}`);
-  ran.add(snippet.name);
-  return start(language, fileOf(snippet.name), env).ended;
-}
-
 const issue = () => issueVoucher(db, partner);
-
-/** The redemption of a voucher in the database. */
-async function redeemOf(voucherId: string) {
-  return (await readRecorded(db, voucherId)).redemption;
-}
-
-/** Runs a server while `work` runs. */
-async function serving<T>(listener: RequestListener, work: (url: string) => Promise<T>): Promise<T> {
-  const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  try {
-    return await work(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  } finally {
-    server.closeAllConnections();
-    server.close();
-  }
-}
 
 /** Answers with an error of the service. */
 type Refusal = [status: number, code: string];
 
-/** Passes calls on to the service, unless `before` refuses them, and changes the text of the answers. Null: the answer is lost. */
-const passOn =
-  (
-    before: (path: string, body: string) => unknown,
-    change: (text: string, path: string) => string | null | Promise<string> = (text) => text,
-  ): RequestListener =>
-  async (request, response) => {
-    const body = await new Response(request as never).text();
-    const path = request.url ?? "";
-    const refused = await before(path, body);
-    if (Array.isArray(refused)) {
-      const [status, code] = refused as Refusal;
-      return void response
-        .writeHead(status, { "retry-after": "1" })
-        .end(`{"error":"x","code":"${code}","requestId":"x"}`);
-    }
-    const headers = { "x-api-key": keys.shop };
-    const answer = await fetch(`${api.url}${path}`, {
-      method: request.method ?? "",
-      headers,
-      ...(body !== "" && { body }),
-    });
-    const text = await change(await answer.text(), path);
-    if (text === null) request.socket.destroy();
-    else response.writeHead(answer.status, { "content-type": "application/json" }).end(text);
-  };
 const isRedeem = (path: string) => path.endsWith("/redeem");
 
 describe.runIf(HAS.bash)("the checkout in the shell", () => {
@@ -524,3 +453,75 @@ it("the guide has no snippet that this file does not run", () => {
     "ts",
   ]);
 });
+
+/** Creates a new organization, for which the snippets run from now on. */
+async function openShop(): Promise<void> {
+  partner = await makePartner(db);
+  const [shopKey, tillKey] = await Promise.all([
+    makeKey(db, partner.organizationId),
+    makeKey(db, partner.organizationId),
+  ]);
+  keys = { shop: shopKey.key, till: tillKey.key };
+  shop = partnerClient(api.url, keys.shop);
+}
+
+/** The file of a snippet: the one that it names, if any. */
+function fileOf(name: string): string {
+  return /^[\w-]+\.(mjs|ts|py|php|sh)/.exec(name)?.[0] ?? `${name.replaceAll(/\W+/g, "-")}.sh`;
+}
+
+/** Starts a file of the folder, as its reader would. */
+const start = (language: string, file: string, env: Record<string, string>) =>
+  startProgram(PROGRAM_OF[language] ?? "", [file], { API: api.url, KEY: keys.shop, ...env }, directory);
+
+/** Runs the snippet whose name starts with `start`. */
+function run(language: string, name: string, env: Record<string, string>): Promise<Ended> {
+  const snippet = RUNNABLE.find((one) => one.language === language && one.name.startsWith(name));
+  if (snippet === undefined) throw new Error(`the guide has no ${language} snippet ${name}`);
+  ran.add(snippet.name);
+  return start(language, fileOf(snippet.name), env).ended;
+}
+
+/** The redemption of a voucher in the database. */
+async function redeemOf(voucherId: string) {
+  return (await readRecorded(db, voucherId)).redemption;
+}
+
+/** Runs a server while `work` runs. */
+async function serving<T>(listener: RequestListener, work: (url: string) => Promise<T>): Promise<T> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  try {
+    return await work(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+/** Passes calls on to the service, unless `before` refuses them, and changes the text of the answers. Null: the answer is lost. */
+const passOn =
+  (
+    before: (path: string, body: string) => unknown,
+    change: (text: string, path: string) => string | null | Promise<string> = (text) => text,
+  ): RequestListener =>
+  async (request, response) => {
+    const body = await new Response(request as never).text();
+    const path = request.url ?? "";
+    const refused = await before(path, body);
+    if (Array.isArray(refused)) {
+      const [status, code] = refused as Refusal;
+      return void response
+        .writeHead(status, { "retry-after": "1" })
+        .end(`{"error":"x","code":"${code}","requestId":"x"}`);
+    }
+    const headers = { "x-api-key": keys.shop };
+    const answer = await fetch(`${api.url}${path}`, {
+      method: request.method ?? "",
+      headers,
+      ...(body !== "" && { body }),
+    });
+    const text = await change(await answer.text(), path);
+    if (text === null) request.socket.destroy();
+    else response.writeHead(answer.status, { "content-type": "application/json" }).end(text);
+  };

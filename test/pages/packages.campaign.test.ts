@@ -14,10 +14,6 @@ const NAMES = ["partner-voucher-client", "partner-voucher-conformance", "partner
 const TSC = resolve("packages/client/node_modules/typescript/lib/tsc.js");
 const folder = mkdtempSync(join(tmpdir(), "voucher-packages-"));
 
-const run = async (command: string, ...args: string[]) =>
-  promisify(execFile)(command, args, { cwd: folder, env: { ...process.env, NO_UPDATE_NOTIFIER: "1" } }).catch(
-    (error: { stdout: string; stderr: string }) => expect.fail(`${error.stdout}\n${error.stderr}`),
-  );
 const addressOf = (name: string) => `${api.url}/docs/packages/${name}.tgz`;
 
 beforeAll(async () => {
@@ -74,3 +70,8 @@ it.each([
   const options = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2024,dom"];
   await run(process.execPath, TSC, ...options, "--module", module, "--moduleResolution", moduleResolution, "uses.ts");
 });
+
+const run = async (command: string, ...args: string[]) =>
+  promisify(execFile)(command, args, { cwd: folder, env: { ...process.env, NO_UPDATE_NOTIFIER: "1" } }).catch(
+    (error: { stdout: string; stderr: string }) => expect.fail(`${error.stdout}\n${error.stderr}`),
+  );

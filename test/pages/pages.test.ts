@@ -28,18 +28,6 @@ beforeAll(async () => {
   hashes = events.map((event: { recordHash: string }) => event.recordHash);
 });
 
-/** Opens an address of the service; with a browser's Accept unless told otherwise. */
-async function open(path: string, accept: string | null = BROWSER, method = "GET", url = api.url) {
-  // Without the header, fetch sends Accept: */*.
-  const headers: Record<string, string> = accept === null ? {} : { accept };
-  const response = await fetch(`${url}${path}`, { method, headers, redirect: "manual" });
-  const type = response.headers.get("content-type") ?? "";
-  const kind = { "text/html; charset=utf-8": "page", "application/json; charset=utf-8": "JSON" }[type] ?? type;
-  const text = await response.text();
-  const code: string = kind === "JSON" && text !== "" ? JSON.parse(text).code : "";
-  return { status: response.status, headers: response.headers, text, kind, code };
-}
-
 const chainPath = (id: string, query = "") => `/integrity/events/VoucherInstance/${id}${query}`;
 
 it.each([
@@ -448,3 +436,15 @@ it("a referrer's link in a browser does not exist for an unknown code, or unless
     expect(text).toContain("This link is invalid or has expired.");
   }
 });
+
+/** Opens an address of the service; with a browser's Accept unless told otherwise. */
+async function open(path: string, accept: string | null = BROWSER, method = "GET", url = api.url) {
+  // Without the header, fetch sends Accept: */*.
+  const headers: Record<string, string> = accept === null ? {} : { accept };
+  const response = await fetch(`${url}${path}`, { method, headers, redirect: "manual" });
+  const type = response.headers.get("content-type") ?? "";
+  const kind = { "text/html; charset=utf-8": "page", "application/json; charset=utf-8": "JSON" }[type] ?? type;
+  const text = await response.text();
+  const code: string = kind === "JSON" && text !== "" ? JSON.parse(text).code : "";
+  return { status: response.status, headers: response.headers, text, kind, code };
+}

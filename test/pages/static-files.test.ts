@@ -23,17 +23,6 @@ const COMPRESSED = [
 ];
 const SMALL = ["/docs/packages/partner-voucher-tlog.tgz", "/robots.txt"];
 
-/** Asks without what `fetch` adds, and does not decompress. */
-function ask(path: string, headers: Record<string, string>, method = "GET") {
-  return new Promise<{ status?: number; headers: Record<string, unknown>; body: Buffer }>((resolve, reject) => {
-    const asked = request(api.url + path, { method, headers, agent: false }, async (response) => {
-      const chunks = await response.toArray();
-      resolve({ status: response.statusCode as number, headers: response.headers, body: Buffer.concat(chunks) });
-    });
-    asked.once("error", reject).end();
-  });
-}
-
 const DECODERS: Record<string, (content: Buffer) => Buffer> = { br: brotliDecompressSync, gzip: gunzipSync };
 
 it.each([
@@ -141,3 +130,14 @@ it("a public file is made once for concurrent requests, and again if it could no
   expect(await Promise.all([call(), call(), call()])).toEqual(["made", "made", "made"]);
   expect(made).toBe(2);
 });
+
+/** Asks without what `fetch` adds, and does not decompress. */
+function ask(path: string, headers: Record<string, string>, method = "GET") {
+  return new Promise<{ status?: number; headers: Record<string, unknown>; body: Buffer }>((resolve, reject) => {
+    const asked = request(api.url + path, { method, headers, agent: false }, async (response) => {
+      const chunks = await response.toArray();
+      resolve({ status: response.statusCode as number, headers: response.headers, body: Buffer.concat(chunks) });
+    });
+    asked.once("error", reject).end();
+  });
+}

@@ -33,21 +33,6 @@ const OWN_SECRET = "a secret of our own that is long enough";
 
 const PRODUCTION = { NODE_ENV: "production", RESERVATION_TOKEN_SECRET: OWN_SECRET };
 
-function read(env: Environment = {}) {
-  return readConfig({ ...REQUIRED, ...env });
-}
-
-/** The lines of the error that an environment stops the start with. */
-function complaints(env: Environment, read: (env: Environment) => unknown = readConfig): string[] {
-  try {
-    read({ ...REQUIRED, ...env });
-  } catch (error) {
-    if (error instanceof ConfigError) return error.message.split("\n");
-    throw error;
-  }
-  return [];
-}
-
 it.each<[on: boolean, env: Environment]>([
   [true, { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318" }],
   [true, { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://collector:4318" }],
@@ -409,3 +394,18 @@ it("webhooks need the secret in a worker process that serves their queue alone, 
   expect(only("webhook", { WEBHOOK_SECRET: OWN_SECRET })).toEqual([]);
   expect(only("log")).toEqual([expect.stringMatching(/^LOG_KEY_FILE is not set/)]);
 });
+
+function read(env: Environment = {}) {
+  return readConfig({ ...REQUIRED, ...env });
+}
+
+/** The lines of the error that an environment stops the start with. */
+function complaints(env: Environment, read: (env: Environment) => unknown = readConfig): string[] {
+  try {
+    read({ ...REQUIRED, ...env });
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message.split("\n");
+    throw error;
+  }
+  return [];
+}

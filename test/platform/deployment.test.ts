@@ -6,124 +6,8 @@ import { Deployment } from "../../src/platform/db/deployment.ts";
 import type { Mark, Memory, Shared, SharedMemory } from "../../src/platform/marks.ts";
 import { until } from "../support/until.ts";
 
-/** The answer to a query. */
-const resultOf = (row: object) => ({
-  rows: [Object.values(row)],
-  fields: Object.keys(row).map((name) => ({ name })),
-});
-
-/** A server with marks at the positions from 1 on. */
-class Server {
-  readonly timeline: string;
-  readonly started: string;
-  readonly marks: string[];
-  acceptedLosses: string[] = [];
-
-  constructor(timeline: string, started = "1", marks: string[] = []) {
-    this.timeline = timeline;
-    this.started = started;
-    this.marks = marks;
-  }
-
-  answer({ name = "", values = [] }: { name?: string; values?: (number | null)[] }) {
-    const idAt = (position: number | null | undefined) => this.marks[(position ?? 0) - 1] ?? null;
-    const recalled = {
-      newestId: idAt(values[0]),
-      lastingId: idAt(values[1]),
-      oldestPosition: this.marks.length > 0 ? 1 : null,
-      acceptedLosses: this.acceptedLosses,
-    };
-    const { timeline, started } = this;
-    const clock = { trustedAt: null, now: new Date() };
-    // The columns have the order of the statements, in which their readers may have found them already.
-    if (name === "identify_database") {
-      const identity = { deploymentId: "d", readOnly: false, isCopy: false, database: "db", timeline, started };
-      return resultOf({ ...identity, ...recalled, ...clock });
-    }
-    if (name === "recall_marks") return resultOf({ timeline, started, ...recalled, isReplicated: false });
-    if (name === "observe_clock") return resultOf(clock);
-    const position = this.marks.length;
-    const older = { "older.position": null, "older.id": null };
-    return resultOf({ position, id: idAt(position), ...older, started, isReplicated: false });
-  }
-}
-
-/** A connection to a server. It records whether it was closed. */
-class Connection extends EventEmitter {
-  closed = false;
-  readonly connection = Object.assign(new EventEmitter(), {
-    stream: {
-      destroy: () => {
-        this.closed = true;
-      },
-    },
-  });
-  readonly #server: Server;
-  /** What its answers wait for. */
-  held: Promise<void> | undefined;
-
-  constructor(server: Server) {
-    super();
-    this.#server = server;
-  }
-
-  async query(query: object) {
-    const answer = this.#server.answer(query);
-    await this.held;
-    return answer;
-  }
-
-  release() {}
-
-  /** A pool of this connection. */
-  get pool(): pg.Pool {
-    return { connect: async () => this, query: (query: object) => this.query(query) } as unknown as pg.Pool;
-  }
-
-  get client(): pg.ClientBase {
-    return this as unknown as pg.ClientBase;
-  }
-}
-
 const log = pino({ level: "silent" });
 const setBack = { state: "copied", message: expect.stringContaining("set back") };
-
-/** Redis with what another process remembers of the start "0" of a server. It keeps what is written. */
-function shareOf(newest: Mark | null) {
-  const seen = (mark: Mark, started = "0") => {
-    const memory = { deploymentId: "d", timeline: "00000001", started, newest: mark, lasting: null };
-    return { memory: { ...memory, acceptedLosses: [] }, marks: 1 };
-  };
-  const shared = {
-    starts: (newest === null ? [] : [seen(newest)]) as Shared,
-    lacked: null as Memory | null,
-    written: [] as Shared[],
-    looks: 0,
-    seen,
-    /** The newest mark of each start. */
-    newest: (starts?: Shared): string[] => (starts ?? shared.starts).map(({ memory }) => memory.newest.id),
-    remember(mark: Mark) {
-      shared.starts = [seen(mark)];
-    },
-  };
-  const store: SharedMemory = {
-    read: async () => {
-      shared.looks += 1;
-      const { starts, lacked } = shared;
-      return { text: JSON.stringify(starts), starts, lacked };
-    },
-    replace: async (next, before) => {
-      if (before.text !== JSON.stringify(shared.starts)) return false;
-      shared.starts = next;
-      shared.written.push(next);
-      return true;
-    },
-    keepLacked: async (refused) => {
-      shared.lacked = refused;
-    },
-  };
-  return Object.assign(shared, { store });
-}
 
 it("a process that reached a promoted standby closes its connections to the former primary and refuses new ones", async () => {
   const deployment = new Deployment(log);
@@ -367,3 +251,119 @@ it("a mark that is confirmed while another server takes over is not remembered",
   await new Promise(setImmediate);
   expect(deployment.memory).toBeNull();
 });
+
+/** The answer to a query. */
+const resultOf = (row: object) => ({
+  rows: [Object.values(row)],
+  fields: Object.keys(row).map((name) => ({ name })),
+});
+
+/** A server with marks at the positions from 1 on. */
+class Server {
+  readonly timeline: string;
+  readonly started: string;
+  readonly marks: string[];
+  acceptedLosses: string[] = [];
+
+  constructor(timeline: string, started = "1", marks: string[] = []) {
+    this.timeline = timeline;
+    this.started = started;
+    this.marks = marks;
+  }
+
+  answer({ name = "", values = [] }: { name?: string; values?: (number | null)[] }) {
+    const idAt = (position: number | null | undefined) => this.marks[(position ?? 0) - 1] ?? null;
+    const recalled = {
+      newestId: idAt(values[0]),
+      lastingId: idAt(values[1]),
+      oldestPosition: this.marks.length > 0 ? 1 : null,
+      acceptedLosses: this.acceptedLosses,
+    };
+    const { timeline, started } = this;
+    const clock = { trustedAt: null, now: new Date() };
+    // The columns have the order of the statements, in which their readers may have found them already.
+    if (name === "identify_database") {
+      const identity = { deploymentId: "d", readOnly: false, isCopy: false, database: "db", timeline, started };
+      return resultOf({ ...identity, ...recalled, ...clock });
+    }
+    if (name === "recall_marks") return resultOf({ timeline, started, ...recalled, isReplicated: false });
+    if (name === "observe_clock") return resultOf(clock);
+    const position = this.marks.length;
+    const older = { "older.position": null, "older.id": null };
+    return resultOf({ position, id: idAt(position), ...older, started, isReplicated: false });
+  }
+}
+
+/** A connection to a server. It records whether it was closed. */
+class Connection extends EventEmitter {
+  closed = false;
+  readonly connection = Object.assign(new EventEmitter(), {
+    stream: {
+      destroy: () => {
+        this.closed = true;
+      },
+    },
+  });
+  readonly #server: Server;
+  /** What its answers wait for. */
+  held: Promise<void> | undefined;
+
+  constructor(server: Server) {
+    super();
+    this.#server = server;
+  }
+
+  async query(query: object) {
+    const answer = this.#server.answer(query);
+    await this.held;
+    return answer;
+  }
+
+  release() {}
+
+  /** A pool of this connection. */
+  get pool(): pg.Pool {
+    return { connect: async () => this, query: (query: object) => this.query(query) } as unknown as pg.Pool;
+  }
+
+  get client(): pg.ClientBase {
+    return this as unknown as pg.ClientBase;
+  }
+}
+
+/** Redis with what another process remembers of the start "0" of a server. It keeps what is written. */
+function shareOf(newest: Mark | null) {
+  const seen = (mark: Mark, started = "0") => {
+    const memory = { deploymentId: "d", timeline: "00000001", started, newest: mark, lasting: null };
+    return { memory: { ...memory, acceptedLosses: [] }, marks: 1 };
+  };
+  const shared = {
+    starts: (newest === null ? [] : [seen(newest)]) as Shared,
+    lacked: null as Memory | null,
+    written: [] as Shared[],
+    looks: 0,
+    seen,
+    /** The newest mark of each start. */
+    newest: (starts?: Shared): string[] => (starts ?? shared.starts).map(({ memory }) => memory.newest.id),
+    remember(mark: Mark) {
+      shared.starts = [seen(mark)];
+    },
+  };
+  const store: SharedMemory = {
+    read: async () => {
+      shared.looks += 1;
+      const { starts, lacked } = shared;
+      return { text: JSON.stringify(starts), starts, lacked };
+    },
+    replace: async (next, before) => {
+      if (before.text !== JSON.stringify(shared.starts)) return false;
+      shared.starts = next;
+      shared.written.push(next);
+      return true;
+    },
+    keepLacked: async (refused) => {
+      shared.lacked = refused;
+    },
+  };
+  return Object.assign(shared, { store });
+}

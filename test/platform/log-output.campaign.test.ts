@@ -28,19 +28,6 @@ const STOPPED: [output: string, command: string][] = [
   ["a full disk", '"$0" --input-type=module -e "$1" > /dev/full & echo $! >&3; wait $!; echo "exit $?" >&3'],
 ];
 
-async function run(command: string) {
-  const script = `exec 3>&1; trap 'kill $(jobs -p) 2>/dev/null' EXIT; ${command}`;
-  const started = startProgram("sh", ["-c", script, process.execPath, WRITER], {}, undefined, true);
-  const [pid] = await until(() => /^\d+$/m.exec(started.output()));
-  const [report] = await until(() => /^\{"stallMs".*\}$/m.exec(started.output()));
-  return { started, pid: Number(pid), ...(JSON.parse(report) as { stallMs: number; dropped: number }) };
-}
-
-function endGroup({ child }: Started): void {
-  // Without exit code, some of the group still run.
-  if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, "SIGKILL");
-}
-
 /** Only root can become another user. */
 const OF_ANOTHER_USER: typeof STOPPED =
   process.getuid?.() === 0
@@ -76,3 +63,16 @@ it("the log writes every line to a reader that is slow", async () => {
   const { stdout } = await started.ended;
   expect(stdout.match(/"msg":"line"/g)?.length).toBe(40_000 - dropped);
 });
+
+async function run(command: string) {
+  const script = `exec 3>&1; trap 'kill $(jobs -p) 2>/dev/null' EXIT; ${command}`;
+  const started = startProgram("sh", ["-c", script, process.execPath, WRITER], {}, undefined, true);
+  const [pid] = await until(() => /^\d+$/m.exec(started.output()));
+  const [report] = await until(() => /^\{"stallMs".*\}$/m.exec(started.output()));
+  return { started, pid: Number(pid), ...(JSON.parse(report) as { stallMs: number; dropped: number }) };
+}
+
+function endGroup({ child }: Started): void {
+  // Without exit code, some of the group still run.
+  if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, "SIGKILL");
+}

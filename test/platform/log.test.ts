@@ -55,6 +55,61 @@ afterAll(() => {
   for (const { child } of processes) child.kill("SIGKILL");
 });
 
+it("the log of the API and a worker is one JSON object a line on both processes, each with time, level, role and message", () => {
+  expect(apiLines.length).toBeGreaterThan(requests.size);
+  expect(workerLines.length).toBeGreaterThan(0);
+  for (const line of [...apiLines, ...workerLines]) {
+    expect(line).toMatchObject({
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      level: expect.stringMatching(/^(info|warn|error)$/),
+      msg: expect.any(String),
+    });
+  }
+  expect(new Set(apiLines.map(({ role }) => role))).toEqual(new Set(["api"]));
+  expect(new Set(workerLines.map(({ role }) => role))).toEqual(new Set(["worker"]));
+});
+
+it("the log of the API and a worker has exactly one line a request, also if its path cannot be decoded, with method, route pattern, status, ids and duration", () => {
+  expect(requests.size).toBeGreaterThanOrEqual(20);
+  for (const [requestId, expected] of requests) {
+    const lines = apiLines.filter((line) => line.requestId === requestId);
+    expect(lines, requestId).toHaveLength(1);
+    expect(lines[0]).toMatchObject({ ...expected, requestId, level: "info", msg: "request" });
+    expect(lines[0]?.durationMs, requestId).toBeTypeOf("number");
+    expect(lines[0]?.durationMs).toBeGreaterThan(0);
+    for (const absent of ["keyId", "organizationId", "userId", "errorCode", "route"]) {
+      if (!(absent in expected)) {
+        expect(lines[0]?.[absent], `${absent} of ${requestId}`).toBeUndefined();
+      }
+    }
+  }
+});
+
+it("the log of the API and a worker gives a request whose own id is not sane another one", () => {
+  expect(everything).not.toContain("insane id");
+  const probes = apiLines.filter((line) => line.route === "/healthz" && line.requestId !== undefined);
+  expect(probes.length).toBeGreaterThanOrEqual(2);
+});
+
+it("the log of the API and a worker contains no key, token, ticket, code, note or secret", () => {
+  const written = everything.toLowerCase();
+  expect(secrets.length).toBeGreaterThan(20);
+  expect(secrets.filter((secret) => written.includes(secret.toLowerCase()))).toEqual([]);
+});
+
+it("the log of the API and a worker tells that each process listened or worked, drained at SIGTERM and ended in order", () => {
+  for (const [lines, first] of [
+    [apiLines, "listening"],
+    [workerLines, "working"],
+  ] as const) {
+    // A sweep that is under way at SIGTERM is finished, and reported, while the worker drains.
+    const told = lines.map(({ msg }) => msg).filter((msg) => msg !== "sweep finished");
+    expect(told).toContain(first);
+    expect(told.slice(-2)).toEqual(["draining", "drained"]);
+  }
+  expect([...apiLines, ...workerLines].filter(({ level }) => level === "error")).toEqual([]);
+});
+
 function parse(text: string): Line[] {
   const lines = text.split("\n").filter((line) => line !== "");
   return lines.map((line) => {
@@ -137,58 +192,3 @@ async function use(url: string): Promise<void> {
   secrets.push(second.redeemCode, order.note, servers.databaseUrl, imported, encodeURIComponent(imported), unknown);
   secrets.push(...codes, ...codes.map((code) => code.replaceAll("-", "")));
 }
-
-it("the log of the API and a worker is one JSON object a line on both processes, each with time, level, role and message", () => {
-  expect(apiLines.length).toBeGreaterThan(requests.size);
-  expect(workerLines.length).toBeGreaterThan(0);
-  for (const line of [...apiLines, ...workerLines]) {
-    expect(line).toMatchObject({
-      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-      level: expect.stringMatching(/^(info|warn|error)$/),
-      msg: expect.any(String),
-    });
-  }
-  expect(new Set(apiLines.map(({ role }) => role))).toEqual(new Set(["api"]));
-  expect(new Set(workerLines.map(({ role }) => role))).toEqual(new Set(["worker"]));
-});
-
-it("the log of the API and a worker has exactly one line a request, also if its path cannot be decoded, with method, route pattern, status, ids and duration", () => {
-  expect(requests.size).toBeGreaterThanOrEqual(20);
-  for (const [requestId, expected] of requests) {
-    const lines = apiLines.filter((line) => line.requestId === requestId);
-    expect(lines, requestId).toHaveLength(1);
-    expect(lines[0]).toMatchObject({ ...expected, requestId, level: "info", msg: "request" });
-    expect(lines[0]?.durationMs, requestId).toBeTypeOf("number");
-    expect(lines[0]?.durationMs).toBeGreaterThan(0);
-    for (const absent of ["keyId", "organizationId", "userId", "errorCode", "route"]) {
-      if (!(absent in expected)) {
-        expect(lines[0]?.[absent], `${absent} of ${requestId}`).toBeUndefined();
-      }
-    }
-  }
-});
-
-it("the log of the API and a worker gives a request whose own id is not sane another one", () => {
-  expect(everything).not.toContain("insane id");
-  const probes = apiLines.filter((line) => line.route === "/healthz" && line.requestId !== undefined);
-  expect(probes.length).toBeGreaterThanOrEqual(2);
-});
-
-it("the log of the API and a worker contains no key, token, ticket, code, note or secret", () => {
-  const written = everything.toLowerCase();
-  expect(secrets.length).toBeGreaterThan(20);
-  expect(secrets.filter((secret) => written.includes(secret.toLowerCase()))).toEqual([]);
-});
-
-it("the log of the API and a worker tells that each process listened or worked, drained at SIGTERM and ended in order", () => {
-  for (const [lines, first] of [
-    [apiLines, "listening"],
-    [workerLines, "working"],
-  ] as const) {
-    // A sweep that is under way at SIGTERM is finished, and reported, while the worker drains.
-    const told = lines.map(({ msg }) => msg).filter((msg) => msg !== "sweep finished");
-    expect(told).toContain(first);
-    expect(told.slice(-2)).toEqual(["draining", "drained"]);
-  }
-  expect([...apiLines, ...workerLines].filter(({ level }) => level === "error")).toEqual([]);
-});

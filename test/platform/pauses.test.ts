@@ -12,18 +12,6 @@ beforeEach(() => {
   void watch.close();
 });
 
-function pass(ms: number, clock: "both" | "uptime" = "both"): void {
-  now.uptimeMs += ms;
-  if (clock === "both") now.monotonicMs += ms;
-}
-
-function tickOnTime(times: number): void {
-  for (let n = 0; n < times; n++) {
-    pass(250);
-    watch.tick();
-  }
-}
-
 const isOutdatedNow = () => watch.isOutdated(now.monotonicMs);
 
 it("a request is current in a process that runs", () => {
@@ -72,3 +60,15 @@ it("a request whose first read comes more than five seconds after its last byte 
   tickOnTime(1);
   expect(watch.isOutdated(receivedAtMs)).toBe(true);
 });
+
+function pass(ms: number, clock: "both" | "uptime" = "both"): void {
+  now.uptimeMs += ms;
+  if (clock === "both") now.monotonicMs += ms;
+}
+
+function tickOnTime(times: number): void {
+  for (let n = 0; n < times; n++) {
+    pass(250);
+    watch.tick();
+  }
+}

@@ -39,34 +39,6 @@ afterAll(async () => {
   await servers.close();
 });
 
-/** Runs `work` with a copy of the database, such as a restored backup. */
-async function withCopy(work: (copy: TestServers) => Promise<void>): Promise<void> {
-  const original = new URL(servers.ownerUrl).pathname.slice(1);
-  const name = `${original}_copy`;
-  const admin = new pg.Client({ connectionString: inject("databaseUrl") });
-  await admin.connect();
-  const at = (url: string) => Object.assign(new URL(url), { pathname: `/${name}` }).href;
-  // Postgres copies a database only while it has no connections.
-  await admin.query(`ALTER DATABASE ${original} WITH ALLOW_CONNECTIONS false`);
-  await admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", [original]);
-  await until(() =>
-    admin.query(`CREATE DATABASE ${name} TEMPLATE ${original}`).then(
-      () => true,
-      () => false,
-    ),
-  );
-  await admin.query(`ALTER DATABASE ${original} WITH ALLOW_CONNECTIONS true`);
-  const db = new pg.Pool({ connectionString: at(servers.ownerUrl), max: 2 });
-  db.on("error", () => undefined);
-  try {
-    await work({ ...servers, db, databaseUrl: at(servers.databaseUrl), ownerUrl: at(servers.ownerUrl) });
-  } finally {
-    await db.end();
-    await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
-    await admin.end();
-  }
-}
-
 it("two deployments on one Redis run none of each other's jobs and leave each other's leases untouched", async () => {
   const [voucher, reserved] = [await issueVoucher(servers.db, partner), await issueVoucher(servers.db, partner)];
   expect(await till.reserve(reserved.code)).toMatchObject({ status: 200 });
@@ -151,3 +123,31 @@ it("a database that lacks a migration of this release makes the API not ready an
   });
   await lagging.close();
 });
+
+/** Runs `work` with a copy of the database, such as a restored backup. */
+async function withCopy(work: (copy: TestServers) => Promise<void>): Promise<void> {
+  const original = new URL(servers.ownerUrl).pathname.slice(1);
+  const name = `${original}_copy`;
+  const admin = new pg.Client({ connectionString: inject("databaseUrl") });
+  await admin.connect();
+  const at = (url: string) => Object.assign(new URL(url), { pathname: `/${name}` }).href;
+  // Postgres copies a database only while it has no connections.
+  await admin.query(`ALTER DATABASE ${original} WITH ALLOW_CONNECTIONS false`);
+  await admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", [original]);
+  await until(() =>
+    admin.query(`CREATE DATABASE ${name} TEMPLATE ${original}`).then(
+      () => true,
+      () => false,
+    ),
+  );
+  await admin.query(`ALTER DATABASE ${original} WITH ALLOW_CONNECTIONS true`);
+  const db = new pg.Pool({ connectionString: at(servers.ownerUrl), max: 2 });
+  db.on("error", () => undefined);
+  try {
+    await work({ ...servers, db, databaseUrl: at(servers.databaseUrl), ownerUrl: at(servers.ownerUrl) });
+  } finally {
+    await db.end();
+    await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
+    await admin.end();
+  }
+}

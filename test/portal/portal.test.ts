@@ -51,69 +51,9 @@ beforeAll(async () => {
   foreign = await redeem(stranger, partnerClient(api.url, key), "order-of-the-stranger");
 });
 
-async function readerOf({ organizationId }: TestPartner, more: Parameters<typeof makeKey>[2] = {}): Promise<string> {
-  return (await makeKey(db, organizationId, { scopes: ["voucher.read"], ...more })).key;
-}
-
-async function redeem(owner: TestPartner, client: PartnerClient, externalRef: string) {
-  const { code } = await issueVoucher(db, owner);
-  return { code, redeemCode: (await client.redeem({ code, externalRef })).body.redeemCode };
-}
-
-/** Redemptions of a batch of their own, from a time on, some milliseconds apart. */
-async function insertRedemptions(priceUsd: string, keyId: string, count: number, from: Date, everyMs: number) {
-  const batchId = newId("bat");
-  await db.query(
-    `INSERT INTO batches (id, product_id, voucher_count, valid_until, retail_price_usd, price_usd, benefit_months)
-     VALUES ($1, $2, $3, 'infinity', 20, $4, 0)`,
-    [batchId, partner.productId, count, priceUsd],
-  );
-  await db.query(
-    `INSERT INTO vouchers (serial, last_sequence, sealed_sequence, id, organization_id, batch_id, code, code_key, sealed_hash, pickable)
-     SELECT n, 1, 1, 'vch_' || substr($1, 5, 20) || lpad(n::text, 6, '0'), $2, $1, $1 || n, $1 || n, sha256(n::text::bytea), false FROM generate_series(1, $3::int) AS n`,
-    [batchId, partner.organizationId, count],
-  );
-  await db.query(
-    `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
-     SELECT date_trunc('milliseconds', $2::timestamptz + (serial - 1) * $3::float8 * interval '1 millisecond'), id, organization_id, $4, id, id,
-            'order <' || serial || '> of ' || $1
-       FROM vouchers WHERE batch_id = $1`,
-    [batchId, from, everyMs, keyId],
-  );
-}
-
-/** Opens a page of the portal as a browser does that is signed in with a key. */
-const open = (path: string, key: string | null = reader, at = api, user = "zoë") =>
-  browse(`${at.url}/portal${path}`, { headers: key === null ? {} : basic(key, user) });
-
-/** Searches as the form does. */
-const search = (words: string, key: string | null = reader, at = api, headers: Record<string, string> = {}) =>
-  browse(`${at.url}/portal`, { form: { words }, headers: { ...(key !== null && basic(key)), ...headers } });
-
 const dayOf = (at: Date) => at.toISOString().slice(0, 10);
 const daysAgo = (days: number) => dayOf(new Date(today.getTime() - days * DAY));
 const escaped = (text: string) => text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-
-/** All redemptions that the API lists from a day on, for some days. */
-async function listedFrom(
-  day: string,
-  days: number,
-): Promise<{ externalRef: string; discountPriceUsd: number; redeemedAt: string }[]> {
-  const to = new Date(Date.parse(day) + days * DAY).toISOString();
-  return (await till.redemptions({ from: `${day}T00:00:00Z`, to, limit: "1000" })).body.redemptions;
-}
-
-/** Opens the overview once the list has the order. */
-async function openOverview(): Promise<string> {
-  await until(async () => {
-    const listed = await listedFrom(dayOf(today), 2);
-    return listed.some(({ externalRef }) => externalRef === "order-of-the-portal");
-  });
-  return (await open("")).text;
-}
-
-/** The part of a page from a heading to the next. */
-const sectionOf = (text: string, id: string) => text.split(`<h2 id="${id}">`)[1]?.split("<h2")[0] ?? "";
 
 describe("the numbers of the portal", () => {
   it("the overview has the count and the sum of today, yesterday and this month of the list of redemptions, to the cent", async () => {
@@ -537,3 +477,63 @@ it("webhook endpoints and their last deliveries are for keys with voucher.webhoo
   expect(text).not.toContain("whk_of_the_stranger");
   expect((await open("")).text).not.toContain("/portal/webhooks");
 });
+
+async function readerOf({ organizationId }: TestPartner, more: Parameters<typeof makeKey>[2] = {}): Promise<string> {
+  return (await makeKey(db, organizationId, { scopes: ["voucher.read"], ...more })).key;
+}
+
+async function redeem(owner: TestPartner, client: PartnerClient, externalRef: string) {
+  const { code } = await issueVoucher(db, owner);
+  return { code, redeemCode: (await client.redeem({ code, externalRef })).body.redeemCode };
+}
+
+/** Redemptions of a batch of their own, from a time on, some milliseconds apart. */
+async function insertRedemptions(priceUsd: string, keyId: string, count: number, from: Date, everyMs: number) {
+  const batchId = newId("bat");
+  await db.query(
+    `INSERT INTO batches (id, product_id, voucher_count, valid_until, retail_price_usd, price_usd, benefit_months)
+     VALUES ($1, $2, $3, 'infinity', 20, $4, 0)`,
+    [batchId, partner.productId, count, priceUsd],
+  );
+  await db.query(
+    `INSERT INTO vouchers (serial, last_sequence, sealed_sequence, id, organization_id, batch_id, code, code_key, sealed_hash, pickable)
+     SELECT n, 1, 1, 'vch_' || substr($1, 5, 20) || lpad(n::text, 6, '0'), $2, $1, $1 || n, $1 || n, sha256(n::text::bytea), false FROM generate_series(1, $3::int) AS n`,
+    [batchId, partner.organizationId, count],
+  );
+  await db.query(
+    `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
+     SELECT date_trunc('milliseconds', $2::timestamptz + (serial - 1) * $3::float8 * interval '1 millisecond'), id, organization_id, $4, id, id,
+            'order <' || serial || '> of ' || $1
+       FROM vouchers WHERE batch_id = $1`,
+    [batchId, from, everyMs, keyId],
+  );
+}
+
+/** Opens a page of the portal as a browser does that is signed in with a key. */
+const open = (path: string, key: string | null = reader, at = api, user = "zoë") =>
+  browse(`${at.url}/portal${path}`, { headers: key === null ? {} : basic(key, user) });
+
+/** Searches as the form does. */
+const search = (words: string, key: string | null = reader, at = api, headers: Record<string, string> = {}) =>
+  browse(`${at.url}/portal`, { form: { words }, headers: { ...(key !== null && basic(key)), ...headers } });
+
+/** All redemptions that the API lists from a day on, for some days. */
+async function listedFrom(
+  day: string,
+  days: number,
+): Promise<{ externalRef: string; discountPriceUsd: number; redeemedAt: string }[]> {
+  const to = new Date(Date.parse(day) + days * DAY).toISOString();
+  return (await till.redemptions({ from: `${day}T00:00:00Z`, to, limit: "1000" })).body.redemptions;
+}
+
+/** Opens the overview once the list has the order. */
+async function openOverview(): Promise<string> {
+  await until(async () => {
+    const listed = await listedFrom(dayOf(today), 2);
+    return listed.some(({ externalRef }) => externalRef === "order-of-the-portal");
+  });
+  return (await open("")).text;
+}
+
+/** The part of a page from a heading to the next. */
+const sectionOf = (text: string, id: string) => text.split(`<h2 id="${id}">`)[1]?.split("<h2")[0] ?? "";

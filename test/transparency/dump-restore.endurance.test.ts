@@ -21,23 +21,9 @@ import { until } from "../support/until.ts";
 const PACKAGES = "/usr/lib/postgresql";
 const bin = findPackage();
 
-function findPackage(): string | null {
-  const versions = existsSync(PACKAGES) ? readdirSync(PACKAGES).map(Number) : [];
-  const newest = Math.max(...versions.filter((version) => version >= 15));
-  const folder = join(PACKAGES, String(newest), "bin");
-  if (["initdb", "pg_ctl", "pg_dump", "pg_restore"].every((tool) => existsSync(join(folder, tool)))) return folder;
-  return null;
-}
-
 /** As root, the user postgres: Postgres refuses to run as root. */
 const isRoot = process.getuid?.() === 0;
 const idOf = (what: "-u" | "-g") => Number(execFileSync("id", [what, "postgres"]));
-
-/** Runs a program of the package. */
-function runTool(tool: string, ...args: string[]): Promise<unknown> {
-  const user = isRoot ? { uid: idOf("-u"), gid: idOf("-g") } : {};
-  return promisify(execFile)(join(bin ?? "", tool), args, { ...user, cwd: "/" });
-}
 
 it.skipIf(bin === null)(
   "a dump that pg_restore restores signs nothing until the log is recovered, which names what was lost",
@@ -143,3 +129,17 @@ it.skipIf(bin === null)(
     }
   },
 );
+
+function findPackage(): string | null {
+  const versions = existsSync(PACKAGES) ? readdirSync(PACKAGES).map(Number) : [];
+  const newest = Math.max(...versions.filter((version) => version >= 15));
+  const folder = join(PACKAGES, String(newest), "bin");
+  if (["initdb", "pg_ctl", "pg_dump", "pg_restore"].every((tool) => existsSync(join(folder, tool)))) return folder;
+  return null;
+}
+
+/** Runs a program of the package. */
+function runTool(tool: string, ...args: string[]): Promise<unknown> {
+  const user = isRoot ? { uid: idOf("-u"), gid: idOf("-g") } : {};
+  return promisify(execFile)(join(bin ?? "", tool), args, { ...user, cwd: "/" });
+}

@@ -36,26 +36,7 @@ beforeAll(async () => {
   return () => files.remove();
 });
 
-async function get(path: string): Promise<{ status: number; headers: Headers; bytes: Buffer }> {
-  const response = await fetch(`${api.url}/log/${path}`);
-  return { status: response.status, headers: response.headers, bytes: Buffer.from(await response.arrayBuffer()) };
-}
-
-/** Returns the text of the operators' page of the log. */
-async function openOperatorsPage(): Promise<string> {
-  const authorization = `Basic ${Buffer.from(`zoe:${OPS_TOKEN}`).toString("base64")}`;
-  const response = await fetch(`${api.url}/ops/log`, { headers: { accept: "text/html", authorization } });
-  expect(response.status).toBe(200);
-  return (await response.text()).replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
-}
-
-const proofOf = (sequence: number | string, at: number, headers: Record<string, string> = {}) =>
-  fetch(`${api.url}/integrity/events/VoucherInstance/${vouchers[at]?.id}/${sequence}/proof`, { headers });
-
 const codeOf = (at: number) => String(vouchers[at]?.code);
-
-const logIndexesOf = async (at: number) =>
-  (await till.events(codeOf(at))).body.events.map(({ logIndex }: { logIndex: number | null }) => logIndex);
 
 it("before the log begins no part of a log is served, receipts answer not_logged_yet, and the operators' page says so", async () => {
   expect(await openOperatorsPage()).toContain("This deployment has no log. voucherctl log init begins it.");
@@ -184,3 +165,22 @@ it("operators see which log was retired, with how many leaves, when and why", as
     /Retired logs .* vouchers\.test\/old 5 leaves 1 November 2026, 12:00:00 UTC the &#60;key&#62; leaked/,
   );
 });
+
+async function get(path: string): Promise<{ status: number; headers: Headers; bytes: Buffer }> {
+  const response = await fetch(`${api.url}/log/${path}`);
+  return { status: response.status, headers: response.headers, bytes: Buffer.from(await response.arrayBuffer()) };
+}
+
+/** Returns the text of the operators' page of the log. */
+async function openOperatorsPage(): Promise<string> {
+  const authorization = `Basic ${Buffer.from(`zoe:${OPS_TOKEN}`).toString("base64")}`;
+  const response = await fetch(`${api.url}/ops/log`, { headers: { accept: "text/html", authorization } });
+  expect(response.status).toBe(200);
+  return (await response.text()).replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+}
+
+const proofOf = (sequence: number | string, at: number, headers: Record<string, string> = {}) =>
+  fetch(`${api.url}/integrity/events/VoucherInstance/${vouchers[at]?.id}/${sequence}/proof`, { headers });
+
+const logIndexesOf = async (at: number) =>
+  (await till.events(codeOf(at))).body.events.map(({ logIndex }: { logIndex: number | null }) => logIndex);

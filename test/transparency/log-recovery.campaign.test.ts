@@ -23,16 +23,6 @@ const { servers, db, files, partner, at, issue, begin, run, audit, exportTo, rec
 const claimOne = ({ id }: { id: string }) => appendPending(servers.db, id, 1, new Date());
 const refused = (reason: RegExp) => ({ placed: 0, refused: expect.stringMatching(reason) });
 
-/** The leaf of each event, by voucher and sequence. */
-async function leavesByEvent(): Promise<Map<string, number | null>> {
-  const leaves = new Map<string, number | null>();
-  await onSnapshot(servers.db, async (tx) => {
-    for await (const events of readLoggedInOrder(tx))
-      for (const { voucherId, sequence, logIndex } of events) leaves.set(`${voucherId} ${sequence}`, logIndex);
-  });
-  return leaves;
-}
-
 const FIRST = "log_slot = (SELECT min(log_slot) FROM voucher_events)";
 const LAST = "log_slot = (SELECT max(log_slot) FROM voucher_events)";
 
@@ -250,3 +240,13 @@ it("a database that was restored from an older backup is not recovered from a co
   await expect(recoverFrom(".")).rejects.toThrow(/has no bundle 0/);
   expect(await audit()).toMatchObject({ leaves: 10, problemCount: 0 });
 });
+
+/** The leaf of each event, by voucher and sequence. */
+async function leavesByEvent(): Promise<Map<string, number | null>> {
+  const leaves = new Map<string, number | null>();
+  await onSnapshot(servers.db, async (tx) => {
+    for await (const events of readLoggedInOrder(tx))
+      for (const { voucherId, sequence, logIndex } of events) leaves.set(`${voucherId} ${sequence}`, logIndex);
+  });
+  return leaves;
+}

@@ -23,38 +23,7 @@ import { useLog } from "../support/use-log.ts";
 const { servers, db, files, next, at, issue, begin, run, audit, ...log } = useLog();
 const { exportTo, recoverFrom, monitor, policyIn, beginWithBackup } = log;
 
-const sha256 = (file: string) =>
-  createHash("sha256")
-    .update(readFileSync(at(file)))
-    .digest("hex");
 const refused = (reason: RegExp) => ({ placed: 0, refused: expect.stringMatching(reason) });
-
-async function retire(options: Partial<RetireOptions> = {}, pool = db) {
-  return retireLog(provisioning(pool), await settingsOf(next), {
-    ...{ origin: ORIGIN, reason: "the key leaked", directory: at("retired"), acceptLoss: false },
-    ...{ checkpoints: [{ file: "anchor", text: readFileSync(files.anchor, "utf8") }] },
-    ...options,
-  });
-}
-
-/** The data of a leaf. */
-async function leafOf(index: number): Promise<string | undefined> {
-  const [bundle] = await selectLogTiles(db, [{ level: 0, index: Math.floor(index / 256) }]);
-  const start = (index % 256) * 32;
-  return bundle?.hashes.subarray(start, start + 32).toString("hex");
-}
-
-const proofOf = (id: string) =>
-  readEventProof(
-    {
-      pool: db,
-      publicReads: (_visitor, work) => work(),
-      deployment: { origin: "here" },
-      confirmations: openConfirmations({ pool: db, deployment: { originOf: () => "here" } }),
-    },
-    { visitor: "test" },
-    ...([ENTITY_TYPE, id, "1"] as const),
-  );
 
 it("a log that is retired is continued by the next one with the same leaves, and its receipts stay valid under its own policy", async () => {
   const { url, state } = await startWitness(servers, files);
@@ -256,3 +225,35 @@ it("a log that is retired by a process that dies at any statement is not retired
   }
   expect(origins).toEqual(new Set([ORIGIN, NEXT_ORIGIN]));
 });
+
+const sha256 = (file: string) =>
+  createHash("sha256")
+    .update(readFileSync(at(file)))
+    .digest("hex");
+
+async function retire(options: Partial<RetireOptions> = {}, pool = db) {
+  return retireLog(provisioning(pool), await settingsOf(next), {
+    ...{ origin: ORIGIN, reason: "the key leaked", directory: at("retired"), acceptLoss: false },
+    ...{ checkpoints: [{ file: "anchor", text: readFileSync(files.anchor, "utf8") }] },
+    ...options,
+  });
+}
+
+/** The data of a leaf. */
+async function leafOf(index: number): Promise<string | undefined> {
+  const [bundle] = await selectLogTiles(db, [{ level: 0, index: Math.floor(index / 256) }]);
+  const start = (index % 256) * 32;
+  return bundle?.hashes.subarray(start, start + 32).toString("hex");
+}
+
+const proofOf = (id: string) =>
+  readEventProof(
+    {
+      pool: db,
+      publicReads: (_visitor, work) => work(),
+      deployment: { origin: "here" },
+      confirmations: openConfirmations({ pool: db, deployment: { originOf: () => "here" } }),
+    },
+    { visitor: "test" },
+    ...([ENTITY_TYPE, id, "1"] as const),
+  );

@@ -41,23 +41,6 @@ beforeAll(async () => {
   await redeem(2);
 });
 
-/** Verifies a receipt with a page's form. `policy`, if given, replaces the policy in the form. */
-async function verify(page: Page, receipt: string, policy?: string) {
-  await page.getByLabel("Receipt", { exact: true }).fill(receipt);
-  if (policy !== undefined) await page.getByLabel("Policy: the log and the witnesses that you trust").fill(policy);
-  await page.getByRole("button", { name: "Verify the receipt" }).click();
-  const result = page.locator("#receipt-result.verdict");
-  await result.waitFor();
-  return { look: (await result.getAttribute("class"))?.replace("verdict ", ""), words: await result.innerText() };
-}
-
-/** The verifier file, changed and saved elsewhere. */
-function saveCopy(name: string, change: (markup: string) => string): string {
-  const copy = join(files.directory, name);
-  writeFileSync(copy, change(readFileSync("docs/receipt-verifier.html", "utf8")));
-  return pathToFileURL(copy).href;
-}
-
 it("the verifier file verifies a receipt without a network, shows what it proves, and requests nothing", async () => {
   const { page, complaints } = await visit("about:blank", { offline: true });
   const requests: string[] = [];
@@ -235,3 +218,20 @@ it.each(
     await expectSound(visited, `receipt, ${what}, broken, ${look}`);
   }
 });
+
+/** Verifies a receipt with a page's form. `policy`, if given, replaces the policy in the form. */
+async function verify(page: Page, receipt: string, policy?: string) {
+  await page.getByLabel("Receipt", { exact: true }).fill(receipt);
+  if (policy !== undefined) await page.getByLabel("Policy: the log and the witnesses that you trust").fill(policy);
+  await page.getByRole("button", { name: "Verify the receipt" }).click();
+  const result = page.locator("#receipt-result.verdict");
+  await result.waitFor();
+  return { look: (await result.getAttribute("class"))?.replace("verdict ", ""), words: await result.innerText() };
+}
+
+/** The verifier file, changed and saved elsewhere. */
+function saveCopy(name: string, change: (markup: string) => string): string {
+  const copy = join(files.directory, name);
+  writeFileSync(copy, change(readFileSync("docs/receipt-verifier.html", "utf8")));
+  return pathToFileURL(copy).href;
+}

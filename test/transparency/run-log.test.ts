@@ -42,26 +42,7 @@ const FORGED = Buffer.alloc(32, 7);
 const published = () => findPublished(db);
 const tree = async () => (await findLogTree(db)) as LogTree;
 const readAnchor = () => readFileSync(files.anchor, "utf8");
-const writeAnchor = async (size: number) =>
-  writeFileSync(files.anchor, await signCheckpoint(logKey, { size, root: FORGED }));
 const refused = (reason: RegExp) => ({ refused: expect.stringMatching(reason) });
-
-/** The served checkpoint, verified against the policy that is served with it. */
-async function verifyPublished() {
-  const served = await published();
-  const checkpoint = served && parseCheckpoint(served.note);
-  if (!served || !checkpoint) throw new Error("no checkpoint is served");
-  const cosignatures = await verifyCheckpoint(await parsePolicy(served.policy), checkpoint);
-  return { size: checkpoint.size, root: encodeHex(checkpoint.root), cosignatures: cosignatures.length };
-}
-
-/** Begins the log with some leaves, which a pass publishes if the witnesses let it. Gives its sequencer and its report. */
-async function begun(count: number) {
-  await begin();
-  if (count > 0) await issue(count);
-  const sequencer = open();
-  return { ...sequencer, report: await sequencer.run() };
-}
 
 it("the sequencer puts every sealed event into the tree in the order of its chain, and serves the signed root", async () => {
   const issued = await issueVouchers(db, partner, 1_100, { validUntil: new Date(Date.now() - 1_000) });
@@ -606,3 +587,23 @@ it("the settings refuse a key file that others can read, one without a key, anot
   writeFileSync(files.env.LOG_KEY_FILE, "not a key\n");
   await expect(settingsOf(files)).rejects.toThrow(/does not hold a key/);
 });
+
+const writeAnchor = async (size: number) =>
+  writeFileSync(files.anchor, await signCheckpoint(logKey, { size, root: FORGED }));
+
+/** The served checkpoint, verified against the policy that is served with it. */
+async function verifyPublished() {
+  const served = await published();
+  const checkpoint = served && parseCheckpoint(served.note);
+  if (!served || !checkpoint) throw new Error("no checkpoint is served");
+  const cosignatures = await verifyCheckpoint(await parsePolicy(served.policy), checkpoint);
+  return { size: checkpoint.size, root: encodeHex(checkpoint.root), cosignatures: cosignatures.length };
+}
+
+/** Begins the log with some leaves, which a pass publishes if the witnesses let it. Gives its sequencer and its report. */
+async function begun(count: number) {
+  await begin();
+  if (count > 0) await issue(count);
+  const sequencer = open();
+  return { ...sequencer, report: await sequencer.run() };
+}

@@ -19,42 +19,6 @@ const FAULT = {
   since: "2026-11-26T20:59:00.000Z",
 };
 
-/** One receiver and the looks of one process, by a clock that the test moves. */
-function openWatch({ accepts = () => true }: { accepts?: () => boolean } = {}) {
-  let state: AlertState = NO_ALERTS;
-  let ids = 0;
-  const own = {
-    seconds: 0,
-    received: [] as AlertMessage[],
-    tried: 0,
-    /** A look, with the messages that it sends. */
-    look(isRed: boolean): void {
-      const now = new Date(START + own.seconds * 1_000);
-      const followed = followFaults(state, isRed ? [FAULT] : [], now, () => `alr_${++ids}`);
-      const taken = takeDue(followed, now);
-      const results = taken.due.map((message) => ({ message, accepted: accepts() }));
-      own.tried += results.length;
-      own.received.push(...results.flatMap(({ message, accepted }) => (accepted ? [message] : [])));
-      state = recordSent(taken.state, results, now);
-    },
-    /** Looks every 15 seconds. */
-    lookFor(seconds: number, isRed: (second: number) => boolean): void {
-      const until = own.seconds + seconds;
-      for (; own.seconds < until; own.seconds += 15) own.look(isRed(own.seconds));
-    },
-    get kinds() {
-      return own.received.map(({ id }) => id);
-    },
-    get failingSince() {
-      return failingSinceOf(state);
-    },
-    get state() {
-      return state;
-    },
-  };
-  return own;
-}
-
 it("a fault's beginning is told at once and its end once it has been gone for a minute, with the time when it was gone", () => {
   const watch = openWatch();
   watch.lookFor(120, () => true);
@@ -141,3 +105,39 @@ it("the text of a message is one line in which Slack finds no link and no call",
     url: "https://vouchers.example/ops",
   });
 });
+
+/** One receiver and the looks of one process, by a clock that the test moves. */
+function openWatch({ accepts = () => true }: { accepts?: () => boolean } = {}) {
+  let state: AlertState = NO_ALERTS;
+  let ids = 0;
+  const own = {
+    seconds: 0,
+    received: [] as AlertMessage[],
+    tried: 0,
+    /** A look, with the messages that it sends. */
+    look(isRed: boolean): void {
+      const now = new Date(START + own.seconds * 1_000);
+      const followed = followFaults(state, isRed ? [FAULT] : [], now, () => `alr_${++ids}`);
+      const taken = takeDue(followed, now);
+      const results = taken.due.map((message) => ({ message, accepted: accepts() }));
+      own.tried += results.length;
+      own.received.push(...results.flatMap(({ message, accepted }) => (accepted ? [message] : [])));
+      state = recordSent(taken.state, results, now);
+    },
+    /** Looks every 15 seconds. */
+    lookFor(seconds: number, isRed: (second: number) => boolean): void {
+      const until = own.seconds + seconds;
+      for (; own.seconds < until; own.seconds += 15) own.look(isRed(own.seconds));
+    },
+    get kinds() {
+      return own.received.map(({ id }) => id);
+    },
+    get failingSince() {
+      return failingSinceOf(state);
+    },
+    get state() {
+      return state;
+    },
+  };
+  return own;
+}

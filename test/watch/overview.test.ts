@@ -33,41 +33,7 @@ const { api, apis, db, servers, partner, stranger, till, foreign, issue, as, con
 const [ctx] = contexts;
 const [, writable] = apis;
 
-type View = ReturnType<typeof viewOverview>;
-
 const open = (path: string) => browse(`${api.url}/ops${path}`, { headers: basic(OPS_TOKEN) });
-
-/** What the sweeper does to count: it does not run here. */
-async function countPast() {
-  await closePast(ctx);
-  await countActivity(ctx, Number.POSITIVE_INFINITY);
-}
-
-/** Counts what was written before this call. */
-async function count() {
-  const { rows } = await db.query("SELECT clock_timestamp() AS now");
-  await until(async () => {
-    await countPast();
-    return (await countedUntil()) > rows[0].now;
-  });
-}
-
-const countedUntil = async (): Promise<Date> =>
-  (await db.query("SELECT counted_until AS at FROM activity_counted")).rows[0].at;
-
-/** Reads past the pages' memory of some seconds. */
-const read = async (organizationId: string | null = null): Promise<View> =>
-  viewOverview(await readOverview(api.ctx, organizationId));
-
-/** Looks past what another process has found. */
-const faultsOf = async (runbook: string) =>
-  (await lookForFaults(api.ctx, -1)).attention.filter((fault) => fault.runbook === runbook);
-
-const sumOf = (counts: View["minutes"]) => {
-  const add = (field: "redemptions" | "claims" | "refusals") =>
-    counts.reduce((sum, count) => sum + (count[field] ?? 0), 0);
-  return { redemptions: add("redemptions"), claims: add("claims"), refusals: add("refusals") };
-};
 
 beforeAll(async () => {
   for (const { code } of await issueVouchers(db, partner, 3))
@@ -678,3 +644,37 @@ it("what processes count for the faults reaches the overview", async () => {
   expect(told).toEqual(expect.arrayContaining(atOnce));
   expect(suspected).toEqual(expect.arrayContaining(["VouchersOverloaded", "VouchersErrors"]));
 });
+
+type View = ReturnType<typeof viewOverview>;
+
+/** What the sweeper does to count: it does not run here. */
+async function countPast() {
+  await closePast(ctx);
+  await countActivity(ctx, Number.POSITIVE_INFINITY);
+}
+
+/** Counts what was written before this call. */
+async function count() {
+  const { rows } = await db.query("SELECT clock_timestamp() AS now");
+  await until(async () => {
+    await countPast();
+    return (await countedUntil()) > rows[0].now;
+  });
+}
+
+const countedUntil = async (): Promise<Date> =>
+  (await db.query("SELECT counted_until AS at FROM activity_counted")).rows[0].at;
+
+/** Reads past the pages' memory of some seconds. */
+const read = async (organizationId: string | null = null): Promise<View> =>
+  viewOverview(await readOverview(api.ctx, organizationId));
+
+/** Looks past what another process has found. */
+const faultsOf = async (runbook: string) =>
+  (await lookForFaults(api.ctx, -1)).attention.filter((fault) => fault.runbook === runbook);
+
+const sumOf = (counts: View["minutes"]) => {
+  const add = (field: "redemptions" | "claims" | "refusals") =>
+    counts.reduce((sum, count) => sum + (count[field] ?? 0), 0);
+  return { redemptions: add("redemptions"), claims: add("claims"), refusals: add("refusals") };
+};

@@ -141,28 +141,6 @@ const FAULTS: [alerts: string[], series: Series][] = [
   ],
 ];
 
-/** A check of the alerts that fire at a given time. */
-function firingAt(minutes: number, alerts: readonly string[]) {
-  return {
-    expr: 'group by (alertname) (ALERTS{alertstate="firing"})',
-    eval_time: `${minutes}m`,
-    exp_samples: alerts.map((alertname) => ({ labels: `{alertname="${alertname}"}`, value: 1 })),
-  };
-}
-
-/** Runs promtool's test of the rules with these series and what `test` asks. */
-function testRules(series: Series, test: object): { ok: boolean; output: string } {
-  const directory = mkdtempSync(join(tmpdir(), "voucher-rules-"));
-  // JSON is valid YAML.
-  const file = join(directory, "rules.test.yml");
-  const input_series = Object.entries(series).map(([name, values]) => ({ series: name, values }));
-  const tests = [{ interval: "15s", input_series, ...test }];
-  writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: "15s", tests }));
-  const result = runPromtool(["test", "rules", file]);
-  rmSync(directory, { recursive: true });
-  return result;
-}
-
 const checked = hasPromtool();
 
 describe.runIf(checked)("the files for Prometheus", () => {
@@ -208,3 +186,25 @@ describe.runIf(checked)("the files for Prometheus", () => {
     expect(alerts.filter((name) => !tried.has(name))).toEqual([]);
   });
 });
+
+/** A check of the alerts that fire at a given time. */
+function firingAt(minutes: number, alerts: readonly string[]) {
+  return {
+    expr: 'group by (alertname) (ALERTS{alertstate="firing"})',
+    eval_time: `${minutes}m`,
+    exp_samples: alerts.map((alertname) => ({ labels: `{alertname="${alertname}"}`, value: 1 })),
+  };
+}
+
+/** Runs promtool's test of the rules with these series and what `test` asks. */
+function testRules(series: Series, test: object): { ok: boolean; output: string } {
+  const directory = mkdtempSync(join(tmpdir(), "voucher-rules-"));
+  // JSON is valid YAML.
+  const file = join(directory, "rules.test.yml");
+  const input_series = Object.entries(series).map(([name, values]) => ({ series: name, values }));
+  const tests = [{ interval: "15s", input_series, ...test }];
+  writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: "15s", tests }));
+  const result = runPromtool(["test", "rules", file]);
+  rmSync(directory, { recursive: true });
+  return result;
+}

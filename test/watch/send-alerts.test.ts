@@ -37,53 +37,6 @@ afterEach(async () => {
   await servers.redis.flushdb();
 });
 
-/** The tellers of API processes, whose ways to the servers the test interrupts, and a receiver. */
-async function open({ status = (): number => 204, allowPrivate = true } = {}) {
-  const receiver = await startPartnerServer({ answer: (response) => response.writeHead(status()).end("ok") });
-  onTestFinished(() => receiver.close());
-  const [toPostgres, toRedis] = [await openTcpProxy(servers.databaseUrl), await openTcpProxy(servers.redisUrl)];
-  onTestFinished(async () => void (await Promise.all([toPostgres.close(), toRedis.close()])));
-  const log = openLog("silent", "test");
-  const webhookSender = openWebhookSender({ allowPrivate });
-  onTestFinished(() => webhookSender.close());
-  /** @param deployment throws where the process does not know the deployment yet. */
-  const start = async (deployment: { readonly id: string } = { id: servers.deploymentId }) => {
-    const pool = openServicePool(toPostgres.url, 2);
-    const redis = openFailFast(toRedis.url, "test", log);
-    await untilReady(redis, 10_000);
-    onTestFinished(async () => {
-      redis.disconnect();
-      await pool.end();
-    });
-    return new AlertTeller({
-      pool,
-      redis,
-      webhookSender,
-      log,
-      deployment: {
-        get id() {
-          return deployment.id;
-        },
-        clock: { steadyNow: () => new Date(nowMs) },
-      },
-      config: { baseUrl: "https://vouchers.test", alerts: { url: receiver.url, secret: SECRET } },
-    });
-  };
-  /** The messages so far, as `begin` and `end`. */
-  const told = () => receiver.received.map(({ body }) => (JSON.parse(body).endedAt === null ? "begin" : "end"));
-  return { receiver, toPostgres, toRedis, start, startTwo: () => Promise.all([start(), start()]), told };
-}
-
-const tellAll = (tellers: readonly AlertTeller[], red: readonly FoundFault[]) =>
-  Promise.all(tellers.map((teller) => teller.tell(red)));
-
-/** All see that the fault is gone, and again when that has lasted. */
-async function endFault(tellers: readonly AlertTeller[]): Promise<void> {
-  await tellAll(tellers, CALM);
-  nowMs += 61_000;
-  await tellAll(tellers, CALM);
-}
-
 it("one of several API processes sends the beginning of a red fault and its end, signed, as JSON", async () => {
   const { receiver, startTwo, told } = await open();
   const tellers = await startTwo();
@@ -265,3 +218,50 @@ it("an alert goes to no private address unless WEBHOOK_ALLOW_PRIVATE holds", asy
   await (await start()).tell(RED);
   expect(receiver.received).toEqual([]);
 });
+
+/** The tellers of API processes, whose ways to the servers the test interrupts, and a receiver. */
+async function open({ status = (): number => 204, allowPrivate = true } = {}) {
+  const receiver = await startPartnerServer({ answer: (response) => response.writeHead(status()).end("ok") });
+  onTestFinished(() => receiver.close());
+  const [toPostgres, toRedis] = [await openTcpProxy(servers.databaseUrl), await openTcpProxy(servers.redisUrl)];
+  onTestFinished(async () => void (await Promise.all([toPostgres.close(), toRedis.close()])));
+  const log = openLog("silent", "test");
+  const webhookSender = openWebhookSender({ allowPrivate });
+  onTestFinished(() => webhookSender.close());
+  /** @param deployment throws where the process does not know the deployment yet. */
+  const start = async (deployment: { readonly id: string } = { id: servers.deploymentId }) => {
+    const pool = openServicePool(toPostgres.url, 2);
+    const redis = openFailFast(toRedis.url, "test", log);
+    await untilReady(redis, 10_000);
+    onTestFinished(async () => {
+      redis.disconnect();
+      await pool.end();
+    });
+    return new AlertTeller({
+      pool,
+      redis,
+      webhookSender,
+      log,
+      deployment: {
+        get id() {
+          return deployment.id;
+        },
+        clock: { steadyNow: () => new Date(nowMs) },
+      },
+      config: { baseUrl: "https://vouchers.test", alerts: { url: receiver.url, secret: SECRET } },
+    });
+  };
+  /** The messages so far, as `begin` and `end`. */
+  const told = () => receiver.received.map(({ body }) => (JSON.parse(body).endedAt === null ? "begin" : "end"));
+  return { receiver, toPostgres, toRedis, start, startTwo: () => Promise.all([start(), start()]), told };
+}
+
+const tellAll = (tellers: readonly AlertTeller[], red: readonly FoundFault[]) =>
+  Promise.all(tellers.map((teller) => teller.tell(red)));
+
+/** All see that the fault is gone, and again when that has lasted. */
+async function endFault(tellers: readonly AlertTeller[]): Promise<void> {
+  await tellAll(tellers, CALM);
+  nowMs += 61_000;
+  await tellAll(tellers, CALM);
+}

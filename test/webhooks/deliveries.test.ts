@@ -46,73 +46,7 @@ beforeEach(async () => {
 
 afterAll(() => endService(servers));
 
-const redeem = (voucherId: string, externalRef = crypto.randomUUID() as string) =>
-  runRedeemJob(worker.ctx, newAttempt(voucherId), redeemJob(partner, "key", voucherId, externalRef));
-
-const addEndpoint = (eventTypes?: readonly string[], { organizationId } = partner) =>
-  receiver.addEndpoint(servers.db, organizationId, eventTypes);
-
-/** Issues vouchers. The type spares tests a check of each. */
-const issue = (count = 1) => issueVouchers(servers.db, partner, count) as Promise<[IssuedVoucher, IssuedVoucher]>;
-
 const query = async (statement: string, ...values: unknown[]) => (await servers.db.query(statement, values)).rows;
-
-/** Makes retries due now, and asks for their jobs as the sweeper does. */
-async function skipWait(endpointId: string): Promise<void> {
-  await query(
-    "UPDATE webhook_deliveries SET next_attempt_at = now() WHERE endpoint_id = $1 AND next_attempt_at IS NOT NULL",
-    endpointId,
-  );
-  await requestWebhooks(worker.ctx);
-}
-
-const deliveries = async (endpointId: string, limit = 100) =>
-  (await listDeliveries(worker.ctx, endpointId, { limit })).deliveries;
-
-const finished = (endpointId: string, count: number) =>
-  until(async () => {
-    const all = await deliveries(endpointId);
-    return all.length === count && all.every(({ state }) => state !== "Pending") ? all : null;
-  }).catch(async (error) => {
-    throw new Error(`${error.message}: ${JSON.stringify(await deliveries(endpointId))}`);
-  });
-
-/** Seconds until the next attempt, once a delivery has had `attempts`. */
-const waitAfter = (endpointId: string, attempts: number) =>
-  until(async () => {
-    const [waiting] = await query(
-      "SELECT extract(epoch FROM next_attempt_at - clock_timestamp())::float AS s FROM webhook_deliveries WHERE endpoint_id = $1 AND attempts = $2 AND next_attempt_at IS NOT NULL",
-      endpointId,
-      attempts,
-    );
-    return waiting as { s: number } | undefined;
-  });
-
-/** What a run of deliveries needs, for a test that starts runs itself. */
-const openDeliveries = () => worker.ctx as Required<typeof worker.ctx>;
-
-/** Makes endpoints, each with a number of due deliveries. */
-async function addEndpointsWithDue(endpoints: number, due: number): Promise<string[]> {
-  const { organizationId } = await makePartner(servers.db);
-  const ids: string[] = [];
-  while (ids.length < endpoints) ids.push(await receiver.addEndpoint(servers.db, organizationId));
-  await servers.db.query(
-    `INSERT INTO webhook_deliveries (position, created_at, next_attempt_at, sequence, endpoint_id, event_id, voucher_id, event_type)
-     SELECT 1, now(), now(), 1, e.id, v.id || '-1', v.id, 'voucher.instance.voided' FROM unnest($1::text[]) AS e (id), unnest($2::text[]) AS v (id)`,
-    [ids, (await issue(due)).map(({ id }) => id)],
-  );
-  return ids;
-}
-
-/** Ends a reservation, as a sweep does. */
-async function endReservation(voucherId: string): Promise<void> {
-  await servers.db.query(
-    `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
-     VALUES (date_trunc('second', now() - interval '2 minutes'), date_trunc('second', now() - interval '1 minute'), 'rsv_' || $1, $1, $2, 'key', 'Live', 'secret')`,
-    [voucherId, partner.organizationId],
-  );
-  await expireReservations(worker.ctx, performance.now() + 2_000);
-}
 
 it("an event is delivered, signed and with a minimal body, to each endpoint of its organization that is subscribed to it", async () => {
   const stranger = await makePartner(servers.db);
@@ -435,3 +369,69 @@ it("the list of deliveries pages from the newest to the oldest, by state, and ke
   expect(await query("SELECT FROM webhook_deliveries WHERE endpoint_id = $1", endpointId)).toHaveLength(0);
   expect(await query("SELECT FROM webhook_endpoints WHERE id = $1", endpointId)).toHaveLength(0);
 });
+
+const redeem = (voucherId: string, externalRef = crypto.randomUUID() as string) =>
+  runRedeemJob(worker.ctx, newAttempt(voucherId), redeemJob(partner, "key", voucherId, externalRef));
+
+const addEndpoint = (eventTypes?: readonly string[], { organizationId } = partner) =>
+  receiver.addEndpoint(servers.db, organizationId, eventTypes);
+
+/** Issues vouchers. The type spares tests a check of each. */
+const issue = (count = 1) => issueVouchers(servers.db, partner, count) as Promise<[IssuedVoucher, IssuedVoucher]>;
+
+/** Makes retries due now, and asks for their jobs as the sweeper does. */
+async function skipWait(endpointId: string): Promise<void> {
+  await query(
+    "UPDATE webhook_deliveries SET next_attempt_at = now() WHERE endpoint_id = $1 AND next_attempt_at IS NOT NULL",
+    endpointId,
+  );
+  await requestWebhooks(worker.ctx);
+}
+
+const deliveries = async (endpointId: string, limit = 100) =>
+  (await listDeliveries(worker.ctx, endpointId, { limit })).deliveries;
+
+const finished = (endpointId: string, count: number) =>
+  until(async () => {
+    const all = await deliveries(endpointId);
+    return all.length === count && all.every(({ state }) => state !== "Pending") ? all : null;
+  }).catch(async (error) => {
+    throw new Error(`${error.message}: ${JSON.stringify(await deliveries(endpointId))}`);
+  });
+
+/** Seconds until the next attempt, once a delivery has had `attempts`. */
+const waitAfter = (endpointId: string, attempts: number) =>
+  until(async () => {
+    const [waiting] = await query(
+      "SELECT extract(epoch FROM next_attempt_at - clock_timestamp())::float AS s FROM webhook_deliveries WHERE endpoint_id = $1 AND attempts = $2 AND next_attempt_at IS NOT NULL",
+      endpointId,
+      attempts,
+    );
+    return waiting as { s: number } | undefined;
+  });
+
+/** What a run of deliveries needs, for a test that starts runs itself. */
+const openDeliveries = () => worker.ctx as Required<typeof worker.ctx>;
+
+/** Makes endpoints, each with a number of due deliveries. */
+async function addEndpointsWithDue(endpoints: number, due: number): Promise<string[]> {
+  const { organizationId } = await makePartner(servers.db);
+  const ids: string[] = [];
+  while (ids.length < endpoints) ids.push(await receiver.addEndpoint(servers.db, organizationId));
+  await servers.db.query(
+    `INSERT INTO webhook_deliveries (position, created_at, next_attempt_at, sequence, endpoint_id, event_id, voucher_id, event_type)
+     SELECT 1, now(), now(), 1, e.id, v.id || '-1', v.id, 'voucher.instance.voided' FROM unnest($1::text[]) AS e (id), unnest($2::text[]) AS v (id)`,
+    [ids, (await issue(due)).map(({ id }) => id)],
+  );
+  return ids;
+}
+
+/** Ends a reservation, as a sweep does. */
+async function endReservation(voucherId: string): Promise<void> {
+  await servers.db.query(
+    `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
+     VALUES (date_trunc('second', now() - interval '2 minutes'), date_trunc('second', now() - interval '1 minute'), 'rsv_' || $1, $1, $2, 'key', 'Live', 'secret')`,
+    [voucherId, partner.organizationId],
+  );
+  await expireReservations(worker.ctx, performance.now() + 2_000);
+}

@@ -24,13 +24,6 @@ const VECTOR = {
 };
 type Sent = typeof VECTOR;
 
-/** Signs a request as Standard Webhooks describes it, with another implementation than the service's. */
-function signed(request: Partial<Sent>): Sent {
-  const { id, timestamp, body } = { ...VECTOR, ...request };
-  const hmac = createHmac("sha256", Buffer.from(SECRET.slice(6), "base64")).update(`${id}.${timestamp}.${body}`);
-  return { id, timestamp, body, signature: `v1,${hmac.digest("base64")}` };
-}
-
 const FORGED: [what: string, request: Sent][] = [
   ["a wrong signature", { ...VECTOR, signature: signed({ body: "{}" }).signature }],
   ["a signature of another version", { ...VECTOR, signature: VECTOR.signature.replace("v1,", "v1a,") }],
@@ -63,13 +56,6 @@ beforeAll(() => {
 });
 
 afterAll(() => rmSync(directory, { recursive: true }));
-
-/** Options of a program in the folder of the receivers, at the vector's time. */
-function inFolder(env: Record<string, string>) {
-  const clock = join(directory, "clock");
-  const own = { PATH: `${clock}:${process.env.PATH}`, PYTHONPATH: clock, SIGNING_SECRET: SECRET };
-  return { cwd: directory, env: { ...own, ...env } };
-}
 
 it("the page shows the test vector", () => {
   const [head = "", body] = SHOWN?.code.trimEnd().split("\n\n") ?? [];
@@ -156,3 +142,17 @@ it.runIf(hasProgram("openssl"))("verify-webhook.sh prints the body of genuine re
     );
   }
 });
+
+/** Signs a request as Standard Webhooks describes it, with another implementation than the service's. */
+function signed(request: Partial<Sent>): Sent {
+  const { id, timestamp, body } = { ...VECTOR, ...request };
+  const hmac = createHmac("sha256", Buffer.from(SECRET.slice(6), "base64")).update(`${id}.${timestamp}.${body}`);
+  return { id, timestamp, body, signature: `v1,${hmac.digest("base64")}` };
+}
+
+/** Options of a program in the folder of the receivers, at the vector's time. */
+function inFolder(env: Record<string, string>) {
+  const clock = join(directory, "clock");
+  const own = { PATH: `${clock}:${process.env.PATH}`, PYTHONPATH: clock, SIGNING_SECRET: SECRET };
+  return { cwd: directory, env: { ...own, ...env } };
+}

@@ -16,33 +16,6 @@ beforeEach(async () => {
   key = await makeCaller();
 });
 
-/** A key that may manage the webhooks of a new organization. */
-async function makeCaller(sandbox = false): Promise<string> {
-  const { organizationId } = await makePartner(servers.db, { sandbox });
-  return (await makeKey(servers.db, organizationId, { scopes: ["voucher.webhook"] })).key;
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: the tests compare the bodies of many schemas
-type ApiResponse = { status: number; body: any };
-
-async function call(method: string, path: string, body?: unknown, as = key, to = api): Promise<ApiResponse> {
-  const response = await fetch(`${to.url}/partner/webhooks${path}`, {
-    method,
-    headers: { "x-api-key": as },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  return { status: response.status, body: await response.json() };
-}
-
-async function create(
-  request: object = {},
-  to = api,
-): Promise<Record<string, string> & { id: string; secret: string }> {
-  const { status, body } = await call("POST", "", { url: URL_OK, ...request }, key, to);
-  expect(status, JSON.stringify(body)).toBe(200);
-  return body;
-}
-
 const NOT_FOUND = { status: 404, body: { code: "webhook_not_found" } };
 const DISABLED = { status: 409, body: { code: "webhook_disabled" } };
 const LIMIT = { status: 409, body: { code: "webhook_limit" } };
@@ -266,3 +239,30 @@ it("a test of an endpoint sends a signed request and returns the outcome, and ne
   expect((await call("POST", `/${id}/test`)).body).toMatchObject({ delivered: false, failure: "refused_address" });
   expect(receiver.received).toHaveLength(2);
 });
+
+/** A key that may manage the webhooks of a new organization. */
+async function makeCaller(sandbox = false): Promise<string> {
+  const { organizationId } = await makePartner(servers.db, { sandbox });
+  return (await makeKey(servers.db, organizationId, { scopes: ["voucher.webhook"] })).key;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the tests compare the bodies of many schemas
+type ApiResponse = { status: number; body: any };
+
+async function call(method: string, path: string, body?: unknown, as = key, to = api): Promise<ApiResponse> {
+  const response = await fetch(`${to.url}/partner/webhooks${path}`, {
+    method,
+    headers: { "x-api-key": as },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: await response.json() };
+}
+
+async function create(
+  request: object = {},
+  to = api,
+): Promise<Record<string, string> & { id: string; secret: string }> {
+  const { status, body } = await call("POST", "", { url: URL_OK, ...request }, key, to);
+  expect(status, JSON.stringify(body)).toBe(200);
+  return body;
+}

@@ -41,38 +41,6 @@ const statusOf = async (code: string) => (await client().lookUp(code)).voucher.s
 let orders = 0;
 const newOrder = () => `client-${++orders}`;
 
-function client(settings: Partial<Settings> = {}): VoucherClient {
-  return voucherClient({ baseUrl: `${service.api.url}/`, apiKey, ...settings });
-}
-
-/** An error response of the service. */
-function refusal(status: number, code: string, headers: Record<string, string> = {}): Response {
-  return Response.json({ error: `${code}.`, code, requestId: "r-1" }, { status, headers });
-}
-
-/** What happens to a call on its way: the real response is delivered, lost, or replaced by another without asking the service. */
-type Step = "delivered" | "lost" | Response;
-
-/** A `fetch` that applies one step to each redeem, then delivers. `asked` counts the redeems. */
-function unreliable(...steps: Step[]) {
-  const line = { asked: 0, fetch: fetch as typeof fetch };
-  line.fetch = async (url, options) => {
-    if (!String(url).endsWith("/redeem")) return fetch(url, options);
-    const step = steps[line.asked++] ?? "delivered";
-    if (step instanceof Response) return step;
-    const response = await fetch(url, options);
-    if (step === "delivered") return response;
-    await response.text();
-    throw new TypeError("fetch failed");
-  };
-  return line;
-}
-
-/** Lets retries wait for no time. */
-function withoutWaiting() {
-  vi.spyOn(Math, "random").mockReturnValue(0);
-}
-
 afterEach(() => {
   vi.restoreAllMocks();
   vi.useRealTimers();
@@ -473,3 +441,35 @@ describe("verifyHistory", () => {
     }
   });
 });
+
+function client(settings: Partial<Settings> = {}): VoucherClient {
+  return voucherClient({ baseUrl: `${service.api.url}/`, apiKey, ...settings });
+}
+
+/** An error response of the service. */
+function refusal(status: number, code: string, headers: Record<string, string> = {}): Response {
+  return Response.json({ error: `${code}.`, code, requestId: "r-1" }, { status, headers });
+}
+
+/** What happens to a call on its way: the real response is delivered, lost, or replaced by another without asking the service. */
+type Step = "delivered" | "lost" | Response;
+
+/** A `fetch` that applies one step to each redeem, then delivers. `asked` counts the redeems. */
+function unreliable(...steps: Step[]) {
+  const line = { asked: 0, fetch: fetch as typeof fetch };
+  line.fetch = async (url, options) => {
+    if (!String(url).endsWith("/redeem")) return fetch(url, options);
+    const step = steps[line.asked++] ?? "delivered";
+    if (step instanceof Response) return step;
+    const response = await fetch(url, options);
+    if (step === "delivered") return response;
+    await response.text();
+    throw new TypeError("fetch failed");
+  };
+  return line;
+}
+
+/** Lets retries wait for no time. */
+function withoutWaiting() {
+  vi.spyOn(Math, "random").mockReturnValue(0);
+}

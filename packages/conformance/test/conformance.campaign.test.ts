@@ -20,51 +20,6 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 let files = 0;
 
-function write(content: string): string {
-  files += 1;
-  const file = join(directory, `file-${files}.mjs`);
-  writeFileSync(file, content);
-  return file;
-}
-
-interface Sandbox {
-  key: string;
-  codes: readonly string[];
-}
-
-async function makeSandbox(count = VOUCHERS_NEEDED): Promise<Sandbox> {
-  const partner = await makePartner(servers.db, { sandbox: true });
-  const { key } = await makeKey(servers.db, partner.organizationId);
-  return { key, codes: (await issueVouchers(servers.db, partner, count)).map(({ code }) => code) };
-}
-
-/** Runs the command without DATABASE_URL, because it needs no database. */
-function check({ key, codes }: Sandbox, client: string, ...more: string[]): Promise<Ended> {
-  const options = ["--key", key, "--url", api.url, "--codes", write(codes.join("\n")), "--client", client];
-  return runNode(["src/cli/main.ts", "sandbox", "check", ...options, ...more], {});
-}
-
-/** Runs the command for a JavaScript client on a new sandbox. */
-async function checkClient(
-  content: string,
-): Promise<Ended & { passed: boolean; wrong: Record<string, string[]>; checks: CheckResult[] }> {
-  const ended = await check(await makeSandbox(), `"${process.execPath}" "${write(content)}"`, "--json");
-  expect(ended.stderr).toBe("");
-  const { passed, checks } = JSON.parse(ended.stdout) as { passed: boolean; checks: CheckResult[] };
-  const wrong = checks
-    .filter(({ result }) => result === "wrong")
-    .map(({ name, sentences }) => [name, sentences] as const);
-  return { ...ended, passed, checks, wrong: Object.fromEntries(wrong) };
-}
-
-/** Returns the sample client with text replaced. Each replaced text must occur in it. */
-function sampleWith(...changes: [from: string, to: string][]): string {
-  return changes.reduce((text, [from, to]) => {
-    expect(text).toContain(from);
-    return text.replace(from, to);
-  }, SAMPLE);
-}
-
 describe.concurrent("voucherctl sandbox check", () => {
   it("voucherctl sandbox check passes the sample client in every check", async () => {
     const { exitCode, passed, checks } = await checkClient(SAMPLE);
@@ -302,3 +257,48 @@ it("the package's own command passes the sample client, and exits 2 without one 
   const wrong = await runNode(options, {});
   expect(wrong).toMatchObject({ exitCode: 2, stderr: "--client is missing. --help lists the options.\n" });
 });
+
+function write(content: string): string {
+  files += 1;
+  const file = join(directory, `file-${files}.mjs`);
+  writeFileSync(file, content);
+  return file;
+}
+
+interface Sandbox {
+  key: string;
+  codes: readonly string[];
+}
+
+async function makeSandbox(count = VOUCHERS_NEEDED): Promise<Sandbox> {
+  const partner = await makePartner(servers.db, { sandbox: true });
+  const { key } = await makeKey(servers.db, partner.organizationId);
+  return { key, codes: (await issueVouchers(servers.db, partner, count)).map(({ code }) => code) };
+}
+
+/** Runs the command without DATABASE_URL, because it needs no database. */
+function check({ key, codes }: Sandbox, client: string, ...more: string[]): Promise<Ended> {
+  const options = ["--key", key, "--url", api.url, "--codes", write(codes.join("\n")), "--client", client];
+  return runNode(["src/cli/main.ts", "sandbox", "check", ...options, ...more], {});
+}
+
+/** Runs the command for a JavaScript client on a new sandbox. */
+async function checkClient(
+  content: string,
+): Promise<Ended & { passed: boolean; wrong: Record<string, string[]>; checks: CheckResult[] }> {
+  const ended = await check(await makeSandbox(), `"${process.execPath}" "${write(content)}"`, "--json");
+  expect(ended.stderr).toBe("");
+  const { passed, checks } = JSON.parse(ended.stdout) as { passed: boolean; checks: CheckResult[] };
+  const wrong = checks
+    .filter(({ result }) => result === "wrong")
+    .map(({ name, sentences }) => [name, sentences] as const);
+  return { ...ended, passed, checks, wrong: Object.fromEntries(wrong) };
+}
+
+/** Returns the sample client with text replaced. Each replaced text must occur in it. */
+function sampleWith(...changes: [from: string, to: string][]): string {
+  return changes.reduce((text, [from, to]) => {
+    expect(text).toContain(from);
+    return text.replace(from, to);
+  }, SAMPLE);
+}

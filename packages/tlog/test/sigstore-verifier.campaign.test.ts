@@ -14,24 +14,6 @@ const { verifyMerkleInclusion } = require("@sigstore/verify/dist/tlog/merkle.js"
 const { keys, receipts, leaves }: LogVectors = JSON.parse(readFileSync(LOG_VECTORS_FILE, "utf8"));
 const logKey = await parseVerifierKey("log", keys.log.vkey);
 
-/** Verifies a receipt's checkpoint and the proof of a leaf. @throws Error */
-function verify(receipt: string, leaf: string): void {
-  const [proof = "", ...checkpoint] = receipt.split("\n\n");
-  const [, , index = "", ...hashes] = proof.split("\n");
-  const entry = {
-    canonicalizedBody: Buffer.from(leaf, "hex"),
-    inclusionProof: {
-      logIndex: index.replace("index ", ""),
-      hashes: hashes.map((hash) => Buffer.from(hash, "base64")),
-      checkpoint: { envelope: checkpoint.join("\n\n") },
-    },
-  };
-  const jwk = { kty: "OKP", crv: "Ed25519", x: Buffer.from(logKey?.publicKey ?? []).toString("base64url") };
-  const publicKey = createPublicKey({ key: jwk, format: "jwk" });
-  const log = { logID: Buffer.from(logKey?.id ?? []), baseURL: logKey?.name, publicKey };
-  verifyMerkleInclusion(entry, verifyCheckpoint(entry, [log]));
-}
-
 it.each(receipts)("@sigstore/verify accepts the checkpoint and the proof of $name", ({ index, receipt }) => {
   verify(receipt, leaves[index] ?? "");
 });
@@ -54,3 +36,21 @@ it("@sigstore/verify refuses a receipt of this package with another leaf, index,
   }
   expect(() => verify(receipt, leaves[index + 1] ?? "")).toThrow();
 });
+
+/** Verifies a receipt's checkpoint and the proof of a leaf. @throws Error */
+function verify(receipt: string, leaf: string): void {
+  const [proof = "", ...checkpoint] = receipt.split("\n\n");
+  const [, , index = "", ...hashes] = proof.split("\n");
+  const entry = {
+    canonicalizedBody: Buffer.from(leaf, "hex"),
+    inclusionProof: {
+      logIndex: index.replace("index ", ""),
+      hashes: hashes.map((hash) => Buffer.from(hash, "base64")),
+      checkpoint: { envelope: checkpoint.join("\n\n") },
+    },
+  };
+  const jwk = { kty: "OKP", crv: "Ed25519", x: Buffer.from(logKey?.publicKey ?? []).toString("base64url") };
+  const publicKey = createPublicKey({ key: jwk, format: "jwk" });
+  const log = { logID: Buffer.from(logKey?.id ?? []), baseURL: logKey?.name, publicKey };
+  verifyMerkleInclusion(entry, verifyCheckpoint(entry, [log]));
+}

@@ -34,24 +34,6 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 const tlog = (...args: string[]) => spawnSync(at("node_modules/.bin/tlog"), args, { encoding: "utf8", cwd: directory });
 
-function write(path: string, content: string | Uint8Array): void {
-  mkdirSync(dirname(at(path)), { recursive: true });
-  writeFileSync(at(path), content);
-}
-
-/** Writes a served log with these leaves. */
-async function serve(name: string, count: number): Promise<void> {
-  const leaves = Buffer.concat(Array.from({ length: count }, (_, leaf) => Buffer.alloc(32, leaf)));
-  const tree = new TreeAppender(0, []);
-  tree.append(leaves);
-  for (const { level, index, hashes } of tree.grown()) {
-    const width = hashes.length / 32;
-    write(`${name}/${formatTilePath({ level, index, width })}`, level === 0 ? hashLeaves(hashes) : hashes);
-    if (level === 0) write(`${name}/${formatTilePath({ level: null, index, width })}`, formatBundle(hashes));
-  }
-  write(`${name}/checkpoint`, await signCheckpoint(key, { size: count, root: tree.root() }));
-}
-
 it("the command tlog verifies a receipt after an installation in an empty folder, and its exit status separates a refusal from wrong usage", () => {
   const receipt = String(vectors.receipts[2]?.receipt);
   write("receipt", receipt);
@@ -102,3 +84,21 @@ it("the command tlog serves a witness with a new key, and refuses a second one o
   witness.kill("SIGTERM");
   expect(await once(witness, "exit")).toEqual([0, null]);
 });
+
+function write(path: string, content: string | Uint8Array): void {
+  mkdirSync(dirname(at(path)), { recursive: true });
+  writeFileSync(at(path), content);
+}
+
+/** Writes a served log with these leaves. */
+async function serve(name: string, count: number): Promise<void> {
+  const leaves = Buffer.concat(Array.from({ length: count }, (_, leaf) => Buffer.alloc(32, leaf)));
+  const tree = new TreeAppender(0, []);
+  tree.append(leaves);
+  for (const { level, index, hashes } of tree.grown()) {
+    const width = hashes.length / 32;
+    write(`${name}/${formatTilePath({ level, index, width })}`, level === 0 ? hashLeaves(hashes) : hashes);
+    if (level === 0) write(`${name}/${formatTilePath({ level: null, index, width })}`, formatBundle(hashes));
+  }
+  write(`${name}/checkpoint`, await signCheckpoint(key, { size: count, root: tree.root() }));
+}

@@ -17,40 +17,6 @@ import {
 const leafOf = (index: number) => createHash("sha256").update(`leaf ${index}`).digest();
 const ALL = Array.from({ length: 70_000 }, (_, index) => leafOf(index));
 
-/** Tiles as a database keeps them. */
-class Store {
-  size = 0;
-  readonly #tiles = new Map<string, StoredTile>();
-
-  append(count: number, slice: number): TreeAppender {
-    const edge = edgeTiles(this.size).map(({ level, index }) => this.#get(level, index));
-    const tree = new TreeAppender(this.size, edge);
-    for (let from = this.size; from < this.size + count; from += slice) {
-      tree.append(Buffer.concat(ALL.slice(from, Math.min(from + slice, this.size + count))));
-    }
-    for (const tile of tree.grown()) {
-      const before = this.#tiles.get(`${tile.level}/${tile.index}`);
-      // A stored tile only grows at its end.
-      if (before !== undefined) expect(tile.hashes.subarray(0, before.hashes.length)).toEqual(before.hashes);
-      this.#tiles.set(`${tile.level}/${tile.index}`, tile);
-    }
-    this.size = tree.size;
-    return tree;
-  }
-
-  /** Reads tiles as wide as they are, and fails on one that does not exist. */
-  readonly read: ReadTile = ({ level, index }) => {
-    const { hashes } = this.#get(level, index);
-    return level === 0 ? hashLeaves(hashes) : hashes;
-  };
-
-  #get(level: number, index: number): StoredTile {
-    const tile = this.#tiles.get(`${level}/${index}`);
-    if (tile === undefined) throw new Error(`there is no tile ${level}/${index}`);
-    return tile;
-  }
-}
-
 it("the tree has the root of RFC 6962's eight known leaves", async () => {
   const data = ["", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f"];
   const hashes = Buffer.concat(await Promise.all(data.map((leaf) => hashLeaf(Buffer.from(leaf, "hex")))));
@@ -151,3 +117,37 @@ describe("the paths of tiles", () => {
     expect(parseTilePath(path)).toBeNull();
   });
 });
+
+/** Tiles as a database keeps them. */
+class Store {
+  size = 0;
+  readonly #tiles = new Map<string, StoredTile>();
+
+  append(count: number, slice: number): TreeAppender {
+    const edge = edgeTiles(this.size).map(({ level, index }) => this.#get(level, index));
+    const tree = new TreeAppender(this.size, edge);
+    for (let from = this.size; from < this.size + count; from += slice) {
+      tree.append(Buffer.concat(ALL.slice(from, Math.min(from + slice, this.size + count))));
+    }
+    for (const tile of tree.grown()) {
+      const before = this.#tiles.get(`${tile.level}/${tile.index}`);
+      // A stored tile only grows at its end.
+      if (before !== undefined) expect(tile.hashes.subarray(0, before.hashes.length)).toEqual(before.hashes);
+      this.#tiles.set(`${tile.level}/${tile.index}`, tile);
+    }
+    this.size = tree.size;
+    return tree;
+  }
+
+  /** Reads tiles as wide as they are, and fails on one that does not exist. */
+  readonly read: ReadTile = ({ level, index }) => {
+    const { hashes } = this.#get(level, index);
+    return level === 0 ? hashLeaves(hashes) : hashes;
+  };
+
+  #get(level: number, index: number): StoredTile {
+    const tile = this.#tiles.get(`${level}/${index}`);
+    if (tile === undefined) throw new Error(`there is no tile ${level}/${index}`);
+    return tile;
+  }
+}

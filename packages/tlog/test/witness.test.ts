@@ -27,12 +27,6 @@ afterEach(() => rmSync(directory, { recursive: true }));
 
 const checkpointOf = (size: number, root = naiveRoot(LEAVES.slice(0, size))) => signCheckpoint(log, { size, root });
 
-async function requestOf(oldSize: number, size: number, root?: Buffer): Promise<string> {
-  const proof = oldSize === 0 || oldSize >= size ? [] : naiveProof(oldSize, LEAVES.slice(0, size));
-  const lines = [`old ${oldSize}`, ...proof.map((node) => node.toString("base64")), "", await checkpointOf(size, root)];
-  return lines.join("\n");
-}
-
 describe("a witness", () => {
   it.each<[string, number, [number, number, Buffer?], number, string | RegExp]>([
     ["cosigns an empty tree", 0, [0, 0], 200, /^— w\.example /],
@@ -110,3 +104,9 @@ it("an anchor never goes back when two processes write it, even if the smaller c
   expect(parseCheckpoint(readFileSync(anchor, "utf8"))?.size).toBe(9);
   expect(readdirSync(directory).sort()).toEqual(["anchor", "anchor.lock"]);
 });
+
+async function requestOf(oldSize: number, size: number, root?: Buffer): Promise<string> {
+  const proof = oldSize === 0 || oldSize >= size ? [] : naiveProof(oldSize, LEAVES.slice(0, size));
+  const lines = [`old ${oldSize}`, ...proof.map((node) => node.toString("base64")), "", await checkpointOf(size, root)];
+  return lines.join("\n");
+}

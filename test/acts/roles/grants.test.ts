@@ -69,79 +69,6 @@ afterAll(async () => {
   await postgres.close();
 });
 
-/** Runs `work` as a role and rolls it back. Returns the SQLSTATE of its error, or null if it succeeds. */
-async function tryAs(role: RoleName, work: () => Promise<unknown>): Promise<string | null> {
-  await owner.query("SAVEPOINT tried");
-  try {
-    await owner.query(`SET LOCAL ROLE ${role}`);
-    await work();
-    // Checks deferred constraints now, because their checks need rights as well.
-    await owner.query("SET CONSTRAINTS ALL IMMEDIATE");
-    return null;
-  } catch (error) {
-    if (error instanceof pg.DatabaseError) return error.code ?? "";
-    throw error;
-  } finally {
-    await owner.query("ROLLBACK TO tried");
-  }
-}
-
-async function inRolledBack(work: () => Promise<void>): Promise<void> {
-  await owner.query("BEGIN");
-  await work().finally(() => owner.query("ROLLBACK"));
-}
-
-/** Makes Postgres check the rights that a statement needs, without running it. */
-function explain({ name, text }: Statement): Promise<unknown> {
-  const parameters = Math.max(0, ...Array.from(text.matchAll(/\$(\d+)/g), ([, number]) => Number(number)));
-  return owner.query(`EXPLAIN EXECUTE ${name}${parameters === 0 ? "" : `(${Array(parameters).fill("NULL")})`}`);
-}
-
-interface Work {
-  name: string;
-  run: () => Promise<unknown>;
-}
-
-/** Lists everything that a role's programs do in the database. */
-function workOf(role: RoleName): Work[] {
-  const statements = [...RUN_BY[role]].map((name) => {
-    const statement = STATEMENTS.get(name);
-    if (statement === undefined) throw new Error(`there is no statement ${name}`);
-    return { name, run: () => explain(statement) };
-  });
-  // EXPLAIN does not check the right to use a sequence.
-  if (role === "pva_log") return statements;
-  const work = [...statements, { name: "sequence", run: () => owner.query("EXECUTE next_log_batch") }];
-  // Issuing a batch inserts its vouchers with COPY.
-  const copy = { name: "copy", run: () => copyVouchers(owner, [], { id: 1, hashes: [] }) };
-  return role === "pva_admin" ? [...work, copy] : work;
-}
-
-interface Right {
-  /** The right in the syntax of GRANT and REVOKE. */
-  words: string;
-  kind: string;
-  table: string;
-  column: string | null;
-}
-
-/** The rights on tables and columns that a role has. */
-async function readRights(role: RoleName): Promise<Right[]> {
-  const { rows } = await owner.query<Omit<Right, "words">>(
-    `SELECT acl.privilege_type AS kind, c.relname AS table, NULL AS column
-       FROM pg_class AS c, aclexplode(c.relacl) AS acl WHERE acl.grantee = $1::regrole
-      UNION ALL
-     SELECT acl.privilege_type, a.attrelid::regclass::text, a.attname
-       FROM pg_attribute AS a, aclexplode(a.attacl) AS acl WHERE acl.grantee = $1::regrole
-      ORDER BY 2, 1, 3`,
-    [role],
-  );
-  return rows.map((row) => ({
-    ...row,
-    words: `${row.kind}${row.column === null ? "" : ` (${row.column})`} ON ${row.table}`,
-  }));
-}
-
 it("every statement is run by a role or by the owner", () => {
   const run = new Set([...Object.values(RUN_BY), OF_OWNER].flatMap((names) => [...names]));
   expect([...STATEMENTS.keys()].filter((name) => !run.has(name))).toEqual([]);
@@ -332,3 +259,76 @@ describe("pva_api", () => {
     await inRolledBack(async () => expect(await as(statement)).toBe(NOT_ALLOWED));
   });
 });
+
+/** Runs `work` as a role and rolls it back. Returns the SQLSTATE of its error, or null if it succeeds. */
+async function tryAs(role: RoleName, work: () => Promise<unknown>): Promise<string | null> {
+  await owner.query("SAVEPOINT tried");
+  try {
+    await owner.query(`SET LOCAL ROLE ${role}`);
+    await work();
+    // Checks deferred constraints now, because their checks need rights as well.
+    await owner.query("SET CONSTRAINTS ALL IMMEDIATE");
+    return null;
+  } catch (error) {
+    if (error instanceof pg.DatabaseError) return error.code ?? "";
+    throw error;
+  } finally {
+    await owner.query("ROLLBACK TO tried");
+  }
+}
+
+async function inRolledBack(work: () => Promise<void>): Promise<void> {
+  await owner.query("BEGIN");
+  await work().finally(() => owner.query("ROLLBACK"));
+}
+
+/** Makes Postgres check the rights that a statement needs, without running it. */
+function explain({ name, text }: Statement): Promise<unknown> {
+  const parameters = Math.max(0, ...Array.from(text.matchAll(/\$(\d+)/g), ([, number]) => Number(number)));
+  return owner.query(`EXPLAIN EXECUTE ${name}${parameters === 0 ? "" : `(${Array(parameters).fill("NULL")})`}`);
+}
+
+interface Work {
+  name: string;
+  run: () => Promise<unknown>;
+}
+
+/** Lists everything that a role's programs do in the database. */
+function workOf(role: RoleName): Work[] {
+  const statements = [...RUN_BY[role]].map((name) => {
+    const statement = STATEMENTS.get(name);
+    if (statement === undefined) throw new Error(`there is no statement ${name}`);
+    return { name, run: () => explain(statement) };
+  });
+  // EXPLAIN does not check the right to use a sequence.
+  if (role === "pva_log") return statements;
+  const work = [...statements, { name: "sequence", run: () => owner.query("EXECUTE next_log_batch") }];
+  // Issuing a batch inserts its vouchers with COPY.
+  const copy = { name: "copy", run: () => copyVouchers(owner, [], { id: 1, hashes: [] }) };
+  return role === "pva_admin" ? [...work, copy] : work;
+}
+
+interface Right {
+  /** The right in the syntax of GRANT and REVOKE. */
+  words: string;
+  kind: string;
+  table: string;
+  column: string | null;
+}
+
+/** The rights on tables and columns that a role has. */
+async function readRights(role: RoleName): Promise<Right[]> {
+  const { rows } = await owner.query<Omit<Right, "words">>(
+    `SELECT acl.privilege_type AS kind, c.relname AS table, NULL AS column
+       FROM pg_class AS c, aclexplode(c.relacl) AS acl WHERE acl.grantee = $1::regrole
+      UNION ALL
+     SELECT acl.privilege_type, a.attrelid::regclass::text, a.attname
+       FROM pg_attribute AS a, aclexplode(a.attacl) AS acl WHERE acl.grantee = $1::regrole
+      ORDER BY 2, 1, 3`,
+    [role],
+  );
+  return rows.map((row) => ({
+    ...row,
+    words: `${row.kind}${row.column === null ? "" : ` (${row.column})`} ON ${row.table}`,
+  }));
+}

@@ -34,77 +34,6 @@ afterAll(async () => {
   await postgres.close();
 });
 
-/** Runs `voucherctl db roles` as the ordinary role that owns the database. */
-function run(args: string[] = [], env: Record<string, string> = {}, database = "vouchers"): Promise<Ended> {
-  return voucherctl.run(["db", "roles", ...args], { DATABASE_URL: postgres.url(database, OWNER), ...env });
-}
-
-async function expectRefusal(sentence: RegExp, status: number, database?: string): Promise<void> {
-  const before = await readRights();
-  const { exitCode, stdout, stderr } = await run(["--json"], {}, database);
-  expect({ exitCode, stdout }).toEqual({ exitCode: status, stdout: "" });
-  expect(stderr).toMatch(sentence);
-  expect(stderr).not.toMatch(/^\s+at .+:\d+/m);
-  expect(await readRights()).toEqual(before);
-}
-
-/** The attributes of the roles and their rights on the database, the schema, tables, columns and functions. */
-async function readRights(): Promise<string[]> {
-  const { rows } = await db.query<{ line: string }>(
-    `SELECT concat_ws(' ', rolname, rolcanlogin, rolsuper, rolcreatedb, rolcreaterole) AS line FROM pg_roles WHERE rolname = ANY ($1)
-      UNION ALL
-     SELECT concat_ws(' ', r.rolname, a.privilege_type, a.what)
-       FROM pg_roles AS r
-       JOIN (SELECT acl.*, d.datname::text AS what FROM pg_database AS d, aclexplode(d.datacl) AS acl WHERE d.datname = current_database()
-              UNION ALL
-             SELECT acl.*, n.nspname::text FROM pg_namespace AS n, aclexplode(n.nspacl) AS acl
-              UNION ALL
-             SELECT acl.*, c.oid::regclass::text FROM pg_class AS c, aclexplode(c.relacl) AS acl
-              UNION ALL
-             SELECT acl.*, t.attrelid::regclass || '.' || t.attname FROM pg_attribute AS t, aclexplode(t.attacl) AS acl
-              UNION ALL
-             SELECT acl.*, p.oid::regprocedure::text FROM pg_proc AS p, aclexplode(p.proacl) AS acl
-            ) AS a ON a.grantee = r.oid
-      WHERE r.rolname = ANY ($1)
-      ORDER BY 1`,
-    [ROLES],
-  );
-  return rows.map((row) => row.line);
-}
-
-interface Recorded {
-  before: { roles: string[]; rights: string[]; passwordsSet: string[] };
-  after: { roles: string[]; rights: string[]; passwordsSet: string[] };
-}
-
-/** The audit entries since the last call, oldest first. */
-async function takeActs(): Promise<Recorded[]> {
-  const { rows } = await db.query(
-    "SELECT id, database_role, command, entity_type, entity_id, before, after FROM audit_entries WHERE id > $1 ORDER BY id",
-    [lastAct],
-  );
-  lastAct = rows.at(-1)?.id ?? lastAct;
-  for (const row of rows) {
-    expect(row).toMatchObject({
-      database_role: OWNER.name,
-      command: "db roles",
-      entity_type: "DatabaseRoles",
-      entity_id: "vouchers",
-    });
-  }
-  return rows;
-}
-
-async function logIn(name: string, password: string): Promise<string> {
-  const client = new pg.Client({ connectionString: postgres.url("vouchers", { name, password }) });
-  await client.connect();
-  try {
-    return (await client.query("SELECT current_user AS name")).rows[0].name;
-  } finally {
-    await client.end();
-  }
-}
-
 // These tests run in order: each starts from the state that the previous one left.
 it("voucherctl db roles fails without the right to create roles, and changes nothing", async () => {
   await expectRefusal(/permission denied to create role/, EXIT.config);
@@ -272,3 +201,74 @@ it.each([
   }
   expect((await run()).exitCode).toBe(0);
 });
+
+/** Runs `voucherctl db roles` as the ordinary role that owns the database. */
+function run(args: string[] = [], env: Record<string, string> = {}, database = "vouchers"): Promise<Ended> {
+  return voucherctl.run(["db", "roles", ...args], { DATABASE_URL: postgres.url(database, OWNER), ...env });
+}
+
+async function expectRefusal(sentence: RegExp, status: number, database?: string): Promise<void> {
+  const before = await readRights();
+  const { exitCode, stdout, stderr } = await run(["--json"], {}, database);
+  expect({ exitCode, stdout }).toEqual({ exitCode: status, stdout: "" });
+  expect(stderr).toMatch(sentence);
+  expect(stderr).not.toMatch(/^\s+at .+:\d+/m);
+  expect(await readRights()).toEqual(before);
+}
+
+/** The attributes of the roles and their rights on the database, the schema, tables, columns and functions. */
+async function readRights(): Promise<string[]> {
+  const { rows } = await db.query<{ line: string }>(
+    `SELECT concat_ws(' ', rolname, rolcanlogin, rolsuper, rolcreatedb, rolcreaterole) AS line FROM pg_roles WHERE rolname = ANY ($1)
+      UNION ALL
+     SELECT concat_ws(' ', r.rolname, a.privilege_type, a.what)
+       FROM pg_roles AS r
+       JOIN (SELECT acl.*, d.datname::text AS what FROM pg_database AS d, aclexplode(d.datacl) AS acl WHERE d.datname = current_database()
+              UNION ALL
+             SELECT acl.*, n.nspname::text FROM pg_namespace AS n, aclexplode(n.nspacl) AS acl
+              UNION ALL
+             SELECT acl.*, c.oid::regclass::text FROM pg_class AS c, aclexplode(c.relacl) AS acl
+              UNION ALL
+             SELECT acl.*, t.attrelid::regclass || '.' || t.attname FROM pg_attribute AS t, aclexplode(t.attacl) AS acl
+              UNION ALL
+             SELECT acl.*, p.oid::regprocedure::text FROM pg_proc AS p, aclexplode(p.proacl) AS acl
+            ) AS a ON a.grantee = r.oid
+      WHERE r.rolname = ANY ($1)
+      ORDER BY 1`,
+    [ROLES],
+  );
+  return rows.map((row) => row.line);
+}
+
+interface Recorded {
+  before: { roles: string[]; rights: string[]; passwordsSet: string[] };
+  after: { roles: string[]; rights: string[]; passwordsSet: string[] };
+}
+
+/** The audit entries since the last call, oldest first. */
+async function takeActs(): Promise<Recorded[]> {
+  const { rows } = await db.query(
+    "SELECT id, database_role, command, entity_type, entity_id, before, after FROM audit_entries WHERE id > $1 ORDER BY id",
+    [lastAct],
+  );
+  lastAct = rows.at(-1)?.id ?? lastAct;
+  for (const row of rows) {
+    expect(row).toMatchObject({
+      database_role: OWNER.name,
+      command: "db roles",
+      entity_type: "DatabaseRoles",
+      entity_id: "vouchers",
+    });
+  }
+  return rows;
+}
+
+async function logIn(name: string, password: string): Promise<string> {
+  const client = new pg.Client({ connectionString: postgres.url("vouchers", { name, password }) });
+  await client.connect();
+  try {
+    return (await client.query("SELECT current_user AS name")).rows[0].name;
+  } finally {
+    await client.end();
+  }
+}

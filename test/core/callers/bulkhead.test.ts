@@ -5,36 +5,6 @@ import { FairSlots } from "../../../src/platform/batching/fair-slots.ts";
 import { shareFor } from "../../../src/platform/batching/share-for.ts";
 import { makeGate } from "../../support/gate.ts";
 
-/** Work that waits at a gate and records when it begins. */
-function makeWork() {
-  const begun: string[] = [];
-  const gates = new Map<string, ReturnType<typeof makeGate>>();
-  return {
-    begun,
-    /** Work with a name, which ends when the test says so. */
-    named: (name: string) => {
-      gates.set(name, makeGate());
-      return async () => {
-        begun.push(name);
-        await gates.get(name)?.pass();
-        return name;
-      };
-    },
-    end: (name: string) => gates.get(name)?.open(),
-  };
-}
-
-/** Some turns of the event loop settle everything that does not depend on the test. */
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
-}
-
-const byOrganization = (more: Partial<CallerKind<"organization">> = {}) =>
-  openBulkhead({
-    ...{ calls: "calls", connections: 4, share: "organization", waitingMax: 100, waitingMaxEach: 50 },
-    ...more,
-  } as CallerKind<"organization">);
-
 it("a neighbour's call begins although one organization has filled its places and its line", async () => {
   const bulkhead = byOrganization({ waitingMaxEach: 3 });
   const work = makeWork();
@@ -133,3 +103,33 @@ it("a shared read runs once for all that ask meanwhile, and is kept for its time
   await expect(failing()).rejects.toThrow("broken");
   expect(await failing()).toBe("mended");
 });
+
+/** Work that waits at a gate and records when it begins. */
+function makeWork() {
+  const begun: string[] = [];
+  const gates = new Map<string, ReturnType<typeof makeGate>>();
+  return {
+    begun,
+    /** Work with a name, which ends when the test says so. */
+    named: (name: string) => {
+      gates.set(name, makeGate());
+      return async () => {
+        begun.push(name);
+        await gates.get(name)?.pass();
+        return name;
+      };
+    },
+    end: (name: string) => gates.get(name)?.open(),
+  };
+}
+
+/** Some turns of the event loop settle everything that does not depend on the test. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+const byOrganization = (more: Partial<CallerKind<"organization">> = {}) =>
+  openBulkhead({
+    ...{ calls: "calls", connections: 4, share: "organization", waitingMax: 100, waitingMaxEach: 50 },
+    ...more,
+  } as CallerKind<"organization">);

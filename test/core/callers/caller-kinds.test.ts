@@ -70,30 +70,6 @@ beforeAll(async () => {
   };
 });
 
-/** One caller's calls take all connections of a kind that it may have, and all its places in the line, until `end`. */
-async function flood(kind: Kind): Promise<{ end(): Promise<void> }> {
-  const { ctx } = api;
-  const { connections, waitingMaxEach } = CALLER_KINDS[kind];
-  const gate = makeGate();
-  const call = async () => {
-    const client = await ctx.pool.connect();
-    await gate.pass().finally(() => client.release());
-  };
-  const requester = { organizationId: partner.organizationId, visitor: "192.0.2.1" };
-  const each = Array.from({ length: connections + waitingMaxEach }, () =>
-    kind === "operatorReads" ? ctx.operatorReads({}, call) : ctx[kind](requester, call),
-  );
-  const settled = Promise.allSettled(each);
-  await expect(kind === "operatorReads" ? ctx.operatorReads({}, call) : ctx[kind](requester, call)).rejects.toThrow();
-  await gate.reached;
-  return {
-    async end() {
-      gate.open();
-      await settled;
-    },
-  };
-}
-
 it.each(
   Object.keys(CALLER_KINDS) as Kind[],
 )("one caller's flood of %s delays no other caller, and no call of another kind", async (kind) => {
@@ -145,3 +121,27 @@ it.each([
     await Promise.all(busy);
   }
 });
+
+/** One caller's calls take all connections of a kind that it may have, and all its places in the line, until `end`. */
+async function flood(kind: Kind): Promise<{ end(): Promise<void> }> {
+  const { ctx } = api;
+  const { connections, waitingMaxEach } = CALLER_KINDS[kind];
+  const gate = makeGate();
+  const call = async () => {
+    const client = await ctx.pool.connect();
+    await gate.pass().finally(() => client.release());
+  };
+  const requester = { organizationId: partner.organizationId, visitor: "192.0.2.1" };
+  const each = Array.from({ length: connections + waitingMaxEach }, () =>
+    kind === "operatorReads" ? ctx.operatorReads({}, call) : ctx[kind](requester, call),
+  );
+  const settled = Promise.allSettled(each);
+  await expect(kind === "operatorReads" ? ctx.operatorReads({}, call) : ctx[kind](requester, call)).rejects.toThrow();
+  await gate.reached;
+  return {
+    async end() {
+      gate.open();
+      await settled;
+    },
+  };
+}

@@ -17,27 +17,8 @@ const MOMENTS = { none: null, before: -1, at: 0, after: 1 } as const;
 type Moment = keyof typeof MOMENTS;
 const moments = Object.keys(MOMENTS) as Moment[];
 
-function momentOf(moment: Moment): Date | null {
-  const offset = MOMENTS[moment];
-  return offset === null ? null : new Date(NOW.getTime() + offset);
-}
-
-function dateOf(moment: Exclude<Moment, "none">): Date {
-  return momentOf(moment) as Date;
-}
-
 const STATUSES: ContractStatus[] = ["Offered", "Active", "Ended", "Declined"];
 const STRANGER: Eligibility = Object.freeze({ isOwner: false, contract: null });
-
-function offer(changes: Partial<Offer> = {}): Offer {
-  return Object.freeze({
-    batchId: "bat_1",
-    audience: "OpenToAll",
-    validUntil: dateOf("after"),
-    window: { opensAt: null, closesAt: null },
-    ...changes,
-  });
-}
 
 it("the audience rule names why supply is open: to all, to the brand's owner, or by a contract that is Active and before its end", () => {
   for (const status of STATUSES) {
@@ -133,3 +114,22 @@ describe("for every supply and caller", () => {
     );
   });
 });
+
+function momentOf(moment: Moment): Date | null {
+  const offset = MOMENTS[moment];
+  return offset === null ? null : new Date(NOW.getTime() + offset);
+}
+
+function dateOf(moment: Exclude<Moment, "none">): Date {
+  return momentOf(moment) as Date;
+}
+
+function offer(changes: Partial<Offer> = {}): Offer {
+  return Object.freeze({
+    batchId: "bat_1",
+    audience: "OpenToAll",
+    validUntil: dateOf("after"),
+    window: { opensAt: null, closesAt: null },
+    ...changes,
+  });
+}

@@ -25,18 +25,6 @@ const INDEPENDENT_WORDS: Record<Finding, string> = {
   previousHash: "^event # (names another predecessor|does not follow)",
 };
 
-/** What the service's own verifier finds in the rows that would be served like this, with a head that fits them. */
-function verifyOwn({ entityId, events }: VectorChain) {
-  const last = events.findLast((event) => event.sealStatus === "Sealed");
-  const head = {
-    lastSequence: events.length,
-    sealedSequence: last?.sequence ?? 0,
-    sealedHash: last?.recordHash ?? null,
-  };
-  const rows = events.map((event) => ({ ...event, voucherId: entityId, occurredAt: new Date(event.occurredAt) }));
-  return verifyChain(entityId, head, rows);
-}
-
 it("the published chain vectors are what generating them again yields, byte for byte", () => {
   expect(renderVectors()).toBe(PUBLISHED);
 });
@@ -78,3 +66,15 @@ it.each(broken)("both verifiers find the expected fault of a broken chain of the
   expect(verifyServedChain(chain.events)).toMatch(new RegExp(words));
   expect(verifyOwn(chain)).toEqual({ sequence, problem: expect.stringMatching(OWN_WORDS[finding]) });
 });
+
+/** What the service's own verifier finds in the rows that would be served like this, with a head that fits them. */
+function verifyOwn({ entityId, events }: VectorChain) {
+  const last = events.findLast((event) => event.sealStatus === "Sealed");
+  const head = {
+    lastSequence: events.length,
+    sealedSequence: last?.sequence ?? 0,
+    sealedHash: last?.recordHash ?? null,
+  };
+  const rows = events.map((event) => ({ ...event, voucherId: entityId, occurredAt: new Date(event.occurredAt) }));
+  return verifyChain(entityId, head, rows);
+}

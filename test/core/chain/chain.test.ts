@@ -15,31 +15,6 @@ import { type ChainHead, ENTITY_TYPE } from "../../../src/core/voucher/voucher.t
 const VOUCHER = "vch_01jz3v8q4xe7j9t2m5n6p8r0s1";
 const NONCE = "000102030405060708090a0b0c0d0e0f";
 
-function sha256(text: string): string {
-  return createHash("sha256").update(Buffer.from(text, "utf8")).digest("hex");
-}
-
-function event(sequence: number, changes: Partial<EventContent> = {}): EventContent {
-  return {
-    voucherId: VOUCHER,
-    sequence,
-    eventType: "voucher.instance.issued",
-    occurredAt: new Date(Date.UTC(2027, 2, 1, 12, 0, 0, sequence)),
-    actorConnectedId: null,
-    actorIsEmployee: null,
-    data: { nonce: NONCE },
-    ...changes,
-  };
-}
-
-/** Returns the canonical JSON of one value, as it appears in a payload. */
-function canonical(value: unknown): string {
-  const { payload } = sealEvent(event(1, { data: { nonce: NONCE, value } }), GENESIS_HASH);
-  const before = `"data":{"nonce":"${NONCE}","value":`;
-  const start = payload.indexOf(before) + before.length;
-  return payload.slice(start, payload.indexOf('},"entityId"', start));
-}
-
 it("the sealed form of an event matches the documentation character by character, and has its SHA-256 and the given previousHash", () => {
   const content = event(2, {
     eventType: "voucher.instance.redeemed",
@@ -307,3 +282,28 @@ it("verifyChain reports the event after a forged one, or the head if the last ev
   const { events } = withPayload(3, forge);
   expect(verify({ head: HEAD, events })).toEqual({ sequence: 3, problem });
 });
+
+function sha256(text: string): string {
+  return createHash("sha256").update(Buffer.from(text, "utf8")).digest("hex");
+}
+
+function event(sequence: number, changes: Partial<EventContent> = {}): EventContent {
+  return {
+    voucherId: VOUCHER,
+    sequence,
+    eventType: "voucher.instance.issued",
+    occurredAt: new Date(Date.UTC(2027, 2, 1, 12, 0, 0, sequence)),
+    actorConnectedId: null,
+    actorIsEmployee: null,
+    data: { nonce: NONCE },
+    ...changes,
+  };
+}
+
+/** Returns the canonical JSON of one value, as it appears in a payload. */
+function canonical(value: unknown): string {
+  const { payload } = sealEvent(event(1, { data: { nonce: NONCE, value } }), GENESIS_HASH);
+  const before = `"data":{"nonce":"${NONCE}","value":`;
+  const start = payload.indexOf(before) + before.length;
+  return payload.slice(start, payload.indexOf('},"entityId"', start));
+}

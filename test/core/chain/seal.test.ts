@@ -19,38 +19,7 @@ import { useService } from "../../support/use-service.ts";
 const { servers, db, api, partner, keys, issue, contexts } = useService({ workers: [], contexts: 2 });
 const [one, other] = contexts;
 
-/** Appends Pending events to an Active voucher's chain, as an operation outside the redeem job does, from a sequence on or after the last. */
-async function appendPending(voucherId: string, eventTypes: readonly EventType[], from?: number): Promise<void> {
-  const occurredAt = await databaseTime(db);
-  await inTransaction(db, async (tx) => {
-    await lockRows(tx, [voucherId]);
-    for (const [n, eventType] of eventTypes.entries()) {
-      const { rows } = await tx.query<{ sequence: number }>(
-        "UPDATE vouchers SET last_sequence = coalesce($2, last_sequence + 1) WHERE id = $1 RETURNING last_sequence AS sequence",
-        [voucherId, from],
-      );
-      const event = {
-        ...{ voucherId, sequence: rows[0]?.sequence as number, eventType, occurredAt },
-        ...{ actorConnectedId: "user-1", actorIsEmployee: n % 2 === 0 },
-        data: { nonce: String(n).padStart(32, "0"), place: n, priceUsd: 40.25, word: "Gutschein für Ünal €" },
-      };
-      await write(tx, insertPendingEvents([event]));
-    }
-  });
-}
-
 const THREE: EventType[] = ["voucher.instance.claimed", "voucher.instance.bought", "voucher.instance.expired"];
-
-async function chainOf(voucherId: string): Promise<string[]> {
-  const { events } = await readRecorded(db, voucherId);
-  return events.map(
-    ({ sequence, eventType, sealStatus }) => `${sequence} ${eventType.split(".").at(-1)} ${sealStatus}`,
-  );
-}
-
-function redeem(ctx: WorkerContext, voucherId: string) {
-  return runRedeemJob(ctx, newAttempt(voucherId), redeemJob(partner, keys.till.id, voucherId, `ref-${voucherId}`));
-}
 
 it("a Pending event is sealed once by several seal jobs", async () => {
   const { id } = await issue();
@@ -207,3 +176,34 @@ it("a refused redeem leaves Pending events for the next sealer", async () => {
   expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Pending"]);
   expect(await sealVoucher(other, id)).toBe(1);
 });
+
+/** Appends Pending events to an Active voucher's chain, as an operation outside the redeem job does, from a sequence on or after the last. */
+async function appendPending(voucherId: string, eventTypes: readonly EventType[], from?: number): Promise<void> {
+  const occurredAt = await databaseTime(db);
+  await inTransaction(db, async (tx) => {
+    await lockRows(tx, [voucherId]);
+    for (const [n, eventType] of eventTypes.entries()) {
+      const { rows } = await tx.query<{ sequence: number }>(
+        "UPDATE vouchers SET last_sequence = coalesce($2, last_sequence + 1) WHERE id = $1 RETURNING last_sequence AS sequence",
+        [voucherId, from],
+      );
+      const event = {
+        ...{ voucherId, sequence: rows[0]?.sequence as number, eventType, occurredAt },
+        ...{ actorConnectedId: "user-1", actorIsEmployee: n % 2 === 0 },
+        data: { nonce: String(n).padStart(32, "0"), place: n, priceUsd: 40.25, word: "Gutschein für Ünal €" },
+      };
+      await write(tx, insertPendingEvents([event]));
+    }
+  });
+}
+
+async function chainOf(voucherId: string): Promise<string[]> {
+  const { events } = await readRecorded(db, voucherId);
+  return events.map(
+    ({ sequence, eventType, sealStatus }) => `${sequence} ${eventType.split(".").at(-1)} ${sealStatus}`,
+  );
+}
+
+function redeem(ctx: WorkerContext, voucherId: string) {
+  return runRedeemJob(ctx, newAttempt(voucherId), redeemJob(partner, keys.till.id, voucherId, `ref-${voucherId}`));
+}

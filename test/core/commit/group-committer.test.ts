@@ -2,6 +2,25 @@ import { expect, it } from "vitest";
 import { GroupCommitter, type Undecided } from "../../../src/core/commit/group-committer.ts";
 import { until } from "../../support/until.ts";
 
+it("locked rows of one owner leave places and a connection to another owner's locked row", async () => {
+  const { committer, waiting, free } = startCommitter();
+  let busy = 0;
+  const crowd = Array.from({ length: 64 }, async (_, n) => {
+    const result = await committer.submit({ owner: "crowd", row: `row ${n}` });
+    if (result === 0) busy += 1;
+    return result;
+  });
+  // A quarter of 64 places, and three quarters of these for one owner.
+  await until(() => busy === 64 - 12);
+  expect(waiting).toEqual(["crowd", "crowd", "crowd"]);
+  const neighbour = committer.submit({ owner: "neighbour", row: "another row" });
+  await until(() => waiting.length === 4);
+  expect(waiting.at(-1)).toBe("neighbour");
+  free();
+  expect(await neighbour).toBe(1);
+  expect((await Promise.all(crowd)).filter((result) => result === 1)).toHaveLength(12);
+});
+
 interface Item {
   owner: string;
   row: string;
@@ -30,22 +49,3 @@ function startCommitter() {
   });
   return { committer, waiting, free: () => freed.resolve() };
 }
-
-it("locked rows of one owner leave places and a connection to another owner's locked row", async () => {
-  const { committer, waiting, free } = startCommitter();
-  let busy = 0;
-  const crowd = Array.from({ length: 64 }, async (_, n) => {
-    const result = await committer.submit({ owner: "crowd", row: `row ${n}` });
-    if (result === 0) busy += 1;
-    return result;
-  });
-  // A quarter of 64 places, and three quarters of these for one owner.
-  await until(() => busy === 64 - 12);
-  expect(waiting).toEqual(["crowd", "crowd", "crowd"]);
-  const neighbour = committer.submit({ owner: "neighbour", row: "another row" });
-  await until(() => waiting.length === 4);
-  expect(waiting.at(-1)).toBe("neighbour");
-  free();
-  expect(await neighbour).toBe(1);
-  expect((await Promise.all(crowd)).filter((result) => result === 1)).toHaveLength(12);
-});

@@ -29,57 +29,7 @@ const ROUTES: PartnerRoute[] = [
   { method: "POST", path: "release", scope: "voucher.redeem" },
 ];
 
-function call(
-  { method, path }: PartnerRoute,
-  key: string | undefined,
-  options: { api?: TestApi; headers?: Record<string, string>; body?: unknown } = {},
-): Promise<Reply> {
-  const body = method === "POST" ? (options.body ?? {}) : undefined;
-  return send(method, `${(options.api ?? api).url}/partner/vouchers/${path}`, {
-    ...(key === undefined ? {} : { key }),
-    ...(options.headers === undefined ? {} : { headers: options.headers }),
-    ...(body === undefined ? {} : { body }),
-  });
-}
-
-/** A refusal before anything about the voucher is said. HEAD has no body to look into. */
-function expectRefused({ status, body }: Reply, expected: { status: number; code: string }): void {
-  expect(status).toBe(expected.status);
-  if (body === null) return;
-  expect(body).toStrictEqual({
-    error: expect.stringMatching(/^[A-Z].*\.$/),
-    code: expected.code,
-    requestId: expect.any(String),
-  });
-}
-
-/** Whether a request came past authentication: what it then met is the route's business. */
-function isThrough({ status }: Reply): boolean {
-  return status !== 401 && status !== 403;
-}
-
 const lookUp = ROUTES[0] as PartnerRoute;
-
-/** Calls until a key is refused; when the last call that came through was sent, or 0. */
-async function lastCallThrough(secret: string, process: TestApi = api): Promise<number> {
-  let last = 0;
-  await until(async () => {
-    const sentAt = Date.now();
-    const through = isThrough(await call(lookUp, secret, { api: process }));
-    if (through) last = sentAt;
-    return !through;
-  });
-  return last;
-}
-const key = (organizationId: string | null, options: Parameters<typeof makeKey>[2] = {}) =>
-  makeKey(servers.db, organizationId, options);
-
-/** A well-formed key with a fitting checksum that the database does not know. */
-async function createKeyElsewhere(): Promise<string> {
-  const made = await key(partner.organizationId);
-  await servers.db.query("DELETE FROM api_key_secrets WHERE key_id = $1", [made.id]);
-  return made.key;
-}
 
 // reference-calls.test.ts provokes each of these refusals at every route.
 it.each(
@@ -229,3 +179,54 @@ it("an allowlist reads the last of two X-Forwarded-For headers", async () => {
   expect((await ask("203.0.113.9", "198.51.100.7")).status).toBe(404);
   expect((await ask("198.51.100.7", "203.0.113.9")).status).toBe(403);
 });
+
+function call(
+  { method, path }: PartnerRoute,
+  key: string | undefined,
+  options: { api?: TestApi; headers?: Record<string, string>; body?: unknown } = {},
+): Promise<Reply> {
+  const body = method === "POST" ? (options.body ?? {}) : undefined;
+  return send(method, `${(options.api ?? api).url}/partner/vouchers/${path}`, {
+    ...(key === undefined ? {} : { key }),
+    ...(options.headers === undefined ? {} : { headers: options.headers }),
+    ...(body === undefined ? {} : { body }),
+  });
+}
+
+/** A refusal before anything about the voucher is said. HEAD has no body to look into. */
+function expectRefused({ status, body }: Reply, expected: { status: number; code: string }): void {
+  expect(status).toBe(expected.status);
+  if (body === null) return;
+  expect(body).toStrictEqual({
+    error: expect.stringMatching(/^[A-Z].*\.$/),
+    code: expected.code,
+    requestId: expect.any(String),
+  });
+}
+
+/** Whether a request came past authentication: what it then met is the route's business. */
+function isThrough({ status }: Reply): boolean {
+  return status !== 401 && status !== 403;
+}
+
+/** Calls until a key is refused; when the last call that came through was sent, or 0. */
+async function lastCallThrough(secret: string, process: TestApi = api): Promise<number> {
+  let last = 0;
+  await until(async () => {
+    const sentAt = Date.now();
+    const through = isThrough(await call(lookUp, secret, { api: process }));
+    if (through) last = sentAt;
+    return !through;
+  });
+  return last;
+}
+
+const key = (organizationId: string | null, options: Parameters<typeof makeKey>[2] = {}) =>
+  makeKey(servers.db, organizationId, options);
+
+/** A well-formed key with a fitting checksum that the database does not know. */
+async function createKeyElsewhere(): Promise<string> {
+  const made = await key(partner.organizationId);
+  await servers.db.query("DELETE FROM api_key_secrets WHERE key_id = $1", [made.id]);
+  return made.key;
+}

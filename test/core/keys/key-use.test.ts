@@ -35,56 +35,6 @@ beforeAll(async () => {
 const newKey = () => makeKey(servers.db, partner.organizationId);
 const madeUpKey = () => makeApiKey(provisioning(servers.db).randomBytes);
 
-async function countWrites(keyId: string): Promise<number> {
-  const { rows } = await servers.db.query("SELECT count(*)::int AS count FROM key_writes WHERE key_id = $1", [keyId]);
-  return rows[0].count;
-}
-
-async function findLastUse(keyId: string): Promise<Date | null> {
-  const keys = await selectKeys(servers.db, partner.organizationId);
-  return keys.find((key) => key.id === keyId)?.lastUsedAt ?? null;
-}
-
-/** Sets the last use of a key to the given number of seconds ago. */
-async function backdateUse(keyId: string, seconds: number): Promise<void> {
-  await servers.db.query(
-    `INSERT INTO api_key_uses (key_id, last_used_at) VALUES ($1, clock_timestamp() - make_interval(secs => $2::int))
-     ON CONFLICT (key_id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at`,
-    [keyId, seconds],
-  );
-}
-
-/** Runs `work` and returns how often the API sent the named statement to the database in that time. */
-async function countQueries(
-  by: TestApi,
-  name: string,
-  work: (count: () => number) => Promise<unknown>,
-): Promise<number> {
-  const { pool } = by.ctx;
-  const query = pool.query;
-  let count = 0;
-  pool.query = ((...args: [{ name?: string }]) => {
-    if (args[0].name === name) count += 1;
-    return (query as (...args: unknown[]) => unknown).apply(pool, args);
-  }) as typeof pool.query;
-  try {
-    await work(() => count);
-  } finally {
-    pool.query = query;
-  }
-  return count;
-}
-
-/** Looks a code up with the key until the API has looked the key up so often: it does so every half second while the key is in use. */
-function untilKeyRead(by: TestApi, key: string, times: number): Promise<number> {
-  return countQueries(by, "find_keys_by_secret", async (count) => {
-    await until(async () => {
-      expect((await partnerClient(by.url, key).lookUp(CODE)).status).toBe(404);
-      return count() >= times;
-    });
-  });
-}
-
 it("a key's last use is null before the first call and recorded soon after it", async () => {
   const { id, key } = await newKey();
   expect(await findLastUse(id)).toBeNull();
@@ -239,3 +189,53 @@ describe("the cache of keys", () => {
     expect(queries).toBe(5);
   });
 });
+
+async function countWrites(keyId: string): Promise<number> {
+  const { rows } = await servers.db.query("SELECT count(*)::int AS count FROM key_writes WHERE key_id = $1", [keyId]);
+  return rows[0].count;
+}
+
+async function findLastUse(keyId: string): Promise<Date | null> {
+  const keys = await selectKeys(servers.db, partner.organizationId);
+  return keys.find((key) => key.id === keyId)?.lastUsedAt ?? null;
+}
+
+/** Sets the last use of a key to the given number of seconds ago. */
+async function backdateUse(keyId: string, seconds: number): Promise<void> {
+  await servers.db.query(
+    `INSERT INTO api_key_uses (key_id, last_used_at) VALUES ($1, clock_timestamp() - make_interval(secs => $2::int))
+     ON CONFLICT (key_id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at`,
+    [keyId, seconds],
+  );
+}
+
+/** Runs `work` and returns how often the API sent the named statement to the database in that time. */
+async function countQueries(
+  by: TestApi,
+  name: string,
+  work: (count: () => number) => Promise<unknown>,
+): Promise<number> {
+  const { pool } = by.ctx;
+  const query = pool.query;
+  let count = 0;
+  pool.query = ((...args: [{ name?: string }]) => {
+    if (args[0].name === name) count += 1;
+    return (query as (...args: unknown[]) => unknown).apply(pool, args);
+  }) as typeof pool.query;
+  try {
+    await work(() => count);
+  } finally {
+    pool.query = query;
+  }
+  return count;
+}
+
+/** Looks a code up with the key until the API has looked the key up so often: it does so every half second while the key is in use. */
+function untilKeyRead(by: TestApi, key: string, times: number): Promise<number> {
+  return countQueries(by, "find_keys_by_secret", async (count) => {
+    await until(async () => {
+      expect((await partnerClient(by.url, key).lookUp(CODE)).status).toBe(404);
+      return count() >= times;
+    });
+  });
+}

@@ -5,25 +5,6 @@ import { startInTurns } from "../../../src/core/keys/routes/start-in-turns.ts";
 
 type Headers = Record<string, string>;
 
-/** A listener that records the names of the requests that it starts. Keys that begin with `known` have an organization. */
-function record() {
-  const started: string[] = [];
-  const waited: string[] = [];
-  const knownOrganization = (secret: string) => (secret.startsWith("known") ? secret : null);
-  const app: RequestListener = (request) => {
-    const name = String(request.headers["x-name"]);
-    started.push(name);
-    if (request.arrivedAtMs !== undefined) waited.push(name);
-  };
-  const listener = startInTurns({ keys: { knownOrganization } as unknown as KeyAuthenticator }, app);
-  const send = (name: string, headers: Headers, destroyed = false) =>
-    listener(
-      { headers: { ...headers, "x-name": name }, socket: { destroyed } } as unknown as IncomingMessage,
-      {} as ServerResponse,
-    );
-  return { started, waited, send };
-}
-
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 it("a partner's request starts in the next turn, however many users' requests and made-up keys wait", async () => {
@@ -48,3 +29,22 @@ it("a request whose caller has left while it waited does not start", async () =>
   await nextTurn();
   expect(started.slice(64)).toEqual(["here"]);
 });
+
+/** A listener that records the names of the requests that it starts. Keys that begin with `known` have an organization. */
+function record() {
+  const started: string[] = [];
+  const waited: string[] = [];
+  const knownOrganization = (secret: string) => (secret.startsWith("known") ? secret : null);
+  const app: RequestListener = (request) => {
+    const name = String(request.headers["x-name"]);
+    started.push(name);
+    if (request.arrivedAtMs !== undefined) waited.push(name);
+  };
+  const listener = startInTurns({ keys: { knownOrganization } as unknown as KeyAuthenticator }, app);
+  const send = (name: string, headers: Headers, destroyed = false) =>
+    listener(
+      { headers: { ...headers, "x-name": name }, socket: { destroyed } } as unknown as IncomingMessage,
+      {} as ServerResponse,
+    );
+  return { started, waited, send };
+}

@@ -22,26 +22,6 @@ const REQUESTS = "voucher_http_request_duration_seconds";
 const service = useService({ env: { METRICS_PORT: "0" }, shards: 1 });
 const { servers, partner, keys, api, worker, till, issue } = service;
 
-/** The value of a metric of the API now. */
-const reported = async (name: string, labels?: Record<string, string>) =>
-  (await scrape(api.metricsUrl)).value(name, labels);
-
-/** Scrapes until the report is as wanted: a caller may have the response before it is counted. */
-async function untilReported(target: { metricsUrl: string }, wanted: (report: Scrape) => boolean): Promise<Scrape> {
-  return until(async () => {
-    const report = await scrape(target.metricsUrl);
-    return wanted(report) ? report : null;
-  });
-}
-
-/** Expects that a value grows by `by` while `work` runs. */
-async function growth(name: string, labels: Record<string, string>, by: number, work: () => Promise<unknown>) {
-  const before = (await reported(name, labels)) ?? 0;
-  await work();
-  await untilReported(api, (report) => (report.value(name, labels) ?? 0) >= before + by);
-  expect(await reported(name, labels)).toBe(before + by);
-}
-
 it("the business counts a redemption by its brand once, however often the partner asks", async () => {
   const { rows } = await servers.db.query("SELECT name FROM brands WHERE id = $1", [partner.brandId]);
   const { code } = await issue();
@@ -364,3 +344,23 @@ it("the backlog is measured by one API, and the others report what it measured f
   expect(await reservations(other)).toBe(real);
   await other.close();
 });
+
+/** The value of a metric of the API now. */
+const reported = async (name: string, labels?: Record<string, string>) =>
+  (await scrape(api.metricsUrl)).value(name, labels);
+
+/** Scrapes until the report is as wanted: a caller may have the response before it is counted. */
+async function untilReported(target: { metricsUrl: string }, wanted: (report: Scrape) => boolean): Promise<Scrape> {
+  return until(async () => {
+    const report = await scrape(target.metricsUrl);
+    return wanted(report) ? report : null;
+  });
+}
+
+/** Expects that a value grows by `by` while `work` runs. */
+async function growth(name: string, labels: Record<string, string>, by: number, work: () => Promise<unknown>) {
+  const before = (await reported(name, labels)) ?? 0;
+  await work();
+  await untilReported(api, (report) => (report.value(name, labels) ?? 0) >= before + by);
+  expect(await reported(name, labels)).toBe(before + by);
+}

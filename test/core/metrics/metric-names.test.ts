@@ -88,30 +88,6 @@ afterAll(async () => {
   files.remove();
 });
 
-/**
- * The faults of the selectors in an expression.
- * @param mayDescribe whether a histogram may be named without the suffix of one of its series.
- */
-function faultsOf(expression: string, mayDescribe = false): string[] {
-  return selectorsOf(expression).flatMap(({ metric, matchers }) => {
-    if (metric.includes(":")) return RECORDED.includes(metric) ? [] : [`no rule records ${metric}`];
-    if (PROMETHEUS_OWN.includes(metric)) return [];
-    const series = samples.filter(({ name }) => name === metric || (mayDescribe && name === `${metric}_count`));
-    if (series.length === 0) return [`no process reports ${metric}`];
-    return matchers.flatMap(({ label, operator, value }) => {
-      if (TARGET_LABELS.includes(label))
-        return label === "instance" || value.split("|").every((job) => JOBS.includes(job))
-          ? []
-          : [`no job is ${value}`];
-      const values = series.map(({ labels }) => labels[label]);
-      if (values.every((known) => known === undefined)) return [`${metric} has no label ${label}`];
-      // Only plain words that must match can be looked up.
-      if (operator.startsWith("!") || /[.*+\\]/.test(value)) return [];
-      return value.split("|").flatMap((word) => (values.includes(word) ? [] : [`no ${metric} has ${label} ${word}`]));
-    });
-  });
-}
-
 it("the parser of expressions finds every metric with its label matchers, and reports what the code does not have", () => {
   const expression =
     'sum by (route, le) (rate(a_bucket{code=~"x|y", s!="z"}[5m])) / ignoring(state) (b:c:d > 0) or vector(0) and max(up == 1) offset 5m';
@@ -211,3 +187,27 @@ describe.runIf(checked)("Prometheus", () => {
     }
   });
 });
+
+/**
+ * The faults of the selectors in an expression.
+ * @param mayDescribe whether a histogram may be named without the suffix of one of its series.
+ */
+function faultsOf(expression: string, mayDescribe = false): string[] {
+  return selectorsOf(expression).flatMap(({ metric, matchers }) => {
+    if (metric.includes(":")) return RECORDED.includes(metric) ? [] : [`no rule records ${metric}`];
+    if (PROMETHEUS_OWN.includes(metric)) return [];
+    const series = samples.filter(({ name }) => name === metric || (mayDescribe && name === `${metric}_count`));
+    if (series.length === 0) return [`no process reports ${metric}`];
+    return matchers.flatMap(({ label, operator, value }) => {
+      if (TARGET_LABELS.includes(label))
+        return label === "instance" || value.split("|").every((job) => JOBS.includes(job))
+          ? []
+          : [`no job is ${value}`];
+      const values = series.map(({ labels }) => labels[label]);
+      if (values.every((known) => known === undefined)) return [`${metric} has no label ${label}`];
+      // Only plain words that must match can be looked up.
+      if (operator.startsWith("!") || /[.*+\\]/.test(value)) return [];
+      return value.split("|").flatMap((word) => (values.includes(word) ? [] : [`no ${metric} has ${label} ${word}`]));
+    });
+  });
+}

@@ -29,9 +29,6 @@ beforeAll(async () => {
   till = partnerClient(api.url, key);
 });
 
-const read = async (name: string, labels?: Record<string, string>) =>
-  (await scrape(sweeper.metricsUrl)).value(name, labels) ?? Number.NaN;
-
 it("the sweeper reports each task as 0 from the start, then its passes and processed items", async () => {
   const idle = await startWorkers(servers, { METRICS_PORT: "0", WORKER_QUEUES: "seal" });
   const report = await scrape(idle.metricsUrl);
@@ -163,3 +160,6 @@ it("a worker of the log reports why a pass cannot publish, and is not ready unti
   await issueVouchers(servers.db, partner, 1);
   await untilRefused("witnesses");
 });
+
+const read = async (name: string, labels?: Record<string, string>) =>
+  (await scrape(sweeper.metricsUrl)).value(name, labels) ?? Number.NaN;

@@ -30,15 +30,6 @@ beforeAll(async () => {
   await untilStarted(() => get(`${api.url}${DASHBOARD}`).catch(() => null));
 });
 
-/** Asks for an address, with a body as a form of the same site. */
-async function get(url: string, body?: string): Promise<string> {
-  const headers = { ...basic(OPS_TOKEN), accept: "text/html", "content-type": "application/x-www-form-urlencoded" };
-  const form = body === undefined ? {} : { method: "POST", body };
-  const response = await fetch(url, { ...form, headers: { ...headers, "sec-fetch-site": "same-origin" } });
-  expect(response.status).toBeLessThan(500);
-  return response.text();
-}
-
 const WORK: Record<string, () => Promise<unknown>> = {
   "a scrape of 256 shards": () => get(api.metricsUrl),
   "a readiness probe of 256 shards": () => get(`${api.url}/readyz`),
@@ -60,3 +51,12 @@ it.each(Object.keys(WORK))("%s keeps the event loop of an API busy for a few mil
   for (const _ of [1, 2, 3]) turns.push(await longestTurnMs(work));
   expect(Math.min(...turns)).toBeLessThan(TURN_MAX_MS);
 });
+
+/** Asks for an address, with a body as a form of the same site. */
+async function get(url: string, body?: string): Promise<string> {
+  const headers = { ...basic(OPS_TOKEN), accept: "text/html", "content-type": "application/x-www-form-urlencoded" };
+  const form = body === undefined ? {} : { method: "POST", body };
+  const response = await fetch(url, { ...form, headers: { ...headers, "sec-fetch-site": "same-origin" } });
+  expect(response.status).toBeLessThan(500);
+  return response.text();
+}

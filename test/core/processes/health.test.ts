@@ -26,15 +26,6 @@ beforeAll(async () => {
   withoutBoth = await startApiUnready(servers, { ...noRedis, ...noPostgres });
 });
 
-/** Expects an answer that says when to try again, in the form of every error, and tells nothing of the inside. */
-function expectUnavailable({ status, body, headers }: Reply, code: string, more = {}): void {
-  const error = expect.stringMatching(/^[A-Z].*\.$/);
-  const requestId = headers.get("x-request-id");
-  expect({ status, body }).toEqual({ status: 503, body: { error, code, requestId, ...more } });
-  expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
-  expect(JSON.stringify(body)).not.toMatch(/ECONN|127\.0\.0\.1|password|nowhere|ioredis/i);
-}
-
 it("GET /healthz answers 200 as long as the process is up", async () => {
   for (const each of [api, withoutRedis, withoutPostgres, withoutBoth]) {
     const { status, body, headers } = await send("GET", `${each.url}/healthz`);
@@ -285,3 +276,12 @@ describe("while Postgres cannot be reached from the start", () => {
     expect((await send("DELETE", `${url}/healthz`)).status).toBe(405);
   });
 });
+
+/** Expects an answer that says when to try again, in the form of every error, and tells nothing of the inside. */
+function expectUnavailable({ status, body, headers }: Reply, code: string, more = {}): void {
+  const error = expect.stringMatching(/^[A-Z].*\.$/);
+  const requestId = headers.get("x-request-id");
+  expect({ status, body }).toEqual({ status: 503, body: { error, code, requestId, ...more } });
+  expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+  expect(JSON.stringify(body)).not.toMatch(/ECONN|127\.0\.0\.1|password|nowhere|ioredis/i);
+}

@@ -12,29 +12,7 @@ import { useService } from "../../support/use-service.ts";
 const { api, servers, db, partner, stranger, keys, issue } = useService({ env: { OPS_TOKEN } });
 
 const headers = basic(OPS_TOKEN);
-const pageOf = (organizationId: string, query = "") =>
-  browse(`${api.url}/ops/organizations/${organizationId}/calls${query}`, { headers });
 const search = (words: string) => browse(`${api.url}/ops/vouchers`, { headers, form: { words } });
-
-/** Calls the API as a partner's till, with a request id. */
-const call = (method: string, path: string, key: string, requestId: string, json?: unknown) =>
-  browse(api.url + path, { method, json, headers: { accept: "*/*", "x-api-key": key, "x-request-id": requestId } });
-
-const rowsOf = (text: string) =>
-  Array.from(text.matchAll(/<tr><td><time[^>]*>[^<]*<\/time><\/td>(.*?)<\/tr>/g), ([, row = ""]) =>
-    row
-      .replaceAll(/<[^>]*>/g, " ")
-      .replaceAll(/\s+/g, " ")
-      .trim(),
-  );
-
-/** Notes calls as they end, by number from 0. */
-const noteCalls = (calls: PartnerCalls, organizationId: string, count: number) => {
-  for (let at = 0; at < count; at += 1) {
-    const call = { keyId: "key_1", route: "GET /x", status: 200, errorCode: null, durationMs: 1 };
-    calls.note(organizationId, { ...call, requestId: `request-${at}`, endedAtMs: performance.now() + at / 1_000 });
-  }
-};
 
 it("the last calls of an organization have key, route, status, error code, duration and request id, and nothing that was sent", async () => {
   const { code } = await issue();
@@ -219,3 +197,26 @@ it.each([
     expect(text).toMatch(new RegExp(`${name} must be one whole number from [01] to ${max}\\.`));
   }
 });
+
+const pageOf = (organizationId: string, query = "") =>
+  browse(`${api.url}/ops/organizations/${organizationId}/calls${query}`, { headers });
+
+/** Calls the API as a partner's till, with a request id. */
+const call = (method: string, path: string, key: string, requestId: string, json?: unknown) =>
+  browse(api.url + path, { method, json, headers: { accept: "*/*", "x-api-key": key, "x-request-id": requestId } });
+
+const rowsOf = (text: string) =>
+  Array.from(text.matchAll(/<tr><td><time[^>]*>[^<]*<\/time><\/td>(.*?)<\/tr>/g), ([, row = ""]) =>
+    row
+      .replaceAll(/<[^>]*>/g, " ")
+      .replaceAll(/\s+/g, " ")
+      .trim(),
+  );
+
+/** Notes calls as they end, by number from 0. */
+const noteCalls = (calls: PartnerCalls, organizationId: string, count: number) => {
+  for (let at = 0; at < count; at += 1) {
+    const call = { keyId: "key_1", route: "GET /x", status: 200, errorCode: null, durationMs: 1 };
+    calls.note(organizationId, { ...call, requestId: `request-${at}`, endedAtMs: performance.now() + at / 1_000 });
+  }
+};

@@ -9,42 +9,6 @@ import { useService } from "../../support/use-service.ts";
 const service = useService({ apis: [{}, { RESERVATION_SECONDS: "1" }] });
 const { api, servers, keys, issue, till, rival: shop } = service;
 
-async function readReservation(ticket: string) {
-  const { rows } = await servers.db.query("SELECT * FROM reservations WHERE ticket = $1", [ticket]);
-  return rows[0];
-}
-
-/** The event by which a voucher was redeemed. */
-async function readRedeem(code: string) {
-  const { body } = await till.events(code);
-  const event = body.events.find((one: { eventType: string }) => one.eventType === "voucher.instance.redeemed");
-  return JSON.parse(event.payload);
-}
-
-function expectRefused({ status, body }: Reply, code: string): void {
-  expect({ status, body }).toEqual({
-    status: 409,
-    body: { error: expect.stringMatching(/^[A-Z].*\.$/), code, requestId: expect.any(String) },
-  });
-}
-
-async function redeem(code: string, externalRef: string) {
-  const { status, body } = await till.redeem({ code, externalRef });
-  expect(status).toBe(200);
-  return body;
-}
-
-/** A new voucher and its reservation by the shop. */
-async function hold(options: { released?: true; overdue?: true } = {}) {
-  const voucher = await issue();
-  const holder = options.overdue ? partnerClient(service.apis[1].url, keys.rival.key) : shop;
-  const { ticket, token } = (await holder.reserve(voucher.code)).body;
-  if (options.released) await shop.release(ticket);
-  // The row still says Live.
-  if (options.overdue) await until(async () => (await shop.lookUp(voucher.code)).body.reservation === null);
-  return { ...voucher, ticket: String(ticket), token: String(token) };
-}
-
 it("a retry of a redeemed reference reads Postgres once, and then waits for the standbys", async () => {
   const order = { code: (await issue()).code, externalRef: "read-once" };
   await till.redeem(order);
@@ -234,3 +198,39 @@ it("redeem answers 400 to a bad externalRef and to a code and a ticket at once o
   }
   expect(await dumpRows(servers.db)).toEqual(before);
 });
+
+async function readReservation(ticket: string) {
+  const { rows } = await servers.db.query("SELECT * FROM reservations WHERE ticket = $1", [ticket]);
+  return rows[0];
+}
+
+/** The event by which a voucher was redeemed. */
+async function readRedeem(code: string) {
+  const { body } = await till.events(code);
+  const event = body.events.find((one: { eventType: string }) => one.eventType === "voucher.instance.redeemed");
+  return JSON.parse(event.payload);
+}
+
+function expectRefused({ status, body }: Reply, code: string): void {
+  expect({ status, body }).toEqual({
+    status: 409,
+    body: { error: expect.stringMatching(/^[A-Z].*\.$/), code, requestId: expect.any(String) },
+  });
+}
+
+async function redeem(code: string, externalRef: string) {
+  const { status, body } = await till.redeem({ code, externalRef });
+  expect(status).toBe(200);
+  return body;
+}
+
+/** A new voucher and its reservation by the shop. */
+async function hold(options: { released?: true; overdue?: true } = {}) {
+  const voucher = await issue();
+  const holder = options.overdue ? partnerClient(service.apis[1].url, keys.rival.key) : shop;
+  const { ticket, token } = (await holder.reserve(voucher.code)).body;
+  if (options.released) await shop.release(ticket);
+  // The row still says Live.
+  if (options.overdue) await until(async () => (await shop.lookUp(voucher.code)).body.reservation === null);
+  return { ...voucher, ticket: String(ticket), token: String(token) };
+}

@@ -28,24 +28,6 @@ beforeAll(() => {
 
 let refs = 0;
 
-function newRef(): string {
-  refs += 1;
-  return `ref-${refs}`;
-}
-
-function makeJob(voucherId: string, fields: Partial<RedeemJob> = {}): RedeemJob {
-  return redeemJob(partner, keys.till.id, voucherId, newRef(), fields);
-}
-
-async function expectOneRedemption(voucherId: string, redeemCode: unknown): Promise<void> {
-  const once = { status: "Redeemed", lastSequence: 2, sealedSequence: 2, redemption: { redeemCode } };
-  expect(await readRecorded(db, voucherId)).toMatchObject(once);
-}
-
-async function expectUntouched(voucherId: string): Promise<void> {
-  expect(await readRecorded(db, voucherId)).toMatchObject({ status: "Active", lastSequence: 1, redemption: null });
-}
-
 type Runs = (id: string, run: (at: number, deadlineMs?: number) => Promise<unknown>) => Promise<unknown[]>;
 
 /** Ways to run a job twice. A run is numbered. */
@@ -212,3 +194,21 @@ it("a worker that is closed leaves jobs that it has not started to the next work
   expect(await redeem).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
   await successor.close();
 });
+
+function newRef(): string {
+  refs += 1;
+  return `ref-${refs}`;
+}
+
+function makeJob(voucherId: string, fields: Partial<RedeemJob> = {}): RedeemJob {
+  return redeemJob(partner, keys.till.id, voucherId, newRef(), fields);
+}
+
+async function expectOneRedemption(voucherId: string, redeemCode: unknown): Promise<void> {
+  const once = { status: "Redeemed", lastSequence: 2, sealedSequence: 2, redemption: { redeemCode } };
+  expect(await readRecorded(db, voucherId)).toMatchObject(once);
+}
+
+async function expectUntouched(voucherId: string): Promise<void> {
+  expect(await readRecorded(db, voucherId)).toMatchObject({ status: "Active", lastSequence: 1, redemption: null });
+}

@@ -54,6 +54,23 @@ afterAll(async () => {
   await pool.end();
 });
 
+it.each([
+  ["planned before there was any", () => early],
+  ["planned on the full table", prepared],
+])("a page of many redemptions reads as few pages of the database as its rows need, at any place in the list: %s", async (_, connect) => {
+  const client = await connect();
+  const { organizationId } = partner;
+  const empty = await readPages(client, "org_unheard_of", "2026-01-01");
+  expect(empty.pages).toBeLessThanOrEqual(PAGES_OF_DESCENT);
+  for (const seconds of [0, COUNT / 2, COUNT - LIMIT]) {
+    const after = new Date(Date.UTC(2026, 0, 1) + seconds * 1_000).toISOString();
+    const { rows, pages } = await readPages(client, organizationId, after, "vch_zzz");
+    expect(rows).toBe(LIMIT);
+    expect(pages).toBeLessThanOrEqual(LIMIT * PAGES_PER_ROW + PAGES_OF_DESCENT);
+  }
+  if (client !== early) client.release(true);
+});
+
 async function prepared(): Promise<pg.PoolClient> {
   const client = await pool.connect();
   await client.query(`PREPARE page AS ${STATEMENT?.text}`);
@@ -71,20 +88,3 @@ async function readPages(client: pg.PoolClient, organizationId: string, after: s
     pages: (plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]) as number,
   };
 }
-
-it.each([
-  ["planned before there was any", () => early],
-  ["planned on the full table", prepared],
-])("a page of many redemptions reads as few pages of the database as its rows need, at any place in the list: %s", async (_, connect) => {
-  const client = await connect();
-  const { organizationId } = partner;
-  const empty = await readPages(client, "org_unheard_of", "2026-01-01");
-  expect(empty.pages).toBeLessThanOrEqual(PAGES_OF_DESCENT);
-  for (const seconds of [0, COUNT / 2, COUNT - LIMIT]) {
-    const after = new Date(Date.UTC(2026, 0, 1) + seconds * 1_000).toISOString();
-    const { rows, pages } = await readPages(client, organizationId, after, "vch_zzz");
-    expect(rows).toBe(LIMIT);
-    expect(pages).toBeLessThanOrEqual(LIMIT * PAGES_PER_ROW + PAGES_OF_DESCENT);
-  }
-  if (client !== early) client.release(true);
-});

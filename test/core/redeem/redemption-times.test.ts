@@ -45,57 +45,6 @@ const issue = async () => (await issueVoucher(servers.db, partner)).id;
 const now = () => databaseTime(servers.db);
 const later = (time: Date, ms: number) => new Date(time.getTime() + ms);
 
-/** Inserts a redemption of a voucher. */
-function insert(tx: pg.PoolClient, voucherId: string, redeemedAt: Date): Promise<void> {
-  const redemption = {
-    voucherId,
-    organizationId: partner.organizationId,
-    keyId: newId("key"),
-    attemptId: newAttempt(voucherId),
-    ticket: null,
-    redeemCode: crypto.randomUUID(),
-    externalRef: crypto.randomUUID(),
-  };
-  return write(tx, insertRedemptions([redemption], redeemedAt));
-}
-
-/** Redeems a new voucher as a worker does. */
-async function redeem(): Promise<{ id: string; redeemedAt: Date }> {
-  const id = await issue();
-  const reply = await runRedeemJob(worker, newAttempt(id), redeemJob(partner, newId("key"), id, crypto.randomUUID()));
-  if (reply.kind !== "redeemed") throw new Error(`the reply is ${reply.kind}`);
-  return { id, redeemedAt: new Date(reply.redeemedAtMs) };
-}
-
-/** Reads the complete time and the redemptions that are listed before it. */
-async function readList(): Promise<{ completeUntil: Date; voucherIds: string[] }> {
-  await closeRedemptions(worker.pool, FAR);
-  const completeUntil = await findCompleteUntil(worker.pool);
-  const start = { redeemedAt: new Date(0), voucherId: "" };
-  const listed = await selectRedemptions(worker.pool, partner.organizationId, start, completeUntil, 1_000);
-  return { completeUntil, voucherIds: listed.map(({ voucherId }) => voucherId) };
-}
-
-/** The time before which redemptions are complete, as an API process tells it. */
-function openProcess(clock = worker.deployment.clock): () => Promise<Date> {
-  const { pool, deployment } = worker;
-  const confirmations = openConfirmations(worker);
-  const completeUntil = openCompleteUntil({
-    ...{ pool, confirmations, deployment: { origin: deployment.origin, clock } },
-    partnerCalls: (_requester, call) => call(),
-  });
-  return () => completeUntil(partner);
-}
-
-/** Closes the past again and again until it includes a time. */
-async function untilClosed(time: Date): Promise<void> {
-  await until(async () => {
-    await closeRedemptions(worker.pool, FAR);
-    const { rows } = await servers.db.query("SELECT closed_until > $1 AS closed FROM redemptions_closed", [time]);
-    return rows[0]?.closed;
-  });
-}
-
 describe("a redemption that is inserted and not committed", () => {
   it("a redemption that is inserted and not committed bounds the complete time, also for later redemptions that are committed, and is listed after its commit", async () => {
     const slow = await issue();
@@ -302,3 +251,54 @@ describe("the closed time", () => {
     expect((await readList()).voucherIds.filter((listed) => listed === id)).toEqual([id]);
   });
 });
+
+/** Inserts a redemption of a voucher. */
+function insert(tx: pg.PoolClient, voucherId: string, redeemedAt: Date): Promise<void> {
+  const redemption = {
+    voucherId,
+    organizationId: partner.organizationId,
+    keyId: newId("key"),
+    attemptId: newAttempt(voucherId),
+    ticket: null,
+    redeemCode: crypto.randomUUID(),
+    externalRef: crypto.randomUUID(),
+  };
+  return write(tx, insertRedemptions([redemption], redeemedAt));
+}
+
+/** Redeems a new voucher as a worker does. */
+async function redeem(): Promise<{ id: string; redeemedAt: Date }> {
+  const id = await issue();
+  const reply = await runRedeemJob(worker, newAttempt(id), redeemJob(partner, newId("key"), id, crypto.randomUUID()));
+  if (reply.kind !== "redeemed") throw new Error(`the reply is ${reply.kind}`);
+  return { id, redeemedAt: new Date(reply.redeemedAtMs) };
+}
+
+/** Reads the complete time and the redemptions that are listed before it. */
+async function readList(): Promise<{ completeUntil: Date; voucherIds: string[] }> {
+  await closeRedemptions(worker.pool, FAR);
+  const completeUntil = await findCompleteUntil(worker.pool);
+  const start = { redeemedAt: new Date(0), voucherId: "" };
+  const listed = await selectRedemptions(worker.pool, partner.organizationId, start, completeUntil, 1_000);
+  return { completeUntil, voucherIds: listed.map(({ voucherId }) => voucherId) };
+}
+
+/** The time before which redemptions are complete, as an API process tells it. */
+function openProcess(clock = worker.deployment.clock): () => Promise<Date> {
+  const { pool, deployment } = worker;
+  const confirmations = openConfirmations(worker);
+  const completeUntil = openCompleteUntil({
+    ...{ pool, confirmations, deployment: { origin: deployment.origin, clock } },
+    partnerCalls: (_requester, call) => call(),
+  });
+  return () => completeUntil(partner);
+}
+
+/** Closes the past again and again until it includes a time. */
+async function untilClosed(time: Date): Promise<void> {
+  await until(async () => {
+    await closeRedemptions(worker.pool, FAR);
+    const { rows } = await servers.db.query("SELECT closed_until > $1 AS closed FROM redemptions_closed", [time]);
+    return rows[0]?.closed;
+  });
+}

@@ -16,35 +16,6 @@ beforeAll(async () => {
   await redeemAll(foreign, await issueVouchers(servers.db, stranger, 1), "setup");
 });
 
-async function redeemAll(client: PartnerClient, vouchers: Vouchers, name: string) {
-  for (const { code, serial } of vouchers) {
-    expect((await client.redeem({ code, externalRef: `${name}/${serial} &ü?` })).status).toBe(200);
-  }
-}
-
-/** Waits until the list is complete up to this moment. */
-async function untilComplete(client = till): Promise<Date> {
-  const now = await databaseTime(servers.db);
-  await until(async () => Date.parse((await client.redemptions()).body.completeUntil) > now.getTime());
-  return now;
-}
-
-/** Follows the cursor until a page is empty or is the last one. */
-async function readAll(client: PartnerClient, query: Record<string, string>, cursor?: string) {
-  const listed: { externalRef: string; redeemedAt: string; voucherInstanceId: string }[] = [];
-  const sizes: number[] = [];
-  for (let next = cursor; ; ) {
-    const { status, body } = await client.redemptions(next === undefined ? query : { ...query, cursor: next });
-    expect(status).toBe(200);
-    listed.push(...body.redemptions);
-    sizes.push(body.redemptions.length);
-    if (body.nextCursor === null || body.redemptions.length === 0) {
-      return { listed, sizes, cursor: body.nextCursor as string | null };
-    }
-    next = body.nextCursor;
-  }
-}
-
 it("the list of redemptions has every documented field of the organization's redemptions, oldest first, and no voucher code", async () => {
   const voucher = await service.issue();
   const { ticket } = (await till.reserve(voucher.code)).body;
@@ -249,3 +220,32 @@ it("a redemption under an unknown reference answers 404 redemption_not_found", a
     expect((await till.receiptByQuery(externalRef)).body.code).toBe("redemption_not_found");
   }
 });
+
+async function redeemAll(client: PartnerClient, vouchers: Vouchers, name: string) {
+  for (const { code, serial } of vouchers) {
+    expect((await client.redeem({ code, externalRef: `${name}/${serial} &ü?` })).status).toBe(200);
+  }
+}
+
+/** Waits until the list is complete up to this moment. */
+async function untilComplete(client = till): Promise<Date> {
+  const now = await databaseTime(servers.db);
+  await until(async () => Date.parse((await client.redemptions()).body.completeUntil) > now.getTime());
+  return now;
+}
+
+/** Follows the cursor until a page is empty or is the last one. */
+async function readAll(client: PartnerClient, query: Record<string, string>, cursor?: string) {
+  const listed: { externalRef: string; redeemedAt: string; voucherInstanceId: string }[] = [];
+  const sizes: number[] = [];
+  for (let next = cursor; ; ) {
+    const { status, body } = await client.redemptions(next === undefined ? query : { ...query, cursor: next });
+    expect(status).toBe(200);
+    listed.push(...body.redemptions);
+    sizes.push(body.redemptions.length);
+    if (body.nextCursor === null || body.redemptions.length === 0) {
+      return { listed, sizes, cursor: body.nextCursor as string | null };
+    }
+    next = body.nextCursor;
+  }
+}

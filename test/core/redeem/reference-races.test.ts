@@ -16,80 +16,6 @@ import { useService } from "../../support/use-service.ts";
 const service = useService({ apis: [{}, {}], workers: [{}, {}], env: { REDEEM_WAIT_MS: "60000" } });
 const { servers, api, partner, keys, tills, issue } = service;
 
-/** Runs `work` with the group committers of two more workers and returns the number of deadlocks in the database. */
-async function countDeadlocks(work: (one: WorkerContext, other: WorkerContext) => Promise<void>): Promise<number> {
-  // New connections check for a deadlock before their lock timeout.
-  await servers.db.query(
-    `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = ''20ms''', current_database()); END $$`,
-  );
-  const before = await readDeadlocks();
-  const others = await workerConnections();
-  const [one, other] = [openWorkerContext(testConfig(servers)), openWorkerContext(testConfig(servers))];
-  await Promise.all([one.deployment.ready(), other.deployment.ready()]);
-  try {
-    await work(one, other);
-  } finally {
-    await Promise.all([one.close(), other.close()]);
-  }
-  // A connection reports its deadlocks when it ends at the latest.
-  await until(async () => (await workerConnections()).every((pid) => others.includes(pid)));
-  return (await readDeadlocks()) - before;
-}
-
-async function workerConnections(): Promise<number[]> {
-  const { rows } = await servers.db.query<{ pid: number }>(
-    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'worker'",
-  );
-  return rows.map(({ pid }) => pid);
-}
-
-async function readDeadlocks(): Promise<number> {
-  const { rows } = await servers.db.query<{ deadlocks: number }>(
-    "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()",
-  );
-  return rows[0]?.deadlocks ?? 0;
-}
-
-function redeem(ctx: WorkerContext, voucherId: string, externalRef: string, ticket?: string): Promise<RedeemReply> {
-  const job = redeemJob(partner, keys.till.id, voucherId, externalRef, { ticket: ticket ?? null });
-  return runRedeemJob(ctx, newAttempt(voucherId), job);
-}
-
-/** Reads the vouchers that each reference redeemed. */
-async function redeemedBy(externalRefs: readonly string[]): Promise<Map<string, string[]>> {
-  const { rows } = await servers.db.query<{ external_ref: string; voucher_id: string }>(
-    "SELECT external_ref, voucher_id FROM redemptions WHERE organization_id = $1 AND external_ref = ANY ($2)",
-    [partner.organizationId, externalRefs],
-  );
-  const byRef = Map.groupBy(rows, (row) => row.external_ref);
-  return new Map(
-    [...byRef].map(([externalRef, redemptions]) => [externalRef, redemptions.map((row) => row.voucher_id)]),
-  );
-}
-
-/** Runs `work` while a redemption under `externalRef` is written and not committed: it waits for its reservation's row. */
-async function whileRedeeming(ctx: WorkerContext, externalRef: string, work: () => Promise<void>): Promise<void> {
-  const voucher = await issue();
-  const caller = { keyId: keys.till.id, organizationId: partner.organizationId, sandbox: false };
-  const { ticket } = await reserveVoucher(api.ctx, caller, voucher.code);
-  const { redeeming } = await besideTransaction(servers.db, async (outside) => {
-    await outside.query("SELECT ticket FROM reservations WHERE ticket = $1 FOR NO KEY UPDATE", [ticket]);
-    const redeeming = redeem(ctx, voucher.id, externalRef, ticket);
-    await untilWaiting(servers.db, 1);
-    await work();
-    return { redeeming };
-  });
-  await redeeming;
-}
-
-/** Inserts a redemption of a voucher under a reference, past the row lock. */
-const insertRedemption = (tx: pg.ClientBase, voucherId: string, externalRef: string) =>
-  tx.query(
-    `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
-     VALUES (date_trunc('milliseconds', clock_timestamp()), $1, $2, 'key', 'attempt', 'code', $3)`,
-    [voucherId, partner.organizationId, externalRef],
-  );
-
 describe("one reference on many vouchers", () => {
   it("redeems one of 50 vouchers, answers that redemption to all 50 simultaneous calls, and tells the other 49 that it is of another voucher", async () => {
     const vouchers = await issueVouchers(servers.db, partner, 50);
@@ -192,3 +118,77 @@ describe("two workers that redeem under the same references", () => {
     await bypassTriggers(servers.db, "DELETE FROM redemptions WHERE voucher_id = $1", [voucher.id]);
   });
 });
+
+/** Runs `work` with the group committers of two more workers and returns the number of deadlocks in the database. */
+async function countDeadlocks(work: (one: WorkerContext, other: WorkerContext) => Promise<void>): Promise<number> {
+  // New connections check for a deadlock before their lock timeout.
+  await servers.db.query(
+    `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = ''20ms''', current_database()); END $$`,
+  );
+  const before = await readDeadlocks();
+  const others = await workerConnections();
+  const [one, other] = [openWorkerContext(testConfig(servers)), openWorkerContext(testConfig(servers))];
+  await Promise.all([one.deployment.ready(), other.deployment.ready()]);
+  try {
+    await work(one, other);
+  } finally {
+    await Promise.all([one.close(), other.close()]);
+  }
+  // A connection reports its deadlocks when it ends at the latest.
+  await until(async () => (await workerConnections()).every((pid) => others.includes(pid)));
+  return (await readDeadlocks()) - before;
+}
+
+async function workerConnections(): Promise<number[]> {
+  const { rows } = await servers.db.query<{ pid: number }>(
+    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'worker'",
+  );
+  return rows.map(({ pid }) => pid);
+}
+
+async function readDeadlocks(): Promise<number> {
+  const { rows } = await servers.db.query<{ deadlocks: number }>(
+    "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()",
+  );
+  return rows[0]?.deadlocks ?? 0;
+}
+
+function redeem(ctx: WorkerContext, voucherId: string, externalRef: string, ticket?: string): Promise<RedeemReply> {
+  const job = redeemJob(partner, keys.till.id, voucherId, externalRef, { ticket: ticket ?? null });
+  return runRedeemJob(ctx, newAttempt(voucherId), job);
+}
+
+/** Reads the vouchers that each reference redeemed. */
+async function redeemedBy(externalRefs: readonly string[]): Promise<Map<string, string[]>> {
+  const { rows } = await servers.db.query<{ external_ref: string; voucher_id: string }>(
+    "SELECT external_ref, voucher_id FROM redemptions WHERE organization_id = $1 AND external_ref = ANY ($2)",
+    [partner.organizationId, externalRefs],
+  );
+  const byRef = Map.groupBy(rows, (row) => row.external_ref);
+  return new Map(
+    [...byRef].map(([externalRef, redemptions]) => [externalRef, redemptions.map((row) => row.voucher_id)]),
+  );
+}
+
+/** Runs `work` while a redemption under `externalRef` is written and not committed: it waits for its reservation's row. */
+async function whileRedeeming(ctx: WorkerContext, externalRef: string, work: () => Promise<void>): Promise<void> {
+  const voucher = await issue();
+  const caller = { keyId: keys.till.id, organizationId: partner.organizationId, sandbox: false };
+  const { ticket } = await reserveVoucher(api.ctx, caller, voucher.code);
+  const { redeeming } = await besideTransaction(servers.db, async (outside) => {
+    await outside.query("SELECT ticket FROM reservations WHERE ticket = $1 FOR NO KEY UPDATE", [ticket]);
+    const redeeming = redeem(ctx, voucher.id, externalRef, ticket);
+    await untilWaiting(servers.db, 1);
+    await work();
+    return { redeeming };
+  });
+  await redeeming;
+}
+
+/** Inserts a redemption of a voucher under a reference, past the row lock. */
+const insertRedemption = (tx: pg.ClientBase, voucherId: string, externalRef: string) =>
+  tx.query(
+    `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
+     VALUES (date_trunc('milliseconds', clock_timestamp()), $1, $2, 'key', 'attempt', 'code', $3)`,
+    [voucherId, partner.organizationId, externalRef],
+  );

@@ -13,15 +13,6 @@ const { api, servers, partner, stranger, keys, till, issue } = service;
 
 const reuses = async () => (await scrape(api.metricsUrl)).value("voucher_redeem_reference_reused_total") ?? 0;
 
-/** A voucher redeemed by a ticket, under a new reference. */
-async function redeemed() {
-  const voucher = await issue();
-  const externalRef = `first-${voucher.id}`;
-  const { ticket } = (await till.reserve(voucher.code)).body;
-  const { status, body } = await till.redeem({ ticket, externalRef });
-  expect({ status, other: body.otherVoucher }).toEqual({ status: 200, other: undefined });
-  return { ...voucher, ticket: ticket as string, externalRef, body };
-}
 type First = Awaited<ReturnType<typeof redeemed>>;
 
 it.each<[string, boolean, (first: First) => Promise<object> | object]>([
@@ -152,3 +143,13 @@ it("a reference that an earlier release stored in another form is found by the s
   expect((await till.redemption("é 2")).body.voucherInstanceId).toBe(retried.id);
   expect((await till.lookUp(late.code)).body.voucher.status).toBe("Active");
 });
+
+/** A voucher redeemed by a ticket, under a new reference. */
+async function redeemed() {
+  const voucher = await issue();
+  const externalRef = `first-${voucher.id}`;
+  const { ticket } = (await till.reserve(voucher.code)).body;
+  const { status, body } = await till.redeem({ ticket, externalRef });
+  expect({ status, other: body.otherVoucher }).toEqual({ status: 200, other: undefined });
+  return { ...voucher, ticket: ticket as string, externalRef, body };
+}

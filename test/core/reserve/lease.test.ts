@@ -23,48 +23,7 @@ beforeAll(() => {
   holder = { keyId: service.keys.till.id, organizationId: partner.organizationId, sandbox: false };
 });
 
-/** Runs before a lease is released, or after it is acquired. */
-interface Hooks {
-  beforeRelease?: () => Promise<void>;
-  afterAcquire?: () => Promise<void>;
-}
-
-class HookedLeases extends Leases {
-  readonly #hooks: Hooks;
-
-  constructor(hooks: Hooks) {
-    super(delayed.ctx.redis, delayed.ctx.deployment);
-    this.#hooks = hooks;
-  }
-
-  override async acquire(...args: Parameters<Leases["acquire"]>): ReturnType<Leases["acquire"]> {
-    const lease = await super.acquire(...args);
-    await this.#hooks.afterAcquire?.();
-    return lease;
-  }
-
-  override async release(...args: Parameters<Leases["release"]>): Promise<boolean> {
-    await this.#hooks.beforeRelease?.();
-    return super.release(...args);
-  }
-}
-
 const fail = () => Promise.reject(new Error("Redis is unavailable"));
-
-/** A voucher that the holder has reserved. */
-async function makeReserved(): Promise<{ id: string; code: string; reservation: ReserveResponse }> {
-  const { id, code } = await issue();
-  return { id, code, reservation: await reserveVoucher(delayed.ctx, holder, code) };
-}
-
-/** Makes a voucher's lease three seconds older, so that it counts as an orphan. */
-async function age(voucherId: string): Promise<void> {
-  await servers.redis.hincrby(servers.leaseKey(voucherId), "start", -3_000);
-}
-
-function leaseTicket(voucherId: string): Promise<string | null> {
-  return servers.redis.hget(servers.leaseKey(voucherId), "ticket");
-}
 
 it("a lease survives the late lease release of an earlier reservation", async () => {
   const { id, code, reservation } = await makeReserved();
@@ -192,3 +151,44 @@ it("a reserve with a used ticket fails no other reserve of its transaction", asy
   ]);
   expect(outcomes).toMatchObject(others.map(() => ({ kind: "opened" })));
 });
+
+/** Runs before a lease is released, or after it is acquired. */
+interface Hooks {
+  beforeRelease?: () => Promise<void>;
+  afterAcquire?: () => Promise<void>;
+}
+
+class HookedLeases extends Leases {
+  readonly #hooks: Hooks;
+
+  constructor(hooks: Hooks) {
+    super(delayed.ctx.redis, delayed.ctx.deployment);
+    this.#hooks = hooks;
+  }
+
+  override async acquire(...args: Parameters<Leases["acquire"]>): ReturnType<Leases["acquire"]> {
+    const lease = await super.acquire(...args);
+    await this.#hooks.afterAcquire?.();
+    return lease;
+  }
+
+  override async release(...args: Parameters<Leases["release"]>): Promise<boolean> {
+    await this.#hooks.beforeRelease?.();
+    return super.release(...args);
+  }
+}
+
+/** A voucher that the holder has reserved. */
+async function makeReserved(): Promise<{ id: string; code: string; reservation: ReserveResponse }> {
+  const { id, code } = await issue();
+  return { id, code, reservation: await reserveVoucher(delayed.ctx, holder, code) };
+}
+
+/** Makes a voucher's lease three seconds older, so that it counts as an orphan. */
+async function age(voucherId: string): Promise<void> {
+  await servers.redis.hincrby(servers.leaseKey(voucherId), "start", -3_000);
+}
+
+function leaseTicket(voucherId: string): Promise<string | null> {
+  return servers.redis.hget(servers.leaseKey(voucherId), "ticket");
+}

@@ -12,17 +12,6 @@ const service = useService({ apis: [{}, { RESERVATION_SECONDS: "1" }] });
 const { api, servers, partner, keys, foreign, issue, rival: till, till: shop } = service;
 const [, hasty] = service.tills;
 
-async function reserve(code: string): Promise<{ ticket: string; token: string; expiresAt: string }> {
-  const { status, body } = await shop.reserve(code);
-  expect(status).toBe(200);
-  return body;
-}
-
-async function readReservation(ticket: string) {
-  const { rows } = await servers.db.query("SELECT * FROM reservations WHERE ticket = $1", [ticket]);
-  return rows[0];
-}
-
 const post = (body: unknown) => send("POST", `${api.url}/partner/vouchers/release`, { key: keys.rival.key, body });
 
 it("release ends a live reservation, deletes its lease, frees the voucher for every key, and leaves later reservations alone", async () => {
@@ -102,3 +91,14 @@ it("release by any key of the organization stores its reason of up to 200 code p
     expect(await readReservation(ticket)).toMatchObject({ state: "Released", end_reason: reason ?? null });
   }
 });
+
+async function reserve(code: string): Promise<{ ticket: string; token: string; expiresAt: string }> {
+  const { status, body } = await shop.reserve(code);
+  expect(status).toBe(200);
+  return body;
+}
+
+async function readReservation(ticket: string) {
+  const { rows } = await servers.db.query("SELECT * FROM reservations WHERE ticket = $1", [ticket]);
+  return rows[0];
+}

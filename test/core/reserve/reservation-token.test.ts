@@ -12,23 +12,6 @@ const OLD = "the-secret-of-last-year";
 const NEW = "the-secret-of-this-year";
 const TICKET = "rsv_01jz3v8q4xe7j9t2m5n6p8r0s1";
 
-function sha256(...parts: Uint8Array[]): Buffer {
-  return createHash("sha256").update(Buffer.concat(parts)).digest();
-}
-
-/** HMAC-SHA256 by the definition of RFC 2104, without the function that the service uses. */
-function hmac(secret: string, text: string): Buffer {
-  const bytes = Buffer.from(secret);
-  const key = Buffer.alloc(64);
-  (bytes.length > 64 ? sha256(bytes) : bytes).copy(key);
-  const padded = (byte: number) => key.map((value) => value ^ byte);
-  return sha256(padded(0x5c), sha256(padded(0x36), Buffer.from(text)));
-}
-
-function idOf(secret: string): string {
-  return createHash("sha256").update(secret).digest("hex").slice(0, 8);
-}
-
 it("a reservation token is the HMAC-SHA256 of RFC 4231's second test case for its secret and text", () => {
   const secrets = nameTokenSecrets(["Jefe"]);
   const token = reservationToken(secrets, "what do ya want for nothing?", secrets[0]?.id ?? "");
@@ -85,3 +68,20 @@ it("a token's hash equals only itself: not with another digit, truncated, longer
     expect([sameTokenHash(hash, other), sameTokenHash(other, hash)]).toEqual([false, false]);
   }
 });
+
+function sha256(...parts: Uint8Array[]): Buffer {
+  return createHash("sha256").update(Buffer.concat(parts)).digest();
+}
+
+/** HMAC-SHA256 by the definition of RFC 2104, without the function that the service uses. */
+function hmac(secret: string, text: string): Buffer {
+  const bytes = Buffer.from(secret);
+  const key = Buffer.alloc(64);
+  (bytes.length > 64 ? sha256(bytes) : bytes).copy(key);
+  const padded = (byte: number) => key.map((value) => value ^ byte);
+  return sha256(padded(0x5c), sha256(padded(0x36), Buffer.from(text)));
+}
+
+function idOf(secret: string): string {
+  return createHash("sha256").update(secret).digest("hex").slice(0, 8);
+}

@@ -60,29 +60,6 @@ const voids: Action = async (round) => {
 
 const at = (tills: readonly PartnerClient[], side: 0 | 1) => tills[side] as PartnerClient;
 
-function refusalOf({ status, body }: Reply): string {
-  return status === 409 ? body.code : `${status} ${body.code}`;
-}
-
-/** Describes the state after a race. */
-async function stateOf(round: Round): Promise<string> {
-  const { status, liveTicket, redemption } = await readRecorded(servers.db, round.id);
-  const reservation = liveTicket === null ? "free" : liveTicket === round.ticket ? "kept" : "reserved";
-  if (redemption === null) return `${status}, ${reservation}`;
-  return `${status}, ${reservation}, ${redemption.ticket === null ? "nothing consumed" : "reservation consumed"}`;
-}
-
-/** A race from a voucher that is Active or reserved; `orElse` is a further legal outcome when neither side waits for the row. */
-function race(
-  title: string,
-  starts: "active" | "reserved",
-  [left, right]: [Action, Action],
-  leftFirst: string,
-  rightFirst: string,
-  ...orElse: string[]
-) {
-  return { title, startsReserved: starts === "reserved", left, right, leftFirst, rightFirst, orElse };
-}
 type Race = ReturnType<typeof race>;
 
 /** The outcomes when the left side locks the voucher's row first, and when the right one does. */
@@ -207,51 +184,6 @@ const WAVES = 4;
 /** Fixed, so that a failure can be repeated. */
 const SEED = 20_260_118;
 
-async function makeRounds(count: number, reserved: boolean): Promise<Round[]> {
-  const vouchers = await issueVouchers(servers.db, partner, count);
-  return Promise.all(
-    vouchers.map(async ({ id, code }) => {
-      if (!reserved) return { id, code, ticket: "", token: "" };
-      const { body } = await at(holder, 0).reserve(code);
-      return { id, code, ticket: body.ticket, token: body.token };
-    }),
-  );
-}
-
-/** Waits for this many turns of the event loop. */
-async function turns(count: number): Promise<void> {
-  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
-}
-
-/** Starts both sides, `first` before the other, while a test transaction locks the row; unlocks it once both wait or are done. */
-async function runInOrder(race: Race, round: Round, first: "left" | "right"): Promise<string> {
-  let running = 0;
-  const start = async (action: Action, side: 0 | 1) => {
-    running += 1;
-    return action(round, side).finally(() => {
-      running -= 1;
-    });
-  };
-  const untilStuck = () =>
-    until(async () => {
-      const [waiting, waitingWorkers, jobs] = await Promise.all([
-        countWaiting(servers.db),
-        countWaiting(servers.db, "worker"),
-        countJobs(servers, "redeem"),
-      ]);
-      return waiting >= running && waitingWorkers >= jobs;
-    });
-  const { results } = await whileLocked(servers.db, [round.id], async () => {
-    const results: Record<string, Promise<string>> = {};
-    for (const side of first === "left" ? (["left", "right"] as const) : (["right", "left"] as const)) {
-      results[side] = start(race[side], side === "left" ? 0 : 1);
-      await untilStuck();
-    }
-    return { results };
-  });
-  return `${await results.left} + ${await results.right} = ${await stateOf(round)}`;
-}
-
 it.each(RACES)("$title: the first to lock the row is decided first", async (race) => {
   const [one, other] = (await makeRounds(2, race.startsReserved)) as [Round, Round];
   expect(await runInOrder(race, one, "left")).toBe(race.leftFirst);
@@ -362,3 +294,72 @@ it.each([
   });
   expect(`${await done} = ${await stateOf(round)}`).toBe(expected);
 });
+
+function refusalOf({ status, body }: Reply): string {
+  return status === 409 ? body.code : `${status} ${body.code}`;
+}
+
+/** Describes the state after a race. */
+async function stateOf(round: Round): Promise<string> {
+  const { status, liveTicket, redemption } = await readRecorded(servers.db, round.id);
+  const reservation = liveTicket === null ? "free" : liveTicket === round.ticket ? "kept" : "reserved";
+  if (redemption === null) return `${status}, ${reservation}`;
+  return `${status}, ${reservation}, ${redemption.ticket === null ? "nothing consumed" : "reservation consumed"}`;
+}
+
+/** A race from a voucher that is Active or reserved; `orElse` is a further legal outcome when neither side waits for the row. */
+function race(
+  title: string,
+  starts: "active" | "reserved",
+  [left, right]: [Action, Action],
+  leftFirst: string,
+  rightFirst: string,
+  ...orElse: string[]
+) {
+  return { title, startsReserved: starts === "reserved", left, right, leftFirst, rightFirst, orElse };
+}
+
+async function makeRounds(count: number, reserved: boolean): Promise<Round[]> {
+  const vouchers = await issueVouchers(servers.db, partner, count);
+  return Promise.all(
+    vouchers.map(async ({ id, code }) => {
+      if (!reserved) return { id, code, ticket: "", token: "" };
+      const { body } = await at(holder, 0).reserve(code);
+      return { id, code, ticket: body.ticket, token: body.token };
+    }),
+  );
+}
+
+/** Waits for this many turns of the event loop. */
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Starts both sides, `first` before the other, while a test transaction locks the row; unlocks it once both wait or are done. */
+async function runInOrder(race: Race, round: Round, first: "left" | "right"): Promise<string> {
+  let running = 0;
+  const start = async (action: Action, side: 0 | 1) => {
+    running += 1;
+    return action(round, side).finally(() => {
+      running -= 1;
+    });
+  };
+  const untilStuck = () =>
+    until(async () => {
+      const [waiting, waitingWorkers, jobs] = await Promise.all([
+        countWaiting(servers.db),
+        countWaiting(servers.db, "worker"),
+        countJobs(servers, "redeem"),
+      ]);
+      return waiting >= running && waitingWorkers >= jobs;
+    });
+  const { results } = await whileLocked(servers.db, [round.id], async () => {
+    const results: Record<string, Promise<string>> = {};
+    for (const side of first === "left" ? (["left", "right"] as const) : (["right", "left"] as const)) {
+      results[side] = start(race[side], side === "left" ? 0 : 1);
+      await untilStuck();
+    }
+    return { results };
+  });
+  return `${await results.left} + ${await results.right} = ${await stateOf(round)}`;
+}

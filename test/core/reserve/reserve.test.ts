@@ -18,19 +18,8 @@ const service = useService({ apis: [{}, { RESERVATION_SECONDS: "1" }] });
 const { servers, partner, keys, issue, rival: till, till: shop } = service;
 const hasty = service.apis[1];
 
-const readReservation = async (ticket: string) =>
-  (await servers.db.query("SELECT * FROM reservations WHERE ticket = $1", [ticket])).rows[0];
-const countReservations = async (voucherId: string) =>
-  (await servers.db.query("SELECT FROM reservations WHERE voucher_id = $1", [voucherId])).rowCount;
 const readLease = (voucherId: string) => servers.redis.hgetall(servers.leaseKey(voucherId));
 const hasLease = async (voucherId: string) => (await servers.redis.exists(servers.leaseKey(voucherId))) === 1;
-
-function expectRefused({ status, body }: Reply, code: string): void {
-  expect({ status, body }).toEqual({
-    status: 409,
-    body: { error: expect.any(String), code, requestId: expect.any(String) },
-  });
-}
 
 it("reserve reserves a voucher for 15 minutes, answers ticket, token, end and the voucher's id, acquires a lease as long, and stores no token", async () => {
   const voucher = await issue();
@@ -239,3 +228,16 @@ it("a reservation's token stays the same and valid when the secret is rotated; o
   const { status, body } = await till.redeem({ ticket, token, externalRef: "after-rotation" });
   expect({ status, confirmed: body.alreadyConfirmed }).toEqual({ status: 200, confirmed: false });
 });
+
+const readReservation = async (ticket: string) =>
+  (await servers.db.query("SELECT * FROM reservations WHERE ticket = $1", [ticket])).rows[0];
+
+const countReservations = async (voucherId: string) =>
+  (await servers.db.query("SELECT FROM reservations WHERE voucher_id = $1", [voucherId])).rowCount;
+
+function expectRefused({ status, body }: Reply, code: string): void {
+  expect({ status, body }).toEqual({
+    status: 409,
+    body: { error: expect.any(String), code, requestId: expect.any(String) },
+  });
+}

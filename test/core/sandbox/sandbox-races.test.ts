@@ -17,12 +17,6 @@ import { useService } from "../../support/use-service.ts";
 const env = { REDEEM_WAIT_MS: "60000" };
 const { servers, apis, workers, issuer } = useService({ apis: [{}, {}], workers: [{}, {}], env, users: true });
 
-async function makeSandbox(): Promise<TestPartner & { tills: PartnerClient[] }> {
-  const partner = await makePartner(servers.db, { sandbox: true });
-  const keys = await Promise.all([0, 1, 2].map(() => makeKey(servers.db, partner.organizationId)));
-  return { ...partner, tills: keys.flatMap(({ key }) => apis.map(({ url }) => partnerClient(url, key))) };
-}
-
 const DAY = 86_400;
 
 it("a sandbox keeps every invariant while 150 calls reserve, release and redeem the vouchers whose times are moved", async () => {
@@ -134,3 +128,9 @@ it("an advance of a sandbox waits for the row of a reserved voucher, and moves n
   });
   expect((await pending).body).toMatchObject({ reservationsEnded: 1, vouchersExpired: 1 });
 });
+
+async function makeSandbox(): Promise<TestPartner & { tills: PartnerClient[] }> {
+  const partner = await makePartner(servers.db, { sandbox: true });
+  const keys = await Promise.all([0, 1, 2].map(() => makeKey(servers.db, partner.organizationId)));
+  return { ...partner, tills: keys.flatMap(({ key }) => apis.map(({ url }) => partnerClient(url, key))) };
+}

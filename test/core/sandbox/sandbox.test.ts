@@ -35,13 +35,6 @@ import { useService } from "../../support/use-service.ts";
 const service = useService({ users: true });
 const { servers, api, worker, issuer, partner: live, till: liveTill } = service;
 
-/** Creates a sandbox of its own, so that no other test moves its times. */
-async function makeSandbox(): Promise<TestPartner & { keyId: string; key: string; till: PartnerClient }> {
-  const partner = await makePartner(servers.db, { sandbox: true });
-  const { id, key } = await makeKey(servers.db, partner.organizationId);
-  return { ...partner, keyId: id, key, till: partnerClient(api.url, key) };
-}
-
 const SECONDS_400_DAYS = 34_560_000;
 
 it("a key begins with pvt_ for a sandbox and with pvk_ for a live organization, also after it is rotated", async () => {
@@ -370,3 +363,10 @@ describe("the database", () => {
     await expect(change(ofSandbox, "ends_at = ends_at - interval '1 hour'")).resolves.toMatchObject({ rowCount: 1 });
   });
 });
+
+/** Creates a sandbox of its own, so that no other test moves its times. */
+async function makeSandbox(): Promise<TestPartner & { keyId: string; key: string; till: PartnerClient }> {
+  const partner = await makePartner(servers.db, { sandbox: true });
+  const { id, key } = await makeKey(servers.db, partner.organizationId);
+  return { ...partner, keyId: id, key, till: partnerClient(api.url, key) };
+}

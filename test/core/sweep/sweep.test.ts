@@ -42,36 +42,7 @@ beforeAll(async () => {
   await untilStarted(() => ctx.redis.status === "ready");
 });
 
-/** Runs two passes, because the first may start in the middle, and returns their sums. */
-async function sweepRound(): Promise<SweepReport> {
-  const first = await sweep(ctx);
-  const second = await sweep(ctx);
-  expect([first.failures, second.failures]).toEqual([{}, {}]);
-  const sum = { ...first };
-  for (const key of Object.keys(first) as (keyof SweepReport)[]) {
-    if (key !== "failures") sum[key] = first[key] + second[key];
-  }
-  return sum;
-}
-
-/** A reservation past its end. */
-async function makeOverdue(): Promise<{ id: string; code: string; ticket: string; expiresAt: Date }> {
-  const { id, code } = await issue();
-  const { ticket, expiresAt } = (await briefTill.reserve(code)).body;
-  await untilPast(db, new Date(expiresAt));
-  return { id, code, ticket, expiresAt: new Date(expiresAt) };
-}
-
 const leaseOf = (voucherId: string) => servers.redis.hgetall(servers.leaseKey(voucherId));
-
-const writeLease = (voucherId: string, ticket: string, start = Date.now()) =>
-  servers.redis.hset(servers.leaseKey(voucherId), { ticket, key: "key", start });
-
-/** Issues a voucher and reserves it. */
-async function makeHeld(): Promise<{ id: string; code: string; ticket: string; expiresAt: string }> {
-  const { id, code } = await issue();
-  return { id, code, ...(await till.reserve(code)).body };
-}
 
 const stateOf = async (ticket: string) => (await readReservation(db, ticket)).state;
 
@@ -564,3 +535,32 @@ it("the log line of a pass is at level info only when the pass changed something
   for (const count of Object.keys(counts)) expect(isIdle({ ...quiet, [count]: 1 }), count).toBe(false);
   expect(isIdle({ ...quiet, failures: { checkChains: "no connection" } })).toBe(false);
 });
+
+/** Runs two passes, because the first may start in the middle, and returns their sums. */
+async function sweepRound(): Promise<SweepReport> {
+  const first = await sweep(ctx);
+  const second = await sweep(ctx);
+  expect([first.failures, second.failures]).toEqual([{}, {}]);
+  const sum = { ...first };
+  for (const key of Object.keys(first) as (keyof SweepReport)[]) {
+    if (key !== "failures") sum[key] = first[key] + second[key];
+  }
+  return sum;
+}
+
+/** A reservation past its end. */
+async function makeOverdue(): Promise<{ id: string; code: string; ticket: string; expiresAt: Date }> {
+  const { id, code } = await issue();
+  const { ticket, expiresAt } = (await briefTill.reserve(code)).body;
+  await untilPast(db, new Date(expiresAt));
+  return { id, code, ticket, expiresAt: new Date(expiresAt) };
+}
+
+const writeLease = (voucherId: string, ticket: string, start = Date.now()) =>
+  servers.redis.hset(servers.leaseKey(voucherId), { ticket, key: "key", start });
+
+/** Issues a voucher and reserves it. */
+async function makeHeld(): Promise<{ id: string; code: string; ticket: string; expiresAt: string }> {
+  const { id, code } = await issue();
+  return { id, code, ...(await till.reserve(code)).body };
+}

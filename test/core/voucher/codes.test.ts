@@ -24,14 +24,6 @@ const codeArbitrary = fc
   .uint8Array({ minLength: 15, maxLength: 15 })
   .map((bytes) => makeVoucherCode(() => bytes).replaceAll("-", ""));
 
-function replaceAt(text: string, position: number, symbol: string): string {
-  return text.slice(0, position) + symbol + text.slice(position + 1);
-}
-
-function swapAt(text: string, a: number, b: number): string {
-  return replaceAt(replaceAt(text, a, text.charAt(b)), b, text.charAt(a));
-}
-
 it("a voucher code has four groups of four symbols of an alphabet without I, L, O and U", () => {
   expect(ALPHABET).toBe(SYMBOLS);
   for (let i = 0; i < 1_000; i++) {
@@ -233,3 +225,11 @@ it("normaliseCode reads two writings of a code that differ in case, separators a
     }),
   );
 });
+
+function replaceAt(text: string, position: number, symbol: string): string {
+  return text.slice(0, position) + symbol + text.slice(position + 1);
+}
+
+function swapAt(text: string, a: number, b: number): string {
+  return replaceAt(replaceAt(text, a, text.charAt(b)), b, text.charAt(a));
+}

@@ -37,29 +37,6 @@ const TICKET = "rsv_of_the_row";
 const RIGHT_TOKEN = hashToken("the token of rsv_of_the_row");
 const WRONG_TOKEN = hashToken("the token of some other hold");
 
-function makeReservation(reservationCase: ReservationCase): Reservation | null {
-  const shape = HOLDS[reservationCase];
-  if (shape === null) return null;
-  return Object.freeze({
-    ticket: TICKET,
-    keyId: shape.keyId,
-    startedAt: new Date(NOW.getTime() - 60_000),
-    expiresAt: momentOf(shape.end),
-    tokenSecretId: "0123abcd",
-  });
-}
-
-function makeVoucher(status: StoredStatus, validUntil: Moment): VoucherState {
-  return Object.freeze({ status, validUntil: momentOf(validUntil) });
-}
-
-/** Every combination of one value from each list. */
-const combine = <Lists extends Record<string, readonly unknown[]>>(lists: Lists) =>
-  Object.entries(lists).reduce<object[]>(
-    (all, [name, values]) => all.flatMap((one) => values.map((value) => ({ ...one, [name]: value }))),
-    [{}],
-  ) as { [Name in keyof Lists]: Lists[Name][number] }[];
-
 type StatusCase = [stored: StoredStatus, validUntil: Moment, read: string, refusal: string | null];
 
 it.each<StatusCase>([
@@ -212,3 +189,26 @@ describe("decideRedeem", () => {
     expect([...new Set(firsts)].sort((a, b) => a - b)).toEqual(ORDER.map((_, index) => index));
   });
 });
+
+function makeReservation(reservationCase: ReservationCase): Reservation | null {
+  const shape = HOLDS[reservationCase];
+  if (shape === null) return null;
+  return Object.freeze({
+    ticket: TICKET,
+    keyId: shape.keyId,
+    startedAt: new Date(NOW.getTime() - 60_000),
+    expiresAt: momentOf(shape.end),
+    tokenSecretId: "0123abcd",
+  });
+}
+
+function makeVoucher(status: StoredStatus, validUntil: Moment): VoucherState {
+  return Object.freeze({ status, validUntil: momentOf(validUntil) });
+}
+
+/** Every combination of one value from each list. */
+const combine = <Lists extends Record<string, readonly unknown[]>>(lists: Lists) =>
+  Object.entries(lists).reduce<object[]>(
+    (all, [name, values]) => all.flatMap((one) => values.map((value) => ({ ...one, [name]: value }))),
+    [{}],
+  ) as { [Name in keyof Lists]: Lists[Name][number] }[];

@@ -15,43 +15,6 @@ const { servers, apis, partner, issue, tills } = useService({
   env: { REDEEM_WAIT_MS: "60000" },
 });
 
-/** Sends `count` calls at once, spread evenly over the clients. */
-function sendAtOnce(
-  tills: PartnerClient[],
-  count: number,
-  call: (till: PartnerClient, n: number) => Promise<Reply>,
-): Promise<Reply>[] {
-  return Array.from({ length: count }, (_, n) => call(tills[n % tills.length] as PartnerClient, n));
-}
-
-async function expectOneRedemption(voucherId: string, redeemCode: string, externalRef: string): Promise<void> {
-  const recorded = await readRecorded(servers.db, voucherId);
-  expect(recorded).toMatchObject({ status: "Redeemed", redemption: { redeemCode, externalRef } });
-  expect(recorded.events.map(({ eventType, sealStatus }) => `${sealStatus} ${eventType}`)).toEqual([
-    "Sealed voucher.instance.issued",
-    "Sealed voucher.instance.redeemed",
-  ]);
-  expect(recorded.events[1]?.data).toMatchObject({ redeemCode, externalRef });
-}
-
-/** Redeems, and repeats while a busy machine makes the voucher's other calls wait for a second. */
-async function redeem(till: PartnerClient, order: { code: string; externalRef: string }): Promise<Reply> {
-  const reply = await till.redeem(order);
-  return reply.body.code === "voucher_busy" ? redeem(till, order) : reply;
-}
-
-/** Sends redeems of one voucher at once; with `stuck`, none is decided before all have read the voucher as Active. */
-async function redeemAtOnce(code: string, id: string, count: number, stuck: boolean, refOf: (n: number) => string) {
-  const send = () => sendAtOnce(tills, count, (till, n) => redeem(till, { code, externalRef: refOf(n) }));
-  if (!stuck) return Promise.all(send());
-  const { pending } = await whileLocked(servers.db, [id], async () => {
-    const pending = send();
-    await until(async () => (await countJobs(servers, "redeem")) === count);
-    return { pending };
-  });
-  return Promise.all(pending);
-}
-
 it.each([
   [200, false],
   [12, true],
@@ -103,3 +66,40 @@ it("reserve gives one key the same ticket, token and end at two APIs that reserv
   expect(replies[0]?.body).toEqual(replies[1]?.body);
   expect((await readRecorded(servers.db, voucher.id)).liveTicket).toBe(replies[0]?.body.ticket);
 });
+
+/** Sends `count` calls at once, spread evenly over the clients. */
+function sendAtOnce(
+  tills: PartnerClient[],
+  count: number,
+  call: (till: PartnerClient, n: number) => Promise<Reply>,
+): Promise<Reply>[] {
+  return Array.from({ length: count }, (_, n) => call(tills[n % tills.length] as PartnerClient, n));
+}
+
+async function expectOneRedemption(voucherId: string, redeemCode: string, externalRef: string): Promise<void> {
+  const recorded = await readRecorded(servers.db, voucherId);
+  expect(recorded).toMatchObject({ status: "Redeemed", redemption: { redeemCode, externalRef } });
+  expect(recorded.events.map(({ eventType, sealStatus }) => `${sealStatus} ${eventType}`)).toEqual([
+    "Sealed voucher.instance.issued",
+    "Sealed voucher.instance.redeemed",
+  ]);
+  expect(recorded.events[1]?.data).toMatchObject({ redeemCode, externalRef });
+}
+
+/** Redeems, and repeats while a busy machine makes the voucher's other calls wait for a second. */
+async function redeem(till: PartnerClient, order: { code: string; externalRef: string }): Promise<Reply> {
+  const reply = await till.redeem(order);
+  return reply.body.code === "voucher_busy" ? redeem(till, order) : reply;
+}
+
+/** Sends redeems of one voucher at once; with `stuck`, none is decided before all have read the voucher as Active. */
+async function redeemAtOnce(code: string, id: string, count: number, stuck: boolean, refOf: (n: number) => string) {
+  const send = () => sendAtOnce(tills, count, (till, n) => redeem(till, { code, externalRef: refOf(n) }));
+  if (!stuck) return Promise.all(send());
+  const { pending } = await whileLocked(servers.db, [id], async () => {
+    const pending = send();
+    await until(async () => (await countJobs(servers, "redeem")) === count);
+    return { pending };
+  });
+  return Promise.all(pending);
+}

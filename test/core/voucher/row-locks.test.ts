@@ -36,68 +36,6 @@ beforeAll(async () => {
 
 let refs = 0;
 
-function newRef(): string {
-  refs += 1;
-  return `ref-${refs}`;
-}
-
-/** Redeems 20 other vouchers at once. Resolves when all are redeemed. */
-async function redeemOthers(): Promise<void> {
-  const others = unused.splice(0, 20);
-  const replies = await Promise.all(others.map(({ code }) => till.redeem({ code, externalRef: newRef() })));
-  expect(replies.map(outcome)).toEqual(others.map(() => "200"));
-}
-
-/** Reserves 20 other vouchers at once and releases them. Resolves when all are released. */
-async function reserveOthers(): Promise<void> {
-  const others = unused.splice(0, 20);
-  const reserved = await Promise.all(others.map(({ code }) => till.reserve(code)));
-  expect(reserved.map(outcome)).toEqual(others.map(() => "200"));
-  const released = await Promise.all(reserved.map(({ body }) => till.release(body.ticket)));
-  expect(released.map(({ body }) => body.released)).toEqual(others.map(() => true));
-}
-
-/** Looks up 20 other vouchers at once. */
-async function lookUpOthers(): Promise<void> {
-  const others = unused.splice(0, 20);
-  const replies = await Promise.all(others.map(({ code }) => till.lookUp(code)));
-  expect(replies.map(outcome)).toEqual(others.map(() => "200"));
-}
-
-/** Submits a redeem to the first worker's group committer, bypassing the queue. */
-function redeemDirectly(voucherId: string) {
-  return worker.ctx.redeemCommitter.submit({
-    attemptId: newRef(),
-    origin: worker.ctx.deployment.origin,
-    voucherId,
-    organizationId: partner.organizationId,
-    keyId: "key",
-    externalRef: newRef(),
-    ticket: null,
-    tokenHash: null,
-    note: null,
-    deadlineMs: Date.now() + 60_000,
-    seenEnd: 0,
-    generation: 2,
-  });
-}
-
-/** A call for a voucher, which can be repeated. To be released, the voucher is reserved first. */
-async function prepareCall(kind: "redeem" | "reserve" | "release", code: string): Promise<() => Promise<Reply>> {
-  const externalRef = newRef();
-  if (kind === "redeem") return () => till.redeem({ code, externalRef });
-  if (kind === "reserve") return () => till.reserve(code);
-  const { ticket } = (await till.reserve(code)).body;
-  return () => till.release(ticket);
-}
-
-/** The outcome of a call and its duration in milliseconds. */
-async function timed(call: Promise<Reply>): Promise<{ answer: string; tookMs: number }> {
-  const startedAt = performance.now();
-  const answer = outcome(await call);
-  return { answer, tookMs: performance.now() - startedAt };
-}
-
 describe("while another transaction locks one voucher's row", () => {
   it.each([
     ["redeem", "worker"],
@@ -330,3 +268,65 @@ it("a hot voucher whose 40 callers are refused again and again does not delay re
   expect((await readRecorded(servers.db, hot.id)).redemption).toBeNull();
   expect(await countJobs(servers, "redeem")).toBe(0);
 });
+
+function newRef(): string {
+  refs += 1;
+  return `ref-${refs}`;
+}
+
+/** Redeems 20 other vouchers at once. Resolves when all are redeemed. */
+async function redeemOthers(): Promise<void> {
+  const others = unused.splice(0, 20);
+  const replies = await Promise.all(others.map(({ code }) => till.redeem({ code, externalRef: newRef() })));
+  expect(replies.map(outcome)).toEqual(others.map(() => "200"));
+}
+
+/** Reserves 20 other vouchers at once and releases them. Resolves when all are released. */
+async function reserveOthers(): Promise<void> {
+  const others = unused.splice(0, 20);
+  const reserved = await Promise.all(others.map(({ code }) => till.reserve(code)));
+  expect(reserved.map(outcome)).toEqual(others.map(() => "200"));
+  const released = await Promise.all(reserved.map(({ body }) => till.release(body.ticket)));
+  expect(released.map(({ body }) => body.released)).toEqual(others.map(() => true));
+}
+
+/** Looks up 20 other vouchers at once. */
+async function lookUpOthers(): Promise<void> {
+  const others = unused.splice(0, 20);
+  const replies = await Promise.all(others.map(({ code }) => till.lookUp(code)));
+  expect(replies.map(outcome)).toEqual(others.map(() => "200"));
+}
+
+/** Submits a redeem to the first worker's group committer, bypassing the queue. */
+function redeemDirectly(voucherId: string) {
+  return worker.ctx.redeemCommitter.submit({
+    attemptId: newRef(),
+    origin: worker.ctx.deployment.origin,
+    voucherId,
+    organizationId: partner.organizationId,
+    keyId: "key",
+    externalRef: newRef(),
+    ticket: null,
+    tokenHash: null,
+    note: null,
+    deadlineMs: Date.now() + 60_000,
+    seenEnd: 0,
+    generation: 2,
+  });
+}
+
+/** A call for a voucher, which can be repeated. To be released, the voucher is reserved first. */
+async function prepareCall(kind: "redeem" | "reserve" | "release", code: string): Promise<() => Promise<Reply>> {
+  const externalRef = newRef();
+  if (kind === "redeem") return () => till.redeem({ code, externalRef });
+  if (kind === "reserve") return () => till.reserve(code);
+  const { ticket } = (await till.reserve(code)).body;
+  return () => till.release(ticket);
+}
+
+/** The outcome of a call and its duration in milliseconds. */
+async function timed(call: Promise<Reply>): Promise<{ answer: string; tookMs: number }> {
+  const startedAt = performance.now();
+  const answer = outcome(await call);
+  return { answer, tookMs: performance.now() - startedAt };
+}

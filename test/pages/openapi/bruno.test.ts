@@ -25,43 +25,6 @@ const { api, db, partner, servers } = useService({ env: { WEBHOOK_SECRET: "a roo
 type Variables = Map<string, string>;
 type BrunoRequest = (typeof REQUESTS)[number];
 
-/** Replaces each `{{variable}}`. */
-function fill(text: string, variables: Variables): string {
-  return text.replace(/\{\{([^}]*)\}\}/g, (_, name) => {
-    const value = variables.get(name);
-    if (value === undefined) throw new Error(`the variable ${name} is not set`);
-    return value;
-  });
-}
-
-/** The value of an expression such as `res.body.ticket`. */
-function evaluate(expression: string, { status, body }: Reply): unknown {
-  const [root, ...steps] = expression.split(".");
-  if (root !== "res") throw new Error(`${expression} does not begin with res`);
-  return steps.reduce((value: unknown, step) => (value as Record<string, unknown>)?.[step], { status, body });
-}
-
-/** Sends a request, sets the variables that it reads from the response, and checks its assertions. */
-async function run(request: BrunoRequest, variables: Variables): Promise<Reply> {
-  const url = (request.params ?? [])
-    .filter(({ type }) => type === "path")
-    .reduce(
-      (path, { name, value }) => path.replace(`:${name}`, encodeURIComponent(fill(value, variables))),
-      request.http.url,
-    );
-  const { key, value } = COLLECTION.auth.apikey;
-  const reply = await send(request.http.method.toUpperCase(), fill(url, variables), {
-    headers: { [key]: fill(value, variables) },
-    ...(request.body?.json !== undefined && { body: JSON.parse(fill(request.body.json, variables)) }),
-  });
-  for (const { name, value: expected } of request.assertions ?? []) {
-    expect(`eq ${evaluate(name, reply)}`, `${request.meta.name}: ${name}`).toBe(expected);
-  }
-  for (const { name, value: expression } of request.vars?.res ?? [])
-    variables.set(name, String(evaluate(expression, reply)));
-  return reply;
-}
-
 it("the Bruno collection has one request for every partner route, each with an address and a method that exist", () => {
   const partner = OPERATIONS.filter(({ tags }) => tags.some((tag) => tag === "Partner" || tag === "Webhooks"));
   const asked = REQUESTS.map(({ http }) => {
@@ -120,3 +83,40 @@ it("the Bruno collection looks up, reserves, redeems and releases against the se
   if (redeem === undefined) throw new Error("there is no request Redeem");
   expect((await run(redeem, variables)).body).toMatchObject({ alreadyConfirmed: true });
 });
+
+/** Replaces each `{{variable}}`. */
+function fill(text: string, variables: Variables): string {
+  return text.replace(/\{\{([^}]*)\}\}/g, (_, name) => {
+    const value = variables.get(name);
+    if (value === undefined) throw new Error(`the variable ${name} is not set`);
+    return value;
+  });
+}
+
+/** The value of an expression such as `res.body.ticket`. */
+function evaluate(expression: string, { status, body }: Reply): unknown {
+  const [root, ...steps] = expression.split(".");
+  if (root !== "res") throw new Error(`${expression} does not begin with res`);
+  return steps.reduce((value: unknown, step) => (value as Record<string, unknown>)?.[step], { status, body });
+}
+
+/** Sends a request, sets the variables that it reads from the response, and checks its assertions. */
+async function run(request: BrunoRequest, variables: Variables): Promise<Reply> {
+  const url = (request.params ?? [])
+    .filter(({ type }) => type === "path")
+    .reduce(
+      (path, { name, value }) => path.replace(`:${name}`, encodeURIComponent(fill(value, variables))),
+      request.http.url,
+    );
+  const { key, value } = COLLECTION.auth.apikey;
+  const reply = await send(request.http.method.toUpperCase(), fill(url, variables), {
+    headers: { [key]: fill(value, variables) },
+    ...(request.body?.json !== undefined && { body: JSON.parse(fill(request.body.json, variables)) }),
+  });
+  for (const { name, value: expected } of request.assertions ?? []) {
+    expect(`eq ${evaluate(name, reply)}`, `${request.meta.name}: ${name}`).toBe(expected);
+  }
+  for (const { name, value: expression } of request.vars?.res ?? [])
+    variables.set(name, String(evaluate(expression, reply)));
+  return reply;
+}

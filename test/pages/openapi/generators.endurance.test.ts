@@ -13,12 +13,6 @@ const TOOLS = ["@hey-api/openapi-ts@0.95.0", "orval@7.13.2", "@redocly/cli@2.77.
 const TSC = resolve("packages/client/node_modules/typescript/lib/tsc.js");
 const folder = mkdtempSync(join(tmpdir(), "voucher-generators-"));
 
-const run = async (command: string, ...args: string[]) => {
-  const done = promisify(execFile)(command, args, { cwd: folder });
-  const { stdout, stderr } = await done.catch((error) => expect.fail(`${error.stdout}\n${error.stderr}`));
-  return stdout + stderr;
-};
-
 beforeAll(async () => {
   const files = {
     "package.json": '{"private": true, "type": "module"}',
@@ -79,3 +73,9 @@ it.each(Object.entries(GENERATORS))("the types of %s say what the service answer
     ...["--module", "esnext", "--moduleResolution", "bundler", "--allowImportingTsExtensions", file],
   );
 });
+
+const run = async (command: string, ...args: string[]) => {
+  const done = promisify(execFile)(command, args, { cwd: folder });
+  const { stdout, stderr } = await done.catch((error) => expect.fail(`${error.stdout}\n${error.stderr}`));
+  return stdout + stderr;
+};

@@ -54,33 +54,10 @@ beforeAll(async () => {
   };
 });
 
-/** A request to an operation. */
-interface Call {
-  headers?: Record<string, string>;
-  parameters?: Record<string, string>;
-  query?: string;
-  body?: Record<string, unknown>;
-}
-
-function perform(operation: Operation, { headers, parameters, query, body }: Call, url = api.url): Promise<Reply> {
-  const path = operation.path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(parameters?.[name] ?? ""));
-  return send(operation.method.toUpperCase(), `${url}${path}${query ?? ""}`, {
-    ...(headers !== undefined && { headers }),
-    ...(body !== undefined && { body }),
-  });
-}
-
 const asShop = () => ({ "x-api-key": keys.shop });
 const asUser = async () => ({ authorization: `Bearer ${await signUser(issuer, newUser())}` });
 let orders = 0;
 const newOrder = () => `order-${++orders}`;
-
-/** A voucher that is redeemed. */
-async function redeemed() {
-  const [voucher, externalRef] = [await issue(), newOrder()];
-  expect((await shop.redeem({ code: voucher.code, externalRef })).status).toBe(200);
-  return { ...voucher, externalRef };
-}
 
 /** A call to each operation that succeeds, on data of its own. */
 const VALID: Record<string, () => Promise<Call>> = {
@@ -152,30 +129,7 @@ const VALID: Record<string, () => Promise<Call>> = {
   readiness: async () => ({}),
 };
 
-/** A call about an endpoint of an organization of its own. Its address is refused at once. */
-async function makeWebhook() {
-  const { organizationId } = await makePartner(servers.db);
-  const { key } = await makeKey(servers.db, organizationId, { scopes: ["voucher.webhook"] });
-  const id = newId("whk");
-  await servers.db.query(
-    "INSERT INTO webhook_endpoints (id, organization_id, place, url) VALUES ($1, $2, 1, 'https://127.0.0.1/')",
-    [id, organizationId],
-  );
-  return { headers: { "x-api-key": key }, parameters: { id } };
-}
-
 type Offer = Awaited<ReturnType<typeof makeOffer>>;
-
-/** A claim or purchase from an offer. */
-async function acquireCall(operationId: string, offer: Offer): Promise<Call> {
-  const headers = await asUser();
-  const body = operationId.startsWith("buy") ? { paymentRef: newPayment() } : {};
-  if (operationId === "buyListing") return { headers, parameters: { id: offer.listingId }, body };
-  if (operationId === "claimByLink") {
-    return { headers, parameters: { code: (await makeReferral(servers.db, offer)).code }, body };
-  }
-  return { headers, parameters: { id: offer.productId }, body };
-}
 
 type Provoke = (operation: Operation, valid: Call) => Promise<Reply>;
 
@@ -340,32 +294,6 @@ const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
 /** Codes for which some throwers write their own sentence. */
 const SENTENCE_VARIES = /invalid_request|invalid_json|missing_scope|voucher_busy|overloaded|unavailable/;
 
-/** Status and code of each refusal that an operation describes. */
-function describedRefusals({ responses }: Operation): (readonly [status: string, code: ErrorCode])[] {
-  return Object.entries(responses)
-    .filter(([status]) => Number(status) >= 400)
-    .flatMap(([status, { content }]) =>
-      Object.keys(mediaOf(content).examples ?? {}).map((code) => [status, code as ErrorCode] as const),
-    );
-}
-
-/** A call about one voucher. */
-async function makeVoucherCall(operation: Operation) {
-  if (operation.tags.includes("Marketplace")) {
-    const offer = await makeOffer(servers.db, 1);
-    const call = await acquireCall(operation.operationId, offer);
-    return { operation, voucherId: offer.vouchers[0]?.id ?? "", call };
-  }
-  if (operation.tags.includes("Sandbox")) {
-    const { id, code } = await issueVoucher(servers.db, sandbox);
-    await partnerClient(api.url, keys.sandbox).reserve(code);
-    return { operation, voucherId: id, call: (await VALID[operation.operationId]?.()) ?? {} };
-  }
-  const call = (await VALID[operation.operationId]?.()) ?? {};
-  const named = String(call.body?.code ?? call.body?.ticket);
-  return { operation, voucherId: (await shop.lookUp(named)).body.voucher.id, call };
-}
-
 // One test for all: each call takes as long as the service waits for a locked row.
 it("every operation that moves a voucher refuses with 503 voucher_busy while the voucher's row stays locked", async () => {
   const moving = OPERATIONS.filter((operation) =>
@@ -403,3 +331,75 @@ describe.each(
     if (!SENTENCE_VARIES.test(code)) expect(reply.body.error).toBe(SENTENCES.en.errors[code]);
   });
 });
+
+/** A request to an operation. */
+interface Call {
+  headers?: Record<string, string>;
+  parameters?: Record<string, string>;
+  query?: string;
+  body?: Record<string, unknown>;
+}
+
+function perform(operation: Operation, { headers, parameters, query, body }: Call, url = api.url): Promise<Reply> {
+  const path = operation.path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(parameters?.[name] ?? ""));
+  return send(operation.method.toUpperCase(), `${url}${path}${query ?? ""}`, {
+    ...(headers !== undefined && { headers }),
+    ...(body !== undefined && { body }),
+  });
+}
+
+/** A voucher that is redeemed. */
+async function redeemed() {
+  const [voucher, externalRef] = [await issue(), newOrder()];
+  expect((await shop.redeem({ code: voucher.code, externalRef })).status).toBe(200);
+  return { ...voucher, externalRef };
+}
+
+/** A call about an endpoint of an organization of its own. Its address is refused at once. */
+async function makeWebhook() {
+  const { organizationId } = await makePartner(servers.db);
+  const { key } = await makeKey(servers.db, organizationId, { scopes: ["voucher.webhook"] });
+  const id = newId("whk");
+  await servers.db.query(
+    "INSERT INTO webhook_endpoints (id, organization_id, place, url) VALUES ($1, $2, 1, 'https://127.0.0.1/')",
+    [id, organizationId],
+  );
+  return { headers: { "x-api-key": key }, parameters: { id } };
+}
+
+/** A claim or purchase from an offer. */
+async function acquireCall(operationId: string, offer: Offer): Promise<Call> {
+  const headers = await asUser();
+  const body = operationId.startsWith("buy") ? { paymentRef: newPayment() } : {};
+  if (operationId === "buyListing") return { headers, parameters: { id: offer.listingId }, body };
+  if (operationId === "claimByLink") {
+    return { headers, parameters: { code: (await makeReferral(servers.db, offer)).code }, body };
+  }
+  return { headers, parameters: { id: offer.productId }, body };
+}
+
+/** Status and code of each refusal that an operation describes. */
+function describedRefusals({ responses }: Operation): (readonly [status: string, code: ErrorCode])[] {
+  return Object.entries(responses)
+    .filter(([status]) => Number(status) >= 400)
+    .flatMap(([status, { content }]) =>
+      Object.keys(mediaOf(content).examples ?? {}).map((code) => [status, code as ErrorCode] as const),
+    );
+}
+
+/** A call about one voucher. */
+async function makeVoucherCall(operation: Operation) {
+  if (operation.tags.includes("Marketplace")) {
+    const offer = await makeOffer(servers.db, 1);
+    const call = await acquireCall(operation.operationId, offer);
+    return { operation, voucherId: offer.vouchers[0]?.id ?? "", call };
+  }
+  if (operation.tags.includes("Sandbox")) {
+    const { id, code } = await issueVoucher(servers.db, sandbox);
+    await partnerClient(api.url, keys.sandbox).reserve(code);
+    return { operation, voucherId: id, call: (await VALID[operation.operationId]?.()) ?? {} };
+  }
+  const call = (await VALID[operation.operationId]?.()) ?? {};
+  const named = String(call.body?.code ?? call.body?.ticket);
+  return { operation, voucherId: (await shop.lookUp(named)).body.voucher.id, call };
+}

@@ -1,56 +1,6 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { Batcher, BatcherFull, type BatcherOptions } from "../../../src/platform/batching/batcher.ts";
 
-/** A batch that has been handed over and waits for the test to end it. */
-interface Batch {
-  items: string[];
-  succeed(results?: (string | PromiseLike<string>)[]): void;
-  fail(error: unknown): void;
-}
-
-/** A batcher whose batches end when the test says so. `next` yields the batches in the order in which they began. */
-function startBatcher(options: Partial<BatcherOptions<string>> = {}) {
-  const begun: Batch[] = [];
-  const unseen: Batch[] = [];
-  const wanted: ((batch: Batch) => void)[] = [];
-  const batcher = new Batcher<string, string>(
-    (items) => {
-      const { promise, resolve, reject } = Promise.withResolvers<(string | PromiseLike<string>)[]>();
-      const batch: Batch = { items, succeed: (results = items.map(resultOf)) => resolve(results), fail: reject };
-      begun.push(batch);
-      const want = wanted.shift();
-      if (want === undefined) unseen.push(batch);
-      else want(batch);
-      return promise;
-    },
-    { batchMax: 100, waitingMax: 100, ...options },
-  );
-  const next = () => {
-    const batch = unseen.shift();
-    return batch === undefined ? new Promise<Batch>((resolve) => wanted.push(resolve)) : Promise.resolve(batch);
-  };
-  return { batcher, begun, next };
-}
-
-function resultOf(item: string): string {
-  return `done ${item}`;
-}
-
-/** A few turns of the event loop settle everything that does not depend on the test. */
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
-}
-
-/** Tells whether a promise has an outcome yet. */
-function watch(promise: Promise<unknown>): { settled: boolean } {
-  const watched = { settled: false };
-  const settledNow = () => {
-    watched.settled = true;
-  };
-  promise.then(settledNow, settledNow);
-  return watched;
-}
-
 afterEach(() => {
   vi.restoreAllMocks();
 });
@@ -306,3 +256,53 @@ it("drain resolves for every waiter, also when the last batch fails", async () =
   await drained;
   await failed;
 });
+
+/** A batch that has been handed over and waits for the test to end it. */
+interface Batch {
+  items: string[];
+  succeed(results?: (string | PromiseLike<string>)[]): void;
+  fail(error: unknown): void;
+}
+
+/** A batcher whose batches end when the test says so. `next` yields the batches in the order in which they began. */
+function startBatcher(options: Partial<BatcherOptions<string>> = {}) {
+  const begun: Batch[] = [];
+  const unseen: Batch[] = [];
+  const wanted: ((batch: Batch) => void)[] = [];
+  const batcher = new Batcher<string, string>(
+    (items) => {
+      const { promise, resolve, reject } = Promise.withResolvers<(string | PromiseLike<string>)[]>();
+      const batch: Batch = { items, succeed: (results = items.map(resultOf)) => resolve(results), fail: reject };
+      begun.push(batch);
+      const want = wanted.shift();
+      if (want === undefined) unseen.push(batch);
+      else want(batch);
+      return promise;
+    },
+    { batchMax: 100, waitingMax: 100, ...options },
+  );
+  const next = () => {
+    const batch = unseen.shift();
+    return batch === undefined ? new Promise<Batch>((resolve) => wanted.push(resolve)) : Promise.resolve(batch);
+  };
+  return { batcher, begun, next };
+}
+
+function resultOf(item: string): string {
+  return `done ${item}`;
+}
+
+/** A few turns of the event loop settle everything that does not depend on the test. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Tells whether a promise has an outcome yet. */
+function watch(promise: Promise<unknown>): { settled: boolean } {
+  const watched = { settled: false };
+  const settledNow = () => {
+    watched.settled = true;
+  };
+  promise.then(settledNow, settledNow);
+  return watched;
+}

@@ -23,35 +23,6 @@ const [EARLIER, NOON] = ["2027-03-01T11:59:59Z", "2027-03-01T12:00:00Z"];
 type Row = Record<string, unknown>;
 type Query = [text: string, values?: unknown[]];
 
-/** Expects Postgres itself to reject a statement with this SQLSTATE and this constraint, or part of the message. */
-async function rejected(code: string, by: string, text: string, values: unknown[] = []): Promise<void> {
-  const error = await db.query(text, values).then(
-    ({ rowCount }) => expect.fail(`accepted with ${rowCount} rows: ${text}`),
-    (thrown: pg.DatabaseError) => thrown,
-  );
-  expect({ code: error.code, by: error.constraint ?? error.message }, text).toEqual({
-    code,
-    by: error.constraint === undefined ? expect.stringContaining(by) : by,
-  });
-}
-
-/** Expects the project's triggers to reject each statement. */
-async function forbidden(by: string, statements: readonly string[], values: unknown[] = []): Promise<void> {
-  for (const statement of statements) await rejected(TRIGGER, by, statement, values);
-}
-
-/** Expects Postgres to accept a statement and to change exactly one row. */
-async function accepted(text: string, values: unknown[] = []): Promise<void> {
-  const { rowCount } = await db.query(text, values);
-  expect(rowCount, text).toBe(1);
-}
-
-function insert(table: string, row: Row): [text: string, values: unknown[]] {
-  const columns = Object.keys(row);
-  const numbers = columns.map((_, index) => `$${index + 1}`);
-  return [`INSERT INTO ${table} (${columns.join(", ")}) VALUES (${numbers.join(", ")})`, Object.values(row)];
-}
-
 const newVoucher = async (owner: typeof partner = partner) => (await issueVoucher(db, owner)).id;
 const newBatch = async () => findBatchOf(db, await newVoucher());
 const sha256 = (text: string) => createHash("sha256").update(text).digest();
@@ -96,18 +67,6 @@ const pendingRow = (voucherId: string, sequence: number, changes: Row = {}): Row
   payload: null,
   ...changes,
 });
-
-function sealedRow(voucherId: string, sequence: number, changes: Row = {}): Row {
-  const payload = `{"sequence":${sequence},"voucher":"${voucherId}"}`;
-  return pendingRow(voucherId, sequence, {
-    seal_status: "Sealed",
-    previous_hash: sha256(`before ${sequence}`),
-    record_hash: sha256(payload),
-    data: null,
-    payload,
-    ...changes,
-  });
-}
 
 const contractRow = (changes: Row = {}) => ({
   id: newId("ctr"),
@@ -938,3 +897,44 @@ it("the log changes its name and stops serving a checkpoint only when it is reco
   await accepted("DELETE FROM log_published");
   await accepted(rename);
 });
+
+/** Expects Postgres itself to reject a statement with this SQLSTATE and this constraint, or part of the message. */
+async function rejected(code: string, by: string, text: string, values: unknown[] = []): Promise<void> {
+  const error = await db.query(text, values).then(
+    ({ rowCount }) => expect.fail(`accepted with ${rowCount} rows: ${text}`),
+    (thrown: pg.DatabaseError) => thrown,
+  );
+  expect({ code: error.code, by: error.constraint ?? error.message }, text).toEqual({
+    code,
+    by: error.constraint === undefined ? expect.stringContaining(by) : by,
+  });
+}
+
+/** Expects the project's triggers to reject each statement. */
+async function forbidden(by: string, statements: readonly string[], values: unknown[] = []): Promise<void> {
+  for (const statement of statements) await rejected(TRIGGER, by, statement, values);
+}
+
+/** Expects Postgres to accept a statement and to change exactly one row. */
+async function accepted(text: string, values: unknown[] = []): Promise<void> {
+  const { rowCount } = await db.query(text, values);
+  expect(rowCount, text).toBe(1);
+}
+
+function insert(table: string, row: Row): [text: string, values: unknown[]] {
+  const columns = Object.keys(row);
+  const numbers = columns.map((_, index) => `$${index + 1}`);
+  return [`INSERT INTO ${table} (${columns.join(", ")}) VALUES (${numbers.join(", ")})`, Object.values(row)];
+}
+
+function sealedRow(voucherId: string, sequence: number, changes: Row = {}): Row {
+  const payload = `{"sequence":${sequence},"voucher":"${voucherId}"}`;
+  return pendingRow(voucherId, sequence, {
+    seal_status: "Sealed",
+    previous_hash: sha256(`before ${sequence}`),
+    record_hash: sha256(payload),
+    data: null,
+    payload,
+    ...changes,
+  });
+}

@@ -31,23 +31,6 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-async function onPostgres(...statements: string[]): Promise<void> {
-  const client = new pg.Client({ connectionString: postgresUrl(postgres) });
-  await client.connect();
-  try {
-    // One by one: ALTER SYSTEM does not run inside a transaction. A standby name would make other commits wait.
-    for (const statement of ["SET synchronous_commit = local", ...statements]) await client.query(statement);
-  } finally {
-    await client.end();
-  }
-}
-
-async function check(): Promise<{ exitCode: number | null; codes: string[]; messages: string[] }> {
-  const { exitCode, stdout } = await voucherctl.run(["db", "check", "--json"]);
-  const { risks } = JSON.parse(stdout) as { risks: { code: string; message: string }[] };
-  return { exitCode, codes: risks.map(({ code }) => code), messages: risks.map(({ message }) => message) };
-}
-
 it("db check names a Postgres without a synchronous standby, and nothing else, on servers with durable settings", async () => {
   const { exitCode, codes, messages } = await check();
   expect({ exitCode, codes }).toEqual({ exitCode: 1, codes: ["no_synchronous_standby"] });
@@ -99,3 +82,20 @@ it("an API process in production warns of each risk at its start, once the datab
   api.child.kill("SIGTERM");
   expect((await api.ended).exitCode).toBe(0);
 });
+
+async function onPostgres(...statements: string[]): Promise<void> {
+  const client = new pg.Client({ connectionString: postgresUrl(postgres) });
+  await client.connect();
+  try {
+    // One by one: ALTER SYSTEM does not run inside a transaction. A standby name would make other commits wait.
+    for (const statement of ["SET synchronous_commit = local", ...statements]) await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+async function check(): Promise<{ exitCode: number | null; codes: string[]; messages: string[] }> {
+  const { exitCode, stdout } = await voucherctl.run(["db", "check", "--json"]);
+  const { risks } = JSON.parse(stdout) as { risks: { code: string; message: string }[] };
+  return { exitCode, codes: risks.map(({ code }) => code), messages: risks.map(({ message }) => message) };
+}

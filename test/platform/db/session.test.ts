@@ -80,72 +80,11 @@ afterAll(async () => {
   rmSync(sockets, { recursive: true });
 });
 
-/** Runs statements as the superuser, one by one, in a database. */
-async function run(...statements: string[]): Promise<void> {
-  for (const statement of statements) await postgres.superuser.query(statement);
-}
-
-async function runIn(database: string, ...statements: string[]): Promise<void> {
-  await onDatabase(database, async (client) => {
-    for (const statement of statements) await client.query(statement);
-  });
-}
-
-async function onDatabase<T>(database: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = await connectClient(postgres.url(database), "test");
-  return work(client).finally(() => client.end());
-}
-
 const ownerOf = (database: string) => postgres.url(database, OWNER);
 const apiOf = (database: string) => postgres.url(database, API);
 
 /** Makes an empty database of the owner, and drops it after the test. Returns its name. */
 let databases = 0;
-async function makeDatabase(options = ""): Promise<string> {
-  databases += 1;
-  const name = `vouchers_${databases}`;
-  await run(`CREATE DATABASE ${name} OWNER ${OWNER.name} ${options}`);
-  onTestFinished(() => run(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
-  return name;
-}
-
-/** Gives the roles their rights, and lets pva_api log in. */
-async function makeRoles(ownerUrl: string): Promise<void> {
-  const env = { DATABASE_URL: ownerUrl, PVA_API_PASSWORD: API.password };
-  expect(await voucherctl.run(["db", "roles"], env)).toMatchObject({ exitCode: 0, stderr: "" });
-}
-
-/** What a migration, a process and voucherctl say to a database that they refuse. All say the same. */
-async function refusalOf(databaseUrl: string): Promise<string> {
-  const migration = await migrateDatabase(databaseUrl).catch((error: unknown) => error);
-  expect(migration).toBeInstanceOf(UnmetRequirement);
-  const { message } = migration as Error;
-  expect(explainMigration(migration)).toEqual({ message, exitCode: 78 });
-  return message;
-}
-
-async function processRefusalOf(databaseUrl: string): Promise<string> {
-  const pool = openServicePool(databaseUrl);
-  const refusal = await pool.query("SELECT 1").catch((error: unknown) => error);
-  await pool.end();
-  expect(refusal).toBeInstanceOf(UnmetRequirement);
-  const { message } = refusal as Error;
-  const env = { DATABASE_URL: databaseUrl, REDIS_URL: "" };
-  expect(await voucherctl.run(["org", "list"], env)).toEqual({ exitCode: 78, stdout: "", stderr: `${message}\n` });
-  return message;
-}
-
-/** The command in a sentence. */
-function commandIn(sentence: string): string {
-  const [, command = ""] = /(?:Run|run|DATABASE_URL|such as): ((?:CREATE|ALTER|GRANT).*;)$/.exec(sentence) ?? [];
-  expect(command, sentence).not.toBe("");
-  return command;
-}
-
-async function knownSettings(): Promise<Set<string>> {
-  const { rows } = await postgres.superuser.query<{ name: string }>("SELECT name FROM pg_settings");
-  return new Set(rows.map(({ name }) => name));
-}
 
 it("the list of hostile values has every setting that the code relies on", () => {
   expect(Object.keys(HOSTILE).sort()).toEqual(SETTINGS.map(({ name }) => name).sort());
@@ -462,4 +401,66 @@ it("a server older than PostgreSQL 15 is refused", () => {
 
 function quoted(value: string): string {
   return pg.escapeLiteral(value);
+}
+
+/** Runs statements as the superuser, one by one, in a database. */
+async function run(...statements: string[]): Promise<void> {
+  for (const statement of statements) await postgres.superuser.query(statement);
+}
+
+async function runIn(database: string, ...statements: string[]): Promise<void> {
+  await onDatabase(database, async (client) => {
+    for (const statement of statements) await client.query(statement);
+  });
+}
+
+async function onDatabase<T>(database: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = await connectClient(postgres.url(database), "test");
+  return work(client).finally(() => client.end());
+}
+
+async function makeDatabase(options = ""): Promise<string> {
+  databases += 1;
+  const name = `vouchers_${databases}`;
+  await run(`CREATE DATABASE ${name} OWNER ${OWNER.name} ${options}`);
+  onTestFinished(() => run(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
+  return name;
+}
+
+/** Gives the roles their rights, and lets pva_api log in. */
+async function makeRoles(ownerUrl: string): Promise<void> {
+  const env = { DATABASE_URL: ownerUrl, PVA_API_PASSWORD: API.password };
+  expect(await voucherctl.run(["db", "roles"], env)).toMatchObject({ exitCode: 0, stderr: "" });
+}
+
+/** What a migration, a process and voucherctl say to a database that they refuse. All say the same. */
+async function refusalOf(databaseUrl: string): Promise<string> {
+  const migration = await migrateDatabase(databaseUrl).catch((error: unknown) => error);
+  expect(migration).toBeInstanceOf(UnmetRequirement);
+  const { message } = migration as Error;
+  expect(explainMigration(migration)).toEqual({ message, exitCode: 78 });
+  return message;
+}
+
+async function processRefusalOf(databaseUrl: string): Promise<string> {
+  const pool = openServicePool(databaseUrl);
+  const refusal = await pool.query("SELECT 1").catch((error: unknown) => error);
+  await pool.end();
+  expect(refusal).toBeInstanceOf(UnmetRequirement);
+  const { message } = refusal as Error;
+  const env = { DATABASE_URL: databaseUrl, REDIS_URL: "" };
+  expect(await voucherctl.run(["org", "list"], env)).toEqual({ exitCode: 78, stdout: "", stderr: `${message}\n` });
+  return message;
+}
+
+/** The command in a sentence. */
+function commandIn(sentence: string): string {
+  const [, command = ""] = /(?:Run|run|DATABASE_URL|such as): ((?:CREATE|ALTER|GRANT).*;)$/.exec(sentence) ?? [];
+  expect(command, sentence).not.toBe("");
+  return command;
+}
+
+async function knownSettings(): Promise<Set<string>> {
+  const { rows } = await postgres.superuser.query<{ name: string }>("SELECT name FROM pg_settings");
+  return new Set(rows.map(({ name }) => name));
 }

@@ -28,36 +28,6 @@ beforeAll(async () => {
 
 afterAll(() => client.end());
 
-/** Has Postgres parse a statement and describe its result, without running it. */
-function describeResult(text: string): Promise<{ name: string; dataTypeID: number }[]> {
-  return new Promise((resolve, reject) => {
-    let fields: { name: string; dataTypeID: number }[] = [];
-    client.query({
-      submit(connection: pg.Connection) {
-        connection.parse({ name: "", text, types: [] }, true);
-        connection.describe({ type: "S", name: "" }, true);
-        connection.sync();
-      },
-      handleRowDescription(message: { fields: typeof fields }) {
-        fields = message.fields;
-      },
-      handleError: reject,
-      handleReadyForQuery: () => resolve(fields),
-    } as unknown as pg.Submittable);
-  });
-}
-
-/** Column names and types, with those of a group under `group.member`. */
-function flatten(columns: Columns): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(columns).flatMap(([name, column]) =>
-      "members" in column
-        ? Object.entries(column.members).map(([member, { type }]) => [`${name}.${member}`, type])
-        : [[name, column.type]],
-    ),
-  );
-}
-
 it.each(FILES)("%s has nothing but statements", (file) => {
   const code = readFileSync(new URL(file, ROOT), "utf8").replaceAll(/^--.*/gm, "");
   const own = STATEMENTS.filter((statement) => statement.file === file).map(({ text }) => text);
@@ -99,3 +69,33 @@ describe.each(STATEMENTS)("$file $name", ({ name, text, parameters, columns }) =
     expect(Object.fromEntries(types.filter(([, type]) => type !== "void"))).toEqual(flatten(columns ?? {}));
   });
 });
+
+/** Has Postgres parse a statement and describe its result, without running it. */
+function describeResult(text: string): Promise<{ name: string; dataTypeID: number }[]> {
+  return new Promise((resolve, reject) => {
+    let fields: { name: string; dataTypeID: number }[] = [];
+    client.query({
+      submit(connection: pg.Connection) {
+        connection.parse({ name: "", text, types: [] }, true);
+        connection.describe({ type: "S", name: "" }, true);
+        connection.sync();
+      },
+      handleRowDescription(message: { fields: typeof fields }) {
+        fields = message.fields;
+      },
+      handleError: reject,
+      handleReadyForQuery: () => resolve(fields),
+    } as unknown as pg.Submittable);
+  });
+}
+
+/** Column names and types, with those of a group under `group.member`. */
+function flatten(columns: Columns): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(columns).flatMap(([name, column]) =>
+      "members" in column
+        ? Object.entries(column.members).map(([member, { type }]) => [`${name}.${member}`, type])
+        : [[name, column.type]],
+    ),
+  );
+}

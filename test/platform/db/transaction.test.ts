@@ -24,11 +24,6 @@ beforeEach(async () => {
 
 afterEach(() => pool.end());
 
-async function notes(): Promise<string[]> {
-  const { rows } = await servers.db.query<{ text: string }>("SELECT text FROM notes ORDER BY text");
-  return rows.map((row) => row.text);
-}
-
 const note = (tx: pg.PoolClient, text: string) => tx.query("INSERT INTO notes (text) VALUES ($1)", [text]);
 
 it("a transaction waits for locks as long as it says, and only until its end", async () => {
@@ -159,3 +154,8 @@ it("a transaction leaves a usable connection after statements that were sent tog
   expect(rows).toEqual([{ one: 1 }]);
   expect(pool.totalCount).toBe(1);
 });
+
+async function notes(): Promise<string[]> {
+  const { rows } = await servers.db.query<{ text: string }>("SELECT text FROM notes ORDER BY text");
+  return rows.map((row) => row.text);
+}

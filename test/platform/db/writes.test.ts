@@ -23,69 +23,7 @@ beforeAll(async () => {
   keyId = (await makeKey(servers.db, partner.organizationId)).id;
 });
 
-/** Two vouchers in a window, as read under their locks. */
-async function twoVouchers() {
-  const issued = await issueVouchers(servers.db, partner, 2, {
-    windows: { claim: { opensAt: null, closesAt: null } },
-  });
-  return inTransaction(servers.db, async (tx) => {
-    const ids = issued.map(({ id }) => id);
-    const { now, vouchers } = await readLockedVouchers(tx, ids);
-    return { now, both: ids.flatMap((id) => vouchers.get(id) ?? []) };
-  });
-}
-
-type Two = Awaited<ReturnType<typeof twoVouchers>>;
-
 const commit = (writes: PreparedStatements) => inTransaction(servers.db, (tx) => write(tx, writes));
-
-const reservation = ({ now }: Two, voucherId: string, ticket = newId("rsv")) => ({
-  ticket,
-  voucherId,
-  organizationId: partner.organizationId,
-  keyId,
-  startedAt: now,
-  expiresAt: new Date(now.getTime() + 60_000),
-  tokenSecretId: "secret",
-});
-
-const redemption = (voucherId: string, externalRef = crypto.randomUUID() as string) => ({
-  voucherId,
-  organizationId: partner.organizationId,
-  keyId,
-  attemptId: `${voucherId}-${crypto.randomUUID()}`,
-  ticket: null,
-  redeemCode: crypto.randomUUID(),
-  externalRef,
-});
-
-const advance = ({ both }: Two) =>
-  both.map((voucher) => ({
-    voucherId: voucher.id,
-    lastSequenceBefore: voucher.lastSequence,
-    after: { lastSequence: 2, sealedSequence: 2, sealedHash: "00".repeat(32) },
-  }));
-
-const sealed = ({ now }: Two, voucherId: string): SealedEvent => ({
-  event: {
-    voucherId,
-    sequence: 1,
-    eventType: "voucher.instance.issued",
-    occurredAt: now,
-    actorConnectedId: null,
-    actorIsEmployee: null,
-    data: { nonce: "00".repeat(16) },
-  },
-  seal: { previousHash: "00".repeat(32), recordHash: "00".repeat(32), payload: "{}" },
-  logSlot: 4_096,
-});
-
-/** A claim of one of the vouchers by a user of its own. */
-const claimOf = ({ both }: Two, index: 0 | 1) => {
-  const voucher = both[index] as Two["both"][number];
-  const { productId: id, brandId, organizationId } = partner;
-  return { userId: voucher.id, product: { id, brandId, organizationId, sandbox: false }, paymentRef: null, voucher };
-};
 
 interface Case {
   /** What another transaction did to the second voucher after both were read. */
@@ -163,10 +101,6 @@ const CASES: Record<string, Case> = {
   },
 };
 
-function secondOf({ both }: Two): string {
-  return both[1]?.id as string;
-}
-
 it.each(Object.entries(CASES))("a write that was decided on outdated state raises and writes nothing: %s", async (_, {
   meanwhile,
   writes,
@@ -186,3 +120,69 @@ it.each(
   await commit(writes(two));
   expect(await dumpRows(servers.db)).not.toEqual(before);
 });
+
+/** Two vouchers in a window, as read under their locks. */
+async function twoVouchers() {
+  const issued = await issueVouchers(servers.db, partner, 2, {
+    windows: { claim: { opensAt: null, closesAt: null } },
+  });
+  return inTransaction(servers.db, async (tx) => {
+    const ids = issued.map(({ id }) => id);
+    const { now, vouchers } = await readLockedVouchers(tx, ids);
+    return { now, both: ids.flatMap((id) => vouchers.get(id) ?? []) };
+  });
+}
+
+type Two = Awaited<ReturnType<typeof twoVouchers>>;
+
+const reservation = ({ now }: Two, voucherId: string, ticket = newId("rsv")) => ({
+  ticket,
+  voucherId,
+  organizationId: partner.organizationId,
+  keyId,
+  startedAt: now,
+  expiresAt: new Date(now.getTime() + 60_000),
+  tokenSecretId: "secret",
+});
+
+const redemption = (voucherId: string, externalRef = crypto.randomUUID() as string) => ({
+  voucherId,
+  organizationId: partner.organizationId,
+  keyId,
+  attemptId: `${voucherId}-${crypto.randomUUID()}`,
+  ticket: null,
+  redeemCode: crypto.randomUUID(),
+  externalRef,
+});
+
+const advance = ({ both }: Two) =>
+  both.map((voucher) => ({
+    voucherId: voucher.id,
+    lastSequenceBefore: voucher.lastSequence,
+    after: { lastSequence: 2, sealedSequence: 2, sealedHash: "00".repeat(32) },
+  }));
+
+const sealed = ({ now }: Two, voucherId: string): SealedEvent => ({
+  event: {
+    voucherId,
+    sequence: 1,
+    eventType: "voucher.instance.issued",
+    occurredAt: now,
+    actorConnectedId: null,
+    actorIsEmployee: null,
+    data: { nonce: "00".repeat(16) },
+  },
+  seal: { previousHash: "00".repeat(32), recordHash: "00".repeat(32), payload: "{}" },
+  logSlot: 4_096,
+});
+
+/** A claim of one of the vouchers by a user of its own. */
+const claimOf = ({ both }: Two, index: 0 | 1) => {
+  const voucher = both[index] as Two["both"][number];
+  const { productId: id, brandId, organizationId } = partner;
+  return { userId: voucher.id, product: { id, brandId, organizationId, sandbox: false }, paymentRef: null, voucher };
+};
+
+function secondOf({ both }: Two): string {
+  return both[1]?.id as string;
+}

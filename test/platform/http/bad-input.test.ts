@@ -29,40 +29,7 @@ beforeEach(async () => {
   before = await dumpRows(servers.db);
 });
 
-/** Nothing that is refused, or unknown, or merely read, writes a row. */
-function expectNothingWritten(): void {
-  afterEach(async () => expect(await dumpRows(servers.db)).toEqual(before));
-}
-
 const url = (path: string) => `${api.url}${path}`;
-
-/** Sends a request that no client library would send. `line` is its method and address. */
-const sendRaw = (line: string, headers: string[] = [], body = "") =>
-  exchange(api.url, [`${line} HTTP/1.1`, "Host: x", "Connection: close", ...headers, "", body].join("\r\n"));
-
-/** Expects a refusal in the one form that all have. */
-function expectError(
-  reply: Reply | RawReply,
-  status: number,
-  code: string,
-  sentence: string | RegExp = /^\S.+\.$/,
-): void {
-  if ("text" in reply) expect(reply.text).toMatch(/}\n$/);
-  const [body, header] =
-    "text" in reply
-      ? [JSON.parse(reply.text), (name: string) => reply.headers[name] ?? null]
-      : [reply.body, (name: string) => reply.headers.get(name)];
-  expect({ status: reply.status, body }).toEqual({
-    status,
-    body: {
-      error: typeof sentence === "string" ? expect.stringContaining(sentence) : expect.stringMatching(sentence),
-      code,
-      requestId: expect.stringMatching(/^[A-Za-z0-9._:-]{1,128}$/),
-    },
-  });
-  expect(header("x-request-id")).toBe(body.requestId);
-  expect(header("content-type")).toBe("application/json; charset=utf-8");
-}
 
 interface PostRoute {
   path: string;
@@ -96,12 +63,8 @@ const POST_ROUTES: PostRoute[] = [
 
 const charset = (name: string) => ({ "content-type": `application/json; charset=${name}` });
 const packed = (method: string) => ({ "content-encoding": method });
-const withBytes = (json: string, ...bytes: number[]) =>
-  Buffer.concat([Buffer.from(`${json.slice(0, -1)},"unknown":"`), Buffer.from(bytes), Buffer.from('"}')]);
 const utf16 = (json: string) => Buffer.from(json, "utf16le");
 const latin1 = (json: string) => Buffer.from(`${json.slice(0, -1)},"unknown":"Köln"}`, "latin1");
-/** A valid body that is too large, unless it is compressed. */
-const bomb = (json: string, size = 1_000_000) => `${json.slice(0, -1)},"pad":"${"x".repeat(size - json.length - 9)}"}`;
 const FORM = "code=7Q4K&ticket=rsv_1&externalRef=x";
 
 type Refused = [what: string, body: (json: string) => string | Buffer, headers?: Record<string, string>];
@@ -477,3 +440,42 @@ describe("what is not HTTP enough to reach a route", () => {
     }
   });
 });
+
+/** Nothing that is refused, or unknown, or merely read, writes a row. */
+function expectNothingWritten(): void {
+  afterEach(async () => expect(await dumpRows(servers.db)).toEqual(before));
+}
+
+/** Sends a request that no client library would send. `line` is its method and address. */
+const sendRaw = (line: string, headers: string[] = [], body = "") =>
+  exchange(api.url, [`${line} HTTP/1.1`, "Host: x", "Connection: close", ...headers, "", body].join("\r\n"));
+
+/** Expects a refusal in the one form that all have. */
+function expectError(
+  reply: Reply | RawReply,
+  status: number,
+  code: string,
+  sentence: string | RegExp = /^\S.+\.$/,
+): void {
+  if ("text" in reply) expect(reply.text).toMatch(/}\n$/);
+  const [body, header] =
+    "text" in reply
+      ? [JSON.parse(reply.text), (name: string) => reply.headers[name] ?? null]
+      : [reply.body, (name: string) => reply.headers.get(name)];
+  expect({ status: reply.status, body }).toEqual({
+    status,
+    body: {
+      error: typeof sentence === "string" ? expect.stringContaining(sentence) : expect.stringMatching(sentence),
+      code,
+      requestId: expect.stringMatching(/^[A-Za-z0-9._:-]{1,128}$/),
+    },
+  });
+  expect(header("x-request-id")).toBe(body.requestId);
+  expect(header("content-type")).toBe("application/json; charset=utf-8");
+}
+
+const withBytes = (json: string, ...bytes: number[]) =>
+  Buffer.concat([Buffer.from(`${json.slice(0, -1)},"unknown":"`), Buffer.from(bytes), Buffer.from('"}')]);
+
+/** A valid body that is too large, unless it is compressed. */
+const bomb = (json: string, size = 1_000_000) => `${json.slice(0, -1)},"pad":"${"x".repeat(size - json.length - 9)}"}`;

@@ -28,18 +28,6 @@ const NEVER: [method: string, path: string][] = [
   ["GET", "/nowhere"],
 ];
 
-/** The names of a response's CORS headers. */
-function corsOf(headers: Headers): string[] {
-  return [...headers.keys()].filter((name) => name.startsWith("access-control-"));
-}
-
-function preflight(url: string, origin: string, method: string) {
-  return fetch(url, {
-    method: "OPTIONS",
-    headers: { origin, "access-control-request-method": method, "access-control-request-headers": "authorization" },
-  });
-}
-
 it.each(
   OPEN,
 )("a page of a listed origin may call %s %s: the preflight is answered, and so is the call, errors included", async (method, path) => {
@@ -95,3 +83,15 @@ it("a page of any other origin gets no CORS header from a service without CORS_O
     expect([corsOf(headers), headers.get("vary") ?? ""]).toEqual([[], expect.not.stringContaining("Origin")]);
   }
 });
+
+/** The names of a response's CORS headers. */
+function corsOf(headers: Headers): string[] {
+  return [...headers.keys()].filter((name) => name.startsWith("access-control-"));
+}
+
+function preflight(url: string, origin: string, method: string) {
+  return fetch(url, {
+    method: "OPTIONS",
+    headers: { origin, "access-control-request-method": method, "access-control-request-headers": "authorization" },
+  });
+}

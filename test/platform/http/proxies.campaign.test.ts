@@ -12,19 +12,7 @@ import { useService } from "../../support/use-service.ts";
 
 /** The longest that the service allows. */
 const REDEEM_WAIT_MS = 60_000;
-/** A till's call through a proxy: POST with a body. */
-async function call(url: string, path: string, body?: unknown, key = keys.till.key) {
-  const method = body === undefined ? "GET" : "POST";
-  const headers = { "x-api-key": key, accept: "application/json" };
-  const response = await fetch(url + path, { method, headers, body: body === undefined ? null : JSON.stringify(body) });
-  const isJson = response.headers.get("content-type")?.startsWith("application/json");
-  // biome-ignore lint/suspicious/noExplicitAny: answers of every shape, also a proxy's own page.
-  const answer: any = isJson ? await response.json() : await response.text();
-  return { status: response.status, headers: response.headers, body: answer };
-}
 
-const redeem = (url: string, order: { code: string; externalRef: string; pad?: string }) =>
-  call(url, "/partner/vouchers/redeem", order);
 const inQuery = (externalRef: string) => new URLSearchParams({ externalRef });
 
 /** An address of a caller, other than that of the proxy. */
@@ -227,3 +215,17 @@ describe.each(runnable)("$name", (example) => {
     }
   });
 });
+
+/** A till's call through a proxy: POST with a body. */
+async function call(url: string, path: string, body?: unknown, key = keys.till.key) {
+  const method = body === undefined ? "GET" : "POST";
+  const headers = { "x-api-key": key, accept: "application/json" };
+  const response = await fetch(url + path, { method, headers, body: body === undefined ? null : JSON.stringify(body) });
+  const isJson = response.headers.get("content-type")?.startsWith("application/json");
+  // biome-ignore lint/suspicious/noExplicitAny: answers of every shape, also a proxy's own page.
+  const answer: any = isJson ? await response.json() : await response.text();
+  return { status: response.status, headers: response.headers, body: answer };
+}
+
+const redeem = (url: string, order: { code: string; externalRef: string; pad?: string }) =>
+  call(url, "/partner/vouchers/redeem", order);

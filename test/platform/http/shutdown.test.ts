@@ -15,21 +15,6 @@ const REDEEM_WAIT_MS = 1_500;
 
 const { servers, keys, issue } = useService({ apis: [], workers: [] });
 
-interface Answer {
-  status: number | undefined;
-  connection: string | undefined;
-}
-
-/** Sends a request on a kept connection. */
-function send(agent: Agent, url: string, method: string, body?: string): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const sent = request(url, { method, agent, headers: { "x-api-key": keys.till.key } }, (answer) => {
-      answer.resume().once("end", () => resolve({ status: answer.statusCode, connection: answer.headers.connection }));
-    });
-    sent.once("error", reject).end(body);
-  });
-}
-
 it("an API that is told to stop answers what is under way, ends that connection and closes", async () => {
   // No worker runs, so the redeem is under way until its wait is over.
   const api = await startApi(servers, { REDEEM_WAIT_MS: String(REDEEM_WAIT_MS) });
@@ -161,3 +146,18 @@ it.each([
     socket.destroy();
   }
 });
+
+interface Answer {
+  status: number | undefined;
+  connection: string | undefined;
+}
+
+/** Sends a request on a kept connection. */
+function send(agent: Agent, url: string, method: string, body?: string): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method, agent, headers: { "x-api-key": keys.till.key } }, (answer) => {
+      answer.resume().once("end", () => resolve({ status: answer.statusCode, connection: answer.headers.connection }));
+    });
+    sent.once("error", reject).end(body);
+  });
+}

@@ -15,26 +15,6 @@ const other = service.apis[1];
 /** Codes that name nothing: they lack a symbol. */
 const UNKNOWN = "7Q4K-9MZX-2HTB-W8R";
 
-/** The clients of one new key at both processes. */
-async function newClients(): Promise<[PartnerClient, PartnerClient]> {
-  const { key } = await makeKey(servers.db, partner.organizationId);
-  return [partnerClient(api.url, key), partnerClient(other.url, key)];
-}
-
-/** Every call that looks up a code. */
-const callsWith = (client: PartnerClient): ((code: string) => Promise<Reply>)[] => [
-  client.lookUp,
-  client.events,
-  client.reserve,
-  (code) => client.redeem({ code, externalRef: "by code" }),
-];
-
-/** Misses until look-ups by code are refused. */
-async function useUp(client: PartnerClient): Promise<void> {
-  const replies = await Promise.all(Array.from({ length: 3 * LIMIT }, () => client.lookUp(UNKNOWN)));
-  expect(countOutcomes(replies)["404 voucher_not_found"]).toBe(LIMIT);
-}
-
 it("unknown codes may be tried up to the limit by a key; then no code is looked up for it", async () => {
   const [client] = await newClients();
   const { code } = await service.issue();
@@ -168,3 +148,23 @@ it("MISS_LIMIT_PER_MINUTE=0 turns the miss limit off", async () => {
   const replies = await Promise.all(Array.from({ length: 200 }, () => client.lookUp(UNKNOWN)));
   expect(countOutcomes(replies)).toEqual({ "404 voucher_not_found": 200 });
 });
+
+/** The clients of one new key at both processes. */
+async function newClients(): Promise<[PartnerClient, PartnerClient]> {
+  const { key } = await makeKey(servers.db, partner.organizationId);
+  return [partnerClient(api.url, key), partnerClient(other.url, key)];
+}
+
+/** Every call that looks up a code. */
+const callsWith = (client: PartnerClient): ((code: string) => Promise<Reply>)[] => [
+  client.lookUp,
+  client.events,
+  client.reserve,
+  (code) => client.redeem({ code, externalRef: "by code" }),
+];
+
+/** Misses until look-ups by code are refused. */
+async function useUp(client: PartnerClient): Promise<void> {
+  const replies = await Promise.all(Array.from({ length: 3 * LIMIT }, () => client.lookUp(UNKNOWN)));
+  expect(countOutcomes(replies)["404 voucher_not_found"]).toBe(LIMIT);
+}

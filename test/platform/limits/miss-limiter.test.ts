@@ -9,31 +9,6 @@ const LIMIT = 60;
 const counting = useCounting();
 const times = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-/** A limiter with a connection of its own, as each process has, and look-ups with a count of those that ran. */
-async function open(name = counting.newName(), { limit = LIMIT, seconds = 60, redisUrl = "" } = {}) {
-  const openCounter = await counting.openCounts(redisUrl || undefined);
-  const limiter = new MissLimiter(limit, openCounter(name, seconds));
-  const seen = { ran: 0 };
-  const lookUp = async (hit: boolean): Promise<boolean> => {
-    seen.ran += 1;
-    await new Promise((resolve) => setImmediate(resolve));
-    return hit;
-  };
-  const guard = (hit: boolean, id = "caller") =>
-    limiter.guard(
-      id,
-      () => lookUp(hit),
-      (found) => !found,
-    );
-  /** Makes look-ups at once, of which those at some places are hits, and returns whether each is answered. */
-  const burst = async (count: number, isHit: (n: number) => boolean, id?: string) =>
-    (await Promise.all(times(count).map((n) => guard(isHit(n), id)))).map(({ allowed }) => allowed);
-  /** Makes misses at once, and returns how many are answered. */
-  const misses = async (count: number, id?: string) =>
-    (await burst(count, () => false, id)).filter((allowed) => allowed).length;
-  return { limiter, seen, guard, burst, misses };
-}
-
 it.each([
   1, 5, 16, 60,
 ])("a limit on misses answers the first %i misses of a caller, however many come at once, and then nothing", async (limit) => {
@@ -135,3 +110,28 @@ itOnOneRedis("a limit on misses stays used when Redis fails during the window, a
   counting.proxy.mend();
   expect(await misses(300)).toBe(10);
 });
+
+/** A limiter with a connection of its own, as each process has, and look-ups with a count of those that ran. */
+async function open(name = counting.newName(), { limit = LIMIT, seconds = 60, redisUrl = "" } = {}) {
+  const openCounter = await counting.openCounts(redisUrl || undefined);
+  const limiter = new MissLimiter(limit, openCounter(name, seconds));
+  const seen = { ran: 0 };
+  const lookUp = async (hit: boolean): Promise<boolean> => {
+    seen.ran += 1;
+    await new Promise((resolve) => setImmediate(resolve));
+    return hit;
+  };
+  const guard = (hit: boolean, id = "caller") =>
+    limiter.guard(
+      id,
+      () => lookUp(hit),
+      (found) => !found,
+    );
+  /** Makes look-ups at once, of which those at some places are hits, and returns whether each is answered. */
+  const burst = async (count: number, isHit: (n: number) => boolean, id?: string) =>
+    (await Promise.all(times(count).map((n) => guard(isHit(n), id)))).map(({ allowed }) => allowed);
+  /** Makes misses at once, and returns how many are answered. */
+  const misses = async (count: number, id?: string) =>
+    (await burst(count, () => false, id)).filter((allowed) => allowed).length;
+  return { limiter, seen, guard, burst, misses };
+}

@@ -14,16 +14,6 @@ const LONG_S = 60;
 
 const counting = useCounting();
 
-async function openLimiter(name = counting.newName(), { limit = LIMIT, seconds = LONG_S, redisUrl = "" } = {}) {
-  const openCounter = await counting.openCounts(redisUrl || undefined);
-  return new RateLimiter(name, limit, openCounter(name, seconds));
-}
-
-/** Makes calls at once, and returns how many are allowed. */
-async function burst(limiter: RateLimiter, calls: number, id = "caller"): Promise<number> {
-  return countAllowed(await Promise.all(Array.from({ length: calls }, () => limiter.take(id))));
-}
-
 const countAllowed = (verdicts: readonly Verdict[]) => verdicts.filter((verdict) => verdict.allowed).length;
 
 it.each([
@@ -211,3 +201,13 @@ describe.concurrent("a rate limiter whose window ends", () => {
     });
   });
 });
+
+async function openLimiter(name = counting.newName(), { limit = LIMIT, seconds = LONG_S, redisUrl = "" } = {}) {
+  const openCounter = await counting.openCounts(redisUrl || undefined);
+  return new RateLimiter(name, limit, openCounter(name, seconds));
+}
+
+/** Makes calls at once, and returns how many are allowed. */
+async function burst(limiter: RateLimiter, calls: number, id = "caller"): Promise<number> {
+  return countAllowed(await Promise.all(Array.from({ length: calls }, () => limiter.take(id))));
+}

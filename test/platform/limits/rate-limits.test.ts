@@ -29,30 +29,8 @@ const newKey = async () => (await makeKey(servers.db, partner.organizationId)).k
 const madeUpKey = () => makeApiKey(provisioning(servers.db).randomBytes);
 
 let addresses = 0;
-/** An address without earlier calls. */
-function newAddress(): string {
-  addresses += 1;
-  return `198.51.${100 + (addresses >> 8)}.${addresses & 255}`;
-}
 
 const from = (address: string) => ({ "x-forwarded-for": address });
-
-function storm(call: () => Promise<Reply>, calls = STORM): Promise<Reply[]> {
-  return Promise.all(Array.from({ length: calls }, call));
-}
-
-function isLimited(reply: Reply): boolean {
-  return reply.status === 429;
-}
-
-function policyOf({ headers }: Reply): string | undefined {
-  return /^"([a-z]+)"/.exec(headers.get("ratelimit-policy") ?? "")?.[1];
-}
-
-/** Repeats the call until one is refused by the rate limit. */
-function limited(call: () => Promise<Reply>): Promise<Reply> {
-  return until(async () => (await storm(call)).find(isLimited));
-}
 
 describe("the rate limit headers", () => {
   it("every answer to a partner, a refusal too, states the rate limit and what remains of it as structured fields", async () => {
@@ -295,3 +273,26 @@ it("routes of the dashboard are limited for requests without the password", asyn
   expect(status).toBe(401);
   expect(headers.get("ratelimit-policy")).toMatch(/^"refused"/);
 });
+
+/** An address without earlier calls. */
+function newAddress(): string {
+  addresses += 1;
+  return `198.51.${100 + (addresses >> 8)}.${addresses & 255}`;
+}
+
+function storm(call: () => Promise<Reply>, calls = STORM): Promise<Reply[]> {
+  return Promise.all(Array.from({ length: calls }, call));
+}
+
+function isLimited(reply: Reply): boolean {
+  return reply.status === 429;
+}
+
+function policyOf({ headers }: Reply): string | undefined {
+  return /^"([a-z]+)"/.exec(headers.get("ratelimit-policy") ?? "")?.[1];
+}
+
+/** Repeats the call until one is refused by the rate limit. */
+function limited(call: () => Promise<Reply>): Promise<Reply> {
+  return until(async () => (await storm(call)).find(isLimited));
+}

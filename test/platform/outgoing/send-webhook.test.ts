@@ -18,39 +18,6 @@ afterEach(async () => {
 
 type SenderOptions = Partial<Parameters<typeof openWebhookSender>[0]>;
 
-/** A sender that may connect to loopback, unless the options say otherwise. */
-function makeSender(options: SenderOptions = {}) {
-  const webhookSender = openWebhookSender({
-    allowPrivate: true,
-    connectMaxMs: 2_000,
-    attemptMaxMs: 2_000,
-    ...options,
-  });
-  closers.push(webhookSender.close);
-  return (url: string, body = "{}") => sendWebhook({ webhookSender }, { url, body, headers: { "webhook-id": "1" } });
-}
-
-async function receive(options: Parameters<typeof startPartnerServer>[0] = {}): Promise<PartnerServer> {
-  const receiver = await startPartnerServer(options);
-  closers.push(receiver.close);
-  return receiver;
-}
-
-/** The URL of a TCP server on loopback. */
-async function serveRaw(onConnection: (socket: Socket) => void): Promise<string> {
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket.on("error", () => undefined));
-    onConnection(socket);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  closers.push(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-}
-
 it("a healthy endpoint gets the exact body and headers, on kept connections", async () => {
   const receiver = await receive();
   const send = makeSender();
@@ -297,3 +264,36 @@ it("an attempt ends at the longest time to connect, when TLS or the name's look-
   const lost = makeSender({ ...quick, resolve: () => new Promise(() => undefined) });
   expect(await lost("http://hooks.test/")).toEqual(failed("timeout"));
 });
+
+/** A sender that may connect to loopback, unless the options say otherwise. */
+function makeSender(options: SenderOptions = {}) {
+  const webhookSender = openWebhookSender({
+    allowPrivate: true,
+    connectMaxMs: 2_000,
+    attemptMaxMs: 2_000,
+    ...options,
+  });
+  closers.push(webhookSender.close);
+  return (url: string, body = "{}") => sendWebhook({ webhookSender }, { url, body, headers: { "webhook-id": "1" } });
+}
+
+async function receive(options: Parameters<typeof startPartnerServer>[0] = {}): Promise<PartnerServer> {
+  const receiver = await startPartnerServer(options);
+  closers.push(receiver.close);
+  return receiver;
+}
+
+/** The URL of a TCP server on loopback. */
+async function serveRaw(onConnection: (socket: Socket) => void): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket.on("error", () => undefined));
+    onConnection(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  closers.push(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}

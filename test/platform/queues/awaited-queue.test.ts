@@ -103,75 +103,10 @@ afterAll(async () => {
   process.off("unhandledRejection", recordUnhandled);
 });
 
-async function untilReady(connection: RedisClient): Promise<void> {
-  await untilStarted(() => connection.status === "ready");
-}
-
-function newJobId(): string {
-  jobs += 1;
-  return `job-${jobs}-${crypto.randomUUID()}`;
-}
-
-/** What an awaited queue shares with its process. */
-function links(connection: RedisClient): AwaitedQueueLinks {
-  return { redis: connection, inbox, shards: 1, deployment, log, onForeignReply: () => void foreignReplies++ };
-}
-
-function work(process: (jobId: string, data: Sum) => Promise<object>, of = deployment, shards = 1): void {
-  const options = {
-    ...{ redisUrl: servers.redisUrl, queueShards: [shards], workerShards: null, deployment: of },
-    ...{ reconnect: of.reconnect, concurrency: CONCURRENCY, log, onForeignJob: () => void foreignJobs++ },
-  };
-  workers.push(startWorker(sumQueue, options, process as typeof add));
-}
-
 const add = async (_jobId: string, { a, b }: Sum) => ({ sum: a + b });
-
-/** Adds two numbers through the queue. */
-const call = (a: number, b: number) => awaited.addAndWait(newJobId(), { a, b }, NO_TIMEOUT_MS);
-
-/** Starts a worker whose jobs wait at a gate, except one, and counts those that have come there. */
-function workAtGate(process: typeof add = add, shards = 1, free = "") {
-  const gate = { ...makeGate(), started: 0 };
-  work(
-    async (id, data) => {
-      if (id !== free) gate.started += 1;
-      if (id !== free) await gate.pass();
-      return process(id, data);
-    },
-    deployment,
-    shards,
-  );
-  return gate;
-}
-
-/** Starts a worker, and returns the ids of the jobs that it has run. */
-function workAndRecord(of = deployment): string[] {
-  const ran: string[] = [];
-  work(async (id, data) => {
-    ran.push(id);
-    return add(id, data);
-  }, of);
-  return ran;
-}
 
 const isReply = (sum: number) => ({ kind: "reply", reply: { sum } });
 const isUnknown = (message: unknown) => ({ kind: "unknown", cause: { message } });
-
-/** Resolves when so many jobs wait. */
-const untilQueued = (count: number) => until(async () => (await queue.getWaitingCount()) === count);
-
-/** Resolves when so many connections listen for replies. */
-const untilListening = (count: number) =>
-  until(async () => (await servers.redis.pubsub("SHARDNUMSUB", inbox.channel))[1] === count);
-
-/** The lists and keys of a job in Redis. A withdrawn job has none. */
-async function findJob(jobId: string): Promise<string[]> {
-  const lists = ["wait", "active", "paused"];
-  const found = await Promise.all(lists.map((list) => servers.redis.lpos(`${PREFIX}:sum:${list}`, jobId)));
-  const keys = await servers.redis.keys(`*${jobId}*`);
-  return [...lists.filter((_, n) => found[n] !== null), ...keys];
-}
 
 it("a reply reaches exactly its caller among 200 that wait at once", async () => {
   work(add);
@@ -534,3 +469,68 @@ it("a caller has no room while the list of waiting jobs is full, and has room ag
   await servers.redis.lpop(key);
   await until(() => awaited.hasRoomFor(SUM));
 });
+
+async function untilReady(connection: RedisClient): Promise<void> {
+  await untilStarted(() => connection.status === "ready");
+}
+
+function newJobId(): string {
+  jobs += 1;
+  return `job-${jobs}-${crypto.randomUUID()}`;
+}
+
+/** What an awaited queue shares with its process. */
+function links(connection: RedisClient): AwaitedQueueLinks {
+  return { redis: connection, inbox, shards: 1, deployment, log, onForeignReply: () => void foreignReplies++ };
+}
+
+function work(process: (jobId: string, data: Sum) => Promise<object>, of = deployment, shards = 1): void {
+  const options = {
+    ...{ redisUrl: servers.redisUrl, queueShards: [shards], workerShards: null, deployment: of },
+    ...{ reconnect: of.reconnect, concurrency: CONCURRENCY, log, onForeignJob: () => void foreignJobs++ },
+  };
+  workers.push(startWorker(sumQueue, options, process as typeof add));
+}
+
+/** Adds two numbers through the queue. */
+const call = (a: number, b: number) => awaited.addAndWait(newJobId(), { a, b }, NO_TIMEOUT_MS);
+
+/** Starts a worker whose jobs wait at a gate, except one, and counts those that have come there. */
+function workAtGate(process: typeof add = add, shards = 1, free = "") {
+  const gate = { ...makeGate(), started: 0 };
+  work(
+    async (id, data) => {
+      if (id !== free) gate.started += 1;
+      if (id !== free) await gate.pass();
+      return process(id, data);
+    },
+    deployment,
+    shards,
+  );
+  return gate;
+}
+
+/** Starts a worker, and returns the ids of the jobs that it has run. */
+function workAndRecord(of = deployment): string[] {
+  const ran: string[] = [];
+  work(async (id, data) => {
+    ran.push(id);
+    return add(id, data);
+  }, of);
+  return ran;
+}
+
+/** Resolves when so many jobs wait. */
+const untilQueued = (count: number) => until(async () => (await queue.getWaitingCount()) === count);
+
+/** Resolves when so many connections listen for replies. */
+const untilListening = (count: number) =>
+  until(async () => (await servers.redis.pubsub("SHARDNUMSUB", inbox.channel))[1] === count);
+
+/** The lists and keys of a job in Redis. A withdrawn job has none. */
+async function findJob(jobId: string): Promise<string[]> {
+  const lists = ["wait", "active", "paused"];
+  const found = await Promise.all(lists.map((list) => servers.redis.lpos(`${PREFIX}:sum:${list}`, jobId)));
+  const keys = await servers.redis.keys(`*${jobId}*`);
+  return [...lists.filter((_, n) => found[n] !== null), ...keys];
+}

@@ -11,21 +11,6 @@ import { useVoucherctl } from "../../support/voucherctl.ts";
 const { servers } = useDatabase();
 const voucherctl = useVoucherctl(servers);
 
-/** Returns all keys in the deployment's shards, for this number of shards. */
-async function keysOf(shards: number): Promise<string[]> {
-  const keys = await Promise.all(
-    Array.from({ length: shards }, (_, index) =>
-      servers.redis.keys(`${findShard(servers.deploymentId, index, shards).prefix}:*`),
-    ),
-  );
-  return keys.flat();
-}
-
-async function divisionOf(count: number): Promise<{ apis: number; served: boolean; state: string }> {
-  const { divisions } = await voucherctl.json("queue", "shards");
-  return divisions.find(({ shards }: { shards: number }) => shards === count);
-}
-
 it("voucherctl queue drop-shards deletes only the queue keys of an unused number of shards, adds an audit entry, and refuses a number that a process uses", async () => {
   const current = await startApi(servers);
   const former = await startApi(servers, { QUEUE_SHARDS: "4" });
@@ -91,3 +76,18 @@ itOnOneRedis("voucherctl queue shards exits with 69 when Redis stops answering d
     dying.close();
   }
 });
+
+/** Returns all keys in the deployment's shards, for this number of shards. */
+async function keysOf(shards: number): Promise<string[]> {
+  const keys = await Promise.all(
+    Array.from({ length: shards }, (_, index) =>
+      servers.redis.keys(`${findShard(servers.deploymentId, index, shards).prefix}:*`),
+    ),
+  );
+  return keys.flat();
+}
+
+async function divisionOf(count: number): Promise<{ apis: number; served: boolean; state: string }> {
+  const { divisions } = await voucherctl.json("queue", "shards");
+  return divisions.find(({ shards }: { shards: number }) => shards === count);
+}

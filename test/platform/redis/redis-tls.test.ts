@@ -45,12 +45,6 @@ afterAll(async () => {
   await servers.close();
 });
 
-const environment = () => ({
-  DATABASE_URL: servers.databaseUrl,
-  REDIS_URL: `rediss://${tls.login}127.0.0.1:${port}`,
-  NODE_EXTRA_CA_CERTS: tls.caFile,
-});
-
 it("the service reserves and redeems over TLS, as a user of Redis with the documented rights, in every process", async () => {
   // The processes read NODE_EXTRA_CA_CERTS when they start, as the command below does.
   setDefaultCACertificates([...authorities, readFileSync(tls.caFile, "utf8")]);
@@ -87,4 +81,10 @@ it("the service refuses a Redis server whose certificate it cannot verify", asyn
 
 it("the documents have the user's rights", () => {
   expect(readFileSync("docs/operations.md", "utf8")).toContain(`ACL SETUSER vouchers on >PASSWORD ${ACL_RULES}\n`);
+});
+
+const environment = () => ({
+  DATABASE_URL: servers.databaseUrl,
+  REDIS_URL: `rediss://${tls.login}127.0.0.1:${port}`,
+  NODE_EXTRA_CA_CERTS: tls.caFile,
 });

@@ -68,51 +68,6 @@ beforeAll(async () => {
 
 afterAll(() => collector.close());
 
-/** Starts an API and a worker process with these OpenTelemetry variables. */
-async function startTraced(otel: Record<string, string>): Promise<{ api: Started; worker: Started; url: string }> {
-  const port = await findSteadyPort();
-  const env = { DATABASE_URL: servers.databaseUrl, REDIS_URL: servers.redisUrl, PORT: String(port), ...otel };
-  const api = startNode(["src/main.ts"], env);
-  const worker = startNode(["workers/main.ts"], env);
-  const url = `http://127.0.0.1:${port}`;
-  await untilStarted(() => api.output().includes('"listening"') && worker.output().includes('"working"'));
-  await untilStarted(async () => (await send("GET", `${url}/readyz`)).status === 200);
-  return { api, worker, url };
-}
-
-/** Ends both processes. */
-function stop({ api, worker }: { api: Started; worker: Started }): Promise<[Ended, Ended]> {
-  for (const { child } of [api, worker]) child.kill("SIGTERM");
-  return Promise.all([api.ended, worker.ended]);
-}
-
-/** Posts a body after the server has read the headers and started the request; resolves to the status. */
-function sendBodyLate(url: string, key: string, body: string, traceId: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const headers = {
-      "x-api-key": key,
-      traceparent: `00-${traceId}-00000000000000ab-01`,
-      "content-type": "application/json",
-      "content-length": Buffer.byteLength(body),
-      expect: "100-continue",
-    };
-    const sent = request(url, { method: "POST", headers }, (response) => {
-      response.resume();
-      response.once("end", () => resolve(response.statusCode ?? 0));
-    });
-    sent.once("error", reject);
-    sent.once("continue", () => sent.end(body));
-    sent.flushHeaders();
-  });
-}
-
-/** The one span of a trace with this name. */
-function spanOf(traceId: string, name: string): ReceivedSpan {
-  const found = spans.filter((span) => span.traceId === traceId && span.name === name);
-  expect(found, `${name} of ${traceId}`).toHaveLength(1);
-  return found[0] as ReceivedSpan;
-}
-
 const REDEEM = "POST /partner/vouchers/redeem";
 
 it("traces are all sent before a process stops", () => {
@@ -229,3 +184,48 @@ describe("the variables of OpenTelemetry", () => {
     }
   });
 });
+
+/** Starts an API and a worker process with these OpenTelemetry variables. */
+async function startTraced(otel: Record<string, string>): Promise<{ api: Started; worker: Started; url: string }> {
+  const port = await findSteadyPort();
+  const env = { DATABASE_URL: servers.databaseUrl, REDIS_URL: servers.redisUrl, PORT: String(port), ...otel };
+  const api = startNode(["src/main.ts"], env);
+  const worker = startNode(["workers/main.ts"], env);
+  const url = `http://127.0.0.1:${port}`;
+  await untilStarted(() => api.output().includes('"listening"') && worker.output().includes('"working"'));
+  await untilStarted(async () => (await send("GET", `${url}/readyz`)).status === 200);
+  return { api, worker, url };
+}
+
+/** Ends both processes. */
+function stop({ api, worker }: { api: Started; worker: Started }): Promise<[Ended, Ended]> {
+  for (const { child } of [api, worker]) child.kill("SIGTERM");
+  return Promise.all([api.ended, worker.ended]);
+}
+
+/** Posts a body after the server has read the headers and started the request; resolves to the status. */
+function sendBodyLate(url: string, key: string, body: string, traceId: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const headers = {
+      "x-api-key": key,
+      traceparent: `00-${traceId}-00000000000000ab-01`,
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(body),
+      expect: "100-continue",
+    };
+    const sent = request(url, { method: "POST", headers }, (response) => {
+      response.resume();
+      response.once("end", () => resolve(response.statusCode ?? 0));
+    });
+    sent.once("error", reject);
+    sent.once("continue", () => sent.end(body));
+    sent.flushHeaders();
+  });
+}
+
+/** The one span of a trace with this name. */
+function spanOf(traceId: string, name: string): ReceivedSpan {
+  const found = spans.filter((span) => span.traceId === traceId && span.name === name);
+  expect(found, `${name} of ${traceId}`).toHaveLength(1);
+  return found[0] as ReceivedSpan;
+}

@@ -22,12 +22,6 @@ afterEach(() => {
   for (const child of children.splice(0)) child.kill("SIGTERM");
 });
 
-function runBench(args: readonly string[], env: Record<string, string> = {}) {
-  const { child, ended } = startNode(["test/proof/bench/run.ts", ...args], env);
-  children.push(child);
-  return ended;
-}
-
 it("a turn whose supply is used up does not count, and is repeated with twice the supply", async () => {
   const server = createServer((_, response) => response.end("{}")).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -119,3 +113,9 @@ it("npm run bench prints its usage for an invalid command line", async () => {
   expect(stderr).toContain("There is no nonsense");
   expect(stderr).toContain("Usage: npm run bench");
 });
+
+function runBench(args: readonly string[], env: Record<string, string> = {}) {
+  const { child, ended } = startNode(["test/proof/bench/run.ts", ...args], env);
+  children.push(child);
+  return ended;
+}

@@ -22,15 +22,6 @@ afterAll(() => Promise.all([cluster.close(), other.close()]));
 
 const address = (of: TestCluster, node = 0) => `127.0.0.1:${of.nodes[node]?.port}`;
 
-/** What `db check` finds about Redis. */
-async function check(redisUrl: string, shards = "6"): Promise<{ code: string; message: string }[]> {
-  const env = { REDIS_URL: redisUrl, QUEUE_SHARDS: shards };
-  const { exitCode, stdout, stderr } = await voucherctl.run(["db", "check", "--json"], env);
-  expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: "" });
-  const { risks } = JSON.parse(stdout) as { risks: { code: string; message: string }[] };
-  return risks.filter(({ code }) => code.startsWith("redis"));
-}
-
 it("db check finds nothing wrong with a cluster whose masters carry equal numbers of shards, and names addresses of different clusters", async () => {
   expect(await check(cluster.url)).toEqual([]);
   const [risk, ...more] = await check(`redis://${address(cluster)},${address(other)}`);
@@ -82,3 +73,12 @@ it.each([
     redis.disconnect();
   }
 });
+
+/** What `db check` finds about Redis. */
+async function check(redisUrl: string, shards = "6"): Promise<{ code: string; message: string }[]> {
+  const env = { REDIS_URL: redisUrl, QUEUE_SHARDS: shards };
+  const { exitCode, stdout, stderr } = await voucherctl.run(["db", "check", "--json"], env);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: "" });
+  const { risks } = JSON.parse(stdout) as { risks: { code: string; message: string }[] };
+  return risks.filter(({ code }) => code.startsWith("redis"));
+}

@@ -29,6 +29,26 @@ beforeAll(async () => {
   vouchers = await issueVouchers(own.servers.db, own.partner, 200);
 });
 
+it("a promoted replica that missed the start of a redeem job never makes the API answer that nothing was redeemed when the dead worker had committed", async () => {
+  const reply = await redeemAcrossFailover(0, async (jobId, data) => {
+    await runRedeemJob(ctx, jobId, data as never);
+  });
+  expect(reply).toMatchObject({ status: 200, body: { redeemed: true, voucherInstanceId: inShard(0).id } });
+});
+
+it("a promoted replica that missed the start of a redeem job never makes it answer that while the worker's transaction is open; a repetition gets the result", async () => {
+  const { id, code } = inShard(5);
+  const ref = { organizationId: own.partner.organizationId, externalRef: `order-${id}` };
+  const reply = await inTransaction(own.servers.db, async (outside) => {
+    await lockReferences(outside, [{ ...ref, seenEnd: 0, generation: 2 }]);
+    return redeemAcrossFailover(5, async () => undefined);
+  });
+  expect(reply).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
+  await startWorkers(own.servers, own.env);
+  const repeated = await till.redeem({ code, externalRef: `order-${id}` });
+  expect(repeated).toMatchObject({ status: 200, body: { redeemed: true, alreadyConfirmed: false } });
+});
+
 const inShard = (shard: number) =>
   vouchers.find(({ id }) => shardOf(id, SHARDS) === shard) as { id: string; code: string };
 
@@ -72,23 +92,3 @@ async function redeemAcrossFailover(
     await master.start();
   }
 }
-
-it("a promoted replica that missed the start of a redeem job never makes the API answer that nothing was redeemed when the dead worker had committed", async () => {
-  const reply = await redeemAcrossFailover(0, async (jobId, data) => {
-    await runRedeemJob(ctx, jobId, data as never);
-  });
-  expect(reply).toMatchObject({ status: 200, body: { redeemed: true, voucherInstanceId: inShard(0).id } });
-});
-
-it("a promoted replica that missed the start of a redeem job never makes it answer that while the worker's transaction is open; a repetition gets the result", async () => {
-  const { id, code } = inShard(5);
-  const ref = { organizationId: own.partner.organizationId, externalRef: `order-${id}` };
-  const reply = await inTransaction(own.servers.db, async (outside) => {
-    await lockReferences(outside, [{ ...ref, seenEnd: 0, generation: 2 }]);
-    return redeemAcrossFailover(5, async () => undefined);
-  });
-  expect(reply).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
-  await startWorkers(own.servers, own.env);
-  const repeated = await till.redeem({ code, externalRef: `order-${id}` });
-  expect(repeated).toMatchObject({ status: 200, body: { redeemed: true, alreadyConfirmed: false } });
-});

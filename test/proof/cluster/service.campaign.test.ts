@@ -20,32 +20,6 @@ const own = useCluster({
   env: { METRICS_PORT: "0", OPS_TOKEN, SWEEP_INTERVAL_MS: "500", WORKER_QUEUES: "redeem,seal,sweep" },
 });
 
-/** The number of redeem jobs that each shard has completed since a time. A queue keeps them for 30 seconds. */
-async function countCompleted(sinceMs: number): Promise<number[]> {
-  const shards = Array.from({ length: SHARDS }, async (_, index) => {
-    const master = await own.cluster.masterOf(slotOfShard(own.servers, index));
-    const { prefix } = findShard(own.servers.deploymentId, index, SHARDS);
-    return master.client.zcount(`${prefix}:redeem:completed`, sinceMs, "+inf");
-  });
-  return Promise.all(shards);
-}
-
-/** Issues vouchers until each shard has `count`. */
-async function issueForEachShard(count: number): Promise<IssuedVoucher[]> {
-  const byShard: IssuedVoucher[][] = Array.from({ length: SHARDS }, () => []);
-  while (byShard.some(({ length }) => length < count)) {
-    for (const voucher of await issueVouchers(own.servers.db, own.partner, SHARDS * count))
-      byShard[shardOf(voucher.id, SHARDS)]?.push(voucher);
-  }
-  return byShard.flatMap((vouchers) => vouchers.slice(0, count));
-}
-
-async function redeemAll(vouchers: readonly IssuedVoucher[]): Promise<void> {
-  const [till] = own.tills as [PartnerClient];
-  const replies = await Promise.all(vouchers.map(({ code, id }) => till.redeem({ code, externalRef: id })));
-  expect(replies.map(({ status }) => status)).toEqual(vouchers.map(() => 200));
-}
-
 it("six shards on a Redis Cluster need 20 clients in an API and a worker process, each with at most one connection to a node", async () => {
   await redeemAll(await issueVouchers(own.servers.db, own.partner, 30));
   // A client connects to a node when it first sends a command there, so how many connections it has is chance. Those for subscriptions and for
@@ -141,3 +115,29 @@ it("an API stays ready with one shard's server away and names its shards; the ot
   expect(away).toHaveLength(6 * lost.length);
   await redeemAll(away);
 });
+
+/** The number of redeem jobs that each shard has completed since a time. A queue keeps them for 30 seconds. */
+async function countCompleted(sinceMs: number): Promise<number[]> {
+  const shards = Array.from({ length: SHARDS }, async (_, index) => {
+    const master = await own.cluster.masterOf(slotOfShard(own.servers, index));
+    const { prefix } = findShard(own.servers.deploymentId, index, SHARDS);
+    return master.client.zcount(`${prefix}:redeem:completed`, sinceMs, "+inf");
+  });
+  return Promise.all(shards);
+}
+
+/** Issues vouchers until each shard has `count`. */
+async function issueForEachShard(count: number): Promise<IssuedVoucher[]> {
+  const byShard: IssuedVoucher[][] = Array.from({ length: SHARDS }, () => []);
+  while (byShard.some(({ length }) => length < count)) {
+    for (const voucher of await issueVouchers(own.servers.db, own.partner, SHARDS * count))
+      byShard[shardOf(voucher.id, SHARDS)]?.push(voucher);
+  }
+  return byShard.flatMap((vouchers) => vouchers.slice(0, count));
+}
+
+async function redeemAll(vouchers: readonly IssuedVoucher[]): Promise<void> {
+  const [till] = own.tills as [PartnerClient];
+  const replies = await Promise.all(vouchers.map(({ code, id }) => till.redeem({ code, externalRef: id })));
+  expect(replies.map(({ status }) => status)).toEqual(vouchers.map(() => 200));
+}

@@ -14,20 +14,6 @@ beforeAll(() => {
 
 const withShards = (shards: string) => ({ ...own.env, QUEUE_SHARDS: shards, WORKER_QUEUES: "redeem,seal,sweep" });
 
-/** Replaces processes one after the other, as in a rolling update. */
-async function replace<Process extends { close(): Promise<void> }>(
-  running: Process[],
-  start: () => Promise<Process>,
-  stop = (process: Process) => process.close(),
-): Promise<Process[]> {
-  const started: Process[] = [];
-  for (const process of running) {
-    started.push(await start());
-    await stop(process);
-  }
-  return started;
-}
-
 it("the number of shards changes from four to six under load: nothing is lost, and voucherctl tells each step", async () => {
   const startWorkersWith = (shards: string) => () => startWorkers(own.servers, withShards(shards));
   const startApiWith = (shards: string) => () => startApi(own.servers, withShards(shards));
@@ -68,3 +54,17 @@ it("the number of shards changes from four to six under load: nothing is lost, a
     return states.join() === "4 unused,6 in_use";
   });
 });
+
+/** Replaces processes one after the other, as in a rolling update. */
+async function replace<Process extends { close(): Promise<void> }>(
+  running: Process[],
+  start: () => Promise<Process>,
+  stop = (process: Process) => process.close(),
+): Promise<Process[]> {
+  const started: Process[] = [];
+  for (const process of running) {
+    started.push(await start());
+    await stop(process);
+  }
+  return started;
+}

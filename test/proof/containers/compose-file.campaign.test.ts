@@ -8,35 +8,11 @@ import { readDockerfile } from "../../support/image.ts";
 
 // What docker-compose.yml says. test/proof/containers runs it.
 
-interface Service {
-  image: string;
-  command: string[];
-  environment?: Record<string, string | null>;
-  healthcheck: { test?: string[]; disable?: boolean };
-  networks: Record<string, { ipv4_address?: string }>;
-  ports?: string[];
-  volumes?: string[];
-  [setting: string]: unknown;
-}
-
 const FILE = readFileSync("docker-compose.yml", "utf8");
 const SETTINGS = readFileSync(".env.example", "utf8");
 const SECRETS = Array.from(SETTINGS.matchAll(/^([A-Z_]+)=$/gm), ([, name = ""]) => name);
 const RUN_ONCE = /^((ha-)?(migrate|log-init|voucherctl)|demo|test|ha-redis-create|ha-database)$/;
 const HA_REDIS = [1, 2, 3, 4, 5, 6].map((n) => `ha-redis-${n}`);
-
-/** The services, with variables replaced as docker compose replaces them. */
-function readServices(variables: Record<string, string>): Record<string, Service> {
-  const replace = (text: string) =>
-    text.replace(/(?<!\$)\$\{(\w+)(?::([-?])([^{}]*))?\}/g, (_, name: string, kind?: string, rest = "") => {
-      const value = variables[name] || (kind === "-" ? rest : "");
-      if (kind === "?" && value === "") throw new Error(`${name}: ${rest}`);
-      return value;
-    });
-  // A default may have a variable in it.
-  const revive = (_key: unknown, value: unknown) => (typeof value === "string" ? replace(replace(value)) : value);
-  return parse(FILE, revive, { merge: true, maxAliasCount: -1 }).services;
-}
 
 const NAMED = Object.fromEntries(SECRETS.map((name) => [name, `<${name}>`]));
 const SERVICES = readServices(NAMED);
@@ -198,3 +174,27 @@ it("docker-compose.yml mounts no file of the repository that does not exist", ()
   expect(mounted.length).toBeGreaterThan(0);
   expect(mounted.filter((volume) => !existsSync(volume.split(":")[0] ?? ""))).toEqual([]);
 });
+
+interface Service {
+  image: string;
+  command: string[];
+  environment?: Record<string, string | null>;
+  healthcheck: { test?: string[]; disable?: boolean };
+  networks: Record<string, { ipv4_address?: string }>;
+  ports?: string[];
+  volumes?: string[];
+  [setting: string]: unknown;
+}
+
+/** The services, with variables replaced as docker compose replaces them. */
+function readServices(variables: Record<string, string>): Record<string, Service> {
+  const replace = (text: string) =>
+    text.replace(/(?<!\$)\$\{(\w+)(?::([-?])([^{}]*))?\}/g, (_, name: string, kind?: string, rest = "") => {
+      const value = variables[name] || (kind === "-" ? rest : "");
+      if (kind === "?" && value === "") throw new Error(`${name}: ${rest}`);
+      return value;
+    });
+  // A default may have a variable in it.
+  const revive = (_key: unknown, value: unknown) => (typeof value === "string" ? replace(replace(value)) : value);
+  return parse(FILE, revive, { merge: true, maxAliasCount: -1 }).services;
+}

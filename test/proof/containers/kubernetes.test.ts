@@ -41,22 +41,10 @@ const NODE_USER = 1000;
 // biome-ignore lint/suspicious/noExplicitAny: the tests compare the fields that they read.
 type Yaml = any;
 
-function parseFile(file: string): Yaml[] {
-  return parseAllDocuments(read(file), { merge: true, strict: true, uniqueKeys: true }).map((document) => {
-    expect([file, ...document.errors, ...document.warnings]).toEqual([file]);
-    return document.toJS();
-  });
-}
-
 const FILES = globSync("docs/kubernetes/**/*.{yaml,yml}", { cwd: ROOT });
 const [base] = parseFile(join(BASE, "kustomization.yaml"));
 const [overlay] = parseFile(join(OVERLAY, "kustomization.yaml"));
 const OBJECTS = (base.resources as string[]).flatMap((file) => parseFile(join(BASE, file)));
-const find = (kind: string, name: string): Yaml => {
-  const found = OBJECTS.find((object) => object.kind === kind && object.metadata.name === name);
-  if (found === undefined) throw new Error(`there is no ${kind} ${name}`);
-  return found;
-};
 /** The objects that run pods. */
 const POD_OWNERS = OBJECTS.filter(({ kind }) => ["Deployment", "Job"].includes(kind));
 const PODS = POD_OWNERS.map((object) => ({ name: object.metadata.name as string, ...object.spec.template }));
@@ -84,22 +72,6 @@ beforeAll(() => {
 });
 
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
-
-/** Returns the environment variables of a container, including those of the image. */
-function environmentOf({ env = [], envFrom = [] }: Yaml, withOverlay: boolean): Record<string, string> {
-  const generators = [...base.configMapGenerator, ...(withOverlay ? overlay.configMapGenerator : [])];
-  const maps = envFrom.map(({ configMapRef, secretRef }: Yaml) => {
-    if (secretRef !== undefined) {
-      expect(Object.keys(secrets)).toContain(secretRef.name);
-      return secrets[secretRef.name];
-    }
-    const lines = generators.filter(({ name }) => name === configMapRef.name).flatMap(({ literals }) => literals);
-    expect(lines, configMapRef.name).not.toEqual([]);
-    return toObject(lines);
-  });
-  const own = Object.fromEntries(env.map(({ name, value }: Yaml) => [name, value]));
-  return Object.assign({ ...readDockerfile().environment }, ...maps, own);
-}
 
 /** The container of a pod that serves; the others prepare it. */
 const container = (pod: string): Yaml => CONTAINERS.findLast((each) => each.pod === pod);
@@ -349,3 +321,32 @@ it.runIf(onPath("kubectl") !== null)("kubectl builds the overlay with the secret
   for (const [, reference] of stdout.matchAll(/(?:MapRef|secretRef):\n +name: (\S+)/g))
     expect(names).toContain(reference);
 });
+
+function parseFile(file: string): Yaml[] {
+  return parseAllDocuments(read(file), { merge: true, strict: true, uniqueKeys: true }).map((document) => {
+    expect([file, ...document.errors, ...document.warnings]).toEqual([file]);
+    return document.toJS();
+  });
+}
+
+const find = (kind: string, name: string): Yaml => {
+  const found = OBJECTS.find((object) => object.kind === kind && object.metadata.name === name);
+  if (found === undefined) throw new Error(`there is no ${kind} ${name}`);
+  return found;
+};
+
+/** Returns the environment variables of a container, including those of the image. */
+function environmentOf({ env = [], envFrom = [] }: Yaml, withOverlay: boolean): Record<string, string> {
+  const generators = [...base.configMapGenerator, ...(withOverlay ? overlay.configMapGenerator : [])];
+  const maps = envFrom.map(({ configMapRef, secretRef }: Yaml) => {
+    if (secretRef !== undefined) {
+      expect(Object.keys(secrets)).toContain(secretRef.name);
+      return secrets[secretRef.name];
+    }
+    const lines = generators.filter(({ name }) => name === configMapRef.name).flatMap(({ literals }) => literals);
+    expect(lines, configMapRef.name).not.toEqual([]);
+    return toObject(lines);
+  });
+  const own = Object.fromEntries(env.map(({ name, value }: Yaml) => [name, value]));
+  return Object.assign({ ...readDockerfile().environment }, ...maps, own);
+}

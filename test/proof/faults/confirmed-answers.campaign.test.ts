@@ -32,6 +32,67 @@ const CONFIRMED = Array.from(TABLE.matchAll(/^\| (.*?) \| [^|]*\bconfirmation\b/
 
 type Answer = { status: number; text: string };
 
+/** The session of a redeem whose COMMIT waits: it has the lock that the trigger of redemptions takes. */
+const WAITING_REDEEM = `
+  SELECT FROM pg_stat_activity AS a JOIN pg_locks AS l USING (pid)
+   WHERE a.wait_event = 'SyncRep' AND l.locktype = 'advisory' AND l.classid::bigint >> 16 = 21092`;
+
+/** How the wait of a COMMIT for the standby ends without it. */
+const CUT_OFF: Record<string, (started: Started) => Promise<unknown>> = {
+  "its session is terminated": ({ db }) => whileWaitsEnd(db, () => until(async () => (await countRedeemed(db)) === 1)),
+  "the primary restarts": async ({ postgres, db }) => {
+    await until(async () => (await db.query(WAITING_REDEEM)).rowCount);
+    await postgres.kill();
+    await postgres.start();
+    await until(() => countRedeemed(db).catch(() => null));
+  },
+};
+
+it.each(
+  Object.keys(CUT_OFF),
+)("no answer and no webhook tells of a redemption that no standby has, when the standby is away, its COMMIT waits, and %s: after a promotion, nothing that was told is untrue", async (how) => {
+  const started = await start();
+  const { postgres, db, api, receiver } = started;
+  const { till, id, code, order, calls, active } = await makeCalls(started);
+  expect(Object.keys(calls).toSorted()).toEqual(CONFIRMED.toSorted());
+
+  postgres.cutOffStandby();
+  const redeeming = till.redeem(order);
+  await CUT_OFF[how]?.(started);
+  expect((await whileWaitsEnd(db, () => redeeming)).result?.status).toBe(503);
+  const { rows } = await db.query("SELECT status, redeem_code FROM vouchers JOIN redemptions ON voucher_id = id");
+  expect(rows).toEqual([{ status: "Redeemed", redeem_code: expect.any(String) }]);
+
+  // The deliveries of the event are made, as the sweeper and the fan-out would also make them after a restart.
+  await whileWaitsEnd(db, () => until(async () => (await db.query("SELECT FROM webhook_deliveries")).rowCount));
+  const told: Record<string, unknown> = {};
+  for (const [name, call] of Object.entries(calls)) {
+    const { result } = await whileWaitsEnd(db, () => call().catch(() => ({ status: 503 })));
+    told[name] = result?.status;
+  }
+  expect(told).toEqual(Object.fromEntries(CONFIRMED.map((name) => [name, 503])));
+  expect(await till.lookUp(active.code)).toMatchObject({ status: 200, body: { voucher: { status: "Active" } } });
+
+  await postgres.promoteStandby();
+  await until(async () => (await fetch(`${api.url}/readyz`)).status === 200, 60_000);
+  await until(async () => (await till.lookUp(code)).status === 200);
+  expect(await countRedeemed(db)).toBe(0);
+  expect(await till.lookUp(code)).toMatchObject({ body: { voucher: { status: "Active" } } });
+  expect(await till.redeem({ code, externalRef: "order-2" })).toMatchObject({
+    status: 200,
+    body: { alreadyConfirmed: false },
+  });
+  await until(() => receiver.received.length > 0);
+  expect(receiver.received.map(({ voucherId, body }) => [voucherId, body.data.externalRef])).toEqual([[id, "order-2"]]);
+  const lost = rows[0].redeem_code;
+  for (const [name, call] of Object.entries(calls)) {
+    if (name === "redeemVoucher") continue;
+    const { status, text } = await call();
+    expect([200, 303, 404, 409], `${name}: ${text}`).toContain(status);
+    expect(text, name).not.toContain(lost);
+  }
+});
+
 /** Starts a primary whose commits wait for a standby, a service with its own Redis, and a receiver of webhooks. */
 async function start() {
   const directory = mkdtempSync(join(tmpdir(), "voucher-confirmed-"));
@@ -124,67 +185,6 @@ async function makeCalls({ db, api, worker, receiver }: Started) {
   return { own, till, id, code, order, calls, active };
 }
 
-/** The session of a redeem whose COMMIT waits: it has the lock that the trigger of redemptions takes. */
-const WAITING_REDEEM = `
-  SELECT FROM pg_stat_activity AS a JOIN pg_locks AS l USING (pid)
-   WHERE a.wait_event = 'SyncRep' AND l.locktype = 'advisory' AND l.classid::bigint >> 16 = 21092`;
-
-/** How the wait of a COMMIT for the standby ends without it. */
-const CUT_OFF: Record<string, (started: Started) => Promise<unknown>> = {
-  "its session is terminated": ({ db }) => whileWaitsEnd(db, () => until(async () => (await countRedeemed(db)) === 1)),
-  "the primary restarts": async ({ postgres, db }) => {
-    await until(async () => (await db.query(WAITING_REDEEM)).rowCount);
-    await postgres.kill();
-    await postgres.start();
-    await until(() => countRedeemed(db).catch(() => null));
-  },
-};
-
 async function countRedeemed(db: pg.Pool): Promise<number> {
   return (await db.query("SELECT FROM redemptions")).rowCount ?? 0;
 }
-
-it.each(
-  Object.keys(CUT_OFF),
-)("no answer and no webhook tells of a redemption that no standby has, when the standby is away, its COMMIT waits, and %s: after a promotion, nothing that was told is untrue", async (how) => {
-  const started = await start();
-  const { postgres, db, api, receiver } = started;
-  const { till, id, code, order, calls, active } = await makeCalls(started);
-  expect(Object.keys(calls).toSorted()).toEqual(CONFIRMED.toSorted());
-
-  postgres.cutOffStandby();
-  const redeeming = till.redeem(order);
-  await CUT_OFF[how]?.(started);
-  expect((await whileWaitsEnd(db, () => redeeming)).result?.status).toBe(503);
-  const { rows } = await db.query("SELECT status, redeem_code FROM vouchers JOIN redemptions ON voucher_id = id");
-  expect(rows).toEqual([{ status: "Redeemed", redeem_code: expect.any(String) }]);
-
-  // The deliveries of the event are made, as the sweeper and the fan-out would also make them after a restart.
-  await whileWaitsEnd(db, () => until(async () => (await db.query("SELECT FROM webhook_deliveries")).rowCount));
-  const told: Record<string, unknown> = {};
-  for (const [name, call] of Object.entries(calls)) {
-    const { result } = await whileWaitsEnd(db, () => call().catch(() => ({ status: 503 })));
-    told[name] = result?.status;
-  }
-  expect(told).toEqual(Object.fromEntries(CONFIRMED.map((name) => [name, 503])));
-  expect(await till.lookUp(active.code)).toMatchObject({ status: 200, body: { voucher: { status: "Active" } } });
-
-  await postgres.promoteStandby();
-  await until(async () => (await fetch(`${api.url}/readyz`)).status === 200, 60_000);
-  await until(async () => (await till.lookUp(code)).status === 200);
-  expect(await countRedeemed(db)).toBe(0);
-  expect(await till.lookUp(code)).toMatchObject({ body: { voucher: { status: "Active" } } });
-  expect(await till.redeem({ code, externalRef: "order-2" })).toMatchObject({
-    status: 200,
-    body: { alreadyConfirmed: false },
-  });
-  await until(() => receiver.received.length > 0);
-  expect(receiver.received.map(({ voucherId, body }) => [voucherId, body.data.externalRef])).toEqual([[id, "order-2"]]);
-  const lost = rows[0].redeem_code;
-  for (const [name, call] of Object.entries(calls)) {
-    if (name === "redeemVoucher") continue;
-    const { status, text } = await call();
-    expect([200, 303, 404, 409], `${name}: ${text}`).toContain(status);
-    expect(text, name).not.toContain(lost);
-  }
-});

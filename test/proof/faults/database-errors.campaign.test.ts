@@ -11,23 +11,6 @@ afterEach(async () => {
   await db.query("DROP SEQUENCE IF EXISTS failures");
 });
 
-/**
- * Makes the next `count` redemptions whose reference begins with `prefix` fail with `sqlState`. A sequence counts the failures because a
- * rollback does not reset it. The service has no rights on it, so the trigger runs as its owner.
- */
-async function failRedemptions(sqlState: string, prefix: string, count: number): Promise<void> {
-  await db.query(`
-    CREATE SEQUENCE failures;
-    CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
-    BEGIN
-      IF NEW.external_ref LIKE '${prefix}%' AND nextval('failures') <= ${count} THEN
-        RAISE EXCEPTION 'made to fail' USING ERRCODE = '${sqlState}';
-      END IF;
-      RETURN NEW;
-    END $$;
-    CREATE TRIGGER fail BEFORE INSERT ON redemptions FOR EACH ROW EXECUTE FUNCTION fail()`);
-}
-
 const countFailures = async () => (await db.query("SELECT last_value::int AS n FROM failures")).rows[0].n;
 
 describe.each([
@@ -68,3 +51,20 @@ it("an attempt that the database always refuses does not block its voucher: anot
   expect((await till.redeem({ code, externalRef: "poison" })).body.code).toBe("redeem_timeout");
   expect(await till.redeem({ code, externalRef: "medicine" })).toMatchObject({ status: 200 });
 });
+
+/**
+ * Makes the next `count` redemptions whose reference begins with `prefix` fail with `sqlState`. A sequence counts the failures because a
+ * rollback does not reset it. The service has no rights on it, so the trigger runs as its owner.
+ */
+async function failRedemptions(sqlState: string, prefix: string, count: number): Promise<void> {
+  await db.query(`
+    CREATE SEQUENCE failures;
+    CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+    BEGIN
+      IF NEW.external_ref LIKE '${prefix}%' AND nextval('failures') <= ${count} THEN
+        RAISE EXCEPTION 'made to fail' USING ERRCODE = '${sqlState}';
+      END IF;
+      RETURN NEW;
+    END $$;
+    CREATE TRIGGER fail BEFORE INSERT ON redemptions FOR EACH ROW EXECUTE FUNCTION fail()`);
+}

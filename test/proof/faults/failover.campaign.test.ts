@@ -41,31 +41,6 @@ const fail = () => ({ status: 503 });
 
 let orders = 0;
 
-/** Reserves one voucher and redeems another, and returns the statuses. */
-async function reserveAndRedeem(till: PartnerClient): Promise<number[]> {
-  const [reserved, redeemed] = [await issue(), await issue()];
-  orders += 1;
-  const replies = await Promise.all([
-    till.reserve(reserved.code),
-    till.redeem({ code: redeemed.code, externalRef: `order-${orders}` }),
-  ]);
-  return replies.map(({ status }) => status);
-}
-
-/** Retries with new vouchers until both calls answer 200. */
-async function untilBothSucceed(till: PartnerClient): Promise<void> {
-  await until(async () => (await reserveAndRedeem(till)).every((status) => status === 200), 40_000);
-}
-
-/** Starts a service that uses the given addresses instead of those of the test servers. It closes at the end of the file. */
-async function start(addresses: Partial<TestServers> = {}) {
-  const reached = { ...servers, ...addresses };
-  const env = { REDEEM_WAIT_MS: "2000" };
-  const [api, worker] = await Promise.all([startApi(reached, env), startWorkers(reached, env)]);
-  const close = () => Promise.all([api.close(), worker.close()]);
-  return { api, worker, close, pool: api.ctx.pool, till: partnerClient(api.url, keys.till.key) };
-}
-
 it("connections that are lost without being closed are replaced, both to Postgres and to Redis", async () => {
   const [postgres, redis] = [await openTcpProxy(servers.databaseUrl), await openTcpProxy(servers.redisUrl)];
   const { till, close } = await start({ databaseUrl: postgres.url, redisUrl: redis.url });
@@ -261,3 +236,28 @@ it("with a synchronous standby, a process accepts its promotion, remembers no ma
   await untilNewer();
   await before.close();
 });
+
+/** Reserves one voucher and redeems another, and returns the statuses. */
+async function reserveAndRedeem(till: PartnerClient): Promise<number[]> {
+  const [reserved, redeemed] = [await issue(), await issue()];
+  orders += 1;
+  const replies = await Promise.all([
+    till.reserve(reserved.code),
+    till.redeem({ code: redeemed.code, externalRef: `order-${orders}` }),
+  ]);
+  return replies.map(({ status }) => status);
+}
+
+/** Retries with new vouchers until both calls answer 200. */
+async function untilBothSucceed(till: PartnerClient): Promise<void> {
+  await until(async () => (await reserveAndRedeem(till)).every((status) => status === 200), 40_000);
+}
+
+/** Starts a service that uses the given addresses instead of those of the test servers. It closes at the end of the file. */
+async function start(addresses: Partial<TestServers> = {}) {
+  const reached = { ...servers, ...addresses };
+  const env = { REDEEM_WAIT_MS: "2000" };
+  const [api, worker] = await Promise.all([startApi(reached, env), startWorkers(reached, env)]);
+  const close = () => Promise.all([api.close(), worker.close()]);
+  return { api, worker, close, pool: api.ctx.pool, till: partnerClient(api.url, keys.till.key) };
+}

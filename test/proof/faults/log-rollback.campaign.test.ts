@@ -43,27 +43,6 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-async function makeServer(name: string): Promise<LocalPostgres> {
-  return {
-    directory: join(directory, name),
-    port: await findSteadyPort(),
-    password: "rollback",
-    settings: ["fsync=off"],
-  };
-}
-
-/** Starts a server; it stops at the end of the test. Gives a pool of its superuser. */
-async function open(server: LocalPostgres): Promise<pg.Pool> {
-  await startPostgres(server);
-  const db = new pg.Pool({ connectionString: postgresUrl(server), max: 4 });
-  db.on("error", () => undefined);
-  servers.onClose(async () => {
-    await db.end();
-    await stopPostgres(server);
-  });
-  return db;
-}
-
 const readiness = async (url: string) => (await fetch(`${url}/readyz`)).json();
 
 it.each([
@@ -154,3 +133,24 @@ it.each([
   expect(await onSnapshot(db, auditLog)).toMatchObject({ leaves: 26, events: 23, waiting: 0, lost: 3, problems: [] });
   await assertInvariants(db);
 });
+
+async function makeServer(name: string): Promise<LocalPostgres> {
+  return {
+    directory: join(directory, name),
+    port: await findSteadyPort(),
+    password: "rollback",
+    settings: ["fsync=off"],
+  };
+}
+
+/** Starts a server; it stops at the end of the test. Gives a pool of its superuser. */
+async function open(server: LocalPostgres): Promise<pg.Pool> {
+  await startPostgres(server);
+  const db = new pg.Pool({ connectionString: postgresUrl(server), max: 4 });
+  db.on("error", () => undefined);
+  servers.onClose(async () => {
+    await db.end();
+    await stopPostgres(server);
+  });
+  return db;
+}

@@ -33,27 +33,6 @@ beforeEach(() => {
 
 afterAll(() => rmSync(directory, { recursive: true }));
 
-function copyMigrations(): string {
-  const copy = mkdtempSync(join(tmpdir(), "voucher-migrations-"));
-  cpSync(MIGRATIONS, copy, { recursive: true });
-  return copy;
-}
-
-/** Adds a migration after all others. */
-function addMigration(name: string, sql: string, to = directory): string {
-  const file = `${String(readdirSync(to).length + 1).padStart(5, "0")}_${name}.sql`;
-  writeFileSync(join(to, file), sql);
-  return file;
-}
-
-async function columnsOf(table: string): Promise<string[]> {
-  const { rows } = await servers.db.query<{ column_name: string }>(
-    "SELECT column_name FROM information_schema.columns WHERE table_name = $1 ORDER BY ordinal_position",
-    [table],
-  );
-  return rows.map((row) => row.column_name);
-}
-
 describe("a migration of a table that a long transaction is reading", () => {
   let reader: pg.Client;
 
@@ -170,3 +149,24 @@ it("two runs at the same time give up when the other one takes too long", async 
     });
   });
 });
+
+function copyMigrations(): string {
+  const copy = mkdtempSync(join(tmpdir(), "voucher-migrations-"));
+  cpSync(MIGRATIONS, copy, { recursive: true });
+  return copy;
+}
+
+/** Adds a migration after all others. */
+function addMigration(name: string, sql: string, to = directory): string {
+  const file = `${String(readdirSync(to).length + 1).padStart(5, "0")}_${name}.sql`;
+  writeFileSync(join(to, file), sql);
+  return file;
+}
+
+async function columnsOf(table: string): Promise<string[]> {
+  const { rows } = await servers.db.query<{ column_name: string }>(
+    "SELECT column_name FROM information_schema.columns WHERE table_name = $1 ORDER BY ordinal_position",
+    [table],
+  );
+  return rows.map((row) => row.column_name);
+}

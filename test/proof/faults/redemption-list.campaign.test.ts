@@ -53,39 +53,6 @@ interface Reader {
 /** The latest end of the list that any process has told so far. */
 let latestTold = "";
 
-/** Follows the cursor until `isOver`. */
-async function follow(
-  client: PartnerClient,
-  limit: number,
-  { ids, ends }: Reader,
-  isOver: (completeUntil: string) => boolean,
-) {
-  let last = "";
-  for (let cursor: string | null = null; ; ) {
-    const toldBefore = latestTold;
-    const { status, body } = await client.redemptions({ limit: String(limit), ...(cursor !== null && { cursor }) });
-    // A busy API may refuse a page; the reader asks for the same page again, as a partner does.
-    if (status === 503) {
-      await sleep(100);
-      continue;
-    }
-    expect(status, JSON.stringify(body)).toBe(200);
-    expect(body.completeUntil >= toldBefore, `${body.completeUntil} after ${toldBefore}`).toBe(true);
-    if (body.completeUntil > latestTold) latestTold = body.completeUntil;
-    for (const { voucherInstanceId, redeemedAt } of body.redemptions) {
-      const place = `${redeemedAt} ${voucherInstanceId}`;
-      expect(place > last && redeemedAt < body.completeUntil, `${place} after ${last}`).toBe(true);
-      last = place;
-      ids.push(voucherInstanceId);
-    }
-    cursor = body.nextCursor;
-    if (body.redemptions.length === limit) continue;
-    ends.push({ completeUntil: body.completeUntil, listed: ids.length });
-    if (isOver(body.completeUntil)) return;
-    await sleep(20);
-  }
-}
-
 const countEnds = ({ ends }: Reader) => new Set(ends.map(({ listed }) => listed)).size;
 
 it("readers list each redemption exactly once while 64 writers commit slowly and lose connections, nothing is added before a completeUntil, and it never goes back from one process to another", async () => {
@@ -185,3 +152,36 @@ it("a redemption in a prepared transaction bounds completeUntil, even after the 
   await own.end();
   await postgres.close();
 });
+
+/** Follows the cursor until `isOver`. */
+async function follow(
+  client: PartnerClient,
+  limit: number,
+  { ids, ends }: Reader,
+  isOver: (completeUntil: string) => boolean,
+) {
+  let last = "";
+  for (let cursor: string | null = null; ; ) {
+    const toldBefore = latestTold;
+    const { status, body } = await client.redemptions({ limit: String(limit), ...(cursor !== null && { cursor }) });
+    // A busy API may refuse a page; the reader asks for the same page again, as a partner does.
+    if (status === 503) {
+      await sleep(100);
+      continue;
+    }
+    expect(status, JSON.stringify(body)).toBe(200);
+    expect(body.completeUntil >= toldBefore, `${body.completeUntil} after ${toldBefore}`).toBe(true);
+    if (body.completeUntil > latestTold) latestTold = body.completeUntil;
+    for (const { voucherInstanceId, redeemedAt } of body.redemptions) {
+      const place = `${redeemedAt} ${voucherInstanceId}`;
+      expect(place > last && redeemedAt < body.completeUntil, `${place} after ${last}`).toBe(true);
+      last = place;
+      ids.push(voucherInstanceId);
+    }
+    cursor = body.nextCursor;
+    if (body.redemptions.length === limit) continue;
+    ends.push({ completeUntil: body.completeUntil, listed: ids.length });
+    if (isOver(body.completeUntil)) return;
+    await sleep(20);
+  }
+}

@@ -27,33 +27,6 @@ const ASKS: Record<string, Ask> = {
   ...{ ann: claimOf("ann"), bob: claimOf("bob"), eve: claimOf("eve") },
 };
 
-/**
- * A history of calls such as "redeem 900-1100 200 first", with the times of request and answer. "200 first" and "200 again" are successes
- * with this body or for this voucher; "hung up" is a caller that gave up, "refused" a closed port.
- */
-function historyOf(calls: readonly string[], body: object = {}): History {
-  const history = new History();
-  for (const call of calls) {
-    const [ask = "", times = "", word = "", code = "", voucherId] = call.split(" ");
-    const [sentAtMs = 0, endedAtMs = 0] = times.split("-").map(Number);
-    const status = /^\d/.test(word) ? Number(word) : null;
-    const failure = ({ hung: "timeout", refused: "refused" }[word] ?? null) as Exchange["failure"];
-    const answer = status === 200 ? { ...body, voucherId, alreadyConfirmed: code === "again" } : { code };
-    history.add({
-      ...{ ask: ASKS[ask] as Ask, api: "api-1", attempt: 1, status, failure, retryAfter: "1" },
-      ...{ sentAtMs, endedAtMs, invokedMs: sentAtMs, returnedMs: endedAtMs },
-      code: status === 200 || status === null ? undefined : code,
-      body: status === null ? undefined : answer,
-    });
-  }
-  return history;
-}
-
-function redeemedAt(redeemedAtMs: number, redeemCode = "R-1"): RecordedRedemption {
-  const { id: voucherId, organizationId } = voucher;
-  return { voucherId, organizationId, keyId: key.id, ticket: null, redeemCode, externalRef: "order-1", redeemedAtMs };
-}
-
 const DENIED = "a denied redemption does not exist";
 const NO_ATTEMPT = "a redemption has an attempt";
 const ENDED = "a refusal ends what came before";
@@ -358,3 +331,30 @@ it("the rules accept a redemption that got the closed time after a step back, al
     expect(checkRedeems(historyOf(["redeem 3100-3200 hung up"]), records, WAIT_MS)).toEqual([]);
     expect(checkRedeems(historyOf(["redeem 17100-17200 hung up"]), records, WAIT_MS)).toHaveLength(1);
   }));
+
+/**
+ * A history of calls such as "redeem 900-1100 200 first", with the times of request and answer. "200 first" and "200 again" are successes
+ * with this body or for this voucher; "hung up" is a caller that gave up, "refused" a closed port.
+ */
+function historyOf(calls: readonly string[], body: object = {}): History {
+  const history = new History();
+  for (const call of calls) {
+    const [ask = "", times = "", word = "", code = "", voucherId] = call.split(" ");
+    const [sentAtMs = 0, endedAtMs = 0] = times.split("-").map(Number);
+    const status = /^\d/.test(word) ? Number(word) : null;
+    const failure = ({ hung: "timeout", refused: "refused" }[word] ?? null) as Exchange["failure"];
+    const answer = status === 200 ? { ...body, voucherId, alreadyConfirmed: code === "again" } : { code };
+    history.add({
+      ...{ ask: ASKS[ask] as Ask, api: "api-1", attempt: 1, status, failure, retryAfter: "1" },
+      ...{ sentAtMs, endedAtMs, invokedMs: sentAtMs, returnedMs: endedAtMs },
+      code: status === 200 || status === null ? undefined : code,
+      body: status === null ? undefined : answer,
+    });
+  }
+  return history;
+}
+
+function redeemedAt(redeemedAtMs: number, redeemCode = "R-1"): RecordedRedemption {
+  const { id: voucherId, organizationId } = voucher;
+  return { voucherId, organizationId, keyId: key.id, ticket: null, redeemCode, externalRef: "order-1", redeemedAtMs };
+}

@@ -37,16 +37,6 @@ beforeAll(() => {
   ({ cluster, postgres, api, otherApi } = own);
 });
 
-async function timed(work: Promise<Answer>): Promise<Answer & { tookMs: number }> {
-  const startedAt = performance.now();
-  return { ...(await work), tookMs: performance.now() - startedAt };
-}
-
-function expectRetryLater(answer: Answer, code: string): void {
-  expect({ status: answer.status, code: answer.body?.code }).toEqual({ status: 503, code });
-  expect(Number(answer.headers["retry-after"])).toBeGreaterThanOrEqual(1);
-}
-
 it("a worker that is killed before its commit redeems nothing: the caller gets redeem_timeout, a retry redeems once, and the job of the dead worker ends within 25 s", async () => {
   const { db } = cluster;
   const [worker, otherWorker] = cluster.workers as [ServiceProcess, ServiceProcess];
@@ -289,3 +279,13 @@ it("a hot copy that has all marks, because the original's processes were frozen 
   expect(originals.filter((process) => process.hasLogged(REFUSED))).toEqual([]);
   expect(await copy.stop()).toBe(0);
 });
+
+async function timed(work: Promise<Answer>): Promise<Answer & { tookMs: number }> {
+  const startedAt = performance.now();
+  return { ...(await work), tookMs: performance.now() - startedAt };
+}
+
+function expectRetryLater(answer: Answer, code: string): void {
+  expect({ status: answer.status, code: answer.body?.code }).toEqual({ status: 503, code });
+  expect(Number(answer.headers["retry-after"])).toBeGreaterThanOrEqual(1);
+}

@@ -30,47 +30,7 @@ afterAll(async () => {
   await servers?.close();
 });
 
-function openProcess(how: { redisUrl?: string } = {}): DatabaseUser {
-  const process = openDatabaseUser({ databaseUrl: server.url("postgres"), ...how });
-  opened.push(process.close);
-  return process;
-}
-
-/** What a process that starts says first, however long the connections take on a busy machine. */
-const firstAnswer = (each: DatabaseUser) =>
-  until(async () => {
-    const answer = await each.asks();
-    return answer !== "lost" && answer;
-  });
-
 const shares = () => ({ redisUrl: servers.redisUrl });
-const newestOnServer = async (): Promise<Mark> =>
-  (await server.superuser.query("SELECT position::int, id FROM database_marks ORDER BY position DESC LIMIT 1")).rows[0];
-
-/** Waits until a process uses the server and remembers a mark that the server did not have before. */
-async function untilItRemembers(each: DatabaseUser) {
-  const { position = 0 } = (await newestOnServer()) ?? {};
-  return until(async () => (await each.asks()) === "ok" && (each.newest()?.position ?? 0) > position && each.newest());
-}
-
-/** Sets the server's files back to just before the newest mark of the processes. */
-async function loseMarks(processes: DatabaseUser[], how?: { promoted: boolean }) {
-  await server.saveFiles();
-  for (const each of processes) await untilItRemembers(each);
-  await server.setBack(how);
-  for (const each of processes) await until(async () => (await each.asks()) === "copied");
-}
-
-/** What Redis knows of the newest start of a server. */
-async function readNewestShared() {
-  const { rows } = await server.superuser.query("SELECT id FROM deployment");
-  return (await readSharedStarts(servers.redis, rows[0].id)).at(-1)?.memory ?? null;
-}
-
-/** Waits until Redis has what a process remembers, so that processes that start can learn it. */
-async function untilRedisKnows(each: DatabaseUser) {
-  await until(async () => (await readNewestShared())?.newest.id === each.newest()?.id);
-}
 
 /** What makes a server's log, or its marks, longer. */
 const GROWTH: [string, () => Promise<unknown>][] = [
@@ -263,3 +223,44 @@ it("marks go on when the database's clock was set back or ahead, and one that is
   await setStandby("");
   await untilItRemembers(known);
 });
+
+function openProcess(how: { redisUrl?: string } = {}): DatabaseUser {
+  const process = openDatabaseUser({ databaseUrl: server.url("postgres"), ...how });
+  opened.push(process.close);
+  return process;
+}
+
+/** What a process that starts says first, however long the connections take on a busy machine. */
+const firstAnswer = (each: DatabaseUser) =>
+  until(async () => {
+    const answer = await each.asks();
+    return answer !== "lost" && answer;
+  });
+
+const newestOnServer = async (): Promise<Mark> =>
+  (await server.superuser.query("SELECT position::int, id FROM database_marks ORDER BY position DESC LIMIT 1")).rows[0];
+
+/** Waits until a process uses the server and remembers a mark that the server did not have before. */
+async function untilItRemembers(each: DatabaseUser) {
+  const { position = 0 } = (await newestOnServer()) ?? {};
+  return until(async () => (await each.asks()) === "ok" && (each.newest()?.position ?? 0) > position && each.newest());
+}
+
+/** Sets the server's files back to just before the newest mark of the processes. */
+async function loseMarks(processes: DatabaseUser[], how?: { promoted: boolean }) {
+  await server.saveFiles();
+  for (const each of processes) await untilItRemembers(each);
+  await server.setBack(how);
+  for (const each of processes) await until(async () => (await each.asks()) === "copied");
+}
+
+/** What Redis knows of the newest start of a server. */
+async function readNewestShared() {
+  const { rows } = await server.superuser.query("SELECT id FROM deployment");
+  return (await readSharedStarts(servers.redis, rows[0].id)).at(-1)?.memory ?? null;
+}
+
+/** Waits until Redis has what a process remembers, so that processes that start can learn it. */
+async function untilRedisKnows(each: DatabaseUser) {
+  await until(async () => (await readNewestShared())?.newest.id === each.newest()?.id);
+}

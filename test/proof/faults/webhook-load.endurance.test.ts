@@ -38,38 +38,6 @@ beforeAll(async () => {
 });
 
 const say = (line: string) => process.stdout.write(`${line}; load ${loadavg()[0]?.toFixed(1)}\n`);
-const redeem = (partner: TestPartner, { id }: IssuedVoucher) =>
-  runRedeemJob(worker.ctx, newAttempt(id), redeemJob(partner, "key", id, `order-${id}`));
-
-/** Redeems at a steady rate; returns the times from each commit to the receiver's request, sorted. Milliseconds. */
-async function measureDelays(partner: TestPartner, endpoint: string): Promise<number[]> {
-  const vouchers = await issueVouchers(db, partner, REDEEMS);
-  const committedAt = new Map<string, number>();
-  const before = receiver.of(endpoint).length;
-  for (const voucher of vouchers) {
-    void redeem(partner, voucher).then(() => committedAt.set(voucher.id, Date.now()));
-    await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
-  }
-  await until(() => receiver.of(endpoint).length === before + REDEEMS, 60_000);
-  return receiver
-    .of(endpoint)
-    .slice(before)
-    .map(({ voucherId, atMs }) => atMs - (committedAt.get(voucherId) ?? 0))
-    .sort((a, b) => a - b);
-}
-
-/** Counts from now on how often a worker's runs read an endpoint or its due deliveries, by endpoint. */
-function countReads(pool: pg.Pool): Map<string, number> {
-  const counts = new Map<string, number>();
-  const query = pool.query.bind(pool) as (statement: pg.QueryConfig) => Promise<pg.QueryResult>;
-  const counted = (statement: pg.QueryConfig) => {
-    const id = String(statement.values?.[0]);
-    if (/^(find_target|select_due_deliveries)$/.test(statement.name ?? "")) counts.set(id, (counts.get(id) ?? 0) + 1);
-    return query(statement);
-  };
-  Object.assign(pool, { query: counted });
-  return counts;
-}
 
 const at = (sorted: readonly number[], part: number) => sorted[Math.ceil(sorted.length * part) - 1] as number;
 
@@ -176,3 +144,36 @@ it("delivers to a healthy endpoint as fast as before while ten endpoints hang, o
   );
   expect(JSON.stringify(rows)).toMatch(/"Index Name":"webhook_deliveries_due"[^}]*"Actual Rows":64(\.0+)?,/);
 }, 3_600_000);
+
+const redeem = (partner: TestPartner, { id }: IssuedVoucher) =>
+  runRedeemJob(worker.ctx, newAttempt(id), redeemJob(partner, "key", id, `order-${id}`));
+
+/** Redeems at a steady rate; returns the times from each commit to the receiver's request, sorted. Milliseconds. */
+async function measureDelays(partner: TestPartner, endpoint: string): Promise<number[]> {
+  const vouchers = await issueVouchers(db, partner, REDEEMS);
+  const committedAt = new Map<string, number>();
+  const before = receiver.of(endpoint).length;
+  for (const voucher of vouchers) {
+    void redeem(partner, voucher).then(() => committedAt.set(voucher.id, Date.now()));
+    await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
+  }
+  await until(() => receiver.of(endpoint).length === before + REDEEMS, 60_000);
+  return receiver
+    .of(endpoint)
+    .slice(before)
+    .map(({ voucherId, atMs }) => atMs - (committedAt.get(voucherId) ?? 0))
+    .sort((a, b) => a - b);
+}
+
+/** Counts from now on how often a worker's runs read an endpoint or its due deliveries, by endpoint. */
+function countReads(pool: pg.Pool): Map<string, number> {
+  const counts = new Map<string, number>();
+  const query = pool.query.bind(pool) as (statement: pg.QueryConfig) => Promise<pg.QueryResult>;
+  const counted = (statement: pg.QueryConfig) => {
+    const id = String(statement.values?.[0]);
+    if (/^(find_target|select_due_deliveries)$/.test(statement.name ?? "")) counts.set(id, (counts.get(id) ?? 0) + 1);
+    return query(statement);
+  };
+  Object.assign(pool, { query: counted });
+  return counts;
+}

@@ -45,15 +45,6 @@ afterAll(async () => {
   await receiver?.close();
 });
 
-/** Kills a worker in the middle of its work, once the receiver got some requests. */
-async function killAtWork(worker: ServiceProcess, requests: number): Promise<void> {
-  const from = receiver.received.length;
-  // A worker without work is killed too, so that the test does not wait for ever.
-  await until(() => receiver.received.length >= from + requests, 1_000).catch(() => undefined);
-  await worker.kill();
-  worker.start();
-}
-
 it(`loses no event, signs every request and keeps each voucher's order in ${KILLS} kills of workers, with Redis emptied and Postgres restarted`, async () => {
   const partner = await makePartner(cluster.db);
   const endpoints = [
@@ -134,3 +125,12 @@ it(`loses no event, signs every request and keeps each voucher's order in ${KILL
   );
   await assertInvariants(cluster.db);
 }, 3_600_000);
+
+/** Kills a worker in the middle of its work, once the receiver got some requests. */
+async function killAtWork(worker: ServiceProcess, requests: number): Promise<void> {
+  const from = receiver.received.length;
+  // A worker without work is killed too, so that the test does not wait for ever.
+  await until(() => receiver.received.length >= from + requests, 1_000).catch(() => undefined);
+  await worker.kill();
+  worker.start();
+}

@@ -14,6 +14,24 @@ const limit = pLimit(2);
 /** The tests that look for a guard of the schema, the cheapest ones first. */
 const SCHEMA_TESTS = [["test/platform/db/constraints"], ["test/platform", "test/core", "test/acts"], ["test"]];
 
+it("a test fails without any one constraint, unique index or trigger of the schema", { timeout: ALL_MS }, async () => {
+  const guards = await readSchemaGuards();
+  expect(guards.length).toBeGreaterThan(100);
+  const unnoticed = await findUnnoticed(guards, async ({ sql }) => {
+    for (const files of SCHEMA_TESTS) if (await turnsRed(files, { sql })) return true;
+    return false;
+  });
+  expect(unnoticed).toEqual([]);
+});
+
+it("a test fails without any one of the listed guards in code", { timeout: ALL_MS }, async () => {
+  const unnoticed = await findUnnoticed(CODE_GUARDS, async (guard) => {
+    const copy = makeBrokenCopy(guard);
+    return turnsRed(guard.tests, { cwd: copy.directory }).finally(copy.remove);
+  });
+  expect(unnoticed).toEqual([]);
+});
+
 /** Every constraint, unique index and trigger of the schema, and the statement that removes it. */
 async function readSchemaGuards(): Promise<{ rule: string; sql: string }[]> {
   const { rows } = await db.query(`
@@ -42,21 +60,3 @@ async function findUnnoticed<Guard extends { rule: string }>(
   const checks = guards.map((guard) => limit(async () => ((await isNoticed(guard)) ? [] : [guard.rule])));
   return (await Promise.all(checks)).flat();
 }
-
-it("a test fails without any one constraint, unique index or trigger of the schema", { timeout: ALL_MS }, async () => {
-  const guards = await readSchemaGuards();
-  expect(guards.length).toBeGreaterThan(100);
-  const unnoticed = await findUnnoticed(guards, async ({ sql }) => {
-    for (const files of SCHEMA_TESTS) if (await turnsRed(files, { sql })) return true;
-    return false;
-  });
-  expect(unnoticed).toEqual([]);
-});
-
-it("a test fails without any one of the listed guards in code", { timeout: ALL_MS }, async () => {
-  const unnoticed = await findUnnoticed(CODE_GUARDS, async (guard) => {
-    const copy = makeBrokenCopy(guard);
-    return turnsRed(guard.tests, { cwd: copy.directory }).finally(copy.remove);
-  });
-  expect(unnoticed).toEqual([]);
-});

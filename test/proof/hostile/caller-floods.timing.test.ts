@@ -92,24 +92,6 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-async function redeem(client: PartnerClient, code: string, externalRef: string): Promise<void> {
-  expect((await client.redeem({ code, externalRef })).status).toBe(200);
-}
-
-/** Sends what others send, one request after the other, and returns the 99th percentile of their durations. Fails if one is not answered. */
-async function measureOthers(): Promise<number> {
-  const durations: number[] = [];
-  for (let round = 0; round < ROUNDS; round += 1) {
-    for (const [name, , call] of others) {
-      const startedAt = performance.now();
-      const { status } = await call();
-      durations.push(performance.now() - startedAt);
-      expect([name, status]).toEqual([name, 200]);
-    }
-  }
-  return durations.sort((a, b) => a - b)[Math.floor(durations.length * 0.99)] ?? 0;
-}
-
 it.each([
   "partnerCalls",
   "sandboxAdvances",
@@ -139,3 +121,21 @@ it.each([
   });
   expect(floodedMs, `quiet: ${quietMs} ms`).toBeLessThanOrEqual(SLOWER_MAX * Math.max(quietMs, NOISE_MS / SLOWER_MAX));
 });
+
+async function redeem(client: PartnerClient, code: string, externalRef: string): Promise<void> {
+  expect((await client.redeem({ code, externalRef })).status).toBe(200);
+}
+
+/** Sends what others send, one request after the other, and returns the 99th percentile of their durations. Fails if one is not answered. */
+async function measureOthers(): Promise<number> {
+  const durations: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const [name, , call] of others) {
+      const startedAt = performance.now();
+      const { status } = await call();
+      durations.push(performance.now() - startedAt);
+      expect([name, status]).toEqual([name, 200]);
+    }
+  }
+  return durations.sort((a, b) => a - b)[Math.floor(durations.length * 0.99)] ?? 0;
+}

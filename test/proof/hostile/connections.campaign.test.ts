@@ -45,59 +45,6 @@ afterEach(() => {
   cutShort = 0;
 });
 
-/** Serves the application, or another listener, with changed limits until the end of the file. */
-async function serve(listener: RequestListener | null, changed: Partial<typeof LIMITS> = {}): Promise<HttpServer> {
-  const { keepAliveMs, ...limits } = { ...LIMITS, ...changed };
-  const at = { port: 0, keepAliveMs };
-  const server = await listen(listener ?? createApp(api.ctx), at, api.ctx.log, () => undefined, limits);
-  servers.onClose(() => server.close());
-  return server;
-}
-
-/** A connection and the bytes received on it. */
-interface Client {
-  socket: Socket;
-  received(): string;
-  /** Resolves when the server has ended it. */
-  ended: Promise<void>;
-}
-
-function open(bytes = "", port = limited.port): Promise<Client> {
-  return new Promise((resolve, reject) => {
-    let received = "";
-    const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
-    sockets.add(socket);
-    const ended = new Promise<void>((over) => {
-      socket.once("end", over).once("close", () => over());
-    });
-    socket.setEncoding("latin1").on("data", (text) => {
-      received += text;
-    });
-    // Later errors only end the connection.
-    socket.on("error", reject);
-    socket.once("connect", () => {
-      socket.write(bytes);
-      resolve({ socket, received: () => received, ended });
-    });
-  });
-}
-
-/** Sends the rest byte by byte, each well within the idle limit. */
-async function dribble({ socket, ended }: Client, rest: string): Promise<void> {
-  let over = false;
-  void ended.then(() => {
-    over = true;
-  });
-  for (const byte of rest) {
-    if (over) return;
-    socket.write(byte, () => undefined);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
-/** Counts the answers on a connection. */
-const countAnswers = (text: string) => text.split(/HTTP\/1\.1 [2-5]\d\d /).length - 1;
-
 it.each([
   ["that sends its headers byte by byte", "GET /healthz HTTP/1.1\r\nHost: x\r\n", `X-Padding: ${"x".repeat(2_000)}`],
   ["that connects and sends nothing", "", ""],
@@ -261,3 +208,56 @@ it.each([
     expect(status, path).toBe(200);
   }
 });
+
+/** Serves the application, or another listener, with changed limits until the end of the file. */
+async function serve(listener: RequestListener | null, changed: Partial<typeof LIMITS> = {}): Promise<HttpServer> {
+  const { keepAliveMs, ...limits } = { ...LIMITS, ...changed };
+  const at = { port: 0, keepAliveMs };
+  const server = await listen(listener ?? createApp(api.ctx), at, api.ctx.log, () => undefined, limits);
+  servers.onClose(() => server.close());
+  return server;
+}
+
+/** A connection and the bytes received on it. */
+interface Client {
+  socket: Socket;
+  received(): string;
+  /** Resolves when the server has ended it. */
+  ended: Promise<void>;
+}
+
+function open(bytes = "", port = limited.port): Promise<Client> {
+  return new Promise((resolve, reject) => {
+    let received = "";
+    const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+    sockets.add(socket);
+    const ended = new Promise<void>((over) => {
+      socket.once("end", over).once("close", () => over());
+    });
+    socket.setEncoding("latin1").on("data", (text) => {
+      received += text;
+    });
+    // Later errors only end the connection.
+    socket.on("error", reject);
+    socket.once("connect", () => {
+      socket.write(bytes);
+      resolve({ socket, received: () => received, ended });
+    });
+  });
+}
+
+/** Sends the rest byte by byte, each well within the idle limit. */
+async function dribble({ socket, ended }: Client, rest: string): Promise<void> {
+  let over = false;
+  void ended.then(() => {
+    over = true;
+  });
+  for (const byte of rest) {
+    if (over) return;
+    socket.write(byte, () => undefined);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** Counts the answers on a connection. */
+const countAnswers = (text: string) => text.split(/HTTP\/1\.1 [2-5]\d\d /).length - 1;

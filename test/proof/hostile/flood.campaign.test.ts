@@ -27,6 +27,34 @@ afterAll(async () => {
   await service.stop();
 });
 
+/** The bodies in the test below take twice this. */
+const GROWTH_MAX_MIB = 28;
+
+const FILLING = "x".repeat(16_000);
+
+it("500 silent connections and 200 incomplete requests do not delay other requests", async () => {
+  await Promise.all(Array.from({ length: 500 }, () => open()));
+  const half = "POST /partner/vouchers/reserve HTTP/1.1\r\nHost: x\r\nContent-Length: 9000\r\n\r\n{";
+  await Promise.all(Array.from({ length: 200 }, () => open(half)));
+  expect((await partnerClient(service.url, key).lookUp(code)).status).toBe(200);
+  expect((await send("GET", `${service.url}/readyz`)).status).toBe(200);
+  for (const socket of sockets.splice(0)) socket.destroy();
+});
+
+it("answered requests and unread answers do not stay in memory", async () => {
+  const rounds = async (count: number) => {
+    for (let round = 0; round < count; round++)
+      await Promise.all(Array.from({ length: 4 }, () => pipeline(largeRequests(30))));
+  };
+  await rounds(12);
+  const before = await residentMiB();
+  await rounds(40);
+  // 75 MiB of bodies have been answered. These requests ask for 300 MiB of answers that stay unread.
+  (await open("GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n".repeat(3_000))).pause();
+  expect((await partnerClient(service.url, key).lookUp(code)).status).toBe(200);
+  expect((await residentMiB()) - before).toBeLessThan(GROWTH_MAX_MIB);
+});
+
 /** Opens a connection and sends bytes on it. */
 async function open(bytes = ""): Promise<Socket> {
   const { hostname, port } = new URL(service.url);
@@ -52,13 +80,8 @@ async function pipeline(requests: readonly string[]): Promise<void> {
   socket.destroy();
 }
 
-/** The bodies in the test below take twice this. */
-const GROWTH_MAX_MIB = 28;
-
 const residentMiB = async () =>
   ((await scrape(service.metricsUrls.api)).value("process_resident_memory_bytes") ?? 0) / 2 ** 20;
-
-const FILLING = "x".repeat(16_000);
 
 /** Different requests of the maximum size, a quarter of them with unknown keys. */
 function largeRequests(count: number): string[] {
@@ -69,26 +92,3 @@ function largeRequests(count: number): string[] {
     return `POST /partner/vouchers/reserve HTTP/1.1\r\n${head}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
   });
 }
-
-it("500 silent connections and 200 incomplete requests do not delay other requests", async () => {
-  await Promise.all(Array.from({ length: 500 }, () => open()));
-  const half = "POST /partner/vouchers/reserve HTTP/1.1\r\nHost: x\r\nContent-Length: 9000\r\n\r\n{";
-  await Promise.all(Array.from({ length: 200 }, () => open(half)));
-  expect((await partnerClient(service.url, key).lookUp(code)).status).toBe(200);
-  expect((await send("GET", `${service.url}/readyz`)).status).toBe(200);
-  for (const socket of sockets.splice(0)) socket.destroy();
-});
-
-it("answered requests and unread answers do not stay in memory", async () => {
-  const rounds = async (count: number) => {
-    for (let round = 0; round < count; round++)
-      await Promise.all(Array.from({ length: 4 }, () => pipeline(largeRequests(30))));
-  };
-  await rounds(12);
-  const before = await residentMiB();
-  await rounds(40);
-  // 75 MiB of bodies have been answered. These requests ask for 300 MiB of answers that stay unread.
-  (await open("GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n".repeat(3_000))).pause();
-  expect((await partnerClient(service.url, key).lookUp(code)).status).toBe(200);
-  expect((await residentMiB()) - before).toBeLessThan(GROWTH_MAX_MIB);
-});

@@ -98,6 +98,28 @@ afterAll(() => service?.stop());
 /** Matches internals that must not appear in answers. */
 const INTERNALS = /node_modules|node:internal|\bat .+:\d+:\d+|\/src\/|ECONNREFUSED|SELECT .+ FROM/;
 
+it.each(ROUTES)(
+  "any request gets a documented answer, never a 500, without internals: %s %s",
+  (method, path) => fuzz(requestsTo(path, method, known)),
+  2 * TIME_LIMIT_MS,
+);
+
+it(
+  "any request gets a documented answer, never a 500, without internals, at any other address",
+  () => fuzz(requestsAnywhere(known)),
+  2 * TIME_LIMIT_MS,
+);
+
+it("the processes log no error, keep their prototypes and exit normally", async () => {
+  const ended = await service?.stop();
+  service = undefined;
+  for (const { stdout, stderr, exitCode } of [ended?.api, ended?.worker].filter((process) => process !== undefined)) {
+    expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
+    expect(stdout.split("\n").filter((line) => /"level":"(error|fatal)"|"status":500/.test(line))).toEqual([]);
+  }
+  expect(ended).toBeDefined();
+});
+
 /**
  * Checks the rules for every answer: no 500, a documented status, the common error body, no internals.
  * @throws Error with the broken rule.
@@ -136,25 +158,3 @@ async function attack(request: HostileRequest): Promise<void> {
 
 const fuzz = (requests: fc.Arbitrary<HostileRequest>) =>
   fc.assert(fc.asyncProperty(requests, attack), { seed, numRuns: runs, interruptAfterTimeLimit: TIME_LIMIT_MS });
-
-it.each(ROUTES)(
-  "any request gets a documented answer, never a 500, without internals: %s %s",
-  (method, path) => fuzz(requestsTo(path, method, known)),
-  2 * TIME_LIMIT_MS,
-);
-
-it(
-  "any request gets a documented answer, never a 500, without internals, at any other address",
-  () => fuzz(requestsAnywhere(known)),
-  2 * TIME_LIMIT_MS,
-);
-
-it("the processes log no error, keep their prototypes and exit normally", async () => {
-  const ended = await service?.stop();
-  service = undefined;
-  for (const { stdout, stderr, exitCode } of [ended?.api, ended?.worker].filter((process) => process !== undefined)) {
-    expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
-    expect(stdout.split("\n").filter((line) => /"level":"(error|fatal)"|"status":500/.test(line))).toEqual([]);
-  }
-  expect(ended).toBeDefined();
-});

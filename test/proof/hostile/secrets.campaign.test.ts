@@ -44,6 +44,29 @@ const { servers, db, partner, keys, issuer } = useService({ apis: [], workers: [
 
 beforeAll(run);
 
+it("the run was complete and left output in every channel", () => {
+  expect([...statuses].sort()).toEqual(expect.arrayContaining([200, 400, 401, 403, 404, 405, 409, 500, 503]));
+  for (const [where, text] of Object.entries(emitted)) expect(text.length, where).toBeGreaterThan(150);
+  expect(emitted.log).toContain('"constraint":"poisoned"');
+  expect(emitted.log).toContain('"level":"error"');
+  expect(emitted["Redis without replies"]).toContain("failedReason");
+  expect(emitted.dashboard).toContain("failedReason");
+  expect(emitted["audit entries"]).toContain("voucher void");
+  expect(emitted.traces).toContain("process redeem");
+});
+
+const FOR_ALL = ["log", "metrics", "traces", "dashboard", "refusals", "public answers"];
+const VALUABLE = [credentials, codes, redeemCodes];
+
+it.each([
+  ...FOR_ALL.map((where): [string, Secrets[]] => [where, [...VALUABLE, words]]),
+  ...["audit entries", "voucherctl", "Redis without replies"].map((where): [string, Secrets[]] => [where, VALUABLE]),
+  // Including those that it issued.
+  ["database", [credentials]],
+])("no output contains secrets: %s", (where, secrets) => {
+  expect(find(emitted[where], ...secrets)).toEqual([]);
+});
+
 /** Uses every feature, including failures, and fills `emitted` and the secrets. */
 async function run(): Promise<void> {
   const database = await openTcpProxy(servers.databaseUrl);
@@ -306,26 +329,3 @@ function find(text: string | undefined, ...kinds: Secrets[]): string[] {
     }),
   );
 }
-
-it("the run was complete and left output in every channel", () => {
-  expect([...statuses].sort()).toEqual(expect.arrayContaining([200, 400, 401, 403, 404, 405, 409, 500, 503]));
-  for (const [where, text] of Object.entries(emitted)) expect(text.length, where).toBeGreaterThan(150);
-  expect(emitted.log).toContain('"constraint":"poisoned"');
-  expect(emitted.log).toContain('"level":"error"');
-  expect(emitted["Redis without replies"]).toContain("failedReason");
-  expect(emitted.dashboard).toContain("failedReason");
-  expect(emitted["audit entries"]).toContain("voucher void");
-  expect(emitted.traces).toContain("process redeem");
-});
-
-const FOR_ALL = ["log", "metrics", "traces", "dashboard", "refusals", "public answers"];
-const VALUABLE = [credentials, codes, redeemCodes];
-
-it.each([
-  ...FOR_ALL.map((where): [string, Secrets[]] => [where, [...VALUABLE, words]]),
-  ...["audit entries", "voucherctl", "Redis without replies"].map((where): [string, Secrets[]] => [where, VALUABLE]),
-  // Including those that it issued.
-  ["database", [credentials]],
-])("no output contains secrets: %s", (where, secrets) => {
-  expect(find(emitted[where], ...secrets)).toEqual([]);
-});
