@@ -28,9 +28,6 @@ const FLOORS = [
 ];
 const FLOOR_OF = new Map(FLOORS.flatMap((rooms, floor) => rooms.map((room) => [room, floor])));
 
-/** What opens a process is for processes: programs of administration need neither Express nor BullMQ. */
-const NOT_BELOW: Record<string, string[]> = { local: ["open", "console", "portal", "pages"] };
-
 it("importsOf finds every form of import", () => {
   const text = `
 import { a } from "./a.ts";
@@ -87,6 +84,9 @@ it("findFolderCircles finds folders that import each other over a third one, and
   expect(findFolderCircles("src/x", line)).toEqual([]);
   expect(findFolderCircles("src/x", [...line, edge("c/2.ts", "a/2.ts")])).toEqual(["a and b", "a and c", "b and c"]);
 });
+
+/** What opens a process is for processes: programs of administration need neither Express nor BullMQ. */
+const NOT_BELOW: Record<string, string[]> = { local: ["open", "console", "portal", "pages"] };
 
 it.each([
   ["src/platform/db/pool.ts", "src/core/voucher/codes.ts", "type"],

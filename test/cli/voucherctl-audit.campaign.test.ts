@@ -196,15 +196,6 @@ const CHANGES: Record<string, Change[]> = {
   ],
 };
 
-/** The ids of entities that exist before their first change. */
-const IDS: Record<string, string> = {
-  Member: "{org}/{user}",
-  VoucherInstance: "{voucher}",
-  "ReferrerContract declined": "{offered}",
-  "Deployment trusted": "{deployment}",
-  "Deployment adopted": "{deployment}",
-};
-
 /** Reads codes, and so writes an entry although it changes nothing. Tested in voucherctl-batch.test.ts. */
 const RECORDED_READS = ["batch export"];
 
@@ -270,6 +261,15 @@ it("this file covers every command of voucherctl, or says where it is tested", (
   const elsewhere = [...RECORDED_READS, ...ELSEWHERE, ...ON_THE_SERVER, ...LOG_CHANGES, ...WITH_MORE];
   expect([...new Set([...here.map(commandOf), ...elsewhere])].sort()).toEqual(all.sort());
 });
+
+/** The ids of entities that exist before their first change. */
+const IDS: Record<string, string> = {
+  Member: "{org}/{user}",
+  VoucherInstance: "{voucher}",
+  "ReferrerContract declined": "{offered}",
+  "Deployment trusted": "{deployment}",
+  "Deployment adopted": "{deployment}",
+};
 
 it.each(
   Object.entries(CHANGES),

@@ -12,8 +12,6 @@ import { buildProgram, writeCompletion } from "../../src/cli/program.ts";
 
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
 const MANUAL = read("docs/voucherctl.md");
-/** Documents that show commands. */
-const DOCUMENTS = [read("README.md"), MANUAL, read("docs/operations.md"), read("docs/sandbox.md")];
 
 it("--help of every noun and verb fits on 80 columns, and shows examples of itself that the program reads", async () => {
   const program = buildProgram();
@@ -36,6 +34,9 @@ it("voucherctl --help lists every exit code, as docs/voucherctl.md does", () => 
   expect(Array.from(EXIT_HELP.matchAll(/^ {2}(\d+) /gm), ([, code]) => Number(code))).toEqual(codes);
   expect(Array.from(MANUAL.matchAll(/^\| `(\d+)` \|/gm), ([, code]) => Number(code))).toEqual(codes);
 });
+
+/** Documents that show commands. */
+const DOCUMENTS = [read("README.md"), MANUAL, read("docs/operations.md"), read("docs/sandbox.md")];
 
 it("every document shows commands that the program reads", async () => {
   const lines = DOCUMENTS.flatMap(joined)

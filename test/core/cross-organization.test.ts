@@ -63,6 +63,14 @@ const PROBES: Record<string, (name: { code: string; token: string | null; ref: s
 };
 
 const notFound = (code: string) => ({ status: 404, body: { error: expect.any(String), code } });
+
+it("every partner route that names a voucher or a redemption has a probe", () => {
+  // webhook-routes.test.ts tries the routes of webhooks.
+  const routes = partnerRoutes().filter((route) => !route.includes("/partner/webhooks"));
+  const probed = Object.keys(PROBES).filter((route) => !route.includes("?"));
+  expect(routes.sort()).toEqual(probed.sort());
+});
+
 /** Answers for what does not exist, on routes that do not answer voucher_not_found. An unknown ticket to release and an empty list are no errors. */
 const NOTHING: Record<string, unknown> = {
   "POST /partner/vouchers/release": { status: 200, body: { released: false, reason: expect.any(String) } },
@@ -72,13 +80,6 @@ const NOTHING: Record<string, unknown> = {
   "GET /partner/redemptions/:externalRef": notFound("redemption_not_found"),
   "GET /partner/redemptions/:externalRef/receipt": notFound("redemption_not_found"),
 };
-
-it("every partner route that names a voucher or a redemption has a probe", () => {
-  // webhook-routes.test.ts tries the routes of webhooks.
-  const routes = partnerRoutes().filter((route) => !route.includes("/partner/webhooks"));
-  const probed = Object.keys(PROBES).filter((route) => !route.includes("?"));
-  expect(routes.sort()).toEqual(probed.sort());
-});
 
 it.each(
   Object.entries(PROBES),

@@ -21,11 +21,6 @@ const API = [...JOIN, pathOf("src/main.ts")];
 
 const SCALE_CHECK = pathOf("src/local/scale-check.ts");
 
-/** A secret of the operator's own, which no file keeps. */
-const SECRET = { RESERVATION_TOKEN_SECRET: "a secret of the operator's own" };
-/** How long callers rest between two calls, so that they leave the processes a part of the machine. Milliseconds. */
-const REST_MS = 20;
-
 describe.each([
   ["npm run worker", WORKER],
   ["npm run api", API],
@@ -57,6 +52,12 @@ describe.each([
     }
   });
 });
+
+/** A secret of the operator's own, which no file keeps. */
+const SECRET = { RESERVATION_TOKEN_SECRET: "a secret of the operator's own" };
+
+/** How long callers rest between two calls, so that they leave the processes a part of the machine. Milliseconds. */
+const REST_MS = 20;
 
 describe("beside npm start", () => {
   let folder: string;

@@ -96,9 +96,6 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 const issue = () => issueVoucher(db, partner);
 
-/** Answers with an error of the service. */
-type Refusal = [status: number, code: string];
-
 const isRedeem = (path: string) => path.endsWith("/redeem");
 
 describe.runIf(HAS.bash)("the checkout in the shell", () => {
@@ -131,6 +128,9 @@ describe.runIf(HAS.bash)("the checkout in the shell", () => {
     expect(await redeemOf(id)).toMatchObject({ externalRef: "till-4-20002" });
   });
 });
+
+/** Answers with an error of the service. */
+type Refusal = [status: number, code: string];
 
 // Without its program a language's tests are reported as skipped, with a warning that says why.
 describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, externalRef }) => {

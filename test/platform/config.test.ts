@@ -20,15 +20,6 @@ import { VARIABLE_NAMES } from "../support/variable-names.ts";
 type Environment = Record<string, string | undefined>;
 
 const REQUIRED = { DATABASE_URL: "postgres://app:secret@db.internal:5432/vouchers", REDIS_URL: "redis://cache:6379/0" };
-/** Values of CORS_ORIGINS that no browser sends as an origin, or that would let every page in. */
-const HOSTILE_ORIGINS = [
-  ...`* null , true shop.example //shop.example https:// https://* https://*.example https://shop.example/
-    https://shop.example/path https://shop.example?x https://shop.example#x https://shop.example:443
-    https://Shop.example https://user@shop.example https://shop.example\\evil.example https://bücher.example
-    file:///etc/passwd ftp://shop.example javascript:alert(1) data:text/html,x
-    https://shop.example;https://other.example https://shop.example,* https://shop.example,null`.split(/\s+/),
-  ...["https://shop.example\r\nSet-Cookie: a=b", "https://shop .example", "https://shop.example https://other.example"],
-];
 const OWN_SECRET = "a secret of our own that is long enough";
 
 const PRODUCTION = { NODE_ENV: "production", RESERVATION_TOKEN_SECRET: OWN_SECRET };
@@ -157,6 +148,16 @@ it.each([
     "DATABASE_URL names several hosts, which the service does not choose between; give one address that always leads to the primary, such as a proxy's",
   ]);
 });
+
+/** Values of CORS_ORIGINS that no browser sends as an origin, or that would let every page in. */
+const HOSTILE_ORIGINS = [
+  ...`* null , true shop.example //shop.example https:// https://* https://*.example https://shop.example/
+    https://shop.example/path https://shop.example?x https://shop.example#x https://shop.example:443
+    https://Shop.example https://user@shop.example https://shop.example\\evil.example https://bücher.example
+    file:///etc/passwd ftp://shop.example javascript:alert(1) data:text/html,x
+    https://shop.example;https://other.example https://shop.example,* https://shop.example,null`.split(/\s+/),
+  ...["https://shop.example\r\nSet-Cookie: a=b", "https://shop .example", "https://shop.example https://other.example"],
+];
 
 it.each<[name: string, ...values: string[]]>([
   ["NODE_ENV", "prod", "Production", "staging"],

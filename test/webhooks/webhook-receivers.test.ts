@@ -24,22 +24,6 @@ const VECTOR = {
 };
 type Sent = typeof VECTOR;
 
-const FORGED: [what: string, request: Sent][] = [
-  ["a wrong signature", { ...VECTOR, signature: signed({ body: "{}" }).signature }],
-  ["a signature of another version", { ...VECTOR, signature: VECTOR.signature.replace("v1,", "v1a,") }],
-  ["no signature", { ...VECTOR, signature: "v1," }],
-  ["a changed body", { ...VECTOR, body: VECTOR.body.replace("4711", "4712") }],
-  ["a changed id", { ...VECTOR, id: `${VECTOR.id}0` }],
-  ["an old timestamp", signed({ timestamp: String(NOW - 302) })],
-  ["a timestamp of the future", signed({ timestamp: String(NOW + 302) })],
-  ["a timestamp that is no number", signed({ timestamp: "soon" })],
-];
-const GENUINE: [what: string, request: Sent][] = [
-  ["the request of the page", VECTOR],
-  ["signatures of two secrets", { ...VECTOR, signature: `${signed({ body: "{}" }).signature} ${VECTOR.signature}` }],
-  ["a timestamp four minutes ago", signed({ id: "vch_a-2", timestamp: String(NOW - 240) })],
-];
-
 let directory: string;
 
 beforeAll(() => {
@@ -76,6 +60,23 @@ const SERVERS = [
   { program: "python3", args: ["webhook_receiver.py"] },
   { program: "php", args: ["-S", "127.0.0.1:0", "clock/webhook-receiver.php"] },
 ].filter(({ program }) => program === process.execPath || hasProgram(program, program === "php" ? "php-cli" : program));
+
+const FORGED: [what: string, request: Sent][] = [
+  ["a wrong signature", { ...VECTOR, signature: signed({ body: "{}" }).signature }],
+  ["a signature of another version", { ...VECTOR, signature: VECTOR.signature.replace("v1,", "v1a,") }],
+  ["no signature", { ...VECTOR, signature: "v1," }],
+  ["a changed body", { ...VECTOR, body: VECTOR.body.replace("4711", "4712") }],
+  ["a changed id", { ...VECTOR, id: `${VECTOR.id}0` }],
+  ["an old timestamp", signed({ timestamp: String(NOW - 302) })],
+  ["a timestamp of the future", signed({ timestamp: String(NOW + 302) })],
+  ["a timestamp that is no number", signed({ timestamp: "soon" })],
+];
+
+const GENUINE: [what: string, request: Sent][] = [
+  ["the request of the page", VECTOR],
+  ["signatures of two secrets", { ...VECTOR, signature: `${signed({ body: "{}" }).signature} ${VECTOR.signature}` }],
+  ["a timestamp four minutes ago", signed({ id: "vch_a-2", timestamp: String(NOW - 240) })],
+];
 
 describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
   const name = `the receiver ${args.at(-1)}`;

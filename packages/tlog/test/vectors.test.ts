@@ -13,11 +13,6 @@ const vectors: LogVectors = JSON.parse(PUBLISHED);
 const { keys, leaves, roots, inclusionProofs, consistencyProofs, receipts, broken } = vectors;
 const policy = await parsePolicy(vectors.policy);
 const data = leaves.map((leaf) => Buffer.from(leaf, "hex"));
-const bytes = (hashes: string) =>
-  hashes
-    .split(" ")
-    .filter((node) => node !== "")
-    .map((node) => Buffer.from(node, "hex"));
 const rootOf = (size: number) => Buffer.from(roots.find((tree) => tree.size === size)?.root ?? "", "hex");
 
 it("the published log vectors are what generating them again yields, byte for byte", async () => {
@@ -32,6 +27,12 @@ it("the published log vectors have the keys, the leaf and the receipt that the d
   expect(receipts[2]?.receipt.length).toBe(1_466);
   expect(receipts[2]?.receipt).toContain("\n9\nW/CWE38o7Tx6TALeVO+pxAve1xO4Gv5r0XwTS1u537U=\n");
 });
+
+const bytes = (hashes: string) =>
+  hashes
+    .split(" ")
+    .filter((node) => node !== "")
+    .map((node) => Buffer.from(node, "hex"));
 
 it("the published log vectors have the roots and proofs that a second implementation computes", () => {
   const numbers = Array.from({ length: 70_000 }, (_, index) => createHash("sha256").update(String(index)).digest());

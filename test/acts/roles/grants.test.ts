@@ -42,8 +42,6 @@ const RUN_BY: Record<RoleName, Set<string>> = {
     ),
   ),
 };
-/** SQLSTATE insufficient_privilege and restrict_violation. */
-const NOT_ALLOWED = "42501";
 const REFUSED_BY_TRIGGER = "23001";
 
 let postgres: OwnPostgres;
@@ -73,6 +71,9 @@ it("every statement is run by a role or by the owner", () => {
   const run = new Set([...Object.values(RUN_BY), OF_OWNER].flatMap((names) => [...names]));
   expect([...STATEMENTS.keys()].filter((name) => !run.has(name))).toEqual([]);
 });
+
+/** SQLSTATE insufficient_privilege and restrict_violation. */
+const NOT_ALLOWED = "42501";
 
 describe.each(ROLES)("%s", (role) => {
   it("a role can run every statement of its programs (add missing rights to src/acts/roles/grants.sql)", async () => {

@@ -8,11 +8,6 @@ import { type OwnPostgres, openOwnPostgres } from "../../support/own-postgres.ts
 import { openVoucherctl } from "../../support/voucherctl.ts";
 
 const OWNER = { name: "keeper", password: "the-owners-own-password" };
-const PASSWORDS = {
-  PVA_API_PASSWORD: "first-Pass:word/1@",
-  PVA_LOG_PASSWORD: "the-sequencer's%20one",
-  PVA_ADMIN_PASSWORD: "an-administrator's\\\"$",
-};
 
 let postgres: OwnPostgres;
 const voucherctl = openVoucherctl({ adminUrl: "", redisUrl: "" });
@@ -76,6 +71,12 @@ it("voucherctl db roles creates the roles as the database's owner, and revokes f
   expect(act?.after.rights).toContain("pva_api UPDATE (payload) ON voucher_events");
   expect(act?.after.rights).not.toContain("PUBLIC TEMPORARY ON DATABASE vouchers");
 });
+
+const PASSWORDS = {
+  PVA_API_PASSWORD: "first-Pass:word/1@",
+  PVA_LOG_PASSWORD: "the-sequencer's%20one",
+  PVA_ADMIN_PASSWORD: "an-administrator's\\\"$",
+};
 
 it("voucherctl db roles makes a role a login with the password from the environment, and neither the command nor the server logs it", async () => {
   await expect(logIn("pva_api", PASSWORDS.PVA_API_PASSWORD)).rejects.toThrow(/authentication failed|not permitted/);

@@ -13,18 +13,6 @@ import {
 const PUBLISHED = readFileSync(VECTORS_FILE, "utf8");
 const { chains, broken, findings }: Vectors = JSON.parse(PUBLISHED);
 
-/** How the service's own verifier and the independent one put each finding. */
-const OWN_WORDS: Record<Finding, RegExp> = {
-  sequence: /^event \d+ is missing$/,
-  recordHash: /^recordHash is not/,
-  previousHash: /^(previousHash is not|the payload's previousHash)/,
-};
-const INDEPENDENT_WORDS: Record<Finding, string> = {
-  sequence: "^position # holds sequence ",
-  recordHash: "^event # hashes to ",
-  previousHash: "^event # (names another predecessor|does not follow)",
-};
-
 it("the published chain vectors are what generating them again yields, byte for byte", () => {
   expect(renderVectors()).toBe(PUBLISHED);
 });
@@ -59,6 +47,19 @@ it.each(chains)("both verifiers accept a good chain of the vectors: $name", (cha
   expect(verifyServedChain(chain.events)).toBeNull();
   expect(verifyOwn(chain)).toBeNull();
 });
+
+/** How the service's own verifier and the independent one put each finding. */
+const OWN_WORDS: Record<Finding, RegExp> = {
+  sequence: /^event \d+ is missing$/,
+  recordHash: /^recordHash is not/,
+  previousHash: /^(previousHash is not|the payload's previousHash)/,
+};
+
+const INDEPENDENT_WORDS: Record<Finding, string> = {
+  sequence: "^position # holds sequence ",
+  recordHash: "^event # hashes to ",
+  previousHash: "^event # (names another predecessor|does not follow)",
+};
 
 it.each(broken)("both verifiers find the expected fault of a broken chain of the vectors: $name", (chain) => {
   const { sequence, finding } = chain.expected;

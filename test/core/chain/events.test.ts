@@ -15,8 +15,6 @@ const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 const { api, servers, partner, keys, issue, till } = useService();
 
-const voidIt = (code: string, reason: string | null = null) =>
-  voidVoucher(provisioning(servers.db), partner.organizationId, code, reason);
 const publicly = (id: string, query = "", options: { headers?: Record<string, string> } = {}) =>
   send("GET", `${api.url}/integrity/events/VoucherInstance/${id}${query}`, options);
 
@@ -209,6 +207,9 @@ it("the public events are the partner's without payloads and actors, page by pag
     await sealVoucher({ pool: servers.db }, voucher.id);
   }
 });
+
+const voidIt = (code: string, reason: string | null = null) =>
+  voidVoucher(provisioning(servers.db), partner.organizationId, code, reason);
 
 it("the public events contain no code, reference, note, ticket, key or actor", async () => {
   const [voucher] = await issueVouchers(servers.db, partner, 1, { codes: ["PRINTED-SECRET-77"] });

@@ -11,8 +11,6 @@ import { useService } from "../../support/use-service.ts";
 
 const service = useService({ apis: [{}, { TRUST_PROXY: "127.0.0.0/8, 10.0.0.0/8, ::1" }], workers: [] });
 const { api, servers, partner } = service;
-/** Believes X-Forwarded-For of callers on this machine. */
-const behindProxy = service.apis[1];
 
 interface PartnerRoute {
   method: string;
@@ -79,6 +77,9 @@ it("an API key that was just used stops working at its end, not half a second la
   // Its own clock is the database's; on one machine the two agree to a few milliseconds.
   expect(await lastCallThrough(short.key)).toBeLessThanOrEqual(expiresAt.getTime() + 50);
 });
+
+/** Believes X-Forwarded-For of callers on this machine. */
+const behindProxy = service.apis[1];
 
 it("an API key stops working in every process within a second of being revoked, with both secrets of its grace", async () => {
   const made = await key(partner.organizationId);

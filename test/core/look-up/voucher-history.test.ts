@@ -16,10 +16,6 @@ const find = async (query: VoucherQuery, organizationId: string | null = null) =
       ? findVouchersEverywhere(api.ctx, query)
       : findVouchers(api.ctx, organizationId, query))
   ).items;
-const history = (idCodeOrTicket: string, organizationId: string | null = null) =>
-  organizationId === null
-    ? readAnyVoucherHistory(api.ctx, idCodeOrTicket)
-    : readVoucherHistory(api.ctx, organizationId, idCodeOrTicket);
 
 it("findVouchers finds a redeemed voucher by each identifier, in all organizations or its own, but not in another one", async () => {
   const voucher = await issueVoucher(servers.db, one);
@@ -51,6 +47,11 @@ it("findVouchers finds a redeemed voucher by each identifier, in all organizatio
     expect(await find(query, other.organizationId), query.by).toEqual([]);
   }
 });
+
+const history = (idCodeOrTicket: string, organizationId: string | null = null) =>
+  organizationId === null
+    ? readAnyVoucherHistory(api.ctx, idCodeOrTicket)
+    : readVoucherHistory(api.ctx, organizationId, idCodeOrTicket);
 
 it("findVouchers finds the vouchers of all organizations that use the same code, or only that of a given organization", async () => {
   const owners = [one, other];

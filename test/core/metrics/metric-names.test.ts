@@ -27,26 +27,6 @@ const TARGET_LABELS = ["job", "instance"];
 const JOBS = Array.from(CONFIG.matchAll(/job_name: (\w+)/g), ([, name = ""]) => name);
 const RECORDED = Array.from(RULES.matchAll(/- record: (\S+)/g), ([, name = ""]) => name);
 
-/** Expressions of the rules: on one line, or folded over several. */
-const RULE_EXPRESSIONS = Array.from(
-  RULES.matchAll(/^ +expr: (?:>-\n((?: {10,}.*\n)+)|(.*)\n)/gm),
-  ([, folded, line = ""]) => folded?.replace(/\s+/g, " ").trim() ?? line,
-);
-
-const dashboard = JSON.parse(DASHBOARD) as {
-  annotations: { list: { expr: string }[] };
-  panels: { title: string; type: string; targets?: { expr: string }[] }[];
-};
-const DASHBOARD_EXPRESSIONS = [
-  ...dashboard.annotations.list.map(({ expr }) => expr),
-  ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
-];
-/** Expressions and names in the documentation's inline code. Error codes can look like metrics. */
-const DOCUMENTED = Array.from(
-  OPERATIONS.matchAll(/`([^`\n]*\b(?:voucher|nodejs|process)_\w+[^`\n]*)`/g),
-  ([, text = ""]) => text,
-).filter((text) => !(text in ERRORS));
-
 let servers: TestServers;
 const files = makeLogFiles();
 let api: TestApi;
@@ -110,6 +90,28 @@ it("the parser of expressions finds every metric with its label matchers, and re
     expect(faultsOf(wrong), wrong).toHaveLength(1);
   }
 });
+
+/** Expressions of the rules: on one line, or folded over several. */
+const RULE_EXPRESSIONS = Array.from(
+  RULES.matchAll(/^ +expr: (?:>-\n((?: {10,}.*\n)+)|(.*)\n)/gm),
+  ([, folded, line = ""]) => folded?.replace(/\s+/g, " ").trim() ?? line,
+);
+
+const dashboard = JSON.parse(DASHBOARD) as {
+  annotations: { list: { expr: string }[] };
+  panels: { title: string; type: string; targets?: { expr: string }[] }[];
+};
+
+const DASHBOARD_EXPRESSIONS = [
+  ...dashboard.annotations.list.map(({ expr }) => expr),
+  ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
+];
+
+/** Expressions and names in the documentation's inline code. Error codes can look like metrics. */
+const DOCUMENTED = Array.from(
+  OPERATIONS.matchAll(/`([^`\n]*\b(?:voucher|nodejs|process)_\w+[^`\n]*)`/g),
+  ([, text = ""]) => text,
+).filter((text) => !(text in ERRORS));
 
 it("every series exists in the code that the rules, the dashboard and the documentation use", () => {
   expect(RULE_EXPRESSIONS.length).toBe(RULES.match(/^ +expr:/gm)?.length);

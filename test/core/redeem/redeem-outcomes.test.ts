@@ -32,9 +32,6 @@ beforeAll(async () => {
   await runRedeemJob(worker, newAttempt(id), redeemJob(partner, keys.till.id, id, "first"));
 });
 
-/** A code of no voucher. */
-const UNKNOWN_CODE = "7Q4K-9MZX-2HTB-W8RC";
-
 const openJobs = () => countJobs(servers, redeemQueue.name);
 
 it("a redeem without a reply before its deadline answers the redemption that an earlier attempt with its reference has made", async () => {
@@ -89,6 +86,9 @@ it("a reference for which a caller was told 409 is not redeemed by an attempt th
   await until(async () => (await till.redeem(order)).body.voucherInstanceId === id);
   await workers.close();
 });
+
+/** A code of no voucher. */
+const UNKNOWN_CODE = "7Q4K-9MZX-2HTB-W8RC";
 
 /** Ways to be refused under a reference without a worker, with the answer. */
 const REFUSED: [answer: string, redeem: (externalRef: string) => Promise<Reply>][] = [

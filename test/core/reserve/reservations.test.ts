@@ -178,11 +178,7 @@ const RACES: Race[] = [
   ),
 ];
 
-/** Rounds of one race that run at the same time, each on a voucher of its own. */
-const ROUNDS_AT_ONCE = 10;
 const WAVES = 4;
-/** Fixed, so that a failure can be repeated. */
-const SEED = 20_260_118;
 
 it.each(RACES)("$title: the first to lock the row is decided first", async (race) => {
   const [one, other] = (await makeRounds(2, race.startsReserved)) as [Round, Round];
@@ -190,6 +186,12 @@ it.each(RACES)("$title: the first to lock the row is decided first", async (race
   expect(await runInOrder(race, other, "right")).toBe(race.rightFirst);
   await assertInvariants(servers.db);
 });
+
+/** Rounds of one race that run at the same time, each on a voucher of its own. */
+const ROUNDS_AT_ONCE = 10;
+
+/** Fixed, so that a failure can be repeated. */
+const SEED = 20_260_118;
 
 it.each(RACES)("$title: ends as if one had run after the other, with any timing", async (race) => {
   const legal = [race.leftFirst, race.rightFirst, ...race.orElse];

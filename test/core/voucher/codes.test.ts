@@ -13,17 +13,6 @@ import { ALPHABET } from "../../../src/platform/base32.ts";
 
 const SYMBOLS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/** Some random codes without their hyphens, and the two extremes. */
-const CODES = [
-  ...Array.from({ length: 8 }, () => makeVoucherCode(randomBytes)),
-  makeVoucherCode((size) => new Uint8Array(size)),
-  makeVoucherCode((size) => new Uint8Array(size).fill(255)),
-].map((code) => code.replaceAll("-", ""));
-
-const codeArbitrary = fc
-  .uint8Array({ minLength: 15, maxLength: 15 })
-  .map((bytes) => makeVoucherCode(() => bytes).replaceAll("-", ""));
-
 it("a voucher code has four groups of four symbols of an alphabet without I, L, O and U", () => {
   expect(ALPHABET).toBe(SYMBOLS);
   for (let i = 0; i < 1_000; i++) {
@@ -45,6 +34,10 @@ it("a voucher code carries 75 random bits: each of the low five bits of 15 bytes
   expect(seen.size).toBe(15 * 31 + 1);
 });
 
+const codeArbitrary = fc
+  .uint8Array({ minLength: 15, maxLength: 15 })
+  .map((bytes) => makeVoucherCode(() => bytes).replaceAll("-", ""));
+
 it("a voucher code ends with the check symbol of the documented weighted sum over GF(32)", () => {
   fc.assert(
     fc.property(codeArbitrary, (code) => {
@@ -58,6 +51,13 @@ it("a voucher code ends with the check symbol of the documented weighted sum ove
     }),
   );
 });
+
+/** Some random codes without their hyphens, and the two extremes. */
+const CODES = [
+  ...Array.from({ length: 8 }, () => makeVoucherCode(randomBytes)),
+  makeVoucherCode((size) => new Uint8Array(size)),
+  makeVoucherCode((size) => new Uint8Array(size).fill(255)),
+].map((code) => code.replaceAll("-", ""));
 
 it("the check symbol shows every wrong symbol at every position, and every swap of two different symbols", () => {
   for (const code of CODES) {

@@ -15,11 +15,7 @@ let unused: IssuedVoucher[];
 
 /** Concurrent jobs of each of the two workers: few, so that one voucher can occupy them all. */
 const CONCURRENCY = 8;
-/** How long a redeem and a reserve wait for a locked row. An answer after twice this time would have waited twice. */
-const REDEEM_LOCK_MS = 5_000;
 const RESERVE_LOCK_MS = 3_000;
-/** A partner's pause between retries, shorter than the documented one. Milliseconds. */
-const RETRY_AFTER_MS = 200;
 
 // The wait is long enough that a busy machine answers every redeem.
 const env = { REDEEM_WAIT_MS: "60000", WORKER_CONCURRENCY: String(CONCURRENCY) };
@@ -139,6 +135,12 @@ describe("while another transaction locks one voucher's row", () => {
       expect([true, false, "voucher_busy"]).toContain(body.released ?? (status === 503 && body.code));
   });
 });
+
+/** How long a redeem and a reserve wait for a locked row. An answer after twice this time would have waited twice. */
+const REDEEM_LOCK_MS = 5_000;
+
+/** A partner's pause between retries, shorter than the documented one. Milliseconds. */
+const RETRY_AFTER_MS = 200;
 
 describe("while many vouchers' rows are locked", () => {
   it("all of a worker's redeems succeed if the rows become free at once, and a free voucher of their batch does not wait", async () => {

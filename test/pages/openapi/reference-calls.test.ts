@@ -133,6 +133,22 @@ type Offer = Awaited<ReturnType<typeof makeOffer>>;
 
 type Provoke = (operation: Operation, valid: Call) => Promise<Reply>;
 
+// One test for all: each call takes as long as the service waits for a locked row.
+it("every operation that moves a voucher refuses with 503 voucher_busy while the voucher's row stays locked", async () => {
+  const moving = OPERATIONS.filter((operation) =>
+    describedRefusals(operation).some(([, code]) => code === "voucher_busy"),
+  );
+  const calls = await Promise.all(moving.map(makeVoucherCall));
+  const answers = await whileLocked(
+    servers.db,
+    calls.map(({ voucherId }) => voucherId),
+    () => Promise.all(calls.map(({ operation, call }) => perform(operation, call))),
+  );
+  expect(answers.map(({ status, body }, index) => [moving[index]?.operationId, status, body.code])).toEqual(
+    moving.map(({ operationId }) => [operationId, 503, "voucher_busy"]),
+  );
+});
+
 const withHeaders =
   (headers: () => Record<string, string>): Provoke =>
   (operation, valid) =>
@@ -293,22 +309,6 @@ const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
 
 /** Codes for which some throwers write their own sentence. */
 const SENTENCE_VARIES = /invalid_request|invalid_json|missing_scope|voucher_busy|overloaded|unavailable/;
-
-// One test for all: each call takes as long as the service waits for a locked row.
-it("every operation that moves a voucher refuses with 503 voucher_busy while the voucher's row stays locked", async () => {
-  const moving = OPERATIONS.filter((operation) =>
-    describedRefusals(operation).some(([, code]) => code === "voucher_busy"),
-  );
-  const calls = await Promise.all(moving.map(makeVoucherCall));
-  const answers = await whileLocked(
-    servers.db,
-    calls.map(({ voucherId }) => voucherId),
-    () => Promise.all(calls.map(({ operation, call }) => perform(operation, call))),
-  );
-  expect(answers.map(({ status, body }, index) => [moving[index]?.operationId, status, body.code])).toEqual(
-    moving.map(({ operationId }) => [operationId, 503, "voucher_busy"]),
-  );
-});
 
 describe.each(
   OPERATIONS.map((operation) => [operation.operationId, operation] as const),

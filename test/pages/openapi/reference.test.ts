@@ -17,14 +17,6 @@ import { useService } from "../../support/use-service.ts";
 
 const { api } = useService({ workers: [], env: { OPS_TOKEN: "a-token-for-operators" } });
 
-/** Codes that no endpoint of the API answers with, and where they come from. */
-const OUTSIDE_CODES: Partial<Record<ErrorCode, string>> = {
-  missing_password: "the dashboard",
-  wrong_password: "the dashboard",
-  cross_site: "the dashboard",
-  portal_needs_read_key: "the portal",
-};
-
 it("the API's description is valid OpenAPI 3.1, has the version of the service and is served at /openapi.json", async () => {
   const { status, body } = await send("GET", `${api.url}/openapi.json`);
   expect(status).toBe(200);
@@ -49,6 +41,14 @@ it("the API's description describes exactly the mounted addresses that belong to
     expect(isThere || ["/", "/ops"].includes(address), address).toBe(true);
   }
 });
+
+/** Codes that no endpoint of the API answers with, and where they come from. */
+const OUTSIDE_CODES: Partial<Record<ErrorCode, string>> = {
+  missing_password: "the dashboard",
+  wrong_password: "the dashboard",
+  cross_site: "the dashboard",
+  portal_needs_read_key: "the portal",
+};
 
 it("the API's description describes every error code at its endpoints, with its status, meaning and an example", () => {
   const told = new Map<string, string>();

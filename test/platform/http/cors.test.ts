@@ -20,13 +20,6 @@ const OPEN: [method: string, path: string][] = [
   ["GET", "/integrity/events/VoucherInstance/vch_1"],
   ["GET", "/integrity/events/VoucherInstance/vch_1/1/proof"],
 ];
-/** Routes that no page may call. */
-const NEVER: [method: string, path: string][] = [
-  ["GET", "/partner/vouchers/7Q4K-9MZX-2HTB-W8RC"],
-  ["POST", "/partner/vouchers/redeem"],
-  ["GET", "/readyz"],
-  ["GET", "/nowhere"],
-];
 
 it.each(
   OPEN,
@@ -49,6 +42,14 @@ it.each(
     expect(headers.get("vary")).toMatch(/\bOrigin\b/);
   }
 });
+
+/** Routes that no page may call. */
+const NEVER: [method: string, path: string][] = [
+  ["GET", "/partner/vouchers/7Q4K-9MZX-2HTB-W8RC"],
+  ["POST", "/partner/vouchers/redeem"],
+  ["GET", "/readyz"],
+  ["GET", "/nowhere"],
+];
 
 it.each(
   NEVER,

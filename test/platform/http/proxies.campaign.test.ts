@@ -15,15 +15,7 @@ const REDEEM_WAIT_MS = 60_000;
 
 const inQuery = (externalRef: string) => new URLSearchParams({ externalRef });
 
-/** An address of a caller, other than that of the proxy. */
-const ELSEWHERE = "127.0.0.7";
 const ORIGIN = "https://vouchers.test";
-
-/** References that some proxy changes in a path, and one that none does. */
-const REFERENCES = [
-  ...["10001-1", "10001/1", "a//b", "../b", "a/../b", "50%", "%2F", "a+b", "a b", "a#b", "a?b=c&d=e", "a;b", "a\\b"],
-  ...["Größe", "№1", "'\"<>"],
-];
 
 const installed = new Set(["nginx", "haproxy", "caddy"].filter((program) => hasProgram(program)));
 const runnable = PROXY_EXAMPLES.filter(({ program }) => installed.has(program));
@@ -92,6 +84,15 @@ it("docs/proxies.md lets proxies keep connections for less time than the service
   expect(kept.length).toBeGreaterThan(2);
   expect(Math.max(...kept) * 1_000).toBeLessThan(testConfig(servers).keepAliveMs);
 });
+
+/** An address of a caller, other than that of the proxy. */
+const ELSEWHERE = "127.0.0.7";
+
+/** References that some proxy changes in a path, and one that none does. */
+const REFERENCES = [
+  ...["10001-1", "10001/1", "a//b", "../b", "a/../b", "50%", "%2F", "a+b", "a b", "a#b", "a?b=c&d=e", "a;b", "a\\b"],
+  ...["Größe", "№1", "'\"<>"],
+];
 
 describe.each(runnable)("$name", (example) => {
   it(`${example.name} waits for the API's own answer to the longest redeem`, () => {

@@ -7,8 +7,6 @@ import { itOnOneRedis } from "../../support/servers.ts";
 import { until } from "../../support/until.ts";
 
 const LIMIT = 200;
-/** Tolerated error of a process, in either direction: one and a half twentieths of the limit. */
-const SLACK = 15;
 /** Long enough for a test to be over before its window is. */
 const LONG_S = 60;
 
@@ -42,6 +40,9 @@ it("a rate limiter knows which caller would be refused, without counting a call"
   expect(limiter.findRefusal("caller")).toMatchObject({ allowed: false, remaining: 0 });
   expect(limiter.findRefusal("other")).toBeNull();
 });
+
+/** Tolerated error of a process, in either direction: one and a half twentieths of the limit. */
+const SLACK = 15;
 
 it.each([
   2, 4,

@@ -53,8 +53,6 @@ let awaited: AwaitedQueue<Sum, SumReply>;
 /** The same queue, for direct access. */
 let queue: Queue;
 let outside: RedisClient;
-/** Any job's data: all jobs are in one shard. */
-const SUM = { a: 1, b: 2 };
 let workers: RunningWorker[];
 let jobs: number;
 let foreignJobs = 0;
@@ -201,6 +199,9 @@ it.each(["reply", "failure"])("a %s whose message was lost is read from the queu
   gate.open();
   expect(await asked).toMatchObject(ending === "reply" ? isReply(11) : isUnknown("out of paper"));
 });
+
+/** Any job's data: all jobs are in one shard. */
+const SUM = { a: 1, b: 2 };
 
 it.each([
   ["invalid JSON", { returnvalue: "{" }],

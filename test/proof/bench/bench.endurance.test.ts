@@ -13,8 +13,6 @@ import { type Player, playCase } from "./play-case.ts";
 import type { BenchServers, Subject } from "./stage.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
-/** Time limit on a busy machine. Milliseconds. */
-const TIMEOUT_MS = 600_000;
 const SHORT = ["--quick", "--seconds", "1", "--warm-up", "1", "--connections", "4"];
 
 const children: ChildProcess[] = [];
@@ -56,6 +54,9 @@ it("a turn whose supply is used up does not count, and is repeated with twice th
   expect([series?.rounds.length, played]).toEqual([1, 3]);
   expect(wanted.slice(0, 2)).toEqual([1_008, 2_008]);
 });
+
+/** Time limit on a busy machine. Milliseconds. */
+const TIMEOUT_MS = 600_000;
 
 it(
   "npm run bench measures every contender, including another working copy, and prints one table per case",

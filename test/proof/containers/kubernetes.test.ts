@@ -35,8 +35,6 @@ const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
 const BASE = "docs/kubernetes/base";
 const OVERLAY = "docs/kubernetes/overlays/production";
 const GUIDE = read("docs/kubernetes/README.md");
-/** The id of the user `node` in Node's official images. */
-const NODE_USER = 1000;
 
 // biome-ignore lint/suspicious/noExplicitAny: the tests compare the fields that they read.
 type Yaml = any;
@@ -160,6 +158,9 @@ it("containers use the image of this version", () => {
   expect(overlay.images[0].name).toBe("partner-voucher-api");
   for (const { pod, image } of CONTAINERS) expect(image, pod).toBe("partner-voucher-api");
 });
+
+/** The id of the user `node` in Node's official images. */
+const NODE_USER = 1000;
 
 it("containers run unprivileged, on a read-only file system, with limited memory, and mount only volumes of their pod", () => {
   for (const { pod, spec, securityContext, resources, volumeMounts } of CONTAINERS) {

@@ -29,9 +29,6 @@ import { FaultPostgres, withClient } from "./fault-postgres.ts";
 
 // Failures other than killed servers: hosts that vanish without closing connections, and read-only servers.
 
-/** A window that is always open. */
-const ALWAYS = { opensAt: null, closesAt: null };
-
 const { servers, db, keys, issue } = useService({ apis: [], workers: [] });
 
 /** Returns the status of an answer. */
@@ -99,6 +96,9 @@ async function makeRepeats(pool: pg.Pool, api: TestApi) {
   await Promise.all([till.reserve(held.code), acquire(null), acquire("payment-1")]);
   return { own, key, till, order, redeemed, repeats };
 }
+
+/** A window that is always open. */
+const ALWAYS = { opensAt: null, closesAt: null };
 
 it("an answer that was read from a lost primary is not confirmed by the promoted one, which may lack what was read", async () => {
   const { api, close } = await start();

@@ -18,10 +18,6 @@ import { useFaultCluster } from "./use-fault-cluster.ts";
 
 /** Half of it is the wait for a locked row, the rest is for a second delivery. Milliseconds. */
 const REDEEM_WAIT_MS = 10_000;
-/** A process that was frozen for longer notices it. Milliseconds. */
-const NOTICED_MS = 3_500;
-/** How long each flood lasts. Milliseconds. */
-const FLOODED_MS = 700;
 
 const own = useFaultCluster({
   redeemWaitMs: REDEEM_WAIT_MS,
@@ -120,6 +116,9 @@ it.each([
   if (codeOf(answer) !== "redeem_unknown") expect(await countRedemptions([order.id])).toBe(0);
 });
 
+/** A process that was frozen for longer notices it. Milliseconds. */
+const NOTICED_MS = 3_500;
+
 it("an API process that was frozen redeems nothing for a request that waited in its socket, after another process refused the retry", async () => {
   const { key, otherKey } = own;
   const { id, code } = newVoucher();
@@ -180,6 +179,9 @@ it("answers while sessions that wait for a standby are ended agree with the answ
   });
   expect(checkOrder(history, true).map(describeViolation)).toEqual([]);
 });
+
+/** How long each flood lasts. Milliseconds. */
+const FLOODED_MS = 700;
 
 it("floods of every kind by one caller take no other caller's answers away", async () => {
   const flooder = await makeFlooder(cluster.db);

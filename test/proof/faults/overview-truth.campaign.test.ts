@@ -19,8 +19,6 @@ import { useFaultCluster } from "./use-fault-cluster.ts";
 
 // What operators are told first, and how soon, of each fault of a deployment of two API and three worker processes.
 
-/** An operator must know within 30 seconds; more on a busy machine. Milliseconds. */
-const KNOWN_MS = 60_000;
 /** After a fault, the overview is calm within this time. Milliseconds. */
 const CALM_MS = 120_000;
 const READ_EVERY_MS = 500;
@@ -32,8 +30,6 @@ const STAYS_MS = 12_000;
 const ALONE_MS = 30_000;
 /** Pause of a visitor after an answer. Milliseconds. */
 const ORDER_EVERY_MS = 100;
-/** Visitors, whom any machine serves. */
-const ORDERS_AT_ONCE = 4;
 const BUSY_ORDERS_AT_ONCE = 16;
 const SHARDS = 2;
 const HAS_CLOCK = hasFakeTime();
@@ -98,6 +94,59 @@ interface Shown {
   runbook: string;
 }
 
+const NOTHING = "red VouchersNothingRedeemed";
+const SERVER = ["VouchersServerAway"];
+const setRedis = (name: string, value: string) => redis.config("SET", name, value);
+
+it("the overview stays calm in a quiet stretch and in a busy one", async () => {
+  await untilCalm();
+  const shown = new Set<string>();
+  const readFor = async (forMs: number) => {
+    for (const passedMs = stopwatch(); passedMs() < forMs; )
+      for (const one of await readAttention()) shown.add(nameShown(one));
+  };
+  await readFor(STAYS_MS);
+  const visitors = startVisitors(BUSY_ORDERS_AT_ONCE);
+  await readFor(STAYS_MS);
+  await visitors.stop();
+  process.stdout.write(`calm in a busy stretch with ${visitors.answered} redemptions\n`);
+  expect([...shown]).toEqual([]);
+  expect(visitors.answered).toBeGreaterThan(0);
+});
+
+it("an API process that alone loses Redis says so of itself alone, and ALERT_URL is told nothing", async () => {
+  await Promise.all([untilCalm(), untilCalm(() => readAttention(otherApi))]);
+  const told = alertReceiver.received.length;
+  const reds = new Set<string>();
+  const read = async (at: ApiProcess) => {
+    const shown = (await readAttention(at)).map(nameShown);
+    for (const one of shown) if (one.startsWith("red ")) reds.add(one);
+    return shown;
+  };
+  const own = "amber VouchersServerAway: A process cannot serve requests";
+  const seen = { inOwn: false, inOther: false };
+  const passedMs = stopwatch();
+  cluster.apiWire.cut();
+  try {
+    while (passedMs() < ALONE_MS) {
+      const [inOwn, inOther] = await Promise.all([read(otherApi), read(api)]);
+      seen.inOwn ||= inOwn.some((one) => one.startsWith(own));
+      seen.inOther ||= inOther.some((one) => /VouchersProcessDown.*\(api /.test(one));
+    }
+  } finally {
+    cluster.apiWire.mend();
+  }
+  await Promise.all([untilCalm(), untilCalm(() => readAttention(otherApi))]);
+  expect({ ...seen, reds: [...reds] }).toEqual({ inOwn: true, inOther: true, reds: [] });
+  expect(alertReceiver.received.slice(told)).toEqual([]);
+});
+
+/** An operator must know within 30 seconds; more on a busy machine. Milliseconds. */
+const KNOWN_MS = 60_000;
+
+/** Visitors, whom any machine serves. */
+const ORDERS_AT_ONCE = 4;
+
 interface Case {
   fault: string;
   /** Whether orders come in meanwhile. */
@@ -114,10 +163,6 @@ interface Case {
   lasting?: readonly string[];
   skip?: boolean;
 }
-
-const NOTHING = "red VouchersNothingRedeemed";
-const SERVER = ["VouchersServerAway"];
-const setRedis = (name: string, value: string) => redis.config("SET", name, value);
 
 const CASES: readonly Case[] = [
   {
@@ -255,49 +300,6 @@ const CASES: readonly Case[] = [
     lasting: ["VouchersRedeemsUnanswered"],
   },
 ];
-
-it("the overview stays calm in a quiet stretch and in a busy one", async () => {
-  await untilCalm();
-  const shown = new Set<string>();
-  const readFor = async (forMs: number) => {
-    for (const passedMs = stopwatch(); passedMs() < forMs; )
-      for (const one of await readAttention()) shown.add(nameShown(one));
-  };
-  await readFor(STAYS_MS);
-  const visitors = startVisitors(BUSY_ORDERS_AT_ONCE);
-  await readFor(STAYS_MS);
-  await visitors.stop();
-  process.stdout.write(`calm in a busy stretch with ${visitors.answered} redemptions\n`);
-  expect([...shown]).toEqual([]);
-  expect(visitors.answered).toBeGreaterThan(0);
-});
-
-it("an API process that alone loses Redis says so of itself alone, and ALERT_URL is told nothing", async () => {
-  await Promise.all([untilCalm(), untilCalm(() => readAttention(otherApi))]);
-  const told = alertReceiver.received.length;
-  const reds = new Set<string>();
-  const read = async (at: ApiProcess) => {
-    const shown = (await readAttention(at)).map(nameShown);
-    for (const one of shown) if (one.startsWith("red ")) reds.add(one);
-    return shown;
-  };
-  const own = "amber VouchersServerAway: A process cannot serve requests";
-  const seen = { inOwn: false, inOther: false };
-  const passedMs = stopwatch();
-  cluster.apiWire.cut();
-  try {
-    while (passedMs() < ALONE_MS) {
-      const [inOwn, inOther] = await Promise.all([read(otherApi), read(api)]);
-      seen.inOwn ||= inOwn.some((one) => one.startsWith(own));
-      seen.inOther ||= inOther.some((one) => /VouchersProcessDown.*\(api /.test(one));
-    }
-  } finally {
-    cluster.apiWire.mend();
-  }
-  await Promise.all([untilCalm(), untilCalm(() => readAttention(otherApi))]);
-  expect({ ...seen, reds: [...reds] }).toEqual({ inOwn: true, inOther: true, reds: [] });
-  expect(alertReceiver.received.slice(told)).toEqual([]);
-});
 
 it.each(
   CASES.filter(({ skip }) => skip !== true),

@@ -21,8 +21,6 @@ const HOUR_MS = 3_600_000;
 const REDEEM_WAIT_MS = 4_000;
 /** Extra time for an answer on a busy machine, on top of the redeem wait. Milliseconds. */
 const SLACK_MS = 2_500;
-/** What a process logs when its server lacks a mark. */
-const REFUSED = "the database server is refused";
 
 // The log has a line for each accepted request.
 const own = useFaultCluster({ redeemWaitMs: REDEEM_WAIT_MS, env: { LOG_LEVEL: "info", OPS_TOKEN } }, HAS_CLOCK);
@@ -260,6 +258,9 @@ it("a hot copy of the database with a worker on the same Redis redeems nothing a
   expect(await copy.stop()).toBe(0);
   expect(answers.map(({ status }) => status)).not.toContain(200);
 });
+
+/** What a process logs when its server lacks a mark. */
+const REFUSED = "the database server is refused";
 
 it("a hot copy that has all marks, because the original's processes were frozen while it was made, is refused by its own worker once they go on, and the original redeems", async () => {
   const originals = processesOf(cluster);

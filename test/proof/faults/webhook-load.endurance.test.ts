@@ -13,19 +13,9 @@ import { useService } from "../../support/use-service.ts";
 import { startReceiver, WEBHOOK_ENV, type WebhookReceiver } from "../../support/webhook-receiver.ts";
 import { CAN_READ_USAGE, readCpuMicros } from "../bench/process-usage.ts";
 
-/** Redemptions of one measurement. */
-const REDEEMS = 150;
-/** Rounds of one measurement with endpoints that hang and one without. The best of each counts: a busy machine only adds time. */
-const ROUNDS = Number(process.env.WEBHOOK_ROUNDS ?? 3);
 /** CPU time that one delivery may cost its worker, so that one process can send 1 000 in a second. Microseconds. */
 const CPU_MAX_MICROS = 1_000;
-/** Reads of the database that an endpoint that hangs may cost in one round. */
-const HANGING_READS_MAX = 10;
-/** Time between two redemptions. Milliseconds. */
-const EVERY_MS = 20;
 const HANGING = 10;
-/** Deliveries that wait for an endpoint that does not answer. WEBHOOK_BACKLOG=1000000 for a long run. */
-const BACKLOG = Number(process.env.WEBHOOK_BACKLOG ?? 20_000);
 
 const { servers, db } = useService({ apis: [], workers: [] });
 let worker: TestWorker;
@@ -79,6 +69,21 @@ it("delivers a backlog with one worker process", async () => {
     await worker.close();
   }
 });
+
+/** Redemptions of one measurement. */
+const REDEEMS = 150;
+
+/** Rounds of one measurement with endpoints that hang and one without. The best of each counts: a busy machine only adds time. */
+const ROUNDS = Number(process.env.WEBHOOK_ROUNDS ?? 3);
+
+/** Reads of the database that an endpoint that hangs may cost in one round. */
+const HANGING_READS_MAX = 10;
+
+/** Time between two redemptions. Milliseconds. */
+const EVERY_MS = 20;
+
+/** Deliveries that wait for an endpoint that does not answer. WEBHOOK_BACKLOG=1000000 for a long run. */
+const BACKLOG = Number(process.env.WEBHOOK_BACKLOG ?? 20_000);
 
 it("delivers to a healthy endpoint as fast as before while ten endpoints hang, one of them with a large backlog, in bounded memory", async () => {
   worker = await startWorkers(servers, WEBHOOK_ENV);

@@ -14,8 +14,6 @@ const LIMITS: ConnectionLimits & { keepAliveMs: number } = {
   ...{ connectionsMax: 1_000, backlog: 511, pipelinedMax: 32 },
 };
 
-/** The largest asset. */
-const SCRIPT = `/assets/${ASSETS.swaggerScript.fileName}`;
 const ASK = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
 
 const { servers, api, keys, issue } = useService({ workers: [] });
@@ -87,6 +85,9 @@ it("a slow client that never finishes its request gets no 408 in the middle of a
   expect(client.received()).toMatch(/^HTTP\/1\.1 200/);
   expect(client.received()).not.toContain("request_timeout");
 });
+
+/** The largest asset. */
+const SCRIPT = `/assets/${ASSETS.swaggerScript.fileName}`;
 
 it("a slow client that does not read a large answer is disconnected", async () => {
   const client = await open(`GET ${SCRIPT} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(LIMITS.pipelinedMax));

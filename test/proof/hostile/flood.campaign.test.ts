@@ -27,9 +27,6 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** The bodies in the test below take twice this. */
-const GROWTH_MAX_MIB = 28;
-
 const FILLING = "x".repeat(16_000);
 
 it("500 silent connections and 200 incomplete requests do not delay other requests", async () => {
@@ -40,6 +37,9 @@ it("500 silent connections and 200 incomplete requests do not delay other reques
   expect((await send("GET", `${service.url}/readyz`)).status).toBe(200);
   for (const socket of sockets.splice(0)) socket.destroy();
 });
+
+/** The bodies in the test below take twice this. */
+const GROWTH_MAX_MIB = 28;
 
 it("answered requests and unread answers do not stay in memory", async () => {
   const rounds = async (count: number) => {

@@ -23,8 +23,6 @@ import { startHostileService } from "./hostile-service.ts";
 const OPS_TOKEN = "ops-token-that-opens-the-dashboard";
 const SIGNING = ["reservation-secret-that-signs-now", "reservation-secret-that-signed-before"];
 
-/** Secrets by description. */
-type Secrets = Record<string, string>;
 /** Grant access. Only their recipient may see them. */
 const credentials: Secrets = {};
 /** Worth money. Only the partner may see them, in answers and payloads. */
@@ -57,6 +55,9 @@ it("the run was complete and left output in every channel", () => {
 
 const FOR_ALL = ["log", "metrics", "traces", "dashboard", "refusals", "public answers"];
 const VALUABLE = [credentials, codes, redeemCodes];
+
+/** Secrets by description. */
+type Secrets = Record<string, string>;
 
 it.each([
   ...FOR_ALL.map((where): [string, Secrets[]] => [where, [...VALUABLE, words]]),
