@@ -4,7 +4,15 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { CODE_GUARDS } from "./proof/guards/code-guards.ts";
-import { findFolderCircles, findLongFiles, findSources, type Import, importsOf } from "./support/source-files.ts";
+import {
+  countPrologue,
+  findFolderCircles,
+  findLongFiles,
+  findSources,
+  findTests,
+  type Import,
+  importsOf,
+} from "./support/source-files.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 
@@ -139,6 +147,20 @@ it("the source has no circles between the rooms of src, src/platform, src/core, 
 
 it("the source has no hand-written file over 300 lines", () => {
   expect(findLongFiles(300)).toEqual([]);
+});
+
+it("no test file has more than 80 lines before its first test: helpers follow the tests, or have a file of their own", () => {
+  const prologues = findTests()
+    .filter((file) => file.endsWith(".test.ts"))
+    .map((file) => ({ file, lines: countPrologue(file) }));
+  expect(prologues.length).toBeGreaterThan(150);
+  expect(prologues.filter(({ lines }) => lines > 80)).toEqual([]);
+});
+
+it("each folder of tests has the name of a room, or is the proving ground or its support", () => {
+  const folders = new Set(findTests().flatMap((file) => /^test\/([^/]+)\//.exec(file)?.[1] ?? []));
+  for (const room of [...FLOOR_OF.keys(), "proof", "support"]) folders.delete(room);
+  expect([...folders]).toEqual([]);
 });
 
 /** Rules that are decided without a server, a clock or a file: by name, in `src/core` and `src/platform`. */

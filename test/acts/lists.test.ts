@@ -52,8 +52,6 @@ beforeAll(async () => {
 
 afterAll(() => servers.close());
 
-const idsOf = (items: readonly object[]) => items.map((item) => ("code" in item ? item.code : "id" in item && item.id));
-
 describe.each(NAMES)("the list of %s", (name) => {
   it("shows each entry once, page by page, in the order of its key, and ends", async () => {
     const seen: unknown[] = [];
@@ -156,3 +154,5 @@ describe("a list with filters", () => {
     expect(await ids("contracts", { user: "late", status: "Active" })).toEqual([]);
   });
 });
+
+const idsOf = (items: readonly object[]) => items.map((item) => ("code" in item ? item.code : "id" in item && item.id));

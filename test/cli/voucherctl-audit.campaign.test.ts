@@ -14,187 +14,10 @@ import { openTestServers } from "../support/servers.ts";
 import { issueVouchers, makePartner } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
 import { openVoucherctl, useVoucherctl } from "../support/voucherctl.ts";
+import { CHANGES, IDS, idOf, MOMENT, type State } from "./voucherctl-changes.ts";
 
 const { db, servers, partner, issue } = useService({ apis: [], workers: [] });
 const voucherctl = useVoucherctl(servers);
-
-type State = Record<string, unknown>;
-
-const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-const idOf = (prefix: string) => expect.stringMatching(new RegExp(`^${prefix}_[0-9a-z]{26}$`));
-const SECRET = expect.stringMatching(/^pvk_[0-9A-HJKMNP-TV-Z]{47}$/);
-const DAY = "2099-12-31T23:59:59.999Z";
-const CLOSE = "2099-06-30T00:00:00.000Z";
-
-/** A command that changes an entity. Names in braces stand for what the tests make, `{id}` for the entity. */
-interface Change {
-  line: string;
-  /** What it prints. By default the new id, and anything for a later change. */
-  printed?: unknown;
-  /** The arguments in its entry. Without it, only their names are checked. */
-  given?: State;
-  /** Fields before the change that the entry before does not have. */
-  from?: State;
-  /** The fields that it changes; null when it changes nothing and writes no entry. */
-  to: State | null;
-  /** A statement to run first. */
-  sql?: string;
-}
-
-/** The changes of an entity, by its type, from its first entry on. */
-const CHANGES: Record<string, Change[]> = {
-  Organization: [
-    {
-      line: "org create --name '  Café Größenwahn '",
-      given: { name: "Café Größenwahn" },
-      to: { name: "Café Größenwahn", sandbox: false, createdAt: MOMENT },
-    },
-  ],
-  Brand: [
-    {
-      line: "brand create --org {org} --name Second",
-      to: { organizationId: "{org}", name: "Second", createdAt: MOMENT },
-    },
-  ],
-  Product: [
-    {
-      line: "product create --brand {brand} --key day --name 'Day pass' --type Service --retail-price-usd 9999999999.99 --price-usd 0.01 --benefit-months 12 --usage-unit-label entry",
-      to: {
-        ...{ brandId: "{brand}", key: "day", name: "Day pass", type: "Service", retailPriceUsd: 9999999999.99 },
-        ...{ priceUsd: 0.01, benefitMonths: 12, usageUnitLabel: "entry", createdAt: MOMENT },
-      },
-    },
-  ],
-  ApiKey: [
-    {
-      line: "key create --org {org} --scope voucher.read --allow-ip 192.0.2.0/24 --expires 2099-12-31 --label 'till 1'",
-      printed: { id: idOf("key"), key: SECRET },
-      given: { org: "{org}", scope: ["voucher.read"], allowIp: ["192.0.2.0/24"], expires: DAY, label: "till 1" },
-      to: {
-        ...{ organizationId: "{org}", label: "till 1", scopes: ["voucher.read"], allowIps: ["192.0.2.0/24"] },
-        ...{ createdAt: MOMENT, expiresAt: DAY, revokedAt: null, secretsExpireAt: [null] },
-      },
-    },
-    {
-      line: "key rotate {id} --grace 2h",
-      printed: { id: "{id}", key: SECRET, oldSecretsUntil: MOMENT },
-      given: { id: "{id}", grace: 7_200_000 },
-      to: { secretsExpireAt: [MOMENT, null] },
-    },
-    { line: "key revoke {id}", printed: { id: "{id}", revoked: true }, to: { revokedAt: MOMENT } },
-    { line: "key revoke {id}", printed: { id: "{id}", revoked: true }, to: null },
-  ],
-  WebhookEndpoint: [
-    {
-      line: "webhook create --org {org} --url https://shop.example.com/ --event-type reservation.expired",
-      printed: expect.objectContaining({ id: idOf("whk"), secret: expect.stringMatching(/^whsec_/) }),
-      to: {
-        ...{ organizationId: "{org}", url: "https://shop.example.com/", description: "", enabled: true },
-        ...{ eventTypes: ["reservation.expired"], disabledReason: null, disabledAt: null, createdAt: MOMENT },
-        ...{ secretVersion: 1, previousSecretUntil: null },
-      },
-    },
-    { line: "webhook rotate {id}", to: { secretVersion: 2, previousSecretUntil: MOMENT } },
-    { line: "webhook disable {id}", to: { enabled: false, disabledReason: "operator", disabledAt: MOMENT } },
-    { line: "webhook enable {id}", to: { enabled: true, disabledReason: null, disabledAt: null } },
-    {
-      line: "webhook replay {id} --event-id vch_x-2",
-      from: { replayed: 0 },
-      to: { replayed: 1 },
-      sql: `INSERT INTO webhook_deliveries (endpoint_id, event_id, voucher_id, sequence, event_type, position, state, created_at, finished_at)
-            VALUES ('{id}', 'vch_x-2', 'vch_x', 2, 'voucher.instance.voided', 1, 'Delivered', now(), now())`,
-    },
-  ],
-  Batch: [
-    {
-      line: "batch issue --product {product} --count 3 --valid-until 2099-12-31 --claim --buy --closes-at 2099-06-30T02:00:00+02:00",
-      printed: { id: idOf("bat"), count: 3, firstSerial: 1, lastSerial: 3 },
-      given: {
-        ...{ product: "{product}", count: 3, validUntil: DAY, audience: "OpenToAll", claim: true, buy: true },
-        closesAt: CLOSE,
-      },
-      to: {
-        ...{ productId: "{product}", audience: "OpenToAll", voucherCount: 3, validUntil: DAY, createdAt: MOMENT },
-        ...{ retailPriceUsd: 50, priceUsd: 40.25, benefitMonths: 6, usageUnitLabel: "visit" },
-        ...{ windows: ["buy", "claim"], windowsOpenAt: [null, null], windowsCloseAt: [CLOSE, CLOSE] },
-      },
-    },
-    {
-      line: "batch void {id} --reason 'printed twice'",
-      printed: { voided: 3, alreadyFinal: 0 },
-      from: { vouchersVoided: 0 },
-      to: { vouchersVoided: 3 },
-    },
-  ],
-  VoucherInstance: [
-    {
-      line: "voucher void {code} --org {org} --reason 'printed twice'",
-      printed: { id: "{voucher}", status: "Voided" },
-      given: { org: "{org}", reason: "printed twice" },
-      from: {
-        ...{ organizationId: "{org}", batchId: "{batch}", serial: 1, redeemedAt: null },
-        ...{ status: "Active", lastSequence: 1 },
-      },
-      to: { status: "Voided", lastSequence: 2 },
-    },
-  ],
-  Member: ["employee", "owner", null].map((role) => ({
-    line: `member add --org {org} --user {user} --role ${role ?? "owner"}`,
-    printed: { organizationId: "{org}", user: "{user}", role: role ?? "owner" },
-    to: role === null ? null : { role, createdAt: MOMENT },
-  })),
-  ReferrerContract: [
-    {
-      line: "contract offer --brand {brand} --user {user} --ends-at 2099-06-30T02:00:00+02:00",
-      given: { brand: "{brand}", user: "{user}", endsAt: CLOSE },
-      to: {
-        ...{ brandId: "{brand}", userId: "{user}", status: "Offered", endsAt: CLOSE },
-        ...{ offeredAt: MOMENT, changedAt: MOMENT },
-      },
-    },
-    { line: "contract accept {id}", printed: { id: "{id}", status: "Active" }, to: { status: "Active" } },
-    { line: "contract end {id}", printed: { id: "{id}", status: "Ended" }, to: { status: "Ended" } },
-  ],
-  "ReferrerContract declined": [
-    {
-      line: "contract decline {offered}",
-      printed: { id: "{offered}", status: "Declined" },
-      from: {
-        ...{ brandId: "{brand}", userId: "{offeree}", status: "Offered", endsAt: null },
-        ...{ offeredAt: MOMENT, changedAt: MOMENT },
-      },
-      to: { status: "Declined" },
-    },
-  ],
-  ReferralLink: [
-    {
-      line: "link create --contract {contract} --product {product}",
-      printed: { code: expect.stringMatching(/^[0-9a-hjkmnp-tv-z]{12}$/) },
-      to: { contractId: "{contract}", productId: "{product}", brandId: "{brand}", createdAt: MOMENT },
-    },
-  ],
-  Listing: [{ line: "listing create --batch {batch}", to: { batchId: "{batch}", createdAt: MOMENT } }],
-  "Deployment trusted": [
-    {
-      line: "db trust-clock",
-      from: {
-        id: "{deployment}",
-        systemIdentifier: "{system}",
-        databaseOid: "{oid}",
-        closedUntil: MOMENT,
-        trustedAt: null,
-      },
-      to: { trustedAt: MOMENT },
-    },
-  ],
-  "Deployment adopted": [
-    {
-      line: "db adopt",
-      from: { id: "{deployment}", systemIdentifier: "{system}", databaseOid: "{oid}" },
-      to: { id: expect.stringMatching(/^[0-9a-f]{12}$/) },
-    },
-  ],
-};
 
 /** Reads codes, and so writes an entry although it changes nothing. Tested in voucherctl-batch.test.ts. */
 const RECORDED_READS = ["batch export"];
@@ -251,8 +74,6 @@ beforeAll(async () => {
   };
 });
 
-const commandOf = (line: string) => line.split(" ").slice(0, 2).join(" ");
-
 it("this file covers every command of voucherctl, or says where it is tested", () => {
   const leavesOf = (command: Command): Command[] =>
     command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
@@ -261,15 +82,6 @@ it("this file covers every command of voucherctl, or says where it is tested", (
   const elsewhere = [...RECORDED_READS, ...ELSEWHERE, ...ON_THE_SERVER, ...LOG_CHANGES, ...WITH_MORE];
   expect([...new Set([...here.map(commandOf), ...elsewhere])].sort()).toEqual(all.sort());
 });
-
-/** The ids of entities that exist before their first change. */
-const IDS: Record<string, string> = {
-  Member: "{org}/{user}",
-  VoucherInstance: "{voucher}",
-  "ReferrerContract declined": "{offered}",
-  "Deployment trusted": "{deployment}",
-  "Deployment adopted": "{deployment}",
-};
 
 it.each(
   Object.entries(CHANGES),
@@ -464,3 +276,5 @@ function fill<T>(value: T, more: State = {}): T {
   if (typeof value !== "object" || value?.constructor !== Object) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fill(item, more)])) as T;
 }
+
+const commandOf = (line: string) => line.split(" ").slice(0, 2).join(" ");

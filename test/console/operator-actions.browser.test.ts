@@ -11,12 +11,6 @@ const HOSTILE = `<img src=x onerror=alert(1)> ‮ "quoted" ${"W".repeat(160)}`;
 const { api } = useService({ apis: [{ OPS_TOKEN: TOKEN, OPS_WRITABLE: "true", BASE_URL: "http://localhost" }] });
 const visit = useBrowser(() => ({ httpCredentials: { username: "zoe", password: TOKEN } }));
 
-/** Fills in the fields with these labels and sends the form with the keyboard. */
-async function send(page: Page, fields: Record<string, string>): Promise<void> {
-  for (const [label, value] of Object.entries(fields)) await page.getByLabel(label).fill(value);
-  await page.locator("form.act button").press("Enter");
-}
-
 it.each(
   LOOKS,
 )("an operator on a %s goes from nothing to a printed sheet, a key and a void, without JavaScript or a mouse, and every page passes axe", async (look, options) => {
@@ -97,3 +91,9 @@ it.each(
   expect(await page.locator("td svg.qr").count()).toBe(1);
   await inspect("a contract");
 });
+
+/** Fills in the fields with these labels and sends the form with the keyboard. */
+async function send(page: Page, fields: Record<string, string>): Promise<void> {
+  for (const [label, value] of Object.entries(fields)) await page.getByLabel(label).fill(value);
+  await page.locator("form.act button").press("Enter");
+}

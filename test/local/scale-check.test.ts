@@ -2,12 +2,6 @@ import { expect, it } from "vitest";
 import { showScale } from "../../src/local/scale-report.ts";
 import { findLimit, type Part, partsOf, type ReportedUse } from "../../src/watch/find-limit.ts";
 
-/** Parts that work these shares of the time. */
-function parts(api: number, worker: number, redis: number, postgres: number | null): Part[] {
-  const busy = { API: api, worker, Redis: redis, Postgres: postgres };
-  return (["API", "worker", "Redis", "Postgres"] as const).map((name) => ({ name, busy: busy[name], processes: 1 }));
-}
-
 it.each([
   ["API", parts(0.97, 0.9, 0.2, 0.4), /^The API is the limit now\./m],
   ["worker", parts(0.5, 0.95, 0.2, 0.9), /^The workers are the limit now\./m],
@@ -48,3 +42,9 @@ it("partsOf takes the busiest API and the busiest worker that redeems, of those 
     { name: "worker", busy: null, processes: 0 },
   ]);
 });
+
+/** Parts that work these shares of the time. */
+function parts(api: number, worker: number, redis: number, postgres: number | null): Part[] {
+  const busy = { API: api, worker, Redis: redis, Postgres: postgres };
+  return (["API", "worker", "Redis", "Postgres"] as const).map((name) => ({ name, busy: busy[name], processes: 1 }));
+}

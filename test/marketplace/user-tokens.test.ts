@@ -51,22 +51,7 @@ let strict: TestApi;
 let keyless: TestApi;
 let offer: TestPartner & Offered & { linkCode: string };
 
-beforeAll(async () => {
-  servers = await openTestServers();
-  key = await makeIssuerKey();
-  rsa = await makeIssuerKey("RS256");
-  unlisted = await makeIssuerKey("ML-DSA-44");
-  keysFile = writeKeysFile(key, rsa, unlisted);
-  const known = { AUTH_JWKS_URL: keysFile.url };
-  [api, strict, keyless] = await Promise.all([
-    startApi(servers, known),
-    startApi(servers, { ...known, AUTH_ISSUER: ISSUER, AUTH_AUDIENCE: AUDIENCE }),
-    startApi(servers),
-  ]);
-  const made = await makeOffer(servers.db, 1);
-  offer = { ...made, linkCode: (await makeReferral(servers.db, made)).code };
-});
-
+beforeAll(startApis);
 afterAll(async () => {
   expect(
     await readAcquisitions(
@@ -85,8 +70,6 @@ const CALLS: [name: string, path: () => string, body: unknown][] = [
   ["POST /products/{id}/claim", () => `/products/${offer.productId}/claim`, []],
   ["POST /r/{code}/claim", () => `/r/${offer.linkCode}/claim`, []],
 ];
-
-const validClaims = () => ({ sub: "user", exp: secondsFromNow(600) });
 
 describe("a user's token", () => {
   it("a user's token without a key id is verified with each key that fits its algorithm", async () => {
@@ -438,4 +421,25 @@ function openUsers(jwksUrl: string): UserAuthenticator {
   const clock = new DatabaseClock(() => performance.now());
   clock.observe(new Date(), null);
   return new UserAuthenticator({ jwksUrl, issuer: null, audience: null }, clock);
+}
+
+/** Starts an API for each way to check tokens, and makes an offer. */
+async function startApis(): Promise<void> {
+  servers = await openTestServers();
+  key = await makeIssuerKey();
+  rsa = await makeIssuerKey("RS256");
+  unlisted = await makeIssuerKey("ML-DSA-44");
+  keysFile = writeKeysFile(key, rsa, unlisted);
+  const known = { AUTH_JWKS_URL: keysFile.url };
+  [api, strict, keyless] = await Promise.all([
+    startApi(servers, known),
+    startApi(servers, { ...known, AUTH_ISSUER: ISSUER, AUTH_AUDIENCE: AUDIENCE }),
+    startApi(servers),
+  ]);
+  const made = await makeOffer(servers.db, 1);
+  offer = { ...made, linkCode: (await makeReferral(servers.db, made)).code };
+}
+
+function validClaims() {
+  return { sub: "user", exp: secondsFromNow(600) };
 }

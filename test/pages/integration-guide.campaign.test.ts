@@ -9,8 +9,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import { type Ended, startProgram } from "../support/child-process.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
-import { readSnippets, type Snippet } from "../support/document-snippets.ts";
-import { hasProgram } from "../support/has-program.ts";
+import type { Snippet } from "../support/document-snippets.ts";
 import { appendPending } from "../support/pending-events.ts";
 import { readRecorded } from "../support/recorded.ts";
 import {
@@ -23,56 +22,9 @@ import {
 } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
+import { CLIENTS, HAS, PROGRAM_OF, RUNNABLE, SNIPPETS, VERIFIERS } from "./guide-programs.ts";
 
 // Runs every snippet of the guide, and the files that it offers, as its reader would, in an empty folder, against a running service.
-
-const PAGES = ["integration", "clients", "orders", "settlement", "history", "going-live"];
-const SNIPPETS = PAGES.flatMap((page) => readSnippets(`docs/${page}.md`));
-const PROGRAM_OF: Record<string, string> = {
-  bash: "bash",
-  js: process.execPath,
-  ts: process.execPath,
-  python: "python3",
-  php: "php",
-};
-const RUNNABLE = SNIPPETS.filter(({ language }) => language in PROGRAM_OF);
-const HAS = {
-  bash: hasProgram("curl") && hasProgram("jq"),
-  js: true,
-  python: hasProgram("python3"),
-  php: hasProgram("php", "php-cli"),
-};
-
-const CLIENTS = [
-  {
-    language: "php",
-    checkout: "checkout.php",
-    client: "voucher-client.php",
-    settle: "settle-day.php",
-    externalRef: "shop-10005",
-  },
-  {
-    language: "js",
-    checkout: "checkout.mjs",
-    client: "voucher-client.mjs",
-    settle: "settle-day.mjs",
-    externalRef: "shop-10002",
-  },
-  {
-    language: "python",
-    checkout: "checkout.py",
-    client: "voucher_client.py",
-    settle: "settle_day.py",
-    externalRef: "shop-10003",
-  },
-] as const;
-
-const VERIFIERS = {
-  bash: "verify-chain.sh",
-  js: "verify-chain.mjs",
-  python: "verify_chain.py",
-  php: "verify-chain.php",
-} as const;
 
 const { db, api } = useService();
 let partner: TestPartner;
@@ -93,10 +45,6 @@ beforeAll(async () => {
 });
 
 afterAll(() => rmSync(directory, { recursive: true }));
-
-const issue = () => issueVoucher(db, partner);
-
-const isRedeem = (path: string) => path.endsWith("/redeem");
 
 describe.runIf(HAS.bash)("the checkout in the shell", () => {
   it("the checkout in the shell looks up, reserves and redeems, and leaves no reservation to release", async () => {
@@ -525,3 +473,6 @@ const passOn =
     if (text === null) request.socket.destroy();
     else response.writeHead(answer.status, { "content-type": "application/json" }).end(text);
   };
+
+const issue = () => issueVoucher(db, partner);
+const isRedeem = (path: string) => path.endsWith("/redeem");

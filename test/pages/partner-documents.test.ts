@@ -6,18 +6,6 @@ const { api, startApi } = useService({ workers: [] });
 
 const PAGES = DOCUMENTS.filter(({ sentAs }) => sentAs === null);
 
-async function open(path: string, url = api.url) {
-  const response = await fetch(url + path);
-  return { status: response.status, type: response.headers.get("content-type"), ...(await read(response)) };
-}
-
-/** A response's text and headers, and every address that it loads or links to. */
-async function read(response: Response) {
-  const text = await response.text();
-  const addresses = Array.from(text.matchAll(/(?:href|src)="([^"]+)"/g), ([, address = ""]) => address);
-  return { headers: response.headers, text, addresses };
-}
-
 it("the documents for partners are served as short pages that list all of them, load nothing from elsewhere and have no inline style or script", async () => {
   for (const { path, text: source } of PAGES) {
     const { status, type, headers, text, addresses } = await open(path);
@@ -137,3 +125,15 @@ it("security.txt names SECURITY_CONTACT for half a year, and does not exist with
   expect(Math.round(days)).toBe(180);
   expect(canonical).toMatch(/^Canonical: http.*security\.txt$/);
 });
+
+async function open(path: string, url = api.url) {
+  const response = await fetch(url + path);
+  return { status: response.status, type: response.headers.get("content-type"), ...(await read(response)) };
+}
+
+/** A response's text and headers, and every address that it loads or links to. */
+async function read(response: Response) {
+  const text = await response.text();
+  const addresses = Array.from(text.matchAll(/(?:href|src)="([^"]+)"/g), ([, address = ""]) => address);
+  return { headers: response.headers, text, addresses };
+}

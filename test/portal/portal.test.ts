@@ -51,10 +51,6 @@ beforeAll(async () => {
   foreign = await redeem(stranger, partnerClient(api.url, key), "order-of-the-stranger");
 });
 
-const dayOf = (at: Date) => at.toISOString().slice(0, 10);
-const daysAgo = (days: number) => dayOf(new Date(today.getTime() - days * DAY));
-const escaped = (text: string) => text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-
 describe("the numbers of the portal", () => {
   it("the overview has the count and the sum of today, yesterday and this month of the list of redemptions, to the cent", async () => {
     const text = await openOverview();
@@ -537,3 +533,7 @@ async function openOverview(): Promise<string> {
 
 /** The part of a page from a heading to the next. */
 const sectionOf = (text: string, id: string) => text.split(`<h2 id="${id}">`)[1]?.split("<h2")[0] ?? "";
+
+const dayOf = (at: Date) => at.toISOString().slice(0, 10);
+const daysAgo = (days: number) => dayOf(new Date(today.getTime() - days * DAY));
+const escaped = (text: string) => text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);

@@ -8,15 +8,6 @@ const REDEMPTION: ListedRedemptionView = {
   ...{ redeemedAt: "2026-11-24T10:05:09.123Z", keyId: "key_1", keyLabel: null, verifyUrl: "https://v.test/1" },
 };
 
-async function linesIn(language: SpreadsheetLanguage, ...changes: Partial<ListedRedemptionView>[]) {
-  async function* pages() {
-    yield changes.map((change) => ({ ...REDEMPTION, ...change }));
-  }
-  let text = "";
-  for await (const part of spreadsheetCsv(pages(), language)) text += part;
-  return text.split("\r\n").slice(0, -1);
-}
-
 it("a CSV file for spreadsheets begins with a byte order mark, and has two decimals, the currency, and times that Excel reads", async () => {
   expect(await linesIn("en", {}, { discountPriceUsd: 10 })).toEqual([
     "\ufeffexternalRef,voucherInstanceId,redeemCode,serial,productName,productKey,discountPriceUsd,currency,benefitMonths,redeemedAtUtc,ticket,keyId,keyLabel,verifyUrl",
@@ -54,3 +45,12 @@ it("a CSV file for spreadsheets has no text that a spreadsheet runs or changes",
     /^"'=HYPERLINK\(""http:\/\/x"",""y""\)",vch_1,/,
   );
 });
+
+async function linesIn(language: SpreadsheetLanguage, ...changes: Partial<ListedRedemptionView>[]) {
+  async function* pages() {
+    yield changes.map((change) => ({ ...REDEMPTION, ...change }));
+  }
+  let text = "";
+  for await (const part of spreadsheetCsv(pages(), language)) text += part;
+  return text.split("\r\n").slice(0, -1);
+}

@@ -5,7 +5,16 @@ import { fileURLToPath } from "node:url";
 import { startContender } from "../proof/bench/contenders.ts";
 import { openBenchServers, openStage } from "../proof/bench/stage.ts";
 import { formatTable } from "../proof/bench/table.ts";
-import { countLines, findFiles, findFolderCircles, findLongFiles, findSources, importsOf } from "./source-files.ts";
+import {
+  countLines,
+  countPrologue,
+  findFiles,
+  findFolderCircles,
+  findLongFiles,
+  findSources,
+  findTests,
+  importsOf,
+} from "./source-files.ts";
 import { until } from "./until.ts";
 
 // `npm run -s house` prints how large the project is, beside the sizes before and after the work of halving it. With `--measure` it starts the
@@ -23,12 +32,6 @@ const show = (count: number) => String(count).replace(/\B(?=(\d{3})+$)/g, " ");
 function countNamed(change: string): number {
   const [, files = ""] = new RegExp(`^\\| ${change} \\| (.*?)(?:\\. |\\|)`, "m").exec(read("CONTRIBUTING.md")) ?? [];
   return new Set(files.match(/`[\w/-]+\.\w+`/g)).size;
-}
-
-/** The number of lines of a test file before its first test or `describe`. */
-function countPrologue(file: string): number {
-  const [prologue = ""] = read(file).split(/^(?:describe|it|test)\b/m, 1);
-  return prologue.split("\n").length - 1;
 }
 
 const sqlOf = (file: string) => file.replace(/\.ts$/, ".sql");
@@ -99,11 +102,7 @@ const sources = findSources(/\.ts$/);
 const imports = sources.flatMap((file) => importsOf(file, read(file)));
 const rooms = ["src", "src/platform", "src/core", "src/pages", "src/console"];
 const circles = rooms.flatMap((parent) => findFolderCircles(parent, imports));
-const packages = readdirSync(join(ROOT, "packages")).map((name) => `packages/${name}`);
-const tests = [
-  ...findFiles("test"),
-  ...packages.flatMap((folder) => findFiles(folder)).filter((file) => file.includes("/test/")),
-];
+const tests = findTests();
 const documents = [
   ...readdirSync(ROOT).filter((name) => name.endsWith(".md")),
   ...["docs", "packages"].flatMap(findFiles).filter((file) => file.endsWith(".md") && !file.includes("node_modules")),

@@ -23,6 +23,17 @@ export function findSources(name: RegExp): string[] {
     .sort();
 }
 
+/** The tests of the service and its packages, with their helpers. */
+export function findTests(): string[] {
+  return [...findFiles("test"), ...findFiles("packages").filter((file) => /^packages\/[^/]+\/test\//.test(file))];
+}
+
+/** The number of lines of a test file before its first test or `describe`. */
+export function countPrologue(file: string): number {
+  const [prologue = ""] = readFileSync(join(ROOT, file), "utf8").split(/^(?:describe|it|itOnOneRedis|test)\b/m, 1);
+  return prologue.split("\n").length - 1;
+}
+
 /** The files of statements: each has the module beside it that runs them. */
 export function findStatementFiles(): string[] {
   const files = findFiles("src").sort();

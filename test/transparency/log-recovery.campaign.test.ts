@@ -26,61 +26,6 @@ const refused = (reason: RegExp) => ({ placed: 0, refused: expect.stringMatching
 const FIRST = "log_slot = (SELECT min(log_slot) FROM voucher_events)";
 const LAST = "log_slot = (SELECT max(log_slot) FROM voucher_events)";
 
-/** What an audit finds in a log of 700 leaves, the last of them in bundle 2, and five events that wait. */
-const TAMPERINGS: [statement: string, problem: RegExp][] = [
-  [
-    "DELETE FROM voucher_events WHERE log_slot & 4095 = 3 AND log_slot >> 12 = (SELECT min(id) FROM log_batches)",
-    /^leaf 3 belongs to no event$/,
-  ],
-  [
-    "DELETE FROM voucher_events AS e USING log_batches AS b WHERE b.id = e.log_slot >> 12 AND b.first_index + (e.log_slot & 4095) = 699",
-    /^leaf 699 belongs to no event$/,
-  ],
-  [
-    `UPDATE voucher_events SET payload = '{}', record_hash = sha256('{}') WHERE sequence = 1 AND ${FIRST}`,
-    /has another hash than leaf 0$/,
-  ],
-  [
-    `UPDATE voucher_events SET log_slot = (SELECT min(log_slot) FROM voucher_events) WHERE log_slot = (SELECT min(log_slot) + 1 FROM voucher_events)`,
-    /shares leaf 0|has another hash/,
-  ],
-  [`UPDATE voucher_events SET log_slot = NULL WHERE ${FIRST}`, /is not in the log; see voucherctl log backfill$/],
-  [
-    "UPDATE log_bundles SET entries = overlay(entries placing sha256('x') from 1) WHERE index = 1",
-    /tile 1\/0 is not that/,
-  ],
-  ["UPDATE log_tiles SET hashes = overlay(hashes placing sha256('x') from 1)", /^tile 1\/0 is not that of the leaves$/],
-  ["DELETE FROM log_bundles WHERE index = 2", /^bundle 2 is missing or too short$/],
-  [
-    "DELETE FROM vouchers WHERE id = (SELECT min(id) FROM vouchers); DELETE FROM voucher_events WHERE voucher_id NOT IN (SELECT id FROM vouchers)",
-    /^leaf 0 belongs to no event$/,
-  ],
-  [
-    `INSERT INTO log_batches (id, first_index, leaves) VALUES (999, 700, 1); UPDATE log_tree SET size = 701;
-     UPDATE log_bundles SET entries = entries || sha256('x') WHERE index = 2`,
-    /^leaf 700 belongs to no event$/,
-  ],
-  [
-    `UPDATE log_tree SET size = 701;
-     UPDATE log_bundles SET entries = entries || (SELECT record_hash FROM voucher_events WHERE ${FIRST}) WHERE index = 2`,
-    /^leaf 700 belongs to no event$/,
-  ],
-  [
-    `UPDATE voucher_events SET log_slot = 999 << 12 WHERE ${FIRST}`,
-    /^event 1 of .* waits for its place in the log with another hash$/,
-  ],
-  [
-    `UPDATE voucher_events SET payload = '{}', record_hash = sha256('{}') WHERE ${LAST}`,
-    /^event 1 of .* waits for its place in the log with another hash$/,
-  ],
-  [`DELETE FROM voucher_events WHERE ${LAST}`, /^5 leaves wait for their place, and 4 events$/],
-  ["INSERT INTO log_lost VALUES (4, 1, now())", /^leaf 4 is noted as lost, but belongs to an event$/],
-  ["INSERT INTO log_lost VALUES (700, 9000000000000000, now())", /is noted as lost, but not in the tree$/],
-  ["UPDATE log_tree SET root = sha256('x')", /stored root is not that/],
-  ["UPDATE log_published SET root = sha256('x')", /^the served checkpoint has another root$/],
-  ["UPDATE log_published SET size = 701", /^the served checkpoint has 701 leaves, the tree 700$/],
-];
-
 it("log audit finds nothing wrong in a log, counts what waits, and finds every change of an event, a leaf, a tile or a checkpoint", async () => {
   await begin();
   await issue(700);
@@ -250,3 +195,58 @@ async function leavesByEvent(): Promise<Map<string, number | null>> {
   });
   return leaves;
 }
+
+/** What an audit finds in a log of 700 leaves, the last of them in bundle 2, and five events that wait. */
+const TAMPERINGS: [statement: string, problem: RegExp][] = [
+  [
+    "DELETE FROM voucher_events WHERE log_slot & 4095 = 3 AND log_slot >> 12 = (SELECT min(id) FROM log_batches)",
+    /^leaf 3 belongs to no event$/,
+  ],
+  [
+    "DELETE FROM voucher_events AS e USING log_batches AS b WHERE b.id = e.log_slot >> 12 AND b.first_index + (e.log_slot & 4095) = 699",
+    /^leaf 699 belongs to no event$/,
+  ],
+  [
+    `UPDATE voucher_events SET payload = '{}', record_hash = sha256('{}') WHERE sequence = 1 AND ${FIRST}`,
+    /has another hash than leaf 0$/,
+  ],
+  [
+    `UPDATE voucher_events SET log_slot = (SELECT min(log_slot) FROM voucher_events) WHERE log_slot = (SELECT min(log_slot) + 1 FROM voucher_events)`,
+    /shares leaf 0|has another hash/,
+  ],
+  [`UPDATE voucher_events SET log_slot = NULL WHERE ${FIRST}`, /is not in the log; see voucherctl log backfill$/],
+  [
+    "UPDATE log_bundles SET entries = overlay(entries placing sha256('x') from 1) WHERE index = 1",
+    /tile 1\/0 is not that/,
+  ],
+  ["UPDATE log_tiles SET hashes = overlay(hashes placing sha256('x') from 1)", /^tile 1\/0 is not that of the leaves$/],
+  ["DELETE FROM log_bundles WHERE index = 2", /^bundle 2 is missing or too short$/],
+  [
+    "DELETE FROM vouchers WHERE id = (SELECT min(id) FROM vouchers); DELETE FROM voucher_events WHERE voucher_id NOT IN (SELECT id FROM vouchers)",
+    /^leaf 0 belongs to no event$/,
+  ],
+  [
+    `INSERT INTO log_batches (id, first_index, leaves) VALUES (999, 700, 1); UPDATE log_tree SET size = 701;
+     UPDATE log_bundles SET entries = entries || sha256('x') WHERE index = 2`,
+    /^leaf 700 belongs to no event$/,
+  ],
+  [
+    `UPDATE log_tree SET size = 701;
+     UPDATE log_bundles SET entries = entries || (SELECT record_hash FROM voucher_events WHERE ${FIRST}) WHERE index = 2`,
+    /^leaf 700 belongs to no event$/,
+  ],
+  [
+    `UPDATE voucher_events SET log_slot = 999 << 12 WHERE ${FIRST}`,
+    /^event 1 of .* waits for its place in the log with another hash$/,
+  ],
+  [
+    `UPDATE voucher_events SET payload = '{}', record_hash = sha256('{}') WHERE ${LAST}`,
+    /^event 1 of .* waits for its place in the log with another hash$/,
+  ],
+  [`DELETE FROM voucher_events WHERE ${LAST}`, /^5 leaves wait for their place, and 4 events$/],
+  ["INSERT INTO log_lost VALUES (4, 1, now())", /^leaf 4 is noted as lost, but belongs to an event$/],
+  ["INSERT INTO log_lost VALUES (700, 9000000000000000, now())", /is noted as lost, but not in the tree$/],
+  ["UPDATE log_tree SET root = sha256('x')", /stored root is not that/],
+  ["UPDATE log_published SET root = sha256('x')", /^the served checkpoint has another root$/],
+  ["UPDATE log_published SET size = 701", /^the served checkpoint has 701 leaves, the tree 700$/],
+];

@@ -39,10 +39,6 @@ afterEach(async () => {
 });
 
 const FORGED = Buffer.alloc(32, 7);
-const published = () => findPublished(db);
-const tree = async () => (await findLogTree(db)) as LogTree;
-const readAnchor = () => readFileSync(files.anchor, "utf8");
-const refused = (reason: RegExp) => ({ refused: expect.stringMatching(reason) });
 
 it("the sequencer puts every sealed event into the tree in the order of its chain, and serves the signed root", async () => {
   const issued = await issueVouchers(db, partner, 1_100, { validUntil: new Date(Date.now() - 1_000) });
@@ -607,3 +603,8 @@ async function begun(count: number) {
   const sequencer = open();
   return { ...sequencer, report: await sequencer.run() };
 }
+
+const published = () => findPublished(db);
+const tree = async () => (await findLogTree(db)) as LogTree;
+const readAnchor = () => readFileSync(files.anchor, "utf8");
+const refused = (reason: RegExp) => ({ refused: expect.stringMatching(reason) });

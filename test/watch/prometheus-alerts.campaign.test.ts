@@ -13,6 +13,74 @@ type Series = Record<string, string>;
 const REDEEM = 'method="POST",route="/partner/vouchers/redeem"';
 const duration = (what: string, labels: string) => `voucher_http_request_duration_seconds_${what}{job="api",${labels}}`;
 
+const checked = hasPromtool();
+
+describe.runIf(checked)("the files for Prometheus", () => {
+  it("the files for Prometheus are accepted by Prometheus", () => {
+    expect(runPromtool(["check", "rules", RULES])).toMatchObject({ ok: true });
+    expect(runPromtool(["check", "config", CONFIG])).toMatchObject({ ok: true });
+  });
+
+  it("the files for Prometheus fire no alert for an hour of a healthy service", () => {
+    const asks = [9, 20, 35, 59].map((minutes) => firingAt(minutes, []));
+    expect(testRules(HEALTHY, { promql_expr_test: asks })).toMatchObject({ ok: true });
+  });
+
+  it("the files for Prometheus link to the runbook by an absolute address, which begins with the external label", () => {
+    const alert = {
+      exp_labels: { severity: "critical" },
+      exp_annotations: {
+        summary: "No API process answers",
+        runbook_url: "https://git.example.com/vouchers/docs/operations.md#vouchersapidown",
+      },
+    };
+    const result = testRules(
+      { 'up{job="worker",instance="w:9464"}': "1x240" },
+      {
+        external_labels: { runbook_base: "https://git.example.com/vouchers" },
+        alert_rule_test: [{ eval_time: "10m", alertname: "VouchersApiDown", exp_alerts: [alert] }],
+      },
+    );
+    expect(result.output).toContain("SUCCESS");
+    expect(readFileSync(CONFIG, "utf8")).toMatch(/runbook_base: \$\{RUNBOOK_BASE\}/);
+  });
+
+  it.each(FAULTS)("the files for Prometheus fire exactly %j for %j", (alerts, series) => {
+    const asks = [firingAt(9, []), firingAt(25, alerts)];
+    const result = testRules({ ...HEALTHY, ...series }, { promql_expr_test: asks });
+    expect(result).toMatchObject({ ok: true, output: expect.stringContaining("SUCCESS") });
+  });
+
+  it("the files for Prometheus have a test case here for every alert", () => {
+    const tried = new Set(FAULTS.flatMap(([alerts]) => alerts));
+    const alerts = Array.from(readFileSync(RULES, "utf8").matchAll(/- alert: (\w+)/g), ([, name = ""]) => name);
+    expect(alerts.length).toBeGreaterThan(10);
+    expect(alerts.filter((name) => !tried.has(name))).toEqual([]);
+  });
+});
+
+/** A check of the alerts that fire at a given time. */
+function firingAt(minutes: number, alerts: readonly string[]) {
+  return {
+    expr: 'group by (alertname) (ALERTS{alertstate="firing"})',
+    eval_time: `${minutes}m`,
+    exp_samples: alerts.map((alertname) => ({ labels: `{alertname="${alertname}"}`, value: 1 })),
+  };
+}
+
+/** Runs promtool's test of the rules with these series and what `test` asks. */
+function testRules(series: Series, test: object): { ok: boolean; output: string } {
+  const directory = mkdtempSync(join(tmpdir(), "voucher-rules-"));
+  // JSON is valid YAML.
+  const file = join(directory, "rules.test.yml");
+  const input_series = Object.entries(series).map(([name, values]) => ({ series: name, values }));
+  const tests = [{ interval: "15s", input_series, ...test }];
+  writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: "15s", tests }));
+  const result = runPromtool(["test", "rules", file]);
+  rmSync(directory, { recursive: true });
+  return result;
+}
+
 /** An hour of a healthy service: a sample every 15 seconds, ten redeems a second. */
 const HEALTHY: Series = {
   'up{job="api",instance="a:9464"}': "1x240",
@@ -140,71 +208,3 @@ const FAULTS: [alerts: string[], series: Series][] = [
     },
   ],
 ];
-
-const checked = hasPromtool();
-
-describe.runIf(checked)("the files for Prometheus", () => {
-  it("the files for Prometheus are accepted by Prometheus", () => {
-    expect(runPromtool(["check", "rules", RULES])).toMatchObject({ ok: true });
-    expect(runPromtool(["check", "config", CONFIG])).toMatchObject({ ok: true });
-  });
-
-  it("the files for Prometheus fire no alert for an hour of a healthy service", () => {
-    const asks = [9, 20, 35, 59].map((minutes) => firingAt(minutes, []));
-    expect(testRules(HEALTHY, { promql_expr_test: asks })).toMatchObject({ ok: true });
-  });
-
-  it("the files for Prometheus link to the runbook by an absolute address, which begins with the external label", () => {
-    const alert = {
-      exp_labels: { severity: "critical" },
-      exp_annotations: {
-        summary: "No API process answers",
-        runbook_url: "https://git.example.com/vouchers/docs/operations.md#vouchersapidown",
-      },
-    };
-    const result = testRules(
-      { 'up{job="worker",instance="w:9464"}': "1x240" },
-      {
-        external_labels: { runbook_base: "https://git.example.com/vouchers" },
-        alert_rule_test: [{ eval_time: "10m", alertname: "VouchersApiDown", exp_alerts: [alert] }],
-      },
-    );
-    expect(result.output).toContain("SUCCESS");
-    expect(readFileSync(CONFIG, "utf8")).toMatch(/runbook_base: \$\{RUNBOOK_BASE\}/);
-  });
-
-  it.each(FAULTS)("the files for Prometheus fire exactly %j for %j", (alerts, series) => {
-    const asks = [firingAt(9, []), firingAt(25, alerts)];
-    const result = testRules({ ...HEALTHY, ...series }, { promql_expr_test: asks });
-    expect(result).toMatchObject({ ok: true, output: expect.stringContaining("SUCCESS") });
-  });
-
-  it("the files for Prometheus have a test case here for every alert", () => {
-    const tried = new Set(FAULTS.flatMap(([alerts]) => alerts));
-    const alerts = Array.from(readFileSync(RULES, "utf8").matchAll(/- alert: (\w+)/g), ([, name = ""]) => name);
-    expect(alerts.length).toBeGreaterThan(10);
-    expect(alerts.filter((name) => !tried.has(name))).toEqual([]);
-  });
-});
-
-/** A check of the alerts that fire at a given time. */
-function firingAt(minutes: number, alerts: readonly string[]) {
-  return {
-    expr: 'group by (alertname) (ALERTS{alertstate="firing"})',
-    eval_time: `${minutes}m`,
-    exp_samples: alerts.map((alertname) => ({ labels: `{alertname="${alertname}"}`, value: 1 })),
-  };
-}
-
-/** Runs promtool's test of the rules with these series and what `test` asks. */
-function testRules(series: Series, test: object): { ok: boolean; output: string } {
-  const directory = mkdtempSync(join(tmpdir(), "voucher-rules-"));
-  // JSON is valid YAML.
-  const file = join(directory, "rules.test.yml");
-  const input_series = Object.entries(series).map(([name, values]) => ({ series: name, values }));
-  const tests = [{ interval: "15s", input_series, ...test }];
-  writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: "15s", tests }));
-  const result = runPromtool(["test", "rules", file]);
-  rmSync(directory, { recursive: true });
-  return result;
-}

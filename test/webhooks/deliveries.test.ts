@@ -46,8 +46,6 @@ beforeEach(async () => {
 
 afterAll(() => endService(servers));
 
-const query = async (statement: string, ...values: unknown[]) => (await servers.db.query(statement, values)).rows;
-
 it("an event is delivered, signed and with a minimal body, to each endpoint of its organization that is subscribed to it", async () => {
   const stranger = await makePartner(servers.db);
   const all = await addEndpoint();
@@ -435,3 +433,5 @@ async function endReservation(voucherId: string): Promise<void> {
   );
   await expireReservations(worker.ctx, performance.now() + 2_000);
 }
+
+const query = async (statement: string, ...values: unknown[]) => (await servers.db.query(statement, values)).rows;

@@ -13,11 +13,6 @@ const ENV = { WEBHOOK_SECRET: "a root secret of the test of voucherctl", WEBHOOK
 const { servers, partner } = useDatabase();
 const voucherctl = useVoucherctl(servers);
 
-async function run(line: string) {
-  const { exitCode, stdout, stderr } = await voucherctl.run(`${line} --json`, ENV);
-  return { exitCode, stderr, result: stdout === "" ? null : JSON.parse(stdout) };
-}
-
 it("voucherctl webhook creates an endpoint, tests it with a signature of its secret, and lists it", async () => {
   let status = 204;
   const receiver = await startPartnerServer({ answer: (response) => response.writeHead(status).end() });
@@ -88,3 +83,8 @@ it("voucherctl alert test sends a signed message to ALERT_URL and says whether i
   expect(await test()).toMatchObject({ exitCode: 1, result: { accepted: false, status: 403 } });
   expect(await test({ ALERT_URL: "" })).toMatchObject({ exitCode: 78, stderr: expect.stringContaining("ALERT_URL") });
 });
+
+async function run(line: string) {
+  const { exitCode, stdout, stderr } = await voucherctl.run(`${line} --json`, ENV);
+  return { exitCode, stderr, result: stdout === "" ? null : JSON.parse(stdout) };
+}

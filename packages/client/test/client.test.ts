@@ -36,10 +36,7 @@ beforeAll(async () => {
 });
 
 const { issue } = service;
-const redemptionOf = async (id: string) => (await readRecorded(service.db, id)).redemption;
-const statusOf = async (code: string) => (await client().lookUp(code)).voucher.status;
 let orders = 0;
-const newOrder = () => `client-${++orders}`;
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -473,3 +470,7 @@ function unreliable(...steps: Step[]) {
 function withoutWaiting() {
   vi.spyOn(Math, "random").mockReturnValue(0);
 }
+
+const redemptionOf = async (id: string) => (await readRecorded(service.db, id)).redemption;
+const statusOf = async (code: string) => (await client().lookUp(code)).voucher.status;
+const newOrder = () => `client-${++orders}`;

@@ -15,9 +15,6 @@ const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 const { api, servers, partner, keys, issue, till } = useService();
 
-const publicly = (id: string, query = "", options: { headers?: Record<string, string> } = {}) =>
-  send("GET", `${api.url}/integrity/events/VoucherInstance/${id}${query}`, options);
-
 const appendPending = (voucherId: string, count: number) => appendPendingEvents(servers.db, voucherId, count);
 
 it("the events of a voucher cost one statement to find it and one for the page once it has found the voucher; constants are read once per process", async () => {
@@ -257,3 +254,6 @@ it("the public events answer 404 in JSON for an unknown id and for an unknown ty
     });
   }
 });
+
+const publicly = (id: string, query = "", options: { headers?: Record<string, string> } = {}) =>
+  send("GET", `${api.url}/integrity/events/VoucherInstance/${id}${query}`, options);

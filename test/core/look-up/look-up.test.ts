@@ -15,11 +15,6 @@ const service = useService({ apis: [{}, { RESERVATION_SECONDS: "2" }] });
 const { api, servers, partner, stranger, foreign, rival: till, till: shop } = service;
 const hasty = service.apis[1];
 
-async function issueImported(code: string): Promise<string> {
-  const [voucher] = await issueVouchers(servers.db, partner, 1, { codes: [code] });
-  return voucher?.id ?? "";
-}
-
 it("a look-up has exactly the documented fields and types", async () => {
   const validUntil = new Date(Date.now() + 86_400_000);
   const [, voucher] = await issueVouchers(servers.db, partner, 2, { validUntil });
@@ -213,3 +208,8 @@ it("a look-up changes nothing in Postgres or Redis, for every state of a voucher
   ).toBe(200);
   expect({ rows: await dumpRows(servers.db), keys: await keys() }).toEqual(before);
 });
+
+async function issueImported(code: string): Promise<string> {
+  const [voucher] = await issueVouchers(servers.db, partner, 1, { codes: [code] });
+  return voucher?.id ?? "";
+}

@@ -10,13 +10,6 @@ const SHARED_CODE = "SPRING-2026";
 
 const { api, servers, partner: one, stranger: other, keys, till } = useService();
 
-const find = async (query: VoucherQuery, organizationId: string | null = null) =>
-  (
-    await (organizationId === null
-      ? findVouchersEverywhere(api.ctx, query)
-      : findVouchers(api.ctx, organizationId, query))
-  ).items;
-
 it("findVouchers finds a redeemed voucher by each identifier, in all organizations or its own, but not in another one", async () => {
   const voucher = await issueVoucher(servers.db, one);
   const { ticket } = (await till.reserve(voucher.code)).body;
@@ -126,3 +119,10 @@ it("readVoucherHistory fails with voucher_not_found for an unknown id, code or t
     await expect(history(name, organizationId)).rejects.toMatchObject({ code: "voucher_not_found" });
   }
 });
+
+const find = async (query: VoucherQuery, organizationId: string | null = null) =>
+  (
+    await (organizationId === null
+      ? findVouchersEverywhere(api.ctx, query)
+      : findVouchers(api.ctx, organizationId, query))
+  ).items;

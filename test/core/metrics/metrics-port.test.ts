@@ -9,13 +9,6 @@ import { useDatabase } from "../../support/use-service.ts";
 
 const { servers } = useDatabase();
 
-const env = async (metricsPort: number) => ({
-  DATABASE_URL: servers.databaseUrl,
-  REDIS_URL: servers.redisUrl,
-  PORT: String(await findSteadyPort()),
-  METRICS_PORT: String(metricsPort),
-});
-
 const PROCESSES = [
   ["an API", "src/main.ts", "voucher_http_request_duration_seconds"],
   ["a worker", "workers/main.ts", "voucher_sweep_duration_seconds"],
@@ -60,4 +53,11 @@ it("a worker is ready once the database has the migrations, and serves metrics b
   started.child.kill("SIGTERM");
   expect((await started.ended).exitCode).toBe(0);
   await servers.db.query(`DROP DATABASE ${database} WITH (FORCE)`);
+});
+
+const env = async (metricsPort: number) => ({
+  DATABASE_URL: servers.databaseUrl,
+  REDIS_URL: servers.redisUrl,
+  PORT: String(await findSteadyPort()),
+  METRICS_PORT: String(metricsPort),
 });

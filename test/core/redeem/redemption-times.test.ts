@@ -41,9 +41,6 @@ afterAll(() => servers.close());
 
 /** A time that bounds nothing. */
 const FAR = new Date("2999-01-01");
-const issue = async () => (await issueVoucher(servers.db, partner)).id;
-const now = () => databaseTime(servers.db);
-const later = (time: Date, ms: number) => new Date(time.getTime() + ms);
 
 describe("a redemption that is inserted and not committed", () => {
   it("a redemption that is inserted and not committed bounds the complete time, also for later redemptions that are committed, and is listed after its commit", async () => {
@@ -302,3 +299,7 @@ async function untilClosed(time: Date): Promise<void> {
     return rows[0]?.closed;
   });
 }
+
+const issue = async () => (await issueVoucher(servers.db, partner)).id;
+const now = () => databaseTime(servers.db);
+const later = (time: Date, ms: number) => new Date(time.getTime() + ms);

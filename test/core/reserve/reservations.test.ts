@@ -24,41 +24,95 @@ interface Round {
 /** One side of a race: makes a call at the API of its side and returns the outcome. */
 type Action = (round: Round, side: 0 | 1) => Promise<string>;
 
-const reserveBy =
-  (tills: readonly PartnerClient[]): Action =>
-  async (round, side) => {
-    const reply = await at(tills, side).reserve(round.code);
-    if (reply.status !== 200) return refusalOf(reply);
-    return reply.body.ticket === round.ticket ? "kept" : "reserved";
-  };
+/** Rounds of one race that run at the same time, each on a voucher of its own. */
+const ROUNDS_AT_ONCE = 10;
 
-const redeemBy =
-  (tills: readonly PartnerClient[], by: "code" | "ticket" | "token"): Action =>
-  async (round, side) => {
-    const reply = await at(tills, side).redeem({
-      [by === "ticket" ? "ticket" : "code"]: by === "ticket" ? round.ticket : round.code,
-      token: by === "token" ? round.token : null,
-      externalRef: `${round.id}-${side}`,
-    });
-    return reply.status === 200 ? "redeemed" : refusalOf(reply);
-  };
+/** Fixed, so that a failure can be repeated. */
+const SEED = 20_260_118;
 
-const release: Action = async (round, side) => {
-  const reply = await at(rival, side).release(round.ticket);
-  if (reply.status !== 200) return refusalOf(reply);
-  return reply.body.released ? "released" : "nothing";
-};
-
-const voids: Action = async (round) => {
-  try {
-    await voidVoucher(provisioning(servers.db), partner.organizationId, round.code, null);
-    return "voided";
-  } catch (error) {
-    return (error as { code?: string }).code ?? String(error);
+it("redeem once and consume the reservation when one key has the ticket and the other the token", async () => {
+  for (const round of await makeRounds(ROUNDS_AT_ONCE, true)) {
+    const outcome = await Promise.all([redeemBy(holder, "ticket")(round, 0), redeemBy(rival, "token")(round, 1)]);
+    expect(outcome.toSorted()).toEqual(["redeemed", "voucher_used"]);
+    expect(await stateOf(round)).toBe("Redeemed, free, reservation consumed");
   }
-};
+  await assertInvariants(servers.db);
+});
 
-const at = (tills: readonly PartnerClient[], side: 0 | 1) => tills[side] as PartnerClient;
+/** Moves a reservation's end to `inMs` milliseconds from now, and removes its lease, which never outlives a reservation. */
+async function endSoon(round: Round, inMs: number): Promise<Date> {
+  await servers.redis.del(servers.leaseKey(round.id));
+  const { rows } = await servers.db.query<{ expires_at: Date }>(
+    `UPDATE reservations SET started_at = date_trunc('milliseconds', now()) - interval '900 seconds',
+            expires_at = date_trunc('milliseconds', now()) + make_interval(secs => $2::float8 / 1000)
+      WHERE ticket = $1 RETURNING expires_at`,
+    [round.ticket, inMs],
+  );
+  return rows[0]?.expires_at as Date;
+}
+
+it.each([
+  ["redeem", redeemBy(rival, "code")],
+  ["reserve", reserveBy(rival)],
+])("the end of a reservation is the moment until which only the holder can redeem, and from which another key can %s", async (what, byOther) => {
+  const delays = fc.sample(fc.tuple(fc.nat(25), fc.nat(40), fc.nat(40)), { seed: SEED, numRuns: 60 });
+  for (let wave = 0; wave < 6; wave++) {
+    const rounds = await makeRounds(10, true);
+    await Promise.all(
+      rounds.map(async (round, n) => {
+        const [inMs, holderTurns, rivalTurns] = delays[wave * 10 + n] as [number, number, number];
+        const endsAt = await endSoon(round, inMs);
+        const [ofHolder, ofRival] = await Promise.all([
+          turns(holderTurns).then(() => redeemBy(holder, "ticket")(round, 0)),
+          turns(rivalTurns).then(() => byOther(round, 1)),
+        ]);
+        const { redemption, liveTicket } = await readRecorded(servers.db, round.id);
+        const reservation = await readReservation(servers.db, round.ticket);
+        if (ofHolder === "redeemed") {
+          expect(["voucher_reserved", "voucher_used"]).toContain(ofRival);
+          expect(redemption?.ticket).toBe(round.ticket);
+          expect(redemption?.redeemedAt.getTime()).toBeLessThan(endsAt.getTime());
+          expect(reservation).toMatchObject({ state: "Consumed", endedAt: redemption?.redeemedAt });
+        } else if (ofRival === "redeemed" || ofRival === "reserved") {
+          expect(ofHolder).toMatch(what === "redeem" ? /^(reservation_ended|voucher_used)$/ : /^reservation_ended$/);
+          const startedAt = liveTicket === null ? null : (await readReservation(servers.db, liveTicket)).startedAt;
+          const at = what === "redeem" ? redemption?.redeemedAt : startedAt;
+          expect(at?.getTime()).toBeGreaterThanOrEqual(endsAt.getTime());
+          expect(redemption?.ticket ?? null).toBeNull();
+          expect(reservation).toMatchObject({ state: "Expired", endedAt: endsAt });
+        } else {
+          expect([ofHolder, ofRival]).toEqual(["reservation_ended", "voucher_reserved"]);
+        }
+      }),
+    );
+    await assertInvariants(servers.db);
+  }
+});
+
+async function endValiditySoon(round: Round): Promise<Date> {
+  const { rows } = await servers.db.query<{ valid_until: Date }>(
+    "UPDATE batches SET valid_until = now() + interval '20 milliseconds' WHERE id = $1 RETURNING valid_until",
+    [await findBatchOf(servers.db, round.id)],
+  );
+  return rows[0]?.valid_until as Date;
+}
+
+it.each([
+  ["reservation refuses the holder's redeem", redeemBy(holder, "ticket"), "worker", "reservation_ended = Active, free"],
+  ["reservation leaves nothing to release for a release", release, "api", "nothing = Active, kept"],
+  ["voucher's validity refuses a redeem", redeemBy(holder, "code"), "worker", "voucher_expired = Active, free"],
+  ["voucher's validity refuses a reserve", reserveBy(holder), "api", "voucher_expired = Active, free"],
+] as const)("the end of a %s that began to wait for the row before it", async (title, action, role, expected) => {
+  const isReserved = title.startsWith("reservation");
+  const [round] = (await makeRounds(1, isReserved)) as [Round];
+  const { done } = await whileLocked(servers.db, [round.id], async () => {
+    const done = action(round, 0);
+    await untilWaiting(servers.db, 1, role);
+    await untilPast(servers.db, await (isReserved ? endSoon(round, 20) : endValiditySoon(round)));
+    return { done };
+  });
+  expect(`${await done} = ${await stateOf(round)}`).toBe(expected);
+});
 
 type Race = ReturnType<typeof race>;
 
@@ -178,8 +232,6 @@ const RACES: Race[] = [
   ),
 ];
 
-const WAVES = 4;
-
 it.each(RACES)("$title: the first to lock the row is decided first", async (race) => {
   const [one, other] = (await makeRounds(2, race.startsReserved)) as [Round, Round];
   expect(await runInOrder(race, one, "left")).toBe(race.leftFirst);
@@ -187,11 +239,7 @@ it.each(RACES)("$title: the first to lock the row is decided first", async (race
   await assertInvariants(servers.db);
 });
 
-/** Rounds of one race that run at the same time, each on a voucher of its own. */
-const ROUNDS_AT_ONCE = 10;
-
-/** Fixed, so that a failure can be repeated. */
-const SEED = 20_260_118;
+const WAVES = 4;
 
 it.each(RACES)("$title: ends as if one had run after the other, with any timing", async (race) => {
   const legal = [race.leftFirst, race.rightFirst, ...race.orElse];
@@ -213,89 +261,43 @@ it.each(RACES)("$title: ends as if one had run after the other, with any timing"
   }
 });
 
-it("redeem once and consume the reservation when one key has the ticket and the other the token", async () => {
-  for (const round of await makeRounds(ROUNDS_AT_ONCE, true)) {
-    const outcome = await Promise.all([redeemBy(holder, "ticket")(round, 0), redeemBy(rival, "token")(round, 1)]);
-    expect(outcome.toSorted()).toEqual(["redeemed", "voucher_used"]);
-    expect(await stateOf(round)).toBe("Redeemed, free, reservation consumed");
-  }
-  await assertInvariants(servers.db);
-});
-
-/** Moves a reservation's end to `inMs` milliseconds from now, and removes its lease, which never outlives a reservation. */
-async function endSoon(round: Round, inMs: number): Promise<Date> {
-  await servers.redis.del(servers.leaseKey(round.id));
-  const { rows } = await servers.db.query<{ expires_at: Date }>(
-    `UPDATE reservations SET started_at = date_trunc('milliseconds', now()) - interval '900 seconds',
-            expires_at = date_trunc('milliseconds', now()) + make_interval(secs => $2::float8 / 1000)
-      WHERE ticket = $1 RETURNING expires_at`,
-    [round.ticket, inMs],
-  );
-  return rows[0]?.expires_at as Date;
+function at(tills: readonly PartnerClient[], side: 0 | 1): PartnerClient {
+  return tills[side] as PartnerClient;
 }
 
-it.each([
-  ["redeem", redeemBy(rival, "code")],
-  ["reserve", reserveBy(rival)],
-])("the end of a reservation is the moment until which only the holder can redeem, and from which another key can %s", async (what, byOther) => {
-  const delays = fc.sample(fc.tuple(fc.nat(25), fc.nat(40), fc.nat(40)), { seed: SEED, numRuns: 60 });
-  for (let wave = 0; wave < 6; wave++) {
-    const rounds = await makeRounds(10, true);
-    await Promise.all(
-      rounds.map(async (round, n) => {
-        const [inMs, holderTurns, rivalTurns] = delays[wave * 10 + n] as [number, number, number];
-        const endsAt = await endSoon(round, inMs);
-        const [ofHolder, ofRival] = await Promise.all([
-          turns(holderTurns).then(() => redeemBy(holder, "ticket")(round, 0)),
-          turns(rivalTurns).then(() => byOther(round, 1)),
-        ]);
-        const { redemption, liveTicket } = await readRecorded(servers.db, round.id);
-        const reservation = await readReservation(servers.db, round.ticket);
-        if (ofHolder === "redeemed") {
-          expect(["voucher_reserved", "voucher_used"]).toContain(ofRival);
-          expect(redemption?.ticket).toBe(round.ticket);
-          expect(redemption?.redeemedAt.getTime()).toBeLessThan(endsAt.getTime());
-          expect(reservation).toMatchObject({ state: "Consumed", endedAt: redemption?.redeemedAt });
-        } else if (ofRival === "redeemed" || ofRival === "reserved") {
-          expect(ofHolder).toMatch(what === "redeem" ? /^(reservation_ended|voucher_used)$/ : /^reservation_ended$/);
-          const startedAt = liveTicket === null ? null : (await readReservation(servers.db, liveTicket)).startedAt;
-          const at = what === "redeem" ? redemption?.redeemedAt : startedAt;
-          expect(at?.getTime()).toBeGreaterThanOrEqual(endsAt.getTime());
-          expect(redemption?.ticket ?? null).toBeNull();
-          expect(reservation).toMatchObject({ state: "Expired", endedAt: endsAt });
-        } else {
-          expect([ofHolder, ofRival]).toEqual(["reservation_ended", "voucher_reserved"]);
-        }
-      }),
-    );
-    await assertInvariants(servers.db);
-  }
-});
-
-async function endValiditySoon(round: Round): Promise<Date> {
-  const { rows } = await servers.db.query<{ valid_until: Date }>(
-    "UPDATE batches SET valid_until = now() + interval '20 milliseconds' WHERE id = $1 RETURNING valid_until",
-    [await findBatchOf(servers.db, round.id)],
-  );
-  return rows[0]?.valid_until as Date;
+function reserveBy(tills: readonly PartnerClient[]): Action {
+  return async (round, side) => {
+    const reply = await at(tills, side).reserve(round.code);
+    if (reply.status !== 200) return refusalOf(reply);
+    return reply.body.ticket === round.ticket ? "kept" : "reserved";
+  };
 }
 
-it.each([
-  ["reservation refuses the holder's redeem", redeemBy(holder, "ticket"), "worker", "reservation_ended = Active, free"],
-  ["reservation leaves nothing to release for a release", release, "api", "nothing = Active, kept"],
-  ["voucher's validity refuses a redeem", redeemBy(holder, "code"), "worker", "voucher_expired = Active, free"],
-  ["voucher's validity refuses a reserve", reserveBy(holder), "api", "voucher_expired = Active, free"],
-] as const)("the end of a %s that began to wait for the row before it", async (title, action, role, expected) => {
-  const isReserved = title.startsWith("reservation");
-  const [round] = (await makeRounds(1, isReserved)) as [Round];
-  const { done } = await whileLocked(servers.db, [round.id], async () => {
-    const done = action(round, 0);
-    await untilWaiting(servers.db, 1, role);
-    await untilPast(servers.db, await (isReserved ? endSoon(round, 20) : endValiditySoon(round)));
-    return { done };
-  });
-  expect(`${await done} = ${await stateOf(round)}`).toBe(expected);
-});
+function redeemBy(tills: readonly PartnerClient[], by: "code" | "ticket" | "token"): Action {
+  return async (round, side) => {
+    const reply = await at(tills, side).redeem({
+      [by === "ticket" ? "ticket" : "code"]: by === "ticket" ? round.ticket : round.code,
+      token: by === "token" ? round.token : null,
+      externalRef: `${round.id}-${side}`,
+    });
+    return reply.status === 200 ? "redeemed" : refusalOf(reply);
+  };
+}
+
+async function release(round: Round, side: 0 | 1): Promise<string> {
+  const reply = await at(rival, side).release(round.ticket);
+  if (reply.status !== 200) return refusalOf(reply);
+  return reply.body.released ? "released" : "nothing";
+}
+
+async function voids(round: Round): Promise<string> {
+  try {
+    await voidVoucher(provisioning(servers.db), partner.organizationId, round.code, null);
+    return "voided";
+  } catch (error) {
+    return (error as { code?: string }).code ?? String(error);
+  }
+}
 
 function refusalOf({ status, body }: Reply): string {
   return status === 409 ? body.code : `${status} ${body.code}`;

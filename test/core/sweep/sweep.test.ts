@@ -42,10 +42,6 @@ beforeAll(async () => {
   await untilStarted(() => ctx.redis.status === "ready");
 });
 
-const leaseOf = (voucherId: string) => servers.redis.hgetall(servers.leaseKey(voucherId));
-
-const stateOf = async (ticket: string) => (await readReservation(db, ticket)).state;
-
 it("a sweep does nothing when everything is done", async () => {
   await sweepRound();
   const { chainsChecked, durationMs, failures, ...counts } = await sweepRound();
@@ -564,3 +560,6 @@ async function makeHeld(): Promise<{ id: string; code: string; ticket: string; e
   const { id, code } = await issue();
   return { id, code, ...(await till.reserve(code)).body };
 }
+
+const leaseOf = (voucherId: string) => servers.redis.hgetall(servers.leaseKey(voucherId));
+const stateOf = async (ticket: string) => (await readReservation(db, ticket)).state;

@@ -54,80 +54,9 @@ beforeAll(async () => {
   };
 });
 
-const asShop = () => ({ "x-api-key": keys.shop });
 const asUser = async () => ({ authorization: `Bearer ${await signUser(issuer, newUser())}` });
 let orders = 0;
 const newOrder = () => `order-${++orders}`;
-
-/** A call to each operation that succeeds, on data of its own. */
-const VALID: Record<string, () => Promise<Call>> = {
-  reserveVoucher: async () => ({ headers: asShop(), body: { code: (await issue()).code } }),
-  redeemVoucher: async () => ({
-    headers: asShop(),
-    body: { code: (await issue()).code, externalRef: newOrder(), note: "Till 4" },
-  }),
-  releaseReservation: async () => ({
-    headers: asShop(),
-    body: { ticket: (await shop.reserve((await issue()).code)).body.ticket, reason: "customer left" },
-  }),
-  lookUpVoucher: async () => ({ headers: asShop(), parameters: { codeOrTicket: (await issue()).code } }),
-  readVoucherEvents: async () => ({
-    headers: asShop(),
-    parameters: { codeOrTicket: (await issue()).code },
-    query: "?after=0&limit=10",
-  }),
-  readRedemptionReceipt: async () => {
-    const { externalRef } = await redeemed();
-    await sequencer.run();
-    return { headers: asShop(), parameters: { externalRef } };
-  },
-  readReceiptByReference: async () => {
-    const { externalRef } = await redeemed();
-    await sequencer.run();
-    return { headers: asShop(), query: `?externalRef=${externalRef}` };
-  },
-  readEventReceipt: async () => {
-    const { code } = await issue();
-    await sequencer.run();
-    return { headers: asShop(), parameters: { codeOrTicket: code, sequence: "1" } };
-  },
-  readEventProof: async () => {
-    const { id } = await issue();
-    await sequencer.run();
-    return { parameters: { entityType: "VoucherInstance", entityId: id, sequence: "1" } };
-  },
-  listRedemptions: async () => ({ headers: asShop(), query: "?from=2026-01-01T00:00:00Z&limit=5" }),
-  readRedemption: async () => ({ headers: asShop(), parameters: { externalRef: (await redeemed()).externalRef } }),
-  listWebhooks: async () => ({ headers: (await makeWebhook()).headers }),
-  createWebhook: async () => ({ headers: (await makeWebhook()).headers, body: { url: "https://shop.example.com/" } }),
-  readWebhook: () => makeWebhook(),
-  changeWebhook: async () => ({ ...(await makeWebhook()), body: { enabled: true } }),
-  deleteWebhook: () => makeWebhook(),
-  testWebhook: () => makeWebhook(),
-  rotateWebhook: () => makeWebhook(),
-  replayWebhook: async () => ({ ...(await makeWebhook()), body: { eventIds: ["vch_x-2"] } }),
-  listWebhookDeliveries: async () => ({ ...(await makeWebhook()), query: "?state=Failed&limit=5" }),
-  advanceSandbox: async () => ({ headers: { "x-api-key": keys.sandbox }, body: { seconds: 1 } }),
-  readPublicEvents: async () => ({ parameters: { entityType: "VoucherInstance", entityId: (await issue()).id } }),
-  readListings: async () => {
-    await makeOffer(servers.db, 1);
-    return { headers: await asUser(), query: "?limit=5" };
-  },
-  readListing: async () => ({
-    headers: await asUser(),
-    parameters: { id: (await makeOffer(servers.db, 1)).listingId },
-  }),
-  openLink: async () => {
-    const offer = await makeOffer(servers.db, 1);
-    return { parameters: { code: (await makeReferral(servers.db, offer)).code } };
-  },
-  buyListing: async () => acquireCall("buyListing", await makeOffer(servers.db, 1)),
-  buyProduct: async () => acquireCall("buyProduct", await makeOffer(servers.db, 1)),
-  claimProduct: async () => acquireCall("claimProduct", await makeOffer(servers.db, 1)),
-  claimByLink: async () => acquireCall("claimByLink", await makeOffer(servers.db, 1)),
-  health: async () => ({}),
-  readiness: async () => ({}),
-};
 
 type Offer = Awaited<ReturnType<typeof makeOffer>>;
 
@@ -403,3 +332,75 @@ async function makeVoucherCall(operation: Operation) {
   const named = String(call.body?.code ?? call.body?.ticket);
   return { operation, voucherId: (await shop.lookUp(named)).body.voucher.id, call };
 }
+
+/** A call to each operation that succeeds, on data of its own. */
+const VALID: Record<string, () => Promise<Call>> = {
+  reserveVoucher: async () => ({ headers: asShop(), body: { code: (await issue()).code } }),
+  redeemVoucher: async () => ({
+    headers: asShop(),
+    body: { code: (await issue()).code, externalRef: newOrder(), note: "Till 4" },
+  }),
+  releaseReservation: async () => ({
+    headers: asShop(),
+    body: { ticket: (await shop.reserve((await issue()).code)).body.ticket, reason: "customer left" },
+  }),
+  lookUpVoucher: async () => ({ headers: asShop(), parameters: { codeOrTicket: (await issue()).code } }),
+  readVoucherEvents: async () => ({
+    headers: asShop(),
+    parameters: { codeOrTicket: (await issue()).code },
+    query: "?after=0&limit=10",
+  }),
+  readRedemptionReceipt: async () => {
+    const { externalRef } = await redeemed();
+    await sequencer.run();
+    return { headers: asShop(), parameters: { externalRef } };
+  },
+  readReceiptByReference: async () => {
+    const { externalRef } = await redeemed();
+    await sequencer.run();
+    return { headers: asShop(), query: `?externalRef=${externalRef}` };
+  },
+  readEventReceipt: async () => {
+    const { code } = await issue();
+    await sequencer.run();
+    return { headers: asShop(), parameters: { codeOrTicket: code, sequence: "1" } };
+  },
+  readEventProof: async () => {
+    const { id } = await issue();
+    await sequencer.run();
+    return { parameters: { entityType: "VoucherInstance", entityId: id, sequence: "1" } };
+  },
+  listRedemptions: async () => ({ headers: asShop(), query: "?from=2026-01-01T00:00:00Z&limit=5" }),
+  readRedemption: async () => ({ headers: asShop(), parameters: { externalRef: (await redeemed()).externalRef } }),
+  listWebhooks: async () => ({ headers: (await makeWebhook()).headers }),
+  createWebhook: async () => ({ headers: (await makeWebhook()).headers, body: { url: "https://shop.example.com/" } }),
+  readWebhook: () => makeWebhook(),
+  changeWebhook: async () => ({ ...(await makeWebhook()), body: { enabled: true } }),
+  deleteWebhook: () => makeWebhook(),
+  testWebhook: () => makeWebhook(),
+  rotateWebhook: () => makeWebhook(),
+  replayWebhook: async () => ({ ...(await makeWebhook()), body: { eventIds: ["vch_x-2"] } }),
+  listWebhookDeliveries: async () => ({ ...(await makeWebhook()), query: "?state=Failed&limit=5" }),
+  advanceSandbox: async () => ({ headers: { "x-api-key": keys.sandbox }, body: { seconds: 1 } }),
+  readPublicEvents: async () => ({ parameters: { entityType: "VoucherInstance", entityId: (await issue()).id } }),
+  readListings: async () => {
+    await makeOffer(servers.db, 1);
+    return { headers: await asUser(), query: "?limit=5" };
+  },
+  readListing: async () => ({
+    headers: await asUser(),
+    parameters: { id: (await makeOffer(servers.db, 1)).listingId },
+  }),
+  openLink: async () => {
+    const offer = await makeOffer(servers.db, 1);
+    return { parameters: { code: (await makeReferral(servers.db, offer)).code } };
+  },
+  buyListing: async () => acquireCall("buyListing", await makeOffer(servers.db, 1)),
+  buyProduct: async () => acquireCall("buyProduct", await makeOffer(servers.db, 1)),
+  claimProduct: async () => acquireCall("claimProduct", await makeOffer(servers.db, 1)),
+  claimByLink: async () => acquireCall("claimByLink", await makeOffer(servers.db, 1)),
+  health: async () => ({}),
+  readiness: async () => ({}),
+};
+
+const asShop = () => ({ "x-api-key": keys.shop });

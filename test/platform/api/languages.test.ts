@@ -10,12 +10,6 @@ import { signUser } from "../../support/user-tokens.ts";
 const service = useService({ users: true, env: { OPS_TOKEN: "operations-token-of-32-characters" } });
 const { api, keys, issue } = service;
 
-/** The answer to a partner's request of a reader with this header; of one without it for null. */
-function ask(method: string, path: string, accepted: string | null, body?: unknown, id = "languages"): Promise<Reply> {
-  const headers = { "x-request-id": id, ...(accepted !== null && { "accept-language": accepted }) };
-  return send(method, `${api.url}${path}`, { key: keys.till.key, headers, ...(body !== undefined && { body }) });
-}
-
 const redeem = (accepted: string | null, body: unknown) => ask("POST", "/partner/vouchers/redeem", accepted, body);
 
 it.each([
@@ -178,3 +172,9 @@ it("the pages of links, listings, a voucher's history and the check speak the re
     expect(plain, path).not.toContain(words);
   }
 });
+
+/** The answer to a partner's request of a reader with this header; of one without it for null. */
+function ask(method: string, path: string, accepted: string | null, body?: unknown, id = "languages"): Promise<Reply> {
+  const headers = { "x-request-id": id, ...(accepted !== null && { "accept-language": accepted }) };
+  return send(method, `${api.url}${path}`, { key: keys.till.key, headers, ...(body !== undefined && { body }) });
+}

@@ -10,13 +10,6 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Takes as many places as there are for the owner, and returns how many. */
-function fill(places: { hasRoom(owner: string): boolean; take(owner: string): void }, owner: string): number {
-  let taken = 0;
-  for (; places.hasRoom(owner); taken += 1) places.take(owner);
-  return taken;
-}
-
 it("an owner alone gets three quarters of the places, and each further owner still finds some", () => {
   const shares = new Shares(400);
   expect(["a", "b", "c", "d"].map((owner) => fill(shares, owner))).toEqual([300, 75, 19, 5]);
@@ -72,3 +65,10 @@ it("callers without an owner share all places", () => {
   places.release(null);
   expect(places.hasRoom(null)).toBe(true);
 });
+
+/** Takes as many places as there are for the owner, and returns how many. */
+function fill(places: { hasRoom(owner: string): boolean; take(owner: string): void }, owner: string): number {
+  let taken = 0;
+  for (; places.hasRoom(owner); taken += 1) places.take(owner);
+  return taken;
+}

@@ -3,18 +3,6 @@ import { startsPerTurn } from "../../../src/platform/batching/starts-per-turn.ts
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** A starter that records what has started. */
-function record(startsMax: number) {
-  const startInTurn = startsPerTurn(startsMax);
-  const started: string[] = [];
-  const start = (name: string, owner = "") =>
-    startInTurn(
-      () => started.push(name),
-      () => owner,
-    );
-  return { started, start };
-}
-
 it("a starter starts a lone caller at once, and does not ask for its owner", () => {
   const started: string[] = [];
   startsPerTurn(2)(
@@ -59,3 +47,15 @@ it("a starter lets owners take turns, so that the length of one owner's line del
   await nextTurn();
   expect(started.slice(6)).toEqual(["partner 2", "crowd 5"]);
 });
+
+/** A starter that records what has started. */
+function record(startsMax: number) {
+  const startInTurn = startsPerTurn(startsMax);
+  const started: string[] = [];
+  const start = (name: string, owner = "") =>
+    startInTurn(
+      () => started.push(name),
+      () => owner,
+    );
+  return { started, start };
+}

@@ -42,6 +42,27 @@ const WRONG_HASHES = [sha256("something else"), sha256(`${PAYLOAD} `), Buffer.al
 const ROOT = { origin: "log.example", size: 1, root: bytes(1) };
 const NOTED = { note: "note", served_note: "note", last_note: "note", policy: "none", reason: "leaked" };
 
+it.each([
+  ["batch_windows", "batch_id", () => ({ batch_id: "bat_none", kind: "buy" })],
+  ["api_key_secrets", "key_id", () => ({ key_id: "key_none", secret_hash: bytes(1) })],
+  ["api_key_uses", "key_id", () => ({ key_id: "key_none", last_used_at: NOON })],
+  ["broken_chains", "voucher_id", () => ({ voucher_id: "vch_none", found_at: NOON })],
+])("a row of %s has an existing %s", async (table, column, row) => {
+  await rejected(FOREIGN_KEY, `${table}_${column}_fkey`, ...insert(table, row()));
+});
+
+it("one row keeps the time up to which redemptions are closed, and one the generation of ends", async () => {
+  const second = { singleton: false };
+  await rejected(CHECK, "reference_generation_singleton_check", ...insert("reference_generation", second));
+  const closed = insert("redemptions_closed", { ...second, closed_until: NOON });
+  await rejected(CHECK, "redemptions_closed_singleton_check", ...closed);
+  const late = "UPDATE redemptions_closed SET closed_until = '2020-01-01 00:00:00.0001Z'";
+  await rejected(CHECK, "redemptions_closed_closed_until_check", late);
+  const closing =
+    "UPDATE redemptions_closed SET closed_until = '2020-01-01Z', complete_until = '2019-12-31 00:00:00.0001Z'";
+  await rejected(CHECK, "redemptions_complete_in_milliseconds", closing);
+});
+
 /** Rows of tables, and the changes with which Postgres rejects them, by the constraint. */
 const CHANGED: [table: string, row: () => Row, changes: Record<string, Row[]>][] = [
   [
@@ -139,27 +160,6 @@ it.each(CHANGED)("Postgres rejects a row of %s with any one wrong value", async 
   const code = expect.stringMatching(/^23/);
   for (const [constraint, wrong] of Object.entries(changes))
     for (const change of wrong) await rejected(code, constraint, ...insert(table, { ...row(), ...change }));
-});
-
-it.each([
-  ["batch_windows", "batch_id", () => ({ batch_id: "bat_none", kind: "buy" })],
-  ["api_key_secrets", "key_id", () => ({ key_id: "key_none", secret_hash: bytes(1) })],
-  ["api_key_uses", "key_id", () => ({ key_id: "key_none", last_used_at: NOON })],
-  ["broken_chains", "voucher_id", () => ({ voucher_id: "vch_none", found_at: NOON })],
-])("a row of %s has an existing %s", async (table, column, row) => {
-  await rejected(FOREIGN_KEY, `${table}_${column}_fkey`, ...insert(table, row()));
-});
-
-it("one row keeps the time up to which redemptions are closed, and one the generation of ends", async () => {
-  const second = { singleton: false };
-  await rejected(CHECK, "reference_generation_singleton_check", ...insert("reference_generation", second));
-  const closed = insert("redemptions_closed", { ...second, closed_until: NOON });
-  await rejected(CHECK, "redemptions_closed_singleton_check", ...closed);
-  const late = "UPDATE redemptions_closed SET closed_until = '2020-01-01 00:00:00.0001Z'";
-  await rejected(CHECK, "redemptions_closed_closed_until_check", late);
-  const closing =
-    "UPDATE redemptions_closed SET closed_until = '2020-01-01Z', complete_until = '2019-12-31 00:00:00.0001Z'";
-  await rejected(CHECK, "redemptions_complete_in_milliseconds", closing);
 });
 
 const reservationRow = (voucherId: string, changes: Row = {}) => ({

@@ -3,23 +3,6 @@ import { DatabaseClock } from "../../../src/platform/db/database-clock.ts";
 
 const START = Date.parse("2027-02-14T12:00:00Z");
 
-/** A clock, and a function that lets time pass and reads a database that is ahead by as much. */
-function openClock() {
-  let passedMs = 0;
-  const clock = new DatabaseClock(() => passedMs);
-  const read = (waitMs: number, aheadMs: number, trustedAt: Date | null = null) => {
-    passedMs += waitMs;
-    clock.observe(new Date(START + passedMs + aheadMs), trustedAt);
-    return {
-      now: clock.now().getTime() - START - passedMs,
-      steady: clock.steadyNow().getTime() - START - passedMs,
-      ahead: clock.aheadMs,
-    };
-  };
-  read(0, 0);
-  return { clock, read, pass: (ms: number) => (passedMs += ms) };
-}
-
 it("the database's clock runs on between two readings", () => {
   const { clock, pass } = openClock();
   pass(500);
@@ -51,3 +34,20 @@ it("the database's clock takes no answer that it read late, because its process 
   clock.observe(new Date(START + 31_000), null);
   expect([clock.aheadMs, clock.now().getTime()]).toEqual([0, START + 31_000]);
 });
+
+/** A clock, and a function that lets time pass and reads a database that is ahead by as much. */
+function openClock() {
+  let passedMs = 0;
+  const clock = new DatabaseClock(() => passedMs);
+  const read = (waitMs: number, aheadMs: number, trustedAt: Date | null = null) => {
+    passedMs += waitMs;
+    clock.observe(new Date(START + passedMs + aheadMs), trustedAt);
+    return {
+      now: clock.now().getTime() - START - passedMs,
+      steady: clock.steadyNow().getTime() - START - passedMs,
+      ahead: clock.aheadMs,
+    };
+  };
+  read(0, 0);
+  return { clock, read, pass: (ms: number) => (passedMs += ms) };
+}

@@ -10,12 +10,6 @@ import { useDatabase } from "../../support/use-service.ts";
 
 const { servers } = useDatabase();
 
-function openOne(databaseUrl: string) {
-  const pool = openServicePool(databaseUrl);
-  onTestFinished(() => pool.end());
-  return pool;
-}
-
 it("a connection that is lost in a transaction fails the transaction, does not end the process, and is replaced", async () => {
   const pool = openOne(servers.databaseUrl);
   // An error event without a listener becomes an uncaught exception.
@@ -63,3 +57,9 @@ it("the options in DATABASE_URL set what the service does not set itself", async
   );
   expect(rows).toEqual([{ mode: "force_generic_plan", memory: "7MB", scans: "off" }]);
 });
+
+function openOne(databaseUrl: string) {
+  const pool = openServicePool(databaseUrl);
+  onTestFinished(() => pool.end());
+  return pool;
+}

@@ -25,40 +25,6 @@ import { openVoucherctl } from "../../support/voucherctl.ts";
 const OWNER = { name: "keeper", password: "the-owners-own-password" };
 const API = { name: "pva_api", password: "the-processes-own-password" };
 
-/** A value of each setting that would break or slow down the service. */
-const HOSTILE: Record<string, string> = {
-  client_encoding: "LATIN1",
-  DateStyle: "German, DMY",
-  IntervalStyle: "iso_8601",
-  TimeZone: "Asia/Kolkata",
-  standard_conforming_strings: "off",
-  bytea_output: "escape",
-  extra_float_digits: "-15",
-  array_nulls: "off",
-  default_transaction_isolation: "serializable",
-  default_transaction_deferrable: "on",
-  default_transaction_read_only: "on",
-  session_replication_role: "replica",
-  synchronous_commit: "off",
-  client_min_messages: "error",
-  exit_on_error: "on",
-  statement_timeout: "1s",
-  lock_timeout: "1ms",
-  idle_in_transaction_session_timeout: "1s",
-  transaction_timeout: "2s",
-  idle_session_timeout: "2s",
-  check_function_bodies: "on",
-  plan_cache_mode: "force_custom_plan",
-  enable_seqscan: "on",
-  enable_hashjoin: "on",
-  enable_mergejoin: "on",
-  enable_material: "on",
-  enable_nestloop: "off",
-  enable_indexscan: "off",
-  enable_indexonlyscan: "off",
-  enable_bitmapscan: "off",
-  jit: "on",
-};
 const COMPARED = SETTINGS.filter(({ isOnlyCompared }) => isOnlyCompared).map(({ name }) => name);
 
 let postgres: OwnPostgres;
@@ -80,10 +46,7 @@ afterAll(async () => {
   rmSync(sockets, { recursive: true });
 });
 
-const ownerOf = (database: string) => postgres.url(database, OWNER);
-const apiOf = (database: string) => postgres.url(database, API);
-
-/** Makes an empty database of the owner, and drops it after the test. Returns its name. */
+/** How many databases the tests have made. */
 let databases = 0;
 
 it("the list of hostile values has every setting that the code relies on", () => {
@@ -419,6 +382,7 @@ async function onDatabase<T>(database: string, work: (client: pg.Client) => Prom
   return work(client).finally(() => client.end());
 }
 
+/** Makes an empty database of the owner, and drops it after the test. Returns its name. */
 async function makeDatabase(options = ""): Promise<string> {
   databases += 1;
   const name = `vouchers_${databases}`;
@@ -464,3 +428,41 @@ async function knownSettings(): Promise<Set<string>> {
   const { rows } = await postgres.superuser.query<{ name: string }>("SELECT name FROM pg_settings");
   return new Set(rows.map(({ name }) => name));
 }
+
+/** A value of each setting that would break or slow down the service. */
+const HOSTILE: Record<string, string> = {
+  client_encoding: "LATIN1",
+  DateStyle: "German, DMY",
+  IntervalStyle: "iso_8601",
+  TimeZone: "Asia/Kolkata",
+  standard_conforming_strings: "off",
+  bytea_output: "escape",
+  extra_float_digits: "-15",
+  array_nulls: "off",
+  default_transaction_isolation: "serializable",
+  default_transaction_deferrable: "on",
+  default_transaction_read_only: "on",
+  session_replication_role: "replica",
+  synchronous_commit: "off",
+  client_min_messages: "error",
+  exit_on_error: "on",
+  statement_timeout: "1s",
+  lock_timeout: "1ms",
+  idle_in_transaction_session_timeout: "1s",
+  transaction_timeout: "2s",
+  idle_session_timeout: "2s",
+  check_function_bodies: "on",
+  plan_cache_mode: "force_custom_plan",
+  enable_seqscan: "on",
+  enable_hashjoin: "on",
+  enable_mergejoin: "on",
+  enable_material: "on",
+  enable_nestloop: "off",
+  enable_indexscan: "off",
+  enable_indexonlyscan: "off",
+  enable_bitmapscan: "off",
+  jit: "on",
+};
+
+const ownerOf = (database: string) => postgres.url(database, OWNER);
+const apiOf = (database: string) => postgres.url(database, API);

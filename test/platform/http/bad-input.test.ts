@@ -29,8 +29,6 @@ beforeEach(async () => {
   before = await dumpRows(servers.db);
 });
 
-const url = (path: string) => `${api.url}${path}`;
-
 interface PostRoute {
   path: string;
   /** What would be accepted, and change something. */
@@ -66,54 +64,6 @@ const packed = (method: string) => ({ "content-encoding": method });
 const utf16 = (json: string) => Buffer.from(json, "utf16le");
 const latin1 = (json: string) => Buffer.from(`${json.slice(0, -1)},"unknown":"Köln"}`, "latin1");
 const FORM = "code=7Q4K&ticket=rsv_1&externalRef=x";
-
-type Refused = [what: string, body: (json: string) => string | Buffer, headers?: Record<string, string>];
-
-/** Bodies that are refused on every route, made from the JSON of a valid one, by the answer. */
-const REFUSED: Record<string, Refused[]> = {
-  "400 invalid_json": [
-    ["JSON that is cut off", (json) => json.slice(0, -2)],
-    ["a raw NUL", () => '{"code":"7Q\u00004K"}'],
-    ["blanks", () => "   "],
-    ["a list with an object", (json) => `[${json}]`],
-    ["a text", () => '"7Q4K-9MZX-2HTB-W8RC"'],
-    ["null", () => "null"],
-    ...[[0xff], [0xc3], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80], [0x80]].map(
-      (bytes): Refused => [`bytes that are no UTF-8: ${bytes}`, (json) => withBytes(json, ...bytes)],
-    ),
-    ["UTF-16 that is not declared", (json) => utf16(`\ufeff${json}`)],
-    ["UTF-16 without a mark", utf16],
-    ["UTF-16 that is declared as UTF-8", utf16, charset('"utf8"')],
-    ["bytes of another charset that is not declared", latin1],
-    ["two byte order marks", (json) => `\ufeff\ufeff${json}`],
-    ["a byte order mark inside", (json) => `{\ufeff${json.slice(1)}`],
-    ["a body that is not compressed as it says", (json) => json, packed("gzip")],
-    ["a compressed body that is cut off", (json) => gzipSync(json).subarray(0, -12), packed("gzip")],
-    ["a form", () => FORM, { "content-type": "application/x-www-form-urlencoded" }],
-    ["a field with lists that do not end", (json) => `${json.slice(0, -1)},"unknown":${"[".repeat(8_000)}`],
-  ],
-  "413 body_too_large": [
-    ...[BODY_MAX_BYTES + 1, 2 * BODY_MAX_BYTES, 3_000_000].map(
-      (size): Refused => [`a body of ${size} bytes`, (json) => bomb(json, size)],
-    ),
-    ["gzip of a large body", (json) => gzipSync(bomb(json)), packed("gzip")],
-    ["deflate of a large body", (json) => deflateSync(bomb(json)), packed("deflate")],
-    ["brotli of a large body", (json) => brotliCompressSync(bomb(json)), packed("br")],
-    ["zstd of a large body", (json) => zstdCompressSync(bomb(json)), packed("zstd")],
-  ],
-  "415 unsupported_encoding": [
-    ...["latin1", "ISO-8859-1", '"windows-1252"', "us-ascii", "x-nonsense"].map(
-      (name): Refused => [`bytes of the charset ${name}`, latin1, charset(name)],
-    ),
-    ["UTF-16, little-endian", utf16, charset("utf-16le")],
-    ["UTF-16 with its mark", (json) => utf16(`\ufeff${json}`), charset("utf-16")],
-    ["UTF-16, big-endian", (json) => utf16(json).swap16(), charset("UTF-16BE")],
-    ["UTF-32", (json) => Buffer.from(Uint32Array.from(Buffer.from(json)).buffer), charset("utf-32le")],
-    ["compressed UTF-16", (json) => gzipSync(utf16(json)), { ...charset("utf-16le"), ...packed("gzip") }],
-    ["the encoding compress", (json) => gzipSync(json), packed("compress")],
-    ["an unknown encoding", (json) => gzipSync(json), packed("nonsense")],
-  ],
-};
 
 describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, valid, fields, required }) => {
   expectNothingWritten();
@@ -479,3 +429,53 @@ const withBytes = (json: string, ...bytes: number[]) =>
 
 /** A valid body that is too large, unless it is compressed. */
 const bomb = (json: string, size = 1_000_000) => `${json.slice(0, -1)},"pad":"${"x".repeat(size - json.length - 9)}"}`;
+
+type Refused = [what: string, body: (json: string) => string | Buffer, headers?: Record<string, string>];
+
+/** Bodies that are refused on every route, made from the JSON of a valid one, by the answer. */
+const REFUSED: Record<string, Refused[]> = {
+  "400 invalid_json": [
+    ["JSON that is cut off", (json) => json.slice(0, -2)],
+    ["a raw NUL", () => '{"code":"7Q\u00004K"}'],
+    ["blanks", () => "   "],
+    ["a list with an object", (json) => `[${json}]`],
+    ["a text", () => '"7Q4K-9MZX-2HTB-W8RC"'],
+    ["null", () => "null"],
+    ...[[0xff], [0xc3], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80], [0x80]].map(
+      (bytes): Refused => [`bytes that are no UTF-8: ${bytes}`, (json) => withBytes(json, ...bytes)],
+    ),
+    ["UTF-16 that is not declared", (json) => utf16(`\ufeff${json}`)],
+    ["UTF-16 without a mark", utf16],
+    ["UTF-16 that is declared as UTF-8", utf16, charset('"utf8"')],
+    ["bytes of another charset that is not declared", latin1],
+    ["two byte order marks", (json) => `\ufeff\ufeff${json}`],
+    ["a byte order mark inside", (json) => `{\ufeff${json.slice(1)}`],
+    ["a body that is not compressed as it says", (json) => json, packed("gzip")],
+    ["a compressed body that is cut off", (json) => gzipSync(json).subarray(0, -12), packed("gzip")],
+    ["a form", () => FORM, { "content-type": "application/x-www-form-urlencoded" }],
+    ["a field with lists that do not end", (json) => `${json.slice(0, -1)},"unknown":${"[".repeat(8_000)}`],
+  ],
+  "413 body_too_large": [
+    ...[BODY_MAX_BYTES + 1, 2 * BODY_MAX_BYTES, 3_000_000].map(
+      (size): Refused => [`a body of ${size} bytes`, (json) => bomb(json, size)],
+    ),
+    ["gzip of a large body", (json) => gzipSync(bomb(json)), packed("gzip")],
+    ["deflate of a large body", (json) => deflateSync(bomb(json)), packed("deflate")],
+    ["brotli of a large body", (json) => brotliCompressSync(bomb(json)), packed("br")],
+    ["zstd of a large body", (json) => zstdCompressSync(bomb(json)), packed("zstd")],
+  ],
+  "415 unsupported_encoding": [
+    ...["latin1", "ISO-8859-1", '"windows-1252"', "us-ascii", "x-nonsense"].map(
+      (name): Refused => [`bytes of the charset ${name}`, latin1, charset(name)],
+    ),
+    ["UTF-16, little-endian", utf16, charset("utf-16le")],
+    ["UTF-16 with its mark", (json) => utf16(`\ufeff${json}`), charset("utf-16")],
+    ["UTF-16, big-endian", (json) => utf16(json).swap16(), charset("UTF-16BE")],
+    ["UTF-32", (json) => Buffer.from(Uint32Array.from(Buffer.from(json)).buffer), charset("utf-32le")],
+    ["compressed UTF-16", (json) => gzipSync(utf16(json)), { ...charset("utf-16le"), ...packed("gzip") }],
+    ["the encoding compress", (json) => gzipSync(json), packed("compress")],
+    ["an unknown encoding", (json) => gzipSync(json), packed("nonsense")],
+  ],
+};
+
+const url = (path: string) => `${api.url}${path}`;

@@ -13,8 +13,6 @@ import { useService } from "../../support/use-service.ts";
 /** The longest that the service allows. */
 const REDEEM_WAIT_MS = 60_000;
 
-const inQuery = (externalRef: string) => new URLSearchParams({ externalRef });
-
 const ORIGIN = "https://vouchers.test";
 
 const installed = new Set(["nginx", "haproxy", "caddy"].filter((program) => hasProgram(program)));
@@ -34,8 +32,6 @@ interface Running {
 const running = new Map<string, Running>();
 const stops: (() => Promise<unknown>)[] = [];
 let reader: string;
-
-const of = ({ name }: ProxyExample): Running => running.get(name) as Running;
 
 beforeAll(async () => {
   const apis = new Map<string, string>();
@@ -230,3 +226,6 @@ async function call(url: string, path: string, body?: unknown, key = keys.till.k
 
 const redeem = (url: string, order: { code: string; externalRef: string; pad?: string }) =>
   call(url, "/partner/vouchers/redeem", order);
+
+const inQuery = (externalRef: string) => new URLSearchParams({ externalRef });
+const of = ({ name }: ProxyExample): Running => running.get(name) as Running;

@@ -4,7 +4,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { z } from "zod";
 import { openLog } from "../../../src/platform/log.ts";
 import { AwaitedQueue, type AwaitedQueueLinks, type WaitResult } from "../../../src/platform/queues/awaited-queue.ts";
-import type { QueueDefinition } from "../../../src/platform/queues/catalog.ts";
 import { openQueue } from "../../../src/platform/queues/open-queue.ts";
 import { ReplyInbox } from "../../../src/platform/queues/reply-inbox.ts";
 import { findShard } from "../../../src/platform/queues/shards.ts";
@@ -15,27 +14,7 @@ import { assertInvariants } from "../../support/invariants.ts";
 import { openTestServers, type TestServers } from "../../support/servers.ts";
 import { openTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
 import { until, untilStarted } from "../../support/until.ts";
-
-interface Sum {
-  a: number;
-  b: number;
-}
-
-const sumReply = z.object({ sum: z.number() });
-type SumReply = z.infer<typeof sumReply>;
-
-const sumQueue: QueueDefinition<Sum, SumReply> = {
-  name: "sum",
-  shardBy: "a",
-  data: z.object({ a: z.number(), b: z.number() }),
-  reply: sumReply,
-  dataMaxBytes: 64,
-  waitingMax: 5_000,
-  withdrawOnTimeout: true,
-  keep: { age: 60, count: 5_000 },
-  keepFailed: { age: 60, count: 5_000 },
-  shown: { data: [], reply: [] },
-};
+import { deployment, SHARD, type Sum, type SumReply, sumQueue } from "./sum-queue.ts";
 
 const log = openLog("silent", "test");
 /** Jobs that a worker runs at once. */
@@ -58,10 +37,7 @@ let jobs: number;
 let foreignJobs = 0;
 let foreignReplies = 0;
 const unhandled: unknown[] = [];
-const deployment = { id: "test", origin: "test/1", ready: async () => undefined, reconnect: async () => {} };
-const SHARD = findShard(deployment.id, 0, 1);
 const PREFIX = SHARD.prefix;
-const recordUnhandled = (reason: unknown) => unhandled.push(reason);
 
 beforeAll(async () => {
   process.on("unhandledRejection", recordUnhandled);
@@ -100,11 +76,6 @@ afterAll(async () => {
   await servers.close();
   process.off("unhandledRejection", recordUnhandled);
 });
-
-const add = async (_jobId: string, { a, b }: Sum) => ({ sum: a + b });
-
-const isReply = (sum: number) => ({ kind: "reply", reply: { sum } });
-const isUnknown = (message: unknown) => ({ kind: "unknown", cause: { message } });
 
 it("a reply reaches exactly its caller among 200 that wait at once", async () => {
   work(add);
@@ -535,3 +506,17 @@ async function findJob(jobId: string): Promise<string[]> {
   const keys = await servers.redis.keys(`*${jobId}*`);
   return [...lists.filter((_, n) => found[n] !== null), ...keys];
 }
+
+async function add(_jobId: string, { a, b }: Sum) {
+  return { sum: a + b };
+}
+
+function isReply(sum: number) {
+  return { kind: "reply", reply: { sum } };
+}
+
+function isUnknown(message: unknown) {
+  return { kind: "unknown", cause: { message } };
+}
+
+const recordUnhandled = (reason: unknown) => unhandled.push(reason);

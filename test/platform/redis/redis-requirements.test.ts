@@ -28,10 +28,6 @@ beforeAll(async () => {
 
 afterAll(() => redis.close());
 
-const codesOf = async (url: string) => problemsOf(await checkRedis(url, 1)).map(({ code }) => code);
-
-const set = (name: string, value: string) => redis.client.config("SET", name, value);
-
 /** Servers that answer and take no writes. */
 const REFUSALS: [kind: string, words: RegExp, begin: () => Promise<unknown>, end: () => Promise<unknown>][] = [
   [
@@ -225,3 +221,6 @@ it.each([
   const problems = problemsOf(await checkRedis(urlOf(redis.port), 1));
   expect(problems[0]).toMatchObject({ code, effect: "refused", message: expect.stringContaining(words) });
 });
+
+const codesOf = async (url: string) => problemsOf(await checkRedis(url, 1)).map(({ code }) => code);
+const set = (name: string, value: string) => redis.client.config("SET", name, value);

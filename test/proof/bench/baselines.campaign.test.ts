@@ -11,11 +11,6 @@ import { type ContenderId, type RunningContender, startContender } from "./conte
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** The comparable part of an answer; the rest is random or depends on the time. Baselines do not mark a reused reference. */
-function shape({ status, body: { otherVoucher: _, ...body } }: Reply) {
-  return { status, code: body.code, alreadyConfirmed: body.alreadyConfirmed, fields: Object.keys(body).sort() };
-}
-
 // A comparison makes sense only with baselines that do the same work as the service.
 describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
   let servers: TestServers;
@@ -96,3 +91,8 @@ describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
       return replies.sort((one, other) => one.status - other.status);
     }));
 });
+
+/** The comparable part of an answer; the rest is random or depends on the time. Baselines do not mark a reused reference. */
+function shape({ status, body: { otherVoucher: _, ...body } }: Reply) {
+  return { status, code: body.code, alreadyConfirmed: body.alreadyConfirmed, fields: Object.keys(body).sort() };
+}

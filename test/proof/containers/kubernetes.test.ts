@@ -50,8 +50,6 @@ const CONTAINERS = PODS.flatMap(({ name, spec }) =>
   [...(spec.initContainers ?? []), ...spec.containers].map((container: Yaml) => ({ pod: name, spec, ...container })),
 );
 
-const toObject = (lines: readonly string[]) => parseEnv(lines.join("\n")) as Record<string, string>;
-
 let directory: string;
 const secrets: Record<string, Record<string, string>> = {};
 let keyFile: string;
@@ -351,3 +349,5 @@ function environmentOf({ env = [], envFrom = [] }: Yaml, withOverlay: boolean): 
   const own = Object.fromEntries(env.map(({ name, value }: Yaml) => [name, value]));
   return Object.assign({ ...readDockerfile().environment }, ...maps, own);
 }
+
+const toObject = (lines: readonly string[]) => parseEnv(lines.join("\n")) as Record<string, string>;

@@ -5,15 +5,6 @@ import { describeViolation } from "./history.ts";
 import { TARGET_NAMES, type TargetName } from "./nemesis.ts";
 import { hasFakeTime } from "./stepped-clock.ts";
 
-/** Runs a campaign without a broken rule. One without progress would prove nothing; an idle machine confirms several hundred. */
-async function run(options: Omit<CampaignOptions, "faultsMs">) {
-  const totals = await runCampaign({ faultsMs: 25_000, ...options });
-  expect(totals.violations.map(describeViolation)).toEqual([]);
-  expect(totals.confirmed).toBeGreaterThan(10);
-  expect(totals.retries).toBeGreaterThan(20);
-  return totals;
-}
-
 /** They have a campaign of their own, because they leave others little of Postgres. */
 const ALONE: TargetName[] = ["setBack", "lockedRows", "floods"];
 
@@ -40,3 +31,12 @@ it.skipIf(onPath("redis-server") === null)(
     expect(Object.keys(faults).some((fault) => fault.startsWith("redisCluster"))).toBe(true);
   },
 );
+
+/** Runs a campaign without a broken rule. One without progress would prove nothing; an idle machine confirms several hundred. */
+async function run(options: Omit<CampaignOptions, "faultsMs">) {
+  const totals = await runCampaign({ faultsMs: 25_000, ...options });
+  expect(totals.violations.map(describeViolation)).toEqual([]);
+  expect(totals.confirmed).toBeGreaterThan(10);
+  expect(totals.retries).toBeGreaterThan(20);
+  return totals;
+}

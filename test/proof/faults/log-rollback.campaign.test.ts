@@ -43,8 +43,6 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-const readiness = async (url: string) => (await fetch(`${url}/readyz`)).json();
-
 it.each([
   ["a standby that lagged and was promoted", true],
   ["a copy of the disk that was put back", false],
@@ -154,3 +152,5 @@ async function open(server: LocalPostgres): Promise<pg.Pool> {
   });
   return db;
 }
+
+const readiness = async (url: string) => (await fetch(`${url}/readyz`)).json();

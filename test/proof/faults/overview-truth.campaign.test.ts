@@ -87,17 +87,6 @@ afterAll(async () => {
   await Promise.all([receiver.close(), alertReceiver.close()]);
 });
 
-interface Shown {
-  severity: string;
-  what: string;
-  subject: string;
-  runbook: string;
-}
-
-const NOTHING = "red VouchersNothingRedeemed";
-const SERVER = ["VouchersServerAway"];
-const setRedis = (name: string, value: string) => redis.config("SET", name, value);
-
 it("the overview stays calm in a quiet stretch and in a busy one", async () => {
   await untilCalm();
   const shown = new Set<string>();
@@ -163,6 +152,9 @@ interface Case {
   lasting?: readonly string[];
   skip?: boolean;
 }
+
+const NOTHING = "red VouchersNothingRedeemed";
+const SERVER = ["VouchersServerAway"];
 
 const CASES: readonly Case[] = [
   {
@@ -483,4 +475,15 @@ function mayMount(): boolean {
   if (mounted) spawnSync("umount", [folder]);
   rmdirSync(folder);
   return mounted;
+}
+
+interface Shown {
+  severity: string;
+  what: string;
+  subject: string;
+  runbook: string;
+}
+
+function setRedis(name: string, value: string) {
+  return redis.config("SET", name, value);
 }

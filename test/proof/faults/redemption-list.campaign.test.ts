@@ -53,8 +53,6 @@ interface Reader {
 /** The latest end of the list that any process has told so far. */
 let latestTold = "";
 
-const countEnds = ({ ends }: Reader) => new Set(ends.map(({ listed }) => listed)).size;
-
 it("readers list each redemption exactly once while 64 writers commit slowly and lose connections, nothing is added before a completeUntil, and it never goes back from one process to another", async () => {
   const vouchers = (await issueVouchers(db, partner, VOUCHERS)).map(({ id }) => id);
   await db.query(SLOW_COMMITS);
@@ -185,3 +183,5 @@ async function follow(
     await sleep(20);
   }
 }
+
+const countEnds = ({ ends }: Reader) => new Set(ends.map(({ listed }) => listed)).size;

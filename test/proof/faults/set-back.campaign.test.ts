@@ -30,8 +30,6 @@ afterAll(async () => {
   await servers?.close();
 });
 
-const shares = () => ({ redisUrl: servers.redisUrl });
-
 /** What makes a server's log, or its marks, longer. */
 const GROWTH: [string, () => Promise<unknown>][] = [
   [
@@ -264,3 +262,5 @@ async function readNewestShared() {
 async function untilRedisKnows(each: DatabaseUser) {
   await until(async () => (await readNewestShared())?.newest.id === each.newest()?.id);
 }
+
+const shares = () => ({ redisUrl: servers.redisUrl });

@@ -30,7 +30,59 @@ let floods: Record<Flood, Call>;
 let others: [name: string, needs: Flood, call: Call][];
 let hook: string;
 
-beforeAll(async () => {
+beforeAll(prepareCalls);
+afterAll(() => service.stop());
+
+it.each([
+  "partnerCalls",
+  "sandboxAdvances",
+  "portalReads",
+  "operatorReads",
+  "publicReads",
+  "look-ups",
+  "probes",
+] as const)("one caller's flood of %s refuses no other caller and makes none five times as slow", async (kind) => {
+  const quietMs = await measureOthers();
+  let flooding = true;
+  const floodedMs = await besideTransaction(db, async (outside) => {
+    await outside.query("SELECT FROM webhook_endpoints WHERE id = $1 FOR UPDATE", [hook]);
+    const flooders = Array.from({ length: FLOODERS }, async (_, n) => {
+      await pause((n / FLOODERS) * PAUSE_MS);
+      while (flooding) {
+        await floods[kind]();
+        await pause(PAUSE_MS);
+      }
+    });
+    try {
+      return await measureOthers();
+    } finally {
+      flooding = false;
+      await Promise.all(flooders);
+    }
+  });
+  expect(floodedMs, `quiet: ${quietMs} ms`).toBeLessThanOrEqual(SLOWER_MAX * Math.max(quietMs, NOISE_MS / SLOWER_MAX));
+});
+
+async function redeem(client: PartnerClient, code: string, externalRef: string): Promise<void> {
+  expect((await client.redeem({ code, externalRef })).status).toBe(200);
+}
+
+/** Sends what others send, one request after the other, and returns the 99th percentile of their durations. Fails if one is not answered. */
+async function measureOthers(): Promise<number> {
+  const durations: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const [name, , call] of others) {
+      const startedAt = performance.now();
+      const { status } = await call();
+      durations.push(performance.now() - startedAt);
+      expect([name, status]).toEqual([name, 200]);
+    }
+  }
+  return durations.sort((a, b) => a - b)[Math.floor(durations.length * 0.99)] ?? 0;
+}
+
+/** Starts the service, and makes what the floods and the other callers ask for. */
+async function prepareCalls(): Promise<void> {
   service = await startHostileService(servers, {
     ...{ OPS_TOKEN, WEBHOOK_SECRET: "the root secret of the tests of floods", TRUST_PROXY: "127.0.0.0/8" },
   });
@@ -88,54 +140,4 @@ beforeAll(async () => {
     ["a public history", "publicReads", () => from("192.0.2.2", `/integrity/events/VoucherInstance/${id}`)],
     ["a readiness probe", "probes", () => send("GET", `${url}/readyz`)],
   ];
-});
-
-afterAll(() => service.stop());
-
-it.each([
-  "partnerCalls",
-  "sandboxAdvances",
-  "portalReads",
-  "operatorReads",
-  "publicReads",
-  "look-ups",
-  "probes",
-] as const)("one caller's flood of %s refuses no other caller and makes none five times as slow", async (kind) => {
-  const quietMs = await measureOthers();
-  let flooding = true;
-  const floodedMs = await besideTransaction(db, async (outside) => {
-    await outside.query("SELECT FROM webhook_endpoints WHERE id = $1 FOR UPDATE", [hook]);
-    const flooders = Array.from({ length: FLOODERS }, async (_, n) => {
-      await pause((n / FLOODERS) * PAUSE_MS);
-      while (flooding) {
-        await floods[kind]();
-        await pause(PAUSE_MS);
-      }
-    });
-    try {
-      return await measureOthers();
-    } finally {
-      flooding = false;
-      await Promise.all(flooders);
-    }
-  });
-  expect(floodedMs, `quiet: ${quietMs} ms`).toBeLessThanOrEqual(SLOWER_MAX * Math.max(quietMs, NOISE_MS / SLOWER_MAX));
-});
-
-async function redeem(client: PartnerClient, code: string, externalRef: string): Promise<void> {
-  expect((await client.redeem({ code, externalRef })).status).toBe(200);
-}
-
-/** Sends what others send, one request after the other, and returns the 99th percentile of their durations. Fails if one is not answered. */
-async function measureOthers(): Promise<number> {
-  const durations: number[] = [];
-  for (let round = 0; round < ROUNDS; round += 1) {
-    for (const [name, , call] of others) {
-      const startedAt = performance.now();
-      const { status } = await call();
-      durations.push(performance.now() - startedAt);
-      expect([name, status]).toEqual([name, 200]);
-    }
-  }
-  return durations.sort((a, b) => a - b)[Math.floor(durations.length * 0.99)] ?? 0;
 }

@@ -43,8 +43,6 @@ afterAll(() => service.stop());
 
 let refs = 0;
 
-const p99 = (sorted: readonly number[]) => sorted[Math.ceil(sorted.length * 0.99) - 1] ?? Number.NaN;
-
 it("a drop of one brand keeps another partner's redeems within three times their time in quiet", async () => {
   const rounds: { quiet: number; drop: number }[] = [];
   const isFair = ({ quiet, drop }: { quiet: number; drop: number }) =>
@@ -119,3 +117,5 @@ async function prepareDrop({ brandId }: TestPartner): Promise<() => Promise<Reco
     return counts;
   };
 }
+
+const p99 = (sorted: readonly number[]) => sorted[Math.ceil(sorted.length * 0.99) - 1] ?? Number.NaN;

@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { ENDPOINTS } from "../../../src/open/endpoints.ts";
 import { ASSETS } from "../../../src/pages/assets.ts";
 import { ERRORS } from "../../../src/platform/api/errors.ts";
-import { checkAnswer, isOutside, type OUTSIDE } from "../../support/check-answer.ts";
+import { checkAnswer, isOutside } from "../../support/check-answer.ts";
 import { partnerClient } from "../../support/client.ts";
 import { makeOffer, makeReferral } from "../../support/marketplace.ts";
 import { exchange, type RawReply } from "../../support/raw-http.ts";
@@ -12,6 +11,7 @@ import { useService } from "../../support/use-service.ts";
 import { signUser, writeKeysFile } from "../../support/user-tokens.ts";
 import { type HostileService, startHostileService } from "./hostile-service.ts";
 import { encodeRequest, type HostileRequest, type KnownValues, requestsAnywhere, requestsTo } from "./requests.ts";
+import { ROUTES } from "./routes.ts";
 
 // Sends random requests to every route. The same seed gives the same requests.
 //   FUZZ_RUNS=5000 FUZZ_SEED=7 npx vitest run test/proof/hostile      sends more and other requests
@@ -23,46 +23,6 @@ const seed = Number(process.env.FUZZ_SEED || 20_261_121);
 const TIME_LIMIT_MS = 60_000 + runs * 500;
 
 const OPS_TOKEN = "the operators' token of the fuzzing";
-
-/** What is below each mounted route that is no endpoint; GET by default. The test of the reference checks that there are no others. */
-const OUTSIDE_ROUTES: Record<(typeof OUTSIDE)[number]["address"], string[]> = {
-  "/": [""],
-  "/check": [""],
-  "/assets": ["/:fileName"],
-  "/log": ["/checkpoint", "/policy", "/tile/*path"],
-  "/docs": [""],
-  "/openapi.json": [""],
-  "/favicon.ico": [""],
-  "/robots.txt": [""],
-  "/.well-known/security.txt": [""],
-  "/portal": [
-    ...["", "/redemptions", "/redemptions.csv", "/orders", "/orders/:externalRef", "/receipt", "/webhooks"],
-    "/orders/:externalRef/receipt",
-  ],
-  "/ops": [
-    ...["", "/vouchers", "/vouchers/:id", "POST /vouchers/:id/release", "/organizations/:id", "/batches/:id"],
-    ...[
-      "/brands/:id",
-      "/products/:id",
-      "/contracts/:id",
-      "/runbook",
-      "/queues",
-      "/queues/:page",
-      "/queues/static/:file",
-    ],
-    ...["/queues/api/queues", "/queues/api/queues/:queue/:job", "PUT /queues/api/queues/:queue/:job"],
-  ],
-};
-
-const ROUTES: [method: string, path: string][] = [
-  ...ENDPOINTS.map(({ path, method }): [string, string] => [method.toUpperCase(), path]),
-  ...Object.entries(OUTSIDE_ROUTES).flatMap(([address, below]) =>
-    below.map((text): [string, string] => {
-      const [path = "", method = "GET"] = text.split(" ").reverse();
-      return [method, `${address}${path}`];
-    }),
-  ),
-];
 
 const { servers, db, partner, keys, issuer } = useService({ apis: [], workers: [] });
 let service: HostileService | undefined;

@@ -40,34 +40,6 @@ const STEPS_MAX = 200;
 /** Far more than the runs take; the rest is for shrinking. Milliseconds. */
 const TIME_LIMIT_MS = 60_000 + runs * 4_000;
 
-/** Outcomes that a run of the default length must reach. */
-const OUTCOMES = [
-  "look up: found Active",
-  "look up: found Active, reserved by the caller",
-  "look up: found Active, reserved by another key",
-  "look up: found Expired",
-  "look up: found Redeemed",
-  "look up: found Voided",
-  "look up: voucher_not_found",
-  ...["opened", "repeated", "missing_scope", "voucher_not_found"].map((outcome) => `reserve: ${outcome}`),
-  ...["redeemed", "confirmed before", "token_mismatch", "voucher_not_found"].map((outcome) => `redeem: ${outcome}`),
-  ...["reserve", "redeem"].flatMap((kind) => [
-    `${kind}: voucher_used`,
-    `${kind}: voucher_voided`,
-    `${kind}: voucher_expired`,
-    `${kind}: reservation_ended`,
-    `${kind}: voucher_reserved`,
-  ]),
-  ...["redeemed", "confirmed before", "late", "voucher_used", "voucher_reserved"].map(
-    (outcome) => `resume: ${outcome}`,
-  ),
-  "release: released",
-  "release: nothing released",
-  "events: chain of 1",
-  "events: chain of 2",
-  "void: voided",
-];
-
 let system: System;
 
 beforeAll(async () => {
@@ -129,3 +101,31 @@ function report(
     ...(world?.log ?? []),
   ].join("\n");
 }
+
+/** Outcomes that a run of the default length must reach. */
+const OUTCOMES = [
+  "look up: found Active",
+  "look up: found Active, reserved by the caller",
+  "look up: found Active, reserved by another key",
+  "look up: found Expired",
+  "look up: found Redeemed",
+  "look up: found Voided",
+  "look up: voucher_not_found",
+  ...["opened", "repeated", "missing_scope", "voucher_not_found"].map((outcome) => `reserve: ${outcome}`),
+  ...["redeemed", "confirmed before", "token_mismatch", "voucher_not_found"].map((outcome) => `redeem: ${outcome}`),
+  ...["reserve", "redeem"].flatMap((kind) => [
+    `${kind}: voucher_used`,
+    `${kind}: voucher_voided`,
+    `${kind}: voucher_expired`,
+    `${kind}: reservation_ended`,
+    `${kind}: voucher_reserved`,
+  ]),
+  ...["redeemed", "confirmed before", "late", "voucher_used", "voucher_reserved"].map(
+    (outcome) => `resume: ${outcome}`,
+  ),
+  "release: released",
+  "release: nothing released",
+  "events: chain of 1",
+  "events: chain of 2",
+  "void: voided",
+];

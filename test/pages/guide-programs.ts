@@ -1,0 +1,56 @@
+import { readSnippets } from "../support/document-snippets.ts";
+import { hasProgram } from "../support/has-program.ts";
+
+const PAGES = ["integration", "clients", "orders", "settlement", "history", "going-live"];
+/** The code blocks of the guide. */
+export const SNIPPETS = PAGES.flatMap((page) => readSnippets(`docs/${page}.md`));
+/** What runs a snippet, by its language. */
+export const PROGRAM_OF: Record<string, string> = {
+  bash: "bash",
+  js: process.execPath,
+  ts: process.execPath,
+  python: "python3",
+  php: "php",
+};
+/** The snippets that a program runs. */
+export const RUNNABLE = SNIPPETS.filter(({ language }) => language in PROGRAM_OF);
+/** Whether the programs that a language needs are installed. */
+export const HAS = {
+  bash: hasProgram("curl") && hasProgram("jq"),
+  js: true,
+  python: hasProgram("python3"),
+  php: hasProgram("php", "php-cli"),
+};
+
+/** The files that the guide offers for a checkout, by language. */
+export const CLIENTS = [
+  {
+    language: "php",
+    checkout: "checkout.php",
+    client: "voucher-client.php",
+    settle: "settle-day.php",
+    externalRef: "shop-10005",
+  },
+  {
+    language: "js",
+    checkout: "checkout.mjs",
+    client: "voucher-client.mjs",
+    settle: "settle-day.mjs",
+    externalRef: "shop-10002",
+  },
+  {
+    language: "python",
+    checkout: "checkout.py",
+    client: "voucher_client.py",
+    settle: "settle_day.py",
+    externalRef: "shop-10003",
+  },
+] as const;
+
+/** The files that verify a chain, by language. */
+export const VERIFIERS = {
+  bash: "verify-chain.sh",
+  js: "verify-chain.mjs",
+  python: "verify_chain.py",
+  php: "verify-chain.php",
+} as const;

@@ -1,0 +1,52 @@
+/** Statements that may read a table without an index, or need none, each with the reason. */
+export const EXEMPT = [
+  // Reads a table of one row.
+  "select_canon_preserved_since",
+  // Reads the first entry of an index.
+  "find_oldest_pending_age",
+  // Read a row of pg_database, and a row for each migration.
+  "identify_database",
+  "select_applied_migrations",
+  // Reads an index that has only the broken chains.
+  "count_broken_chains",
+  // Read an index that has only the batches that wait.
+  "select_waiting_batches",
+  "count_waiting_leaves",
+  "find_log_progress",
+  // Read a table that has a row for each retired log, or for each witness.
+  "select_log_retirements",
+  "delete_witness_sizes",
+  // Reads a table that has a row for each loss that an operator accepted.
+  "recall_marks",
+  // Belong to voucherctl.
+  "select_lost_leaves",
+  "select_logged_in_order",
+  // Read the first entry of an index.
+  "select_newest_mark",
+  "find_any_key",
+  "next_log_batch",
+  "find_enabled_endpoints",
+  // Reads rows up to a limit.
+  "measure_webhooks",
+  // Read the endpoints of all organizations, at most 20 each, and find deliveries by an index.
+  "select_endpoints_with_due",
+  "lock_disabled_endpoint",
+  "delete_old_deliveries",
+  "delete_deleted_endpoints",
+  "select_failing_endpoints",
+  // Read all organizations or open windows, thousands of rows at most, and by index what belongs to each.
+  "count_activity",
+  "read_stock",
+  // Read counts: a range of times, or once an hour all.
+  "read_activity",
+  "delete_activity",
+  "delete_acquired",
+  // Reads an index that has only the broken chains.
+  "select_broken_chains",
+  // Read the faults of three months, some hundreds, or an index that has only those that have not ended.
+  "select_open_faults",
+  "end_faults",
+  "delete_old_faults",
+  // Reads no table.
+  "read_postgres",
+];
