@@ -14,6 +14,7 @@ import { mountPortal } from "../portal/mount-portal.ts";
 import { logRoutes } from "../transparency/routes/log.ts";
 import { ENDPOINTS } from "./endpoints.ts";
 import type { ApiContext } from "./open-api.ts";
+import { each } from "./wings/api.ts";
 
 /** Builds the HTTP application. Opens no connection or port. Benchmarks pass their own endpoints to measure them with this middleware. */
 export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiContext>[] = ENDPOINTS): Express {
@@ -28,7 +29,7 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiConte
   app.use(requireHost);
   app.use(ignoreConditions);
   // Before the endpoints, because some of them have an HTML page for browsers at the same path.
-  mountPages(app, ctx);
+  mountPages(app, ctx, each("pages").flat());
   for (const route of joinRoutes(endpoints.map((endpoint) => endpoint.route(ctx)))) mount(app, ctx, route);
   for (const route of logRoutes(ctx)) mount(app, ctx, route);
   mountDashboard(app, ctx);

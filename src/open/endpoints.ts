@@ -8,13 +8,6 @@ import { release } from "../core/reserve/routes/release.ts";
 import { reserve } from "../core/reserve/routes/reserve.ts";
 import { advanceSandbox } from "../core/sandbox/routes/advance-sandbox.ts";
 import { health, readiness } from "../core/servers/health.ts";
-import { buyListing } from "../marketplace/routes/buy-listing.ts";
-import { buyProduct } from "../marketplace/routes/buy-product.ts";
-import { claimByLink } from "../marketplace/routes/claim-by-link.ts";
-import { claimProduct } from "../marketplace/routes/claim-product.ts";
-import { link } from "../marketplace/routes/link.ts";
-import { listing } from "../marketplace/routes/listing.ts";
-import { listings } from "../marketplace/routes/listings.ts";
 import type { Endpoint } from "../platform/http/endpoint.ts";
 import { eventProof } from "../transparency/routes/event-proof.ts";
 import { eventReceipt } from "../transparency/routes/event-receipt.ts";
@@ -29,8 +22,9 @@ import { testWebhook } from "../webhooks/routes/test-webhook.ts";
 import { webhook } from "../webhooks/routes/webhook.ts";
 import { webhookDeliveries } from "../webhooks/routes/webhook-deliveries.ts";
 import { webhooks } from "../webhooks/routes/webhooks.ts";
+import { each } from "./wings/api.ts";
 
-/** Every endpoint, in the order of mounting. A fixed path comes before a path whose parameter would match it. */
+/** Every endpoint, in the order of the API reference. */
 export const ENDPOINTS = [
   reserve,
   redeem,
@@ -54,13 +48,7 @@ export const ENDPOINTS = [
   advanceSandbox,
   publicEvents,
   eventProof,
-  listings,
-  listing,
-  buyListing,
-  buyProduct,
-  claimProduct,
-  link,
-  claimByLink,
   health,
   readiness,
+  ...each("endpoints").flat(),
 ] satisfies readonly Endpoint[];

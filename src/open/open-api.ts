@@ -14,8 +14,6 @@ import { openRedemptionReads } from "../core/redeem/read-redemption.ts";
 import { openReservationCommitter } from "../core/reserve/reservation-committer.ts";
 import { openServerProbe } from "../core/servers/probe-servers.ts";
 import { openVoucherReads } from "../core/voucher/resolve-voucher.ts";
-import { AcquisitionCommitter } from "../marketplace/acquisition-committer.ts";
-import { KeptCounts } from "../marketplace/kept-counts.ts";
 import { FairSlots } from "../platform/batching/fair-slots.ts";
 import type { Config } from "../platform/config.ts";
 import { openPool } from "../platform/db/pool.ts";
@@ -33,6 +31,7 @@ import { openBacklog } from "../watch/measure-backlog.ts";
 import { openWebhookRequests } from "../webhooks/job.ts";
 import { openConsole } from "./open-console.ts";
 import { openService } from "./open-service.ts";
+import { each, openWings } from "./wings/api.ts";
 
 /** Tests of webhook endpoints at a time, up to 15 seconds each. They use no connection to Postgres. */
 const WEBHOOK_TESTS = 16;
@@ -41,7 +40,7 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
   const [shards] = config.queueShards;
   const redisName = nameApiConnection(shards);
   const service = openService(config, { traces, role: "api", redisName, connectionsMax: POOL_MAX });
-  const { pool, redis, deployment, log, randomBytes } = service;
+  const { pool, redis, deployment, log } = service;
   const probes = openPool({
     databaseUrl: config.databaseUrl,
     max: PROBE_CONNECTIONS,
@@ -60,7 +59,7 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
   const links = { redis, inbox, shards, deployment, log, onForeignReply };
   const redeemQueue = service.closeLater(new AwaitedQueue(redeemQueueDefinition, links));
   const probeServers = openServerProbe({ ...service, probes, redeemQueue });
-  const backlog = openBacklog({ ...service, probeServers });
+  const backlog = openBacklog({ ...service, probeServers }, Object.assign({}, ...each("backlog")));
   const metrics = config.metricsPort === null ? null : openApiMetrics(service, backlog);
   metrics?.callsDropped.with().inc(0);
   const observed = { pool, metrics, traces };
@@ -71,7 +70,7 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
   const alerts = service.drainLater(new AlertTeller({ ...service, webhookSender }));
   const queueViews = service.closeLater(new QueueViews(config, deployment, log));
   service.closeLater(watchFaults({ ...service, ...otherKinds, probeServers, redeemQueue, queueViews, alerts }));
-  return {
+  const core = {
     ...service,
     metrics,
     calls: service.closeLater(
@@ -86,7 +85,6 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
     redeemQueue,
     sealQueue: service.closeLater(new AwaitedQueue(sealQueue, links)),
     reservationCommitter: service.drainLater(openReservationCommitter(observed)),
-    acquisitions: service.drainLater(new AcquisitionCommitter({ ...observed, log, randomBytes })),
     ...otherKinds,
     partnerCalls,
     portalReads,
@@ -95,7 +93,6 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
       partnerCalls: portalReads,
       completeUntil: openCompleteUntil({ ...confirming, partnerCalls: portalReads }),
     },
-    keptCounts: service.drainLater(new KeptCounts(service)),
     redemptionReads: service.drainLater(openRedemptionReads(service)),
     webhookRequests: service.closeLater(openWebhookRequests(links)),
     webhookSender,
@@ -108,6 +105,7 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
     console: openConsole(service, config),
     queueViews,
   };
+  return { ...core, ...openWings(core) };
 }
 
 export type ApiContext = ReturnType<typeof openApi>;

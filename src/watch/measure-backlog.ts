@@ -6,7 +6,6 @@ import { findOldestPendingAge } from "../core/chain/db/events.ts";
 import type { Backlog, DatabaseBacklog } from "../core/metrics/open-metrics.ts";
 import { countLiveReservations } from "../core/reserve/db/reservations.ts";
 import type { Probed } from "../core/servers/probe-servers.ts";
-import { countStock } from "../marketplace/db/listings.ts";
 import type { Config } from "../platform/config.ts";
 import type { Deployment } from "../platform/db/deployment.ts";
 import { measureQueues, type ShardBacklog } from "../platform/queues/measure-queues.ts";
@@ -19,9 +18,6 @@ import { measureWebhooks } from "../webhooks/db/webhook-deliveries.ts";
 const RESERVATIONS_MAX = 100_000;
 /** Broken chains are counted up to this number. One broken chain already raises the alert. */
 const BROKEN_CHAINS_MAX = 1_000;
-/** Stock is counted for this many of the newest listings, up to this many vouchers each. So at most 100 000 index entries are read. */
-const LISTINGS_MAX = 100;
-const LEFT_MAX = 1_000;
 /** Deliveries and rows of the outbox are counted up to this number. */
 const WEBHOOKS_MAX = 100_000;
 /** Longest wait for a server: a scrape has a short timeout of its own and must report that a server is down. Milliseconds. */
@@ -35,6 +31,11 @@ interface Deps {
   probeServers: () => Promise<Probed>;
   log: Logger;
 }
+
+/** What a wing measures in Postgres, by the name of its field. */
+export type BacklogMeasures = {
+  [Field in "stock"]?: (pool: pg.Pool) => Promise<DatabaseBacklog[Field]>;
+};
 
 /** For how long a process uses what another one has measured: less than the usual 15 seconds between scrapes. Milliseconds. */
 const SHARED_MS = 10_000;
@@ -51,7 +52,7 @@ interface SharedBacklog extends Omit<Backlog, "down"> {
  * Returns a function that measures the backlogs in Redis and Postgres, or takes what another process has measured in the last ten seconds, if
  * both servers answer this process. Never rejects: the part of a server that does not respond within two seconds is null.
  */
-export function openBacklog(ctx: Deps): () => Promise<Backlog> {
+export function openBacklog(ctx: Deps, measures: BacklogMeasures): () => Promise<Backlog> {
   const self = crypto.randomUUID();
   return async () => {
     const probing = ctx.probeServers();
@@ -63,7 +64,10 @@ export function openBacklog(ctx: Deps): () => Promise<Backlog> {
       const database = { ...shared.database, clockAheadMs: ctx.deployment.clock.aheadMs };
       return { ...shared, database, down: downOf(await probing) };
     }
-    const [shards, database] = await Promise.all([inTime(ctx, measureJobs(ctx)), inTime(ctx, measureDatabase(ctx))]);
+    const [shards, database] = await Promise.all([
+      inTime(ctx, measureJobs(ctx)),
+      inTime(ctx, measureDatabase(ctx, measures)),
+    ]);
     const measured: SharedBacklog = { shards, database, by: self };
     if (shards !== null && database !== null) await keepFinding(ctx.redis, keyOf(ctx), SHARED_MS, measured);
     return { shards, database, down: downOf(await probing) };
@@ -92,7 +96,10 @@ async function measureJobs({ redis, deployment, config }: Deps): Promise<ShardBa
   return measureQueues(redis, deployment.id, config.queueShards);
 }
 
-async function measureDatabase({ pool, deployment }: Deps): Promise<DatabaseBacklog> {
+async function measureDatabase({ pool, deployment }: Deps, measures: BacklogMeasures): Promise<DatabaseBacklog> {
+  const ofWings: [string, unknown][] = [];
+  // One after the other: a scrape uses one connection.
+  for (const [field, measure] of Object.entries(measures)) ofWings.push([field, await measure(pool)]);
   return {
     liveReservations: await countLiveReservations(pool, RESERVATIONS_MAX),
     sealLagMs: await findOldestPendingAge(pool),
@@ -100,7 +107,7 @@ async function measureDatabase({ pool, deployment }: Deps): Promise<DatabaseBack
     clockAheadMs: deployment.clock.aheadMs,
     brokenChains: await countBrokenChains(pool, BROKEN_CHAINS_MAX),
     webhooks: await measureWebhooks(pool, WEBHOOKS_MAX),
-    stock: await countStock(pool, LISTINGS_MAX, LEFT_MAX),
+    ...Object.fromEntries(ofWings),
   };
 }
 

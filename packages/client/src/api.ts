@@ -405,6 +405,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/healthz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Is the process up?
+         * @description For liveness probes. Contacts no other server.
+         */
+        get: operations["health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/readyz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Can the process serve requests?
+         * @description For readiness probes. Checks within 1.5 seconds that Postgres has the schema of this release, and that both servers answer and take writes.
+         */
+        get: operations["readiness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/marketplace/listings": {
         parameters: {
             query?: never;
@@ -539,46 +579,6 @@ export interface paths {
          * @description Gives the user a free voucher of the link's product, from batches of either audience, and records the referrer. Works while the referrer's contract is active. One voucher per user and product, like every claim.
          */
         post: operations["claimByLink"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/healthz": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Is the process up?
-         * @description For liveness probes. Contacts no other server.
-         */
-        get: operations["health"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/readyz": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Can the process serve requests?
-         * @description For readiness probes. Checks within 1.5 seconds that Postgres has the schema of this release, and that both servers answer and take writes.
-         */
-        get: operations["readiness"];
-        put?: never;
-        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1852,6 +1852,54 @@ export interface components {
             /** @description The previous event's `recordHash`; 64 zeros for the first event. Null while the event is Pending. */
             previousHash: string | null;
         };
+        Health: {
+            /**
+             * @description Always `ok`; otherwise the response is an error.
+             * @constant
+             */
+            status: "ok";
+        };
+        Readiness: {
+            /**
+             * @description Always `ok`; otherwise the response is an error.
+             * @constant
+             */
+            status: "ok";
+            /**
+             * @description `unavailable`: Postgres does not answer or refuses writes; `outdated`: the schema lacks migrations of this release; `copied`: the database is a copy of another deployment's database, or its files were set back; the error says what to do.
+             * @enum {string}
+             */
+            postgres: "ok" | "unavailable" | "outdated" | "copied";
+            /**
+             * @description `unavailable`: Redis does not answer or refuses writes, or redemptions cannot be queued; the error says why.
+             * @enum {string}
+             */
+            redis: "ok" | "unavailable";
+            /** @description Shards of the queues whose Redis server does not answer or refuses writes, such as `2/6`: redemptions of their vouchers get 503. Absent when there are none. */
+            silentShards?: string[];
+            /** @description How far the database's clock has jumped ahead of the time that has passed. Absent if it has not. Lists of redemptions do not follow it. */
+            clockAheadSeconds?: number;
+        };
+        ReadinessError: {
+            /** @description A sentence for a person, in the language of `Content-Language`. */
+            error: string;
+            code: components["schemas"]["ErrorCode"];
+            /**
+             * @description The value of `X-Request-Id`. Quote it when you ask us about a response.
+             * @example 48949506-6721-4252-90f3-fa52b013b41e
+             */
+            requestId: string;
+            /**
+             * @description `unavailable`: Postgres does not answer or refuses writes; `outdated`: the schema lacks migrations of this release; `copied`: the database is a copy of another deployment's database, or its files were set back; the error says what to do.
+             * @enum {string}
+             */
+            postgres: "ok" | "unavailable" | "outdated" | "copied";
+            /**
+             * @description `unavailable`: Redis does not answer or refuses writes, or redemptions cannot be queued; the error says why.
+             * @enum {string}
+             */
+            redis: "ok" | "unavailable";
+        };
         ListingsPage: {
             /** @description The oldest listings first. */
             listings: components["schemas"]["Listing"][];
@@ -2001,54 +2049,6 @@ export interface components {
             url: string;
             /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
             sandbox?: boolean;
-        };
-        Health: {
-            /**
-             * @description Always `ok`; otherwise the response is an error.
-             * @constant
-             */
-            status: "ok";
-        };
-        Readiness: {
-            /**
-             * @description Always `ok`; otherwise the response is an error.
-             * @constant
-             */
-            status: "ok";
-            /**
-             * @description `unavailable`: Postgres does not answer or refuses writes; `outdated`: the schema lacks migrations of this release; `copied`: the database is a copy of another deployment's database, or its files were set back; the error says what to do.
-             * @enum {string}
-             */
-            postgres: "ok" | "unavailable" | "outdated" | "copied";
-            /**
-             * @description `unavailable`: Redis does not answer or refuses writes, or redemptions cannot be queued; the error says why.
-             * @enum {string}
-             */
-            redis: "ok" | "unavailable";
-            /** @description Shards of the queues whose Redis server does not answer or refuses writes, such as `2/6`: redemptions of their vouchers get 503. Absent when there are none. */
-            silentShards?: string[];
-            /** @description How far the database's clock has jumped ahead of the time that has passed. Absent if it has not. Lists of redemptions do not follow it. */
-            clockAheadSeconds?: number;
-        };
-        ReadinessError: {
-            /** @description A sentence for a person, in the language of `Content-Language`. */
-            error: string;
-            code: components["schemas"]["ErrorCode"];
-            /**
-             * @description The value of `X-Request-Id`. Quote it when you ask us about a response.
-             * @example 48949506-6721-4252-90f3-fa52b013b41e
-             */
-            requestId: string;
-            /**
-             * @description `unavailable`: Postgres does not answer or refuses writes; `outdated`: the schema lacks migrations of this release; `copied`: the database is a copy of another deployment's database, or its files were set back; the error says what to do.
-             * @enum {string}
-             */
-            postgres: "ok" | "unavailable" | "outdated" | "copied";
-            /**
-             * @description `unavailable`: Redis does not answer or refuses writes, or redemptions cannot be queued; the error says why.
-             * @enum {string}
-             */
-            redis: "ok" | "unavailable";
         };
     };
     responses: {
@@ -4965,6 +4965,62 @@ export interface operations {
             default: components["responses"]["AnyAddress"];
         };
     };
+    health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The process is up. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    readiness: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The process can serve requests. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Readiness"];
+                };
+            };
+            /** @description - `unavailable`: The service cannot reach a server that it depends on. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReadinessError"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
     readListings: {
         parameters: {
             query?: {
@@ -5874,62 +5930,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Error"];
-                };
-            };
-            default: components["responses"]["AnyAddress"];
-        };
-    };
-    health: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The process is up. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Health"];
-                };
-            };
-            default: components["responses"]["AnyAddress"];
-        };
-    };
-    readiness: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The process can serve requests. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Readiness"];
-                };
-            };
-            /** @description - `unavailable`: The service cannot reach a server that it depends on. */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Content-Language": components["headers"]["Content-Language"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ReadinessError"];
                 };
             };
             default: components["responses"]["AnyAddress"];

@@ -37,8 +37,8 @@ export interface DatabaseBacklog {
   log: { size: number; lagMs: number } | null;
   /** Unfinished deliveries, outbox rows, and how long the oldest delivery has been due. */
   webhooks: { pending: number; outbox: number; oldestDueMs: number };
-  /** Vouchers that users can still acquire, for each of the newest listings. */
-  stock: readonly { brand: string; left: number }[];
+  /** Vouchers that users can still acquire, for each of the newest listings. Missing without the marketplace. */
+  stock?: readonly { brand: string; left: number }[];
 }
 
 /** Unfinished work of the whole deployment; null for a server that did not answer. */
@@ -119,5 +119,5 @@ async function recordBacklog(
   metrics.webhookOldestDue.with().set(database.webhooks.oldestDueMs / 1_000);
   metrics.webhookOutbox.with().set(database.webhooks.outbox);
   // Adds, because a brand can have several listings, and the label `other` stands for several brands.
-  for (const { brand, left } of database.stock) metrics.stockLeft.with(brand).inc(left);
+  for (const { brand, left } of database.stock ?? []) metrics.stockLeft.with(brand).inc(left);
 }

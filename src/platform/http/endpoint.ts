@@ -211,12 +211,16 @@ export function getRoute(path: string, ...get: RequestHandler[]): Route {
   return { path, methods: { get } };
 }
 
-/** Merges the routes of each path into one. Their methods must differ. Paths keep the order of their first routes. */
+/**
+ * Merges the routes of each path into one, for mounting in this order. Their methods must differ. Fixed paths come first: a parameter of another
+ * path would match them.
+ */
 export function joinRoutes(routes: readonly Route[]): Route[] {
-  return [...Map.groupBy(routes, ({ path }) => path).values()].map((samePath) => ({
+  const joined = [...Map.groupBy(routes, ({ path }) => path).values()].map((samePath) => ({
     ...(samePath[0] as Route),
     methods: Object.assign({}, ...samePath.map(({ methods }) => methods)),
   }));
+  return joined.toSorted((a, b) => Number(a.path.includes(":")) - Number(b.path.includes(":")));
 }
 
 /**

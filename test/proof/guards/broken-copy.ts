@@ -33,14 +33,25 @@ export interface CodeGuard {
   tests: string[];
 }
 
-/** Makes a copy of the project in which one guard is broken. */
-export function makeBrokenCopy({ file, text, broken }: CodeGuard): { directory: string; remove(): void } {
-  const directory = mkdtempSync(join(tmpdir(), "voucher-guards-"));
+/** A copy of the project. */
+interface Copy {
+  directory: string;
+  remove(): void;
+}
+
+export function copyProject(): Copy {
+  const directory = mkdtempSync(join(tmpdir(), "voucher-copy-"));
   cpSync(ROOT, directory, { recursive: true, filter: (from) => !NOT_COPIED.some((name) => from === join(ROOT, name)) });
   symlinkSync(join(ROOT, "node_modules"), join(directory, "node_modules"));
-  const path = join(directory, file);
+  return { directory, remove: () => rmSync(directory, { recursive: true, force: true }) };
+}
+
+/** Makes a copy of the project in which one guard is broken. */
+export function makeBrokenCopy({ file, text, broken }: CodeGuard): Copy {
+  const copy = copyProject();
+  const path = join(copy.directory, file);
   const [before, ...after] = readFileSync(path, "utf8").split(text);
   if (after.length !== 1) throw new Error(`${file} has ${after.length} places with: ${text}`);
   writeFileSync(path, `${before}${broken}${after[0]}`);
-  return { directory, remove: () => rmSync(directory, { recursive: true, force: true }) };
+  return copy;
 }

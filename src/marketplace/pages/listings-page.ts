@@ -1,11 +1,11 @@
-import { type ListingResponse, listingsQuery } from "../marketplace/api/listings.ts";
-import { viewListings } from "../marketplace/view-listings.ts";
-import { type DepsOf, validate } from "../platform/http/endpoint.ts";
-import type { Visitor } from "../platform/http/middleware/caller-signal.ts";
-import { type Html, html } from "./html.ts";
-import { layOut, type Site } from "./layout.ts";
-import type { Locale } from "./locale.ts";
-import { MINUTES } from "./time.ts";
+import { type Html, html } from "../../pages/html.ts";
+import { layOut, type Site } from "../../pages/layout.ts";
+import type { Locale } from "../../pages/locale.ts";
+import { MINUTES } from "../../pages/time.ts";
+import { type DepsOf, validate } from "../../platform/http/endpoint.ts";
+import type { Visitor } from "../../platform/http/middleware/caller-signal.ts";
+import { type ListingResponse, listingsQuery } from "../api/listings.ts";
+import { viewListings } from "../view-listings.ts";
 
 /** What an anonymous user sees in the marketplace. */
 export async function renderListings(

@@ -1,12 +1,12 @@
-import { type LinkOffer, linkAddress, viewLink } from "../marketplace/view-link.ts";
-import { type DepsOf, pathId } from "../platform/http/endpoint.ts";
-import type { Visitor } from "../platform/http/middleware/caller-signal.ts";
-import { type Html, html } from "./html.ts";
-import { layOut, renderSandboxNotice, type Site } from "./layout.ts";
-import type { Locale } from "./locale.ts";
-import { qrCode } from "./qr-code.ts";
-import type { PageTexts } from "./texts/page-texts.ts";
-import { MINUTES } from "./time.ts";
+import { type Html, html } from "../../pages/html.ts";
+import { layOut, renderSandboxNotice, type Site } from "../../pages/layout.ts";
+import type { Locale } from "../../pages/locale.ts";
+import { qrCode } from "../../pages/qr-code.ts";
+import type { PageTexts } from "../../pages/texts/page-texts.ts";
+import { MINUTES } from "../../pages/time.ts";
+import { type DepsOf, pathId } from "../../platform/http/endpoint.ts";
+import type { Visitor } from "../../platform/http/middleware/caller-signal.ts";
+import { type LinkOffer, linkAddress, viewLink } from "../view-link.ts";
 
 const TEXT_OF = { open: "open", window_closed: "windowClosed", sold_out: "soldOut" } as const satisfies Record<
   LinkOffer["state"],

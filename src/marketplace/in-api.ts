@@ -1,0 +1,45 @@
+import type pg from "pg";
+import type { PublicPage } from "../pages/mount-pages.ts";
+import type { DepsOf } from "../platform/http/endpoint.ts";
+import type { Lifetime } from "../platform/lifetime.ts";
+import { AcquisitionCommitter } from "./acquisition-committer.ts";
+import { countStock } from "./db/listings.ts";
+import { KeptCounts } from "./kept-counts.ts";
+import { renderLink } from "./pages/link-page.ts";
+import { renderListings } from "./pages/listings-page.ts";
+import { buyListing } from "./routes/buy-listing.ts";
+import { buyProduct } from "./routes/buy-product.ts";
+import { claimByLink } from "./routes/claim-by-link.ts";
+import { claimProduct } from "./routes/claim-product.ts";
+import { link } from "./routes/link.ts";
+import { listing } from "./routes/listing.ts";
+import { listings } from "./routes/listings.ts";
+
+/** Stock is counted for this many of the newest listings, up to this many vouchers each. So at most 100 000 index entries are read. */
+const LISTINGS_MAX = 100;
+const LEFT_MAX = 1_000;
+
+type OpenDeps = ConstructorParameters<typeof AcquisitionCommitter>[0] & Lifetime;
+
+const listingsPage: PublicPage<DepsOf<typeof renderListings>> = {
+  path: "/marketplace/listings",
+  render: (deps, visitor, { query }, locale) => renderListings(deps, visitor, query, locale),
+};
+
+const linkPage: PublicPage<DepsOf<typeof renderLink>> = {
+  path: "/r/:code",
+  // People send links to each other, and programs that preview them accept anything.
+  usual: "html",
+  render: (deps, visitor, { params }, locale) => renderLink(deps, visitor, params.code, locale),
+};
+
+/** Listings, links, claims and purchases, as the API serves them. */
+export const marketplace = {
+  open: (service: OpenDeps) => ({
+    acquisitions: service.drainLater(new AcquisitionCommitter(service)),
+    keptCounts: service.drainLater(new KeptCounts(service)),
+  }),
+  endpoints: [listings, listing, buyListing, buyProduct, claimProduct, link, claimByLink],
+  pages: [listingsPage, linkPage],
+  backlog: { stock: (pool: pg.Pool) => countStock(pool, LISTINGS_MAX, LEFT_MAX) },
+};
