@@ -1,13 +1,13 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { copyProject, turnsRed } from "../guards/broken-copy.ts";
-import { startNode } from "../support/child-process.ts";
+import { copyProject, turnsRed } from "./proof/guards/broken-copy.ts";
+import { startNode } from "./support/child-process.ts";
 
 const WINGS = ["marketplace"];
 /** The lists of wings, one a program. */
 const LISTS = "src/open/wings";
-const CORE_TESTS = ["test/api/redeem.test.ts", "test/api/look-up.test.ts"];
+const CORE_TESTS = ["test/core/redeem/redeem.test.ts", "test/core/look-up/look-up.test.ts"];
 
 const listFiles = (directory: string, folder: string) =>
   readdirSync(join(directory, folder)).map((name) => join(directory, folder, name));
@@ -39,7 +39,7 @@ it.each(WINGS)("the service compiles without the wing %s, and the core's tests p
 });
 
 it("each room that the lists of wings name is one that can be taken away", () => {
-  const root = join(import.meta.dirname, "../..");
+  const root = join(import.meta.dirname, "..");
   const imports = listFiles(root, LISTS).flatMap(
     (file) => readFileSync(file, "utf8").match(/(?<=\/)\w+(?=\/in-)/g) ?? [],
   );
