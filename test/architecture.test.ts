@@ -150,7 +150,7 @@ it("the source has no hand-written file over 300 lines", () => {
   expect(findLongFiles(300)).toEqual([]);
 });
 
-it("no test file has more than 80 lines before its first test: helpers follow the tests, or have a file of their own", () => {
+it("no test file has more than 80 lines before its first test: helpers follow, or have a file of their own", () => {
   const prologues = findTests()
     .filter((file) => file.endsWith(".test.ts"))
     .map((file) => ({ file, lines: countPrologue(file) }));

@@ -1,7 +1,7 @@
 import { relative } from "node:path";
 import type { Reporter, TestModule } from "vitest/node";
 
-/** Returns `core` for a file in `test/core`, `faults` for one in `test/proof/faults`, and `client` for one in `packages/client`. */
+/** Returns `core` for a file in `test/core`, `faults` for `test/proof/faults`, and `client` for `packages/client`. */
 function roomOf(file: string): string {
   const [, room = "", part = ""] = file.split("/");
   return room === "proof" ? part : room.replace(/\.test\.ts$/, "");

@@ -20,7 +20,6 @@ export interface Two {
   keyId: string;
 }
 
-/** Writes that were decided on a state of two vouchers. */
 interface Case {
   /** What another transaction did to the second voucher after both were read. */
   meanwhile: (two: Two) => PreparedStatements;
@@ -29,6 +28,7 @@ interface Case {
   needsMeanwhile?: true;
 }
 
+/** Writes that were decided on a state of two vouchers, by what they write. */
 export const CASES: Record<string, Case> = {
   "a reservation of a reserved voucher": {
     meanwhile: (two) => openReservations([reservation(two, secondOf(two))]),
