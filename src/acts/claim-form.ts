@@ -27,7 +27,8 @@ export class SentBefore extends Error {
 
 /** @throws SentBefore if a command with this form token is committed. */
 export async function assertNotSent(db: Queryable, { formToken, command, arguments: args }: FormCommand) {
-  const first = formToken === null ? null : await findSentForm(db, formToken, command, JSON.stringify(args));
+  const first =
+    formToken === null ? null : await findSentForm(db, { token: formToken, command, arguments: JSON.stringify(args) });
   if (first !== null) throw new SentBefore(first);
 }
 
@@ -38,10 +39,12 @@ export async function assertNotSent(db: Queryable, { formToken, command, argumen
 export async function claimForm(tx: Transaction, audited: FormCommand, entityId: string): Promise<void> {
   const { formToken, command, arguments: args } = audited;
   if (formToken === null) return;
-  const claimed = insertSentForm(tx, formToken, command, JSON.stringify(args), entityId).catch((cause: unknown) => {
-    if (!isLockTimeout(cause)) throw cause;
-    const message = "This form was sent twice, and the first is still being worked on. Look at what it has done.";
-    throw new AppError("unavailable", message, { cause });
-  });
+  const claimed = insertSentForm(tx, { token: formToken, command, arguments: JSON.stringify(args), entityId }).catch(
+    (cause: unknown) => {
+      if (!isLockTimeout(cause)) throw cause;
+      const message = "This form was sent twice, and the first is still being worked on. Look at what it has done.";
+      throw new AppError("unavailable", message, { cause });
+    },
+  );
   if (!(await claimed)) await assertNotSent(tx, audited);
 }

@@ -31,7 +31,7 @@ export function exportBatch(
       let count = 0;
       for (;;) {
         // Serials start at 1 and have no gaps, so the count is the last serial that was read.
-        const chunk = await selectVouchersOfBatch(tx, batchId, count, CHUNK_SIZE);
+        const chunk = await selectVouchersOfBatch(tx, { batchId, after: count, limit: CHUNK_SIZE });
         if (chunk.length === 0) return count;
         count += chunk.length;
         await onChunk(chunk);
@@ -53,7 +53,7 @@ export async function sendCodes(ctx: AuditContext, batchId: string, { from, to }
   await withAuditEntry(ctx, { type: "Batch", id: batchId }, async () => undefined, states);
   return (async function* () {
     for (let after = from - 1; after < to; after += CHUNK_SIZE) {
-      yield await selectVouchersOfBatch(ctx.pool, batchId, after, Math.min(CHUNK_SIZE, to - after));
+      yield await selectVouchersOfBatch(ctx.pool, { batchId, after, limit: Math.min(CHUNK_SIZE, to - after) });
     }
   })();
 }

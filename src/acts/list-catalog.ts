@@ -45,7 +45,7 @@ export async function replaceNames<Options extends object>(pool: pg.Pool, option
   for (const kind of ["org", "brand", "product"] as const) {
     const given = replaced[kind];
     if (typeof given !== "string" || /^(org|brd|prd)_/.test(given)) continue;
-    const [id = given, ...others] = await findIdsByName(pool, kind, given);
+    const [id = given, ...others] = await findIdsByName(pool, { kind, name: given });
     if (others.length > 0) {
       throw new AppError(
         "invalid_request",

@@ -12,14 +12,14 @@ import { type AuditContext, refuseIfTaken, withAuditEntry } from "./with-audit-e
 /** Creates a live or sandbox organization and returns its id. Which of the two it is never changes. */
 export async function createOrganization(ctx: AuditContext, name: string, sandbox = false): Promise<string> {
   const id = newId("org");
-  await withAuditEntry(ctx, { type: "Organization", id }, (tx) => insertOrganization(tx, id, name, sandbox));
+  await withAuditEntry(ctx, { type: "Organization", id }, (tx) => insertOrganization(tx, { id, name, sandbox }));
   return id;
 }
 
 /** Creates a brand of an organization and returns its id. */
 export async function createBrand(ctx: AuditContext, organizationId: string, name: string): Promise<string> {
   const id = newId("brd");
-  await withAuditEntry(ctx, { type: "Brand", id }, (tx) => insertBrand(tx, id, organizationId, name));
+  await withAuditEntry(ctx, { type: "Brand", id }, (tx) => insertBrand(tx, { id, organizationId, name }));
   return id;
 }
 
@@ -39,7 +39,7 @@ export async function createProduct(ctx: AuditContext, product: Omit<NewProduct,
 export async function createListing(ctx: AuditContext, batchId: string): Promise<{ id: string; canBeBought: boolean }> {
   const id = newId("lst");
   const created = withAuditEntry(ctx, { type: "Listing", id }, async (tx) => {
-    await insertListing(tx, id, batchId);
+    await insertListing(tx, { id, batchId });
     return selectWindows(tx, batchId);
   });
   const { buy } = await refuseIfTaken("listings_batch_id_key", `Batch ${batchId} is already listed.`, created);

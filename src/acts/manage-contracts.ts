@@ -19,7 +19,7 @@ export async function addMember(
   { organizationId, user, role }: { organizationId: string; user: string; role: MemberRole },
 ): Promise<void> {
   const entity = { type: "Member", id: `${organizationId}/${user}` } as const;
-  await withAuditEntry(ctx, entity, (tx) => insertMember(tx, organizationId, user, role));
+  await withAuditEntry(ctx, entity, (tx) => insertMember(tx, { organizationId, userId: user, role }));
 }
 
 /** Offers a contract and returns its id. @throws AppError `invalid_request` when the user has an open one with the brand; PastTime. */
@@ -41,7 +41,7 @@ export async function offerContract(
 /** Changes a contract's status. @throws AppError `not_found`, or `invalid_request` unless CONTRACT_MOVES allows the change. */
 export async function changeContract(ctx: AuditContext, id: string, to: keyof typeof CONTRACT_MOVES): Promise<void> {
   await withAuditEntry(ctx, { type: "ReferrerContract", id }, async (tx) => {
-    if (await moveContract(tx, id, to, CONTRACT_MOVES[to])) return;
+    if (await moveContract(tx, { id, status: to, allowed: CONTRACT_MOVES[to] })) return;
     const status = await findContractStatus(tx, id);
     if (status === null) throw new AppError("not_found", `There is no contract ${id}.`);
     throw new AppError("invalid_request", `The contract is ${status} and cannot become ${to}.`);
@@ -53,7 +53,7 @@ export async function makeLink(ctx: AuditContext, contractId: string, productId:
   const code = makeLinkCode(ctx.randomBytes);
   const id = createHash("sha256").update(code).digest("hex");
   await withAuditEntry(ctx, { type: "ReferralLink", id }, async (tx) => {
-    if (!(await insertLink(tx, code, contractId, productId))) {
+    if (!(await insertLink(tx, { code, contractId, productId }))) {
       throw new AppError("not_found", `There is no contract ${contractId} with the brand of a product ${productId}.`);
     }
   });

@@ -62,7 +62,7 @@ interface RotatedKey extends ShownKey {
 /** Gives a key a new secret. Old ones work for at most `graceMs` longer. @throws AppError `not_found` unless the key works. */
 export async function rotateKey(ctx: AuditContext, keyId: string, graceMs: number): Promise<RotatedKey> {
   return withAuditEntry(ctx, { type: "ApiKey", id: keyId }, async (tx) => {
-    const oldSecretsUntil = await retireSecrets(tx, keyId, graceMs);
+    const oldSecretsUntil = await retireSecrets(tx, { keyId, graceMs });
     if (oldSecretsUntil === null) throw new AppError("not_found", `There is no key ${keyId} that still works.`);
     return { ...(await addSecret(ctx, tx, keyId)), oldSecretsUntil };
   });

@@ -56,8 +56,8 @@ export async function readFoundHistory(
         `Several organizations have this code or reference, so name one of them: ${owners}.`,
       );
     }
-    const events = await selectEventsPage(tx, voucher.id, 0, EVENTS_MAX);
-    const reservations = await selectReservationsOfVoucher(tx, voucher.id, RESERVATIONS_MAX);
+    const events = await selectEventsPage(tx, { voucherId: voucher.id, after: 0, limit: EVENTS_MAX });
+    const reservations = await selectReservationsOfVoucher(tx, { voucherId: voucher.id, limit: RESERVATIONS_MAX });
     const redemption = await findRedemptionOfVoucher(tx, voucher.id);
     return {
       voucher: { ...voucher, verifyUrl: verifyUrl(ctx, voucher.id) },

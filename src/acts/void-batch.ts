@@ -59,7 +59,7 @@ export async function voidBatch(
 
   const busy: string[] = [];
   for (let afterSerial = 0; ; ) {
-    const range = await selectVouchersOfBatch(ctx.pool, batchId, afterSerial, RANGE);
+    const range = await selectVouchersOfBatch(ctx.pool, { batchId, after: afterSerial, limit: RANGE });
     if (range.length === 0) break;
     afterSerial = range.at(-1)?.serial ?? afterSerial;
     const active = range.filter((voucher) => voucher.status === "Active").map((voucher) => voucher.id);

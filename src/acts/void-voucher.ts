@@ -28,7 +28,7 @@ export async function voidVoucher(
   code: string,
   reason: string | null,
 ): Promise<VoidResult> {
-  const voucherId = await findVoucherInOrganization(ctx.pool, organizationId, normaliseCode(code));
+  const voucherId = await findVoucherInOrganization(ctx.pool, { organizationId, codeKey: normaliseCode(code) });
   if (voucherId === null) throw new AppError("voucher_not_found", `No voucher of ${organizationId} has this code.`);
   return withAuditEntry(ctx, { type: "VoucherInstance", id: voucherId }, async (tx) => {
     await lockVoucher(tx, voucherId);

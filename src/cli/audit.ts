@@ -20,7 +20,7 @@ export const audit: Noun = {
       },
       examples: ["", "--entity key_…", "--limit 1000 --json"],
       async run(ctx, { entity, limit }) {
-        const acts = await selectAuditEntries(ctx.pool, entity ?? null, limit);
+        const acts = await selectAuditEntries(ctx.pool, { entityId: entity ?? null, limit });
         const headings = ["TIME (UTC)", "COMMAND", "ENTITY"];
         ctx.print({ acts }, () => formatTable(headings, acts.map(toRow), "There are no audit entries."));
       },

@@ -21,7 +21,7 @@ async function confirmName(
   parentId: string | null,
   { name, force }: { name: string; force: true | undefined },
 ): Promise<void> {
-  const namesake = force ? null : await findNamesake(ctx.pool, parentId, name);
+  const namesake = force ? null : await findNamesake(ctx.pool, { parentId, name });
   if (namesake === null) return;
   const found = `There is already ${namesake} with the name ${name}.`;
   const answer = await ctx.confirm(`${found} Create another one?`);

@@ -67,7 +67,7 @@ export const LIST_PAGES: Record<string, Page> = {
   },
 
   "/webhooks": async ({ ctx, site, query }) => {
-    const endpoints = await listWebhookEndpoints(ctx.pool, query("after"), LIST_MAX);
+    const endpoints = await listWebhookEndpoints(ctx.pool, { after: query("after"), limit: LIST_MAX });
     const next = lastId(endpoints);
     return renderList(
       site,
@@ -85,7 +85,7 @@ export const LIST_PAGES: Record<string, Page> = {
 
   "/audit": async ({ ctx, site, number }) => {
     const before = number("before", 1, Number.MAX_SAFE_INTEGER) ?? Number.MAX_SAFE_INTEGER;
-    const changes = await selectChanges(ctx.pool, before, LIST_MAX);
+    const changes = await selectChanges(ctx.pool, { before, limit: LIST_MAX });
     const next = lastId(changes);
     return renderList(
       site,

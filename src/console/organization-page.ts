@@ -69,7 +69,11 @@ export const organizationPage: Page = async (visit) => {
       `${path}?redeemedBefore=${redeemedAt.toISOString()}&voucherBefore=${encodeURIComponent(voucherId)}`,
   );
   const batches = cut(
-    await selectBatchesOfOrganization(pool, id, query("batchesBefore") || null, PAGE_SIZE + 1),
+    await selectBatchesOfOrganization(pool, {
+      organizationId: id,
+      before: query("batchesBefore") || null,
+      limit: PAGE_SIZE + 1,
+    }),
     (last) => `${path}?batchesBefore=${encodeURIComponent(last.id)}`,
   );
   const keys = cut(

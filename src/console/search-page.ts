@@ -78,7 +78,7 @@ async function findById({ ctx, site }: Visit, words: string): Promise<string | n
   if (prefix !== "key") {
     return opsPath(site, prefix === "org" ? "organizations" : prefix === "bat" ? "batches" : "webhooks", words);
   }
-  const key = await findKeyPlace(ctx.pool, words, PAGE_SIZE);
+  const key = await findKeyPlace(ctx.pool, { keyId: words, pageSize: PAGE_SIZE });
   if (key === null) throw new AppError("not_found", `There is no key ${words}.`);
   const { organizationId, before } = key;
   if (organizationId === null) {

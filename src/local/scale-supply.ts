@@ -49,16 +49,17 @@ export async function openSupply(admin: AdminContext, given: string | null, coun
 }
 
 async function findSandbox({ pool }: AuditContext): Promise<string | null> {
-  const id = await findNamesake(pool, null, NAME);
+  const id = await findNamesake(pool, { parentId: null, name: NAME });
   return id !== null && (await findOrganization(pool, id))?.sandbox ? id : null;
 }
 
 async function findProduct(ctx: AuditContext, organizationId: string): Promise<string> {
   const brandId =
-    (await findNamesake(ctx.pool, organizationId, NAME)) ?? (await createBrand(ctx, organizationId, NAME));
+    (await findNamesake(ctx.pool, { parentId: organizationId, name: NAME })) ??
+    (await createBrand(ctx, organizationId, NAME));
   const product = {
     ...{ brandId, key: "scale-check", name: NAME, type: "Service" as const, retailPriceUsd: 1, priceUsd: 1 },
     ...{ benefitMonths: 1, usageUnitLabel: null },
   };
-  return (await findNamesake(ctx.pool, brandId, NAME)) ?? (await createProduct(ctx, product));
+  return (await findNamesake(ctx.pool, { parentId: brandId, name: NAME })) ?? (await createProduct(ctx, product));
 }

@@ -125,7 +125,7 @@ async function pickRound(
     [...byBatch].map(async ([batchId, wanting]) => {
       if (batchId === undefined) return [];
       const before = picked.get(batchId) ?? [];
-      const ids = await pickFreeVouchers(tx, batchId, before, wanting.length);
+      const ids = await pickFreeVouchers(tx, { batchId, except: before, limit: wanting.length });
       picked.set(batchId, [...before, ...ids]);
       return wanting.slice(ids.length);
     }),

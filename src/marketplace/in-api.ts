@@ -41,5 +41,5 @@ export const marketplace = {
   }),
   endpoints: [listings, listing, buyListing, buyProduct, claimProduct, link, claimByLink],
   pages: [listingsPage, linkPage],
-  backlog: { stock: (pool: pg.Pool) => countStock(pool, LISTINGS_MAX, LEFT_MAX) },
+  backlog: { stock: (pool: pg.Pool) => countStock(pool, { listingsMax: LISTINGS_MAX, leftMax: LEFT_MAX }) },
 };

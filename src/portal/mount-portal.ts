@@ -100,7 +100,7 @@ export function mountPortal(
 }
 
 function sum({ portalReads, pool }: PortalDeps, caller: PortalCaller, from: Date, to: Date) {
-  return portalReads(caller, () => sumRedemptions(pool, caller.organizationId, from, to));
+  return portalReads(caller, () => sumRedemptions(pool, { organizationId: caller.organizationId, from, to }));
 }
 
 function overviewPage(deps: PortalDeps): Render {

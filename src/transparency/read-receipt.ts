@@ -70,7 +70,7 @@ export async function readEventProof(
 
 async function findRedeemed(pool: pg.Pool, organizationId: string, externalRef: string): Promise<LoggedEvent | null> {
   for (const form of formsOf(externalRef)) {
-    const event = await findLoggedRedemption(pool, organizationId, form);
+    const event = await findLoggedRedemption(pool, { organizationId, externalRef: form });
     if (event !== null) return event;
   }
   return null;
@@ -78,7 +78,7 @@ async function findRedeemed(pool: pg.Pool, organizationId: string, externalRef: 
 
 async function findEvent(pool: pg.Pool, voucherId: string, sequence: string): Promise<LoggedEvent | null> {
   const isSequence = /^[1-9]\d{0,9}$/.test(sequence) && Number(sequence) <= INTEGER_MAX;
-  return isSequence ? findLoggedEvent(pool, voucherId, Number(sequence)) : null;
+  return isSequence ? findLoggedEvent(pool, { voucherId, sequence: Number(sequence) }) : null;
 }
 
 /** Builds the proof that the served checkpoint contains an event, and verifies it before returning it. */

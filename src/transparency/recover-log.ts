@@ -85,7 +85,7 @@ export async function recoverLog(ctx: AuditContext, settings: LogSettings, sourc
     const lost = runsOf(unclaimed.values());
     await write(tx, [
       ...growTree(tree, appender.grown(), { size: appender.size, root: appender.root() }),
-      ...lost.flatMap(({ firstIndex, leaves }) => insertLostLeaves(firstIndex, leaves)),
+      ...lost.flatMap(({ firstIndex, leaves }) => insertLostLeaves({ firstIndex, leaves })),
     ]);
     const covered = known.filter(({ size }) => size <= appender.size);
     await followTree(tx, { size: appender.size, root: appender.root() }, covered);

@@ -233,7 +233,7 @@ async function readData(ctx: OverviewDeps, maxAgeMs: number): Promise<DatabaseFa
     now,
     brokenChains: await selectBrokenChains(pool, FAULTS_MAX),
     endpoints: await selectFailingEndpoints(pool, FAULTS_MAX),
-    stock: await readStock(pool, null, STOCK.batchesMax, STOCK.leftMax),
+    stock: await readStock(pool, { organizationId: null, batchesMax: STOCK.batchesMax, leftMax: STOCK.leftMax }),
     log: await readLogStatus(ctx),
     alertsFailingSince: ctx.config.alerts.url === null ? null : await readFailingAlerts(pool),
     sealLagMs: await findOldestPendingAge(pool),

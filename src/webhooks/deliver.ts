@@ -132,7 +132,7 @@ class Run {
         this.#targetReadAt = performance.now();
       }
       const room = UNFINISHED_MAX - this.#unfinished.size;
-      return selectDueDeliveries(pool, this.#target.id, [...this.#unfinished], room);
+      return selectDueDeliveries(pool, { endpointId: this.#target.id, except: [...this.#unfinished], limit: room });
     };
     return confirmed(
       this.#ctx,

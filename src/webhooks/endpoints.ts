@@ -82,7 +82,7 @@ export async function rotateWebhook(
 ): Promise<RotatedWebhook> {
   const rootSecret = requireWebhookSecret(ctx);
   await selectWebhook(db, id, organizationId);
-  const rotated = await rotateWebhookSecret(db, id, organizationId, PREVIOUS_SECRET_HOURS);
+  const rotated = await rotateWebhookSecret(db, { id, organizationId, hours: PREVIOUS_SECRET_HOURS });
   if (rotated === null) throw new AppError("webhook_limit");
   const { secretVersion, previousSecretUntil } = rotated;
   return {
@@ -131,7 +131,7 @@ export async function testWebhook(
 /** Reads the row of an organization's endpoint. @throws AppError `webhook_not_found`. */
 export async function selectWebhook(db: Queryable, id: string, organizationId: string): Promise<WebhookRow> {
   // No id contains NUL, and Postgres does not accept NUL in text.
-  const row = id.includes("\0") ? null : await findWebhookEndpoint(db, id, organizationId);
+  const row = id.includes("\0") ? null : await findWebhookEndpoint(db, { id, organizationId });
   if (row === null) throw new AppError("webhook_not_found");
   return row;
 }

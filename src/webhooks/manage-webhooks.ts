@@ -3,6 +3,7 @@ import { findOrganization } from "../core/catalog/db/catalog.ts";
 import { newId } from "../core/voucher/ids.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { markSandbox } from "../platform/api/fields.ts";
+import type { Transaction } from "../platform/db/pool.ts";
 import { selectAnyWebhook, selectOrganizationOfWebhook } from "./any-webhook.ts";
 import type { DeliveriesResponse, ReplayRequest, ReplayResponse } from "./api/webhook-deliveries.ts";
 import type { NewWebhook, NewWebhookView, RotatedWebhook, WebhookList, WebhookView } from "./api/webhooks.ts";
@@ -29,15 +30,15 @@ export async function listEndpoints(ctx: Pick<AuditContext, "pool">, organizatio
 }
 
 /** Disables an endpoint until an operator enables it. A repeat changes nothing. @throws AppError `webhook_not_found`. */
-export const disableEndpoint = switchingBy(disableWebhookEndpoint);
+export const disableEndpoint = switchingBy((tx, id) => disableWebhookEndpoint(tx, { id, disabledReason: "operator" }));
 
 /** Enables an endpoint, also one that an operator disabled. A repeat changes nothing. @throws AppError `webhook_not_found`. */
-export const enableEndpoint = switchingBy(enableWebhookEndpoint);
+export const enableEndpoint = switchingBy((tx, id) => enableWebhookEndpoint(tx, id, "operator"));
 
-function switchingBy(change: typeof enableWebhookEndpoint | typeof disableWebhookEndpoint) {
+function switchingBy(change: (tx: Transaction, id: string) => Promise<unknown>) {
   return (ctx: AuditContext, id: string): Promise<WebhookView> =>
     withAuditEntry(ctx, { type: "WebhookEndpoint", id }, async (tx) => {
-      await change(tx, id, "operator");
+      await change(tx, id);
       return viewWebhook(await selectAnyWebhook(tx, id));
     });
 }

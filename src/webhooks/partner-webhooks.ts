@@ -46,7 +46,7 @@ export async function changeWebhook(
     await selectWebhook(tx, id, organizationId);
     await changeWebhookEndpoint(tx, id, organizationId, change);
     if (change.enabled === true) await enableWebhookEndpoint(tx, id, "partner");
-    if (change.enabled === false) await disableWebhookEndpoint(tx, id, "partner");
+    if (change.enabled === false) await disableWebhookEndpoint(tx, { id, disabledReason: "partner" });
     const changed = await selectWebhook(tx, id, organizationId);
     if (change.enabled === true && !changed.enabled) throw new AppError("webhook_disabled");
     return viewWebhook(changed);
@@ -60,7 +60,7 @@ export async function deleteWebhook(
   id: string,
 ): Promise<DeletedWebhook> {
   requireWebhookSecret(ctx);
-  if (id.includes("\0") || !(await deleteWebhookEndpoint(ctx.pool, id, organizationId))) {
+  if (id.includes("\0") || !(await deleteWebhookEndpoint(ctx.pool, { id, organizationId }))) {
     throw new AppError("webhook_not_found");
   }
   return { id, deleted: true };

@@ -31,7 +31,7 @@ export async function removeDeliveries({ pool }: { pool: pg.Pool }, untilMs: num
   let count = 0;
   for (const step of [
     () => inTransaction(pool, (tx) => endPendingDeliveries(tx, PORTION)),
-    () => deleteOldDeliveries(pool, DELIVERIES_KEPT_DAYS, PORTION),
+    () => deleteOldDeliveries(pool, { days: DELIVERIES_KEPT_DAYS, limit: PORTION }),
   ]) {
     let changed: number;
     do {

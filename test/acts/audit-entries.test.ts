@@ -54,7 +54,9 @@ it("each audit entry's before equals the after of the previous entry on the same
         { type: "VoucherInstance", id: voucher.id },
       ];
       const join = (role: "owner" | "employee") =>
-        withAuditEntry(ctx, member, (tx) => insertMember(tx, partner.organizationId, user, role));
+        withAuditEntry(ctx, member, (tx) =>
+          insertMember(tx, { organizationId: partner.organizationId, userId: user, role }),
+        );
       const run: Record<(typeof CHANGES)[number], () => Promise<unknown>> = {
         "member owner": () => join("owner"),
         "member employee": () => join("employee"),

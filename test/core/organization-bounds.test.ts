@@ -140,7 +140,7 @@ it("each statement finds a voucher, a reservation and a redemption for their org
       reservationByCode: byCode?.reservation?.ticket ?? null,
       resolvedByTicket: byTicket?.voucher?.id ?? null,
       confirmed: byRef?.redeemed?.voucherId ?? null,
-      foundByCode: await findVoucherInOrganization(db, organizationId, held.code.replaceAll("-", "")),
+      foundByCode: await findVoucherInOrganization(db, { organizationId, codeKey: held.code.replaceAll("-", "") }),
       redeemed: (await readRedemptions(api.ctx.pool, [ref]))[0]?.redemption?.voucherId ?? null,
       known: await inTransaction(api.ctx.pool, (tx) => lockReferences(tx, [{ ...ref, seenEnd: 0, generation: 2 }])),
     };
@@ -206,10 +206,13 @@ it("a webhook endpoint is found and changed for its organization, and not for an
   const { organizationId } = partner;
   expect(await insertWebhookEndpoint(db, { ...endpoint, organizationId }, "partner")).toBe(true);
   for (const other of [stranger.organizationId, null] as string[]) {
-    expect(await findWebhookEndpoint(db, id, other)).toBeNull();
+    expect(await findWebhookEndpoint(db, { id, organizationId: other })).toBeNull();
     expect(await changeWebhookEndpoint(db, id, other, { description: "changed" })).toBe(false);
-    expect(await rotateWebhookSecret(db, id, other, 1)).toBeNull();
-    expect(await deleteWebhookEndpoint(db, id, other)).toBe(false);
+    expect(await rotateWebhookSecret(db, { id, organizationId: other, hours: 1 })).toBeNull();
+    expect(await deleteWebhookEndpoint(db, { id, organizationId: other })).toBe(false);
   }
-  expect(await findWebhookEndpoint(db, id, organizationId)).toMatchObject({ description: "", signingVersions: [1] });
+  expect(await findWebhookEndpoint(db, { id, organizationId })).toMatchObject({
+    description: "",
+    signingVersions: [1],
+  });
 });

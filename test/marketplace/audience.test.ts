@@ -41,7 +41,7 @@ const contract =
 const member =
   (role: "owner" | "employee") =>
   (user: string, { organizationId }: TestPartner): Promise<unknown> =>
-    makeMember(servers.db, organizationId, user, role);
+    makeMember(servers.db, { organizationId, userId: user, role });
 
 /** Everything that a user may be to a brand: whether its ReferrerOnly listings are open to them, and what makes them so. */
 const CALLERS: Record<string, [isOpen: boolean, make: (user: string, of: TestPartner) => Promise<unknown>]> = {
@@ -61,7 +61,7 @@ const CALLERS: Record<string, [isOpen: boolean, make: (user: string, of: TestPar
     false,
     async (user, partner) => {
       const brandId = newId("brd");
-      await insertBrand(servers.db, brandId, partner.organizationId, "Sister");
+      await insertBrand(servers.db, { id: brandId, organizationId: partner.organizationId, name: "Sister" });
       await contract("Active")(user, { ...partner, brandId });
     },
   ],

@@ -99,7 +99,7 @@ it.each([
 ] as const)("the event of an acquisition by a member with role %s from %s says %s, and actorIsEmployee %s", async (role, audience, rule, isEmployee) => {
   const offer = await makeOffer(servers.db, 1, { audience });
   const user = newUser();
-  if (role !== null) await makeMember(servers.db, offer.organizationId, user, role);
+  if (role !== null) await makeMember(servers.db, { organizationId: offer.organizationId, userId: user, role });
   const client = await signedIn(api.url, key, user);
   const { voucher } = (await whileSealing(() => client.claimProduct(offer.productId))).body;
   const [, claimed] = await serve(offer, voucher.code);

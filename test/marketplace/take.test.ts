@@ -76,7 +76,7 @@ describe.each(ROUTES)("POST $name", ({ name, kind, take }) => {
     const supply = await makeSupply(2, { audience: "ReferrerOnly" });
     const user = newUser();
     const client = await as(user);
-    await makeMember(servers.db, supply.organizationId, user, "owner");
+    await makeMember(servers.db, { organizationId: supply.organizationId, userId: user, role: "owner" });
     const body = kind === "buy" ? { paymentRef: newPayment() } : undefined;
     const first = await take(client, supply, body);
     expect(first).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });

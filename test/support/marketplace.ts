@@ -35,7 +35,7 @@ export async function offerBatch(
 ): Promise<Offered> {
   const issued = await issueTestBatch(db, partner, count, { windows: OPEN, ...options });
   const listingId = newId("lst");
-  await insertListing(db, listingId, issued.batchId);
+  await insertListing(db, { id: listingId, batchId: issued.batchId });
   return { ...issued, listingId };
 }
 
@@ -61,7 +61,7 @@ export async function makeContract(
   await insertContract(db, { id, brandId, userId, endsAt });
   const moves: (keyof typeof CONTRACT_MOVES)[] =
     status === "Offered" ? [] : status === "Ended" ? ["Active", "Ended"] : [status];
-  for (const move of moves) await moveContract(db, id, move, CONTRACT_MOVES[move]);
+  for (const move of moves) await moveContract(db, { id, status: move, allowed: CONTRACT_MOVES[move] });
   return id;
 }
 

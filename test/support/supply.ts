@@ -27,8 +27,8 @@ let partners = 0;
 export async function makePartner(db: pg.Pool, { sandbox = false } = {}): Promise<TestPartner> {
   partners += 1;
   const partner = { organizationId: newId("org"), brandId: newId("brd"), productId: newId("prd") };
-  await insertOrganization(db, partner.organizationId, `Organization ${partners}`, sandbox);
-  await insertBrand(db, partner.brandId, partner.organizationId, `Brand ${partners}`);
+  await insertOrganization(db, { id: partner.organizationId, name: `Organization ${partners}`, sandbox });
+  await insertBrand(db, { id: partner.brandId, organizationId: partner.organizationId, name: `Brand ${partners}` });
   await insertProduct(db, {
     id: partner.productId,
     brandId: partner.brandId,

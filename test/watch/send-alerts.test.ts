@@ -185,7 +185,7 @@ it("an API process that starts while Postgres is away sends to ALERT_URL that no
 it("what was told is committed without waiting for a standby, whose absence it tells", async () => {
   const pool = openServicePool(servers.databaseUrl);
   const setting = await inTransaction(pool, async (tx) => {
-    await replaceAlerts(tx, 0, 1, "{}");
+    await replaceAlerts(tx, { before: 0, version: 1, state: "{}" });
     return (await tx.query("SHOW synchronous_commit")).rows[0].synchronous_commit;
   });
   await pool.end();

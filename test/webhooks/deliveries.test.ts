@@ -174,7 +174,7 @@ it("a delivery that fails is repeated with the same id and body after 5 s and 5 
 
 it("a delivery has one attempt if two processes send it at the same time: the first result that is recorded counts", async () => {
   const [endpoint = ""] = await addEndpointsWithDue(1, 1);
-  const [delivery] = await selectDueDeliveries(servers.db, endpoint, [], 1);
+  const [delivery] = await selectDueDeliveries(servers.db, { endpointId: endpoint, except: [], limit: 1 });
   if (delivery === undefined) throw new Error("nothing is due");
   const ctx = { ...worker.ctx, metrics: null };
   const failed = { status: 500, failure: "status", retryAfterMs: null } as const;

@@ -1,4 +1,4 @@
-import { bigint, jsonb, orNull, type Row, text, textOf, timestamptz } from "../../platform/db/columns.ts";
+import { bigint, integer, jsonb, orNull, type Row, text, textOf, timestamptz } from "../../platform/db/columns.ts";
 import type { Queryable, Transaction } from "../../platform/db/pool.ts";
 import { Statements } from "../../platform/db/statements.ts";
 
@@ -29,41 +29,62 @@ export type AuditEntry = Row<typeof AUDIT_ENTRY>;
 
 export const sql = new Statements(new URL("./audit-entries.sql", import.meta.url));
 
-export const selectAuditEntries = sql.rows("select_audit_entries", AUDIT_ENTRY)<
-  [entityId: string | null, limit: number]
->;
-export const selectChanges = sql.rows("select_changes", CHANGE)<[before: number, limit: number]>;
+export const selectAuditEntries = sql.rows("select_audit_entries", AUDIT_ENTRY, {
+  entityId: orNull(text),
+  limit: integer,
+});
+export const selectChanges = sql.rows("select_changes", CHANGE, { before: bigint, limit: integer });
 /** Who has paused or resumed a queue last, and why; null if no one has. */
-export const findNewestPause = sql.row("find_newest_pause", {
-  at: timestamptz,
+export const findNewestPause = sql.row(
+  "find_newest_pause",
+  {
+    at: timestamptz,
+    osUser: text,
+    command: textOf<"queue pause" | "queue resume">(),
+    reason: orNull(text),
+  },
+  { queue: text },
+);
+const lockEntityName = sql.execute("lock_entity", { entityType: text, entityId: text });
+const insertEntry = sql.execute("insert_audit_entry", {
   osUser: text,
-  command: textOf<"queue pause" | "queue resume">(),
-  reason: orNull(text),
-})<[queue: string]>;
-const lockEntityName = sql.execute("lock_entity");
-const insertEntry = sql.execute("insert_audit_entry");
-const insertLookEntry = sql.execute("insert_look");
+  host: text,
+  command: text,
+  arguments: jsonb<string>(),
+  entityType: text,
+  entityId: text,
+  before: orNull(jsonb<string>()),
+  after: orNull(jsonb<string>()),
+});
+const insertLookEntry = sql.execute("insert_look", {
+  osUser: text,
+  host: text,
+  command: text,
+  arguments: jsonb<string>(),
+  entityType: text,
+  entityId: text,
+});
 
 const STATE_OF = {
-  Organization: sql.prepare("state_of_organization"),
-  Brand: sql.prepare("state_of_brand"),
-  Product: sql.prepare("state_of_product"),
-  ApiKey: sql.prepare("state_of_api_key"),
-  Batch: sql.prepare("state_of_batch"),
-  VoucherInstance: sql.prepare("state_of_voucher"),
+  Organization: sql.prepare("state_of_organization", { id: text }),
+  Brand: sql.prepare("state_of_brand", { id: text }),
+  Product: sql.prepare("state_of_product", { id: text }),
+  ApiKey: sql.prepare("state_of_api_key", { id: text }),
+  Batch: sql.prepare("state_of_batch", { id: text }),
+  VoucherInstance: sql.prepare("state_of_voucher", { id: text }),
   /** Its id is `<organization>/<user>`. */
-  Member: sql.prepare("state_of_member"),
-  ReferrerContract: sql.prepare("state_of_contract"),
+  Member: sql.prepare("state_of_member", { organizationAndUser: text }),
+  ReferrerContract: sql.prepare("state_of_contract", { id: text }),
   /** Its id is the SHA-256 of its code, in hex. */
-  ReferralLink: sql.prepare("state_of_link"),
-  Listing: sql.prepare("state_of_listing"),
-  WebhookEndpoint: sql.prepare("state_of_webhook_endpoint"),
+  ReferralLink: sql.prepare("state_of_link", { codeSha256: text }),
+  Listing: sql.prepare("state_of_listing", { id: text }),
+  WebhookEndpoint: sql.prepare("state_of_webhook_endpoint", { id: text }),
   /** The rights of the service's roles. Its id is the name of the database. */
-  DatabaseRoles: sql.prepare("state_of_roles"),
+  DatabaseRoles: sql.prepare("state_of_roles", { database: text }),
   /** The transparency log. Its id is its origin. */
-  Log: sql.prepare("state_of_log"),
+  Log: sql.prepare("state_of_log", { origin: text }),
   /** Its id is the deployment's id before the change. */
-  Deployment: sql.prepare("state_of_deployment"),
+  Deployment: sql.prepare("state_of_deployment", { id: text }),
 };
 
 /** What an administrative command changes. */
@@ -75,7 +96,7 @@ export interface Entity {
 
 /** Serializes changes of the same entity until this transaction ends, whether or not the entity exists. */
 export async function lockEntity(tx: Transaction, { type, id }: Entity): Promise<void> {
-  await lockEntityName(tx, type, id);
+  await lockEntityName(tx, { entityType: type, entityId: id });
 }
 
 /** The state of an entity in this transaction, or null if there is none. Call `lockEntity` first, so that no other command changes it. */
@@ -101,8 +122,16 @@ interface NewAuditEntry {
 /** Inserts an audit entry. A constraint rejects an entry whose `before` and `after` are equal. */
 export async function insertAuditEntry(tx: Transaction, entry: NewAuditEntry): Promise<void> {
   const { osUser, host, command, entity, before, after } = entry;
-  const states = [before, after].map((state) => state && JSON.stringify(state));
-  await insertEntry(tx, osUser, host, command, JSON.stringify(entry.arguments), entity.type, entity.id, ...states);
+  await insertEntry(tx, {
+    osUser,
+    host,
+    command,
+    arguments: JSON.stringify(entry.arguments),
+    entityType: entity.type,
+    entityId: entity.id,
+    before: before && JSON.stringify(before),
+    after: after && JSON.stringify(after),
+  });
 }
 
 /** What an operator viewed on a page. Recorded like an audit entry, without states. */
@@ -115,5 +144,12 @@ export interface Look extends Pick<NewAuditEntry, "osUser" | "host" | "arguments
 /** Inserts the audit entry of a page view. */
 export async function insertLook(db: Queryable, look: Look): Promise<void> {
   const { osUser, host, command, entity } = look;
-  await insertLookEntry(db, osUser, host, command, JSON.stringify(look.arguments), entity.type, entity.id);
+  await insertLookEntry(db, {
+    osUser,
+    host,
+    command,
+    arguments: JSON.stringify(look.arguments),
+    entityType: entity.type,
+    entityId: entity.id,
+  });
 }

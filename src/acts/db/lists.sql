@@ -4,14 +4,14 @@ SELECT o.id, o.name, o.sandbox, o.created_at AS "createdAt" FROM organizations A
  WHERE o.id > $2::text AND ($1::text IS NULL OR strpos(lower(o.name), lower($1::text)) > 0)
  ORDER BY o.id LIMIT $3::int;
 
--- name: list_brands(organization_id?, name?, after, limit)
+-- name: list_brands(org?, name?, after, limit)
 -- Brands in id order.
 SELECT b.id, b.organization_id AS "organizationId", b.name, b.created_at AS "createdAt" FROM brands AS b
  WHERE b.id > $3::text AND ($1::text IS NULL OR b.organization_id = $1::text)
    AND ($2::text IS NULL OR strpos(lower(b.name), lower($2::text)) > 0)
  ORDER BY b.id LIMIT $4::int;
 
--- name: list_products(organization_id?, brand_id?, name?, after, limit)
+-- name: list_products(org?, brand?, name?, after, limit)
 -- Products in id order.
 SELECT p.id, p.brand_id AS "brandId", p.key, p.name, p.type, p.retail_price_usd AS "retailPriceUsd", p.price_usd AS "priceUsd",
        p.benefit_months AS "benefitMonths", p.usage_unit_label AS "usageUnitLabel", p.created_at AS "createdAt"
@@ -20,7 +20,7 @@ SELECT p.id, p.brand_id AS "brandId", p.key, p.name, p.type, p.retail_price_usd 
    AND ($3::text IS NULL OR strpos(lower(p.name), lower($3::text)) > 0)
  ORDER BY p.id LIMIT $5::int;
 
--- name: list_batches(organization_id?, brand_id?, product_id?, after, limit)
+-- name: list_batches(org?, brand?, product?, after, limit)
 -- Batches in id order, with the kinds of their windows. Counts no vouchers.
 SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b.voucher_count AS count, b.valid_until AS "validUntil",
        b.price_usd AS "priceUsd", ARRAY(SELECT w.kind FROM batch_windows AS w WHERE w.batch_id = b.id ORDER BY w.kind DESC) AS windows,
@@ -30,7 +30,7 @@ SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b
    AND ($3::text IS NULL OR b.product_id = $3::text)
  ORDER BY b.id LIMIT $5::int;
 
--- name: list_listings(organization_id?, product_id?, batch_id?, after, limit)
+-- name: list_listings(org?, product?, batch?, after, limit)
 -- Listings in id order.
 SELECT l.id, l.batch_id AS "batchId", b.product_id AS "productId", p.name AS "productName", b.audience, b.valid_until AS "validUntil",
        l.created_at AS "createdAt"
@@ -40,7 +40,7 @@ SELECT l.id, l.batch_id AS "batchId", b.product_id AS "productId", p.name AS "pr
    AND ($3::text IS NULL OR l.batch_id = $3::text)
  ORDER BY l.id LIMIT $5::int;
 
--- name: list_contracts(brand_id?, user_id?, status?, after, limit)
+-- name: list_contracts(brand?, user?, status?, after, limit)
 -- Referrer contracts in id order. An Active contract past its end is shown as Ended, even before its row is updated.
 SELECT c.id, c.brand_id AS "brandId", b.name AS brand, c.user_id AS "userId", s.status, c.ends_at AS "endsAt", c.offered_at AS "offeredAt"
   FROM (SELECT clock_timestamp() AS now) AS clock
@@ -50,7 +50,7 @@ SELECT c.id, c.brand_id AS "brandId", b.name AS brand, c.user_id AS "userId", s.
  WHERE $3::text IS NULL OR s.status = $3::text
  ORDER BY c.id LIMIT $5::int;
 
--- name: list_links(contract_id?, product_id?, user_id?, after, limit)
+-- name: list_links(contract?, product?, user?, after, limit)
 -- Referral links in the order of their codes.
 SELECT l.code, l.contract_id AS "contractId", l.product_id AS "productId", p.name AS "productName", c.user_id AS "userId",
        l.created_at AS "createdAt"
@@ -67,7 +67,7 @@ SELECT id FROM (SELECT 'org' AS kind, o.id, o.name FROM organizations AS o
  WHERE kind = $1::text AND lower(name) = lower($2::text)
  ORDER BY id LIMIT 10;
 
--- name: find_unknown_filter(organization_id?, brand_id?, product_id?, batch_id?, contract_id?)
+-- name: find_unknown_filter(org?, brand?, product?, batch?, contract?)
 -- A filter's id that does not exist, and its kind. No row when all given ids exist.
 SELECT f.kind, f.id
   FROM (VALUES ('organization', $1::text, EXISTS (SELECT FROM organizations AS o WHERE o.id = $1::text)),

@@ -8,75 +8,103 @@ import { Statements } from "../../platform/db/statements.ts";
 
 export const sql = new Statements(new URL("./lists.sql", import.meta.url));
 
-/** Each list: its filters in the order of the statement's parameters, the column that orders it, and its statement. */
+/** Each list: its filters, which are parameters of its statement, the column that orders it, and its statement. */
 export const LISTS = {
   organizations: {
     filters: ["name"],
     key: "id",
-    select: sql.rows("list_organizations", { id: text, name: text, sandbox: boolean, createdAt: timestamptz }),
+    select: sql.rows(
+      "list_organizations",
+      { id: text, name: text, sandbox: boolean, createdAt: timestamptz },
+      { name: orNull(text), after: text, limit: integer },
+    ),
   },
   brands: {
     filters: ["org", "name"],
     key: "id",
-    select: sql.rows("list_brands", { id: text, organizationId: text, name: text, createdAt: timestamptz }),
+    select: sql.rows(
+      "list_brands",
+      { id: text, organizationId: text, name: text, createdAt: timestamptz },
+      { org: orNull(text), name: orNull(text), after: text, limit: integer },
+    ),
   },
   products: {
     filters: ["org", "brand", "name"],
     key: "id",
-    select: sql.rows("list_products", { ...PRODUCT, createdAt: timestamptz }),
+    select: sql.rows(
+      "list_products",
+      { ...PRODUCT, createdAt: timestamptz },
+      { org: orNull(text), brand: orNull(text), name: orNull(text), after: text, limit: integer },
+    ),
   },
   batches: {
     filters: ["org", "brand", "product"],
     key: "id",
-    select: sql.rows("list_batches", {
-      id: text,
-      productId: text,
-      productName: text,
-      audience: textOf<Audience>(),
-      count: integer,
-      validUntil: timestamptz,
-      priceUsd: numeric,
-      windows: arrayOf(textOf<WindowKind>()),
-      createdAt: timestamptz,
-    }),
+    select: sql.rows(
+      "list_batches",
+      {
+        id: text,
+        productId: text,
+        productName: text,
+        audience: textOf<Audience>(),
+        count: integer,
+        validUntil: timestamptz,
+        priceUsd: numeric,
+        windows: arrayOf(textOf<WindowKind>()),
+        createdAt: timestamptz,
+      },
+      { org: orNull(text), brand: orNull(text), product: orNull(text), after: text, limit: integer },
+    ),
   },
   listings: {
     filters: ["org", "product", "batch"],
     key: "id",
-    select: sql.rows("list_listings", {
-      id: text,
-      batchId: text,
-      productId: text,
-      productName: text,
-      audience: textOf<Audience>(),
-      validUntil: timestamptz,
-      createdAt: timestamptz,
-    }),
+    select: sql.rows(
+      "list_listings",
+      {
+        id: text,
+        batchId: text,
+        productId: text,
+        productName: text,
+        audience: textOf<Audience>(),
+        validUntil: timestamptz,
+        createdAt: timestamptz,
+      },
+      { org: orNull(text), product: orNull(text), batch: orNull(text), after: text, limit: integer },
+    ),
   },
   contracts: {
     filters: ["brand", "user", "status"],
     key: "id",
-    select: sql.rows("list_contracts", {
-      id: text,
-      brandId: text,
-      brand: text,
-      userId: text,
-      status: textOf<ContractStatus>(),
-      endsAt: orNull(timestamptz),
-      offeredAt: timestamptz,
-    }),
+    select: sql.rows(
+      "list_contracts",
+      {
+        id: text,
+        brandId: text,
+        brand: text,
+        userId: text,
+        status: textOf<ContractStatus>(),
+        endsAt: orNull(timestamptz),
+        offeredAt: timestamptz,
+      },
+      { brand: orNull(text), user: orNull(text), status: orNull(text), after: text, limit: integer },
+    ),
   },
   links: {
     filters: ["contract", "product", "user"],
     key: "code",
-    select: sql.rows("list_links", {
-      code: text,
-      contractId: text,
-      productId: text,
-      productName: text,
-      userId: text,
-      createdAt: timestamptz,
-    }),
+    select: sql.rows(
+      "list_links",
+      {
+        code: text,
+        contractId: text,
+        productId: text,
+        productName: text,
+        userId: text,
+        createdAt: timestamptz,
+      },
+      { contract: orNull(text), product: orNull(text), user: orNull(text), after: text, limit: integer },
+    ),
   },
 } as const;
 
@@ -93,18 +121,24 @@ export async function selectList<Name extends ListName>(
   after: string,
   limit: number,
 ): Promise<ListItem<Name>[]> {
-  const given: Readonly<Record<string, string | undefined>> = filters;
-  const values = LISTS[name].filters.map((filter) => given[filter] ?? null);
-  return (await LISTS[name].select(db, ...values, after, limit)) as ListItem<Name>[];
+  const absent = Object.fromEntries(LISTS[name].filters.map((filter) => [filter, null]));
+  const select = LISTS[name].select as (db: Queryable, values: object) => Promise<ListItem<Name>[]>;
+  return select(db, { ...absent, ...filters, after, limit });
 }
 
-export const findIdsByName = sql.values("find_by_name", { id: text })<
-  [kind: "org" | "brand" | "product", name: string]
->;
-const findUnknown = sql.row("find_unknown_filter", { kind: text, id: text });
+export const findIdsByName = sql.values(
+  "find_by_name",
+  { id: text },
+  { kind: textOf<"org" | "brand" | "product">(), name: text },
+);
+const findUnknown = sql.row(
+  "find_unknown_filter",
+  { kind: text, id: text },
+  { org: orNull(text), brand: orNull(text), product: orNull(text), batch: orNull(text), contract: orNull(text) },
+);
 
 /** Returns an id among the filters that does not exist, with its kind, or null if all exist. */
 export function findUnknownFilter(db: Queryable, filters: Readonly<Record<string, string | undefined>>) {
-  const ids = [filters.org, filters.brand, filters.product, filters.batch, filters.contract].map((id) => id ?? null);
-  return findUnknown(db, ...ids);
+  const { org = null, brand = null, product = null, batch = null, contract = null } = filters;
+  return findUnknown(db, { org, brand, product, batch, contract });
 }

@@ -96,7 +96,7 @@ export function runAction(ctx: ActionDeps, console: Console, action: Action): Re
     const act = actingAs(request, ctx, console, command, args, formToken);
     try {
       if (action.fields?.name !== undefined && namesake !== "on") {
-        if ((await findNamesake(console.pool, id, String(values.name))) !== null) {
+        if ((await findNamesake(console.pool, { parentId: id, name: String(values.name) })) !== null) {
           // The namesake may be what this form has created.
           await assertNotSent(console.pool, act.audited);
           return refuse(409, { name: "There is already one with this name." }, true);

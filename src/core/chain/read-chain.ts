@@ -70,7 +70,7 @@ async function readChain<Event>(
   view: (event: StoredEvent & { logIndex: number | null }) => Event,
 ): Promise<Omit<PublicChain, "events"> & { events: Event[] }> {
   // Sequential: each bounded read may use one connection at a time.
-  const events = await selectEventsPage(ctx.pool, voucherId, page.after, page.limit + 1);
+  const events = await selectEventsPage(ctx.pool, { voucherId, after: page.after, limit: page.limit + 1 });
   const preservedSince = await ctx.preservedSince();
   return {
     entityType: ENTITY_TYPE,

@@ -45,13 +45,13 @@ async function recordRange(
   onlyBatchIds: readonly string[] | null,
   exceptBatchIds: readonly string[],
 ): Promise<{ batchId: string; recorded: number; complete: boolean } | null> {
-  const batch = await lockExpiredBatch(tx, onlyBatchIds, exceptBatchIds);
+  const batch = await lockExpiredBatch(tx, { only: onlyBatchIds, except: exceptBatchIds });
   if (batch === null) return null;
   const { batchId, recordedTo } = batch;
   const last = Math.min(recordedTo + SERIALS_MAX, batch.voucherCount);
-  const voucherIds = await lockUnrecordedExpiries(tx, batchId, recordedTo, last);
+  const voucherIds = await lockUnrecordedExpiries(tx, { batchId, after: recordedTo, last });
   const recorded = voucherIds.length === 0 ? 0 : await recordLocked(ctx, tx, voucherIds);
-  const newRecordedTo = await advanceExpiry(tx, batchId, recordedTo, last);
+  const newRecordedTo = await advanceExpiry(tx, { batchId, after: recordedTo, last });
   return { batchId, recorded, complete: newRecordedTo === last };
 }
 

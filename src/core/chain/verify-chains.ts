@@ -26,7 +26,10 @@ export function verifyOneChain(ctx: { pool: pg.Pool }, voucherId: string): Promi
   return onSnapshot(ctx.pool, async (tx) => {
     const head = await findChainHead(tx, voucherId);
     if (head === null) throw new AppError("not_found", `There is no voucher ${voucherId}.`);
-    return verifySnapshot([{ voucherId, ...head }], await selectEventsPage(tx, voucherId, 0, ALL_EVENTS));
+    return verifySnapshot(
+      [{ voucherId, ...head }],
+      await selectEventsPage(tx, { voucherId, after: 0, limit: ALL_EVENTS }),
+    );
   });
 }
 
@@ -58,7 +61,7 @@ export async function verifyNextChains(
   afterId: string,
   limit: number,
 ): Promise<{ result: VerifyResult; last: string }> {
-  const lastId = await findRangeEnd(ctx.pool, afterId, limit);
+  const lastId = await findRangeEnd(ctx.pool, { after: afterId, limit });
   if (lastId === null) return { result: { vouchers: 0, events: 0, broken: [] }, last: afterId };
   return { result: await verifyRange(ctx, afterId, lastId), last: lastId };
 }
@@ -66,13 +69,16 @@ export async function verifyNextChains(
 /** Verifies the chains of the vouchers after one id and up to another in one snapshot. */
 function verifyRange(ctx: { pool: pg.Pool }, afterId: string, lastId: string): Promise<VerifyResult> {
   return onSnapshot(ctx.pool, async (tx) =>
-    verifySnapshot(await selectChainHeadsOfRange(tx, afterId, lastId), await selectEventsOfRange(tx, afterId, lastId)),
+    verifySnapshot(
+      await selectChainHeadsOfRange(tx, { after: afterId, last: lastId }),
+      await selectEventsOfRange(tx, { after: afterId, last: lastId }),
+    ),
   );
 }
 
 async function* allRanges(ctx: { pool: pg.Pool }): AsyncGenerator<[afterId: string, lastId: string], void, void> {
   for (let afterId = ""; ; ) {
-    const lastId = await findRangeEnd(ctx.pool, afterId, RANGE_VOUCHERS);
+    const lastId = await findRangeEnd(ctx.pool, { after: afterId, limit: RANGE_VOUCHERS });
     if (lastId === null) return;
     yield [afterId, lastId];
     afterId = lastId;

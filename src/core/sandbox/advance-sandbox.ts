@@ -57,7 +57,7 @@ async function moveTimes(ctx: { pool: pg.Pool }, { organizationId, keyId }: Call
   try {
     return await inTransaction(ctx.pool, async (tx) => {
       await waitForLocks(tx, LOCK_WAIT_MS);
-      const moved = await moveSandbox(tx, organizationId, seconds, keyId, "api", hostname());
+      const moved = await moveSandbox(tx, { organizationId, seconds, keyId, osUser: "api", host: hostname() });
       await write(tx, announceExpiredReservations(moved.endedTickets));
       return moved;
     });

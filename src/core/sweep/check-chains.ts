@@ -25,6 +25,6 @@ export async function checkChains(ctx: { pool: pg.Pool; config: Config; log: Log
   for (const broken of result.broken) ctx.log.error(broken, "a chain is broken");
   const broken = result.broken.map(({ voucherId }) => voucherId);
   await recordChainCheck(ctx.pool, { afterId, lastId: last }, broken);
-  await moveSweepPosition(ctx.pool, "check_chains", result.vouchers < limit ? "" : last);
+  await moveSweepPosition(ctx.pool, { task: "check_chains", position: result.vouchers < limit ? "" : last });
   return result;
 }

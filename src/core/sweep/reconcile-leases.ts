@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { FIRST_RESERVATION, selectLiveReservations, selectLiveTickets } from "../reserve/db/reservations.ts";
 import { type Leases, ORPHAN_AFTER_MS } from "../reserve/lease.ts";
-import { findSweepPosition, moveSweepPosition } from "./db/sweep-positions.ts";
+import { findSweepPosition, moveSweepPosition, type ResumableTask } from "./db/sweep-positions.ts";
 
 interface Deps {
   pool: pg.Pool;
@@ -51,7 +51,7 @@ export function removeOrphanLeases({ pool, leases }: Deps, untilMs: number): Pro
 /** Repairs pages from where the last run stopped. Returns the number of repairs. */
 async function repairPages(
   pool: pg.Pool,
-  task: Parameters<typeof moveSweepPosition>[1],
+  task: ResumableTask,
   untilMs: number,
   repairPage: RepairPage,
 ): Promise<number> {
@@ -64,6 +64,6 @@ async function repairPages(
     const mayContinue = pages < CLEAN_PAGES_MAX || repaired > 0;
     if (next === START || !mayContinue || performance.now() >= untilMs) break;
   }
-  await moveSweepPosition(pool, task, position);
+  await moveSweepPosition(pool, { task, position });
   return count;
 }

@@ -24,9 +24,14 @@ export async function removeReservations(
   let after = (await findSweepPosition(pool, "remove_reservations"))?.position ?? "";
   let count = 0;
   do {
-    const { read, deleted, last } = await deleteOldReservations(pool, after, beforeTicket, endedBefore, PORTION);
+    const { read, deleted, last } = await deleteOldReservations(pool, {
+      afterTicket: after,
+      beforeTicket,
+      endedBefore,
+      limit: PORTION,
+    });
     if (last === null) break;
-    await moveSweepPosition(pool, "remove_reservations", last);
+    await moveSweepPosition(pool, { task: "remove_reservations", position: last });
     after = last;
     count += deleted;
     if (read < PORTION) break;

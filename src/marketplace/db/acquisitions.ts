@@ -3,6 +3,7 @@ import type { Offer, WindowKind } from "../../core/catalog/offer.ts";
 import { markBrokenChains } from "../../core/chain/db/broken-chains.ts";
 import type { Audience } from "../../core/voucher/voucher.ts";
 import {
+  arrayOf,
   boolean,
   integer,
   orNull,
@@ -34,21 +35,35 @@ const ACQUIRER = {
 
 export const sql = new Statements(new URL("./acquisitions.sql", import.meta.url));
 
-const selectSources = sql.rows("read_sources", {
-  n: integer,
-  now: timestamptz,
-  product: outerJoined(PRODUCT),
-  link: outerJoined(LINK),
-  offer: outerJoined({
-    batchId: text,
-    audience: textOf<Audience>(),
-    validUntil: timestamptz,
-    opensAt: orNull(timestamptz),
-    closesAt: orNull(timestamptz),
-    left: orNull(boolean),
-  }),
-});
-const selectAcquirers = sql.rows("read_acquirers", { n: integer, ...ACQUIRER });
+const selectSources = sql.rows(
+  "read_sources",
+  {
+    n: integer,
+    now: timestamptz,
+    product: outerJoined(PRODUCT),
+    link: outerJoined(LINK),
+    offer: outerJoined({
+      batchId: text,
+      audience: textOf<Audience>(),
+      validUntil: timestamptz,
+      opensAt: orNull(timestamptz),
+      closesAt: orNull(timestamptz),
+      left: orNull(boolean),
+    }),
+  },
+  { way: arrayOf(text), id: arrayOf(text), kind: arrayOf(text), notCounted: orNull(arrayOf(text)) },
+);
+const selectAcquirers = sql.rows(
+  "read_acquirers",
+  { n: integer, ...ACQUIRER },
+  {
+    userId: arrayOf(text),
+    organizationId: arrayOf(text),
+    brandId: arrayOf(text),
+    productId: arrayOf(text),
+    paymentRef: arrayOf(orNull(text)),
+  },
+);
 
 /** A listing, product or link through which a user acquires a voucher, and the kind of window. For a link, `id` is its code. */
 export interface WantedSource {
@@ -81,7 +96,7 @@ export async function readSources(
   wanted: readonly WantedSource[],
   notCounted: readonly string[] | null,
 ): Promise<Source[]> {
-  const rows = await selectSources(db, ...columnsOf(wanted, "way", "id", "kind"), notCounted);
+  const rows = await selectSources(db, { ...columnsOf(wanted, "way", "id", "kind"), notCounted });
   const sources: Source[] = new Array(wanted.length);
   for (const { n, offer, ...found } of rows) {
     sources[n] ??= { ...found, offers: [] };
@@ -108,25 +123,32 @@ export type Acquirer = Row<typeof ACQUIRER>;
 
 /** Reads many users in one statement; results are in the order of `keys`. */
 export async function readAcquirers(db: Queryable, keys: readonly AcquisitionKey[]): Promise<Acquirer[]> {
-  const wanted = keys.map(({ userId, product, paymentRef }) => ({ ...product, userId, paymentRef }));
-  const columns = columnsOf(wanted, "userId", "organizationId", "brandId", "id", "paymentRef");
-  const rows = await selectAcquirers(db, ...columns);
+  const wanted = keys.map(({ userId, product, paymentRef }) => ({
+    ...product,
+    productId: product.id,
+    userId,
+    paymentRef,
+  }));
+  const columns = columnsOf(wanted, "userId", "organizationId", "brandId", "productId", "paymentRef");
+  const rows = await selectAcquirers(db, columns);
   if (rows.length !== keys.length) throw new Error(`expected ${keys.length} rows, got ${rows.length}`);
   const acquirers: Acquirer[] = new Array(keys.length);
   for (const { n, ...acquirer } of rows) acquirers[n] = acquirer;
   return acquirers;
 }
 
-export const pickFreeVouchers = sql.values("pick_free_vouchers", { id: text })<
-  [batchId: string, except: readonly string[], limit: number]
->;
+export const pickFreeVouchers = sql.values(
+  "pick_free_vouchers",
+  { id: text },
+  { batchId: text, except: arrayOf(text), limit: integer },
+);
 
 /** @throws DatabaseError 55P03 when the lock is not granted within `lock_timeout`. */
-export const pickVoucher = sql.value("pick_voucher", { id: text })<[batchId: string]>;
+export const pickVoucher = sql.value("pick_voucher", { id: text }, { batchId: text });
 
-export const findDamaged = sql.values("find_damaged", { id: text })<[voucherIds: readonly string[]]>;
+export const findDamaged = sql.values("find_damaged", { id: text }, { voucherId: arrayOf(text) });
 
-const makeUnavailable = sql.prepare("set_damaged_aside");
+const makeUnavailable = sql.prepare("set_damaged_aside", { voucherId: arrayOf(text) });
 
 /** Statements that make damaged vouchers unavailable to users for good, and record that their chains are broken. */
 export function setDamagedAside(ids: readonly string[]): PreparedStatements {
@@ -138,9 +160,14 @@ export interface NewAcquisition extends AcquisitionKey {
   voucher: { id: string; organizationId: string; lastSequence: number };
 }
 
-const insertClaims = sql.prepareAll("insert_claims", "userId", "productId", "id");
-const insertPurchases = sql.prepareAll("insert_purchases", "organizationId", "userId", "paymentRef", "id");
-const acquireVouchers = sql.prepareAll("acquire_vouchers", "id", "lastSequence");
+const insertClaims = sql.prepareAll("insert_claims", { userId: text, productId: text, voucherId: text });
+const insertPurchases = sql.prepareAll("insert_purchases", {
+  organizationId: text,
+  userId: text,
+  paymentRef: text,
+  voucherId: text,
+});
+const acquireVouchers = sql.prepareAll("acquire_vouchers", { voucherId: text, lastSequence: integer });
 
 /**
  * Statements that record acquisitions of locked vouchers, make the vouchers unavailable to other users, and add one to the last sequence of
@@ -149,13 +176,14 @@ const acquireVouchers = sql.prepareAll("acquire_vouchers", "id", "lastSequence")
 export function insertAcquisitions(acquisitions: readonly NewAcquisition[]): PreparedStatements {
   const rows = acquisitions.map(({ userId, product, paymentRef, voucher }) => ({
     ...voucher,
+    voucherId: voucher.id,
     userId,
     productId: product.id,
     paymentRef,
   }));
   return [
     ...insertClaims(rows.filter(({ paymentRef }) => paymentRef === null)),
-    ...insertPurchases(rows.filter(({ paymentRef }) => paymentRef !== null)),
+    ...insertPurchases(rows.flatMap(({ paymentRef, ...row }) => (paymentRef === null ? [] : [{ ...row, paymentRef }]))),
     ...acquireVouchers(rows),
   ];
 }

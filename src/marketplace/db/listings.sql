@@ -57,7 +57,7 @@ SELECT b.id AS "batchId", supply.available
                 LIMIT 1001) AS up_to_1001
        ) AS supply;
 
--- name: count_stock(listings_max, vouchers_max)
+-- name: count_stock(listings_max, left_max)
 -- How many vouchers users can still acquire from each of the newest listings of valid vouchers, counted up to a limit. Counts reserved
 -- vouchers too. One row per listing; a sandbox's listings have none. Of the vouchers, reads only the index vouchers_pickable. OFFSET 0 keeps a
 -- plan from starting with all products.

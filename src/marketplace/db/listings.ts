@@ -2,6 +2,7 @@ import type { ContractStatus, Eligibility, MemberRole } from "../../core/catalog
 import type { Offer } from "../../core/catalog/offer.ts";
 import type { Audience, VoucherType } from "../../core/voucher/voucher.ts";
 import {
+  arrayOf,
   boolean,
   integer,
   numeric,
@@ -35,9 +36,11 @@ const LISTING = {
 
 export const sql = new Statements(new URL("./listings.sql", import.meta.url));
 
-export const countStock = sql.rows("count_stock", { brand: text, left: integer })<
-  [listingsMax: number, leftMax: number]
->;
+export const countStock = sql.rows(
+  "count_stock",
+  { brand: text, left: integer },
+  { listingsMax: integer, leftMax: integer },
+);
 const LISTING_ROW = {
   ...LISTING,
   batchId: text,
@@ -48,10 +51,17 @@ const LISTING_ROW = {
   contract: outerJoined({ id: text, status: textOf<ContractStatus>(), endsAt: orNull(timestamptz) }),
 };
 /** How many vouchers of each batch can be bought, counted up to 1 001. */
-export const countAvailable = sql.rows("count_available", { batchId: text, available: integer })<
-  [batchIds: readonly string[]]
->;
-const selectListingRows = sql.rows("select_listings", LISTING_ROW);
+export const countAvailable = sql.rows(
+  "count_available",
+  { batchId: text, available: integer },
+  { batchIds: arrayOf(text) },
+);
+const selectListingRows = sql.rows("select_listings", LISTING_ROW, {
+  userId: orNull(text),
+  listingId: orNull(text),
+  after: text,
+  limit: integer,
+});
 
 /** A listing and everything that decides whether one caller can buy from it, from one snapshot. */
 export interface Listing extends Row<typeof LISTING> {
@@ -70,7 +80,7 @@ function toListing(row: Row<typeof LISTING_ROW>): Listing {
 
 /** One listing as a caller sees it, or null. `userId` is null for an anonymous caller. */
 export async function findListing(db: Queryable, userId: string | null, listingId: string): Promise<Listing | null> {
-  const [row] = await selectListingRows(db, userId, listingId, "", 1);
+  const [row] = await selectListingRows(db, { userId, listingId, after: "", limit: 1 });
   return row === undefined ? null : toListing(row);
 }
 
@@ -81,5 +91,5 @@ export async function selectListings(
   after: string,
   limit: number,
 ): Promise<Listing[]> {
-  return (await selectListingRows(db, userId, null, after, limit)).map(toListing);
+  return (await selectListingRows(db, { userId, listingId: null, after, limit })).map(toListing);
 }

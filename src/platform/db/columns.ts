@@ -2,6 +2,8 @@
 export interface Column<T> {
   /** As Postgres's function `format_type` spells it. */
   readonly type: string;
+  /** Whether it may be null, or an array of it may have null elements. */
+  readonly nullable?: boolean;
   /** For the compiler alone; never set. */
   readonly value?: T;
 }
@@ -33,6 +35,7 @@ export const double: Column<number> = { type: "double precision" };
 export const numeric: Column<number> = { type: "numeric" };
 export const boolean: Column<boolean> = { type: "boolean" };
 export const text: Column<string> = { type: "text" };
+export const uuid: Column<string> = { type: "uuid" };
 export const timestamptz: Column<Date> = { type: "timestamp with time zone" };
 
 /** A text column that holds only these values. */
@@ -49,11 +52,11 @@ export function jsonb<T>(): Column<T> {
 }
 
 export function arrayOf<T>(column: Column<T>): Column<T[]> {
-  return { type: `${column.type}[]` };
+  return { type: `${column.type}[]`, nullable: column.nullable ?? false };
 }
 
 export function orNull<T>(column: Column<T>): Column<T | null> {
-  return column as Column<T | null>;
+  return { type: column.type, nullable: true };
 }
 
 export function outerJoined<Members extends Record<string, Column<unknown>>>(members: Members): Group<Members> {

@@ -4,7 +4,7 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import type { DeploymentIdentity } from "../deployment.ts";
 import { judgeServer, keepAfter, type Memory, NOTHING_SHARED, remember, type SharedMemory, share } from "../marks.ts";
-import { boolean, orNull, text, timestamptz } from "./columns.ts";
+import { bigint, boolean, orNull, text, timestamptz } from "./columns.ts";
 import { DatabaseClock } from "./database-clock.ts";
 import { confirmMark, judgeShared, lacksMarks, positionsOf, recollection } from "./marks.ts";
 import type { Queryable } from "./pool.ts";
@@ -15,18 +15,22 @@ import { isDatabaseUnavailable, isReadOnly, refusalOf } from "./transaction.ts";
 export const sql = new Statements(new URL("./deployment.sql", import.meta.url));
 
 /** The id of the deployment that this database belongs to. */
-export const readDeploymentId = sql.requiredValue("read_deployment_id", { id: text })<[]>;
+export const readDeploymentId = sql.requiredValue("read_deployment_id", { id: text });
 /** Makes the connected database a deployment of its own and returns the new id. Every process that uses it must be restarted. */
-export const adoptDatabase = sql.requiredValue("adopt_database", { id: text })<[]>;
-const identifyDatabase = sql.requiredRow("identify_database", {
-  deploymentId: text,
-  readOnly: boolean,
-  isCopy: boolean,
-  database: text,
-  ...recollection,
-  trustedAt: orNull(timestamptz),
-  now: timestamptz,
-});
+export const adoptDatabase = sql.requiredValue("adopt_database", { id: text });
+const identifyDatabase = sql.requiredRow(
+  "identify_database",
+  {
+    deploymentId: text,
+    readOnly: boolean,
+    isCopy: boolean,
+    database: text,
+    ...recollection,
+    trustedAt: orNull(timestamptz),
+    now: timestamptz,
+  },
+  { newestPosition: orNull(bigint), lastingPosition: orNull(bigint) },
+);
 type Identified = Awaited<ReturnType<typeof identifyDatabase>>;
 
 const observeClock = sql.requiredRow("observe_clock", { trustedAt: orNull(timestamptz), now: timestamptz });
@@ -234,7 +238,7 @@ export class Deployment implements DeploymentIdentity {
     for (;;) {
       const memory = this.#memory;
       const askedAtMs = this.clock.monotonicMs();
-      const found = await identifyDatabase(client, ...positionsOf(memory)).catch(rejectAsOutdated);
+      const found = await identifyDatabase(client, positionsOf(memory)).catch(rejectAsOutdated);
       assertOwnPrimary(found, this.#identity?.id);
       await this.#learn(client, found);
       if (memory === this.#memory) return { memory, found, askedAtMs };

@@ -10,5 +10,5 @@ export const readDurabilitySettings = sql.requiredRow("select_durability_setting
   synchronousStandbyNames: text,
   restartAfterCrash: text,
   isStandby: boolean,
-})<[]>;
-export const awaitStandbys = sql.prepare("await_standbys")<[]>;
+});
+export const awaitStandbys = sql.prepare("await_standbys");

@@ -26,27 +26,31 @@ export const recollection = {
   acceptedLosses: arrayOf(text),
 };
 
-const addMark = sql.execute("add_mark")<[]>;
+const addMark = sql.execute("add_mark");
 const selectNewestMark = sql.requiredRow("select_newest_mark", {
   position: bigint,
   id: text,
   older: outerJoined({ position: bigint, id: text }),
   started: text,
   isReplicated: boolean,
-})<[]>;
-const recallMarks = sql.requiredRow("recall_marks", { ...recollection, isReplicated: boolean });
+});
+const recallMarks = sql.requiredRow(
+  "recall_marks",
+  { ...recollection, isReplicated: boolean },
+  { newestPosition: orNull(bigint), lastingPosition: orNull(bigint) },
+);
 
 /** Says that an operator accepts what this database has lost. Processes that refuse the server admit it after the commit. */
-export const acceptLoss = sql.execute("insert_accepted_loss")<[]>;
+export const acceptLoss = sql.execute("insert_accepted_loss");
 
 /** The parameters of a statement that answers to a memory. */
-export function positionsOf(memory: Memory | null): [newest: number | null, lasting: number | null] {
-  return [memory?.newest.position ?? null, memory?.lasting?.position ?? null];
+export function positionsOf(memory: Memory | null) {
+  return { newestPosition: memory?.newest.position ?? null, lastingPosition: memory?.lasting?.position ?? null };
 }
 
 /** What the server has of a memory. */
 function recall(db: Queryable, memory: Memory): Promise<Recollection> {
-  return recallMarks(db, ...positionsOf(memory));
+  return recallMarks(db, positionsOf(memory));
 }
 
 /** What a server is by all that processes share. */
@@ -91,7 +95,7 @@ export async function confirmMark(pool: pg.Pool): Promise<Omit<Look, "deployment
     return selectNewestMark(tx);
   });
   // After the COMMIT: if synchronous replication was turned off meanwhile, the COMMIT did not wait.
-  const after = await recallMarks(pool, null, null);
+  const after = await recallMarks(pool, { newestPosition: null, lastingPosition: null });
   const { timeline, acceptedLosses } = after;
   return {
     timeline,

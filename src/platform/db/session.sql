@@ -1,4 +1,4 @@
--- name: set_session(names, values, kept)
+-- name: set_session(name, value, kept)
 -- Sets those settings that this server knows, unless one already has a value that is as good: an element `name=value` of $3.
 SELECT FROM unnest($1::text[], $2::text[]) AS s (name, value) CROSS JOIN LATERAL set_config(s.name, s.value, false) AS c
  WHERE current_setting(s.name, true) IS NOT NULL AND s.name || '=' || current_setting(s.name, true) <> ALL ($3::text[]);

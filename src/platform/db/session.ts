@@ -19,22 +19,26 @@ import { columnsOf, Statements } from "./statements.ts";
 
 export const sql = new Statements(new URL("./session.sql", import.meta.url));
 
-const setSession = sql.execute("set_session");
-const pinSchema = sql.execute("pin_schema");
-const readSession = sql.requiredRow("read_session", {
-  values: arrayOf(text),
-  version: integer,
-  encoding: text,
-  database: text,
-  role: text,
-  schema: orNull(text),
-  hasTables: boolean,
-  hasForeignTable: boolean,
-  schemas: arrayOf(text),
-  strayFunctions: arrayOf(text),
-  mayEmitMessages: boolean,
-});
-const readSettingSources = sql.rows("read_setting_sources", { name: text, source: text });
+const setSession = sql.execute("set_session", { name: arrayOf(text), value: arrayOf(text), kept: arrayOf(text) });
+const pinSchema = sql.execute("pin_schema", { findsElsewhere: boolean });
+const readSession = sql.requiredRow(
+  "read_session",
+  {
+    values: arrayOf(text),
+    version: integer,
+    encoding: text,
+    database: text,
+    role: text,
+    schema: orNull(text),
+    hasTables: boolean,
+    hasForeignTable: boolean,
+    schemas: arrayOf(text),
+    strayFunctions: arrayOf(text),
+    mayEmitMessages: boolean,
+  },
+  { names: arrayOf(text), definers: arrayOf(text) },
+);
+const readSettingSources = sql.rows("read_setting_sources", { name: text, source: text }, { names: arrayOf(text) });
 const probePosition = sql.requiredValue("probe_position", { position: text });
 const probeIdentity = sql.requiredValue("probe_identity", { identifier: text });
 
@@ -82,12 +86,12 @@ export async function inspectSession(client: pg.ClientBase, { use, openAnother }
     });
   const steps = [
     () => client.query(FORGET),
-    () => setSession(client, ...columnsOf(own, "name", "value"), kept),
+    () => setSession(client, { ...columnsOf(own, "name", "value"), kept }),
     () => pinSchema(client, use !== "migration"),
     probe("pg_current_wal_lsn", probePosition),
     probe("pg_control_system", probeIdentity),
   ];
-  const found = await inOrder(client, steps, () => readSession(client, names, DEFINERS));
+  const found = await inOrder(client, steps, () => readSession(client, { names, definers: DEFINERS }));
   if (!found.mayEmitMessages) refused.set("pg_logical_emit_message", "permission denied");
   const values = new Map(names.map((name, index) => [name, found.values[index] ?? ""] as const));
   const judge = (sources: readonly { name: string; source: string }[]) => [

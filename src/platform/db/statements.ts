@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { FieldDef, QueryConfig } from "pg";
-import type { Column, Columns, Row } from "./columns.ts";
+import { arrayOf, type Column, type Columns, type Row } from "./columns.ts";
 import type { Queryable } from "./queryable.ts";
 
 /** A named statement. Postgres prepares it once per connection, under its name. */
@@ -9,17 +9,27 @@ export interface Statement {
   text: string;
 }
 
+/** A statement of a `.sql` file. */
+interface ReadStatement extends Statement {
+  /** The names of `$1`, `$2` and so on. */
+  parameters: string[];
+  /** How a module declares them: `batchId, opensAt?`. */
+  declaration: string;
+}
+
 /**
- * Reads every statement of a `.sql` file, by name. Each comes after a line `-- name: <name>(<parameters>)` and comments. The parameters are
- * those of `$1`, `$2` and so on. One with a question mark may be null; one that the statement casts to an array may have null elements.
+ * Reads every statement of a `.sql` file, by name. Each comes after a line `-- name: <name>(<parameters>)` and comments. A
+ * parameter with a question mark may be null; one that the statement casts to an array may have null elements.
  */
-export function readStatements(file: URL): Record<string, Statement & { parameters: string[] }> {
+export function readStatements(file: URL): Record<string, ReadStatement> {
   const blocks = readFileSync(file, "utf8").matchAll(/^-- name: (\w+)(?:\(([^)]*)\))?\n((?:--.*\n)*)([^;]*);/gm);
   return Object.fromEntries(
-    Array.from(blocks, ([, name = "", list = "", , text = ""]) => [
-      name,
-      { name, text, parameters: list.match(/\w+/g) ?? [] },
-    ]),
+    Array.from(blocks, ([, name = "", list = "", , text = ""]) => {
+      const declared = list.match(/\w+\??/g) ?? [];
+      const inCamelCase = (one: string) => one.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+      const parameters = declared.map((one) => one.replace("?", ""));
+      return [name, { name, text, parameters, declaration: declared.map(inCamelCase).join(", ") }];
+    }),
   );
 }
 
@@ -65,43 +75,69 @@ export type PreparedStatements = QueryConfig[];
 
 type Scalar = string | number | boolean | Date | Uint8Array | null;
 
-/** Parameters that `pg` can always send. With another one, only its statement fails, and a COMMIT sent after it still takes effect. */
-type Values = (Scalar | readonly Scalar[])[];
+/** Values that `pg` can always send. With another one, only its statement fails, and a COMMIT sent after it takes effect. */
+type Value = Scalar | readonly Scalar[];
 
-/** One array per field, for a statement that writes or reads many rows and joins the arrays again with `unnest`. */
-export function columnsOf<Field extends string>(
-  rows: readonly Readonly<Record<Field, Scalar>>[],
+/** The parameters of a statement, by the names of its header and in their order. */
+type Parameters = Record<string, Column<Value>>;
+
+type Sent<T> = T extends readonly (infer E)[] ? readonly Sent<E>[] : T extends Uint8Array ? Uint8Array : T;
+type Values<P extends Parameters> = { readonly [Name in keyof P]: P[Name] extends Column<infer T> ? Sent<T> : never };
+type OnlyOne<Name, All = Name> = Name extends unknown ? ([All] extends [Name] ? Name : never) : never;
+
+/** What a caller passes: nothing, the only value, or all values by name. So two of the same type cannot be swapped. */
+type Arguments<P extends Parameters> = [keyof P] extends [never]
+  ? []
+  : [OnlyOne<keyof P>] extends [never]
+    ? [values: Values<P>]
+    : [value: Values<P>[keyof P]];
+
+/** One array per field, by name, for a statement that joins the arrays again with `unnest`. */
+export function columnsOf<Field extends string, R extends Readonly<Record<Field, Scalar>>>(
+  rows: readonly R[],
   ...fields: readonly Field[]
-): Scalar[][] {
-  return fields.map((field) => rows.map((row) => row[field]));
+): { [F in Field]: R[F][] } {
+  return Object.fromEntries(fields.map((field) => [field, rows.map((row) => row[field])])) as { [F in Field]: R[F][] };
 }
 
-/** Runs a statement with its parameters. A module names their types: `sql.rows(…)<[id: string, limit: number]>`. */
-type Run<Result> = <Parameters extends Values>(db: Queryable, ...values: Parameters) => Promise<Result>;
+/** Puts what a caller passes into the order of the header. */
+function ordering(parameters: Parameters = {}): (given: readonly unknown[]) => unknown[] {
+  const names = Object.keys(parameters);
+  if (names.length < 2) return (given) => [...given];
+  return ([values]) => names.map((name) => (values as Record<string, unknown>)[name]);
+}
+
+/** Runs a statement with its parameters. */
+type Run<P extends Parameters, Result> = (db: Queryable, ...values: Arguments<P>) => Promise<Result>;
+/** Without parameters. */
+type None = Record<never, never>;
 
 /** The only column of a result. */
 type OneColumn<T> = Record<string, Column<T>>;
 
 /**
  * The statements of the `.sql` file of a module, as functions. The file says what each statement does and names its parameters;
- * `test/platform/db/statements.test.ts` compares the result columns that the module declares with Postgres.
+ * `test/platform/db/statements.test.ts` compares the result columns that the module declares with Postgres, and the types
+ * of the parameters.
  */
 export class Statements {
-  readonly #statements: Record<string, Statement>;
+  readonly #statements: Record<string, ReadStatement>;
   /** The result columns of each statement that the module uses. */
   readonly columns: Record<string, Columns> = {};
+  /** The parameters of each. */
+  readonly parameters: Record<string, Parameters> = {};
 
   constructor(file: URL) {
     this.#statements = readStatements(file);
   }
 
   /** All rows. `pg` returns the values as arrays, because it takes ten times as long to make objects. */
-  rows<C extends Columns>(name: string, columns: C): Run<Row<C>[]> {
-    const statement = this.#declare(name, columns);
+  rows<C extends Columns, P extends Parameters = None>(name: string, columns: C, parameters?: P): Run<P, Row<C>[]> {
+    const prepare = this.prepare(name, parameters, columns);
     // The first result shows the order of the columns.
     let toRow: ((values: readonly unknown[]) => Row<C>) | undefined;
     return async (db, ...values) => {
-      const { rows, fields } = await db.query<unknown[]>({ ...statement, values, rowMode: "array" });
+      const { rows, fields } = await db.query<unknown[]>({ ...prepare(...values), rowMode: "array" });
       if (rows.length === 0) return [];
       toRow ??= makeRowReader(columns, fields);
       return rows.map(toRow);
@@ -109,14 +145,18 @@ export class Statements {
   }
 
   /** The first row, or null. */
-  row<C extends Columns>(name: string, columns: C): Run<Row<C> | null> {
-    const read = this.rows(name, columns);
+  row<C extends Columns, P extends Parameters = None>(name: string, columns: C, parameters?: P): Run<P, Row<C> | null> {
+    const read = this.rows(name, columns, parameters);
     return async (db, ...values) => (await read(db, ...values))[0] ?? null;
   }
 
   /** The first row. @throws Error when there is none. */
-  requiredRow<C extends Columns>(name: string, columns: C): Run<Row<C>> {
-    const read = this.rows(name, columns);
+  requiredRow<C extends Columns, P extends Parameters = None>(
+    name: string,
+    columns: C,
+    parameters?: P,
+  ): Run<P, Row<C>> {
+    const read = this.rows(name, columns, parameters);
     return async (db, ...values) => {
       const [row] = await read(db, ...values);
       if (row === undefined) throw new Error(`the statement ${name} returned no row`);
@@ -125,56 +165,75 @@ export class Statements {
   }
 
   /** The values of the only column. */
-  values<T>(name: string, column: OneColumn<T>): Run<T[]> {
-    const read = this.rows(name, column);
+  values<T, P extends Parameters = None>(name: string, column: OneColumn<T>, parameters?: P): Run<P, T[]> {
+    const read = this.rows(name, column, parameters);
     const [key = ""] = Object.keys(column);
     return async (db, ...values) => (await read(db, ...values)).map((row) => row[key] as T);
   }
 
   /** The first value of the only column, or null. */
-  value<T>(name: string, column: OneColumn<T>): Run<T | null> {
-    const read = this.values(name, column);
+  value<T, P extends Parameters = None>(name: string, column: OneColumn<T>, parameters?: P): Run<P, T | null> {
+    const read = this.values(name, column, parameters);
     return async (db, ...values) => (await read(db, ...values))[0] ?? null;
   }
 
   /** The first value of the only column. @throws Error when there is no row. */
-  requiredValue<T>(name: string, column: OneColumn<T>): Run<T> {
-    const read = this.requiredRow(name, column);
+  requiredValue<T, P extends Parameters = None>(name: string, column: OneColumn<T>, parameters?: P): Run<P, T> {
+    const read = this.requiredRow(name, column, parameters);
     const [key = ""] = Object.keys(column);
     return async (db, ...values) => (await read(db, ...values))[key] as T;
   }
 
   /** How many rows it wrote or returned. */
-  execute(name: string): Run<number> {
-    const prepare = this.prepare(name);
+  execute<P extends Parameters = None>(name: string, parameters?: P): Run<P, number> {
+    const prepare = this.prepare(name, parameters);
     return async (db, ...values) => (await db.query(prepare(...values))).rowCount ?? 0;
   }
 
   /** Whether it wrote or returned one row. */
-  executeOne(name: string): Run<boolean> {
-    const execute = this.execute(name);
+  executeOne<P extends Parameters = None>(name: string, parameters?: P): Run<P, boolean> {
+    const execute = this.execute(name, parameters);
     return async (db, ...values) => (await execute(db, ...values)) === 1;
   }
 
   /** The statement with its parameters, to run later. */
-  prepare(name: string, columns: Columns = {}): <Parameters extends Values>(...values: Parameters) => QueryConfig {
-    const statement = this.#declare(name, columns);
-    return (...values) => ({ ...statement, values });
+  prepare<P extends Parameters = None>(
+    name: string,
+    parameters?: P,
+    columns: Columns = {},
+  ): (...values: Arguments<P>) => QueryConfig {
+    const statement = this.#declare(name, columns, parameters);
+    const order = ordering(parameters);
+    return (...values) => ({ ...statement, values: order(values) });
   }
 
-  /** The statement with one array per field of the rows and then its other parameters, to run later. None if there are no rows. */
-  prepareAll<Field extends string>(name: string, ...fields: readonly Field[]) {
-    const prepare = this.prepare(name);
-    return <R extends Readonly<Record<Field, Scalar>>, Parameters extends Values = []>(
-      rows: readonly R[],
-      ...values: Parameters
-    ): PreparedStatements => (rows.length === 0 ? [] : [prepare(...columnsOf(rows, ...fields), ...values)]);
+  /** The statement with one array per field of the rows and its other parameters, to run later. None if there are no rows. */
+  prepareAll<Fields extends Record<string, Column<Scalar>>, P extends Parameters = None>(
+    name: string,
+    fields: Fields,
+    parameters?: P,
+  ): (rows: readonly Values<Fields>[], ...values: Arguments<P>) => PreparedStatements {
+    const names = Object.keys(fields);
+    const arrays = Object.entries(fields).map(([field, column]) => [field, arrayOf<Scalar>(column)]);
+    const statement = this.#declare(name, {}, { ...Object.fromEntries(arrays), ...parameters });
+    const order = ordering(parameters);
+    return (rows, ...values) => {
+      if (rows.length === 0) return [];
+      const columns = columnsOf(rows as readonly Record<string, Scalar>[], ...names);
+      return [{ ...statement, values: [...Object.values(columns), ...order(values)] }];
+    };
   }
 
-  #declare(name: string, columns: Columns): Statement {
+  /** @throws Error unless the header of the SQL names these parameters in this order. */
+  #declare(name: string, columns: Columns, parameters: Parameters = {}): Statement {
     const statement = this.#statements[name];
     if (statement === undefined) throw new Error(`there is no statement ${name}`);
+    const declared = Object.entries(parameters).map(([key, { nullable }]) => (nullable ? `${key}?` : key));
+    const declaration = declared.join(", ");
+    if (declaration !== statement.declaration)
+      throw new Error(`${name} has the parameters (${statement.declaration}), not (${declaration})`);
     this.columns[name] = columns;
+    this.parameters[name] = parameters;
     return { name, text: statement.text };
   }
 }

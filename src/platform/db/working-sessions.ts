@@ -6,4 +6,4 @@ export const sql = new Statements(new URL("./working-sessions.sql", import.meta.
 export const readWorkingSessions = sql.requiredRow("read_working_sessions", {
   working: integer,
   isVisible: boolean,
-})<[]>;
+});

@@ -1,5 +1,5 @@
 import type { TreeHead } from "../../../packages/tlog/src/checkpoint.ts";
-import { bigint, bytea, text } from "../../platform/db/columns.ts";
+import { arrayOf, bigint, bytea, text } from "../../platform/db/columns.ts";
 import type { Queryable } from "../../platform/db/pool.ts";
 import { Statements } from "../../platform/db/statements.ts";
 
@@ -17,16 +17,22 @@ export const findPublished = sql.row("find_published", {
   note: text,
   policy: text,
   ageMs: bigint,
-})<[]>;
-export const findLogProgress = sql.row("find_log_progress", { size: bigint, lagMs: bigint })<[]>;
-const publish = sql.executeOne("publish_checkpoint");
-const selectSizes = sql.rows("select_witness_sizes", { name: text, size: bigint });
-const recordSizes = sql.execute("record_witness_sizes");
+});
+export const findLogProgress = sql.row("find_log_progress", { size: bigint, lagMs: bigint });
+const publish = sql.executeOne("publish_checkpoint", {
+  size: bigint,
+  root: bytea,
+  note: text,
+  policy: text,
+  origin: text,
+});
+const selectSizes = sql.rows("select_witness_sizes", { name: text, size: bigint }, { name: arrayOf(text) });
+const recordSizes = sql.execute("record_witness_sizes", { name: arrayOf(text), size: arrayOf(bigint) });
 
 /** Serves a checkpoint, unless a larger one is served already or its log was retired. Returns whether it is served. */
 export function publishCheckpoint(db: Queryable, checkpoint: Published & { origin: string }): Promise<boolean> {
   const { size, root, note, policy, origin } = checkpoint;
-  return publish(db, size, root, note, policy, origin);
+  return publish(db, { size, root, note, policy, origin });
 }
 
 /** The tree size that each witness is known to have cosigned, by the witness's name. */
@@ -36,5 +42,5 @@ export async function selectWitnessSizes(db: Queryable, names: readonly string[]
 
 /** Records the tree size that each witness has cosigned. */
 export async function recordWitnessSizes(db: Queryable, sizes: ReadonlyMap<string, number>): Promise<void> {
-  if (sizes.size > 0) await recordSizes(db, [...sizes.keys()], [...sizes.values()]);
+  if (sizes.size > 0) await recordSizes(db, { name: [...sizes.keys()], size: [...sizes.values()] });
 }

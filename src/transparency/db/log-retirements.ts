@@ -1,5 +1,5 @@
 import type { TreeHead } from "../../../packages/tlog/src/checkpoint.ts";
-import { bigint, type Row, text, timestamptz } from "../../platform/db/columns.ts";
+import { bigint, bytea, type Row, text, timestamptz } from "../../platform/db/columns.ts";
 import { type PreparedStatements, Statements } from "../../platform/db/statements.ts";
 import { TREE } from "./log-tree.ts";
 
@@ -18,10 +18,19 @@ export type LogRetirement = Row<typeof RETIREMENT>;
 
 export const sql = new Statements(new URL("./log-retirements.sql", import.meta.url));
 
-export const selectLogRetirements = sql.rows("select_log_retirements", RETIREMENT)<[]>;
-export const lockLogToRetire = sql.row("lock_log_to_retire", TREE)<[]>;
-const insertLogRetirement = sql.prepare("insert_log_retirement");
-const renameLogTree = sql.prepare("rename_log_tree");
+export const selectLogRetirements = sql.rows("select_log_retirements", RETIREMENT);
+export const lockLogToRetire = sql.row("lock_log_to_retire", TREE);
+const insertLogRetirement = sql.prepare("insert_log_retirement", {
+  origin: text,
+  nextOrigin: text,
+  size: bigint,
+  root: bytea,
+  lastNote: text,
+  servedNote: text,
+  policy: text,
+  reason: text,
+});
+const renameLogTree = sql.prepare("rename_log_tree", { origin: text, nextOrigin: text });
 const deletePublishedOfRetired = sql.prepare("delete_published_of_retired");
 const deleteWitnessSizes = sql.prepare("delete_witness_sizes");
 
@@ -32,8 +41,8 @@ export function writeRetirement(
 ): PreparedStatements {
   const { origin, nextOrigin, lastNote, servedNote, policy, reason } = retirement;
   return [
-    insertLogRetirement(origin, nextOrigin, size, root, lastNote, servedNote, policy, reason),
-    renameLogTree(origin, nextOrigin),
+    insertLogRetirement({ origin, nextOrigin, size, root, lastNote, servedNote, policy, reason }),
+    renameLogTree({ origin, nextOrigin }),
     deletePublishedOfRetired(),
     deleteWitnessSizes(),
   ];

@@ -51,7 +51,7 @@ SELECT b.id::text FROM log_batches AS b WHERE b.first_index IS NULL AND b.id < 1
 -- How many leaves wait for their place.
 SELECT coalesce(sum(b.leaves), 0)::bigint AS leaves FROM log_batches AS b WHERE b.first_index IS NULL;
 
--- name: write_log_bundles(index, entries)
+-- name: write_log_bundles(index, hashes)
 -- Inserts bundles or appends to them. A trigger refuses to change the entries that a bundle already has.
 INSERT INTO log_bundles (index, entries) SELECT w.index, w.entries FROM unnest($1::bigint[], $2::bytea[]) AS w (index, entries)
     ON CONFLICT (index) DO UPDATE SET entries = EXCLUDED.entries;

@@ -1,7 +1,7 @@
 import type { TreeHead } from "../../../packages/tlog/src/checkpoint.ts";
 import type { TileId } from "../../../packages/tlog/src/merkle.ts";
 import type { StoredTile } from "../../../packages/tlog/src/tree.ts";
-import { bigint, bytea, integer, orNull, type Row, smallint, text } from "../../platform/db/columns.ts";
+import { arrayOf, bigint, bytea, integer, orNull, type Row, smallint, text } from "../../platform/db/columns.ts";
 import type { Queryable } from "../../platform/db/pool.ts";
 import { columnsOf, type PreparedStatements, Statements } from "../../platform/db/statements.ts";
 
@@ -25,20 +25,28 @@ type WaitingBatch = Row<typeof WAITING_BATCH>;
 
 export const sql = new Statements(new URL("./log-tree.sql", import.meta.url));
 
-export const lockLogTree = sql.row("lock_log_tree", TREE)<[]>;
-export const findLogTree = sql.row("find_log_tree", TREE)<[]>;
-export const insertLogTree = sql.execute("insert_log_tree")<[origin: string, emptyRoot: Uint8Array]>;
-export const countWaitingLeaves = sql.requiredValue("count_waiting_leaves", { leaves: bigint })<[]>;
-export const selectLostLeaves = sql.rows("select_lost_leaves", { firstIndex: bigint, leaves: bigint })<[]>;
-export const insertLostLeaves = sql.prepare("insert_lost_leaves")<[firstIndex: number, leaves: number]>;
-const selectSetAside = sql.values("select_batches_set_aside", { id: text });
-const selectWaiting = sql.rows("select_waiting_batches", WAITING_BATCH);
-const placeLogBatches = sql.prepare("place_log_batches");
-const placeScatteredBatch = sql.prepare("place_scattered_batch");
-const writeLogBundles = sql.prepareAll("write_log_bundles", "index", "hashes");
-const writeLogTiles = sql.prepareAll("write_log_tiles", "level", "index", "hashes");
-const advanceLogTree = sql.prepare("advance_log_tree");
-const selectTiles = sql.rows("select_log_tiles", { level: smallint, index: bigint, hashes: orNull(bytea) });
+export const lockLogTree = sql.row("lock_log_tree", TREE);
+export const findLogTree = sql.row("find_log_tree", TREE);
+export const insertLogTree = sql.execute("insert_log_tree", { origin: text, root: bytea });
+export const countWaitingLeaves = sql.requiredValue("count_waiting_leaves", { leaves: bigint });
+export const selectLostLeaves = sql.rows("select_lost_leaves", { firstIndex: bigint, leaves: bigint });
+export const insertLostLeaves = sql.prepare("insert_lost_leaves", { firstIndex: bigint, leaves: bigint });
+const selectSetAside = sql.values("select_batches_set_aside", { id: text }, { limit: integer });
+const selectWaiting = sql.rows("select_waiting_batches", WAITING_BATCH, {
+  batchesMax: integer,
+  leavesMax: integer,
+  after: bigint,
+});
+const placeLogBatches = sql.prepare("place_log_batches", { id: arrayOf(bigint), firstIndex: arrayOf(bigint) });
+const placeScatteredBatch = sql.prepare("place_scattered_batch", { id: bigint, places: arrayOf(bigint) });
+const writeLogBundles = sql.prepareAll("write_log_bundles", { index: bigint, hashes: bytea });
+const writeLogTiles = sql.prepareAll("write_log_tiles", { level: smallint, index: bigint, hashes: bytea });
+const advanceLogTree = sql.prepare("advance_log_tree", { sizeBefore: bigint, size: bigint, root: bytea });
+const selectTiles = sql.rows(
+  "select_log_tiles",
+  { level: smallint, index: bigint, hashes: orNull(bytea) },
+  { level: arrayOf(smallint), index: arrayOf(bigint) },
+);
 
 /** The ids of waiting batches that never get a place, at most `limit`. Text, because they may be too large for a number. */
 export function selectBatchesSetAside(db: Queryable, limit: number): Promise<string[]> {
@@ -47,7 +55,7 @@ export function selectBatchesSetAside(db: Queryable, limit: number): Promise<str
 
 /** The next batches without a place, in order of their ids, within both limits. */
 export function selectWaitingBatches(tx: Queryable, after = 0): Promise<WaitingBatch[]> {
-  return selectWaiting(tx, WAITING_BATCHES_MAX, WAITING_LEAVES_MAX, after);
+  return selectWaiting(tx, { batchesMax: WAITING_BATCHES_MAX, leavesMax: WAITING_LEAVES_MAX, after });
 }
 
 /** Statements that give batches their places at the end of the locked tree, in order. `size` is the tree's current size. */
@@ -57,12 +65,7 @@ export function placeBatches(batches: readonly WaitingBatch[], size: number): Pr
     next += leaves;
     return next - leaves;
   });
-  return [
-    placeLogBatches(
-      batches.map(({ id }) => id),
-      firsts,
-    ),
-  ];
+  return [placeLogBatches({ id: batches.map(({ id }) => id), firstIndex: firsts })];
 }
 
 /** Statements that give batches of the locked tree a place for each of their leaves. */
@@ -71,11 +74,8 @@ export function placeLeaves(batches: readonly { id: number; places: readonly num
   const contiguous = batches.filter(({ places }) => isContiguous(places));
   const scattered = batches.filter(({ places }) => !isContiguous(places));
   return [
-    placeLogBatches(
-      contiguous.map(({ id }) => id),
-      contiguous.map(({ places }) => places[0] ?? 0),
-    ),
-    ...scattered.map(({ id, places }) => placeScatteredBatch(id, places)),
+    placeLogBatches({ id: contiguous.map(({ id }) => id), firstIndex: contiguous.map(({ places }) => places[0] ?? 0) }),
+    ...scattered.map(({ id, places }) => placeScatteredBatch({ id, places })),
   ];
 }
 
@@ -84,12 +84,12 @@ export function growTree(before: TreeHead, grown: readonly StoredTile[], after: 
   return [
     ...writeLogBundles(grown.filter(({ level }) => level === 0)),
     ...writeLogTiles(grown.filter(({ level }) => level > 0)),
-    advanceLogTree(before.size, after.size, after.root),
+    advanceLogTree({ sizeBefore: before.size, size: after.size, root: after.root }),
   ];
 }
 
 /** Bundles (level 0) and tiles, without those that do not exist. */
 export async function selectLogTiles(db: Queryable, tiles: readonly TileId[]): Promise<StoredTile[]> {
-  const rows = await selectTiles(db, ...columnsOf(tiles, "level", "index"));
+  const rows = await selectTiles(db, columnsOf(tiles, "level", "index"));
   return rows.flatMap(({ level, index, hashes }) => (hashes === null ? [] : [{ level, index, hashes }]));
 }

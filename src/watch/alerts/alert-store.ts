@@ -83,7 +83,13 @@ export class AlertStore {
     const state = isApart ? mergeAlerts(newest, this.#own.alerts) : newest;
     const places: Known["places"] = [];
     if (row !== null) {
-      places.push((next) => replaceAlerts(pool, row.version, next.version, JSON.stringify({ alerts: next.alerts })));
+      places.push((next) =>
+        replaceAlerts(pool, {
+          before: row.version,
+          version: next.version,
+          state: JSON.stringify({ alerts: next.alerts }),
+        }),
+      );
     }
     if (key !== null && text !== undefined) {
       places.push((next) => replaceText(redis, key, text ?? "", JSON.stringify(next)));

@@ -76,7 +76,7 @@ SELECT clock.now, a.counted_until AS "completeUntil", a.xmin::text || '/' || a.x
        ) AS s ON true
  WHERE a.singleton;
 
--- name: read_stock(organization_id?, batches_max, vouchers_max)
+-- name: read_stock(organization_id?, batches_max, left_max)
 -- For each of the newest batches with an open window: the vouchers left, counted up to a limit, when its stock can no longer be acquired, and when
 -- it runs out at the pace of the last day, or of the time since it was issued and opened. Ten sales or six hours make a pace.
 SELECT b.id AS "batchId", b.product, b.brand, b.organization_id AS "organizationId", supply.available AS "left", b.ends_at AS "endsAt",

@@ -33,35 +33,57 @@ export type PostgresState = Row<typeof POSTGRES>;
 
 export const sql = new Statements(new URL("./activity.sql", import.meta.url));
 
-export const findTrustedAt = sql.requiredValue("find_trusted_at", { trustedAt: orNull(timestamptz) })<[]>;
-export const readStock = sql.rows("read_stock", STOCK)<
-  [organizationId: string | null, batchesMax: number, leftMax: number]
->;
-export const selectFailingEndpoints = sql.rows("select_failing_endpoints", {
-  id: text,
-  url: text,
-  organization: text,
-  since: orNull(timestamptz),
-  enabled: boolean,
-})<[limit: number]>;
-export const selectBrokenChains = sql.rows("select_broken_chains", { voucherId: text, since: timestamptz })<
-  [limit: number]
->;
-export const readPostgres = sql.requiredRow("read_postgres", POSTGRES)<[]>;
-
-const lockActivity = sql.requiredRow("lock_activity", { from: timestamptz, isReset: boolean });
-const deleteCounts = [sql.execute("delete_activity"), sql.execute("delete_acquired")];
-const addCounts = [sql.execute("count_activity"), sql.execute("count_acquired")];
-const moveActivity = sql.execute("move_activity");
-const selectActivity = sql.rows("read_activity", {
-  now: timestamptz,
-  completeUntil: timestamptz,
-  sweepMark: text,
-  span: orNull(text),
-  at: orNull(timestamptz),
-  redemptions: orNull(integer),
-  claims: orNull(integer),
+export const findTrustedAt = sql.requiredValue("find_trusted_at", { trustedAt: orNull(timestamptz) });
+export const readStock = sql.rows("read_stock", STOCK, {
+  organizationId: orNull(text),
+  batchesMax: integer,
+  leftMax: integer,
 });
+export const selectFailingEndpoints = sql.rows(
+  "select_failing_endpoints",
+  {
+    id: text,
+    url: text,
+    organization: text,
+    since: orNull(timestamptz),
+    enabled: boolean,
+  },
+  { limit: integer },
+);
+export const selectBrokenChains = sql.rows(
+  "select_broken_chains",
+  { voucherId: text, since: timestamptz },
+  { limit: integer },
+);
+export const readPostgres = sql.requiredRow("read_postgres", POSTGRES);
+
+const lockActivity = sql.requiredRow(
+  "lock_activity",
+  { from: timestamptz, isReset: boolean },
+  { clockTrustedAt: orNull(timestamptz), until: timestamptz, hoursMax: integer },
+);
+const deleteCounts = [
+  sql.execute("delete_activity", { from: timestamptz, before: timestamptz }),
+  sql.execute("delete_acquired", { from: timestamptz, before: timestamptz }),
+];
+const addCounts = [
+  sql.execute("count_activity", { from: timestamptz, until: timestamptz }),
+  sql.execute("count_acquired", { from: timestamptz, until: timestamptz }),
+];
+const moveActivity = sql.execute("move_activity", { countedUntil: timestamptz, clockTrustedAt: orNull(timestamptz) });
+const selectActivity = sql.rows(
+  "read_activity",
+  {
+    now: timestamptz,
+    completeUntil: timestamptz,
+    sweepMark: text,
+    span: orNull(text),
+    at: orNull(timestamptz),
+    redemptions: orNull(integer),
+    claims: orNull(integer),
+  },
+  { organizationId: orNull(text) },
+);
 
 /** Hours whose counts are kept. */
 const KEPT_HOURS = 72;
@@ -78,17 +100,17 @@ const hourOf = (at: Date) => Math.floor(at.getTime() / HOUR_MS);
  */
 export function countNextActivity(pool: pg.Pool, until: Date, trustedAt: Date | null): Promise<boolean> {
   return inTransaction(pool, async (tx) => {
-    const { from, isReset } = await lockActivity(tx, trustedAt, until, KEPT_HOURS);
+    const { from, isReset } = await lockActivity(tx, { clockTrustedAt: trustedAt, until, hoursMax: KEPT_HOURS });
     if (from >= until && !isReset) return false;
     const end = new Date(Math.max(from.getTime(), Math.min(until.getTime(), from.getTime() + STEP_MS)));
     // Counts of another hour are deleted once an hour.
     if (isReset || hourOf(from) !== hourOf(end)) {
       const kept = new Date(end.getTime() - KEPT_HOURS * HOUR_MS);
       const before = isReset ? from : new Date(end.getTime() + HOUR_MS);
-      for (const deleteOther of deleteCounts) await deleteOther(tx, kept, before);
+      for (const deleteOther of deleteCounts) await deleteOther(tx, { from: kept, before });
     }
-    for (const add of addCounts) await add(tx, from, end);
-    await moveActivity(tx, end, trustedAt);
+    for (const add of addCounts) await add(tx, { from, until: end });
+    await moveActivity(tx, { countedUntil: end, clockTrustedAt: trustedAt });
     return end < until;
   });
 }

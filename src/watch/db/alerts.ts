@@ -7,7 +7,11 @@ export const sql = new Statements(new URL("./alerts.sql", import.meta.url));
 
 const select = sql.requiredRow("select_alerts", { version: integer, state: jsonb<object>() });
 /** Whether it was replaced, because its version was `before`. */
-export const replaceAlerts = sql.executeOne("replace_alerts")<[before: number, version: number, state: string]>;
+export const replaceAlerts = sql.executeOne("replace_alerts", {
+  before: integer,
+  version: integer,
+  state: jsonb<string>(),
+});
 
 /** What was told of red faults, or null if another release has written it in another form; and its version. */
 export async function readAlerts(db: Queryable): Promise<{ version: number; state: AlertState | null }> {

@@ -13,7 +13,7 @@ UPDATE last_look AS l SET looked_at = clock_timestamp()
   FROM set_config('synchronous_commit', 'local', true) AS c
  WHERE l.singleton;
 
--- name: begin_faults(began_at[], names, subjects, pages, severities, whats)
+-- name: begin_faults(began_at, name, subject, page, severity, what)
 -- Records faults, or what is told of them now. One that is open already keeps its begin. Like the others here, it waits
 -- for the disk of this server alone: while a synchronous standby is away, that is the fault.
 INSERT INTO faults AS f (began_at, name, subject, page, severity, what)
@@ -26,7 +26,7 @@ SELECT b.began_at, b.name, b.subject, b.page, b.severity, b.what
     DO UPDATE SET severity = excluded.severity, what = excluded.what
         WHERE (f.severity, f.what) IS DISTINCT FROM (excluded.severity, excluded.what);
 
--- name: end_faults(names, subjects, pages)
+-- name: end_faults(name, subject, page)
 -- Ends faults. The clock may have been set back since they began.
 UPDATE faults AS f SET ended_at = greatest(f.began_at, clock_timestamp())
   FROM unnest($1::text[], $2::text[], $3::text[]) AS e (name, subject, page)

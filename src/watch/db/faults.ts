@@ -1,4 +1,4 @@
-import { boolean, orNull, type Row, text, textOf, timestamptz } from "../../platform/db/columns.ts";
+import { arrayOf, boolean, integer, orNull, type Row, text, textOf, timestamptz } from "../../platform/db/columns.ts";
 import type { Queryable } from "../../platform/db/pool.ts";
 import { columnsOf, Statements } from "../../platform/db/statements.ts";
 
@@ -14,22 +14,33 @@ const OPEN = {
   what: text,
 };
 
-const selectOpen = sql.rows("select_open_faults", {
-  deployedAt: timestamptz,
-  isLookedFor: boolean,
-  beganAt: orNull(OPEN.beganAt),
-  name: orNull(OPEN.name),
-  subject: orNull(OPEN.subject),
-  page: orNull(OPEN.page),
-  severity: orNull(OPEN.severity),
-  what: orNull(OPEN.what),
+const selectOpen = sql.rows(
+  "select_open_faults",
+  {
+    deployedAt: timestamptz,
+    isLookedFor: boolean,
+    beganAt: orNull(OPEN.beganAt),
+    name: orNull(OPEN.name),
+    subject: orNull(OPEN.subject),
+    page: orNull(OPEN.page),
+    severity: orNull(OPEN.severity),
+    what: orNull(OPEN.what),
+  },
+  { seconds: integer },
+);
+const insertFaults = sql.execute("begin_faults", {
+  beganAt: arrayOf(timestamptz),
+  name: arrayOf(text),
+  subject: arrayOf(text),
+  page: arrayOf(text),
+  severity: arrayOf(text),
+  what: arrayOf(text),
 });
-const insertFaults = sql.execute("begin_faults");
-const endRows = sql.execute("end_faults");
-const deleteOld = sql.execute("delete_old_faults");
+const endRows = sql.execute("end_faults", { name: arrayOf(text), subject: arrayOf(text), page: arrayOf(text) });
+const deleteOld = sql.execute("delete_old_faults", { days: integer });
 
 /** Tells other processes that this one can serve requests and looks for faults. */
-export const noteLook = sql.executeOne("note_look")<[]>;
+export const noteLook = sql.executeOne("note_look");
 
 /** For how long a fault that ended is kept. Days. */
 const KEPT_DAYS = 90;
@@ -64,11 +75,11 @@ export async function readKeptFaults(db: Queryable): Promise<KeptFaults> {
 
 /** Records faults that begin, and what is told now of those that are open. */
 export async function beginFaults(db: Queryable, faults: readonly OpenFault[]): Promise<void> {
-  await insertFaults(db, ...columnsOf(faults, "beganAt", "name", "subject", "page", "severity", "what"));
+  await insertFaults(db, columnsOf(faults, "beganAt", "name", "subject", "page", "severity", "what"));
 }
 
 /** Ends faults, and forgets some that ended long ago. */
 export async function endFaults(db: Queryable, faults: readonly FaultKey[]): Promise<void> {
-  await endRows(db, ...columnsOf(faults, "name", "subject", "page"));
+  await endRows(db, columnsOf(faults, "name", "subject", "page"));
   await deleteOld(db, KEPT_DAYS);
 }

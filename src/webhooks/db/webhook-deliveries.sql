@@ -75,7 +75,7 @@ SELECT FROM webhook_endpoints AS e WHERE e.id = ANY ($1::text[]) ORDER BY e.id F
 SELECT e.id, e.organization_id AS "organizationId", e.enabled, e.failing_since AS "failingSince", e.failures, clock.now
   FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now OFFSET 0) AS clock, webhook_endpoints AS e WHERE e.id = ANY ($1::text[]);
 
--- name: record_attempts(now, endpoint_id, event_id, attempts, state, status, failure, next_attempt_at)
+-- name: record_attempts(now, endpoint_id, event_id, attempts, state, status?, failure?, next_attempt_at?)
 -- Records attempts of deliveries to locked endpoints. Skips a delivery that another process has attempted in the meantime.
 UPDATE webhook_deliveries AS d
    SET attempts = d.attempts + 1, state = w.state, last_status = w.status, last_failure = w.failure,
@@ -94,7 +94,7 @@ UPDATE webhook_deliveries AS d SET next_attempt_at = $1::timestamptz
                       ORDER BY p.position LIMIT 1) AS head
  WHERE d.endpoint_id = ANY (ARRAY[w.endpoint_id]) AND d.event_id = head.event_id AND head.next_attempt_at IS NULL;
 
--- name: record_health(now, endpoint_id, failing_since, disabled_reason, failures)
+-- name: record_health(now, endpoint_id, failing_since?, disabled_reason?, failures)
 -- Records when locked endpoints began to fail and how often in a row, and disables those with a disabled_reason.
 UPDATE webhook_endpoints AS e
    SET failing_since = w.failing_since, failures = w.failures, enabled = e.enabled AND w.reason IS NULL,

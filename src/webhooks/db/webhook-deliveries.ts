@@ -71,50 +71,101 @@ const REPLAYABLE = { eventId: text, voucherId: text };
 
 export const sql = new Statements(new URL("./webhook-deliveries.sql", import.meta.url));
 
-export const tryFanOut = sql.requiredValue("try_fan_out", { locked: boolean })<[]>;
-export const selectOutbox = sql.rows("select_outbox", OUTBOX_ROW)<[limit: number]>;
-export const findTarget = sql.row("find_target", TARGET)<[endpointId: string]>;
-export const selectDueDeliveries = sql.rows("select_due_deliveries", DUE_DELIVERY)<
-  [endpointId: string, except: readonly string[], limit: number]
->;
-export const selectEndpointsWithDue = sql.values("select_endpoints_with_due", { endpointId: text })<[limit: number]>;
-export const deleteOldDeliveries = sql.execute("delete_old_deliveries")<[days: number, limit: number]>;
-export const deleteDeletedEndpoints = sql.execute("delete_deleted_endpoints")<[]>;
-export const measureWebhooks = sql.requiredRow("measure_webhooks", {
-  pending: integer,
-  outbox: integer,
-  oldestDueMs: bigint,
-})<[limit: number]>;
-const lockEndpointsOf = sql.values("lock_endpoints_of", { id: text });
-const insertDeliveries = sql.values("insert_deliveries", { endpointId: text });
-const deleteOutbox = sql.execute("delete_outbox");
-const lockRows = sql.execute("lock_endpoints");
-const readEndpoints = sql.rows("read_endpoints", {
-  id: text,
-  organizationId: text,
-  enabled: boolean,
-  failingSince: orNull(timestamptz),
-  /** Failed attempts in a row, counted up to three. */
-  failures: smallint,
-  now: timestamptz,
+export const tryFanOut = sql.requiredValue("try_fan_out", { locked: boolean });
+export const selectOutbox = sql.rows("select_outbox", OUTBOX_ROW, { limit: integer });
+export const findTarget = sql.row("find_target", TARGET, { endpointId: text });
+export const selectDueDeliveries = sql.rows("select_due_deliveries", DUE_DELIVERY, {
+  endpointId: text,
+  except: arrayOf(text),
+  limit: integer,
 });
-const updateAttempted = sql.prepare("record_attempts");
-const releaseNext = sql.prepare("release_next");
-const recordHealth = sql.prepare("record_health");
+export const selectEndpointsWithDue = sql.values("select_endpoints_with_due", { endpointId: text }, { limit: integer });
+export const deleteOldDeliveries = sql.execute("delete_old_deliveries", { days: integer, limit: integer });
+export const deleteDeletedEndpoints = sql.execute("delete_deleted_endpoints");
+export const measureWebhooks = sql.requiredRow(
+  "measure_webhooks",
+  {
+    pending: integer,
+    outbox: integer,
+    oldestDueMs: bigint,
+  },
+  { limit: integer },
+);
+const lockEndpointsOf = sql.values("lock_endpoints_of", { id: text }, { organizationId: arrayOf(text) });
+const insertDeliveries = sql.values(
+  "insert_deliveries",
+  { endpointId: text },
+  { outboxId: arrayOf(bigint), endpointId: arrayOf(text) },
+);
+const deleteOutbox = sql.execute("delete_outbox", { id: arrayOf(bigint) });
+const lockRows = sql.execute("lock_endpoints", { endpointId: arrayOf(text) });
+const readEndpoints = sql.rows(
+  "read_endpoints",
+  {
+    id: text,
+    organizationId: text,
+    enabled: boolean,
+    failingSince: orNull(timestamptz),
+    /** Failed attempts in a row, counted up to three. */
+    failures: smallint,
+    now: timestamptz,
+  },
+  { endpointId: arrayOf(text) },
+);
+const updateAttempted = sql.prepare("record_attempts", {
+  now: timestamptz,
+  endpointId: arrayOf(text),
+  eventId: arrayOf(text),
+  attempts: arrayOf(integer),
+  state: arrayOf(text),
+  status: arrayOf(orNull(integer)),
+  failure: arrayOf(orNull(text)),
+  nextAttemptAt: arrayOf(orNull(timestamptz)),
+});
+const releaseNext = sql.prepare("release_next", {
+  now: timestamptz,
+  endpointId: arrayOf(text),
+  voucherId: arrayOf(text),
+});
+const recordHealth = sql.prepare("record_health", {
+  now: timestamptz,
+  endpointId: arrayOf(text),
+  failingSince: arrayOf(orNull(timestamptz)),
+  disabledReason: arrayOf(orNull(text)),
+  failures: arrayOf(smallint),
+});
 const lockDisabledEndpoint = sql.value("lock_disabled_endpoint", { id: text });
-const endPending = sql.execute("end_pending_deliveries");
-const selectPage = sql.rows("select_deliveries", LISTED_DELIVERY);
-const selectReplayableByTime = sql.rows("select_replayable_by_time", REPLAYABLE);
-const selectReplayableById = sql.rows("select_replayable_by_id", REPLAYABLE);
-const replayDeliveries = sql.execute("replay_deliveries");
-const waitForEarlier = sql.execute("wait_for_earlier");
+const endPending = sql.execute("end_pending_deliveries", { endpointId: text, limit: integer });
+const selectPage = sql.rows("select_deliveries", LISTED_DELIVERY, {
+  endpointId: text,
+  state: arrayOf(text),
+  before: timestamptz,
+  beforeEventId: text,
+  limit: integer,
+});
+const selectReplayableByTime = sql.rows("select_replayable_by_time", REPLAYABLE, {
+  endpointId: text,
+  from: timestamptz,
+  to: timestamptz,
+  limit: integer,
+});
+const selectReplayableById = sql.rows("select_replayable_by_id", REPLAYABLE, {
+  endpointId: text,
+  eventId: arrayOf(text),
+});
+const replayDeliveries = sql.execute("replay_deliveries", {
+  now: timestamptz,
+  endpointId: text,
+  eventId: arrayOf(text),
+});
+const waitForEarlier = sql.execute("wait_for_earlier", { endpointId: text, voucherId: arrayOf(text) });
 
 /** Makes the deliveries of outbox rows and deletes the rows. Returns the endpoints with due deliveries. */
 export async function fanOutRows(tx: Transaction, rows: readonly OutboxRow[]): Promise<string[]> {
   const ids = rows.map(({ id }) => id);
   // Lock in an earlier statement, so that the next one sees every delivery that a lock's last holder has finished.
   const endpoints = await lockEndpointsOf(tx, [...new Set(rows.map(({ organizationId }) => organizationId))]);
-  const due = await insertDeliveries(tx, ids, endpoints);
+  const due = await insertDeliveries(tx, { outboxId: ids, endpointId: endpoints });
   await deleteOutbox(tx, ids);
   return due;
 }
@@ -154,19 +205,19 @@ export function recordAttempts(
   now: Date,
 ): PreparedStatements {
   const columns = columnsOf(attempts, "endpointId", "eventId", "attempts", "state", "status", "failure");
-  const next = attempts.map(({ delayMs }) => (delayMs === null ? null : new Date(now.getTime() + delayMs)));
+  const nextAttemptAt = attempts.map(({ delayMs }) => (delayMs === null ? null : new Date(now.getTime() + delayMs)));
   const finished = attempts.filter(({ state }) => state !== "Pending");
-  const writes = [updateAttempted(now, ...columns, next)];
-  if (finished.length > 0) writes.push(releaseNext(now, ...columnsOf(finished, "endpointId", "voucherId")));
+  const writes = [updateAttempted({ now, ...columns, nextAttemptAt })];
+  if (finished.length > 0) writes.push(releaseNext({ now, ...columnsOf(finished, "endpointId", "voucherId") }));
   const healthColumns = columnsOf(health, "endpointId", "failingSince", "disabledReason", "failures");
-  if (health.length > 0) writes.push(recordHealth(now, ...healthColumns));
+  if (health.length > 0) writes.push(recordHealth({ now, ...healthColumns }));
   return writes;
 }
 
 /** Ends at most `limit` Pending deliveries of one disabled endpoint; returns how many. */
 export async function endPendingDeliveries(tx: Transaction, limit: number): Promise<number> {
   const endpointId = await lockDisabledEndpoint(tx);
-  return endpointId === null ? 0 : endPending(tx, endpointId, limit);
+  return endpointId === null ? 0 : endPending(tx, { endpointId, limit });
 }
 
 /** A position in the list of deliveries, which runs from the newest to the oldest. */
@@ -183,7 +234,7 @@ export function selectDeliveries(
   after: DeliveryPosition,
   limit: number,
 ): Promise<ListedDelivery[]> {
-  return selectPage(db, endpointId, states, after.createdAt, after.eventId, limit);
+  return selectPage(db, { endpointId, state: states, before: after.createdAt, beforeEventId: after.eventId, limit });
 }
 
 /** Which deliveries to send again: those of events in a period, or those with these ids. */
@@ -199,13 +250,13 @@ export async function replayFinished(
 ): Promise<number> {
   const chosen =
     "eventIds" in choice
-      ? await selectReplayableById(tx, endpointId, choice.eventIds.slice(0, limit))
-      : await selectReplayableByTime(tx, endpointId, choice.from, choice.to, limit);
+      ? await selectReplayableById(tx, { endpointId, eventId: choice.eventIds.slice(0, limit) })
+      : await selectReplayableByTime(tx, { endpointId, from: choice.from, to: choice.to, limit });
   if (chosen.length === 0) return 0;
   const eventIds = chosen.map(({ eventId }) => eventId);
   const vouchers = [...new Set(chosen.map(({ voucherId }) => voucherId))];
-  await replayDeliveries(tx, now, endpointId, eventIds);
-  await waitForEarlier(tx, endpointId, vouchers);
-  await tx.query(releaseNext(now, Array(vouchers.length).fill(endpointId), vouchers));
+  await replayDeliveries(tx, { now, endpointId, eventId: eventIds });
+  await waitForEarlier(tx, { endpointId, voucherId: vouchers });
+  await tx.query(releaseNext({ now, endpointId: Array(vouchers.length).fill(endpointId), voucherId: vouchers }));
   return chosen.length;
 }

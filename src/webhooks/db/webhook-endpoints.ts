@@ -42,23 +42,46 @@ export type WebhookActor = Extract<WebhookDisabledReason, "partner" | "operator"
 
 export const sql = new Statements(new URL("./webhook-endpoints.sql", import.meta.url));
 
-export const listWebhookEndpoints = sql.rows("list_webhook_endpoints", LISTED)<[after: string, limit: number]>;
-export const selectWebhookEndpoints = sql.rows("select_webhook_endpoints", ENDPOINT)<[organizationId: string]>;
-export const findWebhookEndpoint = sql.row("find_webhook_endpoint", ENDPOINT)<[id: string, organizationId: string]>;
-export const findOrganizationOfWebhook = sql.value("find_organization_of_webhook", { organizationId: text })<
-  [id: string]
->;
-export const disableWebhookEndpoint = sql.execute("disable_webhook_endpoint")<[id: string, by: WebhookActor]>;
-/** Null when there is no such endpoint, or when too many of its secrets sign. */
-export const rotateWebhookSecret = sql.row("rotate_webhook_secret", {
+export const listWebhookEndpoints = sql.rows("list_webhook_endpoints", LISTED, { after: text, limit: integer });
+export const selectWebhookEndpoints = sql.rows("select_webhook_endpoints", ENDPOINT, { organizationId: text });
+export const findWebhookEndpoint = sql.row("find_webhook_endpoint", ENDPOINT, { id: text, organizationId: text });
+export const findOrganizationOfWebhook = sql.value(
+  "find_organization_of_webhook",
+  { organizationId: text },
+  { id: text },
+);
+export const disableWebhookEndpoint = sql.execute("disable_webhook_endpoint", {
   id: text,
-  secretVersion: integer,
-  previousSecretUntil: timestamptz,
-})<[id: string, organizationId: string, previousSignsHours: number]>;
-export const deleteWebhookEndpoint = sql.executeOne("delete_webhook_endpoint")<[id: string, organizationId: string]>;
-const insertRow = sql.executeOne("insert_webhook_endpoint");
-const changeRow = sql.executeOne("change_webhook_endpoint");
-const enableRow = sql.execute("enable_webhook_endpoint");
+  disabledReason: textOf<WebhookActor>(),
+});
+/** Null when there is no such endpoint, or when too many of its secrets sign. */
+export const rotateWebhookSecret = sql.row(
+  "rotate_webhook_secret",
+  {
+    id: text,
+    secretVersion: integer,
+    previousSecretUntil: timestamptz,
+  },
+  { id: text, organizationId: text, hours: integer },
+);
+export const deleteWebhookEndpoint = sql.executeOne("delete_webhook_endpoint", { id: text, organizationId: text });
+const insertRow = sql.executeOne("insert_webhook_endpoint", {
+  id: text,
+  organizationId: text,
+  url: text,
+  description: text,
+  eventTypes: arrayOf(text),
+  enabled: boolean,
+  disabledReason: text,
+});
+const changeRow = sql.executeOne("change_webhook_endpoint", {
+  id: text,
+  organizationId: text,
+  url: orNull(text),
+  description: orNull(text),
+  eventTypes: orNull(arrayOf(text)),
+});
+const enableRow = sql.execute("enable_webhook_endpoint", { id: text, byOperator: boolean });
 
 /** Inserts an endpoint into a free place of its organization. Returns false if none is free, or if another transaction took the place first. */
 export function insertWebhookEndpoint(
@@ -67,7 +90,7 @@ export function insertWebhookEndpoint(
   by: WebhookActor,
 ): Promise<boolean> {
   const { id, organizationId, url, description, eventTypes, enabled } = endpoint;
-  return insertRow(db, id, organizationId, url, description, eventTypes, enabled, by);
+  return insertRow(db, { id, organizationId, url, description, eventTypes, enabled, disabledReason: by });
 }
 
 /** Changes an endpoint's URL, description or event types; returns whether it exists. */
@@ -77,10 +100,16 @@ export function changeWebhookEndpoint(
   organizationId: string,
   { url, description, eventTypes }: WebhookChange,
 ): Promise<boolean> {
-  return changeRow(db, id, organizationId, url ?? null, description ?? null, eventTypes ?? null);
+  return changeRow(db, {
+    id,
+    organizationId,
+    url: url ?? null,
+    description: description ?? null,
+    eventTypes: eventTypes ?? null,
+  });
 }
 
 /** Enables a disabled endpoint. A partner cannot enable one that an operator disabled. */
 export async function enableWebhookEndpoint(db: Queryable, id: string, by: WebhookActor): Promise<void> {
-  await enableRow(db, id, by === "operator");
+  await enableRow(db, { id, byOperator: by === "operator" });
 }

@@ -79,7 +79,7 @@ it("a sandbox keeps every invariant while 150 calls reserve, release and redeem 
 it("a sandbox keeps every invariant while users buy the vouchers whose windows are moved", async () => {
   const sandbox = await makeSandbox();
   const buyer = newUser();
-  await makeMember(servers.db, sandbox.organizationId, buyer, "owner");
+  await makeMember(servers.db, { organizationId: sandbox.organizationId, userId: buyer, role: "owner" });
   const [operator = sandbox.tills[0] as PartnerClient] = sandbox.tills;
   const window = { opensAt: inSeconds(1_000), closesAt: inSeconds(3_000) };
   const offer = await offerBatch(servers.db, sandbox, 20, { windows: { ...OPEN, buy: window } });

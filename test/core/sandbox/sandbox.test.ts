@@ -113,7 +113,7 @@ it('"sandbox": true is in the sealed payload of each type of event of a sandbox,
     await sealVoucher({ pool: servers.db }, voided?.id ?? "");
     const { listingId } = await offerBatch(servers.db, partner, 2);
     const owner = newUser();
-    await makeMember(servers.db, organizationId, owner, "owner");
+    await makeMember(servers.db, { organizationId, userId: owner, role: "owner" });
     const client = await signedIn(api.url, issuer, owner);
     await Promise.all([client.claimProduct(productId), client.buyListing(listingId)]);
     await issueVoucher(servers.db, partner, { validUntil: inSeconds(-1) });
@@ -189,7 +189,7 @@ describe("the marketplace", () => {
   it("the marketplace shows a sandbox's listings, marked, to its members and to referrers with an active contract, who can buy", async () => {
     const offer = await offerFromSandbox();
     const [employee, referrer] = [newUser(), newUser()];
-    await makeMember(servers.db, offer.organizationId, employee, "employee");
+    await makeMember(servers.db, { organizationId: offer.organizationId, userId: employee, role: "employee" });
     await makeContract(servers.db, offer.brandId, referrer, "Active", inSeconds(60));
     for (const user of [employee, referrer]) {
       const client = await signedIn(api.url, issuer, user);
@@ -251,7 +251,7 @@ it("POST /sandbox/advance expires vouchers, seals the expired event before it an
 it("POST /sandbox/advance moves both ends of a window: it opens, and later it closes", async () => {
   const sandbox = await makeSandbox();
   const user = newUser();
-  await makeMember(servers.db, sandbox.organizationId, user, "owner");
+  await makeMember(servers.db, { organizationId: sandbox.organizationId, userId: user, role: "owner" });
   const client = await signedIn(api.url, issuer, user);
   const hour = { opensAt: inSeconds(3_600), closesAt: inSeconds(7_200) };
   await offerBatch(servers.db, sandbox, 1, { windows: { ...OPEN, claim: hour } });
@@ -260,7 +260,7 @@ it("POST /sandbox/advance moves both ends of a window: it opens, and later it cl
   await sandbox.till.advance(3_601);
   expect(await claim()).toBe("200");
   const other = newUser();
-  await makeMember(servers.db, sandbox.organizationId, other, "owner");
+  await makeMember(servers.db, { organizationId: sandbox.organizationId, userId: other, role: "owner" });
   await sandbox.till.advance(3_600);
   expect(outcome(await (await signedIn(api.url, issuer, other)).claimProduct(sandbox.productId))).toBe(
     "409 window_closed",

@@ -109,31 +109,53 @@ export type Place = Row<typeof PLACE>;
 export const sql = new Statements(new URL("./catalog.sql", import.meta.url));
 
 /** An organization can never change between live and sandbox. */
-export const insertOrganization = sql.execute("insert_organization")<[id: string, name: string, sandbox: boolean]>;
-export const findOrganization = sql.row("find_organization", { name: text, sandbox: boolean })<[id: string]>;
-export const findNamesake = sql.value("find_namesake", { id: text })<[parentId: string | null, name: string]>;
-export const isPast = sql.requiredValue("is_past", { past: boolean })<[at: Date]>;
-export const insertBrand = sql.execute("insert_brand")<[id: string, organizationId: string, name: string]>;
-export const countIssuedVouchers = sql.requiredValue("count_issued_vouchers", { count: bigint })<[]>;
-export const findBatchSize = sql.value("find_batch_size", { count: integer })<[id: string]>;
-export const selectOrganizationNames = sql.rows("select_organization_names", ORGANIZATION_NAME)<[limit: number]>;
-export const selectBrandsOfOrganization = sql.rows("select_brands_of_organization", BRAND)<[organizationId: string]>;
-export const selectBatchesOfOrganization = sql.rows("select_batches_of_organization", BATCH_OF_ORGANIZATION)<
-  [organizationId: string, before: string | null, limit: number]
->;
-export const findPlace = sql.row("find_place", PLACE)<[id: string]>;
-const insertProductRow = sql.execute("insert_product");
-const insertBatchRow = sql.row("insert_batch", BATCH_TERMS);
-const findBatchRow = sql.row("find_batch", { ...BATCH, left: bigint, sandbox: boolean });
-const selectWindowRows = sql.rows("select_windows", {
-  kind: textOf<WindowKind>(),
-  opensAt: orNull(timestamptz),
-  closesAt: orNull(timestamptz),
+export const insertOrganization = sql.execute("insert_organization", { id: text, name: text, sandbox: boolean });
+export const findOrganization = sql.row("find_organization", { name: text, sandbox: boolean }, { id: text });
+export const findNamesake = sql.value("find_namesake", { id: text }, { parentId: orNull(text), name: text });
+export const isPast = sql.requiredValue("is_past", { past: boolean }, { at: timestamptz });
+export const insertBrand = sql.execute("insert_brand", { id: text, organizationId: text, name: text });
+export const countIssuedVouchers = sql.requiredValue("count_issued_vouchers", { count: bigint });
+export const findBatchSize = sql.value("find_batch_size", { count: integer }, { id: text });
+export const selectOrganizationNames = sql.rows("select_organization_names", ORGANIZATION_NAME, { limit: integer });
+export const selectBrandsOfOrganization = sql.rows("select_brands_of_organization", BRAND, { organizationId: text });
+export const selectBatchesOfOrganization = sql.rows("select_batches_of_organization", BATCH_OF_ORGANIZATION, {
+  organizationId: text,
+  before: orNull(text),
+  limit: integer,
 });
+export const findPlace = sql.row("find_place", PLACE, { id: text });
+const insertProductRow = sql.execute("insert_product", {
+  id: text,
+  brandId: text,
+  key: text,
+  name: text,
+  type: text,
+  retailPriceUsd: numeric,
+  priceUsd: numeric,
+  benefitMonths: integer,
+  usageUnitLabel: orNull(text),
+});
+const insertBatchRow = sql.row("insert_batch", BATCH_TERMS, {
+  id: text,
+  productId: text,
+  audience: text,
+  voucherCount: integer,
+  validUntil: timestamptz,
+});
+const findBatchRow = sql.row("find_batch", { ...BATCH, left: bigint, sandbox: boolean }, { id: text });
+const selectWindowRows = sql.rows(
+  "select_windows",
+  {
+    kind: textOf<WindowKind>(),
+    opensAt: orNull(timestamptz),
+    closesAt: orNull(timestamptz),
+  },
+  { batchId: text },
+);
 
 export async function insertProduct(db: Queryable, product: NewProduct): Promise<void> {
   const { id, brandId, key, name, type, retailPriceUsd, priceUsd, benefitMonths, usageUnitLabel } = product;
-  await insertProductRow(db, id, brandId, key, name, type, retailPriceUsd, priceUsd, benefitMonths, usageUnitLabel);
+  await insertProductRow(db, { id, brandId, key, name, type, retailPriceUsd, priceUsd, benefitMonths, usageUnitLabel });
 }
 
 /** A batch to insert. Its terms are copied from the product. */
@@ -147,7 +169,13 @@ interface NewBatch {
 
 /** Inserts a batch and returns its terms, or null when there is no such product. */
 export function insertBatch(db: Queryable, batch: NewBatch): Promise<BatchTerms | null> {
-  return insertBatchRow(db, batch.id, batch.productId, batch.audience, batch.count, batch.validUntil);
+  return insertBatchRow(db, {
+    id: batch.id,
+    productId: batch.productId,
+    audience: batch.audience,
+    voucherCount: batch.count,
+    validUntil: batch.validUntil,
+  });
 }
 
 /** A batch's window of each kind; null for a kind that it does not have. */
@@ -177,10 +205,15 @@ export async function findBatch(db: Queryable, id: string): Promise<BatchSummary
   return { ...batch, ...markSandbox(sandbox), windows, left: hasWindow ? left : null };
 }
 
-export const insertListing = sql.execute("insert_listing")<[id: string, batchId: string]>;
-const insertWindowRow = sql.execute("insert_window");
+export const insertListing = sql.execute("insert_listing", { id: text, batchId: text });
+const insertWindowRow = sql.execute("insert_window", {
+  batchId: text,
+  kind: text,
+  opensAt: orNull(timestamptz),
+  closesAt: orNull(timestamptz),
+});
 
 /** Gives a batch a window. */
 export async function insertWindow(db: Queryable, batchId: string, kind: WindowKind, window: Window): Promise<void> {
-  await insertWindowRow(db, batchId, kind, window.opensAt, window.closesAt);
+  await insertWindowRow(db, { batchId, kind, opensAt: window.opensAt, closesAt: window.closesAt });
 }

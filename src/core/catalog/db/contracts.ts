@@ -1,4 +1,13 @@
-import { integer, numeric, orNull, type Row, text, textOf, timestamptz } from "../../../platform/db/columns.ts";
+import {
+  arrayOf,
+  integer,
+  numeric,
+  orNull,
+  type Row,
+  text,
+  textOf,
+  timestamptz,
+} from "../../../platform/db/columns.ts";
 import type { Queryable } from "../../../platform/db/pool.ts";
 import { Statements } from "../../../platform/db/statements.ts";
 import type { ContractStatus, MemberRole } from "../audience.ts";
@@ -18,22 +27,38 @@ export type LinkedProduct = Row<typeof LINKED_PRODUCT>;
 
 export const sql = new Statements(new URL("./contracts.sql", import.meta.url));
 
-export const insertMember = sql.execute("insert_member")<[organizationId: string, userId: string, role: MemberRole]>;
+export const insertMember = sql.execute("insert_member", {
+  organizationId: text,
+  userId: text,
+  role: textOf<MemberRole>(),
+});
 /** Returns false when the contract does not exist or its current status is not in `from`. */
-export const moveContract = sql.executeOne("move_contract")<
-  [id: string, to: ContractStatus, from: readonly ContractStatus[]]
->;
+export const moveContract = sql.executeOne("move_contract", {
+  id: text,
+  status: textOf<ContractStatus>(),
+  allowed: arrayOf(textOf<ContractStatus>()),
+});
 /** The recorded status: an Active contract may be past its end. */
-export const findContractStatus = sql.value("find_contract_status", { status: textOf<ContractStatus>() })<[id: string]>;
-export const endOverdueContracts = sql.execute("end_overdue_contracts")<[limit: number]>;
-export const insertLink = sql.executeOne("insert_link")<[code: string, contractId: string, productId: string]>;
-export const findLinkedProduct = sql.row("find_linked_product", LINKED_PRODUCT)<[code: string]>;
-const insertContractRow = sql.execute("insert_contract");
+export const findContractStatus = sql.value("find_contract_status", { status: textOf<ContractStatus>() }, { id: text });
+export const endOverdueContracts = sql.execute("end_overdue_contracts", { limit: integer });
+export const insertLink = sql.executeOne("insert_link", { code: text, contractId: text, productId: text });
+export const findLinkedProduct = sql.row("find_linked_product", LINKED_PRODUCT, { code: text });
+const insertContractRow = sql.execute("insert_contract", {
+  id: text,
+  brandId: text,
+  userId: text,
+  endsAt: orNull(timestamptz),
+});
 
 /** Inserts a contract with the status Offered. A unique index rejects a second open contract of the same brand and user. */
 export async function insertContract(
   db: Queryable,
   contract: { id: string; brandId: string; userId: string; endsAt: Date | null },
 ): Promise<void> {
-  await insertContractRow(db, contract.id, contract.brandId, contract.userId, contract.endsAt);
+  await insertContractRow(db, {
+    id: contract.id,
+    brandId: contract.brandId,
+    userId: contract.userId,
+    endsAt: contract.endsAt,
+  });
 }

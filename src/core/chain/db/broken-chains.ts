@@ -1,12 +1,12 @@
-import { integer } from "../../../platform/db/columns.ts";
+import { arrayOf, integer, text } from "../../../platform/db/columns.ts";
 import type { Queryable } from "../../../platform/db/pool.ts";
 import { Statements } from "../../../platform/db/statements.ts";
 
 export const sql = new Statements(new URL("./broken-chains.sql", import.meta.url));
 
-export const countBrokenChains = sql.requiredValue("count_broken_chains", { broken: integer })<[max: number]>;
-export const markBrokenChains = sql.prepare("mark_broken_chains")<[voucherIds: readonly string[]]>;
-const markWholeChains = sql.execute("mark_whole_chains");
+export const countBrokenChains = sql.requiredValue("count_broken_chains", { broken: integer }, { limit: integer });
+export const markBrokenChains = sql.prepare("mark_broken_chains", { voucherId: arrayOf(text) });
+const markWholeChains = sql.execute("mark_whole_chains", { after: text, last: text, broken: arrayOf(text) });
 
 /** Records a check of the chains of the vouchers after `afterId` up to `lastId`. Those in `broken` are broken; all others are intact. */
 export async function recordChainCheck(
@@ -15,5 +15,5 @@ export async function recordChainCheck(
   broken: readonly string[],
 ): Promise<void> {
   if (broken.length > 0) await db.query(markBrokenChains(broken));
-  await markWholeChains(db, range.afterId, range.lastId, broken);
+  await markWholeChains(db, { after: range.afterId, last: range.lastId, broken });
 }

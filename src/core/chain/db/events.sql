@@ -1,4 +1,4 @@
--- name: insert_sealed_events(voucher_id, sequence, event_type, occurred_at, actor_connected_id, actor_is_employee, previous_hash,
+-- name: insert_sealed_events(voucher_id, sequence, event_type, occurred_at, actor_connected_id?, actor_is_employee?, previous_hash,
 --       record_hash, payload, log_slot)
 -- Appends sealed events to chains of locked vouchers.
 INSERT INTO voucher_events (occurred_at, sequence, actor_is_employee, voucher_id, seal_status, event_type, actor_connected_id,
@@ -10,7 +10,7 @@ SELECT w.occurred_at, w.sequence, w.actor_is_employee, w.voucher_id, 'Sealed', w
        AS w (voucher_id, sequence, event_type, occurred_at, actor_connected_id, actor_is_employee, previous_hash, record_hash,
              payload, log_slot);
 
--- name: insert_pending_events(voucher_id, sequence, event_type, occurred_at, actor_connected_id, actor_is_employee, data)
+-- name: insert_pending_events(voucher_id, sequence, event_type, occurred_at, actor_connected_id?, actor_is_employee?, data)
 -- Appends Pending events, which are sealed later, to chains of locked vouchers.
 INSERT INTO voucher_events (occurred_at, sequence, actor_is_employee, voucher_id, seal_status, event_type, actor_connected_id, data)
 SELECT w.occurred_at, w.sequence, w.actor_is_employee, w.voucher_id, 'Pending', w.event_type, w.actor_connected_id, w.data::json

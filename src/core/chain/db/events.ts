@@ -1,4 +1,5 @@
 import {
+  arrayOf,
   bigint,
   boolean,
   bytea,
@@ -50,44 +51,73 @@ export type LoggedEvent = Row<typeof LOGGED_EVENT>;
 
 export const sql = new Statements(new URL("./events.sql", import.meta.url));
 
-export const selectPendingEvents = sql.rows("select_pending_events", {
-  voucherId: text,
-  sequence: integer,
-  eventType: textOf<EventType>(),
-  occurredAt: timestamptz,
-  actorConnectedId: orNull(text),
-  actorIsEmployee: orNull(boolean),
-  data: json<EventContent["data"]>(),
-})<[voucherIds: readonly string[]]>;
+export const selectPendingEvents = sql.rows(
+  "select_pending_events",
+  {
+    voucherId: text,
+    sequence: integer,
+    eventType: textOf<EventType>(),
+    occurredAt: timestamptz,
+    actorConnectedId: orNull(text),
+    actorIsEmployee: orNull(boolean),
+    data: json<EventContent["data"]>(),
+  },
+  { voucherId: arrayOf(text) },
+);
 /** Milliseconds; 0 when there is none. */
-export const findOldestPendingAge = sql.requiredValue("find_oldest_pending_age", { ageMs: bigint })<[]>;
-export const findLoggedEvent = sql.row("find_logged_event", LOGGED_EVENT)<[voucherId: string, sequence: number]>;
-export const findLoggedRedemption = sql.row("find_logged_redemption", LOGGED_EVENT)<
-  [organizationId: string, externalRef: string]
->;
-export const selectEventsPage = sql.rows("select_events_page", { ...STORED_EVENT, logIndex: orNull(bigint) })<
-  [voucherId: string, after: number, limit: number]
->;
-export const selectEventsOfRange = sql.rows("select_events_of_range", STORED_EVENT)<[afterId: string, lastId: string]>;
+export const findOldestPendingAge = sql.requiredValue("find_oldest_pending_age", { ageMs: bigint });
+export const findLoggedEvent = sql.row("find_logged_event", LOGGED_EVENT, { voucherId: text, sequence: integer });
+export const findLoggedRedemption = sql.row("find_logged_redemption", LOGGED_EVENT, {
+  organizationId: text,
+  externalRef: text,
+});
+export const selectEventsPage = sql.rows(
+  "select_events_page",
+  { ...STORED_EVENT, logIndex: orNull(bigint) },
+  { voucherId: text, after: integer, limit: integer },
+);
+export const selectEventsOfRange = sql.rows("select_events_of_range", STORED_EVENT, { after: text, last: text });
 export const selectCanonPreservedSince = sql.requiredValue("select_canon_preserved_since", {
   canonPreservedSince: timestamptz,
-})<[]>;
-const selectOverdueEvents = sql.values("select_overdue_seals", { voucherId: text });
-const selectUnlogged = sql.rows("select_unlogged_events", UNLOGGED_EVENT);
-const selectLoggedInOrder = sql.prepare("select_logged_in_order", LOGGED_HASH);
+});
+const selectOverdueEvents = sql.values("select_overdue_seals", { voucherId: text }, { ageMs: integer, limit: integer });
+const selectUnlogged = sql.rows("select_unlogged_events", UNLOGGED_EVENT, {
+  afterVoucherId: text,
+  afterSequence: integer,
+  limit: integer,
+});
+const selectLoggedInOrder = sql.prepare("select_logged_in_order", {}, LOGGED_HASH);
 const nextLogBatch = sql.requiredValue("next_log_batch", { id: bigint });
-const insertLogBatch = sql.prepare("insert_log_batch");
-const insertSealed = sql.prepare("insert_sealed_events");
-const insertPending = sql.prepare("insert_pending_events");
-const sealEvents = sql.prepareAll(
-  "seal_events",
-  "voucherId",
-  "sequence",
-  "previousHash",
-  "recordHash",
-  "payload",
-  "logSlot",
-);
+const insertLogBatch = sql.prepare("insert_log_batch", { id: bigint, leaves: integer, hashes: bytea });
+const insertSealed = sql.prepare("insert_sealed_events", {
+  voucherId: arrayOf(text),
+  sequence: arrayOf(integer),
+  eventType: arrayOf(text),
+  occurredAt: arrayOf(timestamptz),
+  actorConnectedId: arrayOf(orNull(text)),
+  actorIsEmployee: arrayOf(orNull(boolean)),
+  previousHash: arrayOf(text),
+  recordHash: arrayOf(text),
+  payload: arrayOf(text),
+  logSlot: arrayOf(bigint),
+});
+const insertPending = sql.prepare("insert_pending_events", {
+  voucherId: arrayOf(text),
+  sequence: arrayOf(integer),
+  eventType: arrayOf(text),
+  occurredAt: arrayOf(timestamptz),
+  actorConnectedId: arrayOf(orNull(text)),
+  actorIsEmployee: arrayOf(orNull(boolean)),
+  data: arrayOf(text),
+});
+const sealEvents = sql.prepareAll("seal_events", {
+  voucherId: text,
+  sequence: integer,
+  previousHash: text,
+  recordHash: text,
+  payload: text,
+  logSlot: bigint,
+});
 
 /** An event together with its seal, and its slot in the log. */
 export interface SealedEvent {
@@ -105,10 +135,10 @@ export function insertSealedEvents(sealed: readonly SealedEvent[]): PreparedStat
   if (sealed.length === 0) return [];
   const seals = sealed.map(({ seal, logSlot }) => ({ ...seal, logSlot }));
   return [
-    insertSealed(
+    insertSealed({
       ...contentColumns(sealed.map(({ event }) => event)),
       ...columnsOf(seals, "previousHash", "recordHash", "payload", "logSlot"),
-    ),
+    }),
   ];
 }
 
@@ -116,12 +146,12 @@ export function insertSealedEvents(sealed: readonly SealedEvent[]): PreparedStat
 export function insertPendingEvents(events: readonly EventContent[]): PreparedStatements {
   if (events.length === 0) return [];
   const data = events.map((event) => JSON.stringify(event.data));
-  return [insertPending(...contentColumns(events), data)];
+  return [insertPending({ ...contentColumns(events), data })];
 }
 
 /** Vouchers with an event that has been Pending for longer than `ageMs`. Reads at most `limit` events, oldest first. */
 export async function selectOverdueSeals(db: Queryable, ageMs: number, limit: number): Promise<string[]> {
-  return [...new Set(await selectOverdueEvents(db, ageMs, limit))];
+  return [...new Set(await selectOverdueEvents(db, { ageMs, limit }))];
 }
 
 /** Statements that seal Pending events of locked vouchers. */
@@ -150,14 +180,15 @@ export function selectUnloggedEvents(
   tx: Transaction,
   { voucherId, sequence }: Pick<UnloggedEvent, "voucherId" | "sequence">,
 ): Promise<UnloggedEvent[]> {
-  return selectUnlogged(tx, voucherId, sequence, BATCH_LEAVES_MAX);
+  return selectUnlogged(tx, { afterVoucherId: voucherId, afterSequence: sequence, limit: BATCH_LEAVES_MAX });
 }
 
 /** Statements that give sealed events their slots in a batch of leaves. */
-export const writeLogSlots = sql.prepareAll("write_log_slots", "voucherId", "sequence")<
-  UnloggedEvent,
-  [slots: readonly number[]]
->;
+export const writeLogSlots = sql.prepareAll(
+  "write_log_slots",
+  { voucherId: text, sequence: integer },
+  { logSlot: arrayOf(bigint) },
+);
 
 /** Most leaves of a batch: the lowest twelve bits of a slot are the leaf's position in its batch. */
 const BATCH_LEAVES_MAX = 4_096;
@@ -183,5 +214,5 @@ export function addLeaf({ id, hashes }: LeafBatch, recordHash: string): number {
 /** Statements that add a batch of leaves to the log. */
 export function appendLeaves({ id, hashes }: LeafBatch): PreparedStatements {
   if (hashes.length === 0) return [];
-  return [insertLogBatch(id, hashes.length, Buffer.from(hashes.join(""), "hex"))];
+  return [insertLogBatch({ id, leaves: hashes.length, hashes: Buffer.from(hashes.join(""), "hex") })];
 }

@@ -1,4 +1,4 @@
-import { boolean } from "../../../platform/db/columns.ts";
+import { arrayOf, boolean, integer, text } from "../../../platform/db/columns.ts";
 import { type PreparedStatements, Statements } from "../../../platform/db/statements.ts";
 
 export const sql = new Statements(new URL("./outbox.sql", import.meta.url));
@@ -9,9 +9,9 @@ export interface AnnouncedEvent {
   sequence: number;
 }
 
-export const hasEnabledEndpoints = sql.requiredValue("find_enabled_endpoints", { hasEndpoints: boolean })<[]>;
-export const announceEvents = sql.prepareAll("announce_events", "voucherId", "sequence")<AnnouncedEvent>;
-const announceExpired = sql.prepare("announce_expired_reservations");
+export const hasEnabledEndpoints = sql.requiredValue("find_enabled_endpoints", { hasEndpoints: boolean });
+export const announceEvents = sql.prepareAll("announce_events", { voucherId: text, sequence: integer });
+const announceExpired = sql.prepare("announce_expired_reservations", { ticket: arrayOf(text) });
 
 /** Statements that announce reservations that the transaction has expired. */
 export function announceExpiredReservations(tickets: readonly string[]): PreparedStatements {

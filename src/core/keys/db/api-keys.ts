@@ -1,4 +1,15 @@
-import { arrayOf, boolean, double, orNull, type Row, text, textOf, timestamptz } from "../../../platform/db/columns.ts";
+import {
+  arrayOf,
+  boolean,
+  bytea,
+  double,
+  integer,
+  orNull,
+  type Row,
+  text,
+  textOf,
+  timestamptz,
+} from "../../../platform/db/columns.ts";
 import type { Queryable } from "../../../platform/db/pool.ts";
 import { Statements } from "../../../platform/db/statements.ts";
 import type { Scope } from "../api-keys.ts";
@@ -35,19 +46,36 @@ export type ListedKey = Row<typeof LISTED_KEY>;
 
 export const sql = new Statements(new URL("./api-keys.sql", import.meta.url));
 
-export const recordKeyUsage = sql.execute("record_key_usage")<[keyIds: readonly string[]]>;
-export const hasKeys = sql.executeOne("find_any_key")<[]>;
-export const findKeySandbox = sql.executeOne("find_key_sandbox")<[keyId: string]>;
-export const retireSecrets = sql.value("retire_secrets", { expiresAt: timestamptz })<[keyId: string, graceMs: number]>;
+export const recordKeyUsage = sql.execute("record_key_usage", { keyId: arrayOf(text) });
+export const hasKeys = sql.executeOne("find_any_key");
+export const findKeySandbox = sql.executeOne("find_key_sandbox", { keyId: text });
+export const retireSecrets = sql.value("retire_secrets", { expiresAt: timestamptz }, { keyId: text, graceMs: double });
 /** Returns whether the key exists. */
-export const revokeKey = sql.executeOne("revoke_key")<[keyId: string]>;
-export const findKeyPlace = sql.row("find_key_place", { organizationId: orNull(text), before: orNull(text) })<
-  [keyId: string, pageSize: number]
->;
-const selectWorkingKeys = sql.rows("find_keys_by_secret", { secretHash: text, ...API_KEY });
-const insertKeyRow = sql.execute("insert_key");
-const insertSecretRow = sql.execute("insert_secret");
-const selectKeyPage = sql.rows("select_keys", LISTED_KEY);
+export const revokeKey = sql.executeOne("revoke_key", { id: text });
+export const findKeyPlace = sql.row(
+  "find_key_place",
+  { organizationId: orNull(text), before: orNull(text) },
+  { keyId: text, pageSize: integer },
+);
+const selectWorkingKeys = sql.rows(
+  "find_keys_by_secret",
+  { secretHash: text, ...API_KEY },
+  { secretHash: arrayOf(bytea) },
+);
+const insertKeyRow = sql.execute("insert_key", {
+  id: text,
+  organizationId: orNull(text),
+  label: orNull(text),
+  scopes: arrayOf(text),
+  allowIps: arrayOf(text),
+  expiresAt: orNull(timestamptz),
+});
+const insertSecretRow = sql.execute("insert_secret", { keyId: text, secretHash: bytea });
+const selectKeyPage = sql.rows("select_keys", LISTED_KEY, {
+  organizationId: text,
+  before: orNull(text),
+  limit: orNull(integer),
+});
 
 /** The working keys of these secrets (SHA-256 in hex), by the hash. A hash without a working key is left out. */
 export async function findKeysBySecret(db: Queryable, hashes: readonly string[]): Promise<Map<string, ApiKey>> {
@@ -66,12 +94,19 @@ export interface NewApiKey {
 
 /** Inserts a key without a secret. Call `insertSecret` in the same transaction. */
 export async function insertKey(db: Queryable, key: NewApiKey): Promise<void> {
-  await insertKeyRow(db, key.id, key.organizationId, key.label, key.scopes, key.allowIps, key.expiresAt);
+  await insertKeyRow(db, {
+    id: key.id,
+    organizationId: key.organizationId,
+    label: key.label,
+    scopes: key.scopes,
+    allowIps: key.allowIps,
+    expiresAt: key.expiresAt,
+  });
 }
 
 /** Makes a secret (SHA-256 in hex) the current one of a key. */
 export async function insertSecret(db: Queryable, keyId: string, hash: string): Promise<void> {
-  await insertSecretRow(db, keyId, bytesOf(hash));
+  await insertSecretRow(db, { keyId, secretHash: bytesOf(hash) });
 }
 
 /** The keys of an organization, newest first: all of them, or at most `limit` that are older than the key `before`. */
@@ -81,7 +116,7 @@ export function selectKeys(
   before: string | null = null,
   limit: number | null = null,
 ): Promise<ListedKey[]> {
-  return selectKeyPage(db, organizationId, before, limit);
+  return selectKeyPage(db, { organizationId, before, limit });
 }
 
 function bytesOf(hash: string): Buffer {

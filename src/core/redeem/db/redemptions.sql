@@ -70,7 +70,7 @@ SELECT rd.external_ref AS "externalRef", rd.voucher_id AS "voucherId", rd.redeem
   LEFT JOIN api_keys AS k ON k.id = ANY (ARRAY[rd.key_id])
  ORDER BY rd.redeemed_at, rd.voucher_id;
 
--- name: insert_redemptions(redeemed_at, voucher_id, organization_id, key_id, attempt_id, ticket, redeem_code, external_ref)
+-- name: insert_redemptions(redeemed_at, voucher_id, organization_id, key_id, attempt_id, ticket?, redeem_code, external_ref)
 -- Inserts redemptions in (organization, reference) order, so that two writers of the same references cannot deadlock. Raises VS001 when
 -- another transaction has redeemed a reference, or has moved closed_until past redeemed_at. The caller then decides again. A second redemption of a
 -- voucher violates the primary key.

@@ -1,5 +1,6 @@
 import type pg from "pg";
 import {
+  arrayOf,
   bigint,
   boolean,
   integer,
@@ -60,44 +61,86 @@ export type RedemptionSum = Row<typeof REDEMPTION_SUM>;
 export const sql = new Statements(new URL("./redemptions.sql", import.meta.url));
 
 /** The time before which redemptions are complete: statements that begin later see all of them, and none is ever added. It never goes back. */
-export const findCompleteUntil = sql.requiredValue("find_complete_until", { completeUntil: timestamptz })<[]>;
+export const findCompleteUntil = sql.requiredValue("find_complete_until", { completeUntil: timestamptz });
 export const findClosedUntil = sql.requiredRow("find_closed_until", {
   closedUntil: timestamptz,
   trustedAt: orNull(timestamptz),
-})<[]>;
-export const trustClock = sql.execute("trust_clock")<[]>;
-export const findRedemptionOfVoucher = sql.row("find_redemption_of_voucher", {
-  externalRef: text,
-  redeemCode: text,
-  redeemedAt: timestamptz,
-  keyId: text,
-  keyLabel: orNull(text),
-  ticket: orNull(text),
-  attemptId: text,
-})<[voucherId: string]>;
-export const sumRedemptions = sql.rows("sum_redemptions", REDEMPTION_SUM)<
-  [organizationId: string, from: Date, to: Date]
->;
-const selectByReference = sql.rows("read_redemptions", {
-  n: integer,
-  now: timestamptz,
-  redemption: outerJoined(CODED_REDEMPTION),
 });
-const moveClosedUntil = sql.execute("close_redemptions");
+export const trustClock = sql.execute("trust_clock");
+export const findRedemptionOfVoucher = sql.row(
+  "find_redemption_of_voucher",
+  {
+    externalRef: text,
+    redeemCode: text,
+    redeemedAt: timestamptz,
+    keyId: text,
+    keyLabel: orNull(text),
+    ticket: orNull(text),
+    attemptId: text,
+  },
+  { voucherId: text },
+);
+export const sumRedemptions = sql.rows("sum_redemptions", REDEMPTION_SUM, {
+  organizationId: text,
+  from: timestamptz,
+  to: timestamptz,
+});
+const selectByReference = sql.rows(
+  "read_redemptions",
+  {
+    n: integer,
+    now: timestamptz,
+    redemption: outerJoined(CODED_REDEMPTION),
+  },
+  { organizationId: arrayOf(text), externalRef: arrayOf(text) },
+);
+const moveClosedUntil = sql.execute("close_redemptions", { latest: timestamptz });
 const proveCompleteUntil = sql.execute("prove_complete_until");
-const selectPage = sql.rows("select_redemptions", LISTED_REDEMPTION);
-const selectLastPage = sql.rows("select_last_redemptions", LAST_REDEMPTION);
-const insertRows = sql.prepare("insert_redemptions");
-const tryLockShared = sql.values("lock_references", { n: integer });
-const findReferences = sql.rows("find_references", {
-  n: integer,
-  isEnded: boolean,
-  confirmation: outerJoined({ attemptId: text, redeemCode: text, redeemedAt: timestamptz }),
+const selectPage = sql.rows("select_redemptions", LISTED_REDEMPTION, {
+  organizationId: text,
+  afterTime: timestamptz,
+  afterVoucherId: text,
+  before: timestamptz,
+  limit: integer,
 });
+const selectLastPage = sql.rows("select_last_redemptions", LAST_REDEMPTION, {
+  organizationId: text,
+  beforeTime: orNull(timestamptz),
+  beforeVoucherId: text,
+  limit: integer,
+});
+const insertRows = sql.prepare("insert_redemptions", {
+  redeemedAt: timestamptz,
+  voucherId: arrayOf(text),
+  organizationId: arrayOf(text),
+  keyId: arrayOf(text),
+  attemptId: arrayOf(text),
+  ticket: arrayOf(orNull(text)),
+  redeemCode: arrayOf(text),
+  externalRef: arrayOf(text),
+});
+const tryLockShared = sql.values(
+  "lock_references",
+  { n: integer },
+  { organizationId: arrayOf(text), externalRef: arrayOf(text) },
+);
+const findReferences = sql.rows(
+  "find_references",
+  {
+    n: integer,
+    isEnded: boolean,
+    confirmation: outerJoined({ attemptId: text, redeemCode: text, redeemedAt: timestamptz }),
+  },
+  { organizationId: arrayOf(text), externalRef: arrayOf(text), seenEnd: arrayOf(bigint), generation: arrayOf(bigint) },
+);
 const keepGeneration = sql.execute("keep_generation");
-const tryLockToEnd = sql.values("lock_references_to_end", { n: integer });
+const tryLockToEnd = sql.values(
+  "lock_references_to_end",
+  { n: integer },
+  { organizationId: arrayOf(text), externalRef: arrayOf(text) },
+);
 const beginGeneration = sql.execute("begin_generation");
-const deleteEnds = sql.execute("delete_old_ends");
+const deleteEnds = sql.execute("delete_old_ends", { limit: integer });
 
 /** A partner's order reference within its organization. */
 export interface ExternalRef {
@@ -119,7 +162,7 @@ export interface ReadRedemption {
 /** Reads the redemptions of many references in one statement; results are in the order of `refs`. */
 export async function readRedemptions(db: Queryable, refs: readonly ExternalRef[]): Promise<ReadRedemption[]> {
   const results: ReadRedemption[] = new Array(refs.length);
-  for (const { n, ...read } of await selectByReference(db, ...columnsOf(refs, "organizationId", "externalRef")))
+  for (const { n, ...read } of await selectByReference(db, columnsOf(refs, "organizationId", "externalRef")))
     results[n] = read;
   return results;
 }
@@ -147,7 +190,13 @@ export function selectRedemptions(
   before: Date,
   limit: number,
 ): Promise<ListedRedemption[]> {
-  return selectPage(db, organizationId, after.redeemedAt, after.voucherId, before, limit);
+  return selectPage(db, {
+    organizationId,
+    afterTime: after.redeemedAt,
+    afterVoucherId: after.voucherId,
+    before,
+    limit,
+  });
 }
 
 export interface NewRedemption extends ExternalRef {
@@ -162,7 +211,7 @@ export interface NewRedemption extends ExternalRef {
 export function insertRedemptions(redemptions: readonly NewRedemption[], redeemedAt: Date): PreparedStatements {
   if (redemptions.length === 0) return [];
   const columns = ["voucherId", "organizationId", "keyId", "attemptId", "ticket", "redeemCode", "externalRef"] as const;
-  return [insertRows(redeemedAt, ...columnsOf(redemptions, ...columns))];
+  return [insertRows({ redeemedAt, ...columnsOf(redemptions, ...columns) })];
 }
 
 /** For operators: at most `limit` redemptions of an organization, newest first; if `before` is given, only older ones than it. */
@@ -172,7 +221,12 @@ export function selectLastRedemptions(
   before: ListPosition | null,
   limit: number,
 ): Promise<LastRedemption[]> {
-  return selectLastPage(db, organizationId, before?.redeemedAt ?? null, before?.voucherId ?? "", limit);
+  return selectLastPage(db, {
+    organizationId,
+    beforeTime: before?.redeemedAt ?? null,
+    beforeVoucherId: before?.voucherId ?? "",
+    limit,
+  });
 }
 
 /** What the first read of an attempt has seen of the ends of its reference. */
@@ -191,8 +245,8 @@ export async function lockReferences(
   attempts: readonly SeenReference[],
 ): Promise<{ n: number; isEnded: boolean; confirmation: Confirmation | null }[]> {
   const [held, known] = await Promise.all([
-    tryLockShared(tx, ...columnsOf(attempts, "organizationId", "externalRef")),
-    findReferences(tx, ...columnsOf(attempts, "organizationId", "externalRef", "seenEnd", "generation")),
+    tryLockShared(tx, columnsOf(attempts, "organizationId", "externalRef")),
+    findReferences(tx, columnsOf(attempts, "organizationId", "externalRef", "seenEnd", "generation")),
   ]);
   return [...known, ...held.map((n) => ({ n, isEnded: true, confirmation: null }))];
 }
@@ -203,14 +257,14 @@ export async function lockReferences(
  */
 export async function lockReferencesToEnd(tx: Transaction, refs: readonly ExternalRef[]): Promise<Set<number>> {
   const [held] = await Promise.all([
-    tryLockToEnd(tx, ...columnsOf(refs, "organizationId", "externalRef")),
+    tryLockToEnd(tx, columnsOf(refs, "organizationId", "externalRef")),
     keepGeneration(tx),
   ]);
   return new Set(held);
 }
 
 /** Statements that end the attempts of references that {@link lockReferencesToEnd} has locked and that no later statement found redeemed. */
-export const endReferences = sql.prepareAll("end_references", "organizationId", "externalRef")<ExternalRef>;
+export const endReferences = sql.prepareAll("end_references", { organizationId: text, externalRef: text });
 
 /** Begins a generation of ends if the present one is an hour old, and deletes at most `limit` ends that no attempt needs; returns how many. */
 export async function deleteOldEnds(pool: pg.Pool, limit: number): Promise<number> {

@@ -1,4 +1,4 @@
-import { bigint, integer, orNull, text, textOf, timestamptz } from "../../../platform/db/columns.ts";
+import { arrayOf, bigint, integer, orNull, text, textOf, timestamptz } from "../../../platform/db/columns.ts";
 import type { Queryable } from "../../../platform/db/pool.ts";
 import { type PreparedStatements, Statements } from "../../../platform/db/statements.ts";
 import { announceExpiredReservations } from "../../chain/db/outbox.ts";
@@ -9,37 +9,61 @@ type ReservationState = "Live" | "Consumed" | "Released" | "Expired";
 
 export const sql = new Statements(new URL("./reservations.sql", import.meta.url));
 
-export const countLiveReservations = sql.requiredValue("count_live_reservations", { live: integer })<[max: number]>;
-export const selectReservationsOfVoucher = sql.rows("select_reservations_of_voucher", {
-  ticket: text,
-  state: textOf<ReservationState>(),
-  keyId: text,
-  keyLabel: orNull(text),
-  startedAt: timestamptz,
-  expiresAt: timestamptz,
-  endedAt: orNull(timestamptz),
-  endReason: orNull(text),
-})<[voucherId: string, limit: number]>;
-export const deleteOldReservations = sql.requiredRow("delete_old_reservations", {
-  read: integer,
-  deleted: integer,
-  last: orNull(text),
-})<[after: string, beforeTicket: string, endedBefore: Date, limit: number]>;
-const selectOverdue = sql.rows("select_overdue_reservations", {
-  ticket: text,
-  voucherId: text,
-  expiresAt: timestamptz,
-});
-const selectLive = sql.rows("select_live_reservations", {
-  ticket: text,
-  voucherId: text,
-  keyId: text,
-  expiresAt: timestamptz,
-  ageMs: bigint,
-  leftMs: bigint,
-});
-const selectLiveOf = sql.values("select_live_tickets", { ticket: text });
-const endRows = sql.prepareAll("end_reservations", "ticket", "state", "reason");
+export const countLiveReservations = sql.requiredValue(
+  "count_live_reservations",
+  { live: integer },
+  { limit: integer },
+);
+export const selectReservationsOfVoucher = sql.rows(
+  "select_reservations_of_voucher",
+  {
+    ticket: text,
+    state: textOf<ReservationState>(),
+    keyId: text,
+    keyLabel: orNull(text),
+    startedAt: timestamptz,
+    expiresAt: timestamptz,
+    endedAt: orNull(timestamptz),
+    endReason: orNull(text),
+  },
+  { voucherId: text, limit: integer },
+);
+export const deleteOldReservations = sql.requiredRow(
+  "delete_old_reservations",
+  {
+    read: integer,
+    deleted: integer,
+    last: orNull(text),
+  },
+  { afterTicket: text, beforeTicket: text, endedBefore: timestamptz, limit: integer },
+);
+const selectOverdue = sql.rows(
+  "select_overdue_reservations",
+  {
+    ticket: text,
+    voucherId: text,
+    expiresAt: timestamptz,
+  },
+  { after: timestamptz, afterTicket: text, limit: integer },
+);
+const selectLive = sql.rows(
+  "select_live_reservations",
+  {
+    ticket: text,
+    voucherId: text,
+    keyId: text,
+    expiresAt: timestamptz,
+    ageMs: bigint,
+    leftMs: bigint,
+  },
+  { after: timestamptz, afterTicket: text, limit: integer },
+);
+const selectLiveOf = sql.values("select_live_tickets", { ticket: text }, { ticket: arrayOf(text) });
+const endRows = sql.prepareAll(
+  "end_reservations",
+  { ticket: text, state: text, reason: orNull(text) },
+  { endedAt: timestamptz },
+);
 
 export interface NewReservation extends Reservation {
   voucherId: string;
@@ -47,16 +71,15 @@ export interface NewReservation extends Reservation {
 }
 
 /** Statements that open reservations of locked vouchers. */
-export const openReservations = sql.prepareAll(
-  "open_reservations",
-  "ticket",
-  "voucherId",
-  "organizationId",
-  "keyId",
-  "startedAt",
-  "expiresAt",
-  "tokenSecretId",
-)<NewReservation>;
+export const openReservations = sql.prepareAll("open_reservations", {
+  ticket: text,
+  voucherId: text,
+  organizationId: text,
+  keyId: text,
+  startedAt: timestamptz,
+  expiresAt: timestamptz,
+  tokenSecretId: text,
+});
 
 /** The end of a reservation. */
 export interface EndedReservation {
@@ -83,12 +106,12 @@ export const FIRST_RESERVATION: ReservationPosition = { expiresAt: new Date(0), 
 
 /** At most `limit` rows after `after` that are past `expiresAt` but still in state Live, in the order of `expiresAt`. */
 export function selectOverdueReservations(db: Queryable, after: ReservationPosition, limit: number) {
-  return selectOverdue(db, after.expiresAt, after.ticket, limit);
+  return selectOverdue(db, { after: after.expiresAt, afterTicket: after.ticket, limit });
 }
 
 /** At most `limit` live reservations after `after`, in the order of `expiresAt`. */
 export function selectLiveReservations(db: Queryable, after: ReservationPosition, limit: number) {
-  return selectLive(db, after.expiresAt, after.ticket, limit);
+  return selectLive(db, { after: after.expiresAt, afterTicket: after.ticket, limit });
 }
 
 /** Returns those of the tickets whose reservation is live. */

@@ -1,12 +1,14 @@
-import { bigint, text } from "../../../platform/db/columns.ts";
+import { bigint, text, textOf } from "../../../platform/db/columns.ts";
 import { Statements } from "../../../platform/db/statements.ts";
 
 /** A sweeper task that walks all rows or keys over several passes. Each pass continues where the previous one stopped. */
-type ResumableTask = "restore_leases" | "remove_orphan_leases" | "remove_reservations" | "check_chains";
+export type ResumableTask = "restore_leases" | "remove_orphan_leases" | "remove_reservations" | "check_chains";
 
 export const sql = new Statements(new URL("./sweep-positions.sql", import.meta.url));
 
-export const findSweepPosition = sql.row("find_sweep_position", { position: text, ageMs: bigint })<
-  [task: ResumableTask]
->;
-export const moveSweepPosition = sql.execute("move_sweep_position")<[task: ResumableTask, position: string]>;
+export const findSweepPosition = sql.row(
+  "find_sweep_position",
+  { position: text, ageMs: bigint },
+  { task: textOf<ResumableTask>() },
+);
+export const moveSweepPosition = sql.execute("move_sweep_position", { task: textOf<ResumableTask>(), position: text });

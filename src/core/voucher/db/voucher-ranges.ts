@@ -1,4 +1,4 @@
-import { boolean, integer, orNull, real, text, textOf, timestamptz } from "../../../platform/db/columns.ts";
+import { arrayOf, boolean, integer, orNull, real, text, textOf, timestamptz } from "../../../platform/db/columns.ts";
 import type { Queryable } from "../../../platform/db/pool.ts";
 import { Statements } from "../../../platform/db/statements.ts";
 import type { StoredStatus } from "../voucher.ts";
@@ -6,52 +6,84 @@ import { CHAIN_HEAD } from "./vouchers.ts";
 
 export const sql = new Statements(new URL("./voucher-ranges.sql", import.meta.url));
 
-export const selectVouchersOfBatch = sql.rows("select_vouchers_of_batch", {
-  id: text,
-  code: text,
-  serial: integer,
-  status: textOf<StoredStatus>(),
-})<[batchId: string, afterSerial: number, limit: number]>;
-export const findVoucherInOrganization = sql.value("find_voucher_in_organization", { id: text })<
-  [organizationId: string, codeKey: string | null]
->;
-export const findRangeEnd = sql.requiredValue("find_range_end", { lastId: orNull(text) })<
-  [afterId: string, limit: number]
->;
-export const selectChainHeadsOfRange = sql.rows("select_chain_heads_of_range", { voucherId: text, ...CHAIN_HEAD })<
-  [afterId: string, lastId: string]
->;
+export const selectVouchersOfBatch = sql.rows(
+  "select_vouchers_of_batch",
+  {
+    id: text,
+    code: text,
+    serial: integer,
+    status: textOf<StoredStatus>(),
+  },
+  { batchId: text, after: integer, limit: integer },
+);
+export const findVoucherInOrganization = sql.value(
+  "find_voucher_in_organization",
+  { id: text },
+  { organizationId: text, codeKey: orNull(text) },
+);
+export const findRangeEnd = sql.requiredValue(
+  "find_range_end",
+  { lastId: orNull(text) },
+  { after: text, limit: integer },
+);
+export const selectChainHeadsOfRange = sql.rows(
+  "select_chain_heads_of_range",
+  { voucherId: text, ...CHAIN_HEAD },
+  { after: text, last: text },
+);
 /** Null when every such batch is locked or there is none. Every expiry up to the serial `recordedTo` is recorded. */
-export const lockExpiredBatch = sql.row("lock_expired_batch", {
-  batchId: text,
-  recordedTo: integer,
-  voucherCount: integer,
-})<[only: readonly string[] | null, except: readonly string[]]>;
-export const lockUnrecordedExpiries = sql.values("lock_unrecorded_expiries", { id: text })<
-  [batchId: string, afterSerial: number, lastSerial: number]
->;
-export const advanceExpiry = sql.requiredValue("advance_expiry", { recordedTo: integer })<
-  [batchId: string, afterSerial: number, lastSerial: number]
->;
-export const estimateVoucherCount = sql.requiredValue("estimate_voucher_count", { estimate: real })<[]>;
-export const selectOrganizationsWithBrands = sql.values("select_organizations_with_brands", { id: text })<[]>;
-const findVouchers = sql.rows("find_vouchers", {
-  now: timestamptz,
-  sandbox: boolean,
-  id: text,
-  code: text,
-  serial: integer,
-  organizationId: text,
-  batchId: text,
-  status: textOf<StoredStatus>(),
-  redeemedAt: orNull(timestamptz),
-  validUntil: timestamptz,
-  productName: text,
-  productKey: text,
-  brand: text,
-  externalRef: orNull(text),
-  redeemCode: orNull(text),
-});
+export const lockExpiredBatch = sql.row(
+  "lock_expired_batch",
+  {
+    batchId: text,
+    recordedTo: integer,
+    voucherCount: integer,
+  },
+  { only: orNull(arrayOf(text)), except: arrayOf(text) },
+);
+export const lockUnrecordedExpiries = sql.values(
+  "lock_unrecorded_expiries",
+  { id: text },
+  { batchId: text, after: integer, last: integer },
+);
+export const advanceExpiry = sql.requiredValue(
+  "advance_expiry",
+  { recordedTo: integer },
+  { batchId: text, after: integer, last: integer },
+);
+export const estimateVoucherCount = sql.requiredValue("estimate_voucher_count", { estimate: real });
+export const selectOrganizationsWithBrands = sql.values("select_organizations_with_brands", { id: text });
+const findVouchers = sql.rows(
+  "find_vouchers",
+  {
+    now: timestamptz,
+    sandbox: boolean,
+    id: text,
+    code: text,
+    serial: integer,
+    organizationId: text,
+    batchId: text,
+    status: textOf<StoredStatus>(),
+    redeemedAt: orNull(timestamptz),
+    validUntil: timestamptz,
+    productName: text,
+    productKey: text,
+    brand: text,
+    externalRef: orNull(text),
+    redeemCode: orNull(text),
+  },
+  {
+    organizationIds: arrayOf(text),
+    codeKey: orNull(text),
+    ticket: orNull(text),
+    voucherId: orNull(text),
+    externalRef: orNull(text),
+    redeemCode: orNull(text),
+    batchId: orNull(text),
+    serial: orNull(integer),
+    limit: integer,
+  },
+);
 
 /** What a voucher is searched by. One field is not null, or the two fields `batchId` and `serial`. */
 export interface VoucherCriteria {
@@ -71,7 +103,5 @@ export function selectVouchersBy(
   by: VoucherCriteria,
   limit: number,
 ) {
-  const { codeKey, ticket, voucherId, externalRef, redeemCode, batchId, serial } = by;
-  const values = [codeKey, ticket, voucherId, externalRef, redeemCode, batchId, serial];
-  return findVouchers(db, organizationIds, ...values, limit);
+  return findVouchers(db, { ...by, organizationIds, limit });
 }

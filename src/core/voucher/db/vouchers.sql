@@ -56,7 +56,7 @@ SELECT clock.now, clock.closed_until AS "closedUntil", v.id, v.organization_id A
   JOIN organizations AS o ON o.id = ANY (ARRAY[v.organization_id])
   LEFT JOIN LATERAL (SELECT r.* FROM reservations AS r WHERE r.voucher_id = v.id AND r.state = 'Live' OFFSET 0) AS h ON true;
 
--- name: advance_chains(voucher_id, last_sequence_before, last_sequence, sealed_sequence, sealed_hash)
+-- name: advance_chains(voucher_id, last_sequence_before, last_sequence, sealed_sequence, sealed_hash?)
 -- Writes the new chain heads of locked vouchers. Raises VS001 when a head has changed since it was read.
 WITH moved AS (
   UPDATE vouchers AS v
@@ -68,7 +68,7 @@ WITH moved AS (
 )
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'unchanged chain heads') FROM moved;
 
--- name: redeem_vouchers(voucher_id, last_sequence_before, last_sequence, sealed_hash, redeemed_at)
+-- name: redeem_vouchers(voucher_id, last_sequence_before, last_sequence, sealed_hash?, redeemed_at)
 -- Sets locked, Active vouchers to Redeemed and writes their chain heads. Raises VS001 when one is not Active or its chain has changed.
 WITH redeemed AS (
   UPDATE vouchers AS v
@@ -80,7 +80,7 @@ WITH redeemed AS (
 )
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'Active vouchers with an unchanged chain') FROM redeemed;
 
--- name: void_vouchers(voucher_id, last_sequence_before, last_sequence, sealed_sequence, sealed_hash)
+-- name: void_vouchers(voucher_id, last_sequence_before, last_sequence, sealed_sequence, sealed_hash?)
 -- Sets locked, Active vouchers to Voided and writes their chain heads. Raises VS001 when one is not Active or its chain has changed.
 WITH voided AS (
   UPDATE vouchers AS v

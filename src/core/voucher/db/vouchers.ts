@@ -1,4 +1,5 @@
 import {
+  arrayOf,
   bigint,
   boolean,
   integer,
@@ -64,27 +65,58 @@ export type LockedVoucher = Row<typeof LOCKED_VOUCHER>;
 export const sql = new Statements(new URL("./vouchers.sql", import.meta.url));
 
 /** Returns whether the voucher exists. @throws DatabaseError 55P03 when it waits longer than `lock_timeout`. */
-export const lockVoucher = sql.executeOne("lock_voucher")<[voucherId: string]>;
+export const lockVoucher = sql.executeOne("lock_voucher", { voucherId: text });
 /** In no order. Leaves out ids without a voucher. */
-export const readChainHeads = sql.rows("read_chain_heads", { id: text, ...CHAIN_HEAD })<[ids: readonly string[]]>;
-const selectResolved = sql.rows("resolve_vouchers", {
-  n: integer,
-  now: timestamptz,
-  generation: bigint,
-  seenEnd: bigint,
-  voucher: outerJoined(VOUCHER),
-  reservation: RESERVATION,
-  redeemed: outerJoined({ voucherId: text, attemptId: text, redeemCode: text, redeemedAt: timestamptz }),
+export const readChainHeads = sql.rows("read_chain_heads", { id: text, ...CHAIN_HEAD }, { voucherId: arrayOf(text) });
+const selectResolved = sql.rows(
+  "resolve_vouchers",
+  {
+    n: integer,
+    now: timestamptz,
+    generation: bigint,
+    seenEnd: bigint,
+    voucher: outerJoined(VOUCHER),
+    reservation: RESERVATION,
+    redeemed: outerJoined({ voucherId: text, attemptId: text, redeemCode: text, redeemedAt: timestamptz }),
+  },
+  {
+    organizationId: arrayOf(text),
+    codeKey: arrayOf(orNull(text)),
+    ticket: arrayOf(orNull(text)),
+    externalRef: arrayOf(orNull(text)),
+  },
+);
+const lockFree = sql.values("lock_free_vouchers", { id: text }, { voucherId: arrayOf(text) });
+const selectLocked = sql.rows(
+  "read_locked_vouchers",
+  {
+    now: timestamptz,
+    closedUntil: timestamptz,
+    ...LOCKED_VOUCHER,
+  },
+  { voucherId: arrayOf(text) },
+);
+const advanceRows = sql.prepare("advance_chains", {
+  voucherId: arrayOf(text),
+  lastSequenceBefore: arrayOf(integer),
+  lastSequence: arrayOf(integer),
+  sealedSequence: arrayOf(integer),
+  sealedHash: arrayOf(orNull(text)),
 });
-const lockFree = sql.values("lock_free_vouchers", { id: text });
-const selectLocked = sql.rows("read_locked_vouchers", {
-  now: timestamptz,
-  closedUntil: timestamptz,
-  ...LOCKED_VOUCHER,
+const redeemRows = sql.prepare("redeem_vouchers", {
+  voucherId: arrayOf(text),
+  lastSequenceBefore: arrayOf(integer),
+  lastSequence: arrayOf(integer),
+  sealedHash: arrayOf(orNull(text)),
+  redeemedAt: timestamptz,
 });
-const advanceRows = sql.prepare("advance_chains");
-const redeemRows = sql.prepare("redeem_vouchers");
-const voidRows = sql.prepare("void_vouchers");
+const voidRows = sql.prepare("void_vouchers", {
+  voucherId: arrayOf(text),
+  lastSequenceBefore: arrayOf(integer),
+  lastSequence: arrayOf(integer),
+  sealedSequence: arrayOf(integer),
+  sealedHash: arrayOf(orNull(text)),
+});
 
 /** A voucher named by its normalized code or by a ticket; the other one is null. If both are null, nothing matches. */
 export interface WantedVoucher {
@@ -112,7 +144,7 @@ export interface ResolvedVoucher {
 /** Resolves many wanted vouchers in one statement; results are in the order of `wanted`. */
 export async function resolveVouchers(db: Queryable, wanted: readonly WantedVoucher[]): Promise<ResolvedVoucher[]> {
   const columns = columnsOf(wanted, "organizationId", "codeKey", "ticket", "externalRef");
-  const rows = await selectResolved(db, ...columns);
+  const rows = await selectResolved(db, columns);
   if (rows.length !== wanted.length) throw new Error(`expected ${wanted.length} rows, got ${rows.length}`);
   const resolved: ResolvedVoucher[] = new Array(wanted.length);
   for (const row of rows) resolved[row.n] = row;
@@ -152,32 +184,27 @@ export interface ChainAdvance {
 }
 
 /** The columns of the vouchers as they were read, and those of some fields of their new chain heads. */
-function advanceColumns(advances: readonly ChainAdvance[], ...fields: readonly (keyof ChainHead)[]) {
-  return [
-    ...columnsOf(advances, "voucherId", "lastSequenceBefore"),
-    ...columnsOf(
-      advances.map(({ after }) => after),
-      ...fields,
-    ),
-  ];
+function advanceColumns<Field extends keyof ChainHead>(advances: readonly ChainAdvance[], ...fields: readonly Field[]) {
+  const heads = advances.map(({ after }) => after);
+  return { ...columnsOf(advances, "voucherId", "lastSequenceBefore"), ...columnsOf(heads, ...fields) };
 }
 
 /** Statements that write the new chain heads of locked vouchers. */
 export function advanceChains(advances: readonly ChainAdvance[]): PreparedStatements {
   if (advances.length === 0) return [];
-  return [advanceRows(...advanceColumns(advances, "lastSequence", "sealedSequence", "sealedHash"))];
+  return [advanceRows(advanceColumns(advances, "lastSequence", "sealedSequence", "sealedHash"))];
 }
 
 /** Statements that set locked, Active vouchers to Redeemed. Their chains are sealed up to the new head. */
 export function redeemVouchers(advances: readonly ChainAdvance[], redeemedAt: Date): PreparedStatements {
   if (advances.length === 0) return [];
-  return [redeemRows(...advanceColumns(advances, "lastSequence", "sealedHash"), redeemedAt)];
+  return [redeemRows({ ...advanceColumns(advances, "lastSequence", "sealedHash"), redeemedAt })];
 }
 
 /** Statements that set locked, Active vouchers to Voided. The caller inserts the events up to the new heads. */
 export function voidVouchers(advances: readonly ChainAdvance[]): PreparedStatements {
   if (advances.length === 0) return [];
-  return [voidRows(...advanceColumns(advances, "lastSequence", "sealedSequence", "sealedHash"))];
+  return [voidRows(advanceColumns(advances, "lastSequence", "sealedSequence", "sealedHash"))];
 }
 
 /** A voucher's chain head, or null when there is no such voucher. */
@@ -186,4 +213,4 @@ export async function findChainHead(db: Queryable, voucherId: string): Promise<C
 }
 
 /** Whether a voucher belongs to a sandbox; null when there is no such voucher. */
-export const findVoucherSandbox = sql.value("find_voucher_sandbox", { sandbox: boolean })<[voucherId: string]>;
+export const findVoucherSandbox = sql.value("find_voucher_sandbox", { sandbox: boolean }, { voucherId: text });

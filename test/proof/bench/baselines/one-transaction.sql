@@ -1,15 +1,13 @@
--- name: lock_named
+-- name: lock_named(organization_id, code_key?, ticket?)
 -- Locks the voucher that a code or a ticket names. Joins no other table: a join would show its state before the lock wait.
--- $1 organization_id text, $2 code_key text or null, $3 ticket text or null
 SELECT v.id FROM vouchers AS v
  WHERE v.id = coalesce(
          (SELECT c.id FROM vouchers AS c WHERE c.organization_id = $1::text AND c.code_key = $2::text),
          (SELECT r.voucher_id FROM reservations AS r WHERE r.ticket = $3::text AND r.organization_id = $1::text))
    FOR NO KEY UPDATE;
 
--- name: read_named
+-- name: read_named(organization_id, code_key?, ticket?, external_ref?)
 -- Reads the locked voucher's state, terms, live reservation and confirmed reference, and the time.
--- $1 organization_id text, $2 code_key text or null, $3 ticket text or null, $4 external_ref text or null
 SELECT date_trunc('milliseconds', clock_timestamp()) AS now, v.id, v.code, v.serial, v.status, v.last_sequence AS "lastSequence",
        v.sealed_sequence AS "sealedSequence", encode(v.sealed_hash, 'hex') AS "sealedHash", b.valid_until AS "validUntil",
        b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths",
@@ -24,11 +22,9 @@ SELECT date_trunc('milliseconds', clock_timestamp()) AS now, v.id, v.code, v.ser
          (SELECT c.id FROM vouchers AS c WHERE c.organization_id = $1::text AND c.code_key = $2::text),
          (SELECT r.voucher_id FROM reservations AS r WHERE r.ticket = $3::text AND r.organization_id = $1::text));
 
--- name: write_redemption
+-- name: write_redemption(voucher_id, organization_id, key_id, attempt_id, ticket?, redeem_code, external_ref, redeemed_at, sequence, previous_hash,
+--       record_hash, payload)
 -- Writes the redemption, its sealed event with its leaf for the log, and the voucher in one statement.
--- $1 voucher_id text, $2 organization_id text, $3 key_id text, $4 attempt_id text, $5 ticket text or null, $6 redeem_code text,
--- $7 external_ref text, $8 redeemed_at timestamptz, $9 sequence int, $10 previous_hash text hex, $11 record_hash text hex,
--- $12 payload text
 WITH redemption AS (
   INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, ticket, redeem_code, external_ref)
   VALUES ($8::timestamptz, $1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text)
@@ -46,9 +42,8 @@ UPDATE vouchers AS v
        sealed_hash = decode($11::text, 'hex')
  WHERE v.id = $1::text AND v.status = 'Active' AND v.last_sequence = $9::int - 1;
 
--- name: look_up
+-- name: look_up(organization_id, code_key?)
 -- Reads the answer of a look-up by code.
--- $1 organization_id text, $2 code_key text
 SELECT clock.now, v.id, v.code, v.serial, v.status, v.redeemed_at AS "redeemedAt", b.valid_until AS "validUntil",
        b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths",
        b.usage_unit_label AS "usageUnitLabel", p.name AS "productName", p.key AS "productKey", p.type, br.name AS brand,

@@ -24,6 +24,7 @@ import type { ChainHead } from "../../../../src/core/voucher/voucher.ts";
 import { refusal, voucherBusy, voucherNotFound } from "../../../../src/platform/api/errors.ts";
 import type { RandomBytes } from "../../../../src/platform/base32.ts";
 import type { Config } from "../../../../src/platform/config.ts";
+import { integer, orNull, text, timestamptz } from "../../../../src/platform/db/columns.ts";
 import type { Transaction } from "../../../../src/platform/db/pool.ts";
 import { Statements } from "../../../../src/platform/db/statements.ts";
 import { isLockTimeout, readThenWrite, violates, write } from "../../../../src/platform/db/transaction.ts";
@@ -33,10 +34,28 @@ import { isLockTimeout, readThenWrite, violates, write } from "../../../../src/p
 // service's own.
 
 const sql = new Statements(new URL("./one-transaction.sql", import.meta.url));
-const lockNamed = sql.prepare("lock_named");
-const readNamed = sql.prepare("read_named");
-const writeRedemption = sql.prepare("write_redemption");
-const lookUp = sql.prepare("look_up");
+const lockNamed = sql.prepare("lock_named", { organizationId: text, codeKey: orNull(text), ticket: orNull(text) });
+const readNamed = sql.prepare("read_named", {
+  organizationId: text,
+  codeKey: orNull(text),
+  ticket: orNull(text),
+  externalRef: orNull(text),
+});
+const writeRedemption = sql.prepare("write_redemption", {
+  voucherId: text,
+  organizationId: text,
+  keyId: text,
+  attemptId: text,
+  ticket: orNull(text),
+  redeemCode: text,
+  externalRef: text,
+  redeemedAt: timestamptz,
+  sequence: integer,
+  previousHash: text,
+  recordHash: text,
+  payload: text,
+});
+const lookUp = sql.prepare("look_up", { organizationId: text, codeKey: orNull(text) });
 
 /** The body of a redeem, validated by the service's schema. */
 export interface RedeemBody {
@@ -149,12 +168,22 @@ async function redeem(
     },
     sealedHash,
   );
-  const values = [
-    ...[row.id, caller.organizationId, caller.keyId, attemptId, ticket, redeemCode, externalRef],
-    ...[row.now, sequence, seal.previousHash, seal.recordHash, seal.payload],
-  ];
+  const written = {
+    voucherId: row.id,
+    organizationId: caller.organizationId,
+    keyId: caller.keyId,
+    attemptId,
+    ticket,
+    redeemCode,
+    externalRef,
+    redeemedAt: row.now,
+    sequence,
+    previousHash: seal.previousHash,
+    recordHash: seal.recordHash,
+    payload: seal.payload,
+  };
   const [{ rowCount }] = await Promise.all([
-    tx.query(writeRedemption(...values)),
+    tx.query(writeRedemption(written)),
     write(tx, endReservations(ended, row.now)),
   ]);
   if (rowCount !== 1) throw new Error("a voucher to redeem was not Active");
@@ -212,7 +241,7 @@ export async function lookUpInOneQuery(
   code: string,
 ): Promise<LookUpResponse> {
   const { rows } = await ctx.pool.query<Voucher & ReservationColumns & { now: Date }>(
-    lookUp(caller.organizationId, normaliseCode(code)),
+    lookUp({ organizationId: caller.organizationId, codeKey: normaliseCode(code) }),
   );
   const row = rows[0];
   if (row === undefined) throw voucherNotFound();
@@ -249,11 +278,15 @@ async function lockAndRead(
   codeOrTicket: string,
   externalRef: string | null,
 ): Promise<LockedRow | null> {
-  const named = isTicket(codeOrTicket) ? [null, codeOrTicket] : [normaliseCode(codeOrTicket), null];
-  const wanted = [caller.organizationId, ...named];
+  const isByTicket = isTicket(codeOrTicket);
+  const wanted = {
+    organizationId: caller.organizationId,
+    codeKey: isByTicket ? null : normaliseCode(codeOrTicket),
+    ticket: isByTicket ? codeOrTicket : null,
+  };
   const [, { rows }] = await Promise.all([
-    tx.query(lockNamed(...wanted)),
-    tx.query<LockedRow>(readNamed(...wanted, externalRef)),
+    tx.query(lockNamed(wanted)),
+    tx.query<LockedRow>(readNamed({ ...wanted, externalRef })),
   ]);
   return rows[0] ?? null;
 }
