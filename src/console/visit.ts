@@ -66,8 +66,11 @@ export function visitOf<Deps extends PageDeps>(ctx: Deps, request: Request): Vis
     entered: (name) => textOf(Object(request.body)[name]),
     look: (command, entity, args = {}) =>
       insertLook(ctx.pool, {
-        ...{ osUser: nameOf(request.get("authorization")), host: request.ip ?? "unknown" },
-        ...{ command, entity, arguments: args },
+        osUser: nameOf(request.get("authorization")),
+        host: request.ip ?? "unknown",
+        command,
+        entity,
+        arguments: args,
       }),
   };
 }

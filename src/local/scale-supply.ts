@@ -58,8 +58,14 @@ async function findProduct(ctx: AuditContext, organizationId: string): Promise<s
     (await findNamesake(ctx.pool, { parentId: organizationId, name: NAME })) ??
     (await createBrand(ctx, organizationId, NAME));
   const product = {
-    ...{ brandId, key: "scale-check", name: NAME, type: "Service" as const, retailPriceUsd: 1, priceUsd: 1 },
-    ...{ benefitMonths: 1, usageUnitLabel: null },
+    brandId,
+    key: "scale-check",
+    name: NAME,
+    type: "Service" as const,
+    retailPriceUsd: 1,
+    priceUsd: 1,
+    benefitMonths: 1,
+    usageUnitLabel: null,
   };
   return (await findNamesake(ctx.pool, { parentId: brandId, name: NAME })) ?? (await createProduct(ctx, product));
 }

@@ -158,7 +158,12 @@ export async function gatherFacts(
   const paused = (queues ?? []).flatMap(({ queues }) => (queues ?? []).filter((one) => one.paused));
   const others = (processes ?? []).filter(({ state, id }) => state === "up" && id !== report.self.id);
   return {
-    ...{ now, problems, postgres, database, queues, latencyMs },
+    now,
+    problems,
+    postgres,
+    database,
+    queues,
+    latencyMs,
     refusing,
     shards: knownId(deployment) === null ? [] : listShards(deployment.id, config.queueShards[0]),
     clockAheadMs: deployment.clock.aheadMs,

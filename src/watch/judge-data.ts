@@ -20,7 +20,10 @@ export function findBrokenChains({ database }: Facts): Found[] | null {
   if (database === null) return null;
   const what = "The history of a voucher does not verify";
   return database.brokenChains.map(({ voucherId, since }) => ({
-    ...{ what, subject: voucherId, page: ["vouchers", voucherId], since },
+    what,
+    subject: voucherId,
+    page: ["vouchers", voucherId],
+    since,
   }));
 }
 

@@ -411,7 +411,10 @@ it("batch show prints a batch and counts its vouchers by their status now", asyn
     createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     windows: { claim: null, buy: null },
     left: null,
-    ...{ active: 2, expired: 0, redeemed: 1, voided: 1 },
+    active: 2,
+    expired: 0,
+    redeemed: 1,
+    voided: 1,
   };
   expect(await voucherctl.json(`batch show ${made.id}`)).toStrictEqual(shown);
   await db.query("UPDATE batches SET valid_until = '2020-01-01Z' WHERE id = $1", [made.id]);

@@ -40,8 +40,15 @@ describe("failures of voucherctl", () => {
     await worker.close();
     const { batchId } = await offerBatch(db, partner, 1);
     given = {
-      ...{ org: organizationId, brand: brandId, prd: productId, strangers: stranger.productId, user: active },
-      ...{ revoked: revoked.id, voided: voided?.code ?? "", used: used?.code ?? "", listed: batchId },
+      org: organizationId,
+      brand: brandId,
+      prd: productId,
+      strangers: stranger.productId,
+      user: active,
+      revoked: revoked.id,
+      voided: voided?.code ?? "",
+      used: used?.code ?? "",
+      listed: batchId,
       expired: (await issue({ validUntil: new Date(Date.now() - 1_000) })).code,
       theirs: (await issueVoucher(db, stranger)).code,
       active: await makeContract(db, brandId, active, "Active"),
@@ -316,7 +323,10 @@ describe("text output of voucherctl", () => {
     const { organizationId, brandId, productId } = partner;
     const issued = `batch issue --product ${productId} --count 1 --valid-until 2099-01-01 --buy`;
     const given = {
-      ...{ org: organizationId, brand: brandId, prd: productId, both: (await voucherctl.json(issued)).id },
+      org: organizationId,
+      brand: brandId,
+      prd: productId,
+      both: (await voucherctl.json(issued)).id,
       offered: await makeContract(db, brandId, newUser(), "Offered"),
       active: await makeContract(db, brandId, newUser()),
       none: await findBatchOf(db, (await issue()).id),
@@ -473,9 +483,19 @@ it("voucher find finds a redeemed voucher by each identifier, and voucher histor
 it("voucher show prints a voucher by its code in any spelling, with its live reservation", async () => {
   const voucher = await issue({ validUntil: new Date("2099-01-01T00:00:00Z") });
   const shown = {
-    ...{ id: voucher.id, code: voucher.code, serial: 1, status: "Active", redeemedAt: null },
-    ...{ validUntil: "2099-01-01T00:00:00.000Z", retailPriceUsd: 50, priceUsd: 40.25, benefitMonths: 6 },
-    ...{ usageUnitLabel: "visit", productName: "Pass", productKey: "pass", type: "Subscription" },
+    id: voucher.id,
+    code: voucher.code,
+    serial: 1,
+    status: "Active",
+    redeemedAt: null,
+    validUntil: "2099-01-01T00:00:00.000Z",
+    retailPriceUsd: 50,
+    priceUsd: 40.25,
+    benefitMonths: 6,
+    usageUnitLabel: "visit",
+    productName: "Pass",
+    productKey: "pass",
+    type: "Subscription",
     brand: (await readRow("brands", partner.brandId)).name,
   };
   for (const spelt of [voucher.code, voucher.code.toLowerCase().replaceAll("-", " ")]) {
@@ -502,7 +522,9 @@ it("voucher void ends voucher and reservation, seals the reason into the history
   expect(await servers.redis.exists(servers.leaseKey(voucher.id))).toBe(0);
   const sealed = (await till.events(voucher.code)).body.events[1];
   expect(JSON.parse(sealed.payload)).toMatchObject({
-    ...{ eventType: "voucher.instance.voided", actorConnectedId: null, data: { reason: "printed twice" } },
+    eventType: "voucher.instance.voided",
+    actorConnectedId: null,
+    data: { reason: "printed twice" },
   });
 });
 

@@ -14,7 +14,12 @@ const { WEBHOOK_SECRET } = WEBHOOK_ENV;
 const OPERATED = { OPS_TOKEN, WEBHOOK_SECRET, WEBHOOK_ALLOW_PRIVATE: "true", METRICS_PORT: "0" };
 /** What the forms of a product and of a batch need. */
 const PRODUCT = {
-  ...{ name: "Day pass", key: "day", type: "Service", retailPriceUsd: "19.90", priceUsd: "15", benefitMonths: "0" },
+  name: "Day pass",
+  key: "day",
+  type: "Service",
+  retailPriceUsd: "19.90",
+  priceUsd: "15",
+  benefitMonths: "0",
 };
 const BATCH = { validUntil: "2999-12-31T23:59", audience: "OpenToAll" };
 const HOSTILE = `<script>alert("x")</script> ‮${"W".repeat(160)}`;

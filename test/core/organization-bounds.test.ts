@@ -171,15 +171,13 @@ it("find_vouchers finds a voucher by each identifier for its organization, and n
   const { redeemCode } = (await till.redeem({ ticket, externalRef: "order-any" })).body;
   const batch = await db.query("SELECT batch_id, serial FROM vouchers WHERE id = $1", [voucher.id]);
   const none = {
-    ...{
-      codeKey: null,
-      ticket: null,
-      voucherId: null,
-      externalRef: null,
-      redeemCode: null,
-      batchId: null,
-      serial: null,
-    },
+    codeKey: null,
+    ticket: null,
+    voucherId: null,
+    externalRef: null,
+    redeemCode: null,
+    batchId: null,
+    serial: null,
   };
   const identifiers: Partial<VoucherCriteria>[] = [
     { codeKey: voucher.code.replaceAll("-", "") },

@@ -27,7 +27,11 @@ it("scale-check names the rate limit when it refused calls, and a machine whose 
 
 it("partsOf takes the busiest API and the busiest worker that redeems, of those that are up", () => {
   const process = (role: string, busy: number | undefined, more: Partial<ReportedUse> = {}): ReportedUse => ({
-    ...{ role, queues: role === "worker" ? ["redeem"] : [], state: "up", ...(busy !== undefined && { busy }), ...more },
+    role,
+    queues: role === "worker" ? ["redeem"] : [],
+    state: "up",
+    ...(busy !== undefined && { busy }),
+    ...more,
   });
   const processes = [
     ...[process("api", 0.2), process("api", 0.9), process("api", 1, { state: "ended" })],

@@ -371,15 +371,16 @@ it("a referrer's link for programs has what a claim through it would give", asyn
   const { code } = await makeReferral(servers.db, offer);
   const read = async (linkCode: string) => (await send("GET", `${api.url}/r/${linkCode}`)).body;
   expect(await read(code)).toEqual({
-    ...{
-      code,
-      brand: expect.stringMatching(/^Brand /),
-      productName: "Pass",
-      productKey: expect.any(String),
-      retailPriceUsd: 50,
-      priceUsd: 40.25,
-    },
-    ...{ available: 5, validUntil: validUntil.toISOString(), canClaim: true, url: `https://vouchers.test/r/${code}` },
+    code,
+    brand: expect.stringMatching(/^Brand /),
+    productName: "Pass",
+    productKey: expect.any(String),
+    retailPriceUsd: 50,
+    priceUsd: 40.25,
+    available: 5,
+    validUntil: validUntil.toISOString(),
+    canClaim: true,
+    url: `https://vouchers.test/r/${code}`,
   });
   const later = await makeOffer(servers.db, 1, { windows: { claim: { opensAt: inSeconds(900), closesAt: null } } });
   const { code: early } = await makeReferral(servers.db, later);

@@ -119,7 +119,10 @@ it("a public file is made once for concurrent requests, and again if it could no
   const call = () => {
     const headers: Record<string, string> = {};
     const response = {
-      ...{ set: () => response, vary: () => response, type: () => response, setHeader: () => response },
+      set: () => response,
+      vary: () => response,
+      type: () => response,
+      setHeader: () => response,
       send: (content: Buffer) => void Object.assign(headers, { content: String(content) }),
     };
     return Promise.resolve(serve({ headers: {} } as never, response as never, () => undefined)).then(

@@ -33,8 +33,11 @@ beforeAll(async () => {
   const keysFile = writeKeysFile(issuer);
   const port = await findSteadyPort();
   const env = {
-    ...{ DATABASE_URL: servers.databaseUrl, REDIS_URL: servers.redisUrl, PORT: String(port) },
-    ...{ RESERVATION_TOKEN_SECRET: SECRET, AUTH_JWKS_URL: keysFile.url },
+    DATABASE_URL: servers.databaseUrl,
+    REDIS_URL: servers.redisUrl,
+    PORT: String(port),
+    RESERVATION_TOKEN_SECRET: SECRET,
+    AUTH_JWKS_URL: keysFile.url,
   };
   const [api, worker] = [startNode(["src/main.ts"], env), startNode(["workers/main.ts"], env)];
   processes = [api, worker];

@@ -69,7 +69,11 @@ it("a process that is led to a promoted standby goes on with the mark that the s
 it("a mark lasts from when a synchronous standby has confirmed it, or when it is 300 marks old, and never ends to last", () => {
   const { deploymentId, timeline, started } = MEMORY;
   const look = {
-    ...{ deploymentId, timeline, started: started ?? "", newest: at(1_001), older: at(701) },
+    deploymentId,
+    timeline,
+    started: started ?? "",
+    newest: at(1_001),
+    older: at(701),
     acceptedLosses: ["new"],
   };
   const acceptedLosses = ["old", "new"];

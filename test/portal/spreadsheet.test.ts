@@ -3,9 +3,19 @@ import type { ListedRedemptionView } from "../../src/core/redeem/api/redemptions
 import { type SpreadsheetLanguage, spreadsheetCsv } from "../../src/portal/spreadsheet.ts";
 
 const REDEMPTION: ListedRedemptionView = {
-  ...{ externalRef: "order-1", voucherInstanceId: "vch_1", redeemCode: "K3Q8-2MZX-9HTB", serial: 7 },
-  ...{ productName: "Day pass", productKey: "day", discountPriceUsd: 12.5, benefitMonths: 0, ticket: null },
-  ...{ redeemedAt: "2026-11-24T10:05:09.123Z", keyId: "key_1", keyLabel: null, verifyUrl: "https://v.test/1" },
+  externalRef: "order-1",
+  voucherInstanceId: "vch_1",
+  redeemCode: "K3Q8-2MZX-9HTB",
+  serial: 7,
+  productName: "Day pass",
+  productKey: "day",
+  discountPriceUsd: 12.5,
+  benefitMonths: 0,
+  ticket: null,
+  redeemedAt: "2026-11-24T10:05:09.123Z",
+  keyId: "key_1",
+  keyLabel: null,
+  verifyUrl: "https://v.test/1",
 };
 
 it("a CSV file for spreadsheets begins with a byte order mark, and has two decimals, the currency, and times that Excel reads", async () => {

@@ -23,7 +23,9 @@ export async function startOwnRedis(...settings: string[]) {
   client.on("error", () => undefined);
   await untilStarted(() => client.status === "ready");
   return {
-    ...{ port, directory, client },
+    port,
+    directory,
+    client,
     url: `redis://127.0.0.1:${port}`,
     async close(): Promise<void> {
       client.disconnect();

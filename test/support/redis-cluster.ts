@@ -64,7 +64,10 @@ export async function startRedisCluster({ replicas = true, secure = false } = {}
   return {
     /** Value for REDIS_URL. */
     url: `${tls === null ? "redis://" : `rediss://${tls.login}`}${nodes.map(({ port }) => `127.0.0.1:${port}`).join(",")}`,
-    ...{ nodes, tls, masters, masterOf },
+    nodes,
+    tls,
+    masters,
+    masterOf,
     /** Moves slots with all their keys to another master, as an operator does with `redis-cli --cluster reshard`. */
     async moveSlots(slots: readonly number[], to: ClusterNode): Promise<void> {
       for (const slot of slots) await moveSlot(slot, await masterOf(slot), to, nodes);
@@ -127,7 +130,10 @@ export class ClusterNode {
     mkdirSync(this.#directory);
     this.#settings = tls === null ? ["--port", String(port)] : secureSettings(port, tls);
     this.client = new Redis({
-      ...{ port, lazyConnect: true, retryStrategy: () => 100, maxRetriesPerRequest: 5 },
+      port,
+      lazyConnect: true,
+      retryStrategy: () => 100,
+      maxRetriesPerRequest: 5,
       ...(tls !== null && { ...tls.admin, tls: { ca: readFileSync(tls.caFile) } }),
     });
     this.client.on("error", () => undefined);

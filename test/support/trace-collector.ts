@@ -55,7 +55,10 @@ function spansOf({ resourceSpans }: Otlp): ReceivedSpan[] {
     scopeSpans.flatMap(({ spans }: Otlp) =>
       spans.map(({ traceId, spanId, name, kind, ...span }: Otlp) => ({
         service: String(valuesOf(resource.attributes)["service.name"]),
-        ...{ traceId, spanId, name, kind },
+        traceId,
+        spanId,
+        name,
+        kind,
         parentSpanId: span.parentSpanId || undefined,
         attributes: valuesOf(span.attributes),
         links: (span.links ?? []).map((link: Otlp) => link.spanId),

@@ -68,7 +68,10 @@ export function useLog() {
       monitorLog({
         source: openLogSource(at(name)),
         policy: options.policy ?? (await policyIn(name)),
-        ...{ state: at("seen"), keep: false, receipts: [], ...options },
+        state: at("seen"),
+        keep: false,
+        receipts: [],
+        ...options,
       }),
     beginWithBackup: (counts: { kept: number; lost: number }) =>
       beginWithBackup(now().servers, files, now().partner, counts),

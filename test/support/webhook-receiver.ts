@@ -49,8 +49,15 @@ export async function startReceiver(
     answer(response, { path, headers, body: text }) {
       const body = JSON.parse(text);
       const one = {
-        ...{ path, text, body, atMs: Date.now(), type: body.type, status: null },
-        ...{ id: String(headers["webhook-id"]), voucherId: body.data.voucherId, sequence: body.data.sequence },
+        path,
+        text,
+        body,
+        atMs: Date.now(),
+        type: body.type,
+        status: null,
+        id: String(headers["webhook-id"]),
+        voucherId: body.data.voucherId,
+        sequence: body.data.sequence,
         isSigned: isSigned(path.slice(1), headers, text),
       };
       received.push(one);

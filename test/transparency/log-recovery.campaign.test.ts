@@ -32,8 +32,16 @@ it("log audit finds nothing wrong in a log, counts what waits, and finds every c
   await run();
   await issue(5);
   expect(await audit()).toEqual({
-    ...{ leaves: 700, events: 700, waiting: 5, lost: 0, retirements: 0 },
-    ...{ anchors: 0, witnesses: 0, silentWitnesses: 0, problemCount: 0, problems: [] },
+    leaves: 700,
+    events: 700,
+    waiting: 5,
+    lost: 0,
+    retirements: 0,
+    anchors: 0,
+    witnesses: 0,
+    silentWitnesses: 0,
+    problemCount: 0,
+    problems: [],
   });
   for (const [statement, problem] of TAMPERINGS) {
     const { problems } = await besideTransaction(servers.db, async (tx) => {
@@ -74,7 +82,10 @@ it("a database that was restored from an older backup signs nothing until the lo
   expect((await findPublished(db))?.size).toBe(300);
 
   expect(await recoverFrom("copy")).toEqual({
-    ...{ firstIndex: 300, leaves: 500, added: 20, missing: 0 },
+    firstIndex: 300,
+    leaves: 500,
+    added: 20,
+    missing: 0,
     lost: [{ firstIndex: 300, leaves: 500 }],
   });
   await expect(recoverFrom("copy")).rejects.toThrow(/has 820 leaves, the copy's checkpoint 800/);
@@ -120,7 +131,10 @@ it("a database that was restored from an older backup keeps the leaf of every ev
   await issue(20);
   expect(await run()).toMatchObject(refused(/has 447 leaves, the database 300/));
   expect(await recoverFrom("copy")).toEqual({
-    ...{ firstIndex: 300, leaves: 147, added: 21, missing: 0 },
+    firstIndex: 300,
+    leaves: 147,
+    added: 21,
+    missing: 0,
     lost: [{ firstIndex: 347, leaves: 100 }],
   });
   expect(await run()).toMatchObject({ placed: 0, size: 468, published: 468, refused: null });
@@ -165,7 +179,11 @@ it("a database that was restored from an older backup is recovered up to the che
   await restore();
   await issue(5);
   expect(await recoverFrom("behind")).toEqual({
-    ...{ firstIndex: 10, leaves: 10, added: 0, missing: 7, lost: [{ firstIndex: 10, leaves: 10 }] },
+    firstIndex: 10,
+    leaves: 10,
+    added: 0,
+    missing: 7,
+    lost: [{ firstIndex: 10, leaves: 10 }],
   });
   expect(await audit()).toMatchObject({ leaves: 20, events: 10, waiting: 5, lost: 10, problemCount: 0 });
   expect(await run()).toMatchObject(refused(/has 27 leaves, the database 20/));

@@ -37,12 +37,21 @@ it("log audit --url finds no problem in an export, and reports every changed til
     read: async () =>
       Buffer.from(
         JSON.stringify({
-          ...{ entityType: "VoucherInstance", entityId: event.id, anchorNamespace: ANCHOR_NAMESPACE, hasMore },
+          entityType: "VoucherInstance",
+          entityId: event.id,
+          anchorNamespace: ANCHOR_NAMESPACE,
+          hasMore,
           canonPreservedSinceUtc: "2026-09-01T06:00:00.000Z",
           events: [
             {
-              ...{ sequence: 1, eventType: "voucher.instance.issued", code: "VCH001", sealStatus: "Sealed" },
-              ...{ occurredAt: "2026-09-01T06:00:00.000Z", recordHash, logIndex, previousHash: "0".repeat(64) },
+              sequence: 1,
+              eventType: "voucher.instance.issued",
+              code: "VCH001",
+              sealStatus: "Sealed",
+              occurredAt: "2026-09-01T06:00:00.000Z",
+              recordHash,
+              logIndex,
+              previousHash: "0".repeat(64),
             },
           ],
         }),
@@ -50,7 +59,13 @@ it("log audit --url finds no problem in an export, and reports every changed til
   });
   const served = (histories = history(3)) => auditServedLog({ log, histories, policy, vouchers: [event.id] });
   expect(await served()).toEqual({
-    ...{ origin: "vouchers.test/log", leaves: 700, tiles: 4, events: 1, waiting: 0, problemCount: 0, problems: [] },
+    origin: "vouchers.test/log",
+    leaves: 700,
+    tiles: 4,
+    events: 1,
+    waiting: 0,
+    problemCount: 0,
+    problems: [],
     cosignedAge: null,
   });
   expect((await served(history(4))).problems).toEqual([`event 1 of ${event.id} has another hash than leaf 4`]);

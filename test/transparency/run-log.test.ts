@@ -469,7 +469,8 @@ it.each<[string, Answer]>([
   files.setWitnesses([await startFake(answer)]);
   const { report } = await begun(4);
   expect(report).toMatchObject({
-    ...{ published: 0, obstacle: "witnesses" },
+    published: 0,
+    obstacle: "witnesses",
     ...refused(/^Too few witnesses answer .*: w2.test/),
   });
   files.setWitnesses([(await startWitness(servers, files)).url]);
@@ -537,7 +538,9 @@ it("witnesses of a log whose anchor was deleted are enough when those that do no
   await witnesses[1]?.close();
   await issue(4);
   expect(await runWithoutAnchor()).toMatchObject({
-    ...{ placed: 4, published: 5, cosigned: 1 },
+    placed: 4,
+    published: 5,
+    cosigned: 1,
     ...refused(/^Too few witnesses cosigned: 1/),
   });
 });

@@ -88,7 +88,13 @@ it("voucherctl takes a deployment from its first key to a receipt that verifies 
   const elsewhere = { DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" };
   const audited = await voucherctl.run([...served, "--json"], elsewhere);
   expect(JSON.parse(audited.stdout)).toEqual({
-    ...{ origin: "cli.test/log", leaves: 2, tiles: 1, events: 2, waiting: 0, problemCount: 0, problems: [] },
+    origin: "cli.test/log",
+    leaves: 2,
+    tiles: 1,
+    events: 2,
+    waiting: 0,
+    problemCount: 0,
+    problems: [],
     cosignedAge: expect.any(Number),
   });
   const untrusted = await voucherctl.run(served.slice(0, 4), elsewhere);

@@ -30,7 +30,10 @@ export async function verifyHistory({ entityId, events }: Chain, keptHash?: stri
     const expected: Record<string, unknown> = {
       entityId,
       previousHash: headHash ?? GENESIS_HASH,
-      ...{ sequence: event.sequence, eventType: event.eventType, code: event.code, occurredAt: event.occurredAt },
+      sequence: event.sequence,
+      eventType: event.eventType,
+      code: event.code,
+      occurredAt: event.occurredAt,
     };
     const said = parseObject(payload);
     for (const [field, value] of Object.entries(expected)) {

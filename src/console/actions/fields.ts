@@ -37,7 +37,9 @@ function optional<Value>(schema: z.ZodType<Value>): z.ZodType<Value | null> {
 export const line = (label: string, max: number, hint = ""): Field<string> => ({ label, hint, schema: text(max) });
 
 export const optionalLine = (label: string, max: number, hint = ""): Field<string | null> => ({
-  ...{ label: `${label} (optional)`, hint, schema: optional(text(max)) },
+  label: `${label} (optional)`,
+  hint,
+  schema: optional(text(max)),
 });
 
 /** What must be typed to confirm what cannot be undone. */
@@ -52,15 +54,21 @@ const TIME_HINT: Record<TimeUse, string> = {
 
 /** A time in UTC. A text, because a browser's field for times sends nothing for a date alone. */
 export const time = (label: string, use: TimeUse): Field<Date> => ({
-  ...{ label: `${label} (UTC)`, hint: TIME_HINT[use], schema: moment(use) },
+  label: `${label} (UTC)`,
+  hint: TIME_HINT[use],
+  schema: moment(use),
 });
 
 export const optionalTime = (label: string, use: TimeUse): Field<Date | null> => ({
-  ...{ label: `${label} (UTC, optional)`, hint: TIME_HINT[use], schema: optional(moment(use)) },
+  label: `${label} (UTC, optional)`,
+  hint: TIME_HINT[use],
+  schema: optional(moment(use)),
 });
 
 export const integer = (label: string, min: number, max: number, initial = "", hint = ""): Field<number> => ({
-  ...{ label, hint, initial: [initial] },
+  label,
+  hint,
+  initial: [initial],
   schema: z
     .string()
     .transform((value) => wholeNumber(value, min, max) ?? Number.NaN)
@@ -77,7 +85,8 @@ export const dollars = (label: string): Field<number> => ({
 
 /** Addresses and networks, separated by commas or blanks. */
 export const networks = (label: string, hint: string): Field<string[]> => ({
-  ...{ label: `${label} (optional)`, hint },
+  label: `${label} (optional)`,
+  hint,
   schema: z
     .string()
     .transform((value) => value.split(/[\s,]+/).filter(Boolean))
@@ -89,7 +98,9 @@ export const oneOf = <const Value extends string>(
   values: readonly Value[],
   hint = "",
 ): Field<Value> => ({
-  ...{ label, hint, choices: values.map((value) => [value, value]) },
+  label,
+  hint,
+  choices: values.map((value) => [value, value]),
   schema: z.enum(values as readonly [Value, ...Value[]], "must be one of the list") as unknown as z.ZodType<Value>,
 });
 
@@ -99,7 +110,11 @@ export const someOf = <const Value extends string>(
   values: readonly Value[],
   { min = 0, hint = "", initial = [] as readonly string[] },
 ): Field<Value[]> => ({
-  ...{ label, hint, initial, many: true, choices: values.map((value) => [value, value]) },
+  label,
+  hint,
+  initial,
+  many: true,
+  choices: values.map((value) => [value, value]),
   schema: z.array(oneOf(label, values).schema).min(min, "needs at least one choice"),
 });
 

@@ -60,7 +60,11 @@ export function showForm(ctx: ActionDeps, action: Action): RequestHandler {
 
 /** What the id in a path is called among the arguments of the command that adds something to the entity. */
 const PARENTS: Record<string, string> = {
-  ...{ organizations: "org", brands: "brand", products: "product", batches: "batch", contracts: "contract" },
+  organizations: "org",
+  brands: "brand",
+  products: "product",
+  batches: "batch",
+  contracts: "contract",
 };
 
 /** Does what a form asks for and goes on, or shows the form again with what was entered and what is wrong with it. */

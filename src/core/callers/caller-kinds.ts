@@ -23,27 +23,42 @@ export const CALLER_KINDS = {
   /** Half a second's worth of chains of usual length may wait. */
   partnerCalls: kind({
     calls: "Partners' histories, lists, receipts and webhook endpoints",
-    ...{ connections: 4, share: "organization", waitingMax: 200, waitingMaxEach: 50 },
+    connections: 4,
+    share: "organization",
+    waitingMax: 200,
+    waitingMaxEach: 50,
   }),
   /** A minute's worth of large moves may wait. */
   sandboxAdvances: kind({
     calls: "Moves of sandboxes' times",
-    ...{ connections: 1, share: "organization", waitingMax: 20, waitingMaxEach: 5 },
+    connections: 1,
+    share: "organization",
+    waitingMax: 20,
+    waitingMaxEach: 5,
   }),
   /** A large sum takes seconds. */
   portalReads: kind({
     calls: "The portal",
-    ...{ connections: 3, share: "organization", waitingMax: 60, waitingMaxEach: 15 },
+    connections: 3,
+    share: "organization",
+    waitingMax: 60,
+    waitingMaxEach: 15,
   }),
   /** Operators share a password. The service itself looks for faults here. */
   operatorReads: kind({
     calls: "Pages for operators",
-    ...{ connections: 2, share: "none", waitingMax: 50, waitingMaxEach: 50 },
+    connections: 2,
+    share: "none",
+    waitingMax: 50,
+    waitingMaxEach: 50,
   }),
   /** A few seconds' worth of large pages may wait. */
   publicReads: kind({
     calls: "Public pages, listings, histories and the log",
-    ...{ connections: 3, share: "visitor", waitingMax: 100, waitingMaxEach: 25 },
+    connections: 3,
+    share: "visitor",
+    waitingMax: 100,
+    waitingMaxEach: 25,
   }),
 };
 

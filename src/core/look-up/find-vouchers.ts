@@ -17,7 +17,13 @@ export type VoucherQuery =
   | { by: "serial"; batchId: string; serial: number };
 
 const NO_CRITERIA: VoucherCriteria = {
-  ...{ codeKey: null, ticket: null, voucherId: null, externalRef: null, redeemCode: null, batchId: null, serial: null },
+  codeKey: null,
+  ticket: null,
+  voucherId: null,
+  externalRef: null,
+  redeemCode: null,
+  batchId: null,
+  serial: null,
 };
 
 /** Finds vouchers of one organization. `across-organizations.ts` finds those of all. */

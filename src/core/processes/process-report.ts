@@ -247,11 +247,19 @@ export class ProcessReport {
   #describe(now: Date, endedAt: Date | null): Report {
     this.#since ||= now.toISOString();
     return {
-      ...{ ...this.#self, queues: this.#queues, since: this.#since, at: now.toISOString() },
+      ...this.#self,
+      queues: this.#queues,
+      since: this.#since,
+      at: now.toISOString(),
       endedAt: endedAt?.toISOString() ?? null,
-      ...{ ...this.#readUsage(), memoryBytes: process.memoryUsage.rss(), stallingMs: this.#ctx.stalls.stallingMs },
-      ...{ jobs: this.#jobs.ofLastMinute(), problem: this.#problem, redeems: this.redeems.read() },
-      ...{ counts: this.readCounts(), waitingCalls: this.#ctx.pool.waitingCount },
+      ...this.#readUsage(),
+      memoryBytes: process.memoryUsage.rss(),
+      stallingMs: this.#ctx.stalls.stallingMs,
+      jobs: this.#jobs.ofLastMinute(),
+      problem: this.#problem,
+      redeems: this.redeems.read(),
+      counts: this.readCounts(),
+      waitingCalls: this.#ctx.pool.waitingCount,
     };
   }
 }

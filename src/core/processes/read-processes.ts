@@ -55,13 +55,16 @@ const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 /** The newest first. */
 const byAge = (a: ReportedProcess, b: ReportedProcess) => compare(b.at, a.at);
 
-/** A process of an earlier release reports less. */
+/** What a process of an earlier release does not report. */
+const UNREPORTED = { queueShards: [], workerShards: null, stallingMs: 0, problem: null };
+
 function parseReport(id: string, text: string, isUp: boolean): ReportedProcess {
   const report: Partial<Report> & Pick<Report, "since"> = JSON.parse(text);
   const endedAt = report.endedAt ?? null;
   return {
-    ...{ queueShards: [], workerShards: null, at: report.since, stallingMs: 0, problem: null },
+    ...UNREPORTED,
     ...(report as Report),
+    at: report.at ?? report.since,
     redeems: report.redeems ?? NO_OUTCOMES,
     endedAt,
     id,

@@ -40,8 +40,16 @@ export type LinkResponse = z.output<typeof linkResponse>;
 
 const { brand: brandName, productName: name, productKey: key, priceUsd, retailPriceUsd, validUntil } = EXAMPLE;
 const LINK: LinkResponse = {
-  ...{ code: EXAMPLE.linkCode, brand: brandName, productName: name, productKey: key, priceUsd, retailPriceUsd },
-  ...{ available: 214, validUntil, canClaim: true, url: `${EXAMPLE.baseUrl}/r/${EXAMPLE.linkCode}` },
+  code: EXAMPLE.linkCode,
+  brand: brandName,
+  productName: name,
+  productKey: key,
+  priceUsd,
+  retailPriceUsd,
+  available: 214,
+  validUntil,
+  canClaim: true,
+  url: `${EXAMPLE.baseUrl}/r/${EXAMPLE.linkCode}`,
 };
 
 examples.add(linkResponse, {

@@ -20,7 +20,8 @@ export async function renderListings(
   const { title, description, lead, none, next: more } = locale.texts.listings;
   return layOut(deps.config, {
     locale,
-    ...{ title, description },
+    title,
+    description,
     main: html`<h1>${title}</h1>
 <p class="lead">${lead}</p>
 ${listings.length === 0 ? html`<p class="notice">${none}</p>` : html`<ul class="cards">${listings.map((listing) => renderListing(listing, locale))}</ul>`}

@@ -37,7 +37,8 @@ export function describeFiles(errors: ErrorDescriptions): ZodOpenApiPathsObject 
     const get: ZodOpenApiOperationObject = {
       operationId: id,
       tags: ["Public verification"],
-      ...{ summary, description },
+      summary,
+      description,
       security: [],
       ...(parameter !== undefined && {
         requestParams: {

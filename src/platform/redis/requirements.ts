@@ -216,7 +216,9 @@ export async function checkRedis(redisUrl: string, shards: number, maxMs?: numbe
   const facts = { named, others, views, shards };
   return {
     rows: REQUIREMENTS.map(({ name, wanted, why, actual, judge }) => ({
-      ...{ name, wanted, why },
+      name,
+      wanted,
+      why,
       actual: actual(facts),
       problems: [...judge(facts)],
     })),

@@ -52,15 +52,23 @@ it("the events of a new voucher are an envelope with one sealed event whose prev
   const { status, body } = await till.events(voucher.code);
   expect(status).toBe(200);
   expect(body).toStrictEqual({
-    ...{ entityType: "VoucherInstance", entityId: voucher.id, anchorNamespace: "VoucherInstance:events" },
+    entityType: "VoucherInstance",
+    entityId: voucher.id,
+    anchorNamespace: "VoucherInstance:events",
     events: [
       {
         ...UNNOTED,
-        ...{ sequence: 1, eventType: "voucher.instance.issued", code: "VCH001", sealStatus: "Sealed" },
-        ...{ recordHash: expect.stringMatching(HASH), previousHash: "0".repeat(64), payload: expect.any(String) },
+        sequence: 1,
+        eventType: "voucher.instance.issued",
+        code: "VCH001",
+        sealStatus: "Sealed",
+        recordHash: expect.stringMatching(HASH),
+        previousHash: "0".repeat(64),
+        payload: expect.any(String),
       },
     ],
-    ...{ canonPreservedSinceUtc: expect.stringMatching(TIMESTAMP), hasMore: false },
+    canonPreservedSinceUtc: expect.stringMatching(TIMESTAMP),
+    hasMore: false,
   });
   expect(verifyServedChain(body.events)).toBeNull();
 });
@@ -85,8 +93,11 @@ it("the payload of an event is the hashed text and says what the event says", as
   expect(nonces.size).toBe(2);
   const [issued, redeemed] = events;
   expect(redeemed).toMatchObject({
-    ...{ eventType: "voucher.instance.redeemed", code: "VCH004", previousHash: issued.recordHash },
-    ...{ actorConnectedId: keys.till.id, actorIsEmployee: null },
+    eventType: "voucher.instance.redeemed",
+    code: "VCH004",
+    previousHash: issued.recordHash,
+    actorConnectedId: keys.till.id,
+    actorIsEmployee: null,
   });
   expect(JSON.parse(redeemed.payload).data).toMatchObject({ note, externalRef: "chain", ticket });
   expect(verifyServedChain(events)).toBeNull();
@@ -113,9 +124,15 @@ it("a Pending event has nulls for its hash, its link and its payload until it is
   expect(pending).toHaveLength(2);
   expect(pending[1]).toStrictEqual({
     ...UNNOTED,
-    ...{ actorConnectedId: "user|0", actorIsEmployee: true },
-    ...{ sequence: 2, eventType: "voucher.instance.claimed", code: "VCH002", sealStatus: "Pending" },
-    ...{ recordHash: null, previousHash: null, payload: null },
+    actorConnectedId: "user|0",
+    actorIsEmployee: true,
+    sequence: 2,
+    eventType: "voucher.instance.claimed",
+    code: "VCH002",
+    sealStatus: "Pending",
+    recordHash: null,
+    previousHash: null,
+    payload: null,
   });
   expect(verifyServedChain(pending)).toBeNull();
 

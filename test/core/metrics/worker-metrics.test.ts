@@ -123,8 +123,14 @@ it("a worker of the log reports why a pass cannot publish, and is not ready unti
   await beginLog(servers.db, files);
   const port = await findSteadyPort();
   const { child, ended } = startNode(["workers/main.ts"], {
-    ...{ DATABASE_URL: servers.logUrl, REDIS_URL: servers.redisUrl, BASE_URL, METRICS_PORT: String(port) },
-    ...{ WORKER_QUEUES: "log", LOG_INTERVAL_MS: "100", ...files.env, LOG_ANCHOR: `file:${files.anchor}` },
+    DATABASE_URL: servers.logUrl,
+    REDIS_URL: servers.redisUrl,
+    BASE_URL,
+    METRICS_PORT: String(port),
+    WORKER_QUEUES: "log",
+    LOG_INTERVAL_MS: "100",
+    ...files.env,
+    LOG_ANCHOR: `file:${files.anchor}`,
   });
   servers.onClose(() => {
     child.kill("SIGKILL");

@@ -162,7 +162,9 @@ it("vouchers past their validUntil get one sealed expired event at the end of th
   const nonce = expect.stringMatching(/^[0-9a-f]{32}$/);
   expect(await expiredEvents(id)).toEqual([
     {
-      ...{ sequence: 2, eventType: "voucher.instance.expired", sealStatus: "Sealed" },
+      sequence: 2,
+      eventType: "voucher.instance.expired",
+      sealStatus: "Sealed",
       data: { nonce, voucherCode: code, serial: 1, validUntil: validUntil.toISOString() },
     },
   ]);

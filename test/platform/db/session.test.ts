@@ -346,16 +346,17 @@ it("db check lists all that the service needs with the value of this server, and
 
 it("a server older than PostgreSQL 15 is refused", () => {
   const facts: Facts = {
-    ...{
-      database: "vouchers",
-      role: "keeper",
-      encoding: "UTF8",
-      schema: "public",
-      hasTables: true,
-      hasForeignTable: false,
-      schemas: ["public"],
-    },
-    ...{ version: 140_013, strayFunctions: [], settings: new Map(), refused: new Map() },
+    database: "vouchers",
+    role: "keeper",
+    encoding: "UTF8",
+    schema: "public",
+    hasTables: true,
+    hasForeignTable: false,
+    schemas: ["public"],
+    version: 140_013,
+    strayFunctions: [],
+    settings: new Map(),
+    refused: new Map(),
   };
   const unmet = compare(facts, "service").filter(({ mend }) => mend !== null);
   expect(unmet).toMatchObject([{ name: "server version", actual: "14", mend: "Upgrade the server." }]);

@@ -190,8 +190,14 @@ it("an attempt is a failure when the certificate is not trusted, it speaks no TL
 });
 
 const FAILURES: Record<HostileKind, string> = {
-  ...{ upgrade: "invalid_response", continues: "invalid_response", chunkExtensions: "invalid_response" },
-  ...{ silence: "timeout", slowHeaders: "timeout", slowBody: "timeout", late: "timeout", close: "connection" },
+  upgrade: "invalid_response",
+  continues: "invalid_response",
+  chunkExtensions: "invalid_response",
+  silence: "timeout",
+  slowHeaders: "timeout",
+  slowBody: "timeout",
+  late: "timeout",
+  close: "connection",
 };
 
 /** Answers with these headers and then with chunks as fast as they are read. */

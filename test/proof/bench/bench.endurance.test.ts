@@ -40,7 +40,11 @@ it("a turn whose supply is used up does not count, and is repeated with twice th
   const running = { id: "service", ports: [(server.address() as AddressInfo).port], check: () => undefined };
   const player = { running: { ...running, apiPids: [], workerPids: [], redisPids: [] }, stage } as unknown as Player;
   const loadCase: Case = {
-    ...{ title: "Fake", contenders: ["service"], connections: [4], supply: "vouchers", isRight: () => true },
+    title: "Fake",
+    contenders: ["service"],
+    connections: [4],
+    supply: "vouchers",
+    isRight: () => true,
     proof: { sql: "", receipt: ({ subject }) => subject.id },
     steps: () => [() => ({ method: "GET", path: "/", headers: {} })],
     async afterwards() {

@@ -72,7 +72,12 @@ export async function startContender(id: ContenderId, setup: Setup): Promise<Run
     return child.pid as number;
   };
   const running: RunningContender = {
-    ...{ id, redisUrl, redisPids, ports: [], apiPids: [], workerPids: [] },
+    id,
+    redisUrl,
+    redisPids,
+    ports: [],
+    apiPids: [],
+    workerPids: [],
     check() {
       const ended = children.findIndex(hasEnded);
       if (ended >= 0) throw new Error(`process ${ended + 1} of ${id} exited`);

@@ -115,7 +115,11 @@ try {
     try {
       const load = (length: number) =>
         runLoad({
-          ...{ ports: running.ports, connections: CONNECTIONS, seconds: length, rate, signal },
+          ports: running.ports,
+          connections: CONNECTIONS,
+          seconds: length,
+          rate,
+          signal,
           steps: CASES.redeem.steps(stage),
           nextUnit: () => {
             const subject = stage.vouchers.pop();

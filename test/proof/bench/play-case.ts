@@ -106,8 +106,11 @@ async function playTurn(
     p50Ms: quantile(latencies, 0.5),
     p99Ms: quantile(latencies, 0.99),
     cpu: {
-      ...{ api: spent("api"), worker: spent("worker"), redis: spent("redis") },
-      ...{ postgres: spent("postgres"), client: spent("client") },
+      api: spent("api"),
+      worker: spent("worker"),
+      redis: spent("redis"),
+      postgres: spent("postgres"),
+      client: spent("client"),
     },
   };
 }

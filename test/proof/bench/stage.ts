@@ -156,7 +156,12 @@ export async function openStage(
     return rows;
   };
   const stage: Stage = {
-    ...{ root, databaseUrl, db, directory, vouchers: [], users: [] },
+    root,
+    databaseUrl,
+    db,
+    directory,
+    vouchers: [],
+    users: [],
     env: { ...EVERYTHING_ON, AUTH_JWKS_URL: userKeysUrl },
     partner: { productId, key },
     async ensure(supply, count) {

@@ -16,7 +16,8 @@ import { SHARDS, shardsOn, slotOfShard, useCluster } from "./load.ts";
 const OPS_TOKEN = "operators-of-the-tests";
 
 const own = useCluster({
-  ...{ apis: 1, workers: 1 },
+  apis: 1,
+  workers: 1,
   env: { METRICS_PORT: "0", OPS_TOKEN, SWEEP_INTERVAL_MS: "500", WORKER_QUEUES: "redeem,seal,sweep" },
 });
 

@@ -64,9 +64,14 @@ it("docker-compose.yml gives each container the secrets that it needs and no oth
     demo: ["REDIS_PASSWORD", "PVA_ADMIN_PASSWORD"],
     test: ["POSTGRES_PASSWORD", "REDIS_PASSWORD"],
     grafana: ["GRAFANA_PASSWORD"],
-    ...{ "redis-create": ["REDIS_PASSWORD"], pg: ["POSTGRES_PASSWORD"], database: ["POSTGRES_PASSWORD"] },
+    "redis-create": ["REDIS_PASSWORD"],
+    pg: ["POSTGRES_PASSWORD"],
+    database: ["POSTGRES_PASSWORD"],
     // HAProxy, which stands for Postgres, has none.
-    ...{ proxy: [], prometheus: [], etcd: [], "ha-postgres": [] },
+    proxy: [],
+    prometheus: [],
+    etcd: [],
+    "ha-postgres": [],
   };
   for (const [name, { environment = {}, command = [] }] of ALL) {
     const text = JSON.stringify([environment, command]);
@@ -163,7 +168,10 @@ it("docker-compose.yml lets only HAProxy reach etcd and the nodes of Postgres in
     Array.isArray(networks) ? networks : Object.keys(networks);
   const nodes = ALL.filter(([, service]) => networksOf(service).includes("ha-nodes"));
   expect(Object.fromEntries(nodes.map(([name, service]) => [name, networksOf(service).toSorted()]))).toEqual({
-    ...{ "ha-etcd": ["ha-nodes"], "ha-pg-1": ["ha-nodes"], "ha-pg-2": ["ha-nodes"], "ha-pg-3": ["ha-nodes"] },
+    "ha-etcd": ["ha-nodes"],
+    "ha-pg-1": ["ha-nodes"],
+    "ha-pg-2": ["ha-nodes"],
+    "ha-pg-3": ["ha-nodes"],
     "ha-postgres": ["ha", "ha-nodes"],
   });
   expect(nodes.filter(([, { network_mode }]) => network_mode !== undefined)).toEqual([]);

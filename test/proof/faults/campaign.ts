@@ -81,8 +81,10 @@ export async function runCampaign(options: CampaignOptions): Promise<Totals> {
     reservationSeconds: RESERVATION_SECONDS,
     keepLogsIn: options.keepLogsIn,
     env: {
-      ...{ AUTH_JWKS_URL: keys.url, OPS_TOKEN: FLOODED_OPS_TOKEN },
-      ...{ WEBHOOK_SECRET: WEBHOOK_ENV.WEBHOOK_SECRET, WEBHOOK_ALLOW_PRIVATE: "true" },
+      AUTH_JWKS_URL: keys.url,
+      OPS_TOKEN: FLOODED_OPS_TOKEN,
+      WEBHOOK_SECRET: WEBHOOK_ENV.WEBHOOK_SECRET,
+      WEBHOOK_ALLOW_PRIVATE: "true",
     },
   });
   const files = makeLogFiles();
@@ -169,8 +171,14 @@ async function runOn(
     const upcomingVouchers = () => organizations.flatMap(upcomingOf);
     await inflictFaults(
       {
-        ...{ cluster, secondDeployment, copyOfDatabase, flooder, upcomingVouchers, enableReceivers },
-        ...{ counts: faults, violations },
+        cluster,
+        secondDeployment,
+        copyOfDatabase,
+        flooder,
+        upcomingVouchers,
+        enableReceivers,
+        counts: faults,
+        violations,
         onPrimaryLost: () => {
           for (const { lostPrimariesMs } of [history, secondHistory]) lostPrimariesMs.push(performance.now());
         },
@@ -196,7 +204,11 @@ async function runOn(
     violations.push(...ofSecond.map(({ rule, ...rest }) => ({ rule: `second deployment: ${rule}`, ...rest })));
     return {
       ...countAnswers(history),
-      ...{ second: countAnswers(secondHistory), seed, faults, violations, elapsedMs: elapsedMs() },
+      second: countAnswers(secondHistory),
+      seed,
+      faults,
+      violations,
+      elapsedMs: elapsedMs(),
       /** Checkpoints of the log that were signed. */
       checkpoints: notes.count,
       /** Time from the last fault until every API process redeems again. */

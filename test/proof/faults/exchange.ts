@@ -49,8 +49,15 @@ export async function exchangeOnce(
   const answer = await sendCall({ timeoutMs: CALL_TIMEOUT_MS, ...by, ...callFor(ask, api.url), ...how });
   const { status, failure, body } = answer;
   return {
-    ...{ ask, api: api.process.name, attempt, sentAtMs, endedAtMs: Date.now(), status, failure },
-    ...{ invokedMs, returnedMs: performance.now() },
+    ask,
+    api: api.process.name,
+    attempt,
+    sentAtMs,
+    endedAtMs: Date.now(),
+    status,
+    failure,
+    invokedMs,
+    returnedMs: performance.now(),
     retryAfter: answer.headers["retry-after"],
     code: status === 200 ? undefined : body?.code,
     body: keepOf(ask, answer),

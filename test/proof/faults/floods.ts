@@ -32,7 +32,8 @@ const FLOODS = {
   portal: ({ readKey }) => ["", "/redemptions"].map((path) => ({ path: `/portal${path}`, headers: basic(readKey) })),
   operators: () =>
     ["", "/overview.json", "/organizations"].map((path) => ({
-      ...{ path: `/ops${path}`, headers: basic(FLOODED_OPS_TOKEN) },
+      path: `/ops${path}`,
+      headers: basic(FLOODED_OPS_TOKEN),
     })),
   probes: () => [{ path: "/readyz" }],
 } satisfies Record<string, (flooder: Flooder) => { path: string; key?: string; headers?: Record<string, string> }[]>;

@@ -46,7 +46,10 @@ export async function sendCall(call: Call): Promise<Answer> {
   let response: IncomingMessage | undefined;
   try {
     const sent = request(url, {
-      ...{ method, signal, agent: agent ?? false, localAddress },
+      method,
+      signal,
+      agent: agent ?? false,
+      localAddress,
       headers: {
         ...headers,
         ...(key !== undefined && { "x-api-key": key }),

@@ -57,10 +57,14 @@ export function observe(history: History, isClockSteady: boolean): Observation[]
 
 const voucherIs = (id: string, rank: number, content?: string): Shown => ({ subject: `voucher ${id}`, rank, content });
 const reservationIs = (ticket: string, rank: number, isConfirmed = true): Shown => ({
-  ...{ subject: `reservation ${ticket}`, rank, isConfirmed },
+  subject: `reservation ${ticket}`,
+  rank,
+  isConfirmed,
 });
 const referenceIs = (ref: string, rank: number, content?: string): Shown => ({
-  ...{ subject: `reference ${ref}`, rank, content },
+  subject: `reference ${ref}`,
+  rank,
+  content,
 });
 
 function redemptionIs(ref: string, { voucherInstanceId, redeemCode, redeemedAt }: ShownRedemption): Shown[] {
@@ -183,7 +187,11 @@ function observeReplacedTickets(history: History): Observation[] {
       const { invokedMs, returnedMs, body } = exchange;
       const earlier = ofVoucher.filter((other) => other.returnedMs < invokedMs && other.body.ticket !== body.ticket);
       return earlier.map((other) => ({
-        ...{ ...reservationIs(other.body.ticket, ENDED), isConfirmed: true, invokedMs, returnedMs, exchange },
+        ...reservationIs(other.body.ticket, ENDED),
+        isConfirmed: true,
+        invokedMs,
+        returnedMs,
+        exchange,
       }));
     }),
   );
@@ -215,7 +223,12 @@ function observeMissing(history: History, found: readonly Observation[]): Observ
         !listed.has(subject),
     );
     return missing.map(({ subject }) => ({
-      ...{ subject, rank: UNCONFIRMED, isConfirmed: true, invokedMs, returnedMs, exchange },
+      subject,
+      rank: UNCONFIRMED,
+      isConfirmed: true,
+      invokedMs,
+      returnedMs,
+      exchange,
     }));
   });
 }

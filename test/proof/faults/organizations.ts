@@ -52,7 +52,11 @@ export function startPartners(
       vouchers[(Math.max(0, turn) * loops + of) % vouchers.length] as SuppliedVoucher;
     const ownFirst = [...keys.slice(loop % keys.length), ...keys.slice(0, loop % keys.length)];
     const own = {
-      ...{ ...options, name, random: random.fork(name), apis, keys: ownFirst as Organization["keys"] },
+      ...options,
+      name,
+      random: random.fork(name),
+      apis,
+      keys: ownFirst as Organization["keys"],
       nextVoucher: () => {
         organization.turn = Math.max(organization.turn, used + 1);
         return voucherAt(used++, loop);

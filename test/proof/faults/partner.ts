@@ -18,10 +18,20 @@ export interface PartnerOptions extends CallerOptions {
 
 /** Relative frequency of each checkout. */
 const CHECKOUTS = {
-  ...{ redeemByCode: 26, redeemByTicket: 16, redeemWithTokenOfAnotherKey: 8, reserveAndRelease: 8 },
-  ...{ reserveAndAbandon: 6, reserveAndOverstay: 1, sameRedeemTwice: 10, sameRefOnAnotherVoucher: 8 },
-  ...{ severalRefsOnOneVoucher: 8, contestReservation: 8, lookAround: 10, lookUpForeignVoucher: 2 },
-  ...{ watchRedeem: 12, settle: 4 },
+  redeemByCode: 26,
+  redeemByTicket: 16,
+  redeemWithTokenOfAnotherKey: 8,
+  reserveAndRelease: 8,
+  reserveAndAbandon: 6,
+  reserveAndOverstay: 1,
+  sameRedeemTwice: 10,
+  sameRefOnAnotherVoucher: 8,
+  severalRefsOnOneVoucher: 8,
+  contestReservation: 8,
+  lookAround: 10,
+  lookUpForeignVoucher: 2,
+  watchRedeem: 12,
+  settle: 4,
 };
 /** What a watcher of a redemption asks, over and over. */
 const WATCHED = ["lookUp", "events", "publicEvents"] as const;

@@ -300,8 +300,12 @@ function settingsOf(name: string, directory: string, ports: Ports, replication: 
         postgresql: {
           use_pg_rewind: true,
           parameters: {
-            ...{ max_connections: 200, restart_after_crash: "off", wal_retrieve_retry_interval: "1s" },
-            ...{ max_wal_size: "256MB", shared_buffers: "32MB", wal_keep_size: "256MB" },
+            max_connections: 200,
+            restart_after_crash: "off",
+            wal_retrieve_retry_interval: "1s",
+            max_wal_size: "256MB",
+            shared_buffers: "32MB",
+            wal_keep_size: "256MB",
           },
         },
       },

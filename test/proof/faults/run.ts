@@ -38,7 +38,12 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal
 say(`Running faults for ${minutes} minutes with seed ${seed}. Press Ctrl-C to stop.`);
 try {
   const totals = await runCampaign({
-    ...{ seed, faultsMax, targets, onCluster: values.cluster, keepLogsIn: values.logs, signal: interrupted.signal },
+    seed,
+    faultsMax,
+    targets,
+    onCluster: values.cluster,
+    keepLogsIn: values.logs,
+    signal: interrupted.signal,
     faultsMs: minutes * 60_000,
     onProgress({ elapsedMs, requests, faults, accidents }) {
       const trouble = accidents > 0 ? `, ${accidents} unexpected process exits` : "";

@@ -84,7 +84,9 @@ async function measureOthers(): Promise<number> {
 /** Starts the service, and makes what the floods and the other callers ask for. */
 async function prepareCalls(): Promise<void> {
   service = await startHostileService(servers, {
-    ...{ OPS_TOKEN, WEBHOOK_SECRET: "the root secret of the tests of floods", TRUST_PROXY: "127.0.0.0/8" },
+    OPS_TOKEN,
+    WEBHOOK_SECRET: "the root secret of the tests of floods",
+    TRUST_PROXY: "127.0.0.0/8",
   });
   const { url } = service;
   const neighbour = await makeOffer(db, 3);

@@ -10,8 +10,15 @@ import { useService } from "../../support/use-service.ts";
 
 /** The service's limits with short times. */
 const LIMITS: ConnectionLimits & { keepAliveMs: number } = {
-  ...{ headersMs: 400, requestMs: 800, keepAliveMs: 400, stalledMs: 1_500, checkEveryMs: 50, closingIdleMs: 100 },
-  ...{ connectionsMax: 1_000, backlog: 511, pipelinedMax: 32 },
+  headersMs: 400,
+  requestMs: 800,
+  keepAliveMs: 400,
+  stalledMs: 1_500,
+  checkEveryMs: 50,
+  closingIdleMs: 100,
+  connectionsMax: 1_000,
+  backlog: 511,
+  pipelinedMax: 32,
 };
 
 const ASK = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";

@@ -83,8 +83,15 @@ async function redeemUntil(end: Promise<unknown>): Promise<number[]> {
 async function prepareDrop({ brandId }: TestPartner): Promise<() => Promise<Record<string, number>>> {
   const productId = newId("prd");
   await insertProduct(servers.db, {
-    ...{ id: productId, brandId, key: productId.slice(-10), name: "Pass", type: "Subscription" as const },
-    ...{ retailPriceUsd: 50, priceUsd: 40.25, benefitMonths: 6, usageUnitLabel: "visit" },
+    id: productId,
+    brandId,
+    key: productId.slice(-10),
+    name: "Pass",
+    type: "Subscription" as const,
+    retailPriceUsd: 50,
+    priceUsd: 40.25,
+    benefitMonths: 6,
+    usageUnitLabel: "visit",
   });
   await issueTestBatch(servers.db, { productId }, SUPPLY, { windows: OPEN });
   const { hostname, port } = new URL(service.url);

@@ -294,8 +294,12 @@ async function run(): Promise<void> {
     redeemCodes[`the redeem code ${redeemCode} without hyphens`] = redeemCode.replaceAll("-", "");
   }
   Object.assign(words, {
-    ...{ references: "WORD-REF", notes: "WORD-NOTE", reasons: "WORD-REASON", payments: "WORD-PAYMENT" },
-    ...{ "a ticket": ticket, "another ticket": lateReservation.ticket },
+    references: "WORD-REF",
+    notes: "WORD-NOTE",
+    reasons: "WORD-REASON",
+    payments: "WORD-PAYMENT",
+    "a ticket": ticket,
+    "another ticket": lateReservation.ticket,
   });
 
   const reports = await Promise.all(Object.values(service.metricsUrls).map(scrape));

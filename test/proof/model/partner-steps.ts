@@ -104,8 +104,12 @@ export const redeemStep: fc.Arbitrary<Step> = fc
       if (secret.word !== null) body.token = secret.word;
       if (note !== null) body.note = note;
       const call: Call = {
-        ...{ kind: "redeem", title: `${key} redeems ${of.title} for ${externalRef.trim()}${secret.title}` },
-        ...{ key, method: "POST", path: ["redeem"], body },
+        kind: "redeem",
+        title: `${key} redeems ${of.title} for ${externalRef.trim()}${secret.title}`,
+        key,
+        method: "POST",
+        path: ["redeem"],
+        body,
         around: workers === "run" ? undefined : whileNoWorkerRuns,
       };
       return async (model, world) => {
