@@ -1,5 +1,5 @@
 import { findClosedUntil, trustClock } from "../core/redeem/db/redemptions.ts";
-import { adoptDatabase, readDeploymentId } from "../platform/db/deployment.ts";
+import { adoptDatabase, readDeploymentId } from "../platform/db/database-fence.ts";
 import type { Transaction } from "../platform/db/pool.ts";
 import { type AppliedRoles, applyRoles, type RoleName } from "./roles/apply-roles.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";

@@ -1,5 +1,5 @@
 import { forgetProcess, readProcesses } from "../core/processes/read-processes.ts";
-import type { DeploymentIdentity } from "../platform/deployment.ts";
+import type { DeploymentIdentity } from "../platform/deployment-identity.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 

@@ -7,7 +7,7 @@ import { countIssuedVouchers } from "../core/catalog/db/catalog.ts";
 import { withLastStart } from "../local/directory.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { readLogConfig } from "../platform/config.ts";
-import { readDeploymentId } from "../platform/db/deployment.ts";
+import { readDeploymentId } from "../platform/db/database-fence.ts";
 import { backfillLog } from "../transparency/backfill-log.ts";
 import { findPublished } from "../transparency/db/log-checkpoints.ts";
 import { findLogTree } from "../transparency/db/log-tree.ts";

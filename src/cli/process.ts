@@ -1,7 +1,7 @@
 import { dismissProcess } from "../acts/dismiss-process.ts";
 import { readProcesses } from "../core/processes/read-processes.ts";
 import { AppError } from "../platform/api/errors.ts";
-import { readDeploymentId } from "../platform/db/deployment.ts";
+import { readDeploymentId } from "../platform/db/database-fence.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
 import { type CommandContext, type Noun, verb } from "./command.ts";
 import { formatTable, formatUtc } from "./format.ts";

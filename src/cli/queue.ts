@@ -1,6 +1,6 @@
 import { withAuditEntry } from "../acts/with-audit-entry.ts";
 import { AppError } from "../platform/api/errors.ts";
-import { readDeploymentId } from "../platform/db/deployment.ts";
+import { readDeploymentId } from "../platform/db/database-fence.ts";
 import type { Division } from "../platform/queues/read-shards.ts";
 import { SHARDS_MAX } from "../platform/queues/shards.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";

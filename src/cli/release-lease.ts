@@ -1,6 +1,6 @@
 import type { VoidResult } from "../acts/void-voucher.ts";
 import { Leases } from "../core/reserve/lease.ts";
-import { Deployment } from "../platform/db/deployment.ts";
+import { DatabaseFence } from "../platform/db/database-fence.ts";
 import { openPool } from "../platform/db/pool.ts";
 import { openLog } from "../platform/log.ts";
 import type { CommandContext } from "./command.ts";
@@ -16,7 +16,7 @@ export async function releaseLeaseOfVoid(
 ): Promise<void> {
   if (redisUrl === null || endedTicket === null) return;
   const log = openLog("silent", "voucherctl");
-  const deployment = new Deployment(log);
+  const deployment = new DatabaseFence(log);
   const pool = openPool({ databaseUrl, max: 1, applicationName: "voucherctl", deployment, log });
   try {
     // Connecting sets the id of `deployment`, which the Redis keys contain.

@@ -8,7 +8,7 @@ import { AppError, voucherBusy } from "../platform/api/errors.ts";
 import { markSandbox } from "../platform/api/fields.ts";
 import type { Config } from "../platform/config.ts";
 import { isLockTimeout } from "../platform/db/transaction.ts";
-import type { DeploymentIdentity } from "../platform/deployment.ts";
+import type { DeploymentIdentity } from "../platform/deployment-identity.ts";
 import type { AwaitedQueue } from "../platform/queues/awaited-queue.ts";
 import type { Traces } from "../platform/traces/traces.ts";
 import type { AcquisitionCommitter } from "./acquisition-committer.ts";

@@ -3,7 +3,7 @@ import { ProcessReport } from "../core/processes/process-report.ts";
 import { Leases } from "../core/reserve/lease.ts";
 import { nameTokenSecrets } from "../core/reserve/reservation-token.ts";
 import type { Config } from "../platform/config.ts";
-import { Deployment } from "../platform/db/deployment.ts";
+import { DatabaseFence } from "../platform/db/database-fence.ts";
 import { openPool } from "../platform/db/pool.ts";
 import { droppedLines, openLog } from "../platform/log.ts";
 import { pooledRandomBytes } from "../platform/random.ts";
@@ -34,7 +34,7 @@ export function openService(
   closers.defer(() => stalls.close());
   const redis = openFailFast(config.redisUrl, redisName, log);
   closers.defer(async () => redis.disconnect());
-  const deployment = new Deployment(log, shareMemory(redis));
+  const deployment = new DatabaseFence(log, shareMemory(redis));
   const { databaseUrl } = config;
   const pool = openPool({ databaseUrl, max: connectionsMax, applicationName: role, deployment, log });
   closers.defer(() => pool.end());

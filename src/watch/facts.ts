@@ -11,7 +11,7 @@ import { addOutcomes, type RecentOutcomes } from "../core/processes/redeem-outco
 import { readLatencies } from "../core/processes/reported-counts.ts";
 import { type Probed, readinessOf } from "../core/servers/probe-servers.ts";
 import type { Config } from "../platform/config.ts";
-import type { Deployment } from "../platform/db/deployment.ts";
+import type { DatabaseFence } from "../platform/db/database-fence.ts";
 import {
   measureQueues,
   type QueueBacklog,
@@ -39,7 +39,7 @@ import type { Found } from "./found.ts";
 export interface OverviewDeps {
   pool: pg.Pool;
   redis: RedisClient;
-  deployment: Deployment;
+  deployment: DatabaseFence;
   config: Pick<Config, "queueShards" | "alerts">;
   queueViews: Pick<QueueViews, "findLastReply">;
   probeServers: () => Promise<Probed>;
@@ -202,7 +202,7 @@ export async function readPauses(pool: pg.Pool, queues: readonly string[]): Prom
 }
 
 /** The database's time, or this host's before it is known. */
-export function timeOf({ clock }: { clock: Pick<Deployment["clock"], "steadyNow"> }): Date {
+export function timeOf({ clock }: { clock: Pick<DatabaseFence["clock"], "steadyNow"> }): Date {
   try {
     return clock.steadyNow();
   } catch {
@@ -211,7 +211,7 @@ export function timeOf({ clock }: { clock: Pick<Deployment["clock"], "steadyNow"
 }
 
 /** The deployment's id; null before the database was reached. */
-export function knownId(deployment: Deployment): string | null {
+export function knownId(deployment: DatabaseFence): string | null {
   try {
     return deployment.id;
   } catch {
@@ -225,7 +225,7 @@ async function readFailingAlerts(pool: pg.Pool): Promise<Date | null> {
 }
 
 /** What each process has read of the data, and when, on the monotonic clock. */
-const data = new WeakMap<Deployment, { facts: DatabaseFacts; readAtMs: number }>();
+const data = new WeakMap<DatabaseFence, { facts: DatabaseFacts; readAtMs: number }>();
 
 /** One after the other, because all use a connection. */
 async function readData(ctx: OverviewDeps, maxAgeMs: number): Promise<DatabaseFacts> {

@@ -1,4 +1,4 @@
-import type { Deployment } from "../platform/db/deployment.ts";
+import type { DatabaseFence } from "../platform/db/database-fence.ts";
 import { type Finding, isFresh, keepFinding, readFinding, reportPrefix } from "../platform/redis/findings.ts";
 import {
   beginFaults,
@@ -52,7 +52,7 @@ const SILENT_STEP_MAX_MS = 30_000;
 const KEPT_MS = 7 * 86_400_000;
 
 /** The last look that each process has made or read, for a Redis that keeps none. */
-const looks = new WeakMap<Deployment, Look>();
+const looks = new WeakMap<DatabaseFence, Look>();
 
 /**
  * The faults of the whole deployment, as a process found them at most `maxAgeMs` ago. Looks itself if none has. Since when a fault exists is kept

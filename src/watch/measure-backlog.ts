@@ -7,7 +7,7 @@ import type { Backlog, DatabaseBacklog } from "../core/metrics/open-metrics.ts";
 import { countLiveReservations } from "../core/reserve/db/reservations.ts";
 import type { Probed } from "../core/servers/probe-servers.ts";
 import type { Config } from "../platform/config.ts";
-import type { Deployment } from "../platform/db/deployment.ts";
+import type { DatabaseFence } from "../platform/db/database-fence.ts";
 import { measureQueues, type ShardBacklog } from "../platform/queues/measure-queues.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
 import { isFresh, keepFinding, readFinding, reportPrefix } from "../platform/redis/findings.ts";
@@ -27,7 +27,7 @@ interface Deps {
   pool: pg.Pool;
   redis: RedisClient;
   config: Config;
-  deployment: Deployment;
+  deployment: DatabaseFence;
   probeServers: () => Promise<Probed>;
   log: Logger;
 }

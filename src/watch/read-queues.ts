@@ -5,7 +5,7 @@ import { type JobTimes, readJobTimes } from "../core/processes/job-counts.ts";
 import { type ReportedProcess, readProcesses } from "../core/processes/read-processes.ts";
 import { AppError } from "../platform/api/errors.ts";
 import type { Config } from "../platform/config.ts";
-import type { Deployment } from "../platform/db/deployment.ts";
+import type { DatabaseFence } from "../platform/db/database-fence.ts";
 import { measureQueues } from "../platform/queues/measure-queues.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
 import { reportPrefix } from "../platform/redis/findings.ts";
@@ -32,7 +32,7 @@ export interface QueueState extends Omit<QueueSummary, "workers"> {
 export interface QueuesDeps {
   pool: pg.Pool;
   redis: RedisClient;
-  deployment: Deployment;
+  deployment: DatabaseFence;
   config: Pick<Config, "queueShards">;
   log: Logger;
 }

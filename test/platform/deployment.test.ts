@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import type pg from "pg";
 import { pino } from "pino";
 import { expect, it } from "vitest";
-import { Deployment } from "../../src/platform/db/deployment.ts";
+import { DatabaseFence } from "../../src/platform/db/database-fence.ts";
 import type { Mark, Memory, Shared, SharedMemory } from "../../src/platform/marks.ts";
 import { until } from "../support/until.ts";
 
@@ -10,7 +10,7 @@ const log = pino({ level: "silent" });
 const setBack = { state: "copied", message: expect.stringContaining("set back") };
 
 it("a process that reached a promoted standby closes its connections to the former primary and refuses new ones", async () => {
-  const deployment = new Deployment(log);
+  const deployment = new DatabaseFence(log);
   const [former, promoted, again] = [
     new Connection(new Server("00000001")),
     new Connection(new Server("00000002")),
@@ -26,7 +26,7 @@ it("a process that reached a promoted standby closes its connections to the form
 });
 
 it("a server that was started again is another origin, to which no open connection belongs", async () => {
-  const deployment = new Deployment(log);
+  const deployment = new DatabaseFence(log);
   const [before, after] = [new Connection(new Server("00000001")), new Connection(new Server("00000001", "2"))];
   await deployment.admit(before.client);
   const origin = deployment.originOf(before.client);
@@ -41,7 +41,7 @@ it("a server that was started again is another origin, to which no open connecti
 
 it("a process that starts compares its first connections with what other processes remember, whichever is admitted first", async () => {
   const shared = shareOf({ position: 2, id: "b" });
-  const deployment = new Deployment(log, shared.store);
+  const deployment = new DatabaseFence(log, shared.store);
   const copy = new Server("00000001", "1", ["a", "c", "d"]);
   const admitted = [1, 2, 3].map(() => deployment.admit(new Connection(copy).client));
   for (const each of admitted) await expect(each).rejects.toMatchObject(setBack);
@@ -53,7 +53,7 @@ it("a process that starts waits a bounded time for what other processes remember
   const shared = shareOf({ position: 2, id: "b" });
   const answer = Promise.withResolvers<null>();
   let read: SharedMemory["read"] = () => answer.promise;
-  const deployment = new Deployment(log, { ...shared.store, read: (id) => read(id) });
+  const deployment = new DatabaseFence(log, { ...shared.store, read: (id) => read(id) });
   const server = new Server("00000001", "1", ["a"]);
   const connection = new Connection(server);
   await deployment.admit(connection.client);
@@ -69,7 +69,7 @@ it("a process that starts waits a bounded time for what other processes remember
 
 it("a process asks again what other processes remember when it reaches a start of a server that it has not seen", async () => {
   const shared = shareOf(null);
-  const deployment = new Deployment(log, shared.store);
+  const deployment = new DatabaseFence(log, shared.store);
   await deployment.admit(new Connection(new Server("00000001", "1", ["a", "b"])).client);
   shared.remember({ position: 2, id: "b" });
   const copies = [new Server("00000001", "2", ["a"]), new Server("00000001", "2", ["a", "c"])];
@@ -81,7 +81,7 @@ it("a process asks again what other processes remember when it reaches a start o
 it("a process that refuses its server, which may be a copy, leaves the newest mark of the others in Redis, and one that starts compares with both", async () => {
   const shared = shareOf({ position: 2, id: "b" });
   const copy = new Server("00000001", "2", ["a"]);
-  const onCopy = new Deployment(log, shared.store);
+  const onCopy = new DatabaseFence(log, shared.store);
   await expect(onCopy.admit(new Connection(copy).client)).rejects.toMatchObject(setBack);
   shared.remember({ position: 3, id: "c" });
   void onCopy.watchShared(new Connection(copy).pool);
@@ -89,7 +89,7 @@ it("a process that refuses its server, which may be a copy, leaves the newest ma
   onCopy.close();
   expect(shared.newest()).toEqual(["c"]);
   const starts = (marks: string[]) =>
-    new Deployment(log, shared.store).admit(new Connection(new Server("00000001", "3", marks)).client);
+    new DatabaseFence(log, shared.store).admit(new Connection(new Server("00000001", "3", marks)).client);
   await starts(["a", "b", "c"]);
   await expect(starts(["a", "b"])).rejects.toMatchObject(setBack);
   // As after Redis was emptied, and a process that knew nothing has used the copy.
@@ -105,7 +105,7 @@ it("a mark counts once Redis has it or cannot be asked, and an older memory neve
     await written.promise;
     return done;
   };
-  const deployment = new Deployment(log, { ...shared.store, replace });
+  const deployment = new DatabaseFence(log, { ...shared.store, replace });
   const connection = new Connection(new Server("00000001", "1", ["a", "b"]));
   await deployment.admit(connection.client);
   void deployment.watchMarks(connection.pool);
@@ -122,7 +122,7 @@ it("a mark counts once Redis has it or cannot be asked, and an older memory neve
 
 /** A process that uses a server, and makes and shares marks on it until it is closed. */
 async function startOn(server: Server, store: SharedMemory) {
-  const deployment = new Deployment(log, store);
+  const deployment = new DatabaseFence(log, store);
   const connection = new Connection(server);
   await deployment.admit(connection.client);
   const marks = () => void deployment.watchMarks(connection.pool);
@@ -197,7 +197,7 @@ it("a mark that is shared while another process writes is shared before it count
 
 it("a loss that was accepted before the remembered mark lifts no refusal, and one that was accepted later lifts it", async () => {
   const shared = shareOf(null);
-  const deployment = new Deployment(log, shared.store);
+  const deployment = new DatabaseFence(log, shared.store);
   const server = new Server("00000001", "1", ["a", "b"]);
   server.acceptedLosses = ["old"];
   const connection = new Connection(server);
@@ -214,7 +214,7 @@ it("a loss that was accepted before the remembered mark lifts no refusal, and on
 });
 
 it("a connection whose answer is overtaken by a mark is compared with that mark", async () => {
-  const deployment = new Deployment(log);
+  const deployment = new DatabaseFence(log);
   const server = new Server("00000001", "1", ["a"]);
   const first = new Connection(server);
   await deployment.admit(first.client);
@@ -232,7 +232,7 @@ it("a connection whose answer is overtaken by a mark is compared with that mark"
 });
 
 it("a mark that is confirmed while another server takes over is not remembered", async () => {
-  const deployment = new Deployment(log);
+  const deployment = new DatabaseFence(log);
   const server = new Server("00000001", "1", ["a"]);
   const first = new Connection(server);
   await deployment.admit(first.client);

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { openApi } from "../../src/open/open-api.ts";
-import { adoptDatabase } from "../../src/platform/db/deployment.ts";
+import { adoptDatabase } from "../../src/platform/db/database-fence.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";

@@ -1,5 +1,5 @@
 import { pino } from "pino";
-import { Deployment } from "../../src/platform/db/deployment.ts";
+import { DatabaseFence } from "../../src/platform/db/database-fence.ts";
 import { openPool } from "../../src/platform/db/pool.ts";
 import { openFailFast } from "../../src/platform/redis/connections.ts";
 import { shareMemory } from "../../src/platform/servers/share-memory.ts";
@@ -11,7 +11,7 @@ export type DatabaseUser = ReturnType<typeof openDatabaseUser>;
 /** Opens what a process of the service has in common with all others. Without Redis it knows only what it has seen itself. */
 export function openDatabaseUser({ databaseUrl, redisUrl }: { databaseUrl: string; redisUrl?: string | undefined }) {
   const redis = redisUrl === undefined ? null : openFailFast(redisUrl, "test", log);
-  const deployment = redis === null ? new Deployment(log) : new Deployment(log, shareMemory(redis));
+  const deployment = redis === null ? new DatabaseFence(log) : new DatabaseFence(log, shareMemory(redis));
   const pool = openPool({ databaseUrl, max: 2, applicationName: "test", deployment, log });
   void deployment.watchMarks(pool);
   void deployment.watchShared(pool);

@@ -5,7 +5,7 @@ import type pg from "pg";
 import { pino } from "pino";
 import { formatSecretKey, makeSigner, type SignerKey } from "../../packages/tlog/src/note.ts";
 import { serveWitness, WitnessServer } from "../../packages/tlog/src/witness-server.ts";
-import { Deployment } from "../../src/platform/db/deployment.ts";
+import { DatabaseFence } from "../../src/platform/db/database-fence.ts";
 import { openPool } from "../../src/platform/db/pool.ts";
 import { initLog } from "../../src/transparency/init-log.ts";
 import { readLogSettings } from "../../src/transparency/log-settings.ts";
@@ -113,7 +113,7 @@ export async function beginLog(db: pg.Pool, files: LogFiles, acceptAnchor = fals
 /** A sequencer on connections of its own, like a worker process. */
 export function openSequencer(servers: TestServers, files: LogFiles, anchors?: string[]) {
   const log = pino({ level: "silent" });
-  const deployment = new Deployment(log);
+  const deployment = new DatabaseFence(log);
   const pool = openPool({ databaseUrl: servers.logUrl, max: 2, applicationName: "sequencer", deployment, log });
   const sequencer = settingsOf(files, anchors).then((logSettings) => new Sequencer({ pool, logSettings, log }));
   servers.onClose(() => pool.end());

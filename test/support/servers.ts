@@ -3,7 +3,7 @@ import { Cluster, Redis } from "ioredis";
 import pg from "pg";
 import { inject, it } from "vitest";
 import { leaseKey } from "../../src/core/reserve/lease.ts";
-import { adoptDatabase, Deployment } from "../../src/platform/db/deployment.ts";
+import { adoptDatabase, DatabaseFence } from "../../src/platform/db/database-fence.ts";
 import { openPool } from "../../src/platform/db/pool.ts";
 import { openLog } from "../../src/platform/log.ts";
 import { findShard, listShards, type Shard, shardOf } from "../../src/platform/queues/shards.ts";
@@ -100,7 +100,7 @@ export async function openTestServers(shardCount = inject("queueShards")) {
 /** Opens a pool as the service does. */
 export function openServicePool(databaseUrl: string, max = 1): pg.Pool {
   const log = openLog("silent", "test");
-  return openPool({ databaseUrl, max, applicationName: "test", deployment: new Deployment(log), log });
+  return openPool({ databaseUrl, max, applicationName: "test", deployment: new DatabaseFence(log), log });
 }
 
 function withPath(url: string, path: string): string {

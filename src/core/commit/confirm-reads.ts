@@ -1,10 +1,10 @@
 import type pg from "pg";
 import { AppError } from "../../platform/api/errors.ts";
 import { Batcher } from "../../platform/batching/batcher.ts";
-import type { Deployment } from "../../platform/db/deployment.ts";
+import type { DatabaseFence } from "../../platform/db/database-fence.ts";
 import { awaitStandbys } from "../../platform/db/durability.ts";
 import { readThenWrite } from "../../platform/db/transaction.ts";
-import type { DeploymentIdentity } from "../../platform/deployment.ts";
+import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 
 /** Reads that may wait for a confirmation in one process. One transaction confirms all of them. */
 const WAITING_MAX = 10_000;
@@ -13,7 +13,7 @@ const WAITING_MAX = 10_000;
 export type Confirmations = Batcher<string, boolean>;
 
 /** Opens the batcher that waits for the synchronous standbys. It uses one connection. */
-export function openConfirmations(ctx: { pool: pg.Pool; deployment: Pick<Deployment, "originOf"> }): Confirmations {
+export function openConfirmations(ctx: { pool: pg.Pool; deployment: Pick<DatabaseFence, "originOf"> }): Confirmations {
   return new Batcher((readFrom: string[]) => confirmAll(ctx, readFrom), {
     batchMax: WAITING_MAX,
     waitingMax: WAITING_MAX,

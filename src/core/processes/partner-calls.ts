@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
-import type { Deployment } from "../../platform/db/deployment.ts";
-import type { DeploymentIdentity } from "../../platform/deployment.ts";
+import type { DatabaseFence } from "../../platform/db/database-fence.ts";
+import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
 
 /** How often a process writes the calls that it has noted. Milliseconds. */
@@ -45,7 +45,7 @@ const organizationsKey = (prefix: string) => `${prefix}:organizations`;
 
 interface PartnerCallsDeps {
   redis: RedisClient;
-  deployment: Deployment;
+  deployment: DatabaseFence;
   log: Logger;
   /** Called for calls that operators will not see, because Redis does not take them in time. */
   onDropped: (calls: number) => void;
@@ -148,7 +148,7 @@ export class PartnerCalls {
 
 /** The calls of an organization in the last hour, the newest first, at most 200. @throws Error when Redis does not answer. */
 export async function readCalls(
-  { redis, deployment }: { redis: RedisClient; deployment: Deployment },
+  { redis, deployment }: { redis: RedisClient; deployment: DatabaseFence },
   organizationId: string,
 ): Promise<PartnerCall[]> {
   const sinceMs = deployment.clock.steadyNow().getTime() - KEPT_MS;
@@ -165,7 +165,7 @@ export async function readCalls(
  * @throws Error when Redis does not answer.
  */
 export async function findCallers(
-  { redis, deployment }: { redis: RedisClient; deployment: Deployment },
+  { redis, deployment }: { redis: RedisClient; deployment: DatabaseFence },
   requestId: string,
   max: number,
 ): Promise<string[]> {

@@ -3,8 +3,8 @@ import { performance } from "node:perf_hooks";
 import pTimeout from "p-timeout";
 import type { Logger } from "pino";
 import packageJson from "../../../package.json" with { type: "json" };
-import type { Deployment } from "../../platform/db/deployment.ts";
-import type { DeploymentIdentity } from "../../platform/deployment.ts";
+import type { DatabaseFence } from "../../platform/db/database-fence.ts";
+import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
 import { reportPrefix } from "../../platform/redis/findings.ts";
 import { FaultCounter, type FaultCounts } from "./fault-counts.ts";
@@ -83,7 +83,7 @@ export const heartbeatKey = (deployment: Pick<DeploymentIdentity, "id">, id: str
 
 interface Deps {
   redis: RedisClient;
-  deployment: Deployment;
+  deployment: DatabaseFence;
   stalls: { readonly stallingMs: number };
   pool: { readonly waitingCount: number };
   /** Log lines of the process so far that were dropped. */

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import type { Deployment } from "../../platform/db/deployment.ts";
+import type { DatabaseFence } from "../../platform/db/database-fence.ts";
 import type { Bulkhead, Requester } from "../callers/bulkhead.ts";
 import { type Confirming, confirmed } from "../commit/confirm-reads.ts";
 import { closeRedemptions, findCompleteUntil } from "./db/redemptions.ts";
@@ -20,7 +20,7 @@ export type CompleteUntil = (requester: Requester<"organization">) => Promise<Da
 export function openCompleteUntil(
   ctx: Confirming & {
     pool: pg.Pool;
-    deployment: Pick<Deployment, "origin" | "clock">;
+    deployment: Pick<DatabaseFence, "origin" | "clock">;
     partnerCalls: Bulkhead<"organization">;
   },
 ): CompleteUntil {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { Batcher } from "../../platform/batching/batcher.ts";
-import type { Deployment } from "../../platform/db/deployment.ts";
+import type { DatabaseFence } from "../../platform/db/database-fence.ts";
 import { awaitStandbys } from "../../platform/db/durability.ts";
 import { mayBeFromOneItem, readThenWrite } from "../../platform/db/transaction.ts";
 import {
@@ -43,7 +43,7 @@ export type ReferenceEnds = Batcher<EndRequest, ReferenceOutcome>;
 
 interface Deps {
   pool: pg.Pool;
-  deployment: Pick<Deployment, "originOf">;
+  deployment: Pick<DatabaseFence, "originOf">;
 }
 
 /** Opens the batcher that ends references. */

@@ -2,10 +2,10 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import type { RandomBytes } from "../../platform/base32.ts";
 import type { Config } from "../../platform/config.ts";
-import type { Deployment } from "../../platform/db/deployment.ts";
+import type { DatabaseFence } from "../../platform/db/database-fence.ts";
 import type { Transaction } from "../../platform/db/pool.ts";
 import type { Decided } from "../../platform/db/transaction.ts";
-import type { DeploymentIdentity } from "../../platform/deployment.ts";
+import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 import { type EventContent, nextEvent } from "../chain/chain.ts";
 import { appendEvents, type EventSinks, openSinks, readPending } from "../chain/seal-events.ts";
 import type { GroupCommitter } from "../commit/group-committer.ts";
@@ -54,7 +54,7 @@ export function openRedeemCommitter(
     config: Config;
     tokenSecrets: readonly TokenSecret[];
     randomBytes: RandomBytes;
-    deployment: Deployment;
+    deployment: DatabaseFence;
     /** Called after a commit with events for webhook endpoints. */
     onAnnounced: () => void;
   },
@@ -109,7 +109,7 @@ async function redeemBatch(
   ctx: {
     tokenSecrets: readonly TokenSecret[];
     randomBytes: RandomBytes;
-    deployment: Deployment;
+    deployment: DatabaseFence;
     onAnnounced: () => void;
   },
   tx: Transaction,

@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import { AppError, refusal, statusOf, voucherBusy, voucherNotFound } from "../../platform/api/errors.ts";
 import { pickFields } from "../../platform/api/fields.ts";
 import type { Config } from "../../platform/config.ts";
-import type { DeploymentIdentity } from "../../platform/deployment.ts";
+import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 import type { Limits } from "../../platform/limits/open-limits.ts";
 import type { PauseWatch } from "../../platform/pauses.ts";
 import type { AwaitedQueue } from "../../platform/queues/awaited-queue.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
-import type { DeploymentIdentity } from "../../platform/deployment.ts";
+import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 import { mastersOf, type RedisClient } from "../../platform/redis/connections.ts";
 
 /** A lease older than this without a live reservation is an orphan. The next caller that reserves the voucher replaces it. Milliseconds. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { AppError, refusal, voucherBusy, voucherNotFound } from "../../platform/api/errors.ts";
 import type { Config } from "../../platform/config.ts";
-import type { DeploymentIdentity } from "../../platform/deployment.ts";
+import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 import type { Limits } from "../../platform/limits/open-limits.ts";
 import { type Confirmations, confirmRead } from "../commit/confirm-reads.ts";
 import { proofOf, toRefusal } from "../commit/proofs.ts";

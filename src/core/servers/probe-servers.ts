@@ -2,7 +2,7 @@ import pTimeout from "p-timeout";
 import type pg from "pg";
 import { shareFor } from "../../platform/batching/share-for.ts";
 import type { Config } from "../../platform/config.ts";
-import type { Deployment } from "../../platform/db/deployment.ts";
+import type { DatabaseFence } from "../../platform/db/database-fence.ts";
 import { assertMigrated, UnusableDatabase } from "../../platform/db/schema.ts";
 import { probeShards, type RefusingShard } from "../../platform/queues/measure-queues.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
@@ -41,7 +41,7 @@ export function readinessOf({ unusable, redisProblem }: Probed, isOpen: boolean)
 
 interface Deps {
   config: Pick<Config, "queueShards">;
-  deployment: Deployment;
+  deployment: DatabaseFence;
   redis: RedisClient;
   redisWatch: Pick<RedisWatch, "problem" | "hurry">;
   /** Connections of their own, so that a probe never waits for requests. */

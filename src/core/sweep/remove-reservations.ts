@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { Config } from "../../platform/config.ts";
-import type { Deployment } from "../../platform/db/deployment.ts";
+import type { DatabaseFence } from "../../platform/db/database-fence.ts";
 import { deleteOldReservations } from "../reserve/db/reservations.ts";
 import { firstIdAt } from "../voucher/ids.ts";
 import { findSweepPosition, moveSweepPosition } from "./db/sweep-positions.ts";
@@ -15,7 +15,7 @@ const LIFETIME_MAX_MS = 86_400_000;
  * which have the time of their start. The time does not follow the database's clock when that jumps ahead.
  */
 export async function removeReservations(
-  { pool, config, deployment }: { pool: pg.Pool; config: Config; deployment: Pick<Deployment, "clock"> },
+  { pool, config, deployment }: { pool: pg.Pool; config: Config; deployment: Pick<DatabaseFence, "clock"> },
   untilMs: number,
 ): Promise<number> {
   await deployment.clock.ready();

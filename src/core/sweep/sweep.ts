@@ -2,7 +2,7 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import type { RandomBytes } from "../../platform/base32.ts";
 import type { Config } from "../../platform/config.ts";
-import type { Deployment } from "../../platform/db/deployment.ts";
+import type { DatabaseFence } from "../../platform/db/database-fence.ts";
 import type { FinishedJobs } from "../../platform/queues/finished-jobs.ts";
 import { endOverdueContracts } from "../catalog/db/contracts.ts";
 import { selectOverdueSeals } from "../chain/db/events.ts";
@@ -30,7 +30,7 @@ const EVENTS_MAX = 1_000;
 
 export interface Deps {
   pool: pg.Pool;
-  deployment: Pick<Deployment, "clock">;
+  deployment: Pick<DatabaseFence, "clock">;
   finishedJobs: FinishedJobs;
   leases: Leases;
   sealRequests: SealRequests;

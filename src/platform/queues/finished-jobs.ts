@@ -1,6 +1,6 @@
 import { Queue } from "bullmq";
 import type { Logger } from "pino";
-import type { DeploymentIdentity } from "../deployment.ts";
+import type { DeploymentIdentity } from "../deployment-identity.ts";
 import type { RedisClient } from "../redis/connections.ts";
 import { logErrors } from "../redis/log-errors.ts";
 import { QUEUES } from "./catalog.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Queue } from "bullmq";
 import type { Logger } from "pino";
-import type { DeploymentIdentity } from "../deployment.ts";
+import type { DeploymentIdentity } from "../deployment-identity.ts";
 import { openPatient, type RedisClient } from "../redis/connections.ts";
 import { openQueue } from "./open-queue.ts";
 import { findShard } from "./shards.ts";

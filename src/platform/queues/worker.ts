@@ -3,7 +3,7 @@ import { type Job, UnrecoverableError, Worker } from "bullmq";
 import pLimit from "p-limit";
 import pTimeout from "p-timeout";
 import type { Logger } from "pino";
-import type { DeploymentIdentity } from "../deployment.ts";
+import type { DeploymentIdentity } from "../deployment-identity.ts";
 import { openPatient, type RedisClient } from "../redis/connections.ts";
 import { logErrors } from "../redis/log-errors.ts";
 import type { QueueDefinition } from "./catalog.ts";

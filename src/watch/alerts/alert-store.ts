@@ -1,6 +1,6 @@
 import pTimeout from "p-timeout";
 import type pg from "pg";
-import type { Deployment } from "../../platform/db/deployment.ts";
+import type { DatabaseFence } from "../../platform/db/database-fence.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
 import { replaceText } from "../../platform/redis/replace-text.ts";
 import { type AlertState, alertState, mergeAlerts, NO_ALERTS } from "../alerts.ts";
@@ -13,7 +13,7 @@ export interface AlertStoreDeps {
   pool: pg.Pool;
   redis: RedisClient;
   /** Throws while the database has not been reached. */
-  deployment: Pick<Deployment, "id">;
+  deployment: Pick<DatabaseFence, "id">;
 }
 
 /** The newest state, and how each place replaces it. A place that does not answer rejects. */

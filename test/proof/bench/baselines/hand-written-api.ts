@@ -9,7 +9,7 @@ import { readiness } from "../../../../src/core/servers/health.ts";
 import { createApp } from "../../../../src/open/app.ts";
 import { openApi } from "../../../../src/open/open-api.ts";
 import { readApiConfig } from "../../../../src/platform/config.ts";
-import { Deployment } from "../../../../src/platform/db/deployment.ts";
+import { DatabaseFence } from "../../../../src/platform/db/database-fence.ts";
 import { openPool } from "../../../../src/platform/db/pool.ts";
 import { type Endpoint, respondJson, validate } from "../../../../src/platform/http/endpoint.ts";
 import { jsonBody } from "../../../../src/platform/http/middleware/json-body.ts";
@@ -32,7 +32,7 @@ const config = configureProcess(readApiConfig);
 const ctx = openApi(config);
 const { databaseUrl } = config;
 const { log } = ctx;
-const deployment = new Deployment(log);
+const deployment = new DatabaseFence(log);
 const pool = openPool({ databaseUrl, max: POOL_MAX, applicationName: "baseline", deployment, log });
 const own = { ...ctx, pool };
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pTimeout from "p-timeout";
 import type pg from "pg";
 import type { Logger } from "pino";
-import type { DeploymentIdentity } from "../deployment.ts";
+import type { DeploymentIdentity } from "../deployment-identity.ts";
 import { judgeServer, keepAfter, type Memory, NOTHING_SHARED, remember, type SharedMemory, share } from "../marks.ts";
 import { bigint, boolean, orNull, text, timestamptz } from "./columns.ts";
 import { DatabaseClock } from "./database-clock.ts";
@@ -12,7 +12,7 @@ import { assertMigrated, assertOwnPrimary, rejectAsOutdated, UnusableDatabase } 
 import { Statements } from "./statements.ts";
 import { isDatabaseUnavailable, isReadOnly, refusalOf } from "./transaction.ts";
 
-export const sql = new Statements(new URL("./deployment.sql", import.meta.url));
+export const sql = new Statements(new URL("./database-fence.sql", import.meta.url));
 
 /** The id of the deployment that this database belongs to. */
 export const readDeploymentId = sql.requiredValue("read_deployment_id", { id: text });
@@ -56,10 +56,10 @@ interface Identity {
 }
 
 /**
- * The deployment of a process. Each new connection must reach the deployment's primary server, not a standby, a copy of the database, or a
- * server that lacks what was seen committed. docs/design.md ("One deployment, one database") has the rule.
+ * Admits only connections to the deployment's primary server: no standby, no copy of the database, and no server that lacks what this process
+ * has seen committed. docs/design.md ("One deployment, one database") has the rule.
  */
-export class Deployment implements DeploymentIdentity {
+export class DatabaseFence implements DeploymentIdentity {
   readonly #log: Logger;
   readonly #shared: SharedMemory;
   readonly #ready = Promise.withResolvers<void>();
