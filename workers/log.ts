@@ -1,4 +1,4 @@
-import { METRICS } from "../src/core/metrics/catalog.ts";
+import { METRICS } from "../src/core/metrics/metric-definitions.ts";
 import { type WorkerService, workerOptions } from "../src/open/open-worker-service.ts";
 import { Schedule } from "../src/platform/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";

@@ -1,5 +1,5 @@
 import type { WorkerService } from "../src/open/open-worker-service.ts";
-import type { QueueName } from "../src/platform/queues/catalog.ts";
+import type { QueueName } from "../src/platform/queues/queue-settings.ts";
 import type { RunningWorker } from "../src/platform/queues/worker.ts";
 
 /** What the jobs of one queue need, and the start of its worker. */

@@ -1,5 +1,5 @@
 import { AppError } from "../platform/api/errors.ts";
-import type { QueueName } from "../platform/queues/catalog.ts";
+import type { QueueName } from "../platform/queues/queue-settings.ts";
 import type { QueueView, QueueViews } from "../platform/queues/queue-views.ts";
 import { isRedisUnavailable } from "../platform/redis/connections.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";

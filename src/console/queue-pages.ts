@@ -12,7 +12,7 @@ import {
 } from "../pages/operator-frame.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
 import { AppError } from "../platform/api/errors.ts";
-import { QUEUE_NAMES, type QueueName } from "../platform/queues/catalog.ts";
+import { QUEUE_NAMES, type QueueName } from "../platform/queues/queue-settings.ts";
 import type { QueueViews } from "../platform/queues/queue-views.ts";
 import { type FailedJob, readFailedJobs } from "../watch/read-failed-jobs.ts";
 import type { QueuesDeps } from "../watch/read-queues.ts";

@@ -3,7 +3,7 @@ import { isKeyName } from "../../packages/tlog/src/note.ts";
 import { isNetwork } from "./addresses.ts";
 import { isWebhookSecret } from "./outgoing/webhook-signature.ts";
 import { findUrlProblem } from "./outgoing/webhook-url.ts";
-import { QUEUE_NAMES } from "./queues/catalog.ts";
+import { QUEUE_NAMES } from "./queues/queue-settings.ts";
 import { SHARDS_MAX } from "./queues/shards.ts";
 import { BadRedisUrl, parseRedisUrl } from "./redis/addresses.ts";
 

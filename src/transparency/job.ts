@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defineQueue } from "../platform/queues/catalog.ts";
+import { defineQueue } from "../platform/queues/queue-settings.ts";
 
 /** One pass of the log's sequencer. The sequencer reads its work from Postgres. */
 export const logJob = z.object({});

@@ -1,8 +1,8 @@
 import type { ReportedProcess } from "../core/processes/read-processes.ts";
 import type { Outcomes } from "../core/processes/redeem-outcomes.ts";
 import { redeemQueue } from "../core/redeem/job.ts";
-import { QUEUES } from "../platform/queues/catalog.ts";
 import type { QueueBacklog } from "../platform/queues/measure-queues.ts";
+import { QUEUES } from "../platform/queues/queue-settings.ts";
 import type { Shard } from "../platform/queues/shards.ts";
 import { refuses } from "../platform/redis/requirements.ts";
 import { countMissingStandbys } from "./count-missing-standbys.ts";

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { QueueName } from "../platform/queues/catalog.ts";
+import type { QueueName } from "../platform/queues/queue-settings.ts";
 import type { QueueView, QueueViews } from "../platform/queues/queue-views.ts";
 
 /** A failed job, without what the dashboard may not show. */

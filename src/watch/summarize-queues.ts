@@ -1,7 +1,7 @@
 import type { ReportedProcess } from "../core/processes/read-processes.ts";
-import type { QueueName } from "../platform/queues/catalog.ts";
-import { QUEUES } from "../platform/queues/catalog.ts";
 import type { ShardBacklog } from "../platform/queues/measure-queues.ts";
+import type { QueueName } from "../platform/queues/queue-settings.ts";
+import { QUEUES } from "../platform/queues/queue-settings.ts";
 
 /** A queue in all of its shards. Counts and ages are null if the server of a shard does not answer. */
 export interface QueueSummary {

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { defineQueue } from "../platform/queues/catalog.ts";
 import { JobRequests } from "../platform/queues/job-requests.ts";
 import type { QueueLinks } from "../platform/queues/open-queue.ts";
+import { defineQueue } from "../platform/queues/queue-settings.ts";
 
 /** A request to send the due deliveries of one endpoint. The worker reads them from Postgres. */
 export const webhookJob = z.object({ endpointId: z.string() });

@@ -3,7 +3,7 @@ import { Queue } from "bullmq";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { redeemQueue } from "../../src/core/redeem/job.ts";
 import { hashToken } from "../../src/core/reserve/reservation-token.ts";
-import { QUEUE_NAMES } from "../../src/platform/queues/catalog.ts";
+import { QUEUE_NAMES } from "../../src/platform/queues/queue-settings.ts";
 import { basic, browse, OPS_TOKEN } from "../support/browse.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { itOnOneRedis } from "../support/servers.ts";

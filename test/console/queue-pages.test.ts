@@ -1,6 +1,6 @@
 import { Queue } from "bullmq";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { QUEUE_NAMES } from "../../src/platform/queues/catalog.ts";
+import { QUEUE_NAMES } from "../../src/platform/queues/queue-settings.ts";
 import { listShards } from "../../src/platform/queues/shards.ts";
 import { reportPrefix } from "../../src/platform/redis/findings.ts";
 import { readOverview, viewOverview } from "../../src/watch/read-overview.ts";

@@ -6,7 +6,7 @@ import {
   resumeQueue,
   retryFailed,
 } from "../../acts/manage-queues.ts";
-import { QUEUE_NAMES, type QueueName } from "../../platform/queues/catalog.ts";
+import { QUEUE_NAMES, type QueueName } from "../../platform/queues/queue-settings.ts";
 import { type Acting, type Action, defineAction } from "./action.ts";
 import { line, optionalLine } from "./fields.ts";
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { defineQueue } from "../../platform/queues/catalog.ts";
 import { JobRequests } from "../../platform/queues/job-requests.ts";
 import type { QueueLinks } from "../../platform/queues/open-queue.ts";
+import { defineQueue } from "../../platform/queues/queue-settings.ts";
 
 /** A request to seal the Pending events of one voucher. */
 export const sealJob = z.object({ voucherId: z.string() });

@@ -3,8 +3,8 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import type { BatchObserver } from "../../platform/batching/batcher.ts";
 import { nextPiece } from "../../platform/batching/next-piece.ts";
 import type { Traces } from "../../platform/traces/traces.ts";
-import type { MetricDefinition } from "./catalog.ts";
-import { METRICS } from "./catalog.ts";
+import type { MetricDefinition } from "./metric-definitions.ts";
+import { METRICS } from "./metric-definitions.ts";
 
 const CLASSES = { counter: Counter, gauge: Gauge, histogram: Histogram };
 
@@ -41,7 +41,7 @@ class Metric<Labels extends readonly string[], Recorder> {
     if (!(this.#metric instanceof Histogram)) for (const value of zero) this.#metric.labels(value).inc(0);
   }
 
-  /** The series with these labels, in the order of the catalog. */
+  /** The series with these labels, in the order of `METRICS`. */
   with(...labels: { [Index in keyof Labels]: string }): Recorder {
     const key = labels.join(" ");
     let series = this.#series.get(key);
@@ -63,12 +63,12 @@ class Metric<Labels extends readonly string[], Recorder> {
   }
 }
 
-type Catalog = typeof METRICS;
+type Definitions = typeof METRICS;
 
 type MetricsOf<Process> = {
-  readonly [Key in keyof Catalog as Catalog[Key]["process"] extends "every" | Process ? Key : never]: Metric<
-    Catalog[Key]["labels"],
-    Recorders[Catalog[Key]["type"]]
+  readonly [Key in keyof Definitions as Definitions[Key]["process"] extends "every" | Process ? Key : never]: Metric<
+    Definitions[Key]["labels"],
+    Recorders[Definitions[Key]["type"]]
   >;
 };
 

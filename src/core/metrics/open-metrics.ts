@@ -1,7 +1,7 @@
 import { nextPiece } from "../../platform/batching/next-piece.ts";
 import { droppedLines } from "../../platform/log.ts";
 import type { ShardBacklog } from "../../platform/queues/measure-queues.ts";
-import { METRICS } from "./catalog.ts";
+import { METRICS } from "./metric-definitions.ts";
 import { type ApiMetrics, openMetrics, type Scrapable, type ServiceMetrics, type WorkerMetrics } from "./metrics.ts";
 import type { StallMeter } from "./stall-meter.ts";
 

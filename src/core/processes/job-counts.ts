@@ -1,5 +1,5 @@
 import type { ChainableCommander } from "ioredis";
-import { QUEUE_NAMES, type QueueName } from "../../platform/queues/catalog.ts";
+import { QUEUE_NAMES, type QueueName } from "../../platform/queues/queue-settings.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
 import { type BucketCount, bucketOf, type Percentiles, percentilesOf } from "./latency-buckets.ts";
 

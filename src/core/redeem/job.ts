@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { REFUSAL_CODES } from "../../platform/api/errors.ts";
-import { defineQueue } from "../../platform/queues/catalog.ts";
+import { defineQueue } from "../../platform/queues/queue-settings.ts";
 import { redeemRequest } from "./api/redeem.ts";
 
 const { note } = redeemRequest.shape;

@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Queue } from "bullmq";
 import { CallerPlaces } from "./caller-places.ts";
-import type { QueueDefinition } from "./catalog.ts";
 import { type JobEnd, jobEnd } from "./job-envelope.ts";
 import { openQueue, type QueueLinks } from "./open-queue.ts";
+import type { QueueDefinition } from "./queue-settings.ts";
 import { parseOrNull, type ReplyInbox } from "./reply-inbox.ts";
 import { listShards, shardOf } from "./shards.ts";
 

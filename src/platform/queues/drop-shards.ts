@@ -1,5 +1,5 @@
 import { mastersOf, type RedisClient } from "../redis/connections.ts";
-import { QUEUES } from "./catalog.ts";
+import { QUEUES } from "./queue-settings.ts";
 import { listShards } from "./shards.ts";
 
 /** Keys per step of a scan. */

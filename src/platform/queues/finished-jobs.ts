@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { DeploymentIdentity } from "../deployment-identity.ts";
 import type { RedisClient } from "../redis/connections.ts";
 import { logErrors } from "../redis/log-errors.ts";
-import { QUEUES } from "./catalog.ts";
+import { QUEUES } from "./queue-settings.ts";
 import { listShardsOf, type Shard } from "./shards.ts";
 
 /** Most jobs that one script of Redis removes: some 10 ms. */

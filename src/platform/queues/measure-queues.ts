@@ -2,7 +2,7 @@ import pTimeout from "p-timeout";
 import { nextPiece } from "../batching/next-piece.ts";
 import type { RedisClient } from "../redis/connections.ts";
 import { probeWrites } from "../redis/probe-writes.ts";
-import { QUEUES } from "./catalog.ts";
+import { QUEUES } from "./queue-settings.ts";
 import { listShards, type Shard } from "./shards.ts";
 
 /** One shard of a queue: its jobs by state, the age of the oldest waiting one, and whether workers may take jobs. */

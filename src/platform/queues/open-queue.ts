@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { DeploymentIdentity } from "../deployment-identity.ts";
 import type { RedisClient } from "../redis/connections.ts";
 import { logErrors } from "../redis/log-errors.ts";
-import type { QueueDefinition } from "./catalog.ts";
+import type { QueueDefinition } from "./queue-settings.ts";
 import type { Shard } from "./shards.ts";
 
 /** Most entries in BullMQ's event stream, which only dashboards read. */

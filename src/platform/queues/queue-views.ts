@@ -5,8 +5,8 @@ import { nextPiece } from "../batching/next-piece.ts";
 import type { DeploymentIdentity } from "../deployment-identity.ts";
 import { openFailFast, type RedisClient } from "../redis/connections.ts";
 import { logErrors } from "../redis/log-errors.ts";
-import type { QueueDefinition, QueueSettings } from "./catalog.ts";
-import { QUEUES } from "./catalog.ts";
+import type { QueueDefinition, QueueSettings } from "./queue-settings.ts";
+import { QUEUES } from "./queue-settings.ts";
 import { listShardsOf, type Shard } from "./shards.ts";
 
 /** Longest wait for Redis at the first use. Milliseconds. */

@@ -1,7 +1,7 @@
 import { mastersOf, type RedisClient } from "../redis/connections.ts";
-import type { QueueName } from "./catalog.ts";
-import { QUEUES } from "./catalog.ts";
 import { measureQueues } from "./measure-queues.ts";
+import type { QueueName } from "./queue-settings.ts";
+import { QUEUES } from "./queue-settings.ts";
 import { findShard, listShards, listShardsOf, SHARDS_MAX, type Shard } from "./shards.ts";
 
 /** A division of the queues into a number of shards, and the processes that use it. */

@@ -6,8 +6,8 @@ import type { Logger } from "pino";
 import type { DeploymentIdentity } from "../deployment-identity.ts";
 import { openPatient, type RedisClient } from "../redis/connections.ts";
 import { logErrors } from "../redis/log-errors.ts";
-import type { QueueDefinition } from "./catalog.ts";
 import { type JobEnd, jobEnvelope } from "./job-envelope.ts";
+import type { QueueDefinition } from "./queue-settings.ts";
 import { listShardsOf, type Shard } from "./shards.ts";
 
 /** A running worker. `close` stops fetching jobs and waits for those that are running. */

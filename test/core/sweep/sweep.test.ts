@@ -12,7 +12,7 @@ import { isIdle } from "../../../src/core/sweep/sweep.ts";
 import { firstIdAt } from "../../../src/core/voucher/ids.ts";
 import { sweep } from "../../../src/open/open-sweep.ts";
 import { openLog } from "../../../src/platform/log.ts";
-import { QUEUES } from "../../../src/platform/queues/catalog.ts";
+import { QUEUES } from "../../../src/platform/queues/queue-settings.ts";
 import { Schedule } from "../../../src/platform/queues/schedule.ts";
 import { listShardsOf } from "../../../src/platform/queues/shards.ts";
 import { mastersOf } from "../../../src/platform/redis/connections.ts";

@@ -5,6 +5,7 @@ import { z } from "zod";
 import { openLog } from "../../../src/platform/log.ts";
 import { AwaitedQueue, type AwaitedQueueLinks, type WaitResult } from "../../../src/platform/queues/awaited-queue.ts";
 import { openQueue } from "../../../src/platform/queues/open-queue.ts";
+import type { QueueDefinition } from "../../../src/platform/queues/queue-settings.ts";
 import { ReplyInbox } from "../../../src/platform/queues/reply-inbox.ts";
 import { findShard } from "../../../src/platform/queues/shards.ts";
 import { type RunningWorker, startWorker } from "../../../src/platform/queues/worker.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import type { IssuedVoucher } from "../../../src/acts/issue-batch.ts";
-import { QUEUES } from "../../../src/platform/queues/catalog.ts";
+import { QUEUES } from "../../../src/platform/queues/queue-settings.ts";
 import { findShard, shardOf } from "../../../src/platform/queues/shards.ts";
 import { lookForFaults } from "../../../src/watch/find-attention.ts";
 import { type PartnerClient, send } from "../../support/client.ts";

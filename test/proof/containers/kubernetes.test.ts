@@ -9,7 +9,7 @@ import { parseAllDocuments } from "yaml";
 import packageJson from "../../../package.json" with { type: "json" };
 import { buildProgram } from "../../../src/cli/program.ts";
 import { API_CONNECTIONS_MAX } from "../../../src/core/callers/caller-kinds.ts";
-import { METRICS, type MetricDefinition } from "../../../src/core/metrics/catalog.ts";
+import { METRICS, type MetricDefinition } from "../../../src/core/metrics/metric-definitions.ts";
 import { onPath } from "../../../src/local/debian-packages.ts";
 import { ENDPOINTS } from "../../../src/open/endpoints.ts";
 import { WORKER_CONNECTIONS_MAX } from "../../../src/open/open-worker-service.ts";
@@ -24,7 +24,7 @@ import {
   readWorkerConfig,
 } from "../../../src/platform/config.ts";
 import { DRAIN_MAX_MS } from "../../../src/platform/process.ts";
-import { QUEUE_NAMES } from "../../../src/platform/queues/catalog.ts";
+import { QUEUE_NAMES } from "../../../src/platform/queues/queue-settings.ts";
 import { readLogSettings } from "../../../src/transparency/log-settings.ts";
 import { readDockerfile } from "../../support/image.ts";
 import { selectorsOf } from "../../support/promql.ts";
