@@ -5,7 +5,7 @@ import { openApi } from "./open/open-api.ts";
 import { learnRedis } from "./open/open-redis.ts";
 import { readApiConfig } from "./platform/config.ts";
 import { listen } from "./platform/http/server.ts";
-import { openLog } from "./platform/log.ts";
+import { openLogger } from "./platform/logger.ts";
 import { configureProcess, drainOnSignal, failStart } from "./platform/process.ts";
 import { openTraces } from "./platform/traces/open-traces.ts";
 
@@ -13,7 +13,7 @@ import { openTraces } from "./platform/traces/open-traces.ts";
 const given = configureProcess(readApiConfig);
 try {
   const config = await learnRedis(given);
-  const ctx = openApi(config, await openTraces(config.traces, "api", openLog(config.logLevel, "api")));
+  const ctx = openApi(config, await openTraces(config.traces, "api", openLogger(config.logLevel, "api")));
   const metrics = await serveMetrics(ctx);
   const server = await listen(startInTurns(ctx, createApp(ctx)), config, ctx.log, (code) =>
     ctx.metrics?.refusals.with(code).inc(),

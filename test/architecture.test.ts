@@ -213,7 +213,7 @@ it("the source reads environment variables only in src/platform/config.ts, src/p
 it("the source reads the host's clock only to measure, to log, to talk to the person at a terminal, and to date security.txt and a look at faults before Postgres was reached", () => {
   const readers = [...TEXTS].filter(([, text]) => /\bDate\.now\(\)|new Date\(\)/.test(text)).map(([file]) => file);
   const mayRead =
-    /^(src\/(cli|local)\/|src\/platform\/(log|queues\/(worker|measure-queues))\.ts|src\/pages\/serve-assets\.ts|src\/watch\/facts\.ts|packages\/)/;
+    /^(src\/(cli|local)\/|src\/platform\/(logger|queues\/(worker|measure-queues))\.ts|src\/pages\/serve-assets\.ts|src\/watch\/facts\.ts|packages\/)/;
   expect(readers.length).toBeGreaterThan(0);
   expect(readers.filter((file) => !mayRead.test(file))).toEqual([]);
 });

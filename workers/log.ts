@@ -2,8 +2,8 @@ import { METRICS } from "../src/core/metrics/metric-definitions.ts";
 import { type WorkerService, workerOptions } from "../src/open/open-worker-service.ts";
 import { Schedule } from "../src/platform/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
-import { logQueue } from "../src/transparency/job.ts";
-import { readLogSettings } from "../src/transparency/log-settings.ts";
+import { tlogQueue } from "../src/transparency/job.ts";
+import { readTlogSettings } from "../src/transparency/log-settings.ts";
 import { Sequencer } from "../src/transparency/run-log.ts";
 
 /**
@@ -12,22 +12,22 @@ import { Sequencer } from "../src/transparency/run-log.ts";
  * Effect: sealed events get their places in the log, and the next checkpoint is signed, anchored, cosigned and served.
  * Second delivery: the transaction that assigns places ends if another process runs it, and signing a tree again gives the same bytes.
  * After a crash: before the commit nothing has happened. After it, the next pass signs the tree.
- * @throws LogSettingsError when the log's key or its policy cannot be used.
+ * @throws TlogSettingsError when the log's key or its policy cannot be used.
  */
 export async function prepare(ctx: WorkerService) {
   const { transparencyLog } = ctx.config;
   const { keyFile } = transparencyLog;
   if (keyFile === null) return null;
-  const logSettings = await readLogSettings({ ...transparencyLog, keyFile });
-  return { ctx, start: () => start(ctx, new Sequencer({ ...ctx, logSettings })) };
+  const tlogSettings = await readTlogSettings({ ...transparencyLog, keyFile });
+  return { ctx, start: () => start(ctx, new Sequencer({ ...ctx, tlogSettings })) };
 }
 
 function start(ctx: WorkerService, sequencer: Sequencer): RunningWorker {
   const { config } = ctx;
   const servers = { redisUrl: config.redisUrl, shards: config.queueShards[0] };
-  const schedule = new Schedule(logQueue, ctx.deployment, servers, config.transparencyLog.intervalMs, ctx.log);
+  const schedule = new Schedule(tlogQueue, ctx.deployment, servers, config.transparencyLog.intervalMs, ctx.log);
   let obstacle: (typeof METRICS.logRefused.zero)[number] | null = null;
-  const worker = startWorker(logQueue, workerOptions(ctx, 1), async () => {
+  const worker = startWorker(tlogQueue, workerOptions(ctx, 1), async () => {
     let outcome: typeof obstacle = "failed";
     try {
       const report = await sequencer.run();

@@ -2,7 +2,7 @@ import { serveMetrics } from "../src/core/metrics/serve-metrics.ts";
 import { learnRedis } from "../src/open/open-redis.ts";
 import { openWorkerService } from "../src/open/open-worker-service.ts";
 import { readWorkerConfig } from "../src/platform/config.ts";
-import { openLog } from "../src/platform/log.ts";
+import { openLogger } from "../src/platform/logger.ts";
 import { configureProcess, drainOnSignal, failStart } from "../src/platform/process.ts";
 import type { RunningWorker } from "../src/platform/queues/worker.ts";
 import { openTraces } from "../src/platform/traces/open-traces.ts";
@@ -12,7 +12,7 @@ import { prepareWorkers } from "./prepare-workers.ts";
 const given = configureProcess(readWorkerConfig);
 try {
   const config = await learnRedis(given);
-  const traces = await openTraces(config.traces, "worker", openLog(config.logLevel, "worker"));
+  const traces = await openTraces(config.traces, "worker", openLogger(config.logLevel, "worker"));
   const service = openWorkerService(config, traces);
   const prepared = await prepareWorkers(service);
   let workers: RunningWorker[] = [];

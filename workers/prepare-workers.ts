@@ -21,7 +21,7 @@ const WORKERS: Record<QueueName, () => Promise<{ prepare: Prepare }>> = {
 
 /**
  * Opens the workers of the queues that WORKER_QUEUES names. They start once the database is ready.
- * @throws LogSettingsError when the process serves the queue `log` and the log's key or policy cannot be used.
+ * @throws TlogSettingsError when the process serves the queue `log` and the log's key or policy cannot be used.
  */
 export async function prepareWorkers(service: WorkerService): Promise<PreparedWorker[]> {
   const modules = await Promise.all(service.config.workerQueues.map((queue) => WORKERS[queue]()));

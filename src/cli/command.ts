@@ -8,7 +8,7 @@ import { assertSameServers, findStart, LOCAL_DIRECTORY, withSettings } from "../
 import { AppError } from "../platform/api/errors.ts";
 import { type Config, readGivenServers, readQueueShards } from "../platform/config.ts";
 import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
-import { openLog } from "../platform/log.ts";
+import { openLogger } from "../platform/logger.ts";
 import { EXIT, Interrupted, OutcomeUnknown, ServersUnavailable } from "./exit-code.ts";
 import { paintError, paintHelp } from "./format.ts";
 import { flag, type OptionOf, type Values } from "./options.ts";
@@ -187,7 +187,7 @@ export async function withServers(
   run: (ctx: CommandContext) => Promise<void>,
 ): Promise<void> {
   const { databaseUrl, redisUrl, env, release } = await useServers();
-  const admin = openAdminContext(databaseUrl, openLog("fatal", "voucherctl"));
+  const admin = openAdminContext(databaseUrl, openLogger("fatal", "voucherctl"));
   try {
     interaction.signal.throwIfAborted();
     await run({ ...admin, ...interaction, databaseUrl, redisUrl, env, queueShards: readQueueShards(env) });

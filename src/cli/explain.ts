@@ -8,7 +8,7 @@ import { AppError } from "../platform/api/errors.ts";
 import { ConfigError } from "../platform/config.ts";
 import { UnmetRequirement } from "../platform/db/session.ts";
 import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
-import { LogSettingsError } from "../transparency/log-settings.ts";
+import { TlogSettingsError } from "../transparency/log-settings.ts";
 import { EXIT, Interrupted, OutcomeUnknown, ServersUnavailable, UsageError } from "./exit-code.ts";
 
 /** An error message for the user of voucherctl. */
@@ -38,7 +38,7 @@ export function explain(error: unknown): Explanation {
   if (error instanceof SourceUnavailable) return { message: error.message, exitCode: EXIT.unavailable };
   if (error instanceof NotAccepted || error instanceof KeyNotMade || error instanceof FileLocked)
     return { message: error.message, exitCode: EXIT.refused };
-  if (error instanceof LogSettingsError || error instanceof DamagedState)
+  if (error instanceof TlogSettingsError || error instanceof DamagedState)
     return { message: error.message, exitCode: EXIT.config };
   if (error instanceof ConfigError) return misconfigured(error.message, "docs/configuration.md lists every variable.");
   if (error instanceof UnmetRequirement) return { message: error.message, exitCode: EXIT.config };

@@ -2,25 +2,25 @@ import { openLogSource } from "../../packages/tlog/src/log-source.ts";
 import type { Policy } from "../../packages/tlog/src/policy.ts";
 import { describeAge } from "../../packages/tlog/src/report.ts";
 import { withLastStart } from "../local/directory.ts";
-import { readLogConfig } from "../platform/config.ts";
+import { readTlogConfig } from "../platform/config.ts";
 import { onSnapshot } from "../platform/db/transaction.ts";
-import { askOutside, auditLog } from "../transparency/audit-log.ts";
-import { auditServedLog } from "../transparency/audit-served-log.ts";
-import { findLogTree } from "../transparency/db/log-tree.ts";
+import { askOutside, auditTlog } from "../transparency/audit-log.ts";
+import { auditServedTlog } from "../transparency/audit-served-log.ts";
+import { findTlogTree } from "../transparency/db/log-tree.ts";
 import type { CommandContext, Interaction } from "./command.ts";
 import { EXIT } from "./exit-code.ts";
 import { formatCount, paint, pluralize } from "./format.ts";
 import { readPolicy } from "./receipt.ts";
 
 export async function auditDatabase(ctx: CommandContext): Promise<void> {
-  const progress = ctx.progress("Compared", "events", (await findLogTree(ctx.pool))?.size ?? 0);
-  const { anchors, policyFile } = readLogConfig(withLastStart(process.env));
+  const progress = ctx.progress("Compared", "events", (await findTlogTree(ctx.pool))?.size ?? 0);
+  const { anchors, policyFile } = readTlogConfig(withLastStart(process.env));
   const begun = await askOutside(ctx.pool, anchors, policyFile === null ? null : await readPolicy(policyFile));
   const onEvents = (events: number) => {
     ctx.signal.throwIfAborted();
     progress.advance(events);
   };
-  const audit = await onSnapshot(ctx.pool, (tx) => auditLog(tx, onEvents, begun));
+  const audit = await onSnapshot(ctx.pool, (tx) => auditTlog(tx, onEvents, begun));
   printAudit(
     ctx,
     audit,
@@ -36,7 +36,7 @@ export async function auditUrl(
 ): Promise<void> {
   const address = url.replace(/\/$/, "");
   const progress = ctx.progress("Read", "leaves", 0);
-  const audit = await auditServedLog({
+  const audit = await auditServedTlog({
     log: openLogSource(`${address}/log`),
     histories: openLogSource(`${address}/integrity/events`),
     ...options,

@@ -6,16 +6,16 @@ import { describeAge } from "../../packages/tlog/src/report.ts";
 import { countIssuedVouchers } from "../core/catalog/db/catalog.ts";
 import { withLastStart } from "../local/directory.ts";
 import { AppError } from "../platform/api/errors.ts";
-import { readLogConfig } from "../platform/config.ts";
+import { readTlogConfig } from "../platform/config.ts";
 import { readDeploymentId } from "../platform/db/database-fence.ts";
-import { backfillLog } from "../transparency/backfill-log.ts";
+import { backfillTlog } from "../transparency/backfill-log.ts";
 import { findPublished } from "../transparency/db/log-checkpoints.ts";
-import { findLogTree } from "../transparency/db/log-tree.ts";
-import { exportLog } from "../transparency/export-log.ts";
-import { initLog } from "../transparency/init-log.ts";
-import { type LogSettings, LogSettingsError, readLogSettings } from "../transparency/log-settings.ts";
-import { recoverLog } from "../transparency/recover-log.ts";
-import { retireLog } from "../transparency/retire-log.ts";
+import { findTlogTree } from "../transparency/db/log-tree.ts";
+import { exportTlog } from "../transparency/export-log.ts";
+import { initTlog } from "../transparency/init-log.ts";
+import { readTlogSettings, type TlogSettings, TlogSettingsError } from "../transparency/log-settings.ts";
+import { recoverTlog } from "../transparency/recover-log.ts";
+import { retireTlog } from "../transparency/retire-log.ts";
 import { type CommandContext, confirmLoss, type Noun, verb, verbWithoutServers, withServers } from "./command.ts";
 import { UsageError } from "./exit-code.ts";
 import { formatCount, pluralize } from "./format.ts";
@@ -49,7 +49,7 @@ export const log: Noun = {
       options: { acceptAnchor: flag("write missing anchors; give it only if no other tree was ever signed") },
       help: "Reads LOG_KEY_FILE, LOG_ORIGIN, LOG_ANCHOR and LOG_POLICY.",
       async run(ctx, { acceptAnchor = false }) {
-        const result = await initLog(ctx, await readSettings(), acceptAnchor);
+        const result = await initTlog(ctx, await readSettings(), acceptAnchor);
         const { origin, size, begun, anchorsWritten } = result;
         const state = begun ? "begins" : `has ${leavesOf(size)}`;
         ctx.print(result, () => [`The log ${origin} ${state}.`, ...anchorsWritten.map(describeAnchor)].join("\n"));
@@ -59,7 +59,7 @@ export const log: Noun = {
       description: "show the size of the log and the served checkpoint",
       examples: ["", "--json"],
       async run(ctx) {
-        const [tree, published] = [await findLogTree(ctx.pool), await findPublished(ctx.pool)];
+        const [tree, published] = [await findTlogTree(ctx.pool), await findPublished(ctx.pool)];
         if (tree === null)
           throw new AppError("not_found", "This database has no log. Begin it with: voucherctl log init");
         const { origin, size } = tree;
@@ -100,7 +100,7 @@ tell whether the leaves are events of vouchers that were not named.`,
       description: "add the events that were sealed before the log began",
       async run(ctx) {
         const progress = ctx.progress("Added", "events", await countIssuedVouchers(ctx.pool));
-        const events = await backfillLog(ctx, (soFar) => {
+        const events = await backfillTlog(ctx, (soFar) => {
           ctx.signal.throwIfAborted();
           progress.advance(soFar);
         });
@@ -112,7 +112,7 @@ tell whether the leaves are events of vouchers that were not named.`,
       options: { to: required("<directory>", "where to") },
       examples: ["--to /var/www/log"],
       async run(ctx, { to }) {
-        const size = await exportLog(ctx.pool, to);
+        const size = await exportTlog(ctx.pool, to);
         ctx.print({ size }, () => `Wrote ${leavesOf(size)} to ${to}.`);
       },
     }),
@@ -124,7 +124,7 @@ their leaves. The leaves of the others are recorded as lost. Once no leaf is
 missing, processes admit a server that they refused as set back.`,
       examples: ["--from /srv/mirror", "--from https://mirror.example.net/log"],
       async run(ctx, { from }) {
-        const recovered = await recoverLog(ctx, await readSettings(), openLogSource(from));
+        const recovered = await recoverTlog(ctx, await readSettings(), openLogSource(from));
         const { firstIndex, leaves, lost, added, missing } = recovered;
         const lostLeaves = lost.reduce((sum, run) => sum + run.leaves, 0);
         ctx.print(recovered, () =>
@@ -159,9 +159,9 @@ leaves. Run it again if it was interrupted.`,
       async run(ctx, { reason, to, checkpoint = [], acceptLoss = false, yes }, origin) {
         const settings = await readSettings();
         await confirmLoss(ctx, yes, `This permanently ends the log ${origin}.`);
-        await assertNoLogWorker(ctx);
+        await assertNoTlogWorker(ctx);
         const checkpoints = checkpoint.map((file) => ({ file, text: readText(file) }));
-        const retired = await retireLog(ctx, settings, { origin, reason, directory: to, checkpoints, acceptLoss });
+        const retired = await retireTlog(ctx, settings, { origin, reason, directory: to, checkpoints, acceptLoss });
         const { nextOrigin, size, exported, lastSize, anchorsWritten } = retired;
         ctx.print(retired, () =>
           [
@@ -206,7 +206,7 @@ const describeAnchor = (file: string) => `Wrote the anchor ${file}.`;
  * Refuses while a worker of the queue `log` runs. Without REDIS_URL, checks nothing. A worker that still runs may then sign one more
  * checkpoint before the log refuses its key.
  */
-async function assertNoLogWorker(ctx: CommandContext): Promise<void> {
+async function assertNoTlogWorker(ctx: CommandContext): Promise<void> {
   const { redisUrl, log } = ctx;
   if (redisUrl === null) return;
   const isWorking = await withRedis({ redisUrl, log }, async (redis) => {
@@ -216,10 +216,10 @@ async function assertNoLogWorker(ctx: CommandContext): Promise<void> {
   if (isWorking) throw new AppError("invalid_request", "A worker of the queue log is running. Stop all of them first.");
 }
 
-/** Reads the log's settings from the environment. @throws ConfigError, LogSettingsError */
-async function readSettings(): Promise<LogSettings> {
-  const config = readLogConfig(withLastStart(process.env));
+/** Reads the log's settings from the environment. @throws ConfigError, TlogSettingsError */
+async function readSettings(): Promise<TlogSettings> {
+  const config = readTlogConfig(withLastStart(process.env));
   const { keyFile } = config;
-  if (keyFile === null) throw new LogSettingsError("LOG_KEY_FILE is not set.");
-  return readLogSettings({ ...config, keyFile });
+  if (keyFile === null) throw new TlogSettingsError("LOG_KEY_FILE is not set.");
+  return readTlogSettings({ ...config, keyFile });
 }

@@ -2,7 +2,7 @@ import type { VoidResult } from "../acts/void-voucher.ts";
 import { Leases } from "../core/reserve/lease.ts";
 import { DatabaseFence } from "../platform/db/database-fence.ts";
 import { openPool } from "../platform/db/pool.ts";
-import { openLog } from "../platform/log.ts";
+import { openLogger } from "../platform/logger.ts";
 import type { CommandContext } from "./command.ts";
 import { withRedis } from "./with-redis.ts";
 
@@ -15,7 +15,7 @@ export async function releaseLeaseOfVoid(
   { voucherId, endedTicket }: VoidResult,
 ): Promise<void> {
   if (redisUrl === null || endedTicket === null) return;
-  const log = openLog("silent", "voucherctl");
+  const log = openLogger("silent", "voucherctl");
   const deployment = new DatabaseFence(log);
   const pool = openPool({ databaseUrl, max: 1, applicationName: "voucherctl", deployment, log });
   try {

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { writeKeyFile } from "../../packages/tlog/src/key-file.ts";
 import { parseSecretKey, parseVerifierKey } from "../../packages/tlog/src/note.ts";
 import { serveWitness, WitnessServer } from "../../packages/tlog/src/witness-server.ts";
-import { LogSettingsError } from "../transparency/log-settings.ts";
+import { TlogSettingsError } from "../transparency/log-settings.ts";
 import { type Noun, verbWithoutServers } from "./command.ts";
 import { UsageError } from "./exit-code.ts";
 import { integer, option, required } from "./options.ts";
@@ -37,10 +37,10 @@ export const witness: Noun = {
       examples: ["--key witness.key --state seen.json --log vouchers.example.com/log+… --port 8080"],
       async run(ctx, options) {
         const key = await parseSecretKey("witness", readFileSync(options.key, "utf8"));
-        if (key === null) throw new LogSettingsError(`${options.key} does not hold the key of a witness.`);
-        const logKey = await parseVerifierKey("log", options.log);
-        if (logKey === null) throw new UsageError("--log is not the vkey of a log.");
-        const witness = await WitnessServer.open(key, [logKey], options.state);
+        if (key === null) throw new TlogSettingsError(`${options.key} does not hold the key of a witness.`);
+        const tlogKey = await parseVerifierKey("log", options.log);
+        if (tlogKey === null) throw new UsageError("--log is not the vkey of a log.");
+        const witness = await WitnessServer.open(key, [tlogKey], options.state);
         const { url, close } = await serveWitness(witness, options);
         ctx.print({ url, vkey: key.text }, () => `The witness ${key.text} listens at ${url}.`);
         if (!ctx.signal.aborted) await once(ctx.signal, "abort");

@@ -10,13 +10,13 @@ import {
 } from "../pages/operator-frame.ts";
 import { renderTime } from "../pages/time.ts";
 import type { DepsOf } from "../platform/http/endpoint.ts";
-import type { LogRetirement } from "../transparency/db/log-retirements.ts";
-import { type LogStatus, readLogStatus, type WitnessStatus } from "../transparency/read-log-status.ts";
+import type { TlogRetirement } from "../transparency/db/log-retirements.ts";
+import { readTlogStatus, type TlogStatus, type WitnessStatus } from "../transparency/read-log-status.ts";
 import type { Page } from "./visit.ts";
 
 /** The page of the log: its tree, the served checkpoint, the witnesses, the anchors and the retired logs. */
-export const logPage: Page<DepsOf<typeof readLogStatus>> = async ({ ctx, site }) => {
-  const status = await readLogStatus(ctx);
+export const tlogPage: Page<DepsOf<typeof readTlogStatus>> = async ({ ctx, site }) => {
+  const status = await readTlogStatus(ctx);
   const main =
     status === null
       ? html`<p class="notice">This deployment has no log. <code>voucherctl log init</code> begins it.</p>`
@@ -24,7 +24,7 @@ export const logPage: Page<DepsOf<typeof readLogStatus>> = async ({ ctx, site })
   return layOutForOperators(site, "Log", html`<h1>Transparency log</h1>\n${main}`);
 };
 
-function renderStatus(site: Site, { origin, size, published, quorum, witnesses, pass, retirements }: LogStatus): Html {
+function renderStatus(site: Site, { origin, size, published, quorum, witnesses, pass, retirements }: TlogStatus): Html {
   const refused = pass?.report.refused ?? null;
   return html`${
     refused === null
@@ -69,7 +69,7 @@ function renderLag(size: number, published: { size: number; lagMs: number }): Ht
   return html`Events have waited for up to ${seconds(published.lagMs)}; the tree has ${leaves(unserved)} that are not served yet`;
 }
 
-function renderPass(pass: LogStatus["pass"]): Html {
+function renderPass(pass: TlogStatus["pass"]): Html {
   if (pass === null) return html`Unknown: no worker with the log's key has run, or Redis does not answer`;
   const { placed, durationMs } = pass.report;
   return html`${renderTime(pass.at)}: ${leaves(placed)} placed in ${COUNT.format(durationMs)} ms`;
@@ -85,11 +85,11 @@ function renderWitness({ name, url, size, cosignedAt }: WitnessStatus): (Html | 
   ];
 }
 
-function renderRetirement({ origin, size, retiredAt, reason }: LogRetirement): (Html | string)[] {
+function renderRetirement({ origin, size, retiredAt, reason }: TlogRetirement): (Html | string)[] {
   return [html`<code>${origin}</code>`, leaves(size), renderTime(retiredAt), reason];
 }
 
-function renderAnchors(size: number, pass: LogStatus["pass"]): Html {
+function renderAnchors(size: number, pass: TlogStatus["pass"]): Html {
   if (pass === null) return html`<p>The worker that has the log's key knows them. Its last pass is unknown.</p>`;
   const { anchors } = pass.report;
   if (anchors.length === 0) return html`<p>The worker has none, or could not read one of them.</p>`;

@@ -19,7 +19,7 @@ import { authenticateOperator, refuseWrites } from "./authenticate-operator.ts";
 import { callsPage } from "./calls-page.ts";
 import { CATALOG_PAGES } from "./catalog-pages.ts";
 import { LIST_PAGES } from "./list-pages.ts";
-import { logPage } from "./log-page.ts";
+import { tlogPage } from "./log-page.ts";
 import { mountOverview, type OverviewPageDeps } from "./mount-overview.ts";
 import { batchPage, organizationPage } from "./organization-page.ts";
 import { queuePage, queuesPage } from "./queue-pages.ts";
@@ -34,7 +34,7 @@ const PAGES = {
   ...CATALOG_PAGES,
   ...LIST_PAGES,
   "/batches/:id": batchPage,
-  "/log": logPage,
+  "/log": tlogPage,
   "/organizations/:id": organizationPage,
   "/organizations/:id/calls": callsPage,
   "/queues": queuesPage,

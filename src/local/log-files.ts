@@ -3,12 +3,12 @@ import { join, resolve } from "node:path";
 import { writeKeyFile } from "../../packages/tlog/src/key-file.ts";
 import type { AdminContext } from "../acts/open-acts.ts";
 import { auditedCommand } from "../acts/with-audit-entry.ts";
-import { readLogConfig } from "../platform/config.ts";
-import { initLog } from "../transparency/init-log.ts";
-import { readLogSettings } from "../transparency/log-settings.ts";
+import { readTlogConfig } from "../platform/config.ts";
+import { initTlog } from "../transparency/init-log.ts";
+import { readTlogSettings } from "../transparency/log-settings.ts";
 
 /** Makes the signing key of the embedded servers' log if its file does not exist. The log's name derives from `baseUrl`. */
-export async function useLocalLog(directory: string, baseUrl: string) {
+export async function useLocalTlog(directory: string, baseUrl: string) {
   const folder = join(resolve(directory), "log");
   const keyFile = join(folder, "key");
   if (!existsSync(keyFile)) {
@@ -22,7 +22,7 @@ export async function useLocalLog(directory: string, baseUrl: string) {
  * Begins the log of the embedded database, if it has none.
  * @throws AppError `invalid_request` when the database does not match the key or the anchor.
  */
-export async function beginLocalLog(admin: AdminContext, env: Record<"LOG_KEY_FILE" | "LOG_ANCHOR", string>) {
-  const settings = await readLogSettings({ ...readLogConfig(env), keyFile: env.LOG_KEY_FILE });
-  await initLog({ ...admin, audited: auditedCommand("start", {}) }, settings, false);
+export async function beginLocalTlog(admin: AdminContext, env: Record<"LOG_KEY_FILE" | "LOG_ANCHOR", string>) {
+  const settings = await readTlogSettings({ ...readTlogConfig(env), keyFile: env.LOG_KEY_FILE });
+  await initTlog({ ...admin, audited: auditedCommand("start", {}) }, settings, false);
 }

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { openAdminContext } from "../acts/open-acts.ts";
 import { readAddress, readConfig, readGivenServers } from "../platform/config.ts";
-import { openLog } from "../platform/log.ts";
+import { openLogger } from "../platform/logger.ts";
 import { makeDemo, showDemo, showMarketplaceDemo } from "./demo.ts";
 import { assertSameServers, withLastStart } from "./directory.ts";
 import { chooseServers } from "./servers.ts";
@@ -19,7 +19,7 @@ try {
   const { databaseUrl, redisUrl } = servers;
   // Without the secrets of embedded servers, because the demo uses none.
   const config = readConfig({ ...env, DATABASE_URL: databaseUrl, REDIS_URL: redisUrl });
-  const admin = openAdminContext(databaseUrl, openLog("fatal", "demo"));
+  const admin = openAdminContext(databaseUrl, openLogger("fatal", "demo"));
   try {
     if (marketplace && (!servers.embedded || env.AUTH_JWKS_URL)) {
       throw new Error(

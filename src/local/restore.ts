@@ -5,7 +5,7 @@ import { openAdminContext } from "../acts/open-acts.ts";
 import { verifyAllChains } from "../core/chain/verify-chains.ts";
 import { readGivenServers } from "../platform/config.ts";
 import { migrateDatabase } from "../platform/db/migrate.ts";
-import { openLog } from "../platform/log.ts";
+import { openLogger } from "../platform/logger.ts";
 import { fail, Refused, readFileArgument, runTar } from "./backup-files.ts";
 import { LOCAL_DIRECTORY, type SavedServers, save } from "./directory.ts";
 import { findUsers } from "./server-users.ts";
@@ -71,7 +71,7 @@ async function replaceFiles(root: string, file: string): Promise<string | null> 
 /** Starts the restored server, migrates it, verifies every history, and says what comes next. */
 async function examine(): Promise<void> {
   const servers = await chooseServers(readGivenServers(process.env), (line) => console.error(line));
-  const admin = openAdminContext(servers.databaseUrl, openLog("fatal", "restore"));
+  const admin = openAdminContext(servers.databaseUrl, openLogger("fatal", "restore"));
   try {
     await migrateDatabase(servers.databaseUrl, { onWait: (message) => console.error(message) });
     const { vouchers, events, broken } = await verifyAllChains(admin, () => undefined);

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { openAdminContext } from "../acts/open-acts.ts";
 import { ConfigError, readAddress, readGivenServers } from "../platform/config.ts";
-import { openLog } from "../platform/log.ts";
+import { openLogger } from "../platform/logger.ts";
 import { markAsCluster } from "../platform/redis/addresses.ts";
 import { openFailFast, untilReady } from "../platform/redis/connections.ts";
 import { checkRedis } from "../platform/redis/requirements.ts";
@@ -86,7 +86,7 @@ function findServers(env: NodeJS.ProcessEnv) {
 async function check(options: ReturnType<typeof readOptions>): Promise<void> {
   const env = withLastStart(process.env);
   const { databaseUrl, redisUrl } = findServers(env) as { databaseUrl: string; redisUrl: string };
-  const log = openLog("fatal", "scale-check");
+  const log = openLogger("fatal", "scale-check");
   const admin = openAdminContext(databaseUrl, log);
   const { isCluster } = await checkRedis(redisUrl, 1, REDIS_MAX_MS);
   const redis = openFailFast(isCluster ? markAsCluster(redisUrl) : redisUrl, "scale-check", log, REDIS_MAX_MS);

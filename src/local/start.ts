@@ -13,10 +13,10 @@ import {
   settingsOf,
 } from "../platform/config.ts";
 import { migrateDatabase } from "../platform/db/migrate.ts";
-import { openLog } from "../platform/log.ts";
+import { openLogger } from "../platform/logger.ts";
 import { type Demo, makeDemo, showDemo } from "./demo.ts";
 import { forgetStart, LOCAL_DIRECTORY, rememberStart, save } from "./directory.ts";
-import { beginLocalLog, useLocalLog } from "./log-files.ts";
+import { beginLocalTlog, useLocalTlog } from "./log-files.ts";
 import { assertPortFree, firstFreePort, freePort } from "./ports.ts";
 import { findUsers } from "./server-users.ts";
 import { type ChosenServers, chooseServers } from "./servers.ts";
@@ -63,15 +63,16 @@ try {
   const applied = await migrateDatabase(config.databaseUrl, { onWait: (message) => console.log(message) });
   if (applied.length > 0) console.log(`Prepared the database: ${applied.length} migrations.`);
   // Only the log of the embedded database is begun without an operator's command.
-  const localLog = servers.embedded && !given.LOG_KEY_FILE ? await useLocalLog(LOCAL_DIRECTORY, config.baseUrl) : null;
-  if (localLog !== null) {
-    await administer(config, (admin) => beginLocalLog(admin, localLog)).catch((error: unknown) => {
+  const localTlog =
+    servers.embedded && !given.LOG_KEY_FILE ? await useLocalTlog(LOCAL_DIRECTORY, config.baseUrl) : null;
+  if (localTlog !== null) {
+    await administer(config, (admin) => beginLocalTlog(admin, localTlog)).catch((error: unknown) => {
       if (!(error instanceof AppError)) throw error;
       console.log(
         `${error.message} Sealed events get no place in the log. If the database is new, delete ${LOCAL_DIRECTORY}/log to begin a new log.`,
       );
     });
-    Object.assign(env, localLog);
+    Object.assign(env, localTlog);
   }
   console.log(`Starting ${nameProcesses("API", wanted.apis)} and ${nameProcesses("worker", wanted.workers)}.`);
   const { port, baseUrl } = config;
@@ -87,7 +88,7 @@ try {
   for (const each of apiPorts) await processes.untilReady(`http://127.0.0.1:${each}/readyz`);
   for (const each of workerMetricsPorts) await processes.untilReady(`http://127.0.0.1:${each}/metrics`);
   rememberStart(LOCAL_DIRECTORY, { port, baseUrl, own: namesOfSecrets(given), settings: settingsOf(given) });
-  if (localLog !== null) save(LOCAL_DIRECTORY, { log: localLog });
+  if (localTlog !== null) save(LOCAL_DIRECTORY, { log: localTlog });
   // A database without a key is unused, because every partner needs one.
   const demo = await administer(config, async (admin) => ((await hasKeys(admin.pool)) ? null : makeDemo(admin)));
   const metrics = metricsPorts.map((each) => `http://localhost:${each}/metrics`);
@@ -101,7 +102,7 @@ try {
 }
 
 async function administer<T>({ databaseUrl }: Config, work: (admin: AdminContext) => Promise<T>): Promise<T> {
-  const admin = openAdminContext(databaseUrl, openLog("fatal", "start"));
+  const admin = openAdminContext(databaseUrl, openLogger("fatal", "start"));
   return work(admin).finally(() => admin.close());
 }
 

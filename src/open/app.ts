@@ -11,7 +11,7 @@ import { errorHandler, unknownPath } from "../platform/http/errors.ts";
 import { limitAddress } from "../platform/http/middleware/rate-limit.ts";
 import { dropForwardedPorts, ignoreConditions, requireHost } from "../platform/http/middleware/request-headers.ts";
 import { mountPortal } from "../portal/mount-portal.ts";
-import { logRoutes } from "../transparency/routes/log.ts";
+import { tlogRoutes } from "../transparency/routes/log.ts";
 import { ENDPOINTS } from "./endpoints.ts";
 import type { ApiContext } from "./open-api.ts";
 import { each } from "./wings/api.ts";
@@ -31,7 +31,7 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiConte
   // Before the endpoints, because some of them have an HTML page for browsers at the same path.
   mountPages(app, ctx, each("pages").flat());
   for (const route of joinRoutes(endpoints.map((endpoint) => endpoint.route(ctx)))) mount(app, ctx, route);
-  for (const route of logRoutes(ctx)) mount(app, ctx, route);
+  for (const route of tlogRoutes(ctx)) mount(app, ctx, route);
   mountDashboard(app, ctx);
   mountOperatorPages(app, ctx);
   mountPortal(app, ctx);

@@ -26,7 +26,7 @@ export function openService(
     connectionsMax,
   }: { traces: Traces; role: string; redisName: string; connectionsMax: number },
 ) {
-  const log = openLog(config.logLevel, role);
+  const log = openLogger(config.logLevel, role);
   /** Closed in reverse order, each one even if another fails. */
   const closers = new AsyncDisposableStack();
   closers.defer(() => traces.close());

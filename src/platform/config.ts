@@ -45,7 +45,7 @@ export function readConfig(env: Environment) {
 
 /** The configuration of a process. Durations are milliseconds unless the name says otherwise. */
 export type Config = ReturnType<typeof readConfig>;
-export type LogConfig = Config["transparencyLog"];
+export type TlogConfig = Config["transparencyLog"];
 export type WebhookConfig = Config["webhooks"];
 
 function baseUrlOf({ baseUrl, port }: { baseUrl?: string | undefined; port: number }): string {
@@ -112,7 +112,7 @@ export function readWorkerConfig(env: Environment): Config {
 
 // Commands read only the variables that they use. Each function throws a ConfigError when one of them is missing or invalid.
 
-export function readLogConfig(env: Environment): LogConfig {
+export function readTlogConfig(env: Environment): TlogConfig {
   return readVariables(VARIABLES.transparencyLog, env);
 }
 

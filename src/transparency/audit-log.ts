@@ -12,14 +12,14 @@ import { type LoggedHash, readLoggedInOrder } from "../core/chain/db/events.ts";
 import type { Transaction } from "../platform/db/pool.ts";
 import { readAnchor } from "./anchors.ts";
 import { findPublished } from "./db/log-checkpoints.ts";
-import { type LogRetirement, selectLogRetirements } from "./db/log-retirements.ts";
-import { countWaitingLeaves, findLogTree, type LogTree, selectLogTiles, selectLostLeaves } from "./db/log-tree.ts";
+import { selectTlogRetirements, type TlogRetirement } from "./db/log-retirements.ts";
+import { countWaitingLeaves, findTlogTree, selectLostLeaves, selectTlogTiles, type TlogTree } from "./db/log-tree.ts";
 import { proveConsistency } from "./tree-proofs.ts";
 
 /** Bundles that one query reads: two megabytes. */
 const CHUNK_BUNDLES = 256;
 
-export interface LogAudit extends Problems {
+export interface TlogAudit extends Problems {
   leaves: number;
   /** Sealed events whose batch has a place in the tree. */
   events: number;
@@ -47,7 +47,7 @@ interface KnownHead {
 function begin() {
   const inside = { leaves: 0, events: 0, waiting: 0, lost: 0, retirements: 0 };
   const outside = { anchors: 0, witnesses: 0, silentWitnesses: 0 };
-  const audit: LogAudit = { ...inside, ...outside, problemCount: 0, problems: [] };
+  const audit: TlogAudit = { ...inside, ...outside, problemCount: 0, problems: [] };
   const heads: KnownHead[] = [];
   return { audit, heads };
 }
@@ -65,7 +65,7 @@ export async function askOutside(
   const begun = begin();
   const { audit, heads } = begun;
   const report = reportInto(audit);
-  const tree = await findLogTree(pool);
+  const tree = await findTlogTree(pool);
   const published = await findPublished(pool);
   const policy = ownPolicy ?? (published && (await parsePolicy(published.policy)));
   const keys = policy?.logs.map(({ key }) => key) ?? null;
@@ -115,17 +115,17 @@ interface Leaves extends LeafRange {
  * @param onEvents receives the number of events checked so far.
  * @param begun by {@link askOutside}.
  */
-export async function auditLog(
+export async function auditTlog(
   tx: Transaction,
   onEvents: (events: number) => void = () => undefined,
   { audit, heads: known } = begin(),
-): Promise<LogAudit> {
+): Promise<TlogAudit> {
   const report = reportInto(audit);
-  const tree = await findLogTree(tx);
+  const tree = await findTlogTree(tx);
   const published = await findPublished(tx);
   const lost = await selectLostLeaves(tx);
   for (const { leaves } of lost) audit.lost += leaves;
-  const retirements = await selectLogRetirements(tx);
+  const retirements = await selectTlogRetirements(tx);
   audit.retirements = retirements.length;
   /** Runs of leaves that are not events, in order. */
   const otherRuns = [
@@ -199,9 +199,9 @@ export async function auditLog(
 /** Yields all leaves in order, and compares the tree over them with the stored tiles and roots. */
 async function* recomputeTree(
   tx: Transaction,
-  tree: LogTree | null,
+  tree: TlogTree | null,
   heads: readonly KnownHead[],
-  retirements: readonly LogRetirement[],
+  retirements: readonly TlogRetirement[],
   report: Report,
 ): AsyncGenerator<Leaves, undefined> {
   const appender = new TreeAppender(0, []);
@@ -237,7 +237,7 @@ async function readLeaves(tx: Transaction, { start, end }: LeafRange, report: Re
   const data = Buffer.alloc((end - start) * HASH_BYTES);
   const ids: TileId[] = [];
   for (let index = start / TILE_WIDTH; index * TILE_WIDTH < end; index++) ids.push({ level: 0, index });
-  const bundles = new Map((await selectLogTiles(tx, ids)).map(({ index, hashes }) => [index, hashes]));
+  const bundles = new Map((await selectTlogTiles(tx, ids)).map(({ index, hashes }) => [index, hashes]));
   for (const { index } of ids) {
     const first = index * TILE_WIDTH;
     const wantedBytes = Math.min(TILE_WIDTH, end - first) * HASH_BYTES;
@@ -250,7 +250,7 @@ async function readLeaves(tx: Transaction, { start, end }: LeafRange, report: Re
 
 async function compareTiles(tx: Transaction, appender: TreeAppender, report: Report): Promise<void> {
   const computed = appender.takeGrown().filter(({ level }) => level > 0);
-  const stored = await selectLogTiles(tx, computed);
+  const stored = await selectTlogTiles(tx, computed);
   for (const { level, index, hashes } of computed) {
     const found = stored.find((tile) => tile.level === level && tile.index === index)?.hashes;
     if (found === undefined || !found.subarray(0, hashes.length).equals(hashes)) {

@@ -30,7 +30,7 @@ interface ServedAuditOptions extends TreeAuditOptions {
  * hash of the leaf that it names. Cannot tell whether any other leaf belongs to an event.
  * @throws NotAccepted when the checkpoint does not meet the policy, or leaves are missing.
  */
-export async function auditServedLog({ histories, vouchers, ...options }: ServedAuditOptions): Promise<ServedAudit> {
+export async function auditServedTlog({ histories, vouchers, ...options }: ServedAuditOptions): Promise<ServedAudit> {
   const audit = { events: 0, waiting: 0, problemCount: 0, problems: [] };
   const report = reportInto(audit);
   // Reads the events before the checkpoint, so that the checkpoint covers every leaf that they name.

@@ -1,5 +1,5 @@
 import { type AuditContext, withAuditEntry } from "../acts/with-audit-entry.ts";
-import { addLeaf, appendLeaves, openLeafBatch, selectUnloggedEvents, writeLogSlots } from "../core/chain/db/events.ts";
+import { addLeaf, appendLeaves, openLeafBatch, selectUnloggedEvents, writeTlogSlots } from "../core/chain/db/events.ts";
 import type { Transaction } from "../platform/db/pool.ts";
 import { write } from "../platform/db/transaction.ts";
 
@@ -12,7 +12,7 @@ const BATCHES_MAX = 4;
  * @param onProgress receives the number of events so far. If it throws, the run ends, and committed events stay in the log.
  * @returns how many events were added.
  */
-export async function backfillLog(ctx: AuditContext, onProgress: (events: number) => void): Promise<number> {
+export async function backfillTlog(ctx: AuditContext, onProgress: (events: number) => void): Promise<number> {
   const place = { voucherId: "", sequence: 0 };
   for (let total = 0; ; ) {
     const count = await withAuditEntry(
@@ -48,7 +48,7 @@ export async function addUnlogged(
     if (events.length === 0) continue;
     const batch = await openLeafBatch(tx);
     const slots = events.map(({ recordHash }) => addLeaf(batch, recordHash));
-    await write(tx, [...writeLogSlots(events, slots), ...appendLeaves(batch)]);
+    await write(tx, [...writeTlogSlots(events, slots), ...appendLeaves(batch)]);
     added += events.length;
   }
   return added;

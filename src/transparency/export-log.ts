@@ -16,7 +16,7 @@ type Served = Pick<Published, "size" | "note" | "policy">;
  * @returns the number of leaves.
  * @throws AppError `not_found` before the first checkpoint.
  */
-export async function exportLog(db: Queryable, directory: string, served?: Served): Promise<number> {
+export async function exportTlog(db: Queryable, directory: string, served?: Served): Promise<number> {
   const published = served ?? (await findPublished(db));
   if (published === null) throw new AppError("not_found", "No checkpoint is served yet.");
   const { size, note, policy } = published;

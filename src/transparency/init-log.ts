@@ -3,11 +3,11 @@ import { signNote } from "../../packages/tlog/src/note.ts";
 import { type AuditContext, withAuditEntry } from "../acts/with-audit-entry.ts";
 import type { Queryable } from "../platform/db/pool.ts";
 import { readAnchor, writeAnchor } from "./anchors.ts";
-import { findLogTree, insertLogTree } from "./db/log-tree.ts";
-import type { LogSettings } from "./log-settings.ts";
-import { EMPTY_TREE, followTree, LogRefused } from "./tree-proofs.ts";
+import { findTlogTree, insertTlogTree } from "./db/log-tree.ts";
+import type { TlogSettings } from "./log-settings.ts";
+import { EMPTY_TREE, followTree, TlogRefused } from "./tree-proofs.ts";
 
-export interface LogInit {
+export interface TlogInit {
   origin: string;
   size: number;
   /** Whether this run began the log. */
@@ -22,7 +22,7 @@ export interface LogInit {
  * @throws AppError `invalid_request` when the database has a log of another name, when an anchor has more leaves than the database, or when
  * an anchor of an existing log is missing and `acceptAnchor` is false.
  */
-export async function initLog(ctx: AuditContext, settings: LogSettings, acceptAnchor: boolean): Promise<LogInit> {
+export async function initTlog(ctx: AuditContext, settings: TlogSettings, acceptAnchor: boolean): Promise<TlogInit> {
   const { origin, anchors } = settings;
   const known = await readAnchors(settings);
   const largest = Math.max(0, ...known.map((anchor) => anchor?.size ?? 0));
@@ -30,19 +30,19 @@ export async function initLog(ctx: AuditContext, settings: LogSettings, acceptAn
   return withAuditEntry(
     ctx,
     { type: "Log", id: origin },
-    async (tx): Promise<LogInit> => {
-      const before = await findLogTree(tx);
+    async (tx): Promise<TlogInit> => {
+      const before = await findTlogTree(tx);
       const tree = before ?? EMPTY_TREE;
       if (before !== null && before.origin !== origin) {
-        throw new LogRefused(`This database has the log ${before.origin}. A log keeps its name.`);
+        throw new TlogRefused(`This database has the log ${before.origin}. A log keeps its name.`);
       }
       if (largest > tree.size) {
-        throw new LogRefused(
+        throw new TlogRefused(
           `An anchor knows ${largest} leaves, the database ${tree.size}. See: voucherctl log recover`,
         );
       }
       if (before !== null && missing !== undefined && !acceptAnchor) {
-        throw new LogRefused(`The anchor ${missing} is missing. --accept-anchor writes it from this database.`);
+        throw new TlogRefused(`The anchor ${missing} is missing. --accept-anchor writes it from this database.`);
       }
       if (before === null) await insertLogTree(tx, { origin, root: EMPTY_TREE.root });
       const anchorsWritten = await writeMissingAnchors(tx, tree, settings);
@@ -53,7 +53,7 @@ export async function initLog(ctx: AuditContext, settings: LogSettings, acceptAn
 }
 
 /** Writes the anchors that have no file from the stored tree, whose leaves it reads. Returns their files. */
-export async function writeMissingAnchors(db: Queryable, tree: TreeHead, settings: LogSettings): Promise<string[]> {
+export async function writeMissingAnchors(db: Queryable, tree: TreeHead, settings: TlogSettings): Promise<string[]> {
   const { origin, keys, anchors } = settings;
   const known = await readAnchors(settings);
   const missing = anchors.filter((_, at) => known[at] === null);
@@ -68,6 +68,6 @@ export async function writeMissingAnchors(db: Queryable, tree: TreeHead, setting
   return missing;
 }
 
-function readAnchors({ anchors, keys }: LogSettings): Promise<(CheckpointNote | null)[]> {
+function readAnchors({ anchors, keys }: TlogSettings): Promise<(CheckpointNote | null)[]> {
   return Promise.all(anchors.map((file) => readAnchor(file, keys)));
 }

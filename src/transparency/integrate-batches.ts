@@ -3,9 +3,9 @@ import { parseCheckpoint, type TreeHead } from "../../packages/tlog/src/checkpoi
 import { isSignedBy } from "../../packages/tlog/src/note.ts";
 import { inTransaction, write } from "../platform/db/transaction.ts";
 import { findPublished, type Published } from "./db/log-checkpoints.ts";
-import { growTree, lockLogTree, placeBatches, selectWaitingBatches } from "./db/log-tree.ts";
-import type { LogSettings } from "./log-settings.ts";
-import { appendInTurns, followTree, LogRefused } from "./tree-proofs.ts";
+import { growTree, lockTlogTree, placeBatches, selectWaitingBatches } from "./db/log-tree.ts";
+import type { TlogSettings } from "./log-settings.ts";
+import { appendInTurns, followTree, TlogRefused } from "./tree-proofs.ts";
 
 interface Integrated {
   /** The tree that this process has followed from what the log has signed. It is safe to sign once the transaction is committed. */
@@ -24,26 +24,26 @@ interface Integrated {
  * @param heads what the log is known to have signed.
  * @param server the database server that was compared with the witnesses. On another one, no batch gets a place.
  * @returns null while another transaction has the tree locked, and when there is no log.
- * @throws LogRefused when the database contradicts what the log has signed.
+ * @throws TlogRefused when the database contradicts what the log has signed.
  */
 export function integrateBatches(
   pool: pg.Pool,
-  { origin, keys }: Pick<LogSettings, "origin" | "keys">,
+  { origin, keys }: Pick<TlogSettings, "origin" | "keys">,
   heads: readonly TreeHead[],
   server: string | null,
 ): Promise<Integrated | null> {
   return inTransaction(pool, async (tx) => {
     const [tree, batches] = await Promise.all([
-      lockLogTree(tx),
+      lockTlogTree(tx),
       // Sent together with the lock, which saves a round trip. If the tree is locked by another transaction, the read is not used.
       selectWaitingBatches(tx),
     ]);
     if (tree === null) return null;
-    if (tree.origin !== origin) throw new LogRefused(`The database has the log ${tree.origin}, not ${origin}.`);
+    if (tree.origin !== origin) throw new TlogRefused(`The database has the log ${tree.origin}, not ${origin}.`);
     const published = await findPublished(tx);
     const served = published && parseCheckpoint(published.note);
     if (published !== null && (served?.size !== published.size || !(await isSignedBy(served.note, keys)))) {
-      throw new LogRefused("The served checkpoint is not one that this log has signed for its tree.");
+      throw new TlogRefused("The served checkpoint is not one that this log has signed for its tree.");
     }
     const followed = await followTree(tx, tree, served === null ? heads : [...heads, served]);
     if (batches.length > 0 && tree.server === server) {

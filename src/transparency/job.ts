@@ -2,10 +2,10 @@ import { z } from "zod";
 import { defineQueue } from "../platform/queues/queue-settings.ts";
 
 /** One pass of the log's sequencer. The sequencer reads its work from Postgres. */
-export const logJob = z.object({});
+export const tlogJob = z.object({});
 
 /** The results of one pass. */
-export const logReport = z.object({
+export const tlogReport = z.object({
   /** Leaves that this pass added to the tree. */
   placed: z.number(),
   /** Number of leaves in the tree. */
@@ -26,6 +26,6 @@ export const logReport = z.object({
   obstacle: z.enum(["contradiction", "witnesses", "anchor"]).nullable(),
   durationMs: z.number(),
 });
-export type LogReport = z.output<typeof logReport>;
+export type TlogReport = z.output<typeof tlogReport>;
 
-export const logQueue = defineQueue("log", { data: logJob, reply: logReport });
+export const tlogQueue = defineQueue("log", { data: tlogJob, reply: tlogReport });

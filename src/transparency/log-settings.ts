@@ -2,10 +2,10 @@ import { readFileSync, statSync } from "node:fs";
 import { parseSecretKey, type SignerKey } from "../../packages/tlog/src/note.ts";
 import { NotAccepted, type Policy, parsePolicy } from "../../packages/tlog/src/policy.ts";
 import type { Witness } from "../../packages/tlog/src/witness-client.ts";
-import type { LogConfig } from "../platform/config.ts";
+import type { TlogConfig } from "../platform/config.ts";
 
 /** What a process needs to sign and publish the log. Only workers of the queue `log` and commands have it. */
-export interface LogSettings {
+export interface TlogSettings {
   /** The log's name. */
   origin: string;
   /** The keys that sign each checkpoint: one, or several during a key rotation. All have the log's name. */
@@ -20,26 +20,26 @@ export interface LogSettings {
 }
 
 /** The key file or the policy cannot be used. The message is for an operator. */
-export class LogSettingsError extends Error {}
+export class TlogSettingsError extends Error {}
 
-/** Reads the key file and the policy. @throws LogSettingsError without an anchor, when others can read the key file, or a file is unusable. */
-export async function readLogSettings(config: LogConfig & { keyFile: string }): Promise<LogSettings> {
+/** Reads the key file and the policy. @throws TlogSettingsError without an anchor, when others can read the key file, or a file is unusable. */
+export async function readTlogSettings(config: TlogConfig & { keyFile: string }): Promise<TlogSettings> {
   const keys = await readKeys(config.keyFile);
   const origin = keys[0]?.name ?? "";
   if (config.origin !== null && config.origin !== origin) {
-    throw new LogSettingsError(`LOG_ORIGIN is ${config.origin}, but the key in LOG_KEY_FILE is of ${origin}.`);
+    throw new TlogSettingsError(`LOG_ORIGIN is ${config.origin}, but the key in LOG_KEY_FILE is of ${origin}.`);
   }
   const defaultPolicy = `${keys.map(({ text }) => `log ${text}\n`).join("")}quorum none\n`;
   const policyText = config.policyFile === null ? defaultPolicy : readText("LOG_POLICY", config.policyFile);
   const policy = await parsePolicy(policyText).catch((error) => {
-    throw error instanceof NotAccepted ? new LogSettingsError(`LOG_POLICY: ${error.message}`) : error;
+    throw error instanceof NotAccepted ? new TlogSettingsError(`LOG_POLICY: ${error.message}`) : error;
   });
   if (!policy.logs.some(({ key }) => keys.some(({ text }) => text === key.text))) {
-    throw new LogSettingsError("LOG_POLICY does not name this log's key.");
+    throw new TlogSettingsError("LOG_POLICY does not name this log's key.");
   }
   const witnesses = policy.witnesses.flatMap(({ key, url }) => (url === null ? [] : [{ key, url }]));
   if (config.anchors.length === 0) {
-    throw new LogSettingsError("LOG_KEY_FILE requires a memory of what was signed: set LOG_ANCHOR.");
+    throw new TlogSettingsError("LOG_KEY_FILE requires a memory of what was signed: set LOG_ANCHOR.");
   }
   return { origin, keys, anchors: config.anchors, policy, policyText, witnesses };
 }
@@ -48,12 +48,12 @@ export async function readLogSettings(config: LogConfig & { keyFile: string }): 
 async function readKeys(file: string): Promise<SignerKey[]> {
   const text = readText("LOG_KEY_FILE", file);
   if ((statSync(file).mode & 0o077) !== 0) {
-    throw new LogSettingsError(`Other users can read LOG_KEY_FILE. Run: chmod 600 ${file}`);
+    throw new TlogSettingsError(`Other users can read LOG_KEY_FILE. Run: chmod 600 ${file}`);
   }
   const lines = text.trimEnd().split("\n");
   const keys = await Promise.all(lines.map((line) => parseSecretKey("log", line)));
   if (!keys.every((key) => key !== null) || keys.some(({ name }) => name !== keys[0]?.name)) {
-    throw new LogSettingsError(`LOG_KEY_FILE does not hold a key: ${file}. Make one with: voucherctl log keygen`);
+    throw new TlogSettingsError(`LOG_KEY_FILE does not hold a key: ${file}. Make one with: voucherctl log keygen`);
   }
   return keys;
 }
@@ -62,6 +62,6 @@ function readText(variable: string, file: string): string {
   try {
     return readFileSync(file, "utf8");
   } catch (error) {
-    throw new LogSettingsError(`${variable} cannot be read: ${(error as Error).message}`);
+    throw new TlogSettingsError(`${variable} cannot be read: ${(error as Error).message}`);
   }
 }

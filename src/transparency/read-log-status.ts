@@ -5,11 +5,11 @@ import { parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
 import { verifySignatures } from "../../packages/tlog/src/note.ts";
 import { type Policy, parsePolicy } from "../../packages/tlog/src/policy.ts";
 import type { QueueViews } from "../platform/queues/queue-views.ts";
-import { findLogProgress, findPublished, selectWitnessSizes } from "./db/log-checkpoints.ts";
-import { type LogRetirement, selectLogRetirements } from "./db/log-retirements.ts";
-import { findLogTree } from "./db/log-tree.ts";
-import type { LogReport } from "./job.ts";
-import { logQueue } from "./job.ts";
+import { findPublished, findTlogProgress, selectWitnessSizes } from "./db/log-checkpoints.ts";
+import { selectTlogRetirements, type TlogRetirement } from "./db/log-retirements.ts";
+import { findTlogTree } from "./db/log-tree.ts";
+import type { TlogReport } from "./job.ts";
+import { tlogQueue } from "./job.ts";
 
 /** Longest wait for Redis. Milliseconds. */
 const WAIT_MAX_MS = 2_000;
@@ -25,7 +25,7 @@ export interface WitnessStatus {
 }
 
 /** The log as an operator sees it. */
-export interface LogStatus {
+export interface TlogStatus {
   origin: string;
   /** Leaves of the tree. */
   size: number;
@@ -34,27 +34,27 @@ export interface LogStatus {
   quorum: string | null;
   witnesses: WitnessStatus[];
   /** The sequencer's last pass; null if none is known or Redis does not respond. */
-  pass: { report: LogReport; at: Date } | null;
+  pass: { report: TlogReport; at: Date } | null;
   /** The logs that this one continues, the oldest first. */
-  retirements: LogRetirement[];
+  retirements: TlogRetirement[];
 }
 
 /** Reads the state of the log from Postgres, and the sequencer's last pass from Redis. Returns null when there is no log. */
-export async function readLogStatus(ctx: {
+export async function readTlogStatus(ctx: {
   pool: pg.Pool;
   queueViews: Pick<QueueViews, "findLastReply">;
   log: Logger;
-}): Promise<LogStatus | null> {
+}): Promise<TlogStatus | null> {
   const { pool, queueViews, log } = ctx;
-  const tree = await findLogTree(pool);
+  const tree = await findTlogTree(pool);
   if (tree === null) return null;
   const published = await findPublished(pool);
   const policy = published === null ? null : await parsePolicy(published.policy);
-  const last = await pTimeout(queueViews.findLastReply(logQueue), { milliseconds: WAIT_MAX_MS }).catch((error) => {
+  const last = await pTimeout(queueViews.findLastReply(tlogQueue), { milliseconds: WAIT_MAX_MS }).catch((error) => {
     log.debug({ err: error }, "cannot read the last pass of the log");
     return null;
   });
-  const progress = await findLogProgress(pool);
+  const progress = await findTlogProgress(pool);
   return {
     origin: tree.origin,
     size: tree.size,
@@ -67,7 +67,7 @@ export async function readLogStatus(ctx: {
     quorum: policy?.quorum ?? null,
     witnesses: policy === null ? [] : await readWitnesses(pool, policy, published?.note ?? ""),
     pass: last && { report: last.reply, at: last.at },
-    retirements: await selectLogRetirements(pool),
+    retirements: await selectTlogRetirements(pool),
   };
 }
 

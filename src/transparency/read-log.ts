@@ -7,7 +7,7 @@ import type { Bulkhead, Requester } from "../core/callers/bulkhead.ts";
 import { AppError } from "../platform/api/errors.ts";
 import type { Queryable } from "../platform/db/pool.ts";
 import { findPublished, type Published } from "./db/log-checkpoints.ts";
-import { selectLogTiles } from "./db/log-tree.ts";
+import { selectTlogTiles } from "./db/log-tree.ts";
 
 type Deps = { pool: pg.Pool; publicReads: Bulkhead<"visitor"> };
 type Visitor = Requester<"visitor">;
@@ -44,7 +44,7 @@ export function readTile(ctx: Deps, visitor: Visitor, path: string): Promise<Uin
 
 /** Reads the first `width` hashes of a tile or, at level 0, the data of leaves. @throws Error when they are missing. */
 export async function selectHashes(db: Queryable, { level, index }: TileId, width: number): Promise<Buffer> {
-  const [stored] = await selectLogTiles(db, [{ level, index }]);
+  const [stored] = await selectTlogTiles(db, [{ level, index }]);
   const hashes = stored?.hashes.subarray(0, width * HASH_BYTES);
   if (hashes?.length !== width * HASH_BYTES)
     throw new Error(`the log's tile ${level}/${index} is missing or too short`);

@@ -16,13 +16,13 @@ import { addUnlogged } from "./backfill-log.ts";
 import {
   growTree,
   insertLostLeaves,
-  lockLogTree,
+  lockTlogTree,
   placeLeaves,
-  selectLogTiles,
+  selectTlogTiles,
   selectWaitingBatches,
 } from "./db/log-tree.ts";
-import type { LogSettings } from "./log-settings.ts";
-import { followTree, LogRefused } from "./tree-proofs.ts";
+import type { TlogSettings } from "./log-settings.ts";
+import { followTree, TlogRefused } from "./tree-proofs.ts";
 
 /** Most overdue events that one transaction reads, to seal the chains of their vouchers. */
 const OVERDUE_MAX = 500;
@@ -53,23 +53,23 @@ export interface Recovered {
  * missing, the processes that refused the server because it lacks a mark admit it.
  * @throws AppError `invalid_request` when there is nothing to recover, or the copy does not lead to the checkpoints' roots.
  */
-export async function recoverLog(ctx: AuditContext, settings: LogSettings, source: LogSource): Promise<Recovered> {
+export async function recoverTlog(ctx: AuditContext, settings: TlogSettings, source: LogSource): Promise<Recovered> {
   await sealPendingEvents(ctx, settings.origin);
   return withAuditEntry(ctx, { type: "Log", id: settings.origin }, async (tx) => {
     const { known, copied: inCopy } = await readCheckpoints(settings, source);
     const largest = known[0];
     const goal = inCopy ?? largest;
     if (goal === undefined || largest === undefined)
-      throw new LogRefused("Neither an anchor nor the copy has a checkpoint of this log.");
-    const tree = await lockLogTree(tx);
-    if (tree === null) throw new LogRefused("This database has no log, or the log is in use. Stop the workers first.");
+      throw new TlogRefused("Neither an anchor nor the copy has a checkpoint of this log.");
+    const tree = await lockTlogTree(tx);
+    if (tree === null) throw new TlogRefused("This database has no log, or the log is in use. Stop the workers first.");
     if (goal.size <= tree.size)
-      throw new LogRefused(`The database has ${tree.size} leaves, the copy's checkpoint ${goal.size}.`);
-    const appender = new TreeAppender(tree.size, await selectLogTiles(tx, edgeTiles(tree.size)));
+      throw new TlogRefused(`The database has ${tree.size} leaves, the copy's checkpoint ${goal.size}.`);
+    const appender = new TreeAppender(tree.size, await selectTlogTiles(tx, edgeTiles(tree.size)));
     const copied = await readLeaves(source, tree.size, goal.size);
     appender.append(copied);
     if (!isEqual(appender.root(), goal.root)) {
-      throw new LogRefused(
+      throw new TlogRefused(
         `The copy at ${source.from} does not continue this database's log to the checkpoint's root.`,
       );
     }
@@ -117,7 +117,7 @@ async function sealPendingEvents(ctx: AuditContext, origin: string): Promise<voi
 
 /** The copy's checkpoint, or null unless the log's keys have signed it; and all known ones, with those of the anchors, the largest first. */
 async function readCheckpoints(
-  { anchors, keys, origin }: LogSettings,
+  { anchors, keys, origin }: TlogSettings,
   source: LogSource,
 ): Promise<{ copied: CheckpointNote | null; known: CheckpointNote[] }> {
   const served = parseCheckpoint(String(await source.read("checkpoint")));
@@ -165,7 +165,7 @@ async function placeWaiting(
       const inCopy = data.filter((leaf) => unclaimed.has(keyOf(leaf, 0))).length;
       if (onlyCopied && inCopy < leaves) {
         if (inCopy === 0) return [];
-        throw new LogRefused(
+        throw new TlogRefused(
           "A batch has leaves of the copy and others. Use a copy that has the whole log, or see log retire.",
         );
       }

@@ -14,12 +14,12 @@ import type { Queryable } from "../platform/db/pool.ts";
 import { write } from "../platform/db/transaction.ts";
 import { readAnchor } from "./anchors.ts";
 import { findPublished } from "./db/log-checkpoints.ts";
-import { type LogRetirement, lockLogToRetire, selectLogRetirements, writeRetirement } from "./db/log-retirements.ts";
-import { findLogTree, growTree, type LogTree } from "./db/log-tree.ts";
-import { exportLog } from "./export-log.ts";
+import { lockTlogToRetire, selectTlogRetirements, type TlogRetirement, writeRetirement } from "./db/log-retirements.ts";
+import { findTlogTree, growTree, type TlogTree } from "./db/log-tree.ts";
+import { exportTlog } from "./export-log.ts";
 import { writeMissingAnchors } from "./init-log.ts";
-import type { LogSettings } from "./log-settings.ts";
-import { followTree, LogRefused } from "./tree-proofs.ts";
+import type { TlogSettings } from "./log-settings.ts";
+import { followTree, TlogRefused } from "./tree-proofs.ts";
 
 export interface RetireOptions {
   /** The name of the log to retire. */
@@ -46,8 +46,8 @@ interface RetiredLog {
 }
 
 /** The record of a retirement before it is written, and the tree of the log. */
-interface RetirementPlan extends Omit<LogRetirement, "retiredAt"> {
-  tree: LogTree;
+interface RetirementPlan extends Omit<TlogRetirement, "retiredAt"> {
+  tree: TlogTree;
   /** The same tree, computed from its leaves. */
   followed: TreeAppender;
 }
@@ -58,13 +58,17 @@ interface RetirementPlan extends Omit<LogRetirement, "retiredAt"> {
  * it. The first new leaf is the hash of the last checkpoint. If a run is interrupted, the next run completes it.
  * @throws AppError `invalid_request` with the reason; the database is unchanged then.
  */
-export async function retireLog(ctx: AuditContext, settings: LogSettings, options: RetireOptions): Promise<RetiredLog> {
+export async function retireTlog(
+  ctx: AuditContext,
+  settings: TlogSettings,
+  options: RetireOptions,
+): Promise<RetiredLog> {
   const { pool } = ctx;
   const { origin, directory, reason } = options;
-  const tree = await findLogTree(pool);
-  const existing = (await selectLogRetirements(pool)).find((retirement) => retirement.origin === origin) ?? null;
+  const tree = await findTlogTree(pool);
+  const existing = (await selectTlogRetirements(pool)).find((retirement) => retirement.origin === origin) ?? null;
   if (existing !== null && tree?.origin !== settings.origin) {
-    throw new LogRefused(
+    throw new TlogRefused(
       `${origin} is retired. The log is now ${tree?.origin}, and the key in LOG_KEY_FILE is of ${settings.origin}.`,
     );
   }
@@ -73,7 +77,7 @@ export async function retireLog(ctx: AuditContext, settings: LogSettings, option
   await assertExportable(directory, policy);
   const served = { size: parseCheckpoint(servedNote)?.size ?? 0, note: servedNote, policy };
   // Exports before the database is changed, so that a full disk changes nothing.
-  const exported = await exportLog(pool, directory, served);
+  const exported = await exportTlog(pool, directory, served);
   if (existing === null) {
     await withAuditEntry(
       ctx,
@@ -83,9 +87,9 @@ export async function retireLog(ctx: AuditContext, settings: LogSettings, option
           tx,
           settings,
           options,
-          await lockLogToRetire(tx),
+          await lockTlogToRetire(tx),
         );
-        if (retirement.servedNote !== servedNote) throw new LogRefused("The log is in use. Stop its workers first.");
+        if (retirement.servedNote !== servedNote) throw new TlogRefused("The log is in use. Stop its workers first.");
         followed.append(hash("sha256", retirement.lastNote, "buffer"));
         const after = { size: followed.size, root: followed.root() };
         await write(tx, [
@@ -97,7 +101,7 @@ export async function retireLog(ctx: AuditContext, settings: LogSettings, option
       { before: {}, after: () => ({ retiredFor: settings.origin }) },
     );
   }
-  const begun = await findLogTree(pool);
+  const begun = await findTlogTree(pool);
   const isPublished = begun === null || (await findPublished(pool)) !== null;
   const anchorsWritten = isPublished ? [] : await writeMissingAnchors(pool, begun, settings);
   await writeInto(directory, "last-checkpoint", plan.lastNote);
@@ -108,31 +112,31 @@ export async function retireLog(ctx: AuditContext, settings: LogSettings, option
 /** Checks that a log may be retired, and returns the record to write. @throws AppError `invalid_request` with the reason. */
 async function planRetirement(
   db: Queryable,
-  settings: LogSettings,
+  settings: TlogSettings,
   { origin, reason, checkpoints, acceptLoss }: RetireOptions,
-  tree: LogTree | null,
+  tree: TlogTree | null,
 ): Promise<RetirementPlan> {
   const published = await findPublished(db);
-  const retired = await selectLogRetirements(db);
-  if (reason.trim() === "") throw new LogRefused("The reason is empty.");
-  if (tree === null) throw new LogRefused("This database has no log, or the log is in use. Stop its workers first.");
-  if (tree.origin !== origin) throw new LogRefused(`This database has the log ${tree.origin}, not ${origin}.`);
-  if (published === null) throw new LogRefused(`${origin} has served no checkpoint yet. Start its worker first.`);
+  const retired = await selectTlogRetirements(db);
+  if (reason.trim() === "") throw new TlogRefused("The reason is empty.");
+  if (tree === null) throw new TlogRefused("This database has no log, or the log is in use. Stop its workers first.");
+  if (tree.origin !== origin) throw new TlogRefused(`This database has the log ${tree.origin}, not ${origin}.`);
+  if (published === null) throw new TlogRefused(`${origin} has served no checkpoint yet. Start its worker first.`);
   if (settings.origin === origin || retired.some((each) => each.origin === settings.origin)) {
-    throw new LogRefused(
+    throw new TlogRefused(
       `LOG_KEY_FILE must have a key with a new name; ${settings.origin} is or was a log of this database.`,
     );
   }
   const { logs } = await parsePolicy(published.policy);
   const keys = logs.map(({ key }) => key).filter(({ name }) => name === origin);
   if (keys.some(({ publicKey }) => settings.keys.some((key) => isEqual(key.publicKey, publicKey)))) {
-    throw new LogRefused(`The key in LOG_KEY_FILE also signed ${origin}. Make a new one with: voucherctl log keygen`);
+    throw new TlogRefused(`The key in LOG_KEY_FILE also signed ${origin}. Make a new one with: voucherctl log keygen`);
   }
   const known: CheckpointNote[] = [];
   for (const { file, text } of [{ file: "The served checkpoint", text: published.note }, ...checkpoints]) {
     const checkpoint = parseCheckpoint(text);
     if (checkpoint?.origin !== origin || !(await isSignedBy(checkpoint.note, keys))) {
-      throw new LogRefused(`${file} is not a checkpoint of ${origin}.`);
+      throw new TlogRefused(`${file} is not a checkpoint of ${origin}.`);
     }
     known.push(checkpoint);
   }
@@ -140,15 +144,15 @@ async function planRetirement(
     (next.size - best.size || next.note.signatures.length - best.note.signatures.length) > 0 ? next : best,
   );
   const followed = await followTree(db, tree, acceptLoss ? [] : known).catch((error) => {
-    if (!(error instanceof LogRefused) || acceptLoss) throw error;
-    throw new LogRefused(
+    if (!(error instanceof TlogRefused) || acceptLoss) throw error;
+    throw new TlogRefused(
       `${origin} has signed ${last.size} leaves, which this database does not have: its tree has ${tree.size}. ` +
         "With a copy of them, run: voucherctl log recover. Without one, --accept-loss retires the log.",
     );
   });
   for (const file of settings.anchors) {
     await readAnchor(file, settings.keys).catch(() => {
-      throw new LogRefused(`The anchor ${file} is of another log. Keep it, and name a new file in LOG_ANCHOR.`);
+      throw new TlogRefused(`The anchor ${file} is of another log. Keep it, and name a new file in LOG_ANCHOR.`);
     });
   }
   const { policy, note: servedNote } = published;
@@ -163,10 +167,10 @@ async function planRetirement(
 async function assertExportable(directory: string, policy: string): Promise<void> {
   const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];
-    throw new LogRefused(`${directory} cannot be used: ${error.message}.`);
+    throw new TlogRefused(`${directory} cannot be used: ${error.message}.`);
   });
   const exportedPolicy = (await readIfThere(join(directory, "policy")))?.toString();
   if (names.length > 0 && (exportedPolicy === undefined || !policy.startsWith(exportedPolicy))) {
-    throw new LogRefused(`${directory} is not empty. Give a new directory for the export.`);
+    throw new TlogRefused(`${directory} is not empty. Give a new directory for the export.`);
   }
 }

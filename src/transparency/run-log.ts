@@ -12,11 +12,11 @@ import {
 } from "../../packages/tlog/src/witness-client.ts";
 import { readAnchor, writeAnchor } from "./anchors.ts";
 import { publishCheckpoint, recordWitnessSizes, selectWitnessSizes } from "./db/log-checkpoints.ts";
-import { findLogTree, selectBatchesSetAside } from "./db/log-tree.ts";
+import { findTlogTree, selectBatchesSetAside } from "./db/log-tree.ts";
 import { integrateBatches } from "./integrate-batches.ts";
-import type { LogReport } from "./job.ts";
-import type { LogSettings } from "./log-settings.ts";
-import { EMPTY_TREE, LogRefused, proveConsistency } from "./tree-proofs.ts";
+import type { TlogReport } from "./job.ts";
+import type { TlogSettings } from "./log-settings.ts";
+import { EMPTY_TREE, proveConsistency, TlogRefused } from "./tree-proofs.ts";
 
 /** How long one pass may give batches their places before it publishes. Milliseconds. */
 const INTEGRATE_MAX_MS = 2_000;
@@ -28,7 +28,7 @@ const SET_ASIDE_MAX = 10;
 /** What the sequencer needs. */
 interface SequencerContext {
   pool: pg.Pool;
-  logSettings: LogSettings;
+  tlogSettings: TlogSettings;
   log: Logger;
 }
 
@@ -43,7 +43,7 @@ export class Sequencer {
   /** The last tree that this process has signed. In memory, so that a change in Postgres cannot change it. */
   #signed: TreeHead | null = null;
   /** The anchors as this process has last read or written them. */
-  #anchors: LogReport["anchors"] = [];
+  #anchors: TlogReport["anchors"] = [];
   /** Witnesses that contradicted the log without a proof when they were last asked. */
   #claims = 0;
 
@@ -55,18 +55,18 @@ export class Sequencer {
    * One pass: follows the tree from what the log has signed, gives waiting batches their places, and publishes a checkpoint. Any number of
    * processes may run it, and each may die at any point.
    */
-  async run(): Promise<LogReport> {
-    const { pool, logSettings, log } = this.#ctx;
+  async run(): Promise<TlogReport> {
+    const { pool, tlogSettings, log } = this.#ctx;
     const startedAt = performance.now();
     const report = { placed: 0, size: 0, published: 0, cosigned: 0 };
-    let refused: LogRefused | null = null;
+    let refused: TlogRefused | null = null;
     try {
       const heads = await this.#readSigned();
       const isRemembered = heads.length > 0;
       if (!isRemembered) this.#comparedWith = null;
       let last: Integrated | null = null;
       for (let placed = -1; placed !== 0 && (last === null || performance.now() - startedAt < INTEGRATE_MAX_MS); ) {
-        const integrated = await integrateBatches(pool, logSettings, heads, this.#comparedWith);
+        const integrated = await integrateBatches(pool, tlogSettings, heads, this.#comparedWith);
         if (integrated === null) break;
         if (integrated.server !== this.#comparedWith) {
           await this.#compareWithWitnesses(integrated, isRemembered);
@@ -78,11 +78,11 @@ export class Sequencer {
         report.placed += placed;
       }
       if (last !== null) await this.#publish(last, report);
-      else if (isRemembered && (await findLogTree(pool)) === null) {
-        throw new LogRefused("The database has no log, but an anchor has one.");
+      else if (isRemembered && (await findTlogTree(pool)) === null) {
+        throw new TlogRefused("The database has no log, but an anchor has one.");
       }
     } catch (error) {
-      if (!(error instanceof LogRefused)) throw error;
+      if (!(error instanceof TlogRefused)) throw error;
       refused = error;
       log.error({ reason: error.message }, "the log is refused: no new checkpoint is served");
     }
@@ -100,12 +100,12 @@ export class Sequencer {
     };
   }
 
-  /** Reads what the log has signed, as the anchors and this process know it. @throws LogRefused */
+  /** Reads what the log has signed, as the anchors and this process know it. @throws TlogRefused */
   async #readSigned(): Promise<TreeHead[]> {
-    const { anchors, keys } = this.#ctx.logSettings;
+    const { anchors, keys } = this.#ctx.tlogSettings;
     // Before the tree is read: another process may advance both meanwhile.
     const found = await Promise.all(anchors.map((file) => readAnchor(file, keys))).catch((error: Error) => {
-      throw new LogRefused(error.message, "anchor");
+      throw new TlogRefused(error.message, "anchor");
     });
     this.#anchors = anchors.map((file, at) => ({ file, size: found[at]?.size ?? null }));
     return [...found, this.#signed].filter((head) => head !== null);
@@ -115,17 +115,17 @@ export class Sequencer {
    * Sends the served checkpoint to the witnesses again, so that nothing new is signed. Before the first one, sends that of the empty tree. The
    * witnesses that do not respond must be too few for a quorum: a quorum of them could have cosigned a tree that this database has lost.
    * @param isRemembered whether an anchor or this process knows what the log has signed. Otherwise a witness must know it.
-   * @throws LogRefused when a witness contradicts the tree or has cosigned a larger one, or when too few witnesses respond.
+   * @throws TlogRefused when a witness contradicts the tree or has cosigned a larger one, or when too few witnesses respond.
    */
   async #compareWithWitnesses({ published, server }: Integrated, isRemembered: boolean): Promise<void> {
-    const { policy, origin } = this.#ctx.logSettings;
+    const { policy, origin } = this.#ctx.tlogSettings;
     const served = published === null ? null : parseCheckpoint(published.note);
     const asked = await this.#ask(served?.note.text ?? formatCheckpoint({ origin, ...EMPTY_TREE }));
     const silent = asked.filter(({ answer }) => answer.kind === "failed");
     const isQuorumNeeded = !isRemembered || policy.quorum !== null;
     if (isQuorumNeeded && silent.length > 0 && this.#meetsQuorum(silent)) {
       const names = silent.map(({ witness }) => witness.key.name).join(", ");
-      throw new LogRefused(
+      throw new TlogRefused(
         `Too few witnesses answer to say what was signed. Without an answer: ${names}.`,
         "witnesses",
       );
@@ -135,7 +135,7 @@ export class Sequencer {
       ({ answer: { kind } }) => kind === "ahead" || (served !== null && kind === "cosigned"),
     );
     if (!isRemembered && knowing.length === 0) {
-      throw new LogRefused(
+      throw new TlogRefused(
         "No anchor and no witness remembers the log. See: voucherctl log init --accept-anchor",
         "anchor",
       );
@@ -146,11 +146,11 @@ export class Sequencer {
   /**
    * Asks all witnesses for their cosignatures of a checkpoint's text. A witness that contradicts the tree, or claims to have cosigned a larger
    * one, counts as failed while the others meet the quorum.
-   * @throws LogRefused when they do not.
+   * @throws TlogRefused when they do not.
    */
   async #ask(text: string): Promise<{ witness: Witness; answer: WitnessAnswer }[]> {
-    const { pool, logSettings, log } = this.#ctx;
-    const { witnesses, keys } = logSettings;
+    const { pool, tlogSettings, log } = this.#ctx;
+    const { witnesses, keys } = tlogSettings;
     const note = await signNote(keys, text);
     const sizes = await selectWitnessSizes(
       pool,
@@ -165,14 +165,14 @@ export class Sequencer {
     );
     const size = parseCheckpoint(note)?.size ?? 0;
     // Read now: another process may have published since the pass began.
-    const current = (await findLogTree(pool))?.size ?? 0;
+    const current = (await findTlogTree(pool))?.size ?? 0;
     const agreeing = asked.filter(({ answer: { kind } }) => kind === "cosigned" || kind === "knowsNothing");
     this.#claims = 0;
     for (const one of asked) {
       const { name } = one.witness.key;
       const claim = claimOf(name, one.answer, current);
       // Anyone can claim anything without a proof. So a claim stops the log only if the policy needs this witness.
-      if (claim !== null && !this.#meetsQuorum(agreeing)) throw new LogRefused(claim);
+      if (claim !== null && !this.#meetsQuorum(agreeing)) throw new TlogRefused(claim);
       if (claim !== null) {
         this.#claims += 1;
         one.answer = { kind: "failed", reason: claim };
@@ -191,9 +191,9 @@ export class Sequencer {
    * into an anchor, and an anchor has each checkpoint before it is served. Does nothing new if the served checkpoint is recent and has the
    * same size and policy.
    */
-  async #publish({ head, published }: Integrated, report: Pick<LogReport, "size" | "published" | "cosigned">) {
-    const { pool, logSettings } = this.#ctx;
-    const { origin, keys, policyText } = logSettings;
+  async #publish({ head, published }: Integrated, report: Pick<TlogReport, "size" | "published" | "cosigned">) {
+    const { pool, tlogSettings } = this.#ctx;
+    const { origin, keys, policyText } = tlogSettings;
     Object.assign(report, { size: head.size, published: published?.size ?? 0 });
     const isServed = published?.size === head.size && published.policy === policyText;
     const text = formatCheckpoint({ origin, ...head });
@@ -209,7 +209,7 @@ export class Sequencer {
     if (!this.#meetsQuorum(cosigned)) {
       // A witness that is ahead has cosigned a larger tree, which another process publishes.
       if (this.#meetsQuorum(asked.filter(({ answer: { kind } }) => kind === "cosigned" || kind === "ahead"))) return;
-      throw new LogRefused(`Too few witnesses cosigned: ${cosigned.length}. The last checkpoint stays.`, "witnesses");
+      throw new TlogRefused(`Too few witnesses cosigned: ${cosigned.length}. The last checkpoint stays.`, "witnesses");
     }
     await this.#writeAnchors(text, head);
     const note = `${await signNote(keys, text)}${cosigned.map(({ answer }) => `${answer.line}\n`).join("")}`;
@@ -217,17 +217,17 @@ export class Sequencer {
   }
 
   #meetsQuorum(asked: readonly { witness: Witness }[]): boolean {
-    const { policy } = this.#ctx.logSettings;
+    const { policy } = this.#ctx.tlogSettings;
     return meetsQuorum(policy, namesIn(policy, asked));
   }
 
-  /** Writes the anchors that do not have this tree. @throws LogRefused */
+  /** Writes the anchors that do not have this tree. @throws TlogRefused */
   async #writeAnchors(text: string, { size }: TreeHead): Promise<void> {
-    const { keys } = this.#ctx.logSettings;
+    const { keys } = this.#ctx.tlogSettings;
     for (const anchor of this.#anchors) {
       if (anchor.size === size) continue;
       await writeAnchor(anchor.file, await signNote(keys, text), keys).catch((error: Error) => {
-        throw new LogRefused(`The anchor ${anchor.file} cannot be written: ${error.message}`, "anchor");
+        throw new TlogRefused(`The anchor ${anchor.file} cannot be written: ${error.message}`, "anchor");
       });
       anchor.size = size;
     }

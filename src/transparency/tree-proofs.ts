@@ -14,8 +14,8 @@ import { tileWidth } from "../../packages/tlog/src/tiles.ts";
 import { edgeTiles, hashLeaves, type ReadTile, rootOfRange, TreeAppender } from "../../packages/tlog/src/tree.ts";
 import { AppError } from "../platform/api/errors.ts";
 import type { Queryable } from "../platform/db/pool.ts";
-import { selectLogTiles } from "./db/log-tree.ts";
-import type { LogReport } from "./job.ts";
+import { selectTlogTiles } from "./db/log-tree.ts";
+import type { TlogReport } from "./job.ts";
 
 /** Leaves that are read at once: two megabytes. */
 const READ_LEAVES = 65_536;
@@ -25,10 +25,10 @@ const TURN_LEAVES = 2_048;
 /** A tree without leaves. */
 export const EMPTY_TREE: TreeHead = { size: 0, root: rootOfRange({ start: 0, end: 0 }, () => Buffer.alloc(0)) };
 
-type Obstacle = NonNullable<LogReport["obstacle"]>;
+type Obstacle = NonNullable<TlogReport["obstacle"]>;
 
 /** The log does not go on. The message says why, for an operator. */
-export class LogRefused extends AppError {
+export class TlogRefused extends AppError {
   readonly obstacle: Obstacle;
 
   constructor(message: string, obstacle: Obstacle = "contradiction") {
@@ -42,12 +42,12 @@ export class LogRefused extends AppError {
  * no stored root: whoever may sign the result has computed it.
  * @param tree the tree as the database states it, locked or on one snapshot.
  * @param heads signed heads, which the tree must continue. Without one, starts at the empty tree.
- * @throws LogRefused when the tree does not continue a head, or is not the tree of its leaves.
+ * @throws TlogRefused when the tree does not continue a head, or is not the tree of its leaves.
  */
 export async function followTree(db: Queryable, tree: TreeHead, heads: readonly TreeHead[]): Promise<TreeAppender> {
   const last = heads.reduce((largest, head) => (head.size > largest.size ? head : largest), EMPTY_TREE);
   if (last.size > tree.size) {
-    throw new LogRefused(
+    throw new TlogRefused(
       `A signed checkpoint has ${last.size} leaves, the database ${tree.size}: it has lost a part of the log.`,
     );
   }
@@ -58,7 +58,7 @@ export async function followTree(db: Queryable, tree: TreeHead, heads: readonly 
         : await verifyConsistency(size, root, last.size, last.root, await proveConsistency(db, size, last.size));
     if (!isKept) throw otherRoot(size);
   }
-  const followed = new TreeAppender(last.size, await selectLogTiles(db, edgeTiles(last.size)));
+  const followed = new TreeAppender(last.size, await selectTlogTiles(db, edgeTiles(last.size)));
   if (!isEqual(followed.root(), last.root)) throw otherRoot(last.size);
   while (followed.size < tree.size) {
     const end = Math.min(followed.size - (followed.size % READ_LEAVES) + READ_LEAVES, tree.size);
@@ -67,13 +67,13 @@ export async function followTree(db: Queryable, tree: TreeHead, heads: readonly 
     followed.takeGrown();
   }
   if (!isEqual(followed.root(), tree.root)) {
-    throw new LogRefused(`The database has another root for its ${tree.size} leaves than these leaves have.`);
+    throw new TlogRefused(`The database has another root for its ${tree.size} leaves than these leaves have.`);
   }
   return followed;
 }
 
-function otherRoot(size: number): LogRefused {
-  return new LogRefused(`A signed checkpoint has another root for ${size} leaves than the database.`);
+function otherRoot(size: number): TlogRefused {
+  return new TlogRefused(`A signed checkpoint has another root for ${size} leaves than the database.`);
 }
 
 /** Appends leaves, given as their data. */
@@ -84,14 +84,14 @@ export async function appendInTurns(appender: TreeAppender, leaves: Uint8Array):
   }
 }
 
-/** The data of stored leaves. @throws LogRefused when one is missing. */
+/** The data of stored leaves. @throws TlogRefused when one is missing. */
 async function readLeaves(db: Queryable, { start, end }: LeafRange): Promise<Buffer> {
   const first = Math.floor(start / TILE_WIDTH);
   const ids = Array.from({ length: Math.ceil(end / TILE_WIDTH) - first }, (_, at) => ({ level: 0, index: first + at }));
-  const bundles = (await selectLogTiles(db, ids)).sort((one, other) => one.index - other.index);
+  const bundles = (await selectTlogTiles(db, ids)).sort((one, other) => one.index - other.index);
   const data = Buffer.concat(bundles.map((each) => each.hashes.subarray(0, tileWidth(each, end) * HASH_BYTES)));
   if (data.length !== (end - first * TILE_WIDTH) * HASH_BYTES) {
-    throw new LogRefused(`The database states ${end} leaves or more, but lacks one from ${start} on.`);
+    throw new TlogRefused(`The database states ${end} leaves or more, but lacks one from ${start} on.`);
   }
   return data.subarray((start - first * TILE_WIDTH) * HASH_BYTES);
 }
@@ -113,7 +113,7 @@ async function rootsOf(db: Queryable, ranges: readonly LeafRange[]): Promise<Buf
 
 /** Reads, in one statement, the few tiles from which the roots of these ranges are computed. */
 async function readTiles(db: Queryable, ranges: readonly LeafRange[]): Promise<ReadTile> {
-  const stored = await selectLogTiles(db, tilesOf(ranges));
+  const stored = await selectTlogTiles(db, tilesOf(ranges));
   const tiles = new Map(
     stored.map(({ level, index, hashes }) => [`${level}/${index}`, level === 0 ? hashLeaves(hashes) : hashes]),
   );

@@ -100,7 +100,7 @@ interface DatabaseFacts {
   brokenChains: readonly { voucherId: string; since: Date }[];
   endpoints: Awaited<ReturnType<typeof selectFailingEndpoints>>;
   stock: readonly Stock[];
-  log: LogStatus | null;
+  log: TlogStatus | null;
   /** Since when ALERT_URL does not accept messages; null if it does. */
   alertsFailingSince: Date | null;
   /** Age of the oldest event that waits for its seal. */

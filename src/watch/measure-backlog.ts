@@ -11,7 +11,7 @@ import type { DatabaseFence } from "../platform/db/database-fence.ts";
 import { measureQueues, type ShardBacklog } from "../platform/queues/measure-queues.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
 import { isFresh, keepFinding, readFinding, reportPrefix } from "../platform/redis/findings.ts";
-import { findLogProgress } from "../transparency/db/log-checkpoints.ts";
+import { findTlogProgress } from "../transparency/db/log-checkpoints.ts";
 import { measureWebhooks } from "../webhooks/db/webhook-deliveries.ts";
 
 /** Live reservations are counted up to this number, which takes Postgres about 25 ms. */
@@ -103,7 +103,7 @@ async function measureDatabase({ pool, deployment }: Deps, measures: BacklogMeas
   return {
     liveReservations: await countLiveReservations(pool, RESERVATIONS_MAX),
     sealLagMs: await findOldestPendingAge(pool),
-    log: await findLogProgress(pool),
+    log: await findTlogProgress(pool),
     clockAheadMs: deployment.clock.aheadMs,
     brokenChains: await countBrokenChains(pool, BROKEN_CHAINS_MAX),
     webhooks: await measureWebhooks(pool, WEBHOOKS_MAX),

@@ -10,7 +10,7 @@ import { withAuditEntry } from "../../src/acts/with-audit-entry.ts";
 import { insertMember } from "../../src/core/catalog/db/contracts.ts";
 import { AppError } from "../../src/platform/api/errors.ts";
 import { inTransaction } from "../../src/platform/db/transaction.ts";
-import { openLog } from "../../src/platform/log.ts";
+import { openLogger } from "../../src/platform/logger.ts";
 import { makeContract, newUser } from "../support/marketplace.ts";
 import { besideTransaction, lockRows, untilWaiting } from "../support/outside-transaction.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -99,7 +99,7 @@ it("records the voucher as it is after the wait for its row", async () => {
 });
 
 it("the admin connection writes only with an audit entry", async () => {
-  const admin = openAdminContext(servers.ownerUrl, openLog("silent", "test"));
+  const admin = openAdminContext(servers.ownerUrl, openLogger("silent", "test"));
   try {
     const write = "UPDATE organizations SET name = 'written' WHERE id = $1";
     await expect(admin.pool.query(write, [partner.organizationId])).rejects.toMatchObject({ code: "25006" });

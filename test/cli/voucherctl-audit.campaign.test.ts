@@ -6,7 +6,7 @@ import type { Command } from "commander";
 import { beforeAll, expect, it, onTestFinished } from "vitest";
 import { buildProgram } from "../../src/cli/program.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
-import { makeLogFiles, makeNextLogFiles, NEXT_ORIGIN, ORIGIN, openSequencer, tamper } from "../support/log-setup.ts";
+import { makeNextTlogFiles, makeTlogFiles, NEXT_ORIGIN, ORIGIN, openSequencer, tamper } from "../support/log-setup.ts";
 import { makeContract, newUser } from "../support/marketplace.ts";
 import { findBatchOf } from "../support/recorded.ts";
 import { dumpRows } from "../support/row-dump.ts";
@@ -184,7 +184,7 @@ it("audit list --entity prints the entries of one entity, and none for an entity
 
 it("voucherctl log writes one audit entry when it begins, fills, recovers or retires the log, and none when that changes nothing", async () => {
   const own = await openTestServers();
-  const files = makeLogFiles();
+  const files = makeTlogFiles();
   const ctl = openVoucherctl(own);
   onTestFinished(async () => {
     await own.close();
@@ -248,7 +248,7 @@ it("voucherctl log writes one audit entry when it begins, fills, recovers or ret
   );
 
   await openSequencer(own, files).run();
-  const next = makeNextLogFiles();
+  const next = makeNextTlogFiles();
   onTestFinished(() => next.remove());
   const given = { reason: "the key leaked", to: join(files.directory, "retired") };
   const args = ["log", "retire", ORIGIN, "--reason", given.reason, "--to", given.to];

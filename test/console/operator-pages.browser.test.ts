@@ -2,7 +2,7 @@ import { renameSync, writeFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { expectSound, follow, LOOKS, photograph, useBrowser } from "../support/browser.ts";
 import { partnerClient } from "../support/client.ts";
-import { beginLog, type LogFiles, logKey, makeLogFiles, startWitness } from "../support/log-setup.ts";
+import { beginTlog, makeTlogFiles, startWitness, type TlogFiles, tlogKey } from "../support/log-setup.ts";
 import { makeOffer } from "../support/marketplace.ts";
 import { startWorkers } from "../support/service.ts";
 import { signCheckpoint } from "../support/sign-checkpoint.ts";
@@ -17,7 +17,7 @@ const { api, servers, db } = useService({
   workers: [{ WORKER_QUEUES: "redeem,seal,sweep", SWEEP_INTERVAL_MS: "500" }],
 });
 const visit = useBrowser(() => ({ httpCredentials: { username: "zoe", password: TOKEN } }));
-let files: LogFiles;
+let files: TlogFiles;
 /** The ids of a key that works and of a revoked one. */
 let keyIds: [works: string, revoked: string];
 let offer: Awaited<ReturnType<typeof makeOffer>>;
@@ -26,7 +26,7 @@ let reserved: { id: string; code: string };
 const webhookId = "whk_01jzbq0000e00a4g0g00000001";
 
 beforeAll(async () => {
-  files = makeLogFiles();
+  files = makeTlogFiles();
   servers.onClose(async () => files.remove());
   offer = await makeOffer(db, 30);
   const [key, revoked] = [await makeKey(db, offer.organizationId), await makeKey(db, offer.organizationId)];
@@ -43,7 +43,7 @@ beforeAll(async () => {
   await till.redeem({ ticket, externalRef: "order-of-the-page", note: "for Mrs Miller" });
   await till.reserve(reserved.code);
   files.setWitnesses([(await startWitness(servers, files)).url]);
-  await beginLog(db, files);
+  await beginTlog(db, files);
   const log = { WORKER_QUEUES: "log", DATABASE_URL: servers.logUrl, LOG_INTERVAL_MS: "100", ...files.env };
   await startWorkers(servers, log);
   await until(async () => (await fetch(`${api.url}/log/checkpoint`)).status === 200);
@@ -236,7 +236,7 @@ it("the page of the log says what is in the log and served, which witnesses cosi
 
 it("the page of the log says why the log is refused, and leads to what to do", async () => {
   // In one step: a running worker reads the anchor.
-  writeFileSync(`${files.anchor}.new`, await signCheckpoint(logKey, { size: 10_000, root: Buffer.alloc(32, 7) }));
+  writeFileSync(`${files.anchor}.new`, await signCheckpoint(tlogKey, { size: 10_000, root: Buffer.alloc(32, 7) }));
   renameSync(`${files.anchor}.new`, files.anchor);
   const visited = await visit("about:blank");
   const { page } = visited;

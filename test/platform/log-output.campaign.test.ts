@@ -4,8 +4,8 @@ import { until } from "../support/until.ts";
 
 /** Writes 20 MB of lines, reports the longest stall of its event loop and the lines dropped on standard error, and ends at SIGTERM. */
 const WRITER = `
-  import { openLog, takeDroppedLines } from "./src/log.ts";
-  const log = openLog("info", "test");
+  import { openLogger, takeDroppedLines } from "./src/log.ts";
+  const log = openLogger("info", "test");
   process.on("SIGTERM", () => process.exit(0));
   let stallMs = 0;
   let turnedAt = performance.now();

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { expectSound, LOOKS, useBrowser } from "../support/browser.ts";
 import { partnerClient } from "../support/client.ts";
-import { beginLog, makeLogFiles, openSequencer, startWitness } from "../support/log-setup.ts";
+import { beginTlog, makeTlogFiles, openSequencer, startWitness } from "../support/log-setup.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
@@ -18,7 +18,7 @@ let code: string;
 const visit = useBrowser(() => ({ httpCredentials: { username: "zoe", password: reader } }));
 
 beforeAll(async () => {
-  const files = makeLogFiles();
+  const files = makeTlogFiles();
   servers.onClose(async () => files.remove());
   files.setWitnesses([(await startWitness(servers, files)).url]);
   const partner = await makePartner(db, { sandbox: true });
@@ -39,7 +39,7 @@ beforeAll(async () => {
     [organizationId, NAME],
   );
   reader = (await makeKey(db, organizationId, { scopes: ["voucher.read", "voucher.webhook"] })).key;
-  await beginLog(db, files);
+  await beginTlog(db, files);
   await openSequencer(servers, files).run();
   await until(async () => {
     const headers = { authorization: `Basic ${Buffer.from(`zoe:${reader}`).toString("base64")}` };

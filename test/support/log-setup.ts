@@ -7,8 +7,8 @@ import { formatSecretKey, makeSigner, type SignerKey } from "../../packages/tlog
 import { serveWitness, WitnessServer } from "../../packages/tlog/src/witness-server.ts";
 import { DatabaseFence } from "../../src/platform/db/database-fence.ts";
 import { openPool } from "../../src/platform/db/pool.ts";
-import { initLog } from "../../src/transparency/init-log.ts";
-import { readLogSettings } from "../../src/transparency/log-settings.ts";
+import { initTlog } from "../../src/transparency/init-log.ts";
+import { readTlogSettings } from "../../src/transparency/log-settings.ts";
 import { Sequencer } from "../../src/transparency/run-log.ts";
 import { naiveRoot } from "./naive-merkle.ts";
 import { bypassTriggers } from "./outside-transaction.ts";
@@ -18,18 +18,18 @@ import { issueVouchers, provisioning, type TestPartner } from "./supply.ts";
 export const ORIGIN = "vouchers.test/log";
 /** The key of a log, and of the log that follows when it is retired. */
 const LOG_SEED = Buffer.alloc(32, 1);
-export const logKey = await makeSigner("log", ORIGIN, LOG_SEED);
+export const tlogKey = await makeSigner("log", ORIGIN, LOG_SEED);
 const LOG_SECRET = await formatSecretKey("log", ORIGIN, LOG_SEED);
 export const NEXT_ORIGIN = "vouchers.test/log2";
 const NEXT_SEED = Buffer.alloc(32, 9);
-const nextLogKey = await makeSigner("log", NEXT_ORIGIN, NEXT_SEED);
+const nextTlogKey = await makeSigner("log", NEXT_ORIGIN, NEXT_SEED);
 const NEXT_SECRET = await formatSecretKey("log", NEXT_ORIGIN, NEXT_SEED);
 export const witnessKeys = await Promise.all(
   [2, 3, 4].map((byte) => makeSigner("witness", `w${byte}.test`, Buffer.alloc(32, byte))),
 );
 
 /** The files of a log in a directory of their own, and its variables. */
-export interface LogFiles {
+export interface TlogFiles {
   directory: string;
   anchor: string;
   /** The variables of a process that runs the sequencer. */
@@ -40,22 +40,22 @@ export interface LogFiles {
 }
 
 /** Makes a key and a place for an anchor. */
-export function makeLogFiles(): LogFiles {
-  return makeFiles(logKey, LOG_SECRET);
+export function makeTlogFiles(): TlogFiles {
+  return makeFiles(tlogKey, LOG_SECRET);
 }
 
 /** The same for the log that follows when the other one is retired. */
-export function makeNextLogFiles(): LogFiles {
-  return makeFiles(nextLogKey, NEXT_SECRET);
+export function makeNextTlogFiles(): TlogFiles {
+  return makeFiles(nextTlogKey, NEXT_SECRET);
 }
 
-function makeFiles({ text }: SignerKey, secret: string): LogFiles {
+function makeFiles({ text }: SignerKey, secret: string): TlogFiles {
   const directory = mkdtempSync(join(tmpdir(), "voucher-log-"));
   const key = join(directory, "key");
   writeFileSync(key, `${secret}\n`);
   chmodSync(key, 0o600);
   const anchor = join(directory, "anchor");
-  const files: LogFiles = {
+  const files: TlogFiles = {
     directory,
     anchor,
     env: { LOG_KEY_FILE: key, LOG_ANCHOR: `file:${anchor}` },
@@ -100,22 +100,22 @@ export async function backUp(db: pg.Pool): Promise<() => Promise<void>> {
 }
 
 /** The settings of these files, as a process reads them. */
-export function settingsOf(files: LogFiles, anchors = [files.anchor]) {
+export function settingsOf(files: TlogFiles, anchors = [files.anchor]) {
   const policyFile = files.env.LOG_POLICY ?? null;
-  return readLogSettings({ keyFile: files.env.LOG_KEY_FILE, origin: null, anchors, policyFile, intervalMs: 1_000 });
+  return readTlogSettings({ keyFile: files.env.LOG_KEY_FILE, origin: null, anchors, policyFile, intervalMs: 1_000 });
 }
 
 /** Begins the log of a database. */
-export async function beginLog(db: pg.Pool, files: LogFiles, acceptAnchor = false) {
-  return initLog(provisioning(db), await settingsOf(files), acceptAnchor);
+export async function beginTlog(db: pg.Pool, files: TlogFiles, acceptAnchor = false) {
+  return initTlog(provisioning(db), await settingsOf(files), acceptAnchor);
 }
 
 /** A sequencer on connections of its own, like a worker process. */
-export function openSequencer(servers: TestServers, files: LogFiles, anchors?: string[]) {
+export function openSequencer(servers: TestServers, files: TlogFiles, anchors?: string[]) {
   const log = pino({ level: "silent" });
   const deployment = new DatabaseFence(log);
   const pool = openPool({ databaseUrl: servers.logUrl, max: 2, applicationName: "sequencer", deployment, log });
-  const sequencer = settingsOf(files, anchors).then((logSettings) => new Sequencer({ pool, logSettings, log }));
+  const sequencer = settingsOf(files, anchors).then((tlogSettings) => new Sequencer({ pool, tlogSettings, log }));
   servers.onClose(() => pool.end());
   return {
     pool,
@@ -148,12 +148,12 @@ export async function dieAt(pool: pg.Pool, statement: number): Promise<() => num
 /** Begins a log with `kept` vouchers, backs it up and logs `lost` more. Returns the function that restores the backup. */
 export async function beginWithBackup(
   servers: TestServers,
-  files: LogFiles,
+  files: TlogFiles,
   partner: TestPartner,
   { kept, lost }: { kept: number; lost: number },
 ): Promise<() => Promise<void>> {
   const { run } = openSequencer(servers, files);
-  await beginLog(servers.db, files);
+  await beginTlog(servers.db, files);
   await issueVouchers(servers.db, partner, kept);
   await run();
   const restore = await backUp(servers.db);
@@ -171,14 +171,14 @@ export interface WitnessHooks {
 /** Starts a witness of the service itself, with its state in the log's directory. */
 export async function startWitness(
   servers: Pick<TestServers, "onClose">,
-  files: LogFiles,
+  files: TlogFiles,
   index = 0,
   hooks: WitnessHooks = {},
 ) {
   const key = witnessKeys[index];
   if (key === undefined) throw new Error(`there is no key for witness ${index}`);
   const state = join(files.directory, `witness-${index}`);
-  const witness = await WitnessServer.open(key, [logKey, nextLogKey], state);
+  const witness = await WitnessServer.open(key, [tlogKey, nextTlogKey], state);
   const hooked = {
     async addCheckpoint(body: string, now: number) {
       const note = body.slice(body.indexOf("\n\n") + 2);

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { openPool } from "../../src/platform/db/pool.ts";
-import { openLog } from "../../src/platform/log.ts";
+import { openLogger } from "../../src/platform/logger.ts";
 import { partnerClient } from "./client.ts";
 import type { TestServers } from "./servers.ts";
 import { startApi, startWorkers } from "./service.ts";
@@ -14,7 +14,7 @@ let redeemed = 0;
  * @param addresses of the owner, who issues the voucher, and of the processes.
  */
 export async function expectRedeems(servers: TestServers, addresses: { ownerUrl: string; databaseUrl: string }) {
-  const log = openLog("silent", "test");
+  const log = openLogger("silent", "test");
   const db = openPool({
     databaseUrl: addresses.ownerUrl,
     max: 2,

@@ -5,7 +5,7 @@ import { inject, it } from "vitest";
 import { leaseKey } from "../../src/core/reserve/lease.ts";
 import { adoptDatabase, DatabaseFence } from "../../src/platform/db/database-fence.ts";
 import { openPool } from "../../src/platform/db/pool.ts";
-import { openLog } from "../../src/platform/log.ts";
+import { openLogger } from "../../src/platform/logger.ts";
 import { findShard, listShards, type Shard, shardOf } from "../../src/platform/queues/shards.ts";
 import { parseRedisUrl } from "../../src/platform/redis/addresses.ts";
 import { mastersOf } from "../../src/platform/redis/connections.ts";
@@ -99,7 +99,7 @@ export async function openTestServers(shardCount = inject("queueShards")) {
 
 /** Opens a pool as the service does. */
 export function openServicePool(databaseUrl: string, max = 1): pg.Pool {
-  const log = openLog("silent", "test");
+  const log = openLogger("silent", "test");
   return openPool({ databaseUrl, max, applicationName: "test", deployment: new DatabaseFence(log), log });
 }
 

@@ -5,17 +5,17 @@ import { openLogSource } from "../../packages/tlog/src/log-source.ts";
 import { monitorLog } from "../../packages/tlog/src/monitor.ts";
 import { parsePolicy } from "../../packages/tlog/src/policy.ts";
 import { onSnapshot } from "../../src/platform/db/transaction.ts";
-import { auditLog } from "../../src/transparency/audit-log.ts";
-import { exportLog } from "../../src/transparency/export-log.ts";
-import { recoverLog } from "../../src/transparency/recover-log.ts";
+import { auditTlog } from "../../src/transparency/audit-log.ts";
+import { exportTlog } from "../../src/transparency/export-log.ts";
+import { recoverTlog } from "../../src/transparency/recover-log.ts";
 import {
-  beginLog,
+  beginTlog,
   beginWithBackup,
-  type LogFiles,
-  makeLogFiles,
-  makeNextLogFiles,
+  makeNextTlogFiles,
+  makeTlogFiles,
   openSequencer,
   settingsOf,
+  type TlogFiles,
 } from "./log-setup.ts";
 import { openTestServers, type TestServers } from "./servers.ts";
 import { issueVouchers, makePartner, provisioning, type TestPartner } from "./supply.ts";
@@ -26,14 +26,14 @@ import { lazily } from "./use-service.ts";
  * `of` are the files of the log, and files that a test names are in the directory of the first log.
  */
 export function useLog() {
-  let opened: { servers: TestServers; partner: TestPartner; files: LogFiles; next: LogFiles } | null = null;
+  let opened: { servers: TestServers; partner: TestPartner; files: TlogFiles; next: TlogFiles } | null = null;
   const now = () => {
     if (opened === null) throw new Error("the log is not open: use it inside a test or a hook");
     return opened;
   };
   beforeEach(async () => {
     const servers = await openTestServers();
-    opened = { servers, partner: await makePartner(servers.db), files: makeLogFiles(), next: makeNextLogFiles() };
+    opened = { servers, partner: await makePartner(servers.db), files: makeTlogFiles(), next: makeNextTlogFiles() };
   });
   afterEach(async () => {
     const { servers, files, next } = now();
@@ -53,15 +53,15 @@ export function useLog() {
     partner: lazily(() => now().partner),
     at,
     issue: (count: number) => issueVouchers(db, now().partner, count),
-    begin: (acceptAnchor = false) => beginLog(db, files, acceptAnchor),
+    begin: (acceptAnchor = false) => beginTlog(db, files, acceptAnchor),
     /** Opens a sequencer with nothing in memory. */
-    open: (of: LogFiles = files, anchors?: string[]) => openSequencer(now().servers, of, anchors),
+    open: (of: TlogFiles = files, anchors?: string[]) => openSequencer(now().servers, of, anchors),
     /** Runs one pass of such a sequencer. */
-    run: (of: LogFiles = files) => openSequencer(now().servers, of).run(),
-    audit: () => onSnapshot(db, auditLog),
-    exportTo: (name: string) => exportLog(db, at(name)),
-    recoverFrom: async (name: string, of: LogFiles = files) =>
-      recoverLog(provisioning(db), await settingsOf(of), openLogSource(at(name))),
+    run: (of: TlogFiles = files) => openSequencer(now().servers, of).run(),
+    audit: () => onSnapshot(db, auditTlog),
+    exportTo: (name: string) => exportTlog(db, at(name)),
+    recoverFrom: async (name: string, of: TlogFiles = files) =>
+      recoverTlog(provisioning(db), await settingsOf(of), openLogSource(at(name))),
     policyIn,
     /** Monitors an export of the log. */
     monitor: async (name: string, options: Partial<Parameters<typeof monitorLog>[0]> = {}) =>

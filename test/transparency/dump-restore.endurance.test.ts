@@ -11,7 +11,7 @@ import { findPublished } from "../../src/transparency/db/log-checkpoints.ts";
 import { runNode } from "../support/child-process.ts";
 import { partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
-import { beginLog, makeLogFiles, ORIGIN, openSequencer } from "../support/log-setup.ts";
+import { beginTlog, makeTlogFiles, ORIGIN, openSequencer } from "../support/log-setup.ts";
 import { openTestServers } from "../support/servers.ts";
 import { startApi, startWorkers } from "../support/service.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
@@ -29,7 +29,7 @@ it.skipIf(bin === null)(
   "a dump that pg_restore restores signs nothing until the log is recovered, which names what was lost",
   async () => {
     const servers = await openTestServers();
-    const files = makeLogFiles();
+    const files = makeTlogFiles();
     const directory = mkdtempSync(join(tmpdir(), "voucher-dump-"));
     chmodSync(directory, 0o755);
     const data = join(directory, "data");
@@ -64,7 +64,7 @@ it.skipIf(bin === null)(
       const partner = await makePartner(old);
       const { key } = await makeKey(old, partner.organizationId);
       const vouchers = await issueVouchers(old, partner, 30);
-      await beginLog(old, files);
+      await beginTlog(old, files);
       const reached = { ...servers, databaseUrl: url("vouchers") };
       const api = await startApi(reached);
       const worker = await startWorkers(reached, {

@@ -9,13 +9,13 @@ import { hashLeaves } from "../../packages/tlog/src/tree.ts";
 import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
 import { send } from "../support/client.ts";
 import {
-  beginLog,
-  type LogFiles,
-  logKey,
-  makeLogFiles,
+  beginTlog,
+  makeTlogFiles,
   openSequencer,
   readLeaves,
   startWitness,
+  type TlogFiles,
+  tlogKey,
   witnessKeys,
 } from "../support/log-setup.ts";
 import { issueVouchers } from "../support/supply.ts";
@@ -24,12 +24,12 @@ import { useService } from "../support/use-service.ts";
 const OPS_TOKEN = "the token of the operators";
 
 const { api, servers, partner, till } = useService({ env: { OPS_TOKEN } });
-let files: LogFiles;
+let files: TlogFiles;
 let run: () => Promise<{ published: number }>;
 let vouchers: IssuedVoucher[];
 
 beforeAll(async () => {
-  files = makeLogFiles();
+  files = makeTlogFiles();
   const { url } = await startWitness(servers, files);
   files.setWitnesses([url]);
   vouchers = await issueVouchers(servers.db, partner, 300);
@@ -56,7 +56,7 @@ it("before the log begins no part of a log is served, receipts answer not_logged
 
 describe("after a checkpoint is published", () => {
   beforeAll(async () => {
-    await beginLog(servers.db, files);
+    await beginTlog(servers.db, files);
     ({ run } = openSequencer(servers, files));
     expect(await run()).toMatchObject({ published: 301 });
   });
@@ -78,7 +78,7 @@ describe("after a checkpoint is published", () => {
       "access-control-allow-origin": "*",
     });
     const policy = await parsePolicy((await get("policy")).bytes.toString());
-    expect(policy.logs.map(({ key }) => key.text)).toEqual([logKey.text]);
+    expect(policy.logs.map(({ key }) => key.text)).toEqual([tlogKey.text]);
   });
 
   it("tiles and entries contain the leaves in every width, and can be cached for a year", async () => {
@@ -116,7 +116,7 @@ describe("after a checkpoint is published", () => {
     expect(status).toBe(200);
     const file = join(files.directory, "early.tlog-proof");
     writeFileSync(file, body);
-    const command = ["docs/verify-receipt.mjs", file, logKey.text, String(witnessKeys[0]?.text)];
+    const command = ["docs/verify-receipt.mjs", file, tlogKey.text, String(witnessKeys[0]?.text)];
     const verified = spawnSync(process.execPath, command, { encoding: "utf8" });
     expect(verified.stderr).toBe("");
     expect(JSON.parse(verified.stdout)).toMatchObject({

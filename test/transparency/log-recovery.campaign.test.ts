@@ -6,10 +6,10 @@ import { readLoggedInOrder } from "../../src/core/chain/db/events.ts";
 import { readUnsealed, sealChains, sealVoucher } from "../../src/core/chain/seal-events.ts";
 import { verifyAllChains } from "../../src/core/chain/verify-chains.ts";
 import { onSnapshot, readThenWrite } from "../../src/platform/db/transaction.ts";
-import { auditLog } from "../../src/transparency/audit-log.ts";
-import { backfillLog } from "../../src/transparency/backfill-log.ts";
+import { auditTlog } from "../../src/transparency/audit-log.ts";
+import { backfillTlog } from "../../src/transparency/backfill-log.ts";
 import { findPublished } from "../../src/transparency/db/log-checkpoints.ts";
-import { recoverLog } from "../../src/transparency/recover-log.ts";
+import { recoverTlog } from "../../src/transparency/recover-log.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { backUp, settingsOf, tamper } from "../support/log-setup.ts";
 import { besideTransaction } from "../support/outside-transaction.ts";
@@ -46,7 +46,7 @@ it("log audit finds nothing wrong in a log, counts what waits, and finds every c
   for (const [statement, problem] of TAMPERINGS) {
     const { problems } = await besideTransaction(servers.db, async (tx) => {
       await tx.query(`SET LOCAL session_replication_role = replica; ${statement}`);
-      return auditLog(tx);
+      return auditTlog(tx);
     });
     const found = problems.filter((line) => problem.test(line));
     expect(found, `${statement}: ${problems.join("\n")}`).not.toEqual([]);
@@ -112,7 +112,7 @@ it("a database that was restored from an older backup keeps the leaf of every ev
   for (const voucher of [sealedAlone, sealedTogether]) await claimOne(voucher);
   const restore = await backUp(db);
   // What the restore loses: all of these events, and more, get their places.
-  await backfillLog(provisioning(db), () => undefined);
+  await backfillTlog(provisioning(db), () => undefined);
   for (const { id } of [sealedTogether, sealedAlone]) await sealVoucher({ pool: db }, id);
   await issue(100);
   await run();
@@ -164,7 +164,7 @@ it("a database that was restored from an older backup is recovered without an an
   await exportTo("copy");
   await restore();
   const settings = { ...(await settingsOf(files)), anchors: [] };
-  const recover = (directory: string) => recoverLog(provisioning(db), settings, openLogSource(directory));
+  const recover = (directory: string) => recoverTlog(provisioning(db), settings, openLogSource(directory));
   await expect(recover(files.directory)).rejects.toThrow(/Neither an anchor nor the copy/);
   expect(await recover(at("copy"))).toMatchObject({ leaves: 10 });
   expect(await run()).toMatchObject({ published: 20, refused: null });

@@ -6,11 +6,11 @@ import { formatSecretKey } from "../../packages/tlog/src/note.ts";
 import { verifyProof } from "../../packages/tlog/src/receipt.ts";
 import { openConfirmations } from "../../src/core/commit/confirm-reads.ts";
 import { ENTITY_TYPE } from "../../src/core/voucher/voucher.ts";
-import { auditServedLog } from "../../src/transparency/audit-served-log.ts";
+import { auditServedTlog } from "../../src/transparency/audit-served-log.ts";
 import { findPublished, publishCheckpoint } from "../../src/transparency/db/log-checkpoints.ts";
-import { findLogTree, selectLogTiles } from "../../src/transparency/db/log-tree.ts";
+import { findTlogTree, selectTlogTiles } from "../../src/transparency/db/log-tree.ts";
 import { readEventProof } from "../../src/transparency/read-receipt.ts";
-import { type RetireOptions, retireLog } from "../../src/transparency/retire-log.ts";
+import { type RetireOptions, retireTlog } from "../../src/transparency/retire-log.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { backUp, dieAt, NEXT_ORIGIN, ORIGIN, settingsOf, startWitness, tamper } from "../support/log-setup.ts";
 import { besideTransaction, untilWaiting } from "../support/outside-transaction.ts";
@@ -50,7 +50,7 @@ it("a log that is retired is continued by the next one with the same leaves, and
   const old = await verifyProof(receipt, policy, recordHash);
   expect(old).toMatchObject({ origin: ORIGIN, size: 300 });
   const source = openLogSource(at("retired"));
-  const exported = await auditServedLog({ log: source, histories: source, policy, vouchers: [] });
+  const exported = await auditServedTlog({ log: source, histories: source, policy, vouchers: [] });
   expect(exported).toMatchObject({ origin: ORIGIN, leaves: 300, problemCount: 0 });
   // Both logs have signed its end, and the next one has it as a leaf.
   const last = readFileSync(at("retired/last-checkpoint"), "utf8");
@@ -100,7 +100,7 @@ it("a log that is retired is not retired, and nothing changes, when something is
   await expect(retire()).rejects.toThrow(/has served no checkpoint yet/);
   await issue(3);
   await run();
-  const state = async () => [await findLogTree(db), (await findPublished(db))?.note];
+  const state = async () => [await findTlogTree(db), (await findPublished(db))?.note];
   const before = await state();
   mkdirSync(at("full"));
   writeFileSync(at("full/letter"), "mine");
@@ -209,7 +209,7 @@ it("a log that is retired by a process that dies at any statement is not retired
     // The server notices the death when it sends its next response.
     const locked = "SELECT FROM log_tree FOR UPDATE SKIP LOCKED";
     await untilStarted(async () => (await db.query(locked)).rowCount === 1);
-    const origin = (await findLogTree(db))?.origin;
+    const origin = (await findTlogTree(db))?.origin;
     origins.add(origin);
     if (origin === ORIGIN) {
       expect(existsSync(next.anchor)).toBe(false);

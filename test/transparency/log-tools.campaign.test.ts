@@ -7,10 +7,10 @@ import { cosignNote, type SignerKey } from "../../packages/tlog/src/note.ts";
 import { parsePolicy } from "../../packages/tlog/src/policy.ts";
 import { TreeAppender } from "../../packages/tlog/src/tree.ts";
 import { ANCHOR_NAMESPACE } from "../../src/core/chain/chain.ts";
-import { auditServedLog } from "../../src/transparency/audit-served-log.ts";
-import { backfillLog } from "../../src/transparency/backfill-log.ts";
+import { auditServedTlog } from "../../src/transparency/audit-served-log.ts";
+import { backfillTlog } from "../../src/transparency/backfill-log.ts";
 import { assertInvariants } from "../support/invariants.ts";
-import { logKey, tamper, witnessKeys } from "../support/log-setup.ts";
+import { tamper, tlogKey, witnessKeys } from "../support/log-setup.ts";
 import { signCheckpoint } from "../support/sign-checkpoint.ts";
 import { provisioning } from "../support/supply.ts";
 import { useLog } from "../support/use-log.ts";
@@ -57,7 +57,7 @@ it("log audit --url finds no problem in an export, and reports every changed til
         }),
       ),
   });
-  const served = (histories = history(3)) => auditServedLog({ log, histories, policy, vouchers: [event.id] });
+  const served = (histories = history(3)) => auditServedTlog({ log, histories, policy, vouchers: [event.id] });
   expect(await served()).toEqual({
     origin: "vouchers.test/log",
     leaves: 700,
@@ -91,7 +91,7 @@ it("log audit --url finds no problem in an export, and reports every changed til
     "tile/1/000.p/2 is not that of the leaves",
     "the leaves do not lead to the checkpoint's root",
   ]);
-  write("copy/checkpoint", await signCheckpoint(logKey, { size: 700, root: Buffer.alloc(32, 7) }));
+  write("copy/checkpoint", await signCheckpoint(tlogKey, { size: 700, root: Buffer.alloc(32, 7) }));
   expect((await served()).problems).toEqual(["the leaves do not lead to the checkpoint's root"]);
   write("copy/checkpoint", await signCheckpoint(w2, { size: 700, root: Buffer.alloc(32) }));
   await expect(served()).rejects.toThrow(/The policy has no log/);
@@ -111,14 +111,14 @@ it("log backfill adds the events that were sealed before the log began, once, an
   await tamper(db, "UPDATE voucher_events SET log_slot = NULL", "DELETE FROM log_batches");
   await issue(10);
   let rounds = 0;
-  const interrupted = backfillLog(provisioning(db), () => {
+  const interrupted = backfillTlog(provisioning(db), () => {
     rounds += 1;
     throw new Error("interrupted");
   });
   await expect(interrupted).rejects.toThrow("interrupted");
   expect(rounds).toBe(1);
-  await backfillLog(provisioning(db), () => undefined);
-  expect(await backfillLog(provisioning(db), () => undefined)).toBe(0);
+  await backfillTlog(provisioning(db), () => undefined);
+  expect(await backfillTlog(provisioning(db), () => undefined)).toBe(0);
   await begin();
   await run();
   expect(await audit()).toMatchObject({ leaves: 5_010, events: 5_010, problemCount: 0 });
@@ -143,7 +143,7 @@ it("log monitor refuses a log that shrinks, forks or changes its name, and keeps
   expect(await monitor("large", { keep: true })).toMatchObject({ size: 600, before: 300 });
   expect(await monitor("large")).toMatchObject({ size: 600, before: 600 });
   await expect(monitor("small")).rejects.toThrow(/has 300 leaves, and had 600/);
-  const fork = await signCheckpoint(logKey, { size: 600, root: Buffer.alloc(32, 7) });
+  const fork = await signCheckpoint(tlogKey, { size: 600, root: Buffer.alloc(32, 7) });
   write("large/checkpoint", fork.replace("vouchers.test/log\n", "vouchers.test/other\n"));
   await expect(monitor("large")).rejects.toThrow(/has no log vouchers.test\/other/);
   expect(refusals()).toEqual([]);
@@ -158,7 +158,7 @@ it("log monitor proves a fork from the tiles of a larger tree, and does not take
   const fork = new TreeAppender(0, []);
   fork.append(Buffer.alloc(300 * 32, 7));
   mkdirSync(at("seen"));
-  write("seen/checkpoint", await signCheckpoint(logKey, { size: 300, root: fork.root() }));
+  write("seen/checkpoint", await signCheckpoint(tlogKey, { size: 300, root: fork.root() }));
   await expect(monitor("large")).rejects.toThrow(/of 600 leaves does not continue the one of 300/);
   expect(refusals()).toEqual(["refused-600"]);
   rmSync(at("seen/refused-600"));
@@ -213,11 +213,11 @@ it("log monitor refuses a checkpoint whose newest cosignature is older than the 
     const lines = [await cosignNote(w2, text, now - 100_000), await cosignNote(w3, text, now - age)];
     write("small/checkpoint", `${checkpoint}${lines.join("\n")}\n`);
   };
-  const policy = await parsePolicy(`log ${logKey.text}\nwitness w1 ${w2.text}\nwitness w2 ${w3.text}\nquorum w1\n`);
+  const policy = await parsePolicy(`log ${tlogKey.text}\nwitness w1 ${w2.text}\nwitness w2 ${w3.text}\nquorum w1\n`);
   const log = openLogSource(at("small"));
   const checks = [
     (maxAge?: number) => monitor("small", { policy, ...(maxAge && { maxAge }) }),
-    (maxAge?: number) => auditServedLog({ log, histories: log, policy, vouchers: [], maxAge }),
+    (maxAge?: number) => auditServedTlog({ log, histories: log, policy, vouchers: [], maxAge }),
   ];
   for (const check of checks) {
     await cosign(50);

@@ -5,7 +5,14 @@ import type { Page } from "playwright-core";
 import { beforeAll, expect, it } from "vitest";
 import { expectSound, LOOKS, photograph, useBrowser } from "../support/browser.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
-import { beginLog, type LogFiles, logKey, makeLogFiles, openSequencer, startWitness } from "../support/log-setup.ts";
+import {
+  beginTlog,
+  makeTlogFiles,
+  openSequencer,
+  startWitness,
+  type TlogFiles,
+  tlogKey,
+} from "../support/log-setup.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
 import { LOG_VECTORS_FILE, type LogVectors } from "../support/write-log-vectors.ts";
@@ -16,14 +23,14 @@ const FILE = pathToFileURL(resolve("docs/receipt-verifier.html")).href;
 
 const { api, servers } = useService();
 const visit = useBrowser();
-let files: LogFiles;
+let files: TlogFiles;
 /** The client of a sandbox organization. */
 let shop: PartnerClient;
 /** The histories of two redeemed vouchers whose events are in the log, and of one whose redemption is not in the log yet. */
 let [first, second, waiting] = ["", "", ""];
 
 beforeAll(async () => {
-  files = makeLogFiles();
+  files = makeTlogFiles();
   servers.onClose(async () => files.remove());
   files.setWitnesses([(await startWitness(servers, files)).url]);
   const partner = await makePartner(servers.db, { sandbox: true });
@@ -36,7 +43,7 @@ beforeAll(async () => {
     shop.redeem({ code: vouchers[at]?.code, externalRef: `order-${at + 1}`, note: "<b>Jürgen</b> 😀" });
   await redeem(0);
   await redeem(1);
-  await beginLog(servers.db, files);
+  await beginTlog(servers.db, files);
   expect(await openSequencer(servers, files).run()).toMatchObject({ published: 5 });
   await redeem(2);
 });
@@ -86,7 +93,7 @@ it("the verifier file verifies nothing without a receipt and a policy that names
     [redemption, "", "waiting", /Whom do you trust/],
     [
       redemption,
-      logKey.text,
+      tlogKey.text,
       "bad",
       /^This receipt is of a log that the policy does not name\. Do not rely on it\n+The policy has no log vouchers.example.com\/log\.$/,
     ],

@@ -9,20 +9,20 @@ import { parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
 import { cosignNote, makeSigner } from "../../packages/tlog/src/note.ts";
 import { parsePolicy, verifyCheckpoint } from "../../packages/tlog/src/policy.ts";
 import { recordExpiries } from "../../src/core/chain/record-expiries.ts";
-import { findLogProgress, findPublished } from "../../src/transparency/db/log-checkpoints.ts";
-import { findLogTree, type LogTree } from "../../src/transparency/db/log-tree.ts";
+import { findPublished, findTlogProgress } from "../../src/transparency/db/log-checkpoints.ts";
+import { findTlogTree, type TlogTree } from "../../src/transparency/db/log-tree.ts";
 import { integrateBatches } from "../../src/transparency/integrate-batches.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { KeptNotes } from "../support/kept-notes.ts";
 import {
   backUp,
   dieAt,
-  logKey,
   naiveTreeRoot,
   readLeaves,
   settingsOf,
   startWitness,
   tamper,
+  tlogKey,
   witnessKeys,
 } from "../support/log-setup.ts";
 import { naiveRoot } from "../support/naive-merkle.ts";
@@ -97,7 +97,7 @@ it("the sequencer signs what was committed before a crash, with the same bytes e
   expect([integrated?.placed, (await tree()).size, await published()]).toEqual([5, 5, null]);
   await run();
   expect((await published())?.note).toBe(readAnchor());
-  expect(readAnchor()).toBe(await signCheckpoint(logKey, { size: 5, root: (await tree()).root }));
+  expect(readAnchor()).toBe(await signCheckpoint(tlogKey, { size: 5, root: (await tree()).root }));
 });
 
 describe("a tree that was changed in the database", () => {
@@ -216,7 +216,7 @@ it.each([
   );
   await issue(2);
   expect(await run()).toMatchObject({ published: 7, setAside: 1, refused: null });
-  expect(await findLogProgress(db)).toMatchObject({ lagMs: 0 });
+  expect(await findTlogProgress(db)).toMatchObject({ lagMs: 0 });
   expect((await audit()).problems).toEqual(["1 leaves wait for their place, and 0 events"]);
   // The statements of docs/operations.md.
   const [repair] =
@@ -550,10 +550,10 @@ it("witnesses of a log whose anchor was deleted are sent only text that the log 
   files.setWitnesses([url]);
   await begun(4);
   const seen = state();
-  const other = await makeSigner("log", logKey.name, Buffer.alloc(32, 9));
+  const other = await makeSigner("log", tlogKey.name, Buffer.alloc(32, 9));
   const notes = [
     signCheckpoint(other, { size: 9, root: FORGED }),
-    signCheckpoint(logKey, { size: 3, root: FORGED }),
+    signCheckpoint(tlogKey, { size: 3, root: FORGED }),
     "garbage",
   ];
   for (const note of await Promise.all(notes)) {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, expect, it, onTestFinished } from "vitest";
 import { runNode, startNode } from "../support/child-process.ts";
 import { partnerClient } from "../support/client.ts";
-import { beginWithBackup, logKey, makeLogFiles, startWitness, tamper } from "../support/log-setup.ts";
+import { beginWithBackup, makeTlogFiles, startWitness, tamper, tlogKey } from "../support/log-setup.ts";
 import { openTestServers } from "../support/servers.ts";
 import { startApi, startWorkers } from "../support/service.ts";
 import { signCheckpoint } from "../support/sign-checkpoint.ts";
@@ -14,7 +14,7 @@ import { openVoucherctl, useVoucherctl } from "../support/voucherctl.ts";
 
 const { servers, db } = useService({ apis: [], workers: [] });
 const voucherctl = useVoucherctl(servers);
-const files = makeLogFiles();
+const files = makeTlogFiles();
 afterAll(() => files.remove());
 
 it("voucherctl takes a deployment from its first key to a receipt that verifies offline, with a witness of its own", async () => {
@@ -126,7 +126,7 @@ it("voucherctl takes a deployment from its first key to a receipt that verifies 
 it("log audit finds a database that was set back together with its checkpoint, by an anchor or by a witness", async () => {
   const own = await openTestServers();
   const command = openVoucherctl(own);
-  const log = makeLogFiles();
+  const log = makeTlogFiles();
   onTestFinished(async () => {
     await own.close();
     log.remove();
@@ -150,7 +150,10 @@ it("log audit finds a database that was set back together with its checkpoint, b
   expect(await audit()).toMatchObject({ exitCode: 0, witnesses: 0, silentWitnesses: 1 });
 
   for (const [text, problem] of [
-    [await signCheckpoint(logKey, { size: 3, root: Buffer.alloc(32, 7) }), `the anchor ${log.anchor} has another root`],
+    [
+      await signCheckpoint(tlogKey, { size: 3, root: Buffer.alloc(32, 7) }),
+      `the anchor ${log.anchor} has another root`,
+    ],
     ["garbage", `the anchor ${log.anchor} is not a checkpoint of this log`],
     [null, `the anchor ${log.anchor} is missing`],
   ] as const) {

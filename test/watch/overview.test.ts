@@ -9,7 +9,7 @@ import { UnusableDatabase } from "../../src/platform/db/schema.ts";
 import { findShard, listShards } from "../../src/platform/queues/shards.ts";
 import { openFailFast } from "../../src/platform/redis/connections.ts";
 import { keepFinding, reportPrefix } from "../../src/platform/redis/findings.ts";
-import { insertLogTree } from "../../src/transparency/db/log-tree.ts";
+import { insertTlogTree } from "../../src/transparency/db/log-tree.ts";
 import { countActivity } from "../../src/watch/count-activity.ts";
 import { readKeptFaults } from "../../src/watch/db/faults.ts";
 import { lookForFaults } from "../../src/watch/find-attention.ts";

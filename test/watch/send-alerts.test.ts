@@ -1,7 +1,7 @@
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, expect, it, onTestFinished } from "vitest";
 import { inTransaction } from "../../src/platform/db/transaction.ts";
-import { openLog } from "../../src/platform/log.ts";
+import { openLogger } from "../../src/platform/logger.ts";
 import { openWebhookSender } from "../../src/platform/outgoing/send-webhook.ts";
 import { openFailFast, untilReady } from "../../src/platform/redis/connections.ts";
 import { AlertTeller } from "../../src/watch/alerts/alert-teller.ts";

@@ -14,7 +14,7 @@ const RETIREMENT = {
   reason: text,
   retiredAt: timestamptz,
 };
-export type LogRetirement = Row<typeof RETIREMENT>;
+export type TlogRetirement = Row<typeof RETIREMENT>;
 
 export const sql = new Statements(new URL("./log-retirements.sql", import.meta.url));
 
@@ -37,7 +37,7 @@ const deleteWitnessSizes = sql.prepare("delete_witness_sizes");
 /** Statements that record the end of the locked log and give its tree, unchanged, to the next log. */
 export function writeRetirement(
   { size, root }: TreeHead,
-  retirement: Omit<LogRetirement, "size" | "retiredAt">,
+  retirement: Omit<TlogRetirement, "size" | "retiredAt">,
 ): PreparedStatements {
   const { origin, nextOrigin, lastNote, servedNote, policy, reason } = retirement;
   return [

@@ -17,7 +17,7 @@ export const TREE = {
   /** The start time of the database server. Another or restored server has another one. */
   server: text,
 };
-export type LogTree = Row<typeof TREE>;
+export type TlogTree = Row<typeof TREE>;
 
 /** A batch whose leaves have no place in the tree yet. */
 const WAITING_BATCH = { id: bigint, leaves: integer, hashes: bytea };

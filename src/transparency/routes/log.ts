@@ -8,7 +8,7 @@ const FOR_EVER = "public, max-age=31536000, immutable";
 const FOR_A_SECOND = "public, max-age=1";
 
 /** Serves the log in the format C2SP tlog-tiles to anyone. Caches may store the responses, and pages of every origin may read them. */
-export function logRoutes(deps: DepsOf<typeof readPublished>): Route[] {
+export function tlogRoutes(deps: DepsOf<typeof readPublished>): Route[] {
   const serve = (
     path: string,
     read: (visitor: Visitor, path: string) => Promise<Uint8Array | string>,

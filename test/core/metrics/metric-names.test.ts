@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createListing } from "../../../src/acts/manage-catalog.ts";
 import { ERRORS } from "../../../src/platform/api/errors.ts";
 import { partnerClient, send } from "../../support/client.ts";
-import { beginLog, makeLogFiles } from "../../support/log-setup.ts";
+import { beginTlog, makeTlogFiles } from "../../support/log-setup.ts";
 import { selectorsOf } from "../../support/promql.ts";
 import { hasPromtool, runPromtool } from "../../support/promtool.ts";
 import { type Sample, scrape } from "../../support/scrape.ts";
@@ -28,7 +28,7 @@ const JOBS = Array.from(CONFIG.matchAll(/job_name: (\w+)/g), ([, name = ""]) => 
 const RECORDED = Array.from(RULES.matchAll(/- record: (\S+)/g), ([, name = ""]) => name);
 
 let servers: TestServers;
-const files = makeLogFiles();
+const files = makeTlogFiles();
 let api: TestApi;
 let worker: TestWorker;
 let samples: Sample[];
@@ -36,7 +36,7 @@ let samples: Sample[];
 beforeAll(async () => {
   servers = await openTestServers();
   api = await startApi(servers, { METRICS_PORT: "0" });
-  await beginLog(servers.db, files);
+  await beginTlog(servers.db, files);
   worker = await startWorkers(servers, {
     METRICS_PORT: "0",
     WORKER_QUEUES: "redeem,seal,sweep",

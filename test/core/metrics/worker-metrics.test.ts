@@ -2,7 +2,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { startNode } from "../../support/child-process.ts";
 import { type PartnerClient, partnerClient } from "../../support/client.ts";
-import { backUp, beginLog, makeLogFiles, startWitness, tamper } from "../../support/log-setup.ts";
+import { backUp, beginTlog, makeTlogFiles, startWitness, tamper } from "../../support/log-setup.ts";
 import { bypassTriggers, longestWaitMs, whileLocked } from "../../support/outside-transaction.ts";
 import { scrape } from "../../support/scrape.ts";
 import { BASE_URL, startApi, startWorkers, type TestApi, type TestWorker } from "../../support/service.ts";
@@ -113,14 +113,14 @@ describe("the wait of a redeem", () => {
 });
 
 it("a worker of the log reports why a pass cannot publish, and is not ready until one can", async () => {
-  const files = makeLogFiles();
+  const files = makeTlogFiles();
   servers.onClose(async () => files.remove());
   const anchors = `${files.directory}/anchors`;
   mkdirSync(anchors);
   files.anchor = `${anchors}/anchor`;
   const witness = await startWitness(servers, files);
   files.setWitnesses([witness.url]);
-  await beginLog(servers.db, files);
+  await beginTlog(servers.db, files);
   const port = await findSteadyPort();
   const { child, ended } = startNode(["workers/main.ts"], {
     DATABASE_URL: servers.logUrl,

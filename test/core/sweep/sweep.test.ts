@@ -11,7 +11,7 @@ import { sweepQueue } from "../../../src/core/sweep/report.ts";
 import { isIdle } from "../../../src/core/sweep/sweep.ts";
 import { firstIdAt } from "../../../src/core/voucher/ids.ts";
 import { sweep } from "../../../src/open/open-sweep.ts";
-import { openLog } from "../../../src/platform/log.ts";
+import { openLogger } from "../../../src/platform/logger.ts";
 import { QUEUES } from "../../../src/platform/queues/queue-settings.ts";
 import { Schedule } from "../../../src/platform/queues/schedule.ts";
 import { listShardsOf } from "../../../src/platform/queues/shards.ts";
@@ -425,7 +425,7 @@ it("the schedule continues with another worker when the first one closes", async
 it("the schedule adds no sweep while one waits, so that a queue without workers does not grow", async () => {
   await servers.redis.flushdb();
   const at = { redisUrl: servers.redisUrl, shards: servers.shards.length };
-  const schedule = new Schedule(sweepQueue, ctx.deployment, at, 20, openLog("silent", "test"));
+  const schedule = new Schedule(sweepQueue, ctx.deployment, at, 20, openLogger("silent", "test"));
   await until(async () => (await added()) === 1);
   const monitor = await monitorRedis(servers.redisUrl);
   await until(async () => (await monitor.count(`${servers.queuePrefix}:sweep:ticks`)) >= 15);

@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { SCOPES } from "../../../src/core/keys/api-keys.ts";
 import { OPERATIONS } from "../../support/api-description.ts";
 import { type Reply, send } from "../../support/client.ts";
-import { beginLog, makeLogFiles, openSequencer } from "../../support/log-setup.ts";
+import { beginTlog, makeTlogFiles, openSequencer } from "../../support/log-setup.ts";
 import { readRecorded } from "../../support/recorded.ts";
 import { issueVoucher, makeKey } from "../../support/supply.ts";
 import { useService } from "../../support/use-service.ts";
@@ -66,8 +66,8 @@ it("the Bruno collection looks up, reserves, redeems and releases against the se
     variables.set(name, value);
   }
   const replies = new Map<string, Reply>();
-  const files = makeLogFiles();
-  await beginLog(db, files);
+  const files = makeTlogFiles();
+  await beginTlog(db, files);
   const sequencer = openSequencer(servers, files);
   for (const request of REQUESTS) {
     // In real life it runs each second.

@@ -8,7 +8,7 @@ import { BatcherFull } from "../../../src/platform/batching/batcher.ts";
 import { inTransaction } from "../../../src/platform/db/transaction.ts";
 import { mediaOf, OPERATIONS, type Operation } from "../../support/api-description.ts";
 import { partnerClient, type Reply, send } from "../../support/client.ts";
-import { beginLog, makeLogFiles, openSequencer } from "../../support/log-setup.ts";
+import { beginTlog, makeTlogFiles, openSequencer } from "../../support/log-setup.ts";
 import { inSeconds, makeOffer, makeReferral, newPayment, newUser } from "../../support/marketplace.ts";
 import { whileLocked } from "../../support/outside-transaction.ts";
 import { startApiUnready, startWorkers, type TestApi } from "../../support/service.ts";
@@ -37,9 +37,9 @@ let keys: Record<"shop" | "reader" | "redeemer" | "unbound" | "elsewhere" | "san
 beforeAll(async () => {
   const env = { WEBHOOK_SECRET, AUTH_JWKS_URL: String(api.ctx.config.users.jwksUrl) };
   stranded = await startApiUnready(servers, { ...env, DATABASE_URL: "postgresql://unknown@127.0.0.1:1/nothing" });
-  const files = makeLogFiles();
+  const files = makeTlogFiles();
   servers.onClose(async () => files.remove());
-  await beginLog(servers.db, files);
+  await beginTlog(servers.db, files);
   sequencer = openSequencer(servers, files);
   sandbox = await makePartner(servers.db, { sandbox: true });
   const make = async (organizationId: string | null, options?: Parameters<typeof makeKey>[2]) =>

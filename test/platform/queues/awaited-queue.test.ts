@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Queue } from "bullmq";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { z } from "zod";
-import { openLog } from "../../../src/platform/log.ts";
+import { openLogger } from "../../../src/platform/logger.ts";
 import { AwaitedQueue, type AwaitedQueueLinks, type WaitResult } from "../../../src/platform/queues/awaited-queue.ts";
 import { openQueue } from "../../../src/platform/queues/open-queue.ts";
 import type { QueueDefinition } from "../../../src/platform/queues/queue-settings.ts";
@@ -17,7 +17,7 @@ import { openTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
 import { until, untilStarted } from "../../support/until.ts";
 import { deployment, SHARD, type Sum, type SumReply, sumQueue } from "./sum-queue.ts";
 
-const log = openLog("silent", "test");
+const log = openLogger("silent", "test");
 /** Jobs that a worker runs at once. */
 const CONCURRENCY = 16;
 /** Longer than a test may take. */

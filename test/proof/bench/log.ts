@@ -9,11 +9,11 @@ import { writeKeyFile } from "../../../packages/tlog/src/key-file.ts";
 import { auditedCommand } from "../../../src/acts/with-audit-entry.ts";
 import { integer } from "../../../src/cli/options.ts";
 import { onSnapshot } from "../../../src/platform/db/transaction.ts";
-import { auditLog } from "../../../src/transparency/audit-log.ts";
-import { findLogTree } from "../../../src/transparency/db/log-tree.ts";
-import { initLog } from "../../../src/transparency/init-log.ts";
+import { auditTlog } from "../../../src/transparency/audit-log.ts";
+import { findTlogTree } from "../../../src/transparency/db/log-tree.ts";
+import { initTlog } from "../../../src/transparency/init-log.ts";
 import { integrateBatches } from "../../../src/transparency/integrate-batches.ts";
-import { readLogSettings } from "../../../src/transparency/log-settings.ts";
+import { readTlogSettings } from "../../../src/transparency/log-settings.ts";
 import { CASES } from "./cases.ts";
 import { startContender } from "./contenders.ts";
 import { runLoad } from "./load.ts";
@@ -53,12 +53,12 @@ try {
   const [keyFile, anchor] = [join(directory, "log.key"), join(directory, "log.anchor")];
   await writeKeyFile("log", "bench.test/log", keyFile);
   const config = { keyFile, origin: null, anchors: [anchor], policyFile: null, intervalMs: 1_000 };
-  const settings = await readLogSettings(config);
-  await initLog({ pool: db, randomBytes, audited: auditedCommand("bench log", {}) }, settings, false);
+  const settings = await readTlogSettings(config);
+  await initTlog({ pool: db, randomBytes, audited: auditedCommand("bench log", {}) }, settings, false);
 
   /** Gives every waiting leaf its place, and returns their number. */
   const placeAll = async (pool: pg.Pool): Promise<number> => {
-    const tree = await findLogTree(pool);
+    const tree = await findTlogTree(pool);
     for (let head: TreeHead | null = tree; head !== null && tree !== null; ) {
       const integrated = await integrateBatches(pool, settings, [head], tree.server);
       if (integrated === null || integrated.placed === 0) return head.size - tree.size;
@@ -72,7 +72,7 @@ try {
     await stage.ensure("vouchers", events);
     await placeAll(db);
     const [startedAt, own] = [performance.now(), readCpuMicros([process.pid])];
-    const audit = await onSnapshot(db, (tx) => auditLog(tx, () => signal.throwIfAborted()));
+    const audit = await onSnapshot(db, (tx) => auditTlog(tx, () => signal.throwIfAborted()));
     const ms = performance.now() - startedAt;
     if (audit.problemCount > 0) throw new Error(audit.problems.join("\n"));
     const micros = (readCpuMicros([process.pid]) - own) / audit.events;

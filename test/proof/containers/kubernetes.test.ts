@@ -25,7 +25,7 @@ import {
 } from "../../../src/platform/config.ts";
 import { DRAIN_MAX_MS } from "../../../src/platform/process.ts";
 import { QUEUE_NAMES } from "../../../src/platform/queues/queue-settings.ts";
-import { readLogSettings } from "../../../src/transparency/log-settings.ts";
+import { readTlogSettings } from "../../../src/transparency/log-settings.ts";
 import { readDockerfile } from "../../support/image.ts";
 import { selectorsOf } from "../../support/promql.ts";
 import { KNOWN_NAMES } from "../../support/variable-names.ts";
@@ -206,7 +206,7 @@ it("containers have time to drain", () => {
 
 it("the log's key is copied to a file that the service accepts, because it refuses the Secret's own file", async () => {
   const settings = () =>
-    readLogSettings({ keyFile: copy, origin: null, anchors: ["a"], policyFile: null, intervalMs: 1_000 });
+    readTlogSettings({ keyFile: copy, origin: null, anchors: ["a"], policyFile: null, intervalMs: 1_000 });
   const { command, volumeMounts } = CONTAINERS.find(({ name }) => name === "key") as Yaml;
   const { env, volumeMounts: mounts, spec } = container("vouchers-log");
   const secret = spec.volumes.find(({ name }: Yaml) => name === "secret").secret;

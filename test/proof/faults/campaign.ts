@@ -1,10 +1,10 @@
 import pTimeout from "p-timeout";
 import type pg from "pg";
 import { onSnapshot } from "../../../src/platform/db/transaction.ts";
-import { auditLog } from "../../../src/transparency/audit-log.ts";
+import { auditTlog } from "../../../src/transparency/audit-log.ts";
 import { HOSTILE_KINDS, type HostileKind, startHostileReceiver } from "../../support/hostile-receiver.ts";
 import { KeptNotes } from "../../support/kept-notes.ts";
-import { beginLog, makeLogFiles, startWitness } from "../../support/log-setup.ts";
+import { beginTlog, makeTlogFiles, startWitness } from "../../support/log-setup.ts";
 import { makeOffer } from "../../support/marketplace.ts";
 import { until } from "../../support/until.ts";
 import { type IssuerKey, makeIssuerKey, writeKeysFile } from "../../support/user-tokens.ts";
@@ -87,15 +87,15 @@ export async function runCampaign(options: CampaignOptions): Promise<Totals> {
       WEBHOOK_ALLOW_PRIVATE: "true",
     },
   });
-  const files = makeLogFiles();
+  const files = makeTlogFiles();
   const notes = new KeptNotes();
   const receivers: { kind: HostileKind; url: string; close(): Promise<void> }[] = [];
   for (const kind of HOSTILE_KINDS) receivers.push({ kind, ...(await startHostileReceiver(kind)) });
   const witness = await startWitness({ onClose: () => undefined }, files, 0, { before: (note) => notes.keep(note) });
   files.setWitnesses([witness.url]);
   try {
-    await beginLog(cluster.db, files);
-    cluster.addLogWorker(files.env);
+    await beginTlog(cluster.db, files);
+    cluster.addTlogWorker(files.env);
     return await runOn(cluster, issuer, notes, receivers, { ...options, targets });
   } finally {
     await cluster.close();
@@ -233,7 +233,7 @@ async function checkLog(db: pg.Pool, notes: KeptNotes): Promise<Violation[]> {
     return rows[0]?.done;
   };
   await until(isPublished, LOGGED_WITHIN_MS).catch(() => problems.push("events still wait for their checkpoint"));
-  problems.push(...(await notes.findProblems(db)), ...(await onSnapshot(db, auditLog)).problems);
+  problems.push(...(await notes.findProblems(db)), ...(await onSnapshot(db, auditTlog)).problems);
   return problems.map((detail) => violation("the log keeps what was signed", detail));
 }
 

@@ -141,7 +141,7 @@ export async function openCluster(options: ClusterOptions) {
   const cluster = {
     ...{ ...main, postgres, redis, replica, workerWire, apiWire, redisCluster, addWorker },
     /** Adds, but does not start, a worker process of the log, with the variables of its key, anchor and policy. */
-    addLogWorker(env: Env): ServiceProcess {
+    addTlogWorker(env: Env): ServiceProcess {
       const own = { WORKER_QUEUES: "log", LOG_INTERVAL_MS: "200", ...env };
       return addWorker({ DATABASE_URL: serviceUrl(postgres.url, "pva_log"), ...own });
     },

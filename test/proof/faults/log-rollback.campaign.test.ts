@@ -8,15 +8,15 @@ import { openLogSource } from "../../../packages/tlog/src/log-source.ts";
 import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "../../../src/local/postgres.ts";
 import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
 import { onSnapshot } from "../../../src/platform/db/transaction.ts";
-import { auditLog } from "../../../src/transparency/audit-log.ts";
+import { auditTlog } from "../../../src/transparency/audit-log.ts";
 import { findPublished } from "../../../src/transparency/db/log-checkpoints.ts";
-import { findLogTree } from "../../../src/transparency/db/log-tree.ts";
-import { exportLog } from "../../../src/transparency/export-log.ts";
-import { recoverLog } from "../../../src/transparency/recover-log.ts";
+import { findTlogTree } from "../../../src/transparency/db/log-tree.ts";
+import { exportTlog } from "../../../src/transparency/export-log.ts";
+import { recoverTlog } from "../../../src/transparency/recover-log.ts";
 import { partnerClient } from "../../support/client.ts";
 import { assertInvariants } from "../../support/invariants.ts";
 import { KeptNotes } from "../../support/kept-notes.ts";
-import { beginLog, type LogFiles, makeLogFiles, settingsOf } from "../../support/log-setup.ts";
+import { beginTlog, makeTlogFiles, settingsOf, type TlogFiles } from "../../support/log-setup.ts";
 import { scrape } from "../../support/scrape.ts";
 import { openTestServers, type TestServers } from "../../support/servers.ts";
 import { startApi, startApiUnready, startWorkers } from "../../support/service.ts";
@@ -26,12 +26,12 @@ import { openTcpProxy } from "../../support/tcp-proxy.ts";
 import { until, untilStarted } from "../../support/until.ts";
 
 let servers: TestServers;
-let files: LogFiles;
+let files: TlogFiles;
 let directory: string;
 
 beforeEach(async () => {
   servers = await openTestServers();
-  files = makeLogFiles();
+  files = makeTlogFiles();
   directory = mkdtempSync(join(tmpdir(), "voucher-rollback-"));
   // Postgres runs as another user when the tests run as root.
   chmodSync(directory, 0o755);
@@ -54,7 +54,7 @@ it.each([
   const partner = await makePartner(old);
   const { key } = await makeKey(old, partner.organizationId);
   const vouchers = await issueVouchers(old, partner, 20);
-  await beginLog(old, files);
+  await beginTlog(old, files);
   await stopPostgres(primary);
   execFileSync("cp", ["-a", primary.directory, copy.directory]);
   await startPostgres(primary);
@@ -77,7 +77,7 @@ it.each([
   notes.keepAnchor(files.anchor);
   const anchor = readFileSync(files.anchor, "utf8");
   const mirror = join(files.directory, "mirror");
-  expect(await exportLog(old, mirror)).toBe(23);
+  expect(await exportTlog(old, mirror)).toBe(23);
 
   await stopPostgres(primary);
   if (isStandby) writeFileSync(join(copy.directory, "standby.signal"), "");
@@ -104,11 +104,11 @@ it.each([
     expect(answer).toMatchObject({ postgres: "copied", error: expect.stringContaining("set back") });
     await late.close();
   }
-  expect(await findLogTree(db)).toMatchObject({ size: 0 });
+  expect(await findTlogTree(db)).toMatchObject({ size: 0 });
   expect([await findPublished(db), readFileSync(files.anchor, "utf8")]).toEqual([null, anchor]);
 
   const recovered = await untilStarted(async () =>
-    recoverLog(provisioning(db), await settingsOf(files), openLogSource(mirror)).catch((error: Error) => {
+    recoverTlog(provisioning(db), await settingsOf(files), openLogSource(mirror)).catch((error: Error) => {
       // The worker may have the tree for a moment.
       if (!error.message.includes("is in use")) throw error;
       return null;
@@ -128,7 +128,7 @@ it.each([
   await untilStarted(async () => (await findPublished(db))?.size === 26);
   notes.keepAnchor(files.anchor);
   expect(await notes.findProblems(db)).toEqual([]);
-  expect(await onSnapshot(db, auditLog)).toMatchObject({ leaves: 26, events: 23, waiting: 0, lost: 3, problems: [] });
+  expect(await onSnapshot(db, auditTlog)).toMatchObject({ leaves: 26, events: 23, waiting: 0, lost: 3, problems: [] });
   await assertInvariants(db);
 });
 

@@ -252,7 +252,7 @@ export const CODE_GUARDS: CodeGuard[] = [
   }),
   ...guardsOf("src/transparency/run-log.ts", ["test/transparency"], {
     "the log signs only what it has followed": ["found, this.#signed]", "found]"],
-    "a log that an anchor has does not begin anew": ["isRemembered && (await findLogTree(pool)) === null", "false"],
+    "a log that an anchor has does not begin anew": ["isRemembered && (await findTlogTree(pool)) === null", "false"],
     "a checkpoint needs its witnesses": ["!this.#meetsQuorum(cosigned)", "false"],
   }),
 ];

@@ -11,7 +11,7 @@ const TRY_AGAIN_MS = 100;
 const EXIT_MAX_MS = 500;
 
 /** Opens a logger of JSON lines. Leaves out an error's `detail` and `where` from Postgres, which may contain callers' values. */
-export function openLog(level: string, role: string): Logger {
+export function openLogger(level: string, role: string): Logger {
   standardOutput ??= openStandardOutput();
   return pino(
     {
