@@ -11,14 +11,14 @@ import type { Page } from "./visit.ts";
 const PAGE_MAX = 100;
 
 /** An organization's calls of the last hour: all, those of a key, or those of a request. */
-export const callsPage: Page<DepsOf<typeof readCalls>> = async ({ ctx, site, id, query, number, look }) => {
+export const callsPage: Page<DepsOf<typeof readCalls>> = async ({ ctx, site, id, query, number, recordVisit }) => {
   const organization = await findOrganization(ctx.pool, id);
   if (organization === null) throw new AppError("not_found", "There is no organization with this id.");
   const [key, request, skip] = [query("key"), query("request"), number("skip", 0, CALLS_MAX) ?? 0];
   const calls = await readCalls(ctx, id).catch((cause: unknown) => {
     throw new AppError("unavailable", "Redis does not answer at the moment.", { cause });
   });
-  await look("page calls", { type: "Organization", id });
+  await recordVisit("page calls", { type: "Organization", id });
   const path = opsPath(site, "organizations", id, "calls");
   const chosen = calls.filter(
     ({ keyId, requestId }) => (key === "" || keyId === key) && (request === "" || requestId === request),

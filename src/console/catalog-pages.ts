@@ -28,9 +28,9 @@ function pageOf(
   ...lists: ((visit: Visit, collection: string, place: Place) => Promise<Html>)[]
 ): Page {
   return async (visit) => {
-    const { ctx, site, id, look } = visit;
+    const { ctx, site, id, recordVisit } = visit;
     const place = await readPlace(ctx, collection, id);
-    await look(`page ${entityType}`, { type: entityType, id });
+    await recordVisit(`page ${entityType}`, { type: entityType, id });
     const sections: Html[] = [];
     for (const list of lists) sections.push(await list(visit, collection, place));
     const main = html`${renderTrail(site, place)}<h1>${title(place)}</h1>\n${sections}`;

@@ -13,9 +13,9 @@ import { type PageDeps, visitOf } from "./visit.ts";
 
 /** How long a process shows the overview that it has read, so that many open pages cost no more than one. Milliseconds. */
 const MAX_AGE_MS = 3_000;
-/** For how long a process's entry covers an operator's looks at one overview, which the page reads again every few seconds. Milliseconds. */
-const LOOK_COUNTS_MS = 3_600_000;
-/** Overviews that a process remembers, and looks at them. */
+/** For how long a process's entry covers an operator's visits to one overview, which the page reads again every few seconds. Milliseconds. */
+const VISIT_COUNTS_MS = 3_600_000;
+/** Overviews and visits that a process remembers. */
 const REMEMBERED_MAX = 50;
 
 export type OverviewPageDeps = PageDeps & DepsOf<typeof readOverview> & OperatorReads;
@@ -23,7 +23,7 @@ export type OverviewPageDeps = PageDeps & DepsOf<typeof readOverview> & Operator
 /** Mounts the overview as a page and as JSON. */
 export function mountOverview(pages: Router, ctx: OverviewPageDeps): void {
   const read = openOverview(ctx);
-  const record = openLooks(ctx);
+  const record = openVisitRecorder(ctx);
   pages.get("/", overviewHeaders, async (request, response) => {
     response.locals.route = OPS_PATH;
     const overview = await read(request.query.organization);
@@ -39,15 +39,15 @@ export function mountOverview(pages: Router, ctx: OverviewPageDeps): void {
   });
 }
 
-/** Returns a function that records an operator's look at an organization's overview, once an hour. The overview of all needs no entry. */
-function openLooks(ctx: OverviewPageDeps): (request: Request, organizationId: string | null) => Promise<void> {
+/** Returns a function that records an operator's visit to an organization's overview, once an hour. The overview of all needs no entry. */
+function openVisitRecorder(ctx: OverviewPageDeps): (request: Request, organizationId: string | null) => Promise<void> {
   const recordedAt = new Map<string, number>();
   return async (request, organizationId) => {
     if (organizationId === null) return;
     const key = JSON.stringify([nameOf(request.get("authorization")), request.ip, organizationId]);
-    if (performance.now() - (recordedAt.get(key) ?? Number.NEGATIVE_INFINITY) < LOOK_COUNTS_MS) return;
-    const { look } = visitOf(ctx, request);
-    await ctx.operatorReads({}, () => look("page overview", { type: "Organization", id: organizationId }));
+    if (performance.now() - (recordedAt.get(key) ?? Number.NEGATIVE_INFINITY) < VISIT_COUNTS_MS) return;
+    const { recordVisit } = visitOf(ctx, request);
+    await ctx.operatorReads({}, () => recordVisit("page overview", { type: "Organization", id: organizationId }));
     if (recordedAt.size >= REMEMBERED_MAX) recordedAt.clear();
     recordedAt.set(key, performance.now());
   };

@@ -56,7 +56,7 @@ function redemptionBefore({ query }: Visit): { redeemedAt: Date; voucherId: stri
 
 /** An organization: its brands, a page of redemptions, a page of batches, a page of API keys, and its webhook endpoints. */
 export const organizationPage: Page = async (visit) => {
-  const { ctx, site, id, query, look } = visit;
+  const { ctx, site, id, query, recordVisit } = visit;
   const { pool } = ctx;
   const path = opsPath(site, "organizations", id);
   const before = redemptionBefore(visit);
@@ -81,7 +81,7 @@ export const organizationPage: Page = async (visit) => {
     (last) => `${path}?keysBefore=${encodeURIComponent(last.id)}#keys`,
   );
   const webhooks = await selectWebhookEndpoints(pool, id);
-  await look("page organization", { type: "Organization", id });
+  await recordVisit("page organization", { type: "Organization", id });
   const sections = [
     renderSection(
       "redemptions",
@@ -162,9 +162,9 @@ function renderKeyState({ state, revokedAt, expiresAt }: ListedKey): Html {
 }
 
 /** A batch with the number of its vouchers in each status, and its listing. */
-export const batchPage: Page = async ({ ctx, site, id, look }) => {
+export const batchPage: Page = async ({ ctx, site, id, recordVisit }) => {
   const batch = await readBatch(ctx, id);
-  await look("page batch", { type: "Batch", id });
+  await recordVisit("page batch", { type: "Batch", id });
   const [listing] = (await listCatalog(ctx, "listings", { batch: id }, { after: "", limit: 1 })).items;
   const place = await readPlace(ctx, "batches", id);
   const { claim, buy } = batch.windows;

@@ -23,13 +23,13 @@ export const findPage: Page = async ({ site }) => layOutForOperators(site, "Find
 
 /** The page of what the words name, or a list of the vouchers that they name, or else of what has them in its name. */
 export const searchPage: Page<DepsOf<typeof findCallers>> = async (visit) => {
-  const { ctx, site, entered, look } = visit;
+  const { ctx, site, entered, recordVisit } = visit;
   const words = entered("words").slice(0, SEARCH_MAX);
   const found = await searchVouchers(ctx, words);
   const [only, ...others] = found;
   // The voucher's page records the view.
   if (only !== undefined && others.length === 0) return opsPath(site, "vouchers", only.id);
-  const record = () => look("page search", { type: "Search", id: "vouchers" }, { found: found.length });
+  const record = () => recordVisit("page search", { type: "Search", id: "vouchers" }, { found: found.length });
   if (only === undefined) {
     const page = await findByIdOrRequest(visit, words.trim()).catch(async (error) => {
       await record();

@@ -1,6 +1,6 @@
 import type { Request } from "express";
 import type pg from "pg";
-import { insertLook, type Look } from "../acts/db/audit-entries.ts";
+import { insertVisit, type VisitEntry } from "../acts/db/audit-entries.ts";
 import type { Html } from "../pages/html.ts";
 import type { OperatedSite } from "../pages/operator-frame.ts";
 import { AppError } from "../platform/api/errors.ts";
@@ -30,10 +30,14 @@ export interface Visit<Deps = object> {
   /** A field of the form that was sent. Empty as in `query`. */
   entered(name: string): string;
   /**
-   * Records the view before the page is sent, under the name that the browser sends. The name is not verified, because all operators share
+   * Records the visit before the page is sent, under the name that the browser sends. The name is not verified, because all operators share
    * OPS_TOKEN. `args` must contain no secret and no voucher code.
    */
-  look(command: Look["command"], entity: Look["entity"], args?: Look["arguments"]): Promise<void>;
+  recordVisit(
+    command: VisitEntry["command"],
+    entity: VisitEntry["entity"],
+    args?: VisitEntry["arguments"],
+  ): Promise<void>;
 }
 
 /** Reads what a page shows and returns it, or the URL to redirect to. Pages with data of partners or customers record each view. */

@@ -24,11 +24,11 @@ import type { Page, Visit } from "./visit.ts";
  * The page of a voucher: its fields, and its events and reservations in order of time. For an Active voucher, it shows only the end of the
  * code and no payloads.
  */
-export const voucherPage: Page<HistoryDeps> = async ({ ctx, site, id, look }) => {
+export const voucherPage: Page<HistoryDeps> = async ({ ctx, site, id, recordVisit }) => {
   // Accepts ids only, because a code must not become part of a URL.
   if (!id.startsWith("vch_")) throw new AppError("voucher_not_found", "No voucher has this id.");
   const { voucher, events, reservations, redemption } = await readAnyVoucherHistory(ctx, id);
-  await look("page voucher", { type: "VoucherInstance", id: voucher.id });
+  await recordVisit("page voucher", { type: "VoucherInstance", id: voucher.id });
   // The code of an Active voucher is worth money, so it is hidden. The payloads contain it, so they are hidden too.
   const isUsable = voucher.status === "Active";
   const entries = [
@@ -64,13 +64,13 @@ export type ReleaseDeps = HistoryDeps & DepsOf<typeof releaseReservation> & Oper
 
 /** Releases a voucher's live reservation, and returns the URL of the voucher's page. @throws AppError `reservation_ended`. */
 export async function releaseReservationOf(
-  { ctx, site, id, look }: Visit<ReleaseDeps>,
+  { ctx, site, id, recordVisit }: Visit<ReleaseDeps>,
   ticket: unknown,
 ): Promise<string> {
   const { voucher, reservations } = await ctx.operatorReads({}, () => readAnyVoucherHistory(ctx, id));
   const live = reservations.find((reservation) => reservation.state === "Live" && reservation.ticket === ticket);
   if (live === undefined) throw new AppError("reservation_ended", "This reservation has ended.");
-  await ctx.operatorReads({}, () => look("page release", { type: "VoucherInstance", id: voucher.id }));
+  await ctx.operatorReads({}, () => recordVisit("page release", { type: "VoucherInstance", id: voucher.id }));
   const caller = { organizationId: voucher.organizationId, keyId: live.keyId, sandbox: voucher.sandbox === true };
   await releaseReservation(ctx, caller, live.ticket, "released by an operator");
   return opsPath(site, "vouchers", voucher.id);

@@ -22,14 +22,14 @@ import type { WebhookRow } from "../webhooks/db/webhook-endpoints.ts";
 import type { Page } from "./visit.ts";
 
 /** The page of an endpoint: its state, the number of waiting deliveries, and a list of deliveries. The secret is not stored. */
-export const webhookPage: Page = async ({ ctx, site, id, query, look }) => {
+export const webhookPage: Page = async ({ ctx, site, id, query, recordVisit }) => {
   const state = DELIVERY_STATES.find((one) => one === query("state"));
   if (query("state") !== "" && state === undefined) {
     throw new AppError("invalid_request", "state must be a state of deliveries.");
   }
   const cursor = query("cursor") || undefined;
   const { endpoint, deliveries, nextCursor, pending, morePending } = await readWebhookPage(ctx, id, { state, cursor });
-  await look("page webhook", { type: "WebhookEndpoint", id });
+  await recordVisit("page webhook", { type: "WebhookEndpoint", id });
   const path = opsPath(site, "webhooks", id);
   const filter = state === undefined ? "" : `state=${state}&`;
   const filters = DELIVERY_STATES.map((each) =>

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { SealJob, SealReply } from "../core/chain/seal-job.ts";
 import { sealQueue } from "../core/chain/seal-job.ts";
-import { type Confirmations, confirmRead } from "../core/commit/confirm-reads.ts";
+import { awaitConfirmation, type Confirmations } from "../core/commit/confirm-reads.ts";
 import { type VoucherReads, verifyUrl, viewVoucher } from "../core/voucher/resolve-voucher.ts";
 import { hasFinalStatus } from "../core/voucher/voucher.ts";
 import { AppError, voucherBusy } from "../platform/api/errors.ts";
@@ -41,14 +41,14 @@ export async function acquireVoucher(ctx: Deps, request: AcquisitionRequest): Pr
     throw isLockTimeout(error) ? voucherBusy() : error;
   });
   // A failover may give back the last voucher, if its acquisition has not reached the standby.
-  if (outcome.kind === "refused" && outcome.code === "sold_out") await confirmRead(ctx, readFrom);
+  if (outcome.kind === "refused" && outcome.code === "sold_out") await awaitConfirmation(ctx, readFrom);
   if (outcome.kind === "refused") throw new AppError(outcome.code);
   const { alreadyConfirmed, sandbox } = outcome;
   const { id, organizationId, codeKey } = outcome.voucher;
   if (!alreadyConfirmed) await awaitSeal(ctx, id);
   const { now, voucher } = await ctx.voucherReads.submit({ organizationId, codeKey, ticket: null, externalRef: null });
   if (voucher === null) throw new Error(`the acquired voucher ${id} was not found`);
-  if (alreadyConfirmed || hasFinalStatus(voucher)) await confirmRead(ctx, readFrom);
+  if (alreadyConfirmed || hasFinalStatus(voucher)) await awaitConfirmation(ctx, readFrom);
   return {
     voucher: viewVoucher(voucher, now),
     alreadyConfirmed,

@@ -3,7 +3,7 @@ import express, { type Request, type RequestHandler, type Router } from "express
 import { z } from "zod";
 import { readVoucherHistory } from "../acts/read-voucher-history.ts";
 import { findOrganization } from "../core/catalog/db/catalog.ts";
-import { confirmed } from "../core/commit/confirm-reads.ts";
+import { readConfirmed } from "../core/commit/confirm-reads.ts";
 import { admitKey, callerOf } from "../core/keys/routes/authenticate.ts";
 import { findOrders } from "../core/look-up/find-orders.ts";
 import { receiptQuery, redemptionsQuery } from "../core/redeem/api/redemptions.ts";
@@ -117,7 +117,7 @@ function overviewPage(deps: PortalDeps): Render {
 function findPage(deps: PortalDeps): Render {
   return (caller, { body }) => {
     const { words } = Object(body) as Record<string, unknown>;
-    return confirmed(deps, () => search(deps, caller, typeof words === "string" ? words : ""));
+    return readConfirmed(deps, () => search(deps, caller, typeof words === "string" ? words : ""));
   };
 }
 
@@ -159,7 +159,7 @@ function redemptionsFile(deps: PortalDeps): RequestHandler {
 }
 
 function serveOrders(serve: Serve, deps: PortalDeps): void {
-  const order: Render = (caller, request) => confirmed(deps, () => showOrder(deps, caller, referenceOf(request)));
+  const order: Render = (caller, request) => readConfirmed(deps, () => showOrder(deps, caller, referenceOf(request)));
   for (const path of ["/orders/:externalRef", "/orders"]) serve(path, page(order));
   const receipt = respondText(async (request, response) => {
     const text = await readRedemptionReceipt(deps, callerOf(response), referenceOf(request));
@@ -180,7 +180,7 @@ function webhooksPage(deps: PortalDeps): Render {
       }
       return renderWebhooksPage(deps.config, caller, endpoints);
     };
-    return confirmed(deps, () => deps.portalReads(caller, read));
+    return readConfirmed(deps, () => deps.portalReads(caller, read));
   };
 }
 

@@ -3,7 +3,7 @@ import { parsePolicy } from "../../packages/tlog/src/policy.ts";
 import { formatProof, verifyProof } from "../../packages/tlog/src/receipt.ts";
 import type { Bulkhead, Requester } from "../core/callers/bulkhead.ts";
 import { findLoggedEvent, findLoggedRedemption, type LoggedEvent } from "../core/chain/db/events.ts";
-import { type Confirming, confirmed } from "../core/commit/confirm-reads.ts";
+import { type Confirming, readConfirmed } from "../core/commit/confirm-reads.ts";
 import type { Caller } from "../core/keys/caller.ts";
 import { formsOf } from "../core/voucher/references.ts";
 import { resolveVoucher, type VoucherReads } from "../core/voucher/resolve-voucher.ts";
@@ -21,7 +21,7 @@ type PartnerDeps = Confirming & { pool: pg.Pool; partnerCalls: Bulkhead<"organiz
 
 /** Reads the receipt of a redemption by its reference. @throws AppError `redemption_not_found`, `not_logged_yet`, `overloaded`, `unavailable`. */
 export async function readRedemptionReceipt(ctx: PartnerDeps, caller: Caller, externalRef: string): Promise<string> {
-  const event = await confirmed(ctx, () =>
+  const event = await readConfirmed(ctx, () =>
     ctx.partnerCalls(caller, () => findRedeemed(ctx.pool, caller.organizationId, externalRef)),
   );
   if (event === null) throw new AppError("redemption_not_found");
@@ -47,7 +47,9 @@ export async function readEventReceipt(
 ): Promise<string> {
   const { voucher } = await resolveVoucher(ctx, caller, codeOrTicket);
   if (voucher === null) throw voucherNotFound();
-  const event = await confirmed(ctx, () => ctx.partnerCalls(caller, () => findEvent(ctx.pool, voucher.id, sequence)));
+  const event = await readConfirmed(ctx, () =>
+    ctx.partnerCalls(caller, () => findEvent(ctx.pool, voucher.id, sequence)),
+  );
   if (event === null) throw new AppError("not_found");
   return ctx.partnerCalls(caller, () => proveEvent(ctx.pool, event, true));
 }
@@ -62,7 +64,7 @@ export async function readEventProof(
 ): Promise<string> {
   const isPossible = entityType === ENTITY_TYPE && !entityId.includes("\0");
   const event = isPossible
-    ? await confirmed(ctx, () => ctx.publicReads(visitor, () => findEvent(ctx.pool, entityId, sequence)))
+    ? await readConfirmed(ctx, () => ctx.publicReads(visitor, () => findEvent(ctx.pool, entityId, sequence)))
     : null;
   if (event === null) throw new AppError("entity_not_found");
   return ctx.publicReads(visitor, () => proveEvent(ctx.pool, event, false));

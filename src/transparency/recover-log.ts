@@ -6,7 +6,7 @@ import { isSignedBy } from "../../packages/tlog/src/note.ts";
 import { edgeTiles, TreeAppender } from "../../packages/tlog/src/tree.ts";
 import { type AuditContext, withAuditEntry } from "../acts/with-audit-entry.ts";
 import { selectOverdueSeals } from "../core/chain/db/events.ts";
-import { readUnsealed, sealChains } from "../core/chain/seal-events.ts";
+import { readChainsToSeal, sealChains } from "../core/chain/seal-events.ts";
 import { lockVoucher } from "../core/voucher/db/vouchers.ts";
 import { acceptLoss } from "../platform/db/marks.ts";
 import type { Transaction } from "../platform/db/pool.ts";
@@ -107,7 +107,7 @@ async function sealPendingEvents(ctx: AuditContext, origin: string): Promise<voi
       async (tx) => {
         const voucherIds = await selectOverdueSeals(tx, Math.ceil(performance.now() - startedAt), OVERDUE_MAX);
         for (const voucherId of voucherIds.sort()) await lockVoucher(tx, voucherId);
-        await write(tx, sealChains(voucherIds, await readUnsealed(tx, voucherIds)).writes);
+        await write(tx, sealChains(voucherIds, await readChainsToSeal(tx, voucherIds)).writes);
         return voucherIds;
       },
       { before: { chainsSealed: 0 }, after: ({ length }) => ({ chainsSealed: length }) },

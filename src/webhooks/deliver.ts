@@ -2,7 +2,7 @@ import type { KeyObject } from "node:crypto";
 import pLimit, { type LimitFunction } from "p-limit";
 import type pg from "pg";
 import type { Logger } from "pino";
-import { type Confirming, confirmed } from "../core/commit/confirm-reads.ts";
+import { type Confirming, readConfirmed } from "../core/commit/confirm-reads.ts";
 import type { WorkerMetrics } from "../core/metrics/metrics.ts";
 import { markSandbox } from "../platform/api/fields.ts";
 import type { FairSlots } from "../platform/batching/fair-slots.ts";
@@ -134,7 +134,7 @@ class Run {
       const room = UNFINISHED_MAX - this.#unfinished.size;
       return selectDueDeliveries(pool, { endpointId: this.#target.id, except: [...this.#unfinished], limit: room });
     };
-    return confirmed(
+    return readConfirmed(
       this.#ctx,
       () => webhookReads(read),
       (due) => due.length > 0,

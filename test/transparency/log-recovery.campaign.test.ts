@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { openLogSource } from "../../packages/tlog/src/log-source.ts";
 import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import { readLoggedInOrder } from "../../src/core/chain/db/events.ts";
-import { readUnsealed, sealChains, sealVoucher } from "../../src/core/chain/seal-events.ts";
+import { readChainsToSeal, sealChains, sealVoucher } from "../../src/core/chain/seal-events.ts";
 import { verifyAllChains } from "../../src/core/chain/verify-chains.ts";
 import { onSnapshot, readThenWrite } from "../../src/platform/db/transaction.ts";
 import { auditTlog } from "../../src/transparency/audit-log.ts";
@@ -125,7 +125,7 @@ it("a database that was restored from an older backup keeps the leaf of every ev
   const together = [sealedTogether.id, later.id];
   await readThenWrite(
     servers.db,
-    (tx) => readUnsealed(tx, together),
+    (tx) => readChainsToSeal(tx, together),
     async (unsealed) => sealChains(together, unsealed),
   );
   await issue(20);

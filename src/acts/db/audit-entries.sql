@@ -105,8 +105,8 @@ SELECT d.id, d.system_identifier::text AS "systemIdentifier", d.database_oid::te
 INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id, before, after)
 VALUES ($1::text, $2::text, $3::text, $4::jsonb, $5::text, $6::text, $7::jsonb, $8::jsonb);
 
--- name: insert_look(os_user, host, command, arguments, entity_type, entity_id)
--- Inserts the entry of an operator's page view. Omits before and after, because the role of the API processes may not write them.
+-- name: insert_visit(os_user, host, command, arguments, entity_type, entity_id)
+-- Inserts the entry of an operator's visit to a page. Omits before and after, because the role of the API processes may not write them.
 INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id)
 VALUES ($1::text, $2::text, $3::text, $4::jsonb, $5::text, $6::text);
 

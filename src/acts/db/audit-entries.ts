@@ -134,9 +134,9 @@ export async function insertAuditEntry(tx: Transaction, entry: NewAuditEntry): P
   });
 }
 
-/** What an operator viewed on a page. Recorded like an audit entry, without states. */
-export interface Look extends Pick<NewAuditEntry, "osUser" | "host" | "arguments"> {
-  /** `page` and what it shows. */
+/** What an operator viewed or did on a page. Recorded like an audit entry, without states. */
+export interface VisitEntry extends Pick<NewAuditEntry, "osUser" | "host" | "arguments"> {
+  /** `page` and what it shows or does. */
   command: `page ${string}`;
   entity: { type: Entity["type"] | "Search"; id: string };
 }

@@ -1,4 +1,4 @@
-import { insertLook } from "../../acts/db/audit-entries.ts";
+import { insertVisit } from "../../acts/db/audit-entries.ts";
 import { listCatalog } from "../../acts/list-catalog.ts";
 import { changeContract, makeLink, offerContract } from "../../acts/manage-contracts.ts";
 import { createKey, endKey, rotateKey } from "../../acts/manage-keys.ts";
@@ -75,8 +75,8 @@ export const PARTNER_ACTIONS = [
     run: async ({ api, audited }, id, _values, { organizationId }): Promise<Html> => {
       if (!api.webhookTests.hasRoom(organizationId)) throw new AppError("overloaded");
       const by = { osUser: audited.osUser, host: audited.host, arguments: {} };
-      const look = { ...by, command: "page webhook test", entity: { type: "WebhookEndpoint", id } } as const;
-      await api.operatorReads({}, () => insertLook(api.pool, look));
+      const entry = { ...by, command: "page webhook test", entity: { type: "WebhookEndpoint", id } } as const;
+      await api.operatorReads({}, () => insertVisit(api.pool, entry));
       const test = () => testWebhook(api, (read) => api.operatorReads({}, () => read(api.pool)), organizationId, id);
       const { delivered, status, failure, durationMs } = await api.webhookTests.run(organizationId, test);
       const response = status === null ? String(failure).replaceAll("_", " ") : `status ${status}`;

@@ -3,7 +3,7 @@ import { AppError, voucherNotFound } from "../../platform/api/errors.ts";
 import { markSandbox, pickFields } from "../../platform/api/fields.ts";
 import type { Limits } from "../../platform/limits/open-limits.ts";
 import type { Bulkhead, Requester } from "../callers/bulkhead.ts";
-import { type Confirming, confirmed } from "../commit/confirm-reads.ts";
+import { type Confirming, readConfirmed } from "../commit/confirm-reads.ts";
 import type { Caller } from "../keys/caller.ts";
 import { findVoucherSandbox } from "../voucher/db/vouchers.ts";
 import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
@@ -42,7 +42,7 @@ export async function readPartnerChain(
 ): Promise<PartnerChain> {
   const { voucher } = await resolveVoucher(ctx, caller, codeOrTicket);
   if (voucher === null) throw voucherNotFound();
-  return confirmed(ctx, () => ctx.partnerCalls(caller, () => readChain(ctx, voucher.id, page, viewEvent)));
+  return readConfirmed(ctx, () => ctx.partnerCalls(caller, () => readChain(ctx, voucher.id, page, viewEvent)));
 }
 
 /** A chain's hashes, confirmed, for anyone who knows the entity's id. @throws AppError `entity_not_found`, `overloaded`, `unavailable`. */
@@ -60,7 +60,7 @@ export async function readPublicChain(
     const chain = await readChain(ctx, entityId, page, (event) => pickFields(publicEvent, viewEvent(event)));
     return { ...chain, ...markSandbox(sandbox) };
   };
-  return confirmed(ctx, () => ctx.publicReads(visitor, read));
+  return readConfirmed(ctx, () => ctx.publicReads(visitor, read));
 }
 
 async function readChain<Event>(

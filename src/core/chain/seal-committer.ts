@@ -3,7 +3,7 @@ import type { Config } from "../../platform/config.ts";
 import type { GroupCommitter } from "../commit/group-committer.ts";
 import { openVoucherCommitter } from "../commit/voucher-committer.ts";
 import { type Observing, observeBatches } from "../metrics/metrics.ts";
-import { readUnsealed, sealChains } from "./seal-events.ts";
+import { readChainsToSeal, sealChains } from "./seal-events.ts";
 import type { SealJob, SealReply } from "./seal-job.ts";
 
 /** Longest wait for the lock of a voucher's row. After it, the seal job fails, and the sweeper requests the seal again. Milliseconds. */
@@ -19,7 +19,7 @@ export function openSealCommitter(
   const idsOf = (jobs: readonly SealJob[]) => jobs.map(({ voucherId }) => voucherId);
   return openVoucherCommitter({
     pool: ctx.pool,
-    read: (tx, jobs) => readUnsealed(tx, [...new Set(idsOf(jobs))]),
+    read: (tx, jobs) => readChainsToSeal(tx, [...new Set(idsOf(jobs))]),
     decide: async (jobs, unsealed) => sealChains(idsOf(jobs), unsealed, ctx.onAnnounced),
     busy: null,
     observer: observeBatches(ctx, "seals"),

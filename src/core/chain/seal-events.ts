@@ -100,14 +100,14 @@ export function appendEvents(
 }
 
 /** Heads of the chains that were read, and their Pending events in chain order. Some chains may have no Pending events. */
-export interface UnsealedChains {
+export interface ChainsToSeal {
   chains: readonly LockedChain[];
   pending: readonly EventContent[];
   sinks: EventSinks;
 }
 
 /** Reads the heads and Pending events of chains. The caller must have sent the statement that locks their vouchers. */
-export async function readUnsealed(tx: Transaction, voucherIds: readonly string[]): Promise<UnsealedChains> {
+export async function readChainsToSeal(tx: Transaction, voucherIds: readonly string[]): Promise<ChainsToSeal> {
   const [chains, pending, sinks] = await Promise.all([
     readChainHeads(tx, voucherIds),
     selectPendingEvents(tx, voucherIds),
@@ -119,7 +119,7 @@ export async function readUnsealed(tx: Transaction, voucherIds: readonly string[
 /** Seals the Pending events of locked vouchers. Returns the number of sealed events per entry of `voucherIds`; 0 for repeated ids. */
 export function sealChains(
   voucherIds: readonly string[],
-  { chains, pending, sinks }: UnsealedChains,
+  { chains, pending, sinks }: ChainsToSeal,
   onAnnounced?: () => void,
 ): Decided<number[]> {
   const byVoucher = Map.groupBy(pending, ({ voucherId }) => voucherId);
@@ -144,7 +144,8 @@ const LOCK_WAIT_MS = 5_000;
 export async function sealVoucher(ctx: { pool: pg.Pool }, voucherId: string): Promise<number> {
   const [sealed = 0] = await readThenWrite(
     ctx.pool,
-    (tx) => Promise.all([waitForLocks(tx, LOCK_WAIT_MS), lockVoucher(tx, voucherId), readUnsealed(tx, [voucherId])]),
+    (tx) =>
+      Promise.all([waitForLocks(tx, LOCK_WAIT_MS), lockVoucher(tx, voucherId), readChainsToSeal(tx, [voucherId])]),
     async ([, , unsealed]) => sealChains([voucherId], unsealed),
   );
   return sealed;

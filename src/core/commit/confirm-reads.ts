@@ -31,14 +31,14 @@ export interface Confirming {
  * happened for good, because a failover would undo what no standby has. An answer without anything final does not wait.
  * @throws AppError `unavailable` when another server leads since the read began: it may lack what was read.
  */
-export async function confirmed<T>(
+export async function readConfirmed<T>(
   ctx: Confirming,
   read: () => Promise<T>,
   isFinal: (found: T) => boolean = () => true,
 ): Promise<T> {
   const readFrom = ctx.deployment.origin;
   const found = await read();
-  if (isFinal(found)) await confirmRead(ctx, readFrom);
+  if (isFinal(found)) await awaitConfirmation(ctx, readFrom);
   return found;
 }
 
@@ -47,7 +47,7 @@ export async function confirmed<T>(
  * @param readFrom the deployment's origin, taken before the read.
  * @throws AppError `unavailable` when another server leads by now: it may lack what was read.
  */
-export async function confirmRead({ confirmations }: Pick<Confirming, "confirmations">, readFrom: string) {
+export async function awaitConfirmation({ confirmations }: Pick<Confirming, "confirmations">, readFrom: string) {
   if (!(await confirmations.submit(readFrom))) throw new AppError("unavailable");
 }
 

@@ -1,7 +1,7 @@
 import { voucherNotFound } from "../../platform/api/errors.ts";
 import type { Config } from "../../platform/config.ts";
 import type { Limits } from "../../platform/limits/open-limits.ts";
-import { type Confirming, confirmed } from "../commit/confirm-reads.ts";
+import { type Confirming, readConfirmed } from "../commit/confirm-reads.ts";
 import type { Caller } from "../keys/caller.ts";
 import type { ResolvedVoucher } from "../voucher/db/vouchers.ts";
 import { resolveVoucher, type VoucherReads, verifyUrl, viewVoucher } from "../voucher/resolve-voucher.ts";
@@ -17,7 +17,7 @@ export async function lookUpVoucher(
   caller: Caller,
   codeOrTicket: string,
 ): Promise<LookUpResponse> {
-  const { now, voucher, reservation } = await confirmed(
+  const { now, voucher, reservation } = await readConfirmed(
     ctx,
     () => resolveVoucher(ctx, caller, codeOrTicket),
     (found) => found.voucher !== null && hasFinalStatus(found.voucher),

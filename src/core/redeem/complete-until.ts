@@ -1,8 +1,8 @@
 import type pg from "pg";
 import type { DatabaseFence } from "../../platform/db/database-fence.ts";
 import type { Bulkhead, Requester } from "../callers/bulkhead.ts";
-import { type Confirming, confirmed } from "../commit/confirm-reads.ts";
-import { closeRedemptions, findCompleteUntil } from "./db/redemptions.ts";
+import { type Confirming, readConfirmed } from "../commit/confirm-reads.ts";
+import { advanceCompleteUntil, findCompleteUntil } from "./db/redemptions.ts";
 
 /** Interval at which a process moves the time before which redemptions are complete, at most. Milliseconds. */
 const CLOSE_EVERY_MS = 1_000;
@@ -37,7 +37,7 @@ export function openCompleteUntil(
     return latest.closed;
   };
   return (requester) =>
-    confirmed(ctx, async () => {
+    readConfirmed(ctx, async () => {
       await close();
       return ctx.partnerCalls(requester, () => findCompleteUntil(ctx.pool));
     });
@@ -47,5 +47,5 @@ async function closeOnce({ pool, deployment, partnerCalls }: Parameters<typeof o
   const { clock } = deployment;
   await clock.ready();
   // A clock that jumped ahead would close times that are still ahead, for all organizations.
-  await partnerCalls(ALL_ORGANIZATIONS, () => closeRedemptions(pool, clock.steadyNow()));
+  await partnerCalls(ALL_ORGANIZATIONS, () => advanceCompleteUntil(pool, clock.steadyNow()));
 }

@@ -3,7 +3,7 @@ import { AppError } from "../../platform/api/errors.ts";
 import { Batcher } from "../../platform/batching/batcher.ts";
 import type { Config } from "../../platform/config.ts";
 import { mayBeFromOneItem } from "../../platform/db/transaction.ts";
-import { type Confirming, confirmed } from "../commit/confirm-reads.ts";
+import { type Confirming, readConfirmed } from "../commit/confirm-reads.ts";
 import type { Caller } from "../keys/caller.ts";
 import { formsOf } from "../voucher/references.ts";
 import type { RedeemResponse } from "./api/redeem.ts";
@@ -39,7 +39,7 @@ export async function readRedemption(
   caller: Caller,
   externalRef: string,
 ): Promise<RedeemResponse> {
-  const redemption = await confirmed(ctx, () => findRedemption(ctx, caller, externalRef));
+  const redemption = await readConfirmed(ctx, () => findRedemption(ctx, caller, externalRef));
   if (redemption === null) throw new AppError("redemption_not_found");
   return redemption;
 }

@@ -7,7 +7,7 @@ import type { Limits } from "../../platform/limits/open-limits.ts";
 import type { PauseWatch } from "../../platform/pauses.ts";
 import type { AwaitedQueue } from "../../platform/queues/awaited-queue.ts";
 import type { Traces } from "../../platform/traces/traces.ts";
-import { type Confirmations, confirmRead } from "../commit/confirm-reads.ts";
+import { awaitConfirmation, type Confirmations } from "../commit/confirm-reads.ts";
 import { proofOf, toRefusal } from "../commit/proofs.ts";
 import type { Caller } from "../keys/caller.ts";
 import type { ApiMetrics } from "../metrics/metrics.ts";
@@ -61,7 +61,7 @@ interface Attempt {
   voucher: Voucher | null;
 }
 
-/** What a call has found. {@link tell} proves it before the caller learns it. */
+/** What a call has found. {@link proveAndAnswer} proves it before the caller learns it. */
 type Finding =
   /** The worker that replied has committed the attempt's redemption. */
   | { kind: "redeemed"; redemption: Redemption }
@@ -99,7 +99,7 @@ export async function redeemVoucher(
   const details = { note, tokenHash: token == null ? null : hashToken(token) };
   const response = await findOutcome(ctx, attempt, details)
     .catch((error): Finding => refused(toRefusal(error), attempt.readFrom))
-    .then((finding) => tell(ctx, attempt, finding))
+    .then((finding) => proveAndAnswer(ctx, attempt, finding))
     .catch((error) => {
       countOutcome(ctx, attempt, isAnswer(error));
       throw error;
@@ -208,14 +208,14 @@ function recordRedeemWait(
 }
 
 /**
- * The one exit of a redeem: proves what was found, and tells it. Where nothing was redeemed, it first ends every attempt of the reference
+ * The one exit of a redeem: proves what was found, then answers. Where nothing was redeemed, it first ends every attempt of the reference
  * so far, this one's job included: a job may be delivered again after its reply. If it finds a redemption instead, that is the response.
  * @throws AppError the refusal; `redeem_unknown` when the end could not be committed, for instance because a transaction may redeem at present.
  */
-async function tell(ctx: Deps, attempt: Attempt, finding: Finding): Promise<RedeemResponse> {
+async function proveAndAnswer(ctx: Deps, attempt: Attempt, finding: Finding): Promise<RedeemResponse> {
   if (finding.kind === "redeemed") return redemptionResponse(ctx, finding.redemption, false);
   if (finding.kind === "repeated") {
-    await confirmRead(ctx, attempt.readFrom);
+    await awaitConfirmation(ctx, attempt.readFrom);
     return redemptionResponse(ctx, finding.redemption, true);
   }
   if (finding.kind === "refused" && proofOf("redeemVoucher", finding.error) === "none") throw finding.error;

@@ -4,7 +4,7 @@ import { AppError, refusal, voucherBusy, voucherNotFound } from "../../platform/
 import type { Config } from "../../platform/config.ts";
 import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 import type { Limits } from "../../platform/limits/open-limits.ts";
-import { type Confirmations, confirmRead } from "../commit/confirm-reads.ts";
+import { awaitConfirmation, type Confirmations } from "../commit/confirm-reads.ts";
 import { proofOf, toRefusal } from "../commit/proofs.ts";
 import type { Caller } from "../keys/caller.ts";
 import { isTicket, newId } from "../voucher/ids.ts";
@@ -28,7 +28,7 @@ interface Deps {
   log: Logger;
 }
 
-/** What a call has found. {@link tell} proves it before the caller learns it. `isCommitted`: by a transaction that has waited for the standbys. */
+/** What a call has found. {@link proveAndAnswer} proves it before the caller learns it. `isCommitted`: by a transaction that has waited for the standbys. */
 type Finding =
   | { kind: "reserved"; voucherId: string; reservation: Reservation; isCommitted: boolean }
   | { kind: "refused"; error: AppError; isCommitted: boolean }
@@ -50,11 +50,11 @@ export async function reserveVoucher(ctx: Deps, caller: Caller, codeOrTicket: st
     const finding = await findOrReserve(ctx, caller, codeOrTicket).catch(
       (error): Finding => refused(toRefusal(error), false),
     );
-    if (finding.kind !== "leased") return tell(ctx, finding, readFrom);
+    if (finding.kind !== "leased") return proveAndAnswer(ctx, finding, readFrom);
     await sleep(pauseMs);
   }
   // A lease proves no reservation, so only the voucher's state at present is in doubt.
-  return tell(ctx, refused(voucherBusy(), false), ctx.deployment.origin);
+  return proveAndAnswer(ctx, refused(voucherBusy(), false), ctx.deployment.origin);
 }
 
 async function findOrReserve(ctx: Deps, caller: Caller, codeOrTicket: string): Promise<Finding> {
@@ -103,14 +103,14 @@ async function findOrReserve(ctx: Deps, caller: Caller, codeOrTicket: string): P
 
 const refused = (error: AppError, isCommitted: boolean) => ({ kind: "refused" as const, error, isCommitted });
 
-/** The one exit of a reserve: proves what was found, and tells it. @throws AppError the refusal, or `unavailable`. */
-async function tell(
+/** The one exit of a reserve: proves what was found, then answers. @throws AppError the refusal, or `unavailable`. */
+async function proveAndAnswer(
   ctx: Deps,
   finding: Exclude<Finding, { kind: "leased" }>,
   readFrom: string,
 ): Promise<ReserveResponse> {
   const needsProof = finding.kind === "reserved" || proofOf("reserveVoucher", finding.error) !== "none";
-  if (needsProof && !finding.isCommitted) await confirmRead(ctx, readFrom);
+  if (needsProof && !finding.isCommitted) await awaitConfirmation(ctx, readFrom);
   if (finding.kind === "refused") throw finding.error;
   const { voucherId, reservation } = finding;
   return {

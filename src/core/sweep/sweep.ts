@@ -110,5 +110,5 @@ async function requestSeals({ pool, sealRequests }: Deps): Promise<number> {
 /** Moves on the time before which lists of redemptions are complete. */
 export async function closePast({ pool, deployment }: Pick<Deps, "pool" | "deployment">): Promise<void> {
   await deployment.clock.ready();
-  await closeRedemptions(pool, deployment.clock.steadyNow());
+  await advanceCompleteUntil(pool, deployment.clock.steadyNow());
 }

@@ -1,4 +1,4 @@
-import { confirmed } from "../../core/commit/confirm-reads.ts";
+import { readConfirmed } from "../../core/commit/confirm-reads.ts";
 import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { deliveriesQuery, deliveriesResponse } from "../api/webhook-deliveries.ts";
@@ -19,10 +19,10 @@ export const webhookDeliveries = endpoint({
   responseDescription: "A page of deliveries.",
   // A delivery tells which event a voucher has.
   handler: (
-    deps: WebhookCalls & DepsOf<typeof confirmed> & DepsOf<typeof readDeliveries>,
+    deps: WebhookCalls & DepsOf<typeof readConfirmed> & DepsOf<typeof readDeliveries>,
     { caller, parameters, query },
   ) =>
-    confirmed(deps, () =>
+    readConfirmed(deps, () =>
       deps.partnerCalls(caller, () => readDeliveries(deps, caller.organizationId, parameters.id, query)),
     ),
 });

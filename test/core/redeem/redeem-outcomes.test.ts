@@ -1,5 +1,5 @@
 import { beforeAll, expect, it, vi } from "vitest";
-import { confirmRead } from "../../../src/core/commit/confirm-reads.ts";
+import { awaitConfirmation } from "../../../src/core/commit/confirm-reads.ts";
 import { deleteOldEnds, lockReferences, lockReferencesToEnd } from "../../../src/core/redeem/db/redemptions.ts";
 import { redeemQueue } from "../../../src/core/redeem/job.ts";
 import { runRedeemJob } from "../../../src/core/redeem/redeem-committer.ts";
@@ -255,7 +255,7 @@ it("a reference for which a caller was told 409 keeps its end until every attemp
 it("an answer is confirmed while the sweeper is beginning a generation of ends", async () => {
   await inTransaction(worker.pool, async (outside) => {
     await outside.query("UPDATE reference_generation SET generation = generation + 1");
-    await confirmRead(api.ctx, api.ctx.deployment.origin);
+    await awaitConfirmation(api.ctx, api.ctx.deployment.origin);
   });
 });
 

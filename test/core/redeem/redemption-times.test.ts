@@ -5,7 +5,7 @@ import { auditedCommand } from "../../../src/acts/with-audit-entry.ts";
 import { openConfirmations } from "../../../src/core/commit/confirm-reads.ts";
 import { openCompleteUntil } from "../../../src/core/redeem/complete-until.ts";
 import {
-  closeRedemptions,
+  advanceCompleteUntil,
   findClosedUntil,
   findCompleteUntil,
   insertRedemptions,
@@ -97,7 +97,7 @@ describe("a redemption that is inserted and not committed", () => {
 });
 
 it("a redemption in the closed time is refused as outdated, and one at its end is not", async () => {
-  await closeRedemptions(worker.pool, FAR);
+  await advanceCompleteUntil(worker.pool, FAR);
   const { rows } = await servers.db.query<{ closed_until: Date }>("SELECT closed_until FROM redemptions_closed");
   const closedUntil = rows[0]?.closed_until as Date;
   const [early, exact] = [await issue(), await issue()];
@@ -165,7 +165,7 @@ describe("the complete time that two processes tell in turn", () => {
     const before = await first();
     // The other process may move the time as soon as a millisecond has passed.
     const told = await until(async () => {
-      await closeRedemptions(worker.pool, FAR);
+      await advanceCompleteUntil(worker.pool, FAR);
       const time = await second();
       return time > before ? time : null;
     });
@@ -195,7 +195,7 @@ describe("the closed time", () => {
     await expect(update("timestamptz 'epoch'")).rejects.toThrow("moves forward");
     await expect(update("timestamptz 'epoch', clock_trusted_at = now()")).rejects.toThrow("moves forward");
     await expect(update("date_trunc('second', now()) + interval '1 min'")).rejects.toThrow("moves forward");
-    await closeRedemptions(worker.pool, FAR);
+    await advanceCompleteUntil(worker.pool, FAR);
     await expect(update("closed_until, complete_until = 'epoch'")).rejects.toThrow("the complete time moves forward");
     await expect(servers.db.query("DELETE FROM redemptions_closed")).rejects.toThrow("permanent");
     await expect(servers.db.query("TRUNCATE redemptions_closed")).rejects.toThrow("permanent");
@@ -218,7 +218,7 @@ describe("the closed time", () => {
   it("the closed time comes back from the future only when an operator trusts the clock, with an audit entry", async () => {
     const ahead = later(await now(), 3_600_000);
     await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = $1, complete_until = $1", [ahead]);
-    await closeRedemptions(worker.pool, FAR);
+    await advanceCompleteUntil(worker.pool, FAR);
     expect((await findClosedUntil(servers.db)).closedUntil).toEqual(ahead);
     const ctx = { ...provisioning(servers.db), audited: auditedCommand("db trust-clock", {}) };
     expect(await trustDatabaseClock(ctx)).toEqual({ before: ahead, after: expect.any(Date) });

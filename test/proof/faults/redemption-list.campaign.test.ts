@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { expect, it } from "vitest";
 import {
-  closeRedemptions,
+  advanceCompleteUntil,
   findCompleteUntil,
   insertRedemptions,
   selectRedemptions,
@@ -129,7 +129,7 @@ it("a redemption in a prepared transaction bounds completeUntil, even after the 
   await client.query("PREPARE TRANSACTION 'redemption'");
   client.release();
   const list = async () => {
-    await closeRedemptions(own, new Date("2999-01-01"));
+    await advanceCompleteUntil(own, new Date("2999-01-01"));
     const completeUntil = await findCompleteUntil(own);
     const start = { redeemedAt: new Date(0), voucherId: "" };
     return { completeUntil, listed: await selectRedemptions(own, organizationId, start, completeUntil, 10) };

@@ -62,7 +62,7 @@ export const CODE_GUARDS: CodeGuard[] = [
         `finding.kind`,
       ],
       "a reference of another voucher is marked": ["if (isNamedVoucher) return response;", "return response;"],
-      "a repeated redeem is confirmed by the standby": ["    await confirmRead(ctx, attempt.readFrom);\n", ""],
+      "a repeated redeem is confirmed by the standby": ["    await awaitConfirmation(ctx, attempt.readFrom);\n", ""],
       "a refusal that was read from another server is not told": [
         "refusal(early.code), readFrom)",
         "refusal(early.code))",
@@ -94,7 +94,7 @@ export const CODE_GUARDS: CodeGuard[] = [
   ...guardsOf("src/core/commit/confirm-reads.ts", ["test/proof/faults/failover"], {
     "an answer that was read from another server is not confirmed": ["from === origin", "true"],
     "what was read is confirmed by the standby": ["writes: [awaitStandbys()]", "writes: []"],
-    "a final answer is confirmed": ["  if (isFinal(found)) await confirmRead(ctx, readFrom);\n", ""],
+    "a final answer is confirmed": ["  if (isFinal(found)) await awaitConfirmation(ctx, readFrom);\n", ""],
   }),
   ...guardsOf("src/cli/redemption.ts", ["test/proof/faults/failover"], {
     "a command's list is confirmed by the standby": ["          await write(tx, [awaitStandbys()]);\n", ""],
@@ -140,7 +140,7 @@ export const CODE_GUARDS: CodeGuard[] = [
       ],
       "an ended ticket does not reserve": ["isTicket(codeOrTicket) && reservation?.ticket !== codeOrTicket", "false"],
       "a repeated reserve, and a final refusal, are confirmed by the standby": [
-        " await confirmRead(ctx, readFrom);",
+        " await awaitConfirmation(ctx, readFrom);",
         ";",
       ],
       "a lease that was not used is released": [

@@ -171,7 +171,7 @@ export async function readRedemptions(db: Queryable, refs: readonly ExternalRef[
  * Refuses further redemptions with a time more than two seconds ago, and at most until `latest`. Then moves {@link findCompleteUntil} as far as
  * open transactions allow. Each statement is a transaction of its own, because the second must see the first one committed.
  */
-export async function closeRedemptions(pool: pg.Pool, latest: Date): Promise<void> {
+export async function advanceCompleteUntil(pool: pg.Pool, latest: Date): Promise<void> {
   await moveClosedUntil(pool, latest);
   await proveCompleteUntil(pool);
 }
