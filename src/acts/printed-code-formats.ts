@@ -14,10 +14,10 @@ export function findTrace(line: string): string | null {
   return TRACES.find(([found]) => found.test(line))?.[1] ?? null;
 }
 
-/** Codes from which on the same rounding in all of them is no chance. */
+/** With at least this many codes, equal rounding in all of them is no coincidence. */
 const ROUNDED_MIN = 5;
 
-/** What a person should see of a file of codes before they are issued. */
+/** The summary of a file of codes, for a person to check before they are issued. */
 export class CodesSummary {
   count = 0;
   first = "";

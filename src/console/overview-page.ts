@@ -82,7 +82,7 @@ function renderNow({ redeems, latencyMs, liveReservations, queues, processes }: 
 
 const show = (count: number | null) => (count === null ? "–" : COUNT.format(count));
 
-/** The look of each severity, and its name. Colour alone would not tell them apart. */
+/** The style of each severity, and its name, because colour alone does not distinguish them. */
 const LOOKS: Record<Severity, string> = { red: "bad", amber: "waiting", grey: "plain" };
 const CONSEQUENCES: Record<Severity, string> = { red: "Act now", amber: "In working hours", grey: "Good to know" };
 
@@ -131,7 +131,7 @@ function renderSum(counts: readonly Counts[]): string {
   return sums.join(", ");
 }
 
-/** A table, folded, and the place of its plot. */
+/** A table, collapsed at first, and the element in which the script draws its plot. */
 function renderPlot(caption: string, id: string, kind: string, table: Html): Html {
   return html`<h3>${caption}</h3>
 <div class="plot" data-plot="${kind}" data-of="${id}" role="img" aria-label="Plot: ${caption}" hidden></div>

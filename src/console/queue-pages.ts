@@ -57,7 +57,7 @@ ${renderSection("workers", "Workers", renderWorkers(queue, WORKERS_MAX.ofOne))}`
 
 const countOf = (count: number | null) => (count === null ? "unknown" : COUNT.format(count));
 
-/** That a queue is paused, by whom and why; nothing otherwise. */
+/** A notice that a queue is paused, by whom and why; nothing otherwise. */
 function renderPause({ paused, pausedShards, shards, newestPause }: QueueState): Html | null {
   if (!paused) return null;
   const part =

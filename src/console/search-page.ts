@@ -21,7 +21,10 @@ import type { Page, Visit } from "./visit.ts";
 /** The search by itself. A code must not be part of a URL, which proxies log and browsers remember, so a query is not read. */
 export const findPage: Page = async ({ site }) => layOutForOperators(site, "Find", html`<h1>Find</h1>`);
 
-/** The page of what the words name, or a list of the vouchers that they name, or else of what has them in its name. */
+/**
+ * The page of the entity that the words identify, or a list of the vouchers that they identify, or else of the entities
+ * whose names contain them.
+ */
 export const searchPage: Page<DepsOf<typeof findCallers>> = async (visit) => {
   const { ctx, site, entered, recordVisit } = visit;
   const words = entered("words").slice(0, SEARCH_MAX);

@@ -8,7 +8,7 @@ import { pathId } from "../platform/http/endpoint.ts";
 import { wholeNumber } from "../platform/http/whole-number.ts";
 import { nameOf } from "./authenticate-operator.ts";
 
-/** What every page takes. */
+/** The dependencies of every page. */
 export interface PageDeps {
   pool: pg.Pool;
   config: OperatedSite;
@@ -43,7 +43,7 @@ export interface Visit<Deps = object> {
 /** Reads what a page shows and returns it, or the URL to redirect to. Pages with data of partners or customers record each view. */
 export type Page<Deps = object> = (visit: Visit<Deps>) => Promise<Html | string>;
 
-/** What a table of pages takes: what each of them takes, together. */
+/** The dependencies of a table of pages: those of all its pages together. */
 export type DepsOfPages<Pages> = (
   Pages[keyof Pages] extends infer Each
     ? Each extends Page<infer Deps>

@@ -83,8 +83,8 @@ function otherStarts(directory: string): Start[] {
 const SERVERS = ["DATABASE_URL", "REDIS_URL"];
 
 /**
- * Asserts that no server is missing among those given that the running `npm start` has of its operator's own: the embedded one would be
- * another, empty one. @throws ConfigError that names the variables to set.
+ * Asserts that the environment names every server that the operator gave to the running `npm start`. Without its name,
+ * the process would start an embedded, empty server. @throws ConfigError that names the variables to set.
  */
 export function assertSameServers(given: GivenServers): void {
   const isGiven: Record<string, boolean> = {

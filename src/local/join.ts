@@ -30,7 +30,7 @@ docs/configuration.md lists every variable.`;
 
 /** Workers never read these. */
 const OF_APIS = ["OPS_TOKEN", "OPS_DATABASE_URL", "ALERT_URL", "ALERT_SECRET"];
-/** How often a process looks whether the `npm start` that it has joined still runs. Milliseconds. */
+/** How often a process checks whether the `npm start` that it has joined still runs. Milliseconds. */
 const LOOK_EVERY_MS = 500;
 
 try {

@@ -13,10 +13,10 @@ export interface Measured {
   machine: number | null;
 }
 
-/** Time between two looks at Postgres. Milliseconds. */
+/** Time between two readings from Postgres. Milliseconds. */
 const LOOK_EVERY_MS = 200;
 
-/** Measures what the processes do not report of themselves, until it is read. */
+/** Measures, until it is read, what the processes do not report about themselves. */
 export async function openMeters(pool: pg.Pool, redis: RedisClient) {
   const startedAt = performance.now();
   const redisBefore = await readRedisCpu(redis);

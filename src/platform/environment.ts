@@ -212,7 +212,7 @@ export const VARIABLES = {
     /** Requests may go to any address and port, also without TLS. Never in production. */
     allowPrivate: flag.meta({ title: "WEBHOOK_ALLOW_PRIVATE" }),
   },
-  /** Where red faults are told. */
+  /** Where messages about red faults are sent. */
   alerts: {
     /** Null: nowhere. Such addresses contain a password. */
     url: orNull(z.string()).meta(secret("ALERT_URL")),

@@ -1,6 +1,6 @@
 import { uptime } from "node:os";
 
-/** How often the process looks at its clocks. Milliseconds. */
+/** How often the process reads its clocks. Milliseconds. */
 const TICK_MS = 250;
 /** A process whose timer is late by this much was paused: frozen, suspended, or without CPU. Milliseconds. */
 const PAUSE_MS = 2_000;
@@ -21,8 +21,8 @@ interface Clocks {
 const CLOCKS: Clocks = { monotonicMs: () => performance.now(), uptimeMs: () => uptime() * 1_000 };
 
 /**
- * Notices when the process was paused. A request that waited in its socket during a pause was sent long ago: its sender may have given up and
- * may have been told something else by another process since.
+ * Notices when the process was paused. A request that waited in its socket during a pause was sent long ago: its sender
+ * may have given up, and another process may have answered it differently since.
  */
 export class PauseWatch {
   readonly #clocks: Clocks;

@@ -16,8 +16,8 @@ import { proveInclusion } from "./tree-proofs.ts";
 
 type PartnerDeps = Confirming & { pool: pg.Pool; partnerCalls: Bulkhead<"organization"> };
 
-// An event is confirmed before anything is said about it: `not_logged_yet` tells that it has happened. The log itself places and signs only what
-// is confirmed.
+// An event is confirmed before any answer about it: `not_logged_yet` also says that it has happened. The log itself
+// places and signs only what is confirmed.
 
 /** Reads the receipt of a redemption by its reference. @throws AppError `redemption_not_found`, `not_logged_yet`, `overloaded`, `unavailable`. */
 export async function readRedemptionReceipt(ctx: PartnerDeps, caller: Caller, externalRef: string): Promise<string> {

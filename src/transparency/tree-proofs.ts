@@ -38,8 +38,8 @@ export class TlogRefused extends AppError {
 }
 
 /**
- * Follows the stored tree from the largest head that the log has signed, over every leaf since, and returns it ready for more leaves. Believes
- * no stored root: whoever may sign the result has computed it.
+ * Follows the stored tree from the largest head that the log has signed, over every leaf since, and returns it ready
+ * for more leaves. Trusts no stored root: a process signs only a root that it has computed.
  * @param tree the tree as the database states it, locked or on one snapshot.
  * @param heads signed heads, which the tree must continue. Without one, starts at the empty tree.
  * @throws TlogRefused when the tree does not continue a head, or is not the tree of its leaves.

@@ -15,11 +15,11 @@ const RETRY_MS = 30_000;
 /** The longest one. Milliseconds. */
 const RETRY_MAX_MS = 3_600_000;
 
-/** What is told of a fault. */
+/** The content of a message about a fault. */
 const told = z.object({ severity: z.string(), what: z.string(), subject: z.string(), since: z.iso.datetime() });
 export type ToldFault = z.output<typeof told>;
 
-/** A fault that is told, from its beginning until its end has been sent and for a while after that. */
+/** A fault about which messages are sent, from its beginning until a while after its end was sent. */
 const alert = told.extend({
   /** Names the messages of this alert: a receiver may get one of them twice. */
   id: z.string(),
@@ -119,8 +119,8 @@ function mayForget(alert: Alert, now: Date): boolean {
 }
 
 /**
- * Takes the messages that are due, and counts an attempt of each, so that no other process sends them meanwhile. A fault whose beginning could
- * not be sent before its end is told in one message.
+ * Takes the messages that are due, and counts an attempt of each, so that no other process sends them meanwhile. A
+ * fault whose beginning could not be sent before its end gets one message.
  */
 export function takeDue(state: AlertState, now: Date): { state: AlertState; due: AlertMessage[] } {
   const due: AlertMessage[] = [];

@@ -123,7 +123,7 @@ const DATA_WAIT_MAX_MS = 5_000;
 /** For how long a process uses what it has read of the data, which changes slowly and costs much. Milliseconds. */
 const DATA_KEPT_MS = 15_000;
 
-/** Whether this process can serve requests, which it also tells the others. */
+/** Whether this process can serve requests, which it also reports to the others. */
 export async function probeSelf({ probeServers, redeemQueue, report }: OverviewDeps) {
   const probed = await probeServers();
   const problems = readinessOf(probed, redeemQueue.isOpen);
@@ -132,7 +132,7 @@ export async function probeSelf({ probeServers, redeemQueue, report }: OverviewD
   return { problems, refusing: probed.shards };
 }
 
-/** What a server does not tell in time is null. Never rejects. @param maxAgeMs as in `lookForFaults`. */
+/** What a server does not answer in time is null. Never rejects. @param maxAgeMs as in `lookForFaults`. */
 export async function gatherFacts(
   ctx: OverviewDeps,
   { problems, refusing }: Awaited<ReturnType<typeof probeSelf>>,

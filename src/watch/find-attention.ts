@@ -31,7 +31,7 @@ export interface Attention {
 export interface Look {
   at: string;
   attention: Attention[];
-  /** Faults that are not told yet, because what found them can be chance. */
+  /** Faults that are not shown yet, because what found them can be chance. */
   suspected: Attention[];
   /** Whether the process that looked could not see the others, and has judged only itself. */
   isAlone: boolean;
@@ -148,7 +148,7 @@ export const nameOf = (fault: Pick<Attention, "runbook" | "subject" | "page">) =
   JSON.stringify([fault.runbook, fault.subject, pageOf(fault)]);
 const nameOfOpen = ({ name, subject, page }: FaultKey) => JSON.stringify([name, subject, page]);
 
-/** Divides faults into those that are told and those that are suspected, each with the begin that Postgres knows. */
+/** Divides faults into those that are shown and those that are suspected, each with the begin that Postgres knows. */
 function dateFaults(judged: readonly Judged[], kept: KeptFaults | null, now: Date): Told {
   const begins = new Map(kept?.open.map((one) => [nameOfOpen(one), one.beganAt]));
   const dated = judged.map(({ confirmMs, ...fault }) => {

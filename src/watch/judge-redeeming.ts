@@ -18,7 +18,7 @@ const REPLACED_MS = 10_000;
 const EVERYONE = "All organizations";
 
 const isUp = ({ state }: ReportedProcess) => state === "up";
-/** What is told of a fault has no full stop. */
+/** The sentence about a fault has no full stop. */
 const withoutStop = (sentence: string) => sentence.replace(/\.$/, "");
 /** As what follows a colon; a name keeps its capital. */
 const startSmall = (sentence: string) => sentence.replace(/^(A|No|The|This|Redeems)\b/, (word) => word.toLowerCase());

@@ -31,8 +31,8 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
 /**
- * Reads what operators see at a glance, of an organization or of all but sandboxes. Processes, queues, servers and faults are those of the
- * whole deployment. What a server would have told is empty or null while it does not answer.
+ * Reads what operators see at a glance, of an organization or of all but sandboxes. Processes, queues, servers and
+ * faults are those of the whole deployment. What is read from a server is empty or null while it does not answer.
  */
 export async function readOverview(ctx: OverviewDeps, organizationId: string | null) {
   const { redis, deployment, config } = ctx;
@@ -78,7 +78,7 @@ export async function readOverview(ctx: OverviewDeps, organizationId: string | n
   };
 }
 
-/** What Postgres tells, or null if it does not answer. One after the other, because all use a connection. */
+/** What is read from Postgres, or null if it does not answer. One after the other, because all use a connection. */
 async function readDatabase({ pool, log }: OverviewDeps, organizationId: string | null) {
   const read = async () => ({
     ...(await readActivity(pool, organizationId)),

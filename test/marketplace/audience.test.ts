@@ -43,7 +43,7 @@ const member =
   (user: string, { organizationId }: TestPartner): Promise<unknown> =>
     makeMember(servers.db, { organizationId, userId: user, role });
 
-/** Everything that a user may be to a brand: whether its ReferrerOnly listings are open to them, and what makes them so. */
+/** Every relation of a user to a brand: whether its ReferrerOnly listings are open to the user, and by which rule. */
 const CALLERS: Record<string, [isOpen: boolean, make: (user: string, of: TestPartner) => Promise<unknown>]> = {
   "a stranger": [false, async () => undefined],
   "an owner": [true, member("owner")],
@@ -173,7 +173,7 @@ it("canBuy is true exactly when buy is refused for neither audience nor window n
     ),
     { numRuns: 30, examples: [[example("always")], [example("none")]] },
   );
-  // All of it was there to be seen.
+  // Every outcome has occurred.
   expect([...seen].sort()).toEqual(["200", "403 referrers_only", "409 sold_out", "409 window_closed"]);
 });
 

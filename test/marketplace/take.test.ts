@@ -300,7 +300,7 @@ describe("a product's batches", () => {
     expect(batchOf(await (await as(referrer)).buyProduct(partner.productId))).toBe("sooner");
     expect(batchOf(await (await as(referrer)).claimProduct(partner.productId))).toBe("sooner");
     expect(batchOf(await (await as(referrer)).buyListing(late.listingId))).toBe("late");
-    // What expires first is gone: the next one is tried.
+    // The batch that expires first is sold out, so the next one is tried.
     expect(batchOf(await (await as(referrer)).buyProduct(partner.productId))).toBe("soon");
     expect(batchOf(await (await as()).claimProduct(partner.productId))).toBe("late");
   });

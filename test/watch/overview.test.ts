@@ -330,7 +330,7 @@ it("a process goes on from the last look that it has read, not from an older one
     const { attention } = await lookForFaults({ ...api.ctx, ...changes }, maxAgeMs);
     return attention.filter(({ runbook }) => runbook === "VouchersShardUnserved").length;
   };
-  // Its own look, with shards that no worker serves.
+  // This process's own look, which finds shards that no worker serves.
   const config = { ...api.ctx.config, queueShards: [7] as [number] };
   expect(await find({ config, report: report(60_000) }, -1)).toBeGreaterThan(0);
   // Another process has found them mended since.

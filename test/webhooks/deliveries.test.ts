@@ -39,7 +39,8 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   answer = () => 204;
-  // The worker tries few failing endpoints at a time, so those of earlier tests would take the turns of this one's.
+  // The worker tries few failing endpoints at a time, so the failing endpoints of earlier tests would delay those of
+  // this test.
   await servers.db.query("DELETE FROM webhook_deliveries");
   partner = await makePartner(servers.db);
 });

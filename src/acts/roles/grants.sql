@@ -111,7 +111,7 @@ GRANT UPDATE (moved_at, position) ON sweep_positions TO pva_api;
 GRANT SELECT, INSERT ON broken_chains TO pva_api;
 GRANT UPDATE (found_at, whole_at) ON broken_chains TO pva_api;
 
--- What was told of red faults.
+-- Messages that were sent about red faults.
 GRANT SELECT, UPDATE (version, state) ON alerts TO pva_api;
 
 -- When API keys were last used. The service cannot change the keys themselves.

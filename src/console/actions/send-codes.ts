@@ -104,7 +104,7 @@ ${SHEETS}`,
   );
 }
 
-/** What a label shows of a voucher. */
+/** The content of a voucher's label. */
 type Label = Pick<IssuedVoucher, "code" | "serial">;
 
 /** Makes the sheets while they are sent, a few labels in a turn of the event loop. */

@@ -2,7 +2,10 @@ import { AppError } from "../../platform/api/errors.ts";
 import { FairSlots } from "../../platform/batching/fair-slots.ts";
 import { CALLER_KINDS, type CallerKind, type Share } from "./caller-kinds.ts";
 
-/** For whom a call waits: who shares the places of its kind, and a signal that aborts once the caller has left. */
+/**
+ * The caller of a call: its organization or visitor, among which the places of a kind are divided, and a signal that
+ * aborts once the caller has left.
+ */
 export type Requester<Who extends Share> = { readonly signal?: AbortSignal | undefined } & (Who extends "organization"
   ? { readonly organizationId: string }
   : Who extends "visitor"
@@ -22,7 +25,7 @@ export function openBulkhead<Who extends Share>(kind: CallerKind<Who>): Bulkhead
   return async (requester, call) => {
     calls += 1;
     const { organizationId, visitor } = requester as { organizationId?: string; visitor?: string };
-    // Where places are not shared out, each call is on its own.
+    // If the kind's places are not divided, each call is its own owner.
     const owner = { organization: organizationId, visitor, none: undefined }[kind.share] ?? `call ${calls}`;
     const isFull = slots.waiting >= kind.waitingMax || slots.waitingOf(owner) >= kind.waitingMaxEach;
     if (isFull && !slots.hasRoom(owner)) throw new AppError("overloaded");
@@ -30,7 +33,7 @@ export function openBulkhead<Who extends Share>(kind: CallerKind<Who>): Bulkhead
   };
 }
 
-/** What reads for operators. */
+/** The connections for reads of operators. */
 export interface OperatorReads {
   operatorReads: Bulkhead<"none">;
 }

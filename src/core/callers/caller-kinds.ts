@@ -1,9 +1,11 @@
-/** By whom the places of a kind are shared out. A visitor is a signed-in user, or the address of an anonymous caller. */
+/**
+ * Among whom the places of a kind are divided. A visitor is a signed-in user, or the address of an anonymous caller.
+ */
 export type Share = "organization" | "visitor" | "none";
 
 /** The connections that a kind of caller has for itself, and how many of its calls may wait for one. */
 export interface CallerKind<Who extends Share = Share> {
-  /** What these callers ask for, for `docs/design.md`. */
+  /** The calls of this kind, as `docs/design.md` lists them. */
   calls: string;
   connections: number;
   share: Who;
@@ -77,7 +79,7 @@ export const BATCHED_CONNECTIONS = {
   "acquisitions that wait for locks": 3,
 };
 
-/** Connections of the process itself: a metrics scrape, and each second a look at the server and a mark. */
+/** Connections of the process itself: a metrics scrape, and each second a check of the server and a mark. */
 export const OWN_CONNECTIONS = 3;
 
 /** A pool of its own for readiness probes. They share one probe. */

@@ -20,15 +20,15 @@ export function openConfirmations(ctx: { pool: pg.Pool; deployment: Pick<Databas
   });
 }
 
-/** What a read that is confirmed needs. */
+/** What {@link readConfirmed} needs. */
 export interface Confirming {
   deployment: Pick<DeploymentIdentity, "origin">;
   confirmations: Confirmations;
 }
 
 /**
- * Reads, and waits until the synchronous standbys have what was read, if it `isFinal`. A caller is told only then that something has ended or
- * happened for good, because a failover would undo what no standby has. An answer without anything final does not wait.
+ * Reads, and waits until the synchronous standbys have what was read, if it `isFinal`. Before that, a failover could
+ * undo what was read, so it must not be answered as final. A read of nothing final does not wait.
  * @throws AppError `unavailable` when another server leads since the read began: it may lack what was read.
  */
 export async function readConfirmed<T>(

@@ -1,7 +1,7 @@
 import { AppError, type ERRORS_OF } from "../../platform/api/errors.ts";
 import { BatcherFull } from "../../platform/batching/batcher.ts";
 
-/** What must be certain before a caller is told a refusal. */
+/** What must be certain before a refusal is answered. */
 type Proof =
   /** The refusal claims nothing that can turn out to be wrong, or only what may change at any time. */
   | "none"

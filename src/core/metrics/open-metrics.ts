@@ -13,7 +13,7 @@ interface MeasuredPool {
   readonly options: { readonly max: number };
 }
 
-/** What every process measures of itself. */
+/** What every process measures about itself. */
 interface Measured {
   pool: MeasuredPool;
   stalls: Pick<StallMeter, "takeLongestMs">;

@@ -33,7 +33,7 @@ export class StallMeter {
     return longestMs;
   }
 
-  /** For how long long stalls have followed each other. 0 after a time without. Milliseconds. */
+  /** The duration of the present series of long stalls. 0 if there has been none for a while. Milliseconds. */
   get stallingMs(): number {
     if (this.#stalls === null || this.#monotonicMs() - this.#stalls.lastAtMs > STALLS_WITHIN_MS) return 0;
     return this.#stalls.lastAtMs - this.#stalls.firstAtMs;

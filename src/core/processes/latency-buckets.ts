@@ -17,7 +17,7 @@ export interface Percentiles {
   p99: number | null;
 }
 
-/** Below which latency half and 99 % of what was counted are; null if nothing was. */
+/** The latencies that 50 % and 99 % of the counted calls do not exceed; null without calls. */
 export function percentilesOf(counts: readonly BucketCount[]): Percentiles {
   return { p50: findPercentile(counts, 0.5), p99: findPercentile(counts, 0.99) };
 }

@@ -42,7 +42,7 @@ const COUNTED_CODES = new Map<string | undefined, "overloaded" | "internalErrors
   ["too_many_misses", "codesGuessed"],
 ]);
 
-/** What a process says of itself. */
+/** What a process reports about itself. */
 export interface Report {
   role: string;
   host: string;
@@ -147,7 +147,7 @@ export class ProcessReport {
 
   /** Sends the report. Never rejects. */
   async send(): Promise<void> {
-    // One that was due when the process ended would take its end back.
+    // A report after the last one would show the process as running again.
     if (this.#hasEnded) return;
     try {
       const before = await this.#write(this.#ctx.deployment.clock.steadyNow());

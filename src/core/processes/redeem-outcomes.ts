@@ -26,8 +26,8 @@ const NONE: Outcomes = { answered: 0, unanswered: 0, vouchers: [] };
 export const NO_OUTCOMES: RecentOutcomes = { recent: NONE, minute: NONE };
 
 /**
- * Counts in memory whether redeems get an answer. What a first read decides counts as neither: it needs no worker, so it does not tell whether
- * vouchers can be redeemed.
+ * Counts in memory whether redeems get an answer. What a first read decides counts as neither: it needs no worker, so
+ * it does not show whether vouchers can be redeemed.
  */
 export class RedeemOutcomes {
   #current = NONE;

@@ -7,7 +7,7 @@ import { advanceCompleteUntil, findCompleteUntil } from "./db/redemptions.ts";
 /** Interval at which a process moves the time before which redemptions are complete, at most. Milliseconds. */
 const CLOSE_EVERY_MS = 1_000;
 
-/** Has places of its own, and no signal: a caller that leaves does not end what all wait for. */
+/** The owner of calls for which all organizations wait. It has no signal: a caller that leaves must not end them. */
 const ALL_ORGANIZATIONS = { organizationId: "" };
 
 /** Reads the time before which redemptions are complete, on a connection of the requester. @throws AppError `unavailable`, `overloaded`. */

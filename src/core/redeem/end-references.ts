@@ -57,8 +57,9 @@ export function openReferenceEnds(ctx: Deps): ReferenceEnds {
 }
 
 /**
- * Reads the redemption of a reference, and if there is none, ends every attempt that was made before. Must succeed before a caller is told that
- * nothing was redeemed. Tries again for some hundred milliseconds while another transaction holds the reference.
+ * Reads the redemption of a reference, and if there is none, ends every attempt that was made before. Must succeed
+ * before an answer says that nothing was redeemed. Tries again for some hundred milliseconds while another transaction
+ * holds the reference.
  */
 export async function endReference(
   { referenceEnds }: { referenceEnds: ReferenceEnds },

@@ -15,7 +15,10 @@ const BATCH_MAX = 256;
 /** Reads that may wait in one process. */
 const WAITING_MAX = 10_000;
 
-/** Batched reads of redemptions by reference: how a partner learns after a timeout what it redeemed, so none waits for a neighbour's calls. */
+/**
+ * Batched reads of redemptions by reference: a partner learns by them after a timeout what it redeemed, so they never
+ * wait for other organizations' calls.
+ */
 export type RedemptionReads = Batcher<ExternalRef, ReadRedemption>;
 
 /** Opens the batcher for reads of redemptions by reference. */
@@ -27,7 +30,7 @@ export function openRedemptionReads({ pool }: { pool: pg.Pool }): RedemptionRead
   });
 }
 
-/** What reads a partner's redemption. */
+/** What {@link readRedemption} needs. */
 export interface RedemptionDeps {
   config: Config;
   redemptionReads: RedemptionReads;

@@ -61,7 +61,7 @@ interface Attempt {
   voucher: Voucher | null;
 }
 
-/** What a call has found. {@link proveAndAnswer} proves it before the caller learns it. */
+/** The outcome that a call has found. {@link proveAndAnswer} proves it first. */
 type Finding =
   /** The worker that replied has committed the attempt's redemption. */
   | { kind: "redeemed"; redemption: Redemption }

@@ -28,7 +28,10 @@ interface Deps {
   log: Logger;
 }
 
-/** What a call has found. {@link proveAndAnswer} proves it before the caller learns it. `isCommitted`: by a transaction that has waited for the standbys. */
+/**
+ * The outcome that a call has found. {@link proveAndAnswer} proves it first. `isCommitted`: a transaction that has
+ * waited for the standbys committed it.
+ */
 type Finding =
   | { kind: "reserved"; voucherId: string; reservation: Reservation; isCommitted: boolean }
   | { kind: "refused"; error: AppError; isCommitted: boolean }

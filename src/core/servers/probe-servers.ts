@@ -33,7 +33,10 @@ export interface Readiness {
   redis: string | null;
 }
 
-/** @param isOpen whether the redeem queue is open. It opens only once Postgres was reached, so without Postgres it tells nothing about Redis. */
+/**
+ * @param isOpen whether the redeem queue is open. It opens only once Postgres was reached, so without Postgres it shows
+ *   nothing about Redis.
+ */
 export function readinessOf({ unusable, redisProblem }: Probed, isOpen: boolean): Readiness {
   const isUsable = isOpen || unusable !== null;
   return { postgres: unusable?.message ?? null, redis: redisProblem ?? (isUsable ? null : NO_REDIS) };

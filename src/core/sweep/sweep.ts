@@ -60,8 +60,8 @@ export const CORE_TASKS = {
 } satisfies Partial<Tasks<Deps>>;
 
 /**
- * One pass of the sweeper: the tasks in the order of {@link SWEEP_TASKS}, then what counts nothing. Passes may overlap; a failed task does not
- * stop the others, and the next pass retries it.
+ * One pass of the sweeper: the tasks in the order of {@link SWEEP_TASKS}, then the tasks without a count. Passes may
+ * overlap; a failed task does not stop the others, and the next pass retries it.
  */
 export async function runPass<Ctx extends Deps>(
   ctx: Ctx,

@@ -10,7 +10,10 @@ export interface EventWords {
   outcome?: string;
 }
 
-/** What the pages of the portal, of links and of verification say in one language. Sentences of errors are in the contract. */
+/**
+ * What the pages of the portal, of links and of verification say in one language. Sentences of errors are in
+ * `src/platform/api/sentences`.
+ */
 export interface PageTexts {
   frame: {
     skip: string;

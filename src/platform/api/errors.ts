@@ -23,8 +23,8 @@ interface ErrorOptions {
 }
 
 /**
- * An error that is reported to the caller. `message` is public, in English. A text as its sentence is for operators: it has no other
- * language.
+ * An error that is reported to the caller. `message` is public, in English. A sentence that is a plain text is for
+ * operators and exists in English only.
  */
 export class AppError extends Error {
   readonly code: ErrorCode;

@@ -1,4 +1,4 @@
-/** How many times as many places as are free an owner may hold. */
+/** An owner may hold at most this many times the number of free places. */
 const HELD_PER_FREE = 3;
 
 /**

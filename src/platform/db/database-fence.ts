@@ -37,9 +37,9 @@ const observeClock = sql.requiredRow("observe_clock", { trustedAt: orNull(timest
 
 /** Pause between attempts to reach the database for the first time. Milliseconds. */
 const TRY_AGAIN_MS = 500;
-/** Pause between two looks at the server's clock, and between two marks. Milliseconds. */
+/** Pause between two readings of the server's clock, and between two marks. Milliseconds. */
 const OBSERVE_EVERY_MS = 1_000;
-/** So often a process compares its server again because another one has shared something meanwhile. */
+/** How often a process compares its server again when another process has shared something meanwhile. */
 const SHARE_TRIES = 3;
 /** Longest wait of the first connections for what other processes remember, while Redis hangs. Milliseconds. */
 const LEARN_MAX_MS = 5_000;
@@ -65,7 +65,7 @@ export class DatabaseFence implements DeploymentIdentity {
   readonly #ready = Promise.withResolvers<void>();
   #identity: Identity | null = null;
   #memory: Memory | null = null;
-  /** The start of a server for which the shared memory was asked, and the end of that. */
+  /** The start of a server for which the shared memory was read, and the promise of that read. */
   #learned: { server: string; done: Promise<void> } | null = null;
   /** Whether the last server was refused because it lacks a mark. */
   #isRefusing = false;
@@ -130,7 +130,7 @@ export class DatabaseFence implements DeploymentIdentity {
     return this.#connections.get(client);
   }
 
-  /** Looks at the server's clock each second, until {@link close} is called. Never rejects. */
+  /** Reads the server's clock each second, until {@link close} is called. Never rejects. */
   async watchClock(db: Queryable): Promise<void> {
     while (!this.#closed) {
       await sleep(OBSERVE_EVERY_MS, undefined, { ref: false });
@@ -246,8 +246,8 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /**
-   * Asks, once for each start of a server, what other processes remember, and takes it over when this process remembers nothing or the server
-   * lacks it. Nothing if that takes too long; each later look asks again.
+   * Asks, once for each start of a server, what other processes remember, and takes it over when this process remembers
+   * nothing or the server lacks it. If that takes too long, takes nothing over; {@link watchShared} reads it again.
    */
   async #learn(
     client: pg.ClientBase,
@@ -278,7 +278,7 @@ export class DatabaseFence implements DeploymentIdentity {
     const refusal = lacksMarks();
     if (!this.#isRefusing) {
       this.#log.error({ err: refusal, mark: memory.newest }, "the database server is refused");
-      // At once, so that a process that starts now is told.
+      // At once, so that a process that starts now learns of it.
       void this.#shared.keepLacked(memory);
     }
     this.#isRefusing = true;

@@ -53,7 +53,7 @@ function recall(db: Queryable, memory: Memory): Promise<Recollection> {
   return recallMarks(db, positionsOf(memory));
 }
 
-/** What a server is by all that processes share. */
+/** How a server compares with everything that processes have shared. */
 export interface Judgement {
   readonly verdict: Verdict;
   /** The memory of a mark that it lacks. */
@@ -86,7 +86,7 @@ export const lacksMarks = () =>
   );
 
 /**
- * Adds a mark, or takes one of the last second, and looks at the server once it is committed.
+ * Adds a mark, or takes one of the last second, and reads the server's state once it is committed.
  * @throws UnusableDatabase when no standby has confirmed the commit.
  */
 export async function confirmMark(pool: pg.Pool): Promise<Omit<Look, "deploymentId">> {

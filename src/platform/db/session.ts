@@ -42,7 +42,10 @@ const readSettingSources = sql.rows("read_setting_sources", { name: text, source
 const probePosition = sql.requiredValue("probe_position", { position: text });
 const probeIdentity = sql.requiredValue("probe_identity", { identifier: text });
 
-/** Gives the next statements time, and drops what an earlier client of a pooler may have left. Postgres prepares no second statement under a name. */
+/**
+ * Removes the time limit of statements, and what an earlier client of a pooler may have left: Postgres refuses to
+ * prepare a second statement of the same name.
+ */
 const FORGET = "SET statement_timeout = 0; RESET search_path; RESET default_transaction_read_only; DEALLOCATE ALL";
 
 /** Rounds in which a pooler may show that two clients share server connections. Other clients of the pooler may hide it in one round. */

@@ -46,8 +46,8 @@ export interface HttpServer {
 }
 
 /**
- * Serves `app`, with limits on slow clients. An idle connection is kept for `keepAliveMs`, which its answers tell. `onRefusal` gets the error
- * code of each request that is too malformed to reach `app`.
+ * Serves `app`, with limits on slow clients. An idle connection is kept for `keepAliveMs`, which its answers state.
+ * `onRefusal` gets the error code of each request that is too malformed to reach `app`.
  */
 export async function listen(
   app: RequestListener,

@@ -12,7 +12,7 @@ import { listShards, shardOf } from "./shards.ts";
 export type WaitResult<Reply> =
   /** `queuedMs`: the wait for a worker. `workedMs`: the worker's time. */
   | { kind: "reply"; reply: Reply; queuedMs: number; workedMs: number }
-  /** The job may have run, may be running or may still run. Only the database can tell. */
+  /** The job may have run, may be running or may still run. Only the database shows whether it did. */
   | { kind: "unknown"; cause: unknown };
 
 /** How often the number of waiting jobs is measured while callers arrive. Milliseconds. */

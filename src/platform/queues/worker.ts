@@ -12,7 +12,7 @@ import { listShardsOf, type Shard } from "./shards.ts";
 
 /** A running worker. `close` stops fetching jobs and waits for those that are running. */
 export interface RunningWorker {
-  /** Whether its work succeeds, if it can tell. */
+  /** Whether its work succeeds, if it knows. */
   isReady?(): boolean;
   close(): Promise<void>;
 }

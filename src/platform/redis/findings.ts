@@ -25,7 +25,7 @@ export function isFresh({ ageMs }: Finding<unknown>, maxAgeMs: number): boolean 
   return ageMs >= 0 && ageMs <= maxAgeMs;
 }
 
-/** Keeps a finding. Never rejects: without it, other processes look themselves. */
+/** Keeps a finding. Never rejects: without it, other processes check for themselves. */
 export async function keepFinding(redis: RedisClient, key: string, keptMs: number, value: unknown): Promise<void> {
   await redis.set(key, JSON.stringify(value), "PX", keptMs).catch(() => undefined);
 }

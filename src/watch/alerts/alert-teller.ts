@@ -14,7 +14,10 @@ interface Deps extends AlertStoreDeps, AlertSending {
   log: Logger;
 }
 
-/** Tells ALERT_URL of red faults that begin and end. Any number of API processes may do so at once: one of them sends each message. */
+/**
+ * Sends messages about red faults that begin and end to ALERT_URL. Any number of API processes may do so at once: one
+ * of them sends each message.
+ */
 export class AlertTeller {
   readonly #ctx: Deps;
   readonly #store: AlertStore;
@@ -25,7 +28,10 @@ export class AlertTeller {
     this.#store = new AlertStore(ctx);
   }
 
-  /** Tells what has changed since the last look, by the red faults of this one, unless the last telling is still under way. Never rejects. */
+  /**
+   * Sends what has changed since the last look, by the red faults of this one, unless the last call is still sending.
+   * Never rejects.
+   */
   async tell(red: readonly FoundFault[]): Promise<void> {
     const { url } = this.#ctx.config.alerts;
     if (url === null || this.#telling !== null) return;

@@ -20,8 +20,8 @@ interface Deps extends OverviewDeps {
 }
 
 /**
- * Looks for faults whether or not an operator has a page open, so that it is known since when they exist, and tells ALERT_URL of red ones. Does
- * nothing in a process without operators' pages and without ALERT_URL.
+ * Looks for faults whether or not an operator has a page open, so that it is known since when they exist, and sends
+ * messages about red ones to ALERT_URL. Does nothing in a process without operators' pages and without ALERT_URL.
  */
 export function watchFaults(ctx: Deps): { close(): Promise<void> } {
   const { ops, alerts } = ctx.config;

@@ -13,7 +13,10 @@ export const replaceAlerts = sql.executeOne("replace_alerts", {
   state: jsonb<string>(),
 });
 
-/** What was told of red faults, or null if another release has written it in another form; and its version. */
+/**
+ * The messages that were sent about red faults, or null if another release wrote them in another form; and the version
+ * of this state.
+ */
 export async function readAlerts(db: Queryable): Promise<{ version: number; state: AlertState | null }> {
   const { version, state } = await select(db);
   return { version, state: alertState.safeParse({ ...state, version }).data ?? null };

@@ -47,7 +47,7 @@ const KEPT_DAYS = 90;
 /** The looks of the other processes begin every four seconds: two may be missing. Seconds. */
 const LOOKED_WITHIN_S = 10;
 
-/** What tells a fault from others. */
+/** The key of a fault: two faults with equal keys are the same. */
 export interface FaultKey {
   /** As in the runbook. */
   name: string;

@@ -17,7 +17,7 @@ export const webhookDeliveries = endpoint({
   query: deliveriesQuery,
   response: deliveriesResponse,
   responseDescription: "A page of deliveries.",
-  // A delivery tells which event a voucher has.
+  // A delivery shows that its event has happened.
   handler: (
     deps: WebhookCalls & DepsOf<typeof readConfirmed> & DepsOf<typeof readDeliveries>,
     { caller, parameters, query },

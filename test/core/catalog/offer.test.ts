@@ -71,7 +71,7 @@ describe("for every supply and caller", () => {
     ),
   });
 
-  /** The rules of the contract, said once more and differently. */
+  /** The API's rules for offers, written a second time in another way. */
   function isOpenTo(one: Offer, { isOwner, contract }: Eligibility, byLink: boolean): boolean {
     const contractOpens = contract?.status === "Active" && (contract.endsAt?.getTime() ?? Infinity) > NOW.getTime();
     return byLink || one.audience === "OpenToAll" || isOwner || contractOpens;

@@ -39,7 +39,7 @@ it("the events of a voucher cost one statement to find it and one for the page o
   }
 });
 
-/** What every new event has, sealed or not. */
+/** The fields of every new event, sealed or not. */
 const UNNOTED = {
   occurredAt: expect.stringMatching(TIMESTAMP),
   logIndex: null,

@@ -113,7 +113,7 @@ const allows = makeAllowlist([
 it.each<[passes: boolean, addresses: string[]]>([
   [true, ["10.20.0.0", "10.20.255.255", "203.0.113.7", "198.51.100.9", "192.0.2.128", "192.0.2.255"]],
   [true, ["2001:db8:1::", "2001:db8:1:ffff:ffff:ffff:ffff:ffff", "2001:db8:ffff::5", "2001:0DB8:FFFF:0:0:0:0:0005"]],
-  // IPv4 addresses mapped into IPv6, as a dual-stack socket tells them.
+  // IPv4 addresses mapped into IPv6, as a dual-stack socket reports them.
   [true, ["::ffff:10.20.30.40", "::ffff:cb00:7107"]],
   [
     false,

@@ -337,7 +337,7 @@ it("the backlog is measured by one API, and the others report what it measured f
   await mark();
   expect(await servers.redis.pttl(key)).toBeLessThanOrEqual(10_000);
   expect(await reservations(other)).toBe(77);
-  // What a process has measured itself, it measures anew.
+  // A process uses again what others have measured, and measures anew what it has measured itself.
   expect(await reservations(api)).toBe(real);
   await mark();
   await servers.redis.del(key);

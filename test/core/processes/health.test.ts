@@ -97,7 +97,7 @@ it("concurrent probes of /readyz share one look at the servers, however long it 
   const only = await api.ctx.probes.connect();
   const probe = () => send("GET", `${api.url}/readyz`);
   const probes: ReturnType<typeof probe>[] = [];
-  // The result of an earlier probe may still be told.
+  // The result of an earlier probe may still be answered.
   await until(() => {
     probes.push(probe());
     return looked.mock.calls.length > 0;

@@ -105,7 +105,7 @@ it("a redeem without a reply answers otherVoucher when another call has used the
 it("a redeem of an expired voucher answers otherVoucher when another call uses the reference before the refusal", async () => {
   const { code } = await issue({ validUntil: new Date(Date.now() + 1_000) });
   await untilPast(servers.db, new Date(Date.now() + 1_000));
-  // The API finds no redemption at its first look; there is one when it reads the outcome.
+  // The API finds no redemption at its first read; there is one when it reads the outcome.
   let answer = {};
   const submit = vi.spyOn(api.ctx.referenceEnds, "submit").mockImplementationOnce(async (request) => {
     submit.mockRestore();

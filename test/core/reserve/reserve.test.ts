@@ -10,7 +10,7 @@ import { provisioning } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
-/** The secret that the tests' processes sign with, unless told otherwise. */
+/** The secret that the tests' processes sign with by default. */
 const SECRET = "test-reservation-token-secret";
 
 // Reservations of the second API end after one second.

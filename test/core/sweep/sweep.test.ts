@@ -334,7 +334,7 @@ it("overdue Pending events get one seal job per voucher after a few seconds, whi
 });
 
 it("overdue Pending events get seal jobs only while the queue has room", async () => {
-  // Enough that three of them are in one shard.
+  // Enough vouchers that three of them are in one shard.
   const issued = await issueVouchers(db, partner, 2 * servers.shards.length + 1);
   const byShard = Map.groupBy(issued, ({ id }) => servers.shardOf(id).prefix);
   const [prefix, crowd] = [...byShard].find(([, { length }]) => length >= 3) as [string, typeof issued];

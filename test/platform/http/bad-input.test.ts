@@ -31,7 +31,7 @@ beforeEach(async () => {
 
 interface PostRoute {
   path: string;
-  /** What would be accepted, and change something. */
+  /** Valid bodies of calls that change something. */
   valid: () => Record<string, unknown>;
   /** Every known text field and its longest length in code points. */
   fields: Record<string, number>;

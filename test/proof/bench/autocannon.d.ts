@@ -22,7 +22,7 @@ declare module "autocannon" {
     duration: number;
     /** Seconds. */
     timeout: number;
-    /** How often it looks whether the time is over. Milliseconds. */
+    /** How often it checks whether the time is over. Milliseconds. */
     sampleInt: number;
     /** Requests per second in all, at most. */
     overallRate?: number;

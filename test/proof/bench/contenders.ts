@@ -27,8 +27,8 @@ const baseline = (name: string) => `test/proof/bench/baselines/${name}-api.ts`;
 const HAND_WRITTEN = baseline("hand-written");
 
 /**
- * The service and its alternatives, each with its best number of processes on two cores. `2x4` is the service with two APIs and four workers;
- * such a one plays only when it is named.
+ * The service and its alternatives, each with its best number of processes on two cores. `2x4` is the service with two
+ * APIs and four workers; such a contender takes part only when it is named.
  */
 export const CONTENDERS = {
   service: { title: "this service, 1 API + 1 worker", ...SERVICE },

@@ -36,8 +36,8 @@ export function quantile(values: readonly number[], share: number): number {
 }
 
 /**
- * Renders a case as a Markdown table with the medians of each contender. The ratios compare rate and CPU time of the same round with the
- * service in --against, or without it with (a).
+ * Renders a case as a Markdown table with the medians of each contender. The ratios compare rate and CPU time of the
+ * same round with the service of --against if it is given, otherwise with baseline (a).
  */
 export function showCase(title: string, all: readonly Series[]): string {
   const reference = ["against", "a"].map((id) => all.find(({ contender }) => contender === id)).find((found) => found);

@@ -10,7 +10,7 @@ const REFUSALS: Record<string, readonly string[]> = {
 };
 /** The 404 of a reference that has redeemed nothing. */
 const UNREDEEMED = "redemption_not_found";
-/** No caller sends so much that it may be told `overloaded`; a flood is another one's. */
+/** No caller sends enough to get `overloaded`: floods come from a caller of their own. */
 const UNAVAILABLE = ["redeem_timeout", "redeem_unknown", "voucher_busy", "unavailable"];
 
 /** Checks each answer by itself, and look-ups and chains against what the database contains at the end. */

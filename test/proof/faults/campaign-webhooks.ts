@@ -42,7 +42,7 @@ export async function addReceivers(
   return (kind, enabled) => until(() => db.query(enable, [kind, enabled]).catch(() => null), RECOVERED_MS);
 }
 
-/** Gives an organization a healthy endpoint, and adds what it is told of redemptions to the history. */
+/** Gives an organization a healthy endpoint, and adds the redemptions that it receives to the history. */
 export async function listenToWebhooks(db: pg.Pool, organizationId: string, history: History) {
   const receiver = await startReceiver(({ voucherId, sequence = 0, body }) => {
     const { externalRef, redeemCode, recordHash } = body.data as Record<

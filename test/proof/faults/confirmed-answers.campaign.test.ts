@@ -22,7 +22,7 @@ import { FaultPostgres } from "./fault-postgres.ts";
 
 // The list "What is told as final is confirmed" of docs/design.md, answer by answer.
 
-/** What the list names as final by a confirmation. */
+/** The answers that the list names as final by a confirmation. */
 const [, TABLE = ""] = /\n## What is told as final is confirmed\n([\s\S]*?)\n## /.exec(
   readFileSync("docs/design.md", "utf8"),
 ) ?? [""];
@@ -122,7 +122,9 @@ async function start() {
 
 type Started = Awaited<ReturnType<typeof start>>;
 
-/** Makes a voucher that a user has claimed, and every call of the list that tells of its redemption under `order`. */
+/**
+ * Makes a voucher that a user has claimed, and every call of the list whose answer shows its redemption under `order`.
+ */
 async function makeCalls({ db, api, worker, receiver }: Started) {
   const own = await makePartner(db);
   const { key } = await makeKey(db, own.organizationId);

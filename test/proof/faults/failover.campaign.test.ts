@@ -69,7 +69,10 @@ it("connections that are lost without being closed leave no voucher locked: Post
   await expect(ended).rejects.toSatisfy(isDatabaseUnavailable);
 });
 
-/** Makes a partner and calls for what is already so: a failover could undo it. Nothing redeems the voucher of `order` yet. */
+/**
+ * Makes a partner, and calls that repeat what has happened already and a failover could undo. Nothing redeems the
+ * voucher of `order` yet.
+ */
 async function makeRepeats(pool: pg.Pool, api: TestApi) {
   const own = await makePartner(pool);
   const key = await makeKey(pool, own.organizationId);
@@ -182,7 +185,7 @@ it("a read-only database, such as a standby, answers 503 and is not ready, and b
     await setReadOnly("off");
   }
   await untilBothSucceed(till);
-  // The last result of a probe is told for half a second.
+  // The last result of a probe is repeated for half a second.
   await until(async () => (await fetch(`${api.url}/readyz`)).status === 200);
 });
 

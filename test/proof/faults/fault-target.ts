@@ -32,7 +32,7 @@ export interface Scene extends Stage {
   /** Faults of the server, and what needs one that runs, take turns. Faults that need both turns take this one first. */
   postgresTurn: Turn;
   redisTurn: Turn;
-  /** What must not start on files that were set back takes this one, the last. */
+  /** Taken last, by everything that must not start on files that were set back. */
   startTurn: Turn;
 }
 

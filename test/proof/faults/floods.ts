@@ -10,7 +10,7 @@ import type { SeededRandom } from "./seeded-random.ts";
 /** The value of OPS_TOKEN of processes that are flooded. */
 export const FLOODED_OPS_TOKEN = "operations-token-of-the-campaign";
 
-/** A caller that takes no vouchers and asks for much. */
+/** A caller that sends floods of requests and redeems nothing. */
 export interface Flooder {
   /** May read and redeem. */
   key: string;
@@ -88,7 +88,7 @@ export async function flood(
   return wrong.length === 0 ? [] : [violation("a flood gets documented answers", [...new Set(wrong)].join(", "))];
 }
 
-/** No answer, what was asked for, or a limit. */
+/** No answer, the normal answer, or a documented limit. */
 function isDocumented({ status, headers }: Answer): boolean {
   if (status === null || status === 200 || status === 303) return true;
   return (status === 429 || status === 503) && Number(headers["retry-after"]) >= 1;

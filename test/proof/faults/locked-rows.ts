@@ -15,8 +15,9 @@ const AGAIN_MS = 400;
 const DELIVERED_MS = 300;
 
 /**
- * Other sessions lock the next vouchers, and the jobs of these vouchers are delivered again while their first deliveries wait or after they
- * gave up: as stalled jobs, or since Redis has lost its last writes. Then the locks end. What was told by then must stay true.
+ * Other sessions lock the next vouchers, and the jobs of these vouchers are delivered again while their first
+ * deliveries wait or after they gave up: as stalled jobs, or since Redis has lost its last writes. Then the locks end.
+ * The answers that were sent by then must stay true.
  */
 const lockedRows = (weights: Partial<Record<LockedAction, number>>) =>
   target<LockedAction>(

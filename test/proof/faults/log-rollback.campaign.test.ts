@@ -95,7 +95,7 @@ it.each([
   } else {
     await until(async () => (await readiness(api.url)).postgres === "copied");
     expect(await redeem(3)).toMatchObject({ status: 503, body: { code: "unavailable" } });
-    // A process that starts now is told by Redis.
+    // A process that starts now learns it from Redis.
     const late = await startApiUnready(reached);
     const answer = await untilStarted(async () => {
       const seen = await readiness(late.url);

@@ -62,7 +62,7 @@ const ofProcess = (
 const ofSharing = (name: "secondDeployment" | "copyOfDatabase") =>
   target(15_000, shareFor, async (stage, { forMs }) => {
     const processes = processesOf(stage[name]);
-    // Processes that start without others on files that were set back cannot know it.
+    // A process that starts on files that were set back, while no other process runs, cannot know that.
     const started = await stage.startTurn(async () => {
       for (const process of processes) process.start();
       await untilReady(stage[name]).catch(() => undefined);

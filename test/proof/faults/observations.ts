@@ -8,11 +8,11 @@ export interface Observation {
   subject: string;
   /** States with a higher rank come later. */
   rank: number;
-  /** Two states of one rank must have the same content; undefined if the answer does not tell it. */
+  /** Two states of one rank must have the same content; undefined if the answer does not show it. */
   content?: string | undefined;
   /**
-   * Whether the answer may only show what a standby has. Others (a pending event, a reservation's end by a release that another call saw) are
-   * never told as final, and are lost with a primary.
+   * Whether the answer may only show what a standby has. Others (a pending event, a reservation's end by a release that
+   * another call saw) are never answered as final, and are lost with a primary.
    */
   isConfirmed: boolean;
   /** When the request was sent and its answer arrived. Milliseconds of the monotonic clock. */
@@ -139,7 +139,7 @@ function showsOfUnredeemed(
   ];
 }
 
-/** A used voucher is refused as used before anything else is looked at. */
+/** A used voucher is refused as used before anything else is checked. */
 function showsOfRefusal(voucherId: string, code: string | undefined): Shown[] {
   if (code === "voucher_used") return [voucherIs(voucherId, FINAL)];
   if (code === "voucher_voided") return [voucherIs(voucherId, FINAL, "Voided")];

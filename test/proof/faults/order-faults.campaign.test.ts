@@ -14,7 +14,8 @@ import { SeededRandom } from "./seeded-random.ts";
 import { countChanges, GROWTHS, grow, readEnd } from "./set-back.ts";
 import { useFaultCluster } from "./use-fault-cluster.ts";
 
-// Orders of events of the campaign in which a caller was told something by one way and another way leads elsewhere, one at a time.
+// Orders of events from the campaign, one at a time, in which a caller has an answer while another path could still
+// contradict it.
 
 /** Half of it is the wait for a locked row, the rest is for a second delivery. Milliseconds. */
 const REDEEM_WAIT_MS = 10_000;
@@ -44,7 +45,7 @@ it.each(
   const kept = await postgres.keepFiles();
   const orders = newOrders(5);
   for (const order of orders) expect((await redeem(order, api)).status).toBe(200);
-  // Every process looks at the server once a second.
+  // Every process checks the server once a second.
   const seenAt = performance.now() + 2_500;
   await until(() => performance.now() > seenAt);
   const end = await readEnd(db);

@@ -5,17 +5,20 @@ import { type Observation, observe } from "./observations.ts";
 const REPORTED_MAX = 6;
 
 /**
- * Checks real-time order. Each answer and each webhook shows states of some things, and the states of a thing have an order:
+ * Checks real-time order. Each answer and each webhook shows states of some things, and the states of a thing have an
+ * order:
  *
  * - a voucher: Active, then Redeemed or Voided;
  * - a reservation: live, then ended (of different tickets of a voucher, only one is live);
  * - a reference, a claim and a purchase: unconfirmed, then confirmed;
  * - a voucher's events: their number, and the number of sealed ones;
- * - a key's lists of redemptions: `completeUntil`. A list that lacks a redemption of its range shows its reference as unconfirmed;
+ * - a key's lists of redemptions: `completeUntil`. A list that lacks a redemption of its range shows its reference as
+ *   unconfirmed;
  * - an offer: something left, then sold out.
  *
- * No answer shows a state older than one that was shown before it was asked, and no two answers show different contents of one final state.
- * What is not told as final is lost with a primary, so it binds only answers that came from the same one.
+ * No answer shows a state older than one that was shown before it was asked, and no two answers show different contents
+ * of one final state. What is not answered as final may be lost with a primary, so it binds only answers of the same
+ * primary.
  */
 export function checkOrder(history: History, isClockSteady: boolean): Violation[] {
   const bySubject = Map.groupBy(observe(history, isClockSteady), ({ subject }) => subject);

@@ -17,7 +17,8 @@ import type { ServiceProcess } from "./service-process.ts";
 import { hasFakeTime } from "./stepped-clock.ts";
 import { useFaultCluster } from "./use-fault-cluster.ts";
 
-// What operators are told first, and how soon, of each fault of a deployment of two API and three worker processes.
+// What the overview shows operators first, and how soon, for each fault of a deployment of two API and three worker
+// processes.
 
 /** After a fault, the overview is calm within this time. Milliseconds. */
 const CALM_MS = 120_000;
@@ -297,7 +298,7 @@ it.each(
   CASES.filter(({ skip }) => skip !== true),
 )("the overview says first, within 30 s, that $fault, and is calm again once that is mended", async (one) => {
   const { fault, traffic = false, first, causes = [] } = one;
-  // While Redis is away, each process goes on from the last look that it knows.
+  // While Redis is away, each process continues from the last look that it knows.
   await Promise.all([untilCalm(), untilCalm(() => readAttention(otherApi))]);
   const visitors = traffic ? startVisitors(ORDERS_AT_ONCE) : null;
   await until(() => visitors === null || visitors.answered > 10);
@@ -344,7 +345,10 @@ const stopwatch =
 const inSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
 const nameShown = ({ severity, runbook, what, subject }: Shown) => `${severity} ${runbook}: ${what} (${subject})`;
 
-/** Reads until the overview says first what is expected, in the right words, or for too long; or that nothing is, for a while. */
+/**
+ * Reads the overview until its first fault is the expected one, in the right words, or until the time is over. If none
+ * is expected, reads for a while.
+ */
 async function readUntilTold({ first, says = [] }: Case, read: () => Promise<Shown[]>): Promise<Shown[]> {
   const passedMs = stopwatch();
   for (;;) {

@@ -50,7 +50,7 @@ interface Reader {
   ends: { completeUntil: string; listed: number }[];
 }
 
-/** The latest end of the list that any process has told so far. */
+/** The latest end of the list that any process has answered so far. */
 let latestTold = "";
 
 it("readers list each redemption exactly once while 64 writers commit slowly and lose connections, nothing is added before a completeUntil, and it never goes back from one process to another", async () => {

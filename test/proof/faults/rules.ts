@@ -110,7 +110,10 @@ function denies(redeem: Redeem, redemption: RecordedRedemption, clock: SteppedCl
   return clock.last(redemption.redeemedAtMs) <= redeem.sentAtMs - ROUNDING_MS;
 }
 
-/** Whether a call was ended: another call with its reference, sent after the call's first read, was told that nothing was redeemed. */
+/**
+ * Whether a call was ended: another call with its reference, sent after the call's first read, was answered that
+ * nothing was redeemed.
+ */
 function isEnded(redeem: Redeem, redeems: readonly Redeem[]): boolean {
   return redeems.some(
     (other) => redeem.status !== 200 && saysNotRedeemed(other) && other.sentAtMs > firstReadByMs(redeem) + ROUNDING_MS,

@@ -69,7 +69,7 @@ it("a worker that is killed before its commit redeems nothing: the caller gets r
   expect(await countRedemptions([id])).toBe(1);
 });
 
-/** The first answer of /readyz that is no 200: the last result of a probe is told for half a second. */
+/** The first answer of /readyz that is no 200: the last result of a probe is repeated for half a second. */
 const untilUnready = () =>
   until(async () => {
     const answer = await get(api, "/readyz");
@@ -232,7 +232,7 @@ it.skipIf(!HAS_CLOCK)(
     await faults();
     await postgres.clock.set(-HOUR_MS);
     await until(async () => {
-      // Again for each look, because the check of chains finds this one whole and says so.
+      // Repeated, because the sweeper finds this chain intact meanwhile and records that.
       await cluster.db.query(markBrokenChains([id]));
       return (await faults()).includes("VouchersChainBroken");
     }, 40_000);

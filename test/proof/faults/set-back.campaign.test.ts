@@ -117,7 +117,7 @@ it("a process that starts after the files were set back learns the refusal from 
   await untilRedisKnows(running);
   const started = openProcess(shares());
   expect(await firstAnswer(started)).toBe("copied");
-  // Redis is emptied while a process that knows nothing uses the server: it is told within two looks.
+  // Redis is emptied while a process that knows nothing uses the server: it learns of the mark within two seconds.
   await servers.redis.flushdb();
   const stranger = openProcess();
   await untilItRemembers(stranger);

@@ -16,9 +16,10 @@ export type Growth = (typeof GROWTHS)[number];
 const COMMITTED_MS = 8_000;
 
 /**
- * The server's files are set back, its log grows, and the right files come back. All processes must refuse it for all of that time: what
- * they wrote would be lost, and what they read is older than what was told. Redis knows a mark that the files lack, and no other fault touches
- * Postgres or Redis meanwhile, so that processes which start know what is refused.
+ * The server's files are set back, its log grows, and the right files come back. All processes must refuse it for all
+ * of that time: what they wrote would be lost, and what they read is older than what was answered. Redis knows a mark
+ * that the files lack, and no other fault touches Postgres or Redis meanwhile, so that processes which start know what
+ * is refused.
  */
 export const setBackTarget = target<Growth>(
   15_000,

@@ -4,7 +4,7 @@ import { useDatabase } from "../../support/use-service.ts";
 import { makeBrokenCopy, turnsRed } from "./broken-copy.ts";
 import { CODE_GUARDS } from "./code-guards.ts";
 
-// What proves that the tests have teeth: each guard is broken alone, and a test must fail.
+// Proves that the tests see each guard: each one is broken alone, and a test must fail.
 
 const { db } = useDatabase();
 

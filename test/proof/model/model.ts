@@ -192,7 +192,7 @@ export function hang(model: Model, key: KeyName, call: RedeemCall): void {
   model.hanging = { key, call, refusals: refusalsOf(model, key, call) };
 }
 
-/** The worker goes on. What was told about the reference since ends the call. Returns the outcome. */
+/** The worker goes on. An answer about the reference since then has ended the call. Returns the outcome. */
 export function resume(model: Model): string {
   if (model.hanging === null) throw new Error("no call hangs");
   const { key, call, refusals } = model.hanging;

@@ -1,8 +1,8 @@
 import type { ErrorCode } from "../error-codes.ts";
 
 /**
- * What the service says in one language. A sentence of an error says what happened and what to do now, to someone who sells: no word of the
- * machine. Each language is a file, which does not compile while one of its sentences is missing.
+ * What the service says in one language. A sentence of an error says what happened and what to do now, to a seller,
+ * without technical terms. Each language is a file, which does not compile while one of its sentences is missing.
  */
 export interface Sentences {
   /** What an error says. That of `invalid_request` is an example: each names its fields. */

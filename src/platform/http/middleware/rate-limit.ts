@@ -5,12 +5,12 @@ import type { Limits } from "../../limits/open-limits.ts";
 import type { RateLimiter, Verdict } from "../../limits/rate-limiter.ts";
 import { networkOf } from "./request-headers.ts";
 
-/** What limits addresses. */
+/** The limits of addresses. */
 export interface LimitingAddresses {
   limits: Pick<Limits, "address">;
 }
 
-/** What limits callers whose authentication fails. */
+/** The limits of callers whose authentication fails. */
 export interface LimitingRefusals {
   limits: Pick<Limits, "refused">;
 }
