@@ -210,7 +210,7 @@ it("the source reads environment variables only in src/platform/config.ts, src/p
   expect(readers.filter((file) => !mayRead.test(file))).toEqual([]);
 });
 
-it("the source reads the host's clock only to measure, to log, to talk to the person at a terminal, and to date security.txt and a look at faults before Postgres was reached", () => {
+it("the source reads the host's clock only to measure, to log, to talk to the person at a terminal, and to date security.txt and a check for faults before Postgres was reached", () => {
   const readers = [...TEXTS].filter(([, text]) => /\bDate\.now\(\)|new Date\(\)/.test(text)).map(([file]) => file);
   const mayRead =
     /^(src\/(cli|local)\/|src\/platform\/(logger|queues\/(worker|measure-queues))\.ts|src\/pages\/serve-assets\.ts|src\/watch\/facts\.ts|packages\/)/;
@@ -218,7 +218,7 @@ it("the source reads the host's clock only to measure, to log, to talk to the pe
   expect(readers.filter((file) => !mayRead.test(file))).toEqual([]);
 });
 
-it("each guard that the endurance run breaks is in its file once", () => {
+it("the text of each guard that the endurance run breaks occurs once in its file", () => {
   const root = fileURLToPath(new URL("..", import.meta.url));
   const count = (file: string, text: string) => readFileSync(join(root, file), "utf8").split(text).length - 1;
   expect(CODE_GUARDS.filter(({ file, text }) => count(file, text) !== 1)).toEqual([]);

@@ -81,7 +81,7 @@ it("each audit entry's before equals the after of the previous entry on the same
   );
 });
 
-it("records the voucher as it is after the wait for its row", async () => {
+it("an audit entry records the voucher as it is after the wait for its row", async () => {
   const { id, code } = await issueVoucher(servers.db, partner);
   const entity: Entity = { type: "VoucherInstance", id };
   const { voiding } = await besideTransaction(servers.db, async (outside) => {
@@ -117,7 +117,7 @@ it("the admin connection writes only with an audit entry", async () => {
   }
 });
 
-it("rolls back a change that leaves the named entity unchanged", async () => {
+it("withAuditEntry rolls back a change that leaves the named entity unchanged", async () => {
   const entity: Entity = { type: "Organization", id: newUser("org") };
   await withAuditEntry(provisioning(servers.db), entity, (tx) =>
     tx.query("UPDATE brands SET name = 'unseen' WHERE id = $1", [partner.brandId]),

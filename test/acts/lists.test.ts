@@ -53,7 +53,7 @@ beforeAll(async () => {
 afterAll(() => servers.close());
 
 describe.each(NAMES)("the list of %s", (name) => {
-  it("shows each entry once, page by page, in the order of its key, and ends", async () => {
+  it("a list shows each entry once, page by page, in the order of its key, and ends", async () => {
     const seen: unknown[] = [];
     let after = "";
     for (let page = 0; ; page++) {
@@ -69,7 +69,7 @@ describe.each(NAMES)("the list of %s", (name) => {
     expect(whole.nextCursor).toBeNull();
   });
 
-  it("reads no voucher, reservation, redemption or event, and no table in another order than its key's", async () => {
+  it("a list reads no voucher, reservation, redemption or event, and no table in another order than its key's", async () => {
     const { filters, key } = LISTS[name];
     const client = await servers.db.connect();
     try {

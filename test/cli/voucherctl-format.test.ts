@@ -68,7 +68,7 @@ function onTerminal(total: number, columns = 80) {
   return { written, clock, progress };
 }
 
-it("a progress line tells what is done of what, and after a second how fast and how long it will take", () => {
+it("a progress line shows how many items of how many are done, and after a second the rate and the remaining time", () => {
   const { written, clock, progress } = onTerminal(1_000_000);
   progress.advance(1_000);
   clock.ms += 10_000;
@@ -96,7 +96,7 @@ it("a progress line is drawn at most ten times a second, and taken away at the e
   expect(written.slice(10)).toEqual([`\r${CLEAR}`]);
 });
 
-it("a progress line fits on the narrowest terminal, and counts on beyond what it was told", () => {
+it("a progress line fits on the narrowest terminal, and counts on beyond the announced total", () => {
   const { written, clock, progress } = onTerminal(10, 20);
   clock.ms += 2_000;
   progress.advance(25_000);

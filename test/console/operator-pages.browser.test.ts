@@ -87,7 +87,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
   });
 });
 
-it("an operator on a phone sees on a page that passes axe that nothing was found, with what was searched and not in the address", async () => {
+it("a search of an operator on a phone that finds nothing leads to a page that passes axe and shows the words, which are not in the address", async () => {
   const [look, phone] = LOOKS[3];
   const visited = await visit(`${api.url}/ops`, phone);
   await visited.page.getByLabel("Find", { exact: true }).fill("nothing");

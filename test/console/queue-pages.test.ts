@@ -79,7 +79,7 @@ describe("a pause", () => {
     expect((await entriesAfter(before)).map((entry) => entry.arguments.reason)).toEqual(["first"]);
   });
 
-  it("a pause of some shards is shown as such, can be completed, and is not told as one of these pages", async () => {
+  it("a pause of some shards is shown as such, can be completed, and is not shown as one that was made on these pages", async () => {
     await shards[1]?.pause();
     const { text } = await open("/queues/redeem");
     expect(text).toContain("1 of 3 shards are paused");
@@ -199,7 +199,7 @@ it("what can be done to queues is a list: every other path and method answers 40
 });
 
 describe("the page of all queues", () => {
-  it("the page of all queues has of each its figures, and of each worker its process and its jobs", async () => {
+  it("the page of all queues shows the figures of each queue, and the process and jobs of each worker", async () => {
     const { code } = await issue();
     await till.redeem({ code, externalRef: "counted" });
     await worker.ctx.report.send();

@@ -264,7 +264,7 @@ describe("requests that are ready together", () => {
   const vouchersOf = (outcomes: readonly AcquisitionOutcome[]) =>
     outcomes.flatMap((one) => (one.kind === "acquired" ? [one.voucher.id] : []));
 
-  it("share one transaction over several batches and kinds, and each gets a voucher of its own", async () => {
+  it("requests that are ready together share one transaction over several batches and kinds, and each gets a voucher of its own", async () => {
     const partner = await makePartner(servers.db);
     const [soon, late] = [
       await offerBatch(servers.db, partner, 5, { validUntil: inSeconds(3_600) }),
@@ -294,7 +294,7 @@ describe("requests that are ready together", () => {
     expect(rows).toHaveLength(1);
   });
 
-  it("do not fail with one that the database refuses", async () => {
+  it("requests that are ready together do not fail with one that the database refuses", async () => {
     const offer = await makeOffer(servers.db, 20);
     const all = users(20);
     await servers.db.query(
@@ -310,7 +310,7 @@ describe("requests that are ready together", () => {
     }
   });
 
-  it("do not wait for one whose user's claim another transaction is inserting", async () => {
+  it("requests that are ready together do not wait for one whose user's claim another transaction is inserting", async () => {
     const offer = await makeOffer(servers.db, 20);
     const another = await offerBatch(servers.db, offer, 1, { windows: {} });
     const all = users(20);
@@ -329,7 +329,7 @@ describe("requests that are ready together", () => {
     expect(await slow).toMatchObject({ kind: "acquired", alreadyConfirmed: false });
   });
 
-  it("decide again when another transaction has acquired for one of their users", async () => {
+  it("requests that are ready together are decided again when another transaction has acquired for one of their users", async () => {
     const offer = await makeOffer(servers.db, 20);
     const another = await offerBatch(servers.db, offer, 1, { windows: {} });
     const taken = another.vouchers[0]?.id ?? "";

@@ -192,7 +192,7 @@ describe.each(BUYS)("the paymentRef of POST $name", ({ name, take }) => {
 });
 
 describe("a payment", () => {
-  it("a payment stands for one voucher of a user over both buy routes of an organization, even if the second call names another product", async () => {
+  it("a payment buys one voucher for a user over both buy routes of an organization, even if the second call names another product", async () => {
     const one = await makeSupply(2);
     const sister = { ...one, productId: await makeSister(one) };
     const other = { ...sister, ...(await offerBatch(servers.db, sister, 2)) };
@@ -305,7 +305,7 @@ describe("a product's batches", () => {
     expect(batchOf(await (await as()).claimProduct(partner.productId))).toBe("late");
   });
 
-  it("a product's batches that are open to all keep the refusal from being one of audience, sold out though they are", async () => {
+  it("a product with a sold-out batch that is open to all is refused as sold out, not for its audience", async () => {
     const partner = await makePartner(servers.db);
     await offerBatch(servers.db, partner, 1, { audience: "ReferrerOnly" });
     const open = await offerBatch(servers.db, partner, 1);

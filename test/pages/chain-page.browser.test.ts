@@ -92,7 +92,7 @@ it("the verification page shows each time once to a reader in UTC", async () => 
   expect(await page.locator("#verdict strong").innerText()).toMatch(/, \d\d:\d\d UTC\. The history is intact\.$/);
 });
 
-it("the verification page folds the hashes away and copies each of them, and the voucher's id, at a click", async () => {
+it("the verification page collapses the hashes and copies each of them, and the voucher's id, at a click", async () => {
   const { page, complaints } = await visit("about:blank", { permissions: ["clipboard-read", "clipboard-write"] });
   // The page says "Copied" for two seconds, which pass only when the test says so.
   await page.clock.install();

@@ -10,7 +10,7 @@ it("the template of pages escapes any text, in content and in attributes", () =>
   expect(markup).toBe(`<p title="${escaped}">${escaped}</p>`);
 });
 
-it("the template of pages takes markup of its own, lists of it and numbers as they are, and nothing for null", () => {
+it("the template of pages inserts its own markup, lists of markup and numbers unchanged, and nothing for null", () => {
   const items = ["a<", "b"].map((item) => html`<li>${item}</li>`);
   expect(html`<ul>${items}</ul>${null}${7}${html`<br>`}`.markup).toBe("<ul><li>a&#60;</li><li>b</li></ul>7<br>");
 });

@@ -316,7 +316,7 @@ describe("the client in TypeScript, installed from its package", () => {
     expect(stdout).toMatch(/^This voucher has already been used\. Another form of payment is needed\.\n/);
   });
 
-  it("type-checks under strict rules", () => {
+  it("the client in TypeScript, installed from its package type-checks under strict rules", () => {
     const options = ["--strict", "--noEmit", "--module", "nodenext", "--target", "es2024", "--skipLibCheck"];
     const types = ["--types", "node", "--typeRoots", resolve("node_modules/@types")];
     execFileSync(resolve("node_modules/.bin/tsc"), [...options, ...types, "checkout.ts"], { cwd: directory });

@@ -363,7 +363,7 @@ it.each([
   expect([head.status, head.kind, head.text]).toEqual([200, what, ""]);
 });
 
-it("a referrer's link for programs has what a claim through it would give", async () => {
+it("a referrer's link as JSON shows what a claim through it would give", async () => {
   const validUntil = new Date("2051-03-01T12:00:00Z");
   const offer = await makeOffer(servers.db, 2, { audience: "ReferrerOnly", validUntil });
   await offerBatch(servers.db, offer, 3, { validUntil: new Date("2052-03-01T12:00:00Z") });

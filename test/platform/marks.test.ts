@@ -66,7 +66,7 @@ it("a process that is led to a promoted standby goes on with the mark that the s
   expect([keepAfter("accepted", MEMORY, found), keepAfter("known", MEMORY, found)]).toEqual([null, MEMORY]);
 });
 
-it("a mark lasts from when a synchronous standby has confirmed it, or when it is 300 marks old, and never ends to last", () => {
+it("a mark is lasting once a synchronous standby has confirmed it or 300 newer marks exist, and stays lasting", () => {
   const { deploymentId, timeline, started } = MEMORY;
   const look = {
     deploymentId,
@@ -157,7 +157,7 @@ it.each<[string, Shared, Memory, Parameters<typeof share>[2], Shared | null]>([
   expect(share(told, memory, verdict)).toEqual(next);
 });
 
-it("a start runs alone after ten marks, and one mark of a start before it begins the count anew", () => {
+it("a start of a server runs alone after ten marks, and one mark of an earlier start resets the count", () => {
   let told = starts([first, 1]);
   const addMarks = (of: string, ...positions: number[]) => {
     for (const position of positions) told = share(told, seenBy(of, position), "known") ?? told;
@@ -187,7 +187,7 @@ it("a start need not have the marks of those that came after it on its timeline,
 /** What happens to a server, one thing after another. */
 type Happens = "mark" | "restart" | { setBackBy: number };
 
-it("by what is shared, files that lack a mark of any start are refused, however often the server was started again, and the right ones are not", () => {
+it("by the shared memory, files that lack a mark of any start are refused, however often the server was started again, and the right ones are not", () => {
   const happens = fc.oneof(
     { weight: 5, arbitrary: fc.constant<Happens>("mark") },
     { weight: 2, arbitrary: fc.constant<Happens>("restart") },

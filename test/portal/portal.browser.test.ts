@@ -88,7 +88,7 @@ it("a person of a partner goes from today's sum to the day, its CSV and an order
   expect(await page.getByRole("list").last().innerText()).toMatch(/Issued[\s\S]*Redeemed/);
 });
 
-it("a person of a partner on a phone sees on a page that passes axe that nothing was found, and not in the address", async () => {
+it("a search of a partner on a phone that finds nothing leads to a page that passes axe, and its words are not in the address", async () => {
   const [look, phone] = LOOKS[3];
   const visited = await visit(`${api.url}/portal`, phone);
   await visited.page.getByLabel("Find an order").fill("nothing");

@@ -294,7 +294,7 @@ describe("another organization in the portal", () => {
     }
   });
 
-  it("a search for another organization's reference, voucher code or redeem code answers like one for nothing", async () => {
+  it("a search for another organization's reference, voucher code or redeem code answers like a search that finds nothing", async () => {
     const answerTo = async (words: string) => {
       const { status, text } = await search(words);
       return { status, text: text.replaceAll(words, "WORDS") };
@@ -442,7 +442,7 @@ it("every answer of the portal says in a sandbox that it is one, also on pages o
   }
 });
 
-it("every answer of the portal refuses other methods", async () => {
+it("every address of the portal refuses other methods", async () => {
   const answer = await browse(`${api.url}/portal/redemptions`, { method: "POST", headers: basic(reader) });
   expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
 });

@@ -92,7 +92,7 @@ it("a log that is retired is continued by the next one with the same leaves, and
   ]);
 });
 
-it("a log that is retired is not retired, and nothing changes, when something is wrong", async () => {
+it("a log is not retired, and nothing changes, when a condition is not met", async () => {
   writeFileSync(files.anchor, "");
   await expect(retire()).rejects.toThrow(/has no log/);
   rmSync(files.anchor);

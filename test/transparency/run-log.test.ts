@@ -328,7 +328,7 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
   });
 });
 
-it("the anchor of a larger tree or of another root, or that this log has not signed, stops everything", async () => {
+it("an anchor with a larger tree, with another root or without a signature of this log stops the sequencer", async () => {
   const { run } = await begun(5);
   const before = await published();
   const other = await makeSigner("log", "other.test/log", Buffer.alloc(32, 9));

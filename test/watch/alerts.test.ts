@@ -45,7 +45,7 @@ it.each([90, 120, 300, 900])("a fault that comes and goes every %i s for a day s
   expect(watch.kinds.at(-1)).toMatch(/-end$/);
 });
 
-it("a fault that returns after a calm day is told at once and ends after a minute again", () => {
+it("a fault that returns after a calm day is sent at once and ends after a minute again", () => {
   const watch = openWatch();
   watch.lookFor(60, () => true);
   watch.lookFor(86_400, () => false);
@@ -67,7 +67,7 @@ it("a message that is not accepted is tried again at growing intervals of up to 
   expect(watch.failingSince).toEqual(new Date(START));
 });
 
-it("a fault that ends before its beginning was accepted is told in one message", () => {
+it("a fault that ends before its beginning was accepted is sent in one message", () => {
   let accepts = false;
   const watch = openWatch({ accepts: () => accepts });
   watch.lookFor(30, () => true);

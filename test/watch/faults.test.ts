@@ -42,7 +42,7 @@ describe("the table of faults", () => {
     expect([...compared, ...minutes], alert?.expr).toContain(limit);
   });
 
-  it("the alert of stalls has the numbers of the meter, and that of waiting redeems the time of the overview", () => {
+  it("the alert for stalls has the limits of the stall meter, and the alert for waiting redeems has the time of the overview", () => {
     const [stalls, backlog] = ["VouchersEventLoopBlocked", "VouchersQueueBacklog"].map((wanted) =>
       alerts.find(({ name }) => name === wanted),
     );
@@ -60,7 +60,7 @@ describe("the table of faults", () => {
     expect(headings.toSorted()).toEqual(FAULTS.map(({ name }) => name).toSorted());
   });
 
-  it("the table of faults has each fault in the order of its harm, and none that nothing finds", () => {
+  it("the table of faults has each fault in the order of its harm, and no fault that nothing finds", () => {
     const order = ["nothing is redeemed", "some are refused", "proof is late", "webhooks are late", "stock"];
     const places = FAULTS.map(({ harm }) => order.indexOf(harm));
     expect(places).toEqual(places.toSorted((a, b) => a - b));
@@ -261,7 +261,7 @@ describe("what each look judges", () => {
       { problems: { postgres: null, redis: "Redis refuses writes: OOM" }, processes: null, otherApis: [] },
       "Redis refuses writes: OOM",
     ],
-  ])("nothing is redeemed is found, and why: %s", (_, changes, what) => {
+  ])("the fault that nothing is redeemed is found with its cause: %s", (_, changes, what) => {
     expect(nothing(changes)).toBe(`Nothing is redeemed: ${what}`);
   });
 
@@ -279,11 +279,11 @@ describe("what each look judges", () => {
       { problems: { postgres: null, redis: "No answer from Redis." }, isAlone: true, otherApis: [], processes: null },
     ],
     ["a worker of an earlier release reports no shards", { processes: [worker({ queueShards: [] })] }],
-  ])("nothing is redeemed is not found while %s", (_, changes) => {
+  ])("the fault that nothing is redeemed is not found while %s", (_, changes) => {
     expect(nothing(changes)).toBeNull();
   });
 
-  it("nothing is redeemed stays what it was while heartbeats are not known", () => {
+  it("the fault that nothing is redeemed stays as it was while heartbeats are not known", () => {
     const redeems = (what: string) =>
       find("VouchersNothingRedeemed", { processes: null }, [{ what: `Nothing is redeemed: ${what}` }]);
     expect(redeems("no worker has sent a heartbeat for the queue redeem")).toBeNull();

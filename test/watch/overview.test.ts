@@ -61,7 +61,7 @@ describe("the overview", () => {
     expect(all.organization).toBeNull();
   });
 
-  it("the overview of an organization leaves one audit entry for the looks of an hour by an operator, and that of all none", async () => {
+  it("the overview of an organization leaves one audit entry an hour for each operator, and that of all organizations none", async () => {
     const looks = async () =>
       (
         await db.query(
@@ -91,7 +91,7 @@ describe("the overview", () => {
     expect(rows).toHaveLength(0);
   });
 
-  it("the overview of an organization is not shown when the look cannot be recorded", async () => {
+  it("the overview of an organization is not shown when the visit cannot be recorded", async () => {
     const { organizationId } = await makePartner(db);
     const look = () =>
       browse(`${api.url}/ops/overview.json?organization=${organizationId}`, { headers: basic(OPS_TOKEN, "Eve") });
@@ -292,7 +292,7 @@ describe("the counts", () => {
   });
 });
 
-it("what needs attention has an endpoint that failed three times in a row, and one that was disabled for failing", async () => {
+it("the list of faults has an endpoint that failed three times in a row, and one that was disabled for failing", async () => {
   const id = "whk_01jzbq0000e00a4g0g00000001";
   const deployed = (await db.query("SELECT canon_preserved_since AS at FROM deployment")).rows[0].at;
   const failingSince = new Date(deployed.getTime() + 1);
@@ -348,7 +348,7 @@ it("a process goes on from the last look that it has read, not from an older one
   away.disconnect();
 });
 
-it("what needs attention has messages to ALERT_URL that it does not accept", async () => {
+it("the list of faults has messages to ALERT_URL that it does not accept", async () => {
   const alerts = { url: "https://hooks.example.com/alerts", secret: null };
   const find = async () => {
     const { attention } = await lookForFaults({ ...api.ctx, config: { ...api.ctx.config, alerts } }, -1);
@@ -372,7 +372,7 @@ it("what needs attention has messages to ALERT_URL that it does not accept", asy
   expect(await find()).toEqual([]);
 });
 
-it("one sale makes no pace: a batch runs out within a day after ten sales or six hours of selling", async () => {
+it("one sale does not predict when a batch runs out: that takes ten sales or six hours of selling", async () => {
   const shop = await makePartner(db);
   const validUntil = new Date(Date.now() + 30 * 86_400_000);
   const { batchId } = await offerBatch(db, shop, 20, { validUntil });
@@ -395,7 +395,7 @@ it("one sale makes no pace: a batch runs out within a day after ten sales or six
   expect(await ends()).toEqual([]);
 });
 
-it("what needs attention has batches that are sold out, and that end within a week", async () => {
+it("the list of faults has batches that are sold out, and that end within a week", async () => {
   const [sold, calm, far] = [await makePartner(db), await makePartner(db), await makePartner(db)];
   const validUntil = new Date(Date.now() + 30 * 86_400_000);
   await offerBatch(db, sold, 1, { validUntil });
@@ -418,14 +418,14 @@ it("what needs attention has batches that are sold out, and that end within a we
   ]);
 });
 
-it("what needs attention has a chain that is broken", async () => {
+it("the list of faults has a chain that is broken", async () => {
   const { id } = await issue();
   await db.query("INSERT INTO broken_chains (found_at, voucher_id) VALUES (now(), $1)", [id]);
   expect((await faultsOf("VouchersChainBroken")).map(({ subject }) => subject)).toEqual([id]);
   await db.query("DELETE FROM broken_chains");
 });
 
-it("what needs attention has failed jobs since they were first seen, and no longer when they are gone", async () => {
+it("the list of faults has failed jobs since they were first seen, and no longer when they are gone", async () => {
   const key = `${findShard(ctx.deployment.id, 0, ctx.config.queueShards[0]).prefix}:redeem:failed`;
   await servers.redis.zadd(key, 1, "job");
   const [first] = await faultsOf("VouchersJobsFail");
@@ -459,7 +459,7 @@ it("since when a fault exists is kept in Postgres while Redis forgets, and a fau
   await servers.redis.del(key);
 });
 
-it("what a probe finds is told when it is found again three seconds later, and not after one look", async () => {
+it("what a probe finds is shown when it is found again three seconds later, and not after one look", async () => {
   const unusable = new UnusableDatabase("unavailable", "No answer from Postgres.");
   const probed = { unusable, redisProblem: null, shards: [] };
   // The other API process could serve requests.
@@ -584,7 +584,7 @@ async function ageLook(ms: number) {
   await servers.redis.pexpire(key, (await servers.redis.pttl(key)) - ms);
 }
 
-it("what needs attention is looked for again after its time by Redis's clock, although the database's clock was set back since", async () => {
+it("faults are looked for again after their time by Redis's clock, although the database's clock was set back since", async () => {
   const { at } = await lookForFaults(api.ctx, -1);
   const key = `${reportPrefix(ctx.deployment)}:look`;
   // As if the database's clock had been an hour ahead.
@@ -600,7 +600,7 @@ it("what needs attention is looked for again after its time by Redis's clock, al
   expect(await servers.redis.pttl(key)).toBeLessThanOrEqual(7 * 86_400_000);
 });
 
-it("what needs attention has a sweeper that made no pass for five minutes, and not one whose counts are late by the database's clock", async () => {
+it("the list of faults has a sweeper that made no pass for five minutes, and not one whose counts are late by the database's clock", async () => {
   const sweeper = async () => {
     await ageLook(40_000);
     return (await faultsOf("VouchersSweeperStopped")).length;
@@ -617,7 +617,7 @@ it("what needs attention has a sweeper that made no pass for five minutes, and n
   expect(await sweeper()).toBe(0);
 });
 
-it("what needs attention has queues whose worker stopped", async () => {
+it("the list of faults has queues whose worker stopped", async () => {
   const unserved = async () => (await faultsOf("VouchersShardUnserved")).map(({ subject }) => subject.split(" ")[0]);
   await until(async () => (await unserved()).toString() === "sweep");
   await worker.close();

@@ -118,7 +118,7 @@ describe("redeemOnce", () => {
     ).rejects.toBeInstanceOf(ReferenceReused);
   });
 
-  it("redeemOnce does not take a response for a redemption that is not one", async () => {
+  it("redeemOnce rejects a response that is no redemption", async () => {
     const { id, code } = await issue();
     for (const answer of [{}, null, { redeemed: false }]) {
       const { fetch } = unreliable(Response.json(answer));

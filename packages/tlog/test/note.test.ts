@@ -28,7 +28,7 @@ then you don't know what your problem is.
 `;
 
 describe("a note", () => {
-  it("signed by Go's package verifies, but not with another text", async () => {
+  it("a note signed by Go's package verifies, but not with another text", async () => {
     const key = await parseVerifierKey("log", KNOWN_KEY);
     const note = parseNote(KNOWN_NOTE);
     if (key === null || note === null) throw new Error("the known note does not parse");
@@ -152,7 +152,7 @@ describe("a policy", async () => {
     await expect(parsePolicy(`${lines.join("\n")}\n${line}\n`)).rejects.toThrow(/policy/);
   });
 
-  it("without a quorum, or without the end of its last line, does not parse", async () => {
+  it("a policy without a quorum, or without the end of its last line, does not parse", async () => {
     await expect(parsePolicy(`${lines.slice(0, -1).join("\n")}\n`)).rejects.toThrow(/quorum/);
     await expect(parsePolicy("quorum none")).rejects.toThrow(/no end/);
   });

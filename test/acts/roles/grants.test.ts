@@ -105,7 +105,7 @@ describe.each(ROLES)("%s", (role) => {
     expect(needless).toEqual([]);
   });
 
-  it("cannot delete from or truncate any table, except that pva_api can delete from the tables of webhooks, from reservations, from ends of references, from counts and from faults", async () => {
+  it("a role cannot delete from or truncate any table, except that pva_api can delete from the tables of webhooks, from reservations, from ends of references, from counts and from faults", async () => {
     const { rows } = await owner.query<{ name: string }>(
       "SELECT oid::regclass::text AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')",
     );
@@ -124,7 +124,7 @@ describe.each(ROLES)("%s", (role) => {
     });
   });
 
-  it("cannot choose a value that a sequence draws, except that a trigger compares the id of a leaf batch with its sequence", async () => {
+  it("a role cannot choose a value that a sequence draws, except that a trigger compares the id of a leaf batch with its sequence", async () => {
     const { rows } = await owner.query<{ chosen: string }>(
       `SELECT c.relname || '.' || a.attname AS chosen
          FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid LEFT JOIN pg_attrdef AS d ON d.adrelid = c.oid AND d.adnum = a.attnum
@@ -169,7 +169,7 @@ describe.each(ROLES)("%s", (role) => {
     "SET session_replication_role = replica",
     "GRANT SELECT ON vouchers TO PUBLIC",
     "COPY vouchers TO PROGRAM 'true'",
-  ])("cannot run: %s", async (statement) => {
+  ])("a role cannot run: %s", async (statement) => {
     await inRolledBack(async () => {
       // GRANT by a role that has the right itself, but not the grant option, has no effect and only warns.
       const ignored = statement.startsWith("GRANT") && role !== "pva_log";

@@ -31,7 +31,7 @@ it("a full line refuses only calls that would wait", async () => {
   expect(await Promise.all(calls)).toEqual(["a1", "a2", "b1"]);
 });
 
-it("calls that are not shared out use all connections of their kind, in order of arrival", async () => {
+it("calls of a kind whose places are not divided use all of its connections, in order of arrival", async () => {
   const bulkhead = openBulkhead({ calls: "", connections: 2, share: "none", waitingMax: 1, waitingMaxEach: 1 });
   const work = makeWork();
   const calls = ["1", "2", "3"].map((name) => bulkhead({}, work.named(name)));
@@ -41,7 +41,7 @@ it("calls that are not shared out use all connections of their kind, in order of
   expect(await Promise.all(calls)).toEqual(["1", "2", "3"]);
 });
 
-it("owners take turns, whatever the length of their lines", async () => {
+it("owners take turns, however long their lines are", async () => {
   const slots = new FairSlots(1);
   const work = makeWork();
   const run = (owner: string, name: string) => slots.run(owner, work.named(name));

@@ -105,7 +105,7 @@ describe("for every supply and caller", () => {
     );
   });
 
-  it("canBuy is true exactly when something is left and the decision about this one batch is to give", () => {
+  it("canBuy is true exactly when a voucher is left and decideOffers opens the batch", () => {
     fc.assert(
       fc.property(anOffer, eligibility, fc.integer({ min: 0, max: 1_001 }), (one, caller, available) => {
         const given = decideOffers([{ batchId: "bat_1", ...one }], caller, NOW).kind === "open";

@@ -30,7 +30,7 @@ it("the published chain vectors contain good chains and every kind of broken one
   }
 });
 
-it("the published chain vectors tell beside each payload what the payload says", () => {
+it("the published chain vectors repeat beside each payload the values that it contains", () => {
   for (const chain of chains) {
     for (const { payload, sealStatus, recordHash, ...beside } of chain.events) {
       if (sealStatus === "Pending") continue;

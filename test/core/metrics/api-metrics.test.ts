@@ -30,7 +30,7 @@ it("the business counts a redemption by its brand once, however often the partne
   });
 });
 
-it("the business reports the vouchers that users can still acquire from valid listings, by brand", async () => {
+it("the business metrics report the vouchers that users can still acquire from valid listings, by brand", async () => {
   const other = await makePartner(servers.db);
   const list = async (count: number, validUntil: Date) => {
     const windows = { claim: { opensAt: null, closesAt: null } };
@@ -50,7 +50,7 @@ it("the business reports the vouchers that users can still acquire from valid li
   expect(await left()).toBe(1_000);
 });
 
-it("the business tells at most 100 brands apart, and counts the others together", async () => {
+it("the business metrics name at most 100 brands, and count the others together", async () => {
   const pool = { totalCount: 0, idleCount: 0, waitingCount: 0, options: { max: 1 } };
   const stock = Array.from({ length: 150 }, (_, n) => ({ brand: `Brand ${n}`, left: 2 }));
   const webhooks = { pending: 0, outbox: 0, oldestDueMs: 0 };
@@ -139,7 +139,7 @@ it("batches are counted with their items: concurrent look-ups share one statemen
   expect(grown("voucher_batch_duration_seconds_sum")).toBeGreaterThan(0);
 });
 
-it("batches are the API's for reservations and the worker's for redeems", async () => {
+it("batches of reservations are reported by the API, and those of redeems by the worker", async () => {
   const { code } = await issue();
   const [reservations, redeems] = [{ batch: "reservations" }, { batch: "redeem" }];
   const before = { api: await scrape(api.metricsUrl), worker: await scrape(worker.metricsUrl) };

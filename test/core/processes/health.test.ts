@@ -92,7 +92,7 @@ describe("GET /readyz", () => {
   );
 });
 
-it("concurrent probes of /readyz share one look at the servers, however long it takes", async () => {
+it("concurrent probes of /readyz share one check of the servers, however long it takes", async () => {
   const looked = vi.spyOn(api.ctx.probes, "query");
   const only = await api.ctx.probes.connect();
   const probe = () => send("GET", `${api.url}/readyz`);
@@ -249,7 +249,7 @@ describe("while Redis cannot be reached from the start", () => {
     expect({ status: later.status, confirmed: later.body.alreadyConfirmed }).toEqual({ status: 200, confirmed: false });
   });
 
-  it("while Redis cannot be reached from the start, what Postgres alone can tell is answered: own reservations, confirmed references, refusals, releases", async () => {
+  it("while Redis cannot be reached from the start, what needs only Postgres is answered: own reservations, confirmed references, refusals, releases", async () => {
     const [held, redeemed] = await issueVouchers(servers.db, partner, 2);
     const expired = await issue({ validUntil: new Date(Date.now() - 1_000) });
     const full = partnerClient(api.url, keys.till.key);

@@ -44,7 +44,7 @@ it("the last calls of an organization have key, route, status, error code, durat
   expect((await pageOf("org_none")).status).toBe(404);
 });
 
-it("the search finds a call of the last hour by its request id, and each look at calls is an audit entry", async () => {
+it("the search finds a call of the last hour by its request id, and each view of calls leaves an audit entry", async () => {
   const looks = async () =>
     (
       await db.query("SELECT FROM audit_entries WHERE command = 'page calls' AND entity_id = $1", [

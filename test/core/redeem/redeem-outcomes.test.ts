@@ -73,7 +73,7 @@ it("a redeem without a reply before its deadline redeems nothing later when Redi
   expect((await till.lookUp(voucher.code)).body.voucher.status).toBe("Active");
 });
 
-it("a reference for which a caller was told 409 is not redeemed by an attempt that was made before, and is redeemed by a retry after the refusal", async () => {
+it("a reference that was refused with 409 is not redeemed by an attempt that was made before, and is redeemed by a retry after the refusal", async () => {
   const { code, id } = await issue();
   const order = { code, externalRef: "refused-by-a-worker" };
   const before = redeemJob(partner, keys.till.id, id, order.externalRef);
@@ -144,7 +144,7 @@ const REFUSED: [answer: string, redeem: (externalRef: string) => Promise<Reply>]
 
 it.each(
   REFUSED,
-)("a reference for which a caller was told %s is not redeemed by an attempt that was made before", async (answer, redeem) => {
+)("a reference that was refused with %s is not redeemed by an attempt that was made before", async (answer, redeem) => {
   const { id } = await issue();
   const externalRef = `told-${crypto.randomUUID()}`;
   const before = redeemJob(partner, keys.till.id, id, externalRef);
@@ -153,7 +153,7 @@ it.each(
   expect(await runRedeemJob(worker, newAttempt(id), before)).toEqual({ kind: "late" });
 });
 
-it("a job that is delivered again after its caller was told voucher_busy redeems nothing", async () => {
+it("a job that is delivered again after its caller got voucher_busy redeems nothing", async () => {
   const { id, code } = await issue();
   const order = { code, externalRef: "told-busy" };
   const workers = await startWorkers(servers, { REDEEM_WAIT_MS: "600" });
@@ -196,7 +196,7 @@ function blockProcess(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-it("a reference for which a caller was told 409 is not redeemed in a transaction that begins while the refusal is being committed", async () => {
+it("a reference that was refused with 409 is not redeemed in a transaction that begins while the refusal is being committed", async () => {
   const { id } = await issue();
   const job = redeemJob(partner, keys.till.id, id, "being-ended");
   await inTransaction(worker.pool, async (outside) => {
@@ -206,7 +206,7 @@ it("a reference for which a caller was told 409 is not redeemed in a transaction
   expect(await runRedeemJob(worker, newAttempt(id), job)).toMatchObject({ kind: "redeemed" });
 });
 
-it("a reference for which a caller was told 409 answers redeem_unknown instead of 409 when its end cannot be committed", async () => {
+it("a reference that was refused with 409 answers redeem_unknown instead of 409 when its end cannot be committed", async () => {
   vi.spyOn(api.ctx.referenceEnds, "submit").mockRejectedValueOnce(new Error("the connection is lost"));
   expect(await refuse("not-ended")).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
 });
@@ -231,7 +231,7 @@ it("a redeem that a worker has decided counts once, by the answer that its calle
   expect(await redeemOnce("decided-in-vain")).toEqual({ status: 503, answered: 0, unanswered: 1 });
 });
 
-it("a reference for which a caller was told 409 keeps its end until every attempt that may not have seen it redeems nothing", async () => {
+it("a reference that was refused with 409 keeps its end until every attempt that may not have seen it redeems nothing", async () => {
   const [first, second, third] = (await issueVouchers(servers.db, partner, 3)).map(({ id }) => id);
   const attempt = (voucherId = "", generation: number) =>
     runRedeemJob(
@@ -259,7 +259,7 @@ it("an answer is confirmed while the sweeper is beginning a generation of ends",
   });
 });
 
-it("a reference for which a caller was told 409 keeps the generation in which its end is being committed", async () => {
+it("a reference that was refused with 409 keeps the generation in which its end is being committed", async () => {
   await inTransaction(worker.pool, async (outside) => {
     await lockReferencesToEnd(outside, []);
     await expect(beginGeneration()).rejects.toThrow("lock timeout");

@@ -43,7 +43,7 @@ afterAll(() => servers.close());
 const FAR = new Date("2999-01-01");
 
 describe("a redemption that is inserted and not committed", () => {
-  it("a redemption that is inserted and not committed bounds the complete time, also for later redemptions that are committed, and is listed after its commit", async () => {
+  it("a redemption that is inserted and not committed bounds completeUntil, also for later redemptions that are committed, and is listed after its commit", async () => {
     const slow = await issue();
     const quick = await besideTransaction(servers.db, async (outside) => {
       const redeemedAt = await now();
@@ -61,7 +61,7 @@ describe("a redemption that is inserted and not committed", () => {
     expect(voucherIds).toEqual([slow, quick.id]);
   });
 
-  it("no longer bounds it once its transaction or its connection has ended", async () => {
+  it("a redemption that is inserted and not committed no longer bounds completeUntil once its transaction or its connection has ended", async () => {
     const redeemedAt = await now();
     const client = await servers.db.connect();
     const ended = new Promise((resolve) => client.on("error", resolve));
@@ -79,7 +79,7 @@ describe("a redemption that is inserted and not committed", () => {
     await until(async () => (await readList()).completeUntil.getTime() > redeemedAt.getTime());
   });
 
-  it("a redemption that is inserted and not committed of another database on the server does not bound it", async () => {
+  it("a redemption that is inserted and not committed in another database on the server does not bound completeUntil", async () => {
     const others = await openTestServers();
     try {
       const stranger = await makePartner(others.db);
@@ -159,8 +159,8 @@ it("redemptions of one time are listed in order of voucher, and a page may end b
   expect(listed).toEqual(ids);
 });
 
-describe("the complete time that two processes tell in turn", () => {
-  it("the complete time that two processes tell in turn does not go back to what the first one has read before", async () => {
+describe("completeUntil that two processes answer in turn", () => {
+  it("completeUntil that two processes answer in turn does not go back to what the first one has read before", async () => {
     const [first, second] = [openProcess(), openProcess()];
     const before = await first();
     // The other process may move the time as soon as a millisecond has passed.
@@ -172,7 +172,7 @@ describe("the complete time that two processes tell in turn", () => {
     expect((await first()).getTime()).toBeGreaterThanOrEqual(told.getTime());
   });
 
-  it("the complete time that two processes tell in turn does not go back while a redemption waits to be refused as outdated", async () => {
+  it("completeUntil that two processes answer in turn does not go back while a redemption waits to be refused as outdated", async () => {
     const { id, redeemedAt } = await redeem();
     await untilClosed(redeemedAt);
     const told = await openProcess()();

@@ -57,7 +57,7 @@ it("the list has each redemption once with any page size, in order of time, then
   }
 });
 
-it("the list of redemptions has those from one time to before another, and no next page once it is complete up to the second", async () => {
+it("the list of redemptions has those from one time to before another one, and no next page once it is complete up to the later one", async () => {
   const all = (await readAll(till, {})).listed;
   const [from, to] = [all[1]?.redeemedAt ?? "", all[3]?.redeemedAt ?? ""];
   const inRange = all.filter(({ redeemedAt }) => redeemedAt >= from && redeemedAt < to);
@@ -203,7 +203,7 @@ it("a redemption reads in every spelling that is the same reference, and in list
   expect(rows).toEqual([{ external_ref: "Café 7" }]);
 });
 
-it("a list of redemptions refuses a reference that is given twice, or with a wish for CSV", async () => {
+it("a list of redemptions refuses a reference that is given twice, or together with Accept: text/csv", async () => {
   expect(await refused("?externalRef=a&externalRef=b")).toBe("externalRef must be one value.");
   const csv = await send("GET", `${api.url}/partner/redemptions?externalRef=a`, {
     key: keys.till.key,

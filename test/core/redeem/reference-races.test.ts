@@ -17,7 +17,7 @@ const service = useService({ apis: [{}, {}], workers: [{}, {}], env: { REDEEM_WA
 const { servers, api, partner, keys, tills, issue } = service;
 
 describe("one reference on many vouchers", () => {
-  it("redeems one of 50 vouchers, answers that redemption to all 50 simultaneous calls, and tells the other 49 that it is of another voucher", async () => {
+  it("one reference on 50 vouchers redeems one of them, and all 50 simultaneous calls get that redemption, 49 of them marked as of another voucher", async () => {
     const vouchers = await issueVouchers(servers.db, partner, 50);
     const replies = await Promise.all(
       vouchers.map((voucher, n) =>
@@ -45,7 +45,7 @@ describe("one reference on many vouchers", () => {
 });
 
 describe("two workers that redeem under the same references", () => {
-  it("do not deadlock in any order of jobs, and redeem each reference once", async () => {
+  it("two workers that redeem under the same references do not deadlock in any order of jobs, and redeem each reference once", async () => {
     const vouchers = (await issueVouchers(servers.db, partner, 7)).map(({ id }) => id);
     const [blocker, ...rest] = vouchers as [string, ...string[]];
     const refs = ["lock-a", "lock-m", "lock-z"];
@@ -65,7 +65,7 @@ describe("two workers that redeem under the same references", () => {
     expect([...(await redeemedBy(refs)).values()].map((redeemed) => redeemed.length)).toEqual([1, 1, 1]);
   });
 
-  it("decide a batch again when the other worker commits one of its references first, answer it confirmed, and redeem the rest", async () => {
+  it("two workers that redeem under the same references decide a batch again when the other one commits one of its references first, answer it as confirmed, and redeem the rest", async () => {
     const vouchers = (await issueVouchers(servers.db, partner, 5)).map(({ id }) => id);
     const refs = ["batch-0", "batch-1", "batch-2", "batch-3", "batch-4"];
     await countDeadlocks(async (one, other) => {
@@ -101,7 +101,7 @@ describe("two workers that redeem under the same references", () => {
     expect(await redeemedBy(["given-up"])).toEqual(new Map([["given-up", [second]]]));
   });
 
-  it("cannot redeem a voucher twice even when a redemption bypasses the row lock", async () => {
+  it("two workers cannot redeem a voucher twice even when a redemption bypasses the row lock", async () => {
     const voucher = await issue();
     await countDeadlocks(async (one) => {
       const { redeeming } = await besideTransaction(servers.db, async (outside) => {

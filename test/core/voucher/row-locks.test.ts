@@ -37,7 +37,7 @@ describe("while another transaction locks one voucher's row", () => {
     ["redeem", "worker"],
     ["reserve", "api"],
     ["release", "api"],
-  ] as const)("other vouchers are served, and its own %s succeeds once the row is free", async (kind, role) => {
+  ] as const)("other vouchers are served while a row is locked, and its own %s succeeds once the row is free", async (kind, role) => {
     const locked = await issue();
     const call = await prepareCall(kind, locked.code);
     const { reply } = await whileLocked(servers.db, [locked.id], async () => {
@@ -59,7 +59,7 @@ describe("while another transaction locks one voucher's row", () => {
     "redeem",
     "reserve",
     "release",
-  ] as const)("its %s answers 503 voucher_busy with Retry-After after the wait, changes nothing, and succeeds when it is repeated later", async (kind) => {
+  ] as const)("the %s of a locked voucher answers 503 voucher_busy with Retry-After after the wait, changes nothing, and succeeds when it is repeated later", async (kind) => {
     const locked = await issue();
     const call = await prepareCall(kind, locked.code);
     const before = await readRecorded(servers.db, locked.id);
@@ -74,7 +74,7 @@ describe("while another transaction locks one voucher's row", () => {
     expect({ status, again: body.alreadyConfirmed ?? false }).toEqual({ status: 200, again: false });
   });
 
-  it("redeems of other vouchers in the same batch do not wait for it", async () => {
+  it("redeems of other vouchers in the same batch do not wait for a locked voucher", async () => {
     const locked = await issue();
     const others = await issueVouchers(servers.db, partner, 5);
     const { own } = await whileLocked(servers.db, [locked.id], async () => {
@@ -159,7 +159,7 @@ describe("while many vouchers' rows are locked", () => {
     expect(await Promise.all(redemptions)).toMatchObject(locked.map(() => ({ reply: { kind: "redeemed" } })));
   });
 
-  it("a quarter of a worker's jobs wait for them and get busy after the wait; the others get busy much earlier", async () => {
+  it("a quarter of a worker's jobs wait for locked vouchers and get busy after the wait; the others get busy much earlier", async () => {
     const locked = await issueVouchers(servers.db, partner, 2 * CONCURRENCY - 3);
     const free = await issue();
     const ids = locked.map(({ id }) => id);
@@ -210,7 +210,7 @@ describe("while many vouchers' rows are locked", () => {
     expect(Math.max(...answers.map(({ tookMs }) => tookMs))).toBeLessThan(2 * REDEEM_LOCK_MS);
   });
 
-  it("60 reserves of them answer voucher_busy after a single wait, and other vouchers are reserved in the meantime", async () => {
+  it("60 reserves of locked vouchers answer voucher_busy after a single wait, and other vouchers are reserved in the meantime", async () => {
     const locked = await issueVouchers(servers.db, partner, 60);
     const neighbours = await issueVoucher(servers.db, stranger);
     const ids = [...locked, neighbours].map(({ id }) => id);
@@ -230,7 +230,7 @@ describe("while many vouchers' rows are locked", () => {
 });
 
 describe("while a redemption under one reference is written and not committed", () => {
-  it("another voucher's redeem under that reference waits, and redeems under other references do not", async () => {
+  it("a redeem under a reference whose redemption is not committed waits, and redeems under other references do not", async () => {
     const [first, second] = await issueVouchers(servers.db, partner, 2);
     const externalRef = newRef();
     const { redeem } = await besideTransaction(servers.db, async (outside) => {

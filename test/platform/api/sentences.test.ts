@@ -24,7 +24,7 @@ const TO_TRY = [
 const MACHINE =
   /\b(token|jeton|key|schlüssel|clé|clave|sleutel|body|scope|json|http|header|utf|api|externalref|null|server|code \d+)\b/i;
 
-it.each(LANGUAGES)("what a till may show is said without a word of the machine, in the language %s", (language) => {
+it.each(LANGUAGES)("the sentences that a till may show have no technical term, in the language %s", (language) => {
   for (const code of TO_TRY) {
     expect(SENTENCES[language].errors[code], code).not.toMatch(MACHINE);
     expect(SENTENCES[language].errors[code], code).toMatch(/^\p{Lu}.+[.]$/u);

@@ -25,7 +25,7 @@ it("a starter with two starts per turn starts many callers two at a time, in ord
   expect(seen).toEqual(["ab", "abcd", "abcde", "abcde"]);
 });
 
-it("a starter lets no newcomer of the same owner pass those that wait", async () => {
+it("a starter starts an owner's new caller after those of its callers that already wait", async () => {
   const { started, start } = record(1);
   for (const name of ["first", "second", "third"]) start(name);
   await nextTurn();

@@ -589,7 +589,7 @@ describe("the events of a chain", () => {
     data: `data = '{"nonce": "01"}'`,
   };
 
-  it("the tests of a sealing leave out no column of voucher_events", async () => {
+  it("the tests of sealing cover every column of voucher_events", async () => {
     const { rows } = await db.query(
       "SELECT column_name AS name FROM information_schema.columns WHERE table_name = 'voucher_events'",
     );

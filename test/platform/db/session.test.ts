@@ -206,7 +206,7 @@ describe("schemas", () => {
     await runIn(database, "DO $$ BEGIN ASSERT NOT EXISTS (SELECT FROM public.redemptions); END $$");
   });
 
-  it("a role whose search_path names none of several schemas with the tables is told the command", async () => {
+  it("a role whose search_path names none of several schemas with the tables is refused with the command that sets it", async () => {
     const database = await makeDatabase();
     for (const schema of ["first", "second"]) {
       await runIn(database, `CREATE SCHEMA ${schema} AUTHORIZATION ${OWNER.name}`);
@@ -222,7 +222,7 @@ describe("schemas", () => {
     await run(`ALTER ROLE pva_api IN DATABASE ${database} RESET ALL`);
   });
 
-  it("a role without rights on the schema of the tables is told to run db roles", async () => {
+  it("a role without rights on the schema of the tables is refused with the advice to run db roles", async () => {
     const database = await makeDatabase();
     await runIn(database, `CREATE SCHEMA keeper AUTHORIZATION ${OWNER.name}`);
     await migrateDatabase(ownerOf(database));

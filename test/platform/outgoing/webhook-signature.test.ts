@@ -18,7 +18,7 @@ const VECTOR = {
   keys: [createSecretKey("uWK94YHe94pUT6OXCTYiEMMlBT1/xyoL++e1MKXeBP4=", "base64")],
 };
 
-it("signs the bytes that Standard Webhooks prescribes", () => {
+it("the signature of a webhook is over the bytes that Standard Webhooks prescribes", () => {
   expect(signWebhook(VECTOR)).toBe("v1,RHroBtAE5AY6GVKNy7PWWtT9pLwb562xUgKzQkbN9oU=");
 });
 
@@ -34,7 +34,7 @@ it("the signature of a webhook is accepted by the library under each secret that
   expect(() => new Webhook(other ?? "").verify(body, headers)).toThrow("No matching signature");
 });
 
-it("derives 32 bytes, the same for each call, and others for each root, endpoint and version", () => {
+it("deriveWebhookSecret derives 32 bytes, the same for each call, and others for each root, endpoint and version", () => {
   const secret = deriveWebhookSecret(ROOT, "whk_1", 1);
   expect(secret).toBe(deriveWebhookSecret(ROOT, "whk_1", 1));
   expect(Buffer.from(secret.slice("whsec_".length), "base64")).toHaveLength(32);

@@ -23,7 +23,7 @@ it.each([
   6,
   12,
   SHARDS_MAX,
-])("the shards of a deployment lie one in each of %i equal parts of the slots", (count) => {
+])("the shards of a deployment are one in each of %i equal parts of the slots", (count) => {
   const places = listShards("dep_1", count).map(
     ({ prefix }) => (librarySlot(`${prefix}:redeem:wait`) * count) / 16_384,
   );

@@ -74,7 +74,7 @@ const REFUSALS: [kind: string, words: RegExp, begin: () => Promise<unknown>, end
 
 it.each(
   REFUSALS,
-)("while Redis has %s, readiness, the gauge and the overview say so in the server's words, and all are well again after it", async (_, words, begin, end) => {
+)("while Redis has %s, readiness, the gauge and the overview say so in the server's words, and all recover after it", async (_, words, begin, end) => {
   const readiness = async () => (await send("GET", `${api.url}/readyz`)).body;
   const gauge = async () => (await scrape(api.metricsUrl)).value("voucher_server_up", { server: "redis" });
   const faults = async () =>

@@ -53,7 +53,7 @@ describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
     await assertInvariants(servers.db);
   }
 
-  it("answers redeems and writes the database like the service", () =>
+  it("a baseline answers redeems and writes the database like the service", () =>
     expectSame([200, 200, 200, 409, 404, 404, 400], async (client, [first, second, , , foreign]) => [
       await client.redeem({ code: first, externalRef: "order-1", note: "till 4" }),
       await client.redeem({ code: first, externalRef: "order-1" }),
@@ -64,7 +64,7 @@ describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
       await client.redeem({ code: second }),
     ]));
 
-  it("answers checkouts and writes the database like the service", () =>
+  it("a baseline answers checkouts and writes the database like the service", () =>
     expectSame([200, 200, 200, 200, 200, 409, 409, 404], async (client, [, , third = "", fourth, foreign = ""]) => {
       const reserved = await client.reserve(third);
       const { ticket, token } = reserved.body;
@@ -80,7 +80,7 @@ describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
       ];
     }));
 
-  it("redeems a voucher once in 20 simultaneous requests", () =>
+  it("a baseline redeems a voucher once in 20 simultaneous requests", () =>
     expectSame([200, ...Array(19).fill(409)], async (client, [first]) => {
       // On a slow machine the last requests get voucher_busy.
       const redeem = async (externalRef: string): Promise<Reply> => {

@@ -63,7 +63,7 @@ it.each([
   }
 });
 
-it("a process refuses to start when the one address of a cluster names a database, which a cluster has not", async () => {
+it("a process refuses to start when the one address of a cluster names a database, which a cluster does not have", async () => {
   const address = `127.0.0.1:${own.cluster.nodes[0]?.port}`;
   const env = { DATABASE_URL: own.servers.databaseUrl, REDIS_URL: `redis://${address}/3`, PORT: "0" };
   const process = startNode(["src/main.ts"], env);

@@ -17,7 +17,7 @@ describe.each([
   ["a deadlock", "40P01"],
   ["a serialization failure", "40001"],
 ])("%s", (what, sqlState) => {
-  it("is retried, and the caller gets 200", async () => {
+  it("a database error is retried, and the caller gets 200", async () => {
     const { code } = await issue();
     const externalRef = `${what} once`;
     await failRedemptions(sqlState, externalRef, 2);
@@ -26,7 +26,7 @@ describe.each([
     expect(await countFailures()).toBe(3);
   });
 
-  it("that persists leads to redeem_timeout after a limited number of attempts, redeems nothing and does not block other vouchers", async () => {
+  it("a database error that persists leads to redeem_timeout after a limited number of attempts, redeems nothing and does not block other vouchers", async () => {
     const poisoned = await issue();
     const others = await issueVouchers(db, partner, 5);
     const order = { code: poisoned.code, externalRef: `${what} again and again` };

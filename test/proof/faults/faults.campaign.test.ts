@@ -17,7 +17,7 @@ it("partners and users during kills, freezes and failovers, with a second deploy
   expect(totals.checkpoints).toBeGreaterThan(3);
 });
 
-it("partners and users get the same while the server's files are set back, jobs of locked vouchers are delivered again, API processes freeze with unread requests, and another caller floods", async () => {
+it("partners and users get the same guarantees while the server's files are set back, jobs of locked vouchers are delivered again, API processes freeze with unread requests, and another caller floods", async () => {
   const { faults } = await run({ seed: 7623, targets: [...ALONE, "api 0"] });
   const kinds = new Set(Object.keys(faults).map((fault) => fault.split(" ")[0]));
   expect([...kinds].toSorted()).toEqual(["api", "floods", "lockedRows", "setBack"]);

@@ -90,7 +90,7 @@ async function redeemBesideLock(deliverLater: (answered: Promise<Answer>) => Pro
 
 const hasNoJob = async () => (await countRedeemJobs()).all === 0;
 
-it("a redeem whose job is delivered again while its row is locked redeems nothing after the caller was told that this attempt changed nothing", async () => {
+it("a redeem whose job is delivered again while its row is locked redeems nothing after an answer that this attempt changed nothing", async () => {
   const { order, answer } = await redeemBesideLock(async (asked) => {
     // The first delivery gives up before the second one, which waits as long as the first.
     await until(async () => (await longestWaitMs(cluster.db)) > 1_500);
@@ -103,7 +103,7 @@ it("a redeem whose job is delivered again while its row is locked redeems nothin
 it.each([
   ["its last second", "AppendOnlyTail"],
   ["everything since the job was delivered", "SinceKept"],
-] as const)("a redeem whose job comes back with a Redis that has lost %s while its row is locked redeems nothing after the caller was told that this attempt changed nothing", async (_what, loss) => {
+] as const)("a redeem whose job comes back with a Redis that has lost %s while its row is locked redeems nothing after an answer that this attempt changed nothing", async (_what, loss) => {
   const { order, answer } = await redeemBesideLock(async (asked) => {
     cluster.redis.keepFiles();
     const answered = await asked;

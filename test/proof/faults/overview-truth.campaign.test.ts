@@ -332,7 +332,7 @@ it.each(
   expect({ fault, unexpected: [...unexpected] }).toEqual({ fault, unexpected: [] });
 });
 
-it("red faults were told to ALERT_URL", () => {
+it("messages about red faults were sent to ALERT_URL", () => {
   const whats = alertReceiver.received.map(({ body }) => JSON.parse(body).what);
   for (const what of [/^Nothing is redeemed/, /does not verify$/])
     expect(whats).toContainEqual(expect.stringMatching(what));

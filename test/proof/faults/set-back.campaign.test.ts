@@ -163,7 +163,7 @@ it("a process that starts after all others have stopped knows what Redis knows, 
   await untilItRemembers(openProcess(shares()));
 });
 
-it("marks are kept for a day of marks, and a process that has seen nothing since is admitted like one that starts", async () => {
+it("a mark is kept until a day's number of newer marks exists, and a process that has seen none of them is admitted like one that starts", async () => {
   const frozen = openProcess();
   await untilItRemembers(frozen);
   const position = frozen.newest()?.position ?? 0;
