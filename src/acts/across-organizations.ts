@@ -8,7 +8,8 @@ import type { Transaction } from "../platform/db/pool.ts";
 import { onSnapshot } from "../platform/db/transaction.ts";
 import { type HistoryDeps, readFoundHistory } from "./read-voucher-history.ts";
 
-// What operators may find in all organizations. A test refuses an import of this file by what partners, users or the portal can call.
+// Searches of operators in all organizations. A test rejects an import of this file by code that partners, users or the
+// portal can call.
 
 /** Finds vouchers of all organizations. */
 export async function findVouchersEverywhere(ctx: { pool: pg.Pool }, query: VoucherQuery): Promise<FoundVouchers> {

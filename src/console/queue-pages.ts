@@ -116,7 +116,7 @@ function renderWorkers({ name, workers }: QueueState, max: number): Html {
   )}${rest > 0 ? html`<p class="fine">${COUNT.format(rest)} more.</p>` : null}`;
 }
 
-/** What can be done to a queue as a whole. */
+/** Links to the acts on a queue as a whole. */
 function linkActs({ site }: Visit, { name, paused, pausedShards, shards }: QueueState): Html | null {
   const pause = pausedShards < shards ? [["pause", "Pause"] as const] : [];
   const resume = paused ? [["resume", "Resume"] as const] : [];

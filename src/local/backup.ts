@@ -24,7 +24,7 @@ while npm start runs. npm run restore -- FILE brings it back.`;
 
 /** Files of `.data` beside the database. */
 const BESIDE = ["servers.json", "user-key.json", "user-keys.jwks.json", "log"];
-/** What belongs to the running server, or is in the backup in another form. */
+/** Files that belong to the running server, or are in the backup in another form. */
 const EXCLUDED = ["postmaster.pid", "postmaster.opts", "server.log", "pg_wal/*", "pg_replslot/*", "pg_stat_tmp/*"];
 
 try {

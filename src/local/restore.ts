@@ -44,7 +44,7 @@ try {
   fail(error);
 }
 
-/** Puts the files of the backup in place. Returns the folder of the database of before, if there was one. */
+/** Puts the files of the backup in place. Returns the folder of the earlier database, if there was one. */
 async function replaceFiles(root: string, file: string): Promise<string | null> {
   const staging = mkdtempSync(join(root, "restore-"));
   try {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Pool } from "undici";
 
-/** What a load was answered. */
+/** The answers to a load. */
 export interface LoadResult {
   seconds: number;
   redemptions: number;

@@ -19,7 +19,7 @@ const ADVICE = {
     "Postgres is the limit now. Add a worker, which commits one more batch at a time; if the rate stays the same, Postgres needs a faster disk or more cores.",
 };
 
-/** What a person, or with `json` a program, reads. */
+/** The report for a person, or with `json` for a program. */
 export function showScale(scale: Scale, json: boolean): string {
   const { redemptions, isCut: _, seconds, refusals, latencyMs, parts, machine } = scale;
   const limit = refusals.rate_limited ? "rate limit" : findLimit(parts);

@@ -88,7 +88,7 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
     ...otherKinds,
     partnerCalls,
     portalReads,
-    /** What the portal uses where the API uses connections of partners' calls. */
+    /** Dependencies of the portal, which has connections of its own instead of those of partners' calls. */
     inPortal: {
       partnerCalls: portalReads,
       completeUntil: openCompleteUntil({ ...confirming, partnerCalls: portalReads }),

@@ -24,7 +24,7 @@ interface PageContent {
   address?: string;
   main: Html;
   scripts?: readonly Asset[];
-  /** After the style of all pages, or the one that replaces it. */
+  /** Further style sheets, after the style of all pages or its replacement. */
   styles?: readonly Asset[];
   style?: Asset;
   /** English by default. */

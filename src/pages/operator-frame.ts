@@ -25,7 +25,7 @@ export function linkTo(site: Site, collection: string, id: string, name?: string
   return html`<a href="${opsPath(site, collection, id)}">${shown}</a>`;
 }
 
-/** What a page needs to link to actions: whether there are any. */
+/** The site, and whether its pages link to actions. */
 export type OperatedSite = Site & Pick<Config, "ops">;
 
 /** Links to the actions on an entity: each with its path after the entity's and its label. Nothing without OPS_WRITABLE. */
@@ -141,7 +141,7 @@ ${rows.map((cells) => html`<tr>${cells.map((cell, at) => html`<td${looks[at] ?? 
 
 /** A number in any language, with a unit or without. */
 const FIGURE = /^(?:more than )?(?=.*\d)[\d\s.,$US]+(?:%|ms|s|min|h|MB on disk|MB in memory|MB|of [\d,]+)?$/;
-/** What stands for a number that does not exist. */
+/** The texts that stand for a missing number. */
 const NO_FIGURE = ["", "–", "unknown", "none", "no window"];
 
 /** Whether a column has figures, and nothing else. Such columns are aligned at the right. */

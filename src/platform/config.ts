@@ -202,7 +202,7 @@ export function namesOfSecrets(env: Environment): string[] {
 /** Each process of a service has its own. */
 const OF_ONE_PROCESS = ["PORT", "BASE_URL", "METRICS_PORT"];
 
-/** What an environment gives to every process of a service, without secrets. */
+/** The variables of an environment that every process of a service gets, without secrets. */
 export function settingsOf(env: Environment): Record<string, string> {
   const names = SETTING_NAMES.filter((name) => !OF_ONE_PROCESS.includes(name));
   return Object.fromEntries(names.flatMap((name) => (env[name]?.trim() ? [[name, env[name]]] : [])));

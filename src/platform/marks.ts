@@ -31,7 +31,7 @@ export interface Recollection {
 }
 
 /**
- * What a server is to a process with this memory.
+ * How a server compares with a process's memory.
  *
  * - `known`: it has all that the process saw committed.
  * - `promoted`: a standby that was promoted without the last marks, which no synchronous standby had confirmed.
@@ -49,7 +49,7 @@ export function judgeServer(memory: Memory, found: Recollection): Verdict {
   return found.acceptedLosses.some((id) => !memory.acceptedLosses.includes(id)) ? "accepted" : "setBack";
 }
 
-/** Whether a memory has seen more of a server than another one that the server still has. */
+/** Whether a memory is newer than another memory whose marks the server still has. */
 export function isNewer(memory: Memory, other: Memory | null): boolean {
   return memory.newest.position > (other?.newest.position ?? 0);
 }
@@ -63,7 +63,7 @@ export function keepAfter(verdict: Verdict, memory: Memory | null, found: Recoll
     : null;
 }
 
-/** What a process has seen in one look at its server. */
+/** The state of a server that one reading has found. */
 export interface Look {
   readonly deploymentId: string;
   readonly timeline: string;
@@ -98,7 +98,7 @@ export interface SeenStart {
  */
 export type Shared = readonly SeenStart[];
 
-/** So many marks without one of the starts before it show that a start runs alone. About ten seconds. */
+/** After this many marks without a mark of an earlier start, a start runs alone. About ten seconds. */
 const ALONE_AFTER_MARKS = 10;
 /** The oldest start is forgotten when a server is started more often than that without running alone in between. */
 const STARTS_MAX = 4;
@@ -113,7 +113,7 @@ export function startsToHave(told: Shared, { started, timeline }: Pick<Memory, "
 }
 
 /**
- * What is shared after a process has compared its server with it, and adds its own memory. Null if nothing changes.
+ * The shared memories after a process has compared its server with them and added its own. Null if nothing changes.
  * @param verdict what the server is by the starts whose marks it must have.
  */
 export function share(told: Shared, memory: Memory, verdict: Verdict): Shared | null {
@@ -142,11 +142,11 @@ export interface SharedText {
   readonly starts: Shared;
   /** Empty when nothing is there. */
   readonly text: string;
-  /** What a process refuses its server for. */
+  /** The memory whose mark a refused server lacks. */
   readonly lacked: Memory | null;
 }
 
-/** For a process without Redis. */
+/** The shared memory of a process without Redis: none. */
 export const NOTHING_SHARED: SharedMemory = {
   read: async () => null,
   replace: async () => true,

@@ -11,7 +11,7 @@ import { layOutForPortal, orderPath, type PortalCaller, portalPath, renderKey } 
 const ROWS_MAX = 20;
 /** Days of the plot. */
 const PLOT_DAYS = 30;
-/** Days of sums that the overview needs: those of the plot, and those of the longest month. */
+/** Days for which the overview reads sums: enough for the plot and for the longest month. */
 export const OVERVIEW_DAYS = 31;
 /** Redemptions on one page of a day. The page stays below 100 kB. */
 export const DAY_PAGE_MAX = 100;

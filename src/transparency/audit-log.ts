@@ -140,7 +140,7 @@ export async function auditTlog(
   const reportEvent = (event: LoggedHash, problem: string) =>
     report(`event ${event.sequence} of ${event.voucherId} ${problem}`);
   let runAt = 0;
-  /** What a leaf is instead of an event, or null. Must be called with ascending leaves. */
+  /** The meaning of a leaf that is no event, or null. Must be called with ascending leaves. */
   const findOther = (leaf: number): string | null => {
     const ends = ({ firstIndex, leaves }: { firstIndex: number; leaves: number }) => firstIndex + leaves <= leaf;
     for (let run = otherRuns[runAt]; run !== undefined && ends(run); run = otherRuns[runAt]) runAt += 1;

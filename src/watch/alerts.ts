@@ -2,7 +2,7 @@ import { z } from "zod";
 
 /** A fault ends for its alert when it has not been found for this long. Each return within {@link REMEMBERED_MS} doubles it. Milliseconds. */
 const ENDS_AFTER_MS = 60_000;
-/** What that time grows to at most. Milliseconds. */
+/** The longest such time. Milliseconds. */
 const ENDS_AFTER_MAX_MS = 3_600_000;
 /** For how long an alert is remembered after its end. Milliseconds. */
 const REMEMBERED_MS = 3_600_000;

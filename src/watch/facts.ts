@@ -89,7 +89,10 @@ export interface Facts extends Gathered {
   unsweptMs: number | null;
 }
 
-/** What was found in the queues; null, so that what was found before stays, if nothing was and a server that does not answer may hide it. */
+/**
+ * The faults that were found in the queues. Null, so that earlier faults stay, if none was found and a server that does
+ * not answer may hide some.
+ */
 export function unlessHidden({ queues }: Facts, found: Found[]): Found[] | null {
   const isHidden = queues === null || queues.some((shard) => shard.queues === null);
   return found.length === 0 && isHidden ? null : found;

@@ -130,7 +130,7 @@ export const FAULTS: readonly Fault[] = [
   onlyOverview("BatchEnds", "grey", STOCK, "batches that end or are sold out", 0, data.findBatchEnds),
 ];
 
-/** What orders the faults of a look: the red ones first, and among equals those that harm most. */
+/** Orders the faults of a look: the red ones first, and among equals those that harm most. */
 export function compareFaults(a: Placed, b: Placed): number {
   const bySeverity = SEVERITIES.indexOf(b.severity) - SEVERITIES.indexOf(a.severity);
   return bySeverity || placeOf(a.runbook) - placeOf(b.runbook);

@@ -46,7 +46,10 @@ interface Sweeps {
   unchangedMs: number;
 }
 
-/** What one time between looks counts at most, so that no jump of Redis's clock alone makes the sweeper silent. Milliseconds. */
+/**
+ * The most that one time between looks counts, so that a jump of Redis's clock alone does not make the sweeper silent.
+ * Milliseconds.
+ */
 const SILENT_STEP_MAX_MS = 30_000;
 /** For how long Redis keeps a look. Milliseconds. */
 const KEPT_MS = 7 * 86_400_000;
@@ -63,7 +66,7 @@ export async function lookForFaults(ctx: OverviewDeps, maxAgeMs: number): Promis
   const key = knownId(ctx.deployment) === null ? null : `${reportPrefix(ctx.deployment)}:look`;
   const last = key === null ? null : await readFinding<Look>(ctx.redis, key, KEPT_MS).catch(() => null);
   if (last !== null && isFresh(last, maxAgeMs)) {
-    // Otherwise this process would go on from an older look of its own when Redis is away.
+    // Kept here too, so that this process does not continue from an older look of its own while Redis is away.
     looks.set(ctx.deployment, last.value);
     return last.value;
   }

@@ -74,7 +74,7 @@ export function openBacklog(ctx: Deps, measures: BacklogMeasures): () => Promise
   };
 }
 
-/** What does not answer this process, or takes no writes. */
+/** The servers and shards that do not answer this process, or take no writes. */
 function downOf({ unusable, redisProblem, shards }: Probed): Backlog["down"] {
   return {
     postgres: unusable?.state === "unavailable",

@@ -29,7 +29,7 @@ import {
   type WebhookRow,
 } from "./db/webhook-endpoints.ts";
 
-/** What a partner's calls about its webhook endpoints read with. */
+/** The connections for partners' calls about webhook endpoints. */
 export interface WebhookCalls {
   pool: pg.Pool;
   partnerCalls: Bulkhead<"organization">;

@@ -350,7 +350,7 @@ describe("text output of voucherctl", () => {
     expect({ exitCode, isNew: created !== id }).toEqual({ exitCode: 0, isNew: true });
     expect(stderr).toMatch(new RegExp(`^Warning: .*${id}.*\nNext: voucherctl ${fill(next, { id: created })}\n$`));
     await voucherctl.text(`${create()} TWICE --force`);
-    // It prints no warning.
+    // The --json output has no warning.
     await voucherctl.json(`${create()} Twice`);
   });
 });

@@ -263,7 +263,7 @@ describe("beside npm start", () => {
     expect((await till.redeem({ code: voucher?.code, externalRef: "joined" })).status).toBe(200);
     started.child.kill("SIGINT");
     expect((await started.ended).exitCode).toBe(0);
-    // It has ended before the servers did.
+    // The API has ended before the servers did.
     expect(api.child.exitCode, api.output()).toBe(0);
     expect(api.output()).toContain('"drained"');
     expect(readdirSync(join(folder, ".data/users"))).toEqual([]);

@@ -155,7 +155,7 @@ it("voucherctl runs a command of each noun", async () => {
 
 it("a worker killed in the middle of many redeems costs none of them: retried, each redeems its voucher once", async () => {
   const port = await findSteadyPort();
-  // What the killed worker had in its hands is retried when this wait is over.
+  // Redeems whose jobs the killed worker had are retried when this wait is over.
   const env = { REDEEM_WAIT_MS: "2000" };
   const api = start("src/main.ts", { ...env, PORT: String(port), RATE_LIMIT_RPS: "0" });
   const workers = [start("workers/main.ts", env), start("workers/main.ts", env)];

@@ -416,7 +416,7 @@ const endContract = (id: string) => (moment: Date) =>
   bypassTriggers(servers.db, "UPDATE referrer_contracts SET ends_at = $1 WHERE id = $2", [moment, id]);
 const setMoment = (update: string, id: string) => (moment: Date) => servers.db.query(update, [moment, id]);
 
-/** What ends at a near moment, and the call that then gets the answer. */
+/** The end of something at a near moment, and the call that then gets the answer. */
 type Ending = [end: (moment: Date) => Promise<unknown>, call: (user: MarketClient) => Promise<Reply>];
 
 it.each<[string, string, (offer: Offered & TestPartner, userId: string) => Promise<Ending>]>([

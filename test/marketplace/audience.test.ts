@@ -107,7 +107,7 @@ it("a batch is OpenToAll by default, in the table as in voucherctl", async () =>
   expect(rows).toEqual([{ audience: "OpenToAll" }]);
 });
 
-/** Hours from now at which a window opens and closes; what such a window is. */
+/** The hours from now at which a window opens and closes, and the state of such a window. */
 const WINDOWS: Record<string, { buy: IssueInput["windows"]["buy"] | null; open: boolean }> = {
   none: { buy: null, open: false },
   always: { buy: { opensAt: null, closesAt: null }, open: true },

@@ -151,7 +151,7 @@ describe("GET /marketplace/listings", () => {
     expect(pages.flat()).toEqual(expected);
     for (const page of pages.slice(0, -1)) expect(page).toHaveLength(limit);
     expect(pages.at(-1)?.length).toBeGreaterThan(0);
-    // Also when the last page is full.
+    // A full last page has no next page either.
     expect((await anyone.listings(`?limit=${expected.length}`)).body.nextCursor).toBeNull();
   });
 

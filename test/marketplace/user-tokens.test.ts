@@ -40,12 +40,12 @@ const AUDIENCE = "vouchers";
 let servers: TestServers;
 let key: IssuerKey;
 let rsa: IssuerKey;
-/** Of an algorithm that the service does not accept. */
+/** A key of an algorithm that the service does not accept. */
 let unlisted: IssuerKey;
 let keysFile: KeysFile;
 /** Checks only the signature and times of tokens. */
 let api: TestApi;
-/** Also checks the issuer and the audience. */
+/** An API that also checks the issuer and the audience. */
 let strict: TestApi;
 /** Has no keys configured. */
 let keyless: TestApi;

@@ -61,7 +61,7 @@ it("a process that starts waits a bounded time for what other processes remember
   void deployment.watchShared(connection.pool);
   await until(() => connection.closed);
   await expect(deployment.admit(new Connection(server).client)).rejects.toMatchObject(setBack);
-  // It tells the others, and no mark of this server.
+  // The process shares the lacking mark with the others, and no mark of this server.
   await until(() => shared.lacked?.newest.id === "b");
   deployment.close();
   expect(shared.written).toEqual([]);

@@ -87,7 +87,7 @@ it("a mark is lasting once a synchronous standby has confirmed it or 300 newer m
   expect(remember(null, { ...look, older: null, isReplicated: false }).lasting).toBeNull();
 });
 
-/** What a start of a server has seen. */
+/** The memory of a start of a server. */
 const seenBy = (started: string | null, position: number, timeline = MEMORY.timeline): Memory => {
   return { ...MEMORY, started, timeline, newest: at(position, `mark ${position} of ${started}`) };
 };

@@ -1,6 +1,6 @@
 import { installDebianPackages, onPath } from "../../src/local/debian-packages.ts";
 
-/** Without windows it needs a third less time. */
+/** The browser without windows comes first, because it needs a third less time. */
 const PROGRAMS = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 /** The browser and fonts. */
 const PACKAGES = ["chromium-headless-shell", "fonts-liberation", "fonts-dejavu-core"];

@@ -41,7 +41,7 @@ async function readKey(redis: Redis, key: string): Promise<unknown> {
       return redis.zrange(key, "0", "-1", "WITHSCORES");
     case "stream":
       return redis.xrange(key, "-", "+");
-    // It expired after it was listed.
+    // The key expired after it was listed.
     case "none":
       return null;
     default:

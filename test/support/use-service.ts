@@ -23,7 +23,7 @@ interface Wanted {
   env?: Env;
   /** Whether users can sign in: the APIs get a file of published keys. */
   users?: boolean;
-  /** The number of shards of queues, when the tests need another one than the run has. */
+  /** The number of shards of queues, if the tests need another number than the run has. */
   shards?: number;
 }
 

@@ -25,7 +25,7 @@ export interface ReceivedWebhook {
   /** Whether one of the signatures is by the secret that belongs to the path's endpoint. */
   isSigned: boolean;
   atMs: number;
-  /** What it was answered; null: nothing. */
+  /** The status of the answer; null without an answer. */
   status: number | null;
 }
 

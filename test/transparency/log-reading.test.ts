@@ -47,7 +47,7 @@ it("before the log begins no part of a log is served, receipts answer not_logged
   const reply = await till.receipt("early");
   expect([reply.status, reply.body.code, reply.headers.get("retry-after")]).toEqual([409, "not_logged_yet", "1"]);
   expect(await logIndexesOf(0)).toEqual([null, null]);
-  // In a browser, it is a page that says within seconds and asks again by itself.
+  // In a browser, the answer is a page that loads itself again until the proof exists.
   const page = await proofOf(1, 0, { accept: "text/html" });
   expect([page.status, page.headers.get("refresh")]).toEqual([409, "3"]);
   expect(await page.text()).toMatch(/Not in the log yet.*within seconds.*This page looks again by itself/s);

@@ -111,7 +111,7 @@ it("a database that was restored from an older backup keeps the leaf of every ev
   if (!sealedAlone || !sealedTogether || !later) throw new Error("no vouchers");
   for (const voucher of [sealedAlone, sealedTogether]) await claimOne(voucher);
   const restore = await backUp(db);
-  // What the restore loses: all of these events, and more, get their places.
+  // The events that the restore loses get their places.
   await backfillTlog(provisioning(db), () => undefined);
   for (const { id } of [sealedTogether, sealedAlone]) await sealVoucher({ pool: db }, id);
   await issue(100);
@@ -153,7 +153,7 @@ it("a database that was restored from an older backup keeps the leaf of every ev
   expect(after.get(`${later.id} 2`)).toBe(447);
   expect(await exportTo("now")).toBe(468);
   await assertInvariants(db);
-  // What happens next is in the log as before.
+  // The log also takes later events.
   await issue(3);
   expect(await run()).toMatchObject({ placed: 3, published: 471 });
   await assertInvariants(db);

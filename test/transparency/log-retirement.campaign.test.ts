@@ -76,7 +76,7 @@ it("a log that is retired is continued by the next one with the same leaves, and
   expect(monitored).toMatchObject({ origin: NEXT_ORIGIN, before: 300, size: 306 });
   expect(await monitor("next")).toMatchObject({ before: 306 });
 
-  // Again: only another export.
+  // A second retirement only exports again.
   expect(await retire({ directory: at("again") })).toMatchObject({ size: 300, exported: 300, anchorsWritten: [] });
   expect(sha256("again/last-checkpoint")).toBe(sha256("retired/last-checkpoint"));
   expect(await audit()).toMatchObject({ leaves: 306, retirements: 1, problemCount: 0 });

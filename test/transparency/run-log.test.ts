@@ -226,7 +226,7 @@ it.each([
   expect((await audit()).problems).toEqual([]);
 });
 
-// What docs/proof.md says of each. Without roles, every test connects as the owner.
+// The rights that docs/proof.md states for each role. Without roles, every test connects as the owner.
 describe.skipIf(inject("logins").api === null)("a person who connects to the database", () => {
   const NOT_ALLOWED = "42501";
   const REFUSED_BY_TRIGGER = "23001";

@@ -84,7 +84,7 @@ it("voucherctl takes a deployment from its first key to a receipt that verifies 
   });
   expect(await voucherctl.json("log", "audit")).toMatchObject({ leaves: 2, events: 2, problemCount: 0 });
   const served = ["log", "audit", "--url", api.url, "--policy", at("policy"), "--voucher", String(voucher?.id)];
-  // Without a database: the variable names none that answers.
+  // This command needs no database: DATABASE_URL names one that does not answer.
   const elsewhere = { DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" };
   const audited = await voucherctl.run([...served, "--json"], elsewhere);
   expect(JSON.parse(audited.stdout)).toEqual({

@@ -86,7 +86,7 @@ it("a process that takes over does not send what another one is sending", () => 
   );
   expect(first.due).toHaveLength(1);
   expect(takeDue(first.state, new Date(START + 20_000)).due).toEqual([]);
-  // It has died: an attempt ends within 15 seconds.
+  // The sending process has died: a live one ends an attempt within 15 seconds.
   expect(takeDue(first.state, new Date(START + 30_000)).due).toHaveLength(1);
 });
 

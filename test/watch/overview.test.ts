@@ -131,7 +131,7 @@ describe("the overview", () => {
       browse(`${writable.url}/ops${DISMISS_PATH}`, { headers: basic(OPS_TOKEN, "Ada"), form: { process } });
     const { markup } = renderOverviewPage(writable.ctx.config, await readOverview(writable.ctx, null));
     expect(markup).toContain(`name="process" value="${id}"`);
-    // One that reports is not dismissed.
+    // A process that still reports cannot be dismissed.
     for (const process of [api.ctx.report.id, id]) expect((await dismiss(process)).status).toBe(303);
     expect(await servers.redis.hexists(key, id)).toBe(0);
     expect(await servers.redis.hexists(key, api.ctx.report.id)).toBe(1);
@@ -158,7 +158,7 @@ describe("the overview", () => {
       expect.objectContaining({ id, role: "worker", state: "gone", queues: ["other"] }),
     );
     expect((await voucherctl.run("process list")).stdout).toContain(id);
-    // One that reports is not dismissed.
+    // A process that still reports cannot be dismissed.
     const refused = await voucherctl.run(["process", "dismiss", api.ctx.report.id]);
     expect(refused).toMatchObject({
       exitCode: 1,
@@ -272,7 +272,7 @@ describe("the counts", () => {
       );
       await untilPast(db, rows[0].later);
       await countPast();
-      // What is counted ends before this time, which may be of the same millisecond as the insert.
+      // The counts end before this time, which may be in the same millisecond as the insert.
       expect((await countedUntil()) <= rows[0].now).toBe(true);
     } finally {
       await client.query("ROLLBACK");
@@ -333,7 +333,7 @@ it("a process goes on from the last look that it has read, not from an older one
   // This process's own look, which finds shards that no worker serves.
   const config = { ...api.ctx.config, queueShards: [7] as [number] };
   expect(await find({ config, report: report(60_000) }, -1)).toBeGreaterThan(0);
-  // Another process has found them mended since.
+  // Another process has found the shards served again.
   await db.query("UPDATE faults SET ended_at = clock_timestamp() WHERE name = 'VouchersShardUnserved'");
   const calm = {
     at: new Date(Date.now() + 1_000).toISOString(),
@@ -390,7 +390,7 @@ it("one sale does not predict when a batch runs out: that takes ten sales or six
   await sell(9);
   await db.query("UPDATE batches SET created_at = now() - interval '6 hours' WHERE id = $1", [batchId]);
   expect(await ends()).toMatchObject([{ what: "A batch runs out within a day" }]);
-  // It was issued long ago, and its window has just opened.
+  // The batch was issued long ago, and its window has just opened.
   await db.query("UPDATE batch_windows SET opens_at = now() - interval '1 hour' WHERE batch_id = $1", [batchId]);
   expect(await ends()).toEqual([]);
 });
@@ -440,7 +440,7 @@ it("since when a fault exists is kept in Postgres while Redis forgets, and a fau
   await servers.redis.zadd(key, 1, "job");
   const [first] = await faultsOf("VouchersJobsFail");
   await servers.redis.del(`${reportPrefix(ctx.deployment)}:look`);
-  // Another process, whose memory is empty.
+  // A look of another process, whose memory is empty.
   const look = async () =>
     (await lookForFaults(writable.ctx, -1)).attention.filter(({ runbook }) => runbook === "VouchersJobsFail");
   expect(await look()).toEqual([first]);
@@ -482,7 +482,7 @@ it("what a probe finds is shown when it is found again three seconds later, and 
     since: first.suspected[0]?.since,
   });
   expect(Date.parse(told.at) - Date.parse(first.at)).toBeGreaterThanOrEqual(3_000);
-  // It has ended at the first look that does not find it.
+  // The fault ends at the first look that does not find it.
   expect(tells(await lookForFaults(api.ctx, -1))).toBe(false);
 });
 

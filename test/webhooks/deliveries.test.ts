@@ -272,7 +272,7 @@ it("a run sends at most four requests at once to an endpoint, one to a failing o
   expect(Math.max(...slow.map((id) => receiver.of(id).length))).toBe(4);
   await webhookSender.close();
   await Promise.all(runs);
-  // Attempts that the stop has ended are repeated, and not recorded.
+  // Attempts that the stop interrupts are not recorded, and are repeated later.
   expect((await deliveries(slow[0] ?? "")).every(({ attempts }) => attempts === 0)).toBe(true);
 });
 

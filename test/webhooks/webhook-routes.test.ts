@@ -171,7 +171,7 @@ it("bad input is refused with a message that names the field", async () => {
 });
 
 it("30 simultaneous requests create 20 endpoints, and deleting one allows one more", async () => {
-  // On a busy machine, a request can wait too long for another one's place, and is then made again.
+  // On a busy machine, a request can wait too long for the place of a deleted endpoint, and is then repeated.
   const createAtLast = async (): ReturnType<typeof call> => {
     const answer = await call("POST", "", { url: URL_OK });
     return answer.status === 503 ? createAtLast() : answer;

@@ -63,7 +63,8 @@ it.each([
 ])("the package compiles under strict rules without Node's types, with %s", async (compiler) => {
   const settings = JSON.parse(readFileSync("packages/client/tsconfig.json", "utf8")).compilerOptions;
   expect(settings).toMatchObject({ strict: true, types: [] });
-  // In another process, and not waited for: a service of this one would count as paused.
+  // The compiler runs in another process and is not awaited: blocking this process would count as a pause of its
+  // service.
   await promisify(execFile)(process.execPath, [compiler, "-p", "packages/client", "--noEmit"]);
 });
 

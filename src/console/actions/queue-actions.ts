@@ -19,7 +19,7 @@ const job = {
 
 const actsOf = ({ pool, audited, api: { queueViews } }: Acting): QueueActs => ({ pool, audited, queueViews });
 
-/** What is said about pausing a queue. */
+/** The effect of a pause, for each queue. */
 const PAUSED: Record<QueueName, string> = {
   redeem: "While it is paused, every redeem is answered with 503. Jobs that run now end.",
   seal: "While it is paused, claims, purchases and voidings are sealed later. Redemptions go on.",

@@ -18,7 +18,10 @@ import { type Action, type ActionDeps, FieldProblem } from "./action.ts";
 import { openProgress, RunLeft } from "./progress.ts";
 import { type Entered, FORM_TOKEN, renderFormPage, renderPage } from "./render-form.ts";
 
-/** What an operator may change something with: connections that may write, and a signal that ends long runs when the process stops. */
+/**
+ * The means of an operator's changes: connections that may write, and a signal that ends long runs when the process
+ * stops.
+ */
 export interface Console {
   pool: pg.Pool;
   signal: AbortSignal;
@@ -58,7 +61,7 @@ export function showForm(ctx: ActionDeps, action: Action): RequestHandler {
   };
 }
 
-/** What the id in a path is called among the arguments of the command that adds something to the entity. */
+/** The name of a path's id among the arguments of the command that adds something to the entity. */
 const PARENTS: Record<string, string> = {
   organizations: "org",
   brands: "brand",

@@ -72,7 +72,7 @@ type MetricsOf<Process> = {
   >;
 };
 
-/** What a scrape reads. */
+/** The source of a scrape. */
 export interface Scrapable {
   contentType: string;
   /** Every metric, measured now, in the text format of Prometheus. */

@@ -3,7 +3,9 @@ const TICK_MS = 10;
 
 /** A longer stall is noticed by callers. Milliseconds. */
 export const STALL_MAX_MS = 100;
-/** A stall alone can be a pause of the host; one that follows another one within this time is not. Milliseconds. */
+/**
+ * A single stall can be a pause of the host. A second one within this time is a fault of the process. Milliseconds.
+ */
 export const STALLS_WITHIN_MS = 120_000;
 
 /** Measures for how long this process could not work: something blocked its event loop, or the process was frozen. */

@@ -9,10 +9,10 @@ const MINUTES = 5;
 /** For how long the counts of a minute are kept. Milliseconds. */
 const KEPT_MS = 10 * MINUTE_MS;
 
-/** What is counted of jobs: how long they waited for a worker, and how long one worked on them. */
+/** The measured times of a job: its wait for a worker, and the worker's time. */
 type Measure = "waited" | "worked";
 
-/** What workers report of a queue's jobs. */
+/** The times of a queue's jobs, as workers report them. */
 export type JobTimes = Record<`${Measure}Ms`, Percentiles>;
 
 /** Counts a worker process's jobs in memory, for its reports. */

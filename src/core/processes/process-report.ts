@@ -151,7 +151,8 @@ export class ProcessReport {
     if (this.#hasEnded) return;
     try {
       const before = await this.#write(this.#ctx.deployment.clock.steadyNow());
-      // Without the heartbeat of before, this process or Redis was away for a time, and so may have been the reports of others.
+      // If the earlier heartbeat is missing, this process or Redis was away for a time, so reports of others may be
+      // missing, too.
       if (before !== "up") this.#reportingSinceMs = null;
       this.#reportingSinceMs ??= performance.now();
     } catch (error) {
@@ -160,7 +161,7 @@ export class ProcessReport {
     }
   }
 
-  /** Writes the report, the heartbeat or the end, and what was counted. Returns the heartbeat of before. */
+  /** Writes the report, the heartbeat or the end, and what was counted. Returns the earlier heartbeat. */
   async #write(now: Date, endedAt: Date | null = null): Promise<unknown> {
     const { redis, deployment } = this.#ctx;
     const counted = this.#counts;

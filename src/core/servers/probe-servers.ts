@@ -63,7 +63,7 @@ export function openServerProbe(ctx: Deps): () => Promise<Probed> {
   });
 }
 
-/** One accepting shard is enough, because another one stops only its own vouchers. */
+/** One accepting shard is enough, because a shard without a server stops only its own vouchers. */
 async function probeRedis(ctx: Deps): Promise<Omit<Probed, "unusable">> {
   const { redis, redisWatch, deployment, redeemQueue } = ctx;
   const [count] = ctx.config.queueShards;

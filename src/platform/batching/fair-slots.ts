@@ -14,7 +14,10 @@ export class FairSlots {
   readonly #max: number;
   /** Slots in use, by owner. */
   readonly #used = new Map<string, number>();
-  /** What starts the waiting work of each owner, in order of arrival. The owner whose turn is next comes first. */
+  /**
+   * The functions that start the waiting work of each owner, in order of arrival. The owner whose turn is next comes
+   * first.
+   */
   readonly #lines = new Map<string, Set<() => void>>();
   #waiting = 0;
   #free: number;

@@ -6,7 +6,7 @@ export type Starter = (start: () => void, ownerOf?: () => string) => void;
  * take turns. One owner's starts keep their order.
  */
 export function startsPerTurn(startsMax: number): Starter {
-  /** What waits, by owner. The owner whose turn is next comes first. */
+  /** The waiting starts, by owner. The owner whose turn is next comes first. */
   const lines = new Map<string, (() => void)[]>();
   let started = 0;
   let scheduled = false;

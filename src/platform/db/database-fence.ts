@@ -44,7 +44,7 @@ const SHARE_TRIES = 3;
 /** Longest wait of the first connections for what other processes remember, while Redis hangs. Milliseconds. */
 const LEARN_MAX_MS = 5_000;
 
-/** Never changed, and replaced only when another server, or the same one after a start, takes over. */
+/** Identifies the server in use. Immutable: replaced when another server takes over, or this one was started again. */
 interface Identity {
   readonly id: string;
   /** Fingerprint of server and database. */
@@ -155,7 +155,7 @@ export class DatabaseFence implements DeploymentIdentity {
       const look = await confirmMark(pool).catch((error) => {
         if (!this.#closed && !isDatabaseUnavailable(error)) this.#log.error({ err: error }, "cannot write a mark");
         this.refusal = refusalOf(error);
-        // It has become read-only: new connections are refused, and the others must not be used either.
+        // The server has become read-only: new connections are refused, and open ones must not be used either.
         if (isReadOnly(error)) this.#closeConnections();
         return null;
       });
@@ -194,7 +194,7 @@ export class DatabaseFence implements DeploymentIdentity {
           this.#refuse(lacked);
           return this.#closeConnections();
         }
-        // Only of the start that it uses: a mark removes the memories of later starts.
+        // Shares only a memory of the start that it uses, because a mark removes the memories of later starts.
         if (memory?.started !== known.started || this.#isRefusing) return;
         const next = share(told.starts, memory, verdict);
         if (next === null || (await this.#shared.replace(next, told))) return;
@@ -233,7 +233,7 @@ export class DatabaseFence implements DeploymentIdentity {
     client.once("end", () => this.#connections.delete(client));
   }
 
-  /** What a new connection has reached, and the memory that it was compared with, which is the present one. */
+  /** The server that a new connection has reached, and the present memory, with which the server was compared. */
   async #identify(client: pg.ClientBase) {
     for (;;) {
       const memory = this.#memory;

@@ -48,7 +48,7 @@ export function positionsOf(memory: Memory | null) {
   return { newestPosition: memory?.newest.position ?? null, lastingPosition: memory?.lasting?.position ?? null };
 }
 
-/** What the server has of a memory. */
+/** Reads which marks of a memory the server has. */
 function recall(db: Queryable, memory: Memory): Promise<Recollection> {
   return recallMarks(db, positionsOf(memory));
 }

@@ -18,7 +18,7 @@ export interface Setting {
   why: string;
   /** What the connection sets, as Postgres shows it: for every use, or for these. */
   value: string | Partial<Record<Use, string>>;
-  /** Another value that is as good, and is kept. */
+  /** Another value that also meets the requirement, and is kept. */
   orKept?: string;
   /** The connection does not set it: only a superuser may, or an operator uses it to stop all writes. */
   isOnlyCompared?: true;
@@ -134,7 +134,7 @@ export interface Facts {
   hasForeignTable: boolean;
   /** The schemas of this database that have them. */
   schemas: readonly string[];
-  /** Those of {@link DEFINERS} in the schema that look for tables elsewhere. */
+  /** Functions of {@link DEFINERS} in the schema that look for tables in another schema. */
   strayFunctions: readonly string[];
   /** A server that knows no such setting has no entry. */
   settings: ReadonlyMap<string, { value: string; source: string }>;
@@ -148,7 +148,7 @@ export interface Finding {
   why: string;
   wanted: string;
   actual: string;
-  /** What mends it, as a sentence. Null if it is met. */
+  /** The remedy, as a sentence. Null if the requirement is met. */
   mend: string | null;
 }
 

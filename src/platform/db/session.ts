@@ -133,8 +133,8 @@ function withSources(
 }
 
 /**
- * A pooler tells its clients another process id than the server's. One that shares out server connections between transactions gives the one
- * that this client has just left to the next client that asks.
+ * A pooler tells its clients another process id than the server's. A pooler that assigns a server connection to each
+ * transaction gives the connection that this client has just left to the next client.
  */
 async function findPooling(client: pg.ClientBase, openAnother: () => pg.Client): Promise<Pooling> {
   const pid = await readServerProcess(client);
@@ -155,7 +155,7 @@ async function findPooling(client: pg.ClientBase, openAnother: () => pg.Client):
   }
 }
 
-/** Not a prepared statement, which a pooler may have prepared for another client. */
+/** Uses no prepared statement, because a pooler may have prepared it for another client. */
 async function readServerProcess(client: pg.ClientBase): Promise<number> {
   const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
   return rows[0]?.pid ?? 0;

@@ -147,7 +147,10 @@ export function isReadOnly(error: unknown): boolean {
   return hasSqlState(error, READ_ONLY_TRANSACTION);
 }
 
-/** What readiness says when the server's disk is full or fails, or its memory does not suffice, or null for another error. */
+/**
+ * The error that readiness reports when the server's disk is full or fails, or its memory does not suffice. Null for
+ * other errors.
+ */
 export function refusalOf(error: unknown): UnusableDatabase | null {
   if (!(error instanceof pg.DatabaseError && /^(53[124]00|58)/.test(String(error.code)))) return null;
   return new UnusableDatabase("unavailable", `Postgres refuses writes: ${error.message}.`, { cause: error });

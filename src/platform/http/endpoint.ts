@@ -91,7 +91,7 @@ type PathParameters<Path extends string> = [ParameterOf<Path>] extends [never]
   ? { parameters?: undefined }
   : { parameters: Record<ParameterOf<Path>, z.ZodType> };
 
-/** What the handler of a service takes, for the handler of its endpoint. */
+/** The dependencies of a use case, for the handler of its endpoint. */
 // biome-ignore lint/suspicious/noExplicitAny: the other parameters may be of any type.
 export type DepsOf<Service extends (deps: any, ...rest: any[]) => unknown> = Parameters<Service>[0];
 

@@ -114,7 +114,7 @@ function boundReceived(socket: Socket): Socket {
   const { read, write } = socket;
   let received = 0;
   return Object.assign(socket, {
-    // Only the client writes, once it begins a request.
+    // The HTTP client writes when it begins a request, and at no other time.
     write(...args: Parameters<typeof write>) {
       received = 0;
       return write.apply(socket, args);

@@ -22,7 +22,8 @@ export async function connectOnce<T>(
     connectTimeout: maxMs,
     commandTimeout: maxMs,
     retryStrategy: () => null,
-    // One command at first: a server of another kind closes the connection after it, and must be read before a write fails.
+    // Sends only one command at first: a server of another kind answers it and closes the connection, and its answer
+    // must be read before another write fails.
     disableClientInfo: true,
     maxRetriesPerRequest: 0,
     ...options,

@@ -166,7 +166,7 @@ const REQUIREMENTS: readonly Requirement[] = [
 
 const policyOf = ({ read }: ServerView) => read("maxmemory_policy");
 
-/** What is said of a Redis that does not answer. */
+/** The sentence about a Redis that does not answer. */
 export const NO_REDIS = "No answer from Redis.";
 
 /** How the words of a server that refuses a write continue a sentence. */

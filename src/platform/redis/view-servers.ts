@@ -57,7 +57,7 @@ function withAddress(url: URL, address: string): URL {
 async function viewServer(url: URL, maxMs: number): Promise<Viewed> {
   const address = addressOf(url);
   try {
-    // Also while Redis loads its files, which a connection waits for.
+    // A time limit of its own, because a connection waits while Redis loads its files.
     const view = await pTimeout(
       connectOnce(url, maxMs, (redis) => readView(url, redis)),
       { milliseconds: maxMs, message: `no answer within ${maxMs / 1_000} seconds` },

@@ -20,7 +20,7 @@ export class RedisWatch {
   readonly #mustEnd = Promise.withResolvers<string>();
   /** Whether a server has answered. */
   #isKnown = false;
-  /** What was reported. A problem is reported again when it was away. */
+  /** The problems that were reported. A problem that returns is reported again. */
   #reported = new Set<string>();
   #wake = new AbortController();
   /**
@@ -80,7 +80,7 @@ export class RedisWatch {
     this.#isKnown ||= check.answered;
     const hindrance = problems.find(({ code, effect }) => effect !== "risk" && code !== "redis_refuses");
     this.problem = hindrance?.message ?? null;
-    // Without a cluster, the risks are those of settings, which a development server may have.
+    // Outside of a cluster, risks are weak settings, which a development server may have.
     const isTold = ({ effect }: Problem) => effect !== "risk" || config.production || check.isCluster === true;
     const told = problems.filter(isTold);
     for (const { code, message, effect } of told) {

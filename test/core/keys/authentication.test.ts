@@ -74,7 +74,7 @@ it("an API key that was just used stops working at its end, not half a second la
   const expiresAt = new Date(Date.now() + 1_200);
   const short = await key(partner.organizationId, { expiresAt });
   expect(isThrough(await call(lookUp, short.key))).toBe(true);
-  // Its own clock is the database's; on one machine the two agree to a few milliseconds.
+  // The service uses the database's clock, which agrees with this process's to a few milliseconds on one machine.
   expect(await lastCallThrough(short.key)).toBeLessThanOrEqual(expiresAt.getTime() + 50);
 });
 

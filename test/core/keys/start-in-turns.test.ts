@@ -17,7 +17,7 @@ it("a partner's request starts in the next turn, however many users' requests an
   await nextTurn();
   expect(started.slice(64, 68)).toEqual(["user", "made-up", "partner", "operator"]);
   expect(started).toHaveLength(128);
-  // What waited knows when it arrived.
+  // A request that waited knows when it arrived.
   expect(waited).toHaveLength(64);
 });
 

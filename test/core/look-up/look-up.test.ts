@@ -72,7 +72,7 @@ it("a look-up finds generated codes in every normalised spelling", async () => {
 it("a look-up finds imported codes of any visible characters, of 4 to 64 of them", async () => {
   const visible = Array.from({ length: 0x7e - 0x21 + 1 }, (_, i) => String.fromCharCode(0x21 + i)).join("");
   const paths = ['a/b?c%d\\"e', "#hash#!", "+plus+and&amp;", "%41%42%43", "%2F%2e%2E", "null", "__proto__"];
-  // Of 16 symbols, with a check symbol that does not fit.
+  // An imported code of 16 symbols whose last one is a wrong check symbol.
   const generated = (await service.issue()).code;
   const misfit = generated.slice(0, -1) + (generated.endsWith("7") ? "8" : "7");
   for (const code of [...paths, misfit, visible.slice(0, 47), visible.slice(47), "Z9Z8", "Q".repeat(64)]) {

@@ -26,7 +26,7 @@ beforeAll(async () => {
   const [voucher] = await issueVouchers(db, partner, LABELS);
   const { rows } = await db.query("SELECT batch_id FROM vouchers WHERE id = $1", [voucher?.id]);
   batch = `/ops/batches/${rows[0].batch_id}`;
-  // Its first request connects, which may take too long on a busy machine.
+  // The dashboard's first request connects to Redis, which may take too long on a busy machine.
   await untilStarted(() => get(`${api.url}${DASHBOARD}`).catch(() => null));
 });
 

@@ -38,7 +38,7 @@ describe("GET /readyz", () => {
   it("GET /readyz answers 200 when Postgres and Redis answer, also while every connection of the pool is in use", async () => {
     const { pool } = api.ctx;
     const clients = [];
-    // One after the other: a busy machine does not open all of them within the limit for one.
+    // Opened one after the other: a busy machine does not open all connections within the time limit of one.
     while (clients.length < pool.options.max) clients.push(await pool.connect());
     const { status, body } = await send("GET", `${api.url}/readyz`);
     for (const client of clients) client.release();

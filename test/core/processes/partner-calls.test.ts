@@ -155,7 +155,7 @@ itOnOneRedis("calls that a silent Redis does not take are dropped and counted, b
     noteCalls(calls, "org_first", 1);
     const written = calls.write();
     for (let at = 0; at < 25; at += 1) noteCalls(calls, `org_${at}`, 100);
-    // Of a busy organization, only the newest calls wait.
+    // Only the newest calls of a busy organization are kept until they are written.
     noteCalls(calls, "org_0", 100);
     expect(dropped).toBe(600);
     await calls.write();

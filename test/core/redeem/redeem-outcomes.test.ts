@@ -182,7 +182,7 @@ it("a redeem that waited unread in its socket while the process was paused answe
   const body = JSON.stringify({ code, externalRef: "unread" });
   const head = ["POST /partner/vouchers/redeem HTTP/1.1", "Host: x", `X-Api-Key: ${keys.till.key}`];
   const lines = [...head, `Content-Length: ${body.length}`, "Connection: close", "", body];
-  // The pause begins before the server can read, and is a little longer than the longest that counts as none.
+  // The pause begins before the server can read, and is a little longer than the shortest that counts as a pause.
   const answer = await exchange(api.url, lines.join("\r\n"), () => blockProcess(2_400));
   expect(answer.status).toBe(503);
   expect(JSON.parse(answer.text)).toMatchObject({ code: "redeem_unknown" });

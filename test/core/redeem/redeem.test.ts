@@ -189,7 +189,7 @@ it("redeem answers 400 to a bad externalRef and to a code and a ticket at once o
     [{}, "code or ticket is required"],
     [{ code: null, ticket: null }, "code or ticket is required"],
     [{ code, ticket }, "code and ticket"],
-    // Even with a confirmed reference.
+    // A bad note is refused even with a confirmed reference.
     [{ code: "unknown", externalRef: "read-once", note: 5 }, "note"],
   ] as const) {
     const { status, body } = await shop.redeem({ externalRef: "bad-shape", ...named });

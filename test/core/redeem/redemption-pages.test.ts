@@ -38,7 +38,7 @@ beforeAll(async () => {
          FROM generate_series(1, $3::int) AS n`,
       [batchId, organizationId, COUNT],
     );
-    // One second each, interleaved with those of the other organization.
+    // Redemptions one second apart, interleaved with those of the other organization.
     await servers.db.query(
       `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
        SELECT timestamptz '2026-01-01 00:00Z' + serial * interval '1 second', id, organization_id, 'key', id, id, 'order-' || serial

@@ -178,7 +178,7 @@ describe("completeUntil that two processes answer in turn", () => {
     const told = await openProcess()();
     expect(told.getTime()).toBeGreaterThan(redeemedAt.getTime());
     await besideTransaction(servers.db, async (outside) => {
-      // What the trigger of redemptions does before it reads the closed time.
+      // The lock that the trigger of redemptions takes before it reads the closed time.
       const key = "(21092::bigint << 48) + (extract(epoch FROM $1::timestamptz) * 1000)::bigint";
       await outside.query(`SELECT pg_advisory_xact_lock_shared(${key})`, [redeemedAt]);
       const { completeUntil, voucherIds } = await readList();

@@ -130,7 +130,7 @@ it("a reference that an earlier release stored in another form is found by the s
   const other = await issue();
   const answer = await till.redeem({ code: other.code, externalRef: stored });
   expect(answer.body).toEqual({ ...read.body, otherVoucher: true });
-  // Another spelling was another reference when it was stored.
+  // For the earlier release, another spelling was another reference.
   expect((await till.redemption(sent)).status).toBe(404);
 
   // An attempt of the earlier release waits in the queue, and the retry reaches this release with another code.

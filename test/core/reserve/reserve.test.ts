@@ -149,7 +149,7 @@ it("reserve succeeds for another key after a reservation's time, and records the
   expect(second.body.ticket).not.toBe(first.ticket);
   const old = await readReservation(first.ticket);
   expect(old.state).toBe("Expired");
-  // It ended when it expired, not when that was recorded.
+  // The recorded end is the time of the expiry, not that of its record.
   expect(old.ended_at).toEqual(old.expires_at);
   const fresh = await readReservation(second.body.ticket);
   expect(fresh).toMatchObject({ state: "Live", key_id: keys.rival.id });

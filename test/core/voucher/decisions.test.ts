@@ -63,7 +63,7 @@ describe("decideReservation", () => {
     seconds: 900,
   });
 
-  /** What a reserve call is promised, in the order of refusals. */
+  /** The documented outcome of a reserve call, in the order of refusals. */
   function promised(status: StoredStatus, validUntil: Moment, reservationCase: ReservationCase): object {
     if (status === "Redeemed") return { kind: "refused", code: "voucher_used" };
     if (status === "Voided") return { kind: "refused", code: "voucher_voided" };

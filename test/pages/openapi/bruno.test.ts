@@ -70,7 +70,7 @@ it("the Bruno collection looks up, reserves, redeems and releases against the se
   await beginTlog(db, files);
   const sequencer = openSequencer(servers, files);
   for (const request of REQUESTS) {
-    // In real life it runs each second.
+    // In production the sequencer runs each second.
     if (request.http.url.endsWith("/receipt")) await sequencer.run();
     replies.set(request.meta.name, await run(request, variables));
   }

@@ -95,7 +95,7 @@ it("a batcher refuses an owner beyond its share of the waiting items, but not a 
   running.succeed();
   const second = await next();
   expect(second.items).toEqual(["crowd 0", "crowd 1", "crowd 2", "neighbour"]);
-  // Its items that have left the line do not count.
+  // The owner's items that no longer wait do not count.
   const again = batcher.submit("crowd 7");
   second.succeed();
   (await next()).succeed();

@@ -599,7 +599,7 @@ describe("the events of a chain", () => {
 
   it.each([
     ...Object.values(CHANGES),
-    // These look equal, or are.
+    // Values that look equal to the valid ones, or are equal.
     ...["data = NULL", `data = '{"nonce":"00","b":1,"a":2}'`, `data = '{"nonce": "00",  "a": 2, "b": 1}'`],
   ])("an event rejects a change of another column, before, with and after its seal: %s", async (change) => {
     const voucherId = await pendingEvent();

@@ -59,7 +59,7 @@ beforeAll(async () => {
     const slow = { reply, tookMs: performance.now() - startedAt };
     running.set(example.name, { url, connections: counter.accepted, slow });
   };
-  // Without workers, each waits until its time is over.
+  // Without workers, each redeem waits until its time is over.
   await Promise.all(runnable.map(open));
   await startWorkers(servers);
 });

@@ -8,7 +8,7 @@ import { makeKey, provisioning } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
-/** So low that a storm of calls cannot stay within it however slow the machine is. */
+/** A limit so low that a storm of calls exceeds it on the slowest machine. */
 const RPS = 5;
 const STORM = 60;
 /** Far above what these tests call in a second. */
@@ -139,7 +139,7 @@ it("a user's limit is a tenth of a key's, separate for acquisitions and reads, f
   const reply = await reader.listing(offer.listingId);
   expect(reply.headers.get("ratelimit-policy")).toBe('"browse";q=1;w=1');
   await limited(() => reader.listing(offer.listingId));
-  // The same user may still take, and another one may still read.
+  // The same user may still claim, and another user may still read.
   const taken = await reader.claimProduct(offer.productId);
   expect(taken.status).toBe(200);
   expect(taken.headers.get("ratelimit-policy")).toBe('"take";q=1;w=1');

@@ -221,7 +221,7 @@ it("an answer without an end is read up to 16 kB, and its status counts", async 
     },
   });
   expect(await makeSender({ attemptMaxMs: 60_000 })(receiver.url)).toMatchObject({ status: 200, failure: null });
-  // What the buffers of both kernels hold, not the megabytes of a reader without a limit.
+  // The buffers of both kernels hold less than this; a reader without a limit would take many megabytes.
   expect(written).toBeLessThan(20_000_000);
 });
 

@@ -24,7 +24,7 @@ const CONCURRENCY = 16;
 const NO_TIMEOUT_MS = 600_000;
 
 let servers: TestServers;
-/** The proxy for the commands of the calling process. Its replies use another one, and the workers none. */
+/** The proxy for the commands of the calling process. Its replies use a second proxy, and the workers use none. */
 let proxy: TcpProxy;
 let redis: RedisClient;
 let replyProxy: TcpProxy;
@@ -249,7 +249,7 @@ const blocked = async () => {
 };
 
 it("a job whose wake-up went to a killed worker runs on an idle worker in under a second", async () => {
-  // It blocks first, so it gets the marker and ignores it, like a dying process.
+  // This connection blocks first, so it gets the marker and ignores it, like a dying process.
   const killed = servers.redis.duplicate();
   const marker = killed.bzpopmin(`${PREFIX}:sum:marker`, 60);
   await until(async () => (await blocked()) === 1);
@@ -410,7 +410,7 @@ it("a job with too much data is unknown at once and is not added", async () => {
 it("a queue has room for 2000 callers, has room again after an answer, and answers unknown to all when it closes", async () => {
   const asked: Promise<WaitResult<SumReply>>[] = [];
   const ask = () => asked.push(call(1, 2));
-  // In portions, so that no command waits longer for Redis than its timeout.
+  // Asks in portions, so that no command waits longer for Redis than its timeout.
   while (asked.length < 1_975) {
     for (let n = 0; n < 25; n++) ask();
     await untilQueued(asked.length);

@@ -3,7 +3,7 @@ import { findContradiction } from "./play-case.ts";
 import { CAN_READ_USAGE, readCpuMicros, withChildren } from "./process-usage.ts";
 import { median, quantile, type Round, showCase } from "./table.ts";
 
-// What the benchmark's numbers rest on.
+// The functions on which the benchmark's numbers rest.
 
 it("the median and quantiles interpolate between values", () => {
   expect([median([5, 1, 3]), median([4, 1, 3, 2]), median([])]).toEqual([3, 2.5, Number.NaN]);

@@ -49,7 +49,7 @@ export async function openBenchServers(say: (line: string) => void) {
     await startRedis(redis, say);
     const info = await withRedis(redisUrl(redis), (client) => client.info("server"));
     const [{ server_version }] = await query(postgresUrl(postgres), "SHOW server_version");
-    // In a container this is a number of the container's own.
+    // In a container, the process id is the container's own.
     const pid = Number(/^process_id:(\d+)/m.exec(info)?.[1]);
     const command = existsSync(`/proc/${pid}/comm`) ? readFileSync(`/proc/${pid}/comm`, "utf8") : "";
     const redisPids = /redis|valkey/.test(command) ? [pid] : [];
@@ -59,7 +59,7 @@ export async function openBenchServers(say: (line: string) => void) {
       postgresPid: Number(readFileSync(join(postgres.directory, "postmaster.pid"), "utf8").split("\n")[0]),
       versions: `PostgreSQL ${server_version}, Redis ${/^redis_version:(\S+)/m.exec(info)?.[1]}`,
       postgresUrl: (database?: string) => postgresUrl(postgres, database),
-      /** Another Redis database at each call: workers of two contenders must not take each other's jobs. */
+      /** Gives a new Redis database at each call: workers of two contenders must not take each other's jobs. */
       nextRedis: (): BenchRedis => ({ redisUrl: redisUrl(redis, ++redisDatabases), redisPids }),
       close,
     };

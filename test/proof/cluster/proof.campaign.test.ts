@@ -25,7 +25,7 @@ beforeAll(async () => {
   own.servers.onClose(() => ctx.close());
   await ctx.deployment.ready();
   [till] = own.tills as [PartnerClient];
-  // So many that each shard has one.
+  // Enough vouchers that each shard has one.
   vouchers = await issueVouchers(own.servers.db, own.partner, 200);
 });
 

@@ -49,7 +49,10 @@ export type Totals = Awaited<ReturnType<typeof runOn>>;
 
 const REDEEM_WAIT_MS = 3_000;
 const ORGANIZATIONS = 2;
-/** What a loop uses while most calls fail. A loop that runs out starts over with its first vouchers, which are used. */
+/**
+ * Vouchers that a loop uses per second while most calls fail. A loop without unused vouchers starts over with its first
+ * ones, which are used.
+ */
 const VOUCHERS_PER_LOOP_SECOND = 6;
 /** Users who claim and buy. They soon empty each offer, so that a new one follows every few seconds. */
 const SHOPPERS = 4;

@@ -28,7 +28,7 @@ export interface ClusterOptions {
   redisDiskMb?: number;
   /** Folder to which the processes' logs are copied at the end. */
   keepLogsIn?: string | undefined;
-  /** What the embedded Postgres can do beside failing. */
+  /** Further features of the embedded Postgres. */
   postgres?: ConstructorParameters<typeof FaultPostgres>[2];
   /** Opens a Postgres other than the embedded one, in a folder that does not exist yet, with its logs in another. */
   openPostgres?: (directory: string, logs: string) => Promise<FaultyDatabase>;

@@ -4,7 +4,7 @@ import type { Flooder } from "./floods.ts";
 import type { Violation } from "./history.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
-/** What faults are inflicted on. */
+/** The service under faults, and its callers. */
 export interface Stage {
   cluster: Cluster;
   secondDeployment: Deployment;

@@ -90,7 +90,7 @@ function showsOf({ ask, status, code, body }: Exchange, isClockSteady: boolean):
     case "release":
       if (!isOk) return [];
       if (body.released) return [voucherIs(ask.voucher.id, ACTIVE), reservationIs(ask.ticket, ENDED)];
-      // Its time may be over by a clock that is set back later.
+      // The reservation may have ended by a clock that is set back later.
       return isClockSteady ? [reservationIs(ask.ticket, ENDED, false)] : [];
     case "events":
     case "publicEvents":

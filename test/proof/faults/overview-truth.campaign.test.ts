@@ -149,7 +149,9 @@ interface Case {
   causes?: readonly string[];
   /** What it says at the same time, in any entry. */
   says?: readonly RegExp[];
-  /** What is true for a minute after the end: the overview counts the redeems of the last one. */
+  /**
+   * Entries that stay for a minute after the fault's end, because the overview counts the redeems of the last minute.
+   */
   lasting?: readonly string[];
   skip?: boolean;
 }

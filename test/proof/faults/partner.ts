@@ -33,7 +33,7 @@ const CHECKOUTS = {
   watchRedeem: 12,
   settle: 4,
 };
-/** What a watcher of a redemption asks, over and over. */
+/** The calls that a watcher of a redemption repeats. */
 const WATCHED = ["lookUp", "events", "publicEvents"] as const;
 const WATCHING_MS = { min: 20, max: 150 };
 /** How far back a partner settles. Milliseconds. */

@@ -169,7 +169,7 @@ export class PatroniPostgres implements FaultyDatabase {
 
 /** A Postgres with its Patroni: they live and die together, as on one host. */
 export class PatroniNode {
-  /** Of Postgres itself. */
+  /** The port of Postgres itself. */
   readonly port: number;
   readonly patroniPort: number;
   /** The proxy through which standbys reach this node. */

@@ -46,7 +46,8 @@ export async function inflictOnPostgres(scene: Scene, { action, forMs }: Fault<P
     }
     case "crashAndPromote":
     case "endWaitsAndPromote": {
-      // What waits for a standby that is cut off becomes visible, by a crash or by the end of the waiting sessions. Then the primary is lost.
+      // Commits that wait for a standby that is cut off become visible, by a crash or by the end of the waiting
+      // sessions. Then the primary is lost.
       const own = embedded(postgres);
       own.cutOffStandby();
       if (action === "endWaitsAndPromote") await endWaits(scene, forMs + RETRIED_MS);

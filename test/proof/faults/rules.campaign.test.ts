@@ -76,7 +76,7 @@ it.each<[what: string, at: number, calls: string[], broken: string | null]>([
   const check = (redemptions: RecordedRedemption[]) =>
     checkRedeems(history, toRecords(new SteppedClock(), redemptions, [], []), WAIT_MS).map(({ rule }) => rule);
   expect(check([redeemedAt(at)])).toEqual(broken === null ? [] : [broken]);
-  // A 200 without a redemption, and with another one.
+  // A 200 without a redemption, and a 200 with another redemption.
   if (calls.includes(FIRST)) for (const other of [[], [redeemedAt(at, "R-2")]]) expect(check(other)).toContain(UNTRUE);
 });
 
@@ -318,7 +318,7 @@ async function withSteppedClock(offsetsMs: readonly number[], work: (clock: Step
 
 it("the host's times of a stepped clock enclose every moment at which it may have shown a time", () =>
   withSteppedClock([5_000, -5_000, 0], (clock) => {
-    // It showed 7 to 8 s after 2 s of the host, and -2 to -1 s after 3 s.
+    // The clock showed 7 to 8 s after 2 s of the host's clock, and -2 to -1 s after 3 s.
     expect([clock.first(1_500), clock.last(1_500)]).toEqual([1_500, 4_000]);
     expect([clock.first(7_500), clock.last(7_500)]).toEqual([2_500, 7_500]);
     expect([clock.first(9_000), clock.last(9_000)]).toEqual([9_000, 9_000]);

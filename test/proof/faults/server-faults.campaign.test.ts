@@ -48,7 +48,7 @@ it("a worker that is killed before its commit redeems nothing: the caller gets r
     const asked = timed(redeem(order, api));
     await untilWaiting(db, 1, "worker");
     await worker.kill();
-    // Its transaction ends with its wait for the lock, long before the caller's deadline.
+    // The job's transaction ends with its wait for the lock, long before the caller's deadline.
     await until(async () => (await countWaiting(db, "worker")) === 0);
     return { asked };
   });

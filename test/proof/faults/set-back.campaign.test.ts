@@ -214,7 +214,7 @@ it("marks go on when the database's clock was set back or ahead, and one that is
   const first = await until(async () => (await server.superuser.query(waiting)).rows[0]);
   const remembered = known.newest();
   await server.superuser.query("SELECT pg_terminate_backend($1)", [first.pid]);
-  // The mark is visible, and the next one waits in vain, too.
+  // The unconfirmed mark is visible, and the next mark waits in vain as well.
   await until(async () => (await server.superuser.query(waiting)).rows.some(({ pid }) => pid !== first.pid));
   expect((await newestOnServer()).position).toBeGreaterThan(remembered?.position ?? 0);
   expect([known.newest(), await known.asks()]).toEqual([remembered, "ok"]);

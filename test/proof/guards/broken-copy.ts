@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 const ROOT = resolve(import.meta.dirname, "../../..");
-/** What tests do not read, or read through a link. */
+/** Folders that are not copied: tests do not read them, or read them through a link. */
 const NOT_COPIED = ["node_modules", ".git", ".data", ".ci"];
 
 /** Runs test files, or all guarantees. Returns whether a test failed. */

@@ -20,7 +20,7 @@ import type { World } from "./world.ts";
 
 const named = { key: someKey, name: someName };
 
-/** A call of a kind that names a voucher, and what the model answers. */
+/** A call that names a voucher, and the model's answer. */
 function makeVoucherCall(
   kind: string,
   verb: string,

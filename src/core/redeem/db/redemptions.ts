@@ -229,7 +229,7 @@ export function selectLastRedemptions(
   });
 }
 
-/** What the first read of an attempt has seen of the ends of its reference. */
+/** A reference, with the ends of it that the first read of an attempt has seen. */
 export interface SeenReference extends ExternalRef {
   /** The version of the reference's last end; 0 without one. */
   seenEnd: number;
