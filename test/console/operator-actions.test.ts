@@ -204,7 +204,7 @@ it("the console voids a voucher only with its code, seals the event, ends its re
 });
 
 it("the console voids a batch with its product's name, ends when the operator leaves, and goes on in a second run", async () => {
-  // One voucher more than one transaction waits for.
+  // One transaction waits for the locks of at most 100 vouchers, so a run over 101 needs two.
   const { batchId } = await makeBatch(101);
   const count = async (status: string) =>
     (await db.query("SELECT FROM vouchers WHERE batch_id = $1 AND status = $2", [batchId, status])).rowCount;

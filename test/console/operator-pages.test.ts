@@ -56,7 +56,7 @@ it("the operator pages load nothing from elsewhere, send forms to this origin on
   }
 });
 
-it("the operator pages find a voucher, an organization, a batch or an endpoint by what names it alone", async () => {
+it("the operator pages find a voucher, an organization, a batch or an endpoint by its id or another unique name", async () => {
   const voucher = `/vouchers/${redeemed.id}`;
   const link = `https://vouchers.test/integrity/events/VoucherInstance/${redeemed.id}?after=1`;
   for (const [words, path] of [

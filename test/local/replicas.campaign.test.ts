@@ -270,7 +270,9 @@ describe("beside npm start", () => {
   });
 });
 
-/** Eight tills that redeem one voucher after the other until the end, which waits for their last answers. */
+/**
+ * Eight tills that redeem one voucher after the other until the load is stopped, which waits for their last answers.
+ */
 function startLoad(url: string, key: string, issue: (count: number) => Promise<{ code: string }[]>) {
   const till = partnerClient(url, key);
   const refusals: unknown[] = [];

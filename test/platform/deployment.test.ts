@@ -155,7 +155,7 @@ it("the processes of a server go on when a copy beside it, which had all of its 
   for (const { deployment } of [onCopy, goesOn]) deployment.close();
 });
 
-it("a process that starts must have the marks of all starts of a server, if its own is none of them, remembers the newest, and reports what it lacks", async () => {
+it("a start of a server that is not shared yet must have the marks of all shared starts; the process remembers the newest, and reports one that is lacking", async () => {
   const shared = shareOf({ position: 1, id: "a" });
   shared.starts = [...shared.starts, shared.seen({ position: 2, id: "b" }, "1")];
   const { deployment } = await startOn(new Server("00000001", "2", ["a", "b"]), shared.store);

@@ -187,7 +187,7 @@ it("a start need not have the marks of those that came after it on its timeline,
 /** What happens to a server, one thing after another. */
 type Happens = "mark" | "restart" | { setBackBy: number };
 
-it("by the shared memory, files that lack a mark of any start are refused, however often the server was started again, and the right ones are not", () => {
+it("the shared memory refuses files that lack a mark of any start, however often the server was started again, and accepts the right files", () => {
   const happens = fc.oneof(
     { weight: 5, arbitrary: fc.constant<Happens>("mark") },
     { weight: 2, arbitrary: fc.constant<Happens>("restart") },

@@ -37,7 +37,10 @@ export interface RecordedAcquisition {
 /** The content of the database at the end of a run, for comparison with the answers. */
 export type Records = ReturnType<typeof toRecords>;
 
-/** @param clock of all these times. Rules translate them into the host's, and doubt what a step leaves open. */
+/**
+ * @param clock of all these times. The rules translate them into the host's clock; where a step of the clock leaves a
+ *   time unclear, they accept both answers.
+ */
 export function toRecords(
   clock: SteppedClock,
   redemptions: RecordedRedemption[],
