@@ -1,7 +1,7 @@
 import type { ListFilter, ListItem, ListName } from "../acts/db/lists.ts";
 import { listCatalog } from "../acts/list-catalog.ts";
-import { readPlace } from "../acts/read-place.ts";
-import type { Place } from "../core/catalog/db/catalog.ts";
+import { readLineage } from "../acts/read-lineage.ts";
+import type { Lineage } from "../core/catalog/db/catalog.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import {
@@ -24,16 +24,16 @@ import type { Page, Visit } from "./visit.ts";
 function pageOf(
   collection: string,
   entityType: "Brand" | "Product" | "ReferrerContract",
-  title: (place: Place) => Html,
-  ...lists: ((visit: Visit, collection: string, place: Place) => Promise<Html>)[]
+  title: (lineage: Lineage) => Html,
+  ...lists: ((visit: Visit, collection: string, lineage: Lineage) => Promise<Html>)[]
 ): Page {
   return async (visit) => {
     const { ctx, site, id, recordVisit } = visit;
-    const place = await readPlace(ctx, collection, id);
+    const lineage = await readLineage(ctx, collection, id);
     await recordVisit(`page ${entityType}`, { type: entityType, id });
     const sections: Html[] = [];
-    for (const list of lists) sections.push(await list(visit, collection, place));
-    const main = html`${renderTrail(site, place)}<h1>${title(place)}</h1>\n${sections}`;
+    for (const list of lists) sections.push(await list(visit, collection, lineage));
+    const main = html`${renderTrail(site, lineage)}<h1>${title(lineage)}</h1>\n${sections}`;
     return layOutForOperators(site, `${entityType} ${id}`, main);
   };
 }
@@ -44,7 +44,7 @@ interface ListSection<Name extends ListName> {
   /** The filter of the list that the page's entity is. */
   of: ListFilter<Name>;
   /** Actions on the page's entity. */
-  actions: (place: Place) => readonly (readonly [path: string, label: string])[];
+  actions: (lineage: Lineage) => readonly (readonly [path: string, label: string])[];
   columns: readonly string[];
   toRow: (item: ListItem<Name>, site: Site) => readonly (Html | string)[];
   /** Items on one page. */
@@ -53,14 +53,14 @@ interface ListSection<Name extends ListName> {
 
 /** A list on an entity's page. The query names the item after which it begins. */
 function listOf<Name extends ListName>({ list, title, of, actions, columns, toRow, limit = 100 }: ListSection<Name>) {
-  return async ({ ctx, site, id, query }: Visit, collection: string, place: Place): Promise<Html> => {
+  return async ({ ctx, site, id, query }: Visit, collection: string, lineage: Lineage): Promise<Html> => {
     const filters = { [of]: id } as Partial<Record<ListFilter<Name>, string>>;
     const { items, nextCursor } = await listCatalog(ctx, list, filters, { after: query(list), limit });
     const rows = items.map((item) => toRow(item, site));
     return renderSection(
       list,
       title,
-      linkActions(site, [collection, id], ...actions(place)),
+      linkActions(site, [collection, id], ...actions(lineage)),
       renderTable(title, columns, rows),
       linkNext(nextCursor && `?${list}=${encodeURIComponent(nextCursor)}#${list}`),
     );

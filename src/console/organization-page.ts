@@ -1,6 +1,6 @@
 import { listCatalog } from "../acts/list-catalog.ts";
 import { readBatch } from "../acts/read-batch.ts";
-import { readPlace } from "../acts/read-place.ts";
+import { readLineage } from "../acts/read-lineage.ts";
 import {
   type BatchOfOrganization,
   findOrganization,
@@ -166,13 +166,13 @@ export const batchPage: Page = async ({ ctx, site, id, recordVisit }) => {
   const batch = await readBatch(ctx, id);
   await recordVisit("page batch", { type: "Batch", id });
   const [listing] = (await listCatalog(ctx, "listings", { batch: id }, { after: "", limit: 1 })).items;
-  const place = await readPlace(ctx, "batches", id);
+  const lineage = await readLineage(ctx, "batches", id);
   const { claim, buy } = batch.windows;
   const kinds = [claim === null ? [] : ["claim"], buy === null ? [] : ["buy"]].flat();
   return layOutForOperators(
     site,
     `Batch ${id}`,
-    html`${renderTrail(site, place)}<h1>Batch${renderSandbox(batch.sandbox)}</h1>
+    html`${renderTrail(site, lineage)}<h1>Batch${renderSandbox(batch.sandbox)}</h1>
 ${renderFigures(
   ["Active", COUNT.format(batch.active)],
   ...(batch.left === null ? [] : [["Left in windows", COUNT.format(batch.left)] as const]),
@@ -205,6 +205,6 @@ ${
     ? html`<form action="${opsPath(site, "batches", id)}/codes.csv" method="post"><p class="actions"><button type="submit">Codes as CSV</button></p></form>`
     : null
 }
-${linkActions(site, ["organizations", place.organizationId], ["keys/new", "New API key"])}`,
+${linkActions(site, ["organizations", lineage.organizationId], ["keys/new", "New API key"])}`,
   );
 };

@@ -1,5 +1,5 @@
 import type { RequestHandler } from "express";
-import type { Place } from "../core/catalog/db/catalog.ts";
+import type { Lineage } from "../core/catalog/db/catalog.ts";
 import type { Config } from "../platform/config.ts";
 import { wantsPage } from "../platform/http/negotiate.ts";
 import { ASSETS, type Asset } from "./assets.ts";
@@ -40,15 +40,15 @@ export function linkActions(
 }
 
 /** The pages of what an entity belongs to, from the organization down, with its own if it has one. */
-function stepsTo(site: Site, place: Place): { path: string; label: string }[] {
+function stepsTo(site: Site, lineage: Lineage): { path: string; label: string }[] {
   const steps = [
-    ["organizations", place.organizationId, place.organizationName],
-    ["brands", place.brandId, place.brandName],
-    ["products", place.productId, place.productName],
-    ["batches", place.batchId, "Batch"],
-    ["contracts", place.contractId, `Contract with ${place.userId}`],
-    ["webhooks", place.webhookId, place.url],
-    ["vouchers", place.voucherId, "Voucher"],
+    ["organizations", lineage.organizationId, lineage.organizationName],
+    ["brands", lineage.brandId, lineage.brandName],
+    ["products", lineage.productId, lineage.productName],
+    ["batches", lineage.batchId, "Batch"],
+    ["contracts", lineage.contractId, `Contract with ${lineage.userId}`],
+    ["webhooks", lineage.webhookId, lineage.url],
+    ["vouchers", lineage.voucherId, "Voucher"],
   ] as const;
   return steps.flatMap(([collection, id, label]) =>
     id === null ? [] : [{ path: opsPath(site, collection, id), label: String(label) }],
@@ -56,16 +56,16 @@ function stepsTo(site: Site, place: Place): { path: string; label: string }[] {
 }
 
 /** The page of an entity; of a key, which has none, that of its organization. */
-export function pathOf(site: Site, place: Place): string {
-  return String(stepsTo(site, place).at(-1)?.path);
+export function pathOf(site: Site, lineage: Lineage): string {
+  return String(stepsTo(site, lineage).at(-1)?.path);
 }
 
 /** Links to what an entity belongs to. */
-export function renderTrail(site: Site, place: Place): Html {
-  const links = stepsTo(site, place).map(
+export function renderTrail(site: Site, lineage: Lineage): Html {
+  const links = stepsTo(site, lineage).map(
     ({ path, label }) => html`<li><a href="${path}"><bdi>${label}</bdi></a></li> `,
   );
-  return html`<nav class="trail" aria-label="Where"><ol>${links}</ol>${renderSandbox(place.sandbox)}</nav>`;
+  return html`<nav class="trail" aria-label="Where"><ol>${links}</ol>${renderSandbox(lineage.sandbox)}</nav>`;
 }
 
 const SECTIONS = ["Organizations", "Queues", "Log", "Webhooks", "Audit", "Runbook"];

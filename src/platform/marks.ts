@@ -64,7 +64,7 @@ export function keepAfter(verdict: Verdict, memory: Memory | null, found: Recoll
 }
 
 /** The state of a server that one reading has found. */
-export interface Look {
+export interface ServerReading {
   readonly deploymentId: string;
   readonly timeline: string;
   readonly started: string;
@@ -77,11 +77,11 @@ export interface Look {
   readonly acceptedLosses: readonly string[];
 }
 
-export function remember(memory: Memory | null, look: Look): Memory {
-  const { deploymentId, timeline, started, newest, older, isReplicated } = look;
+export function remember(memory: Memory | null, reading: ServerReading): Memory {
+  const { deploymentId, timeline, started, newest, older, isReplicated } = reading;
   const [before, now] = [memory?.lasting ?? null, isReplicated ? newest : older];
   const lasting = (before?.position ?? 0) > (now?.position ?? 0) ? before : now;
-  const acceptedLosses = [...new Set([...(memory?.acceptedLosses ?? []), ...look.acceptedLosses])];
+  const acceptedLosses = [...new Set([...(memory?.acceptedLosses ?? []), ...reading.acceptedLosses])];
   return { deploymentId, timeline, started, newest, lasting, acceptedLosses };
 }
 

@@ -2,7 +2,7 @@ import type pg from "pg";
 import type { z } from "zod";
 import type { AuditContext } from "../../acts/with-audit-entry.ts";
 import type { OperatorReads } from "../../core/callers/bulkhead.ts";
-import type { Place } from "../../core/catalog/db/catalog.ts";
+import type { Lineage } from "../../core/catalog/db/catalog.ts";
 import type { releaseLease } from "../../core/reserve/lease.ts";
 import type { Html } from "../../pages/html.ts";
 import type { OperatedSite } from "../../pages/operator-frame.ts";
@@ -33,7 +33,7 @@ export interface Field<Value = unknown> {
   /** The type of the input. */
   type?: "checkbox";
   /** Makes the field a list, or boxes if `many`. */
-  choices?: readonly Choice[] | ((ctx: ActionDeps, place: Place) => Promise<Choice[]>);
+  choices?: readonly Choice[] | ((ctx: ActionDeps, lineage: Lineage) => Promise<Choice[]>);
   many?: boolean;
   /** What the empty form contains. */
   initial?: readonly string[];
@@ -70,7 +70,7 @@ export interface Action<F extends Fields = Fields> {
   /** The path after `/ops`, whose `:id` names the entity; the command of voucherctl that does the same; the page's title. */
   is: readonly [path: string, command: string, title: string];
   /** What the operator should know before. */
-  about?: (place: Place) => string | Html;
+  about?: (lineage: Lineage) => string | Html;
   /** A field `name` should be unique among the entity's children. */
   fields?: F;
   /** The field that a refusal of the service concerns. */
@@ -81,7 +81,7 @@ export interface Action<F extends Fields = Fields> {
    */
   creates?(id: string, parentId: string): string | Html;
   /** Returns the path after `/ops` of the next page, or what to show once; if the action `creates`, the id of the entity instead of the path. */
-  run(ctx: Acting, id: string, values: Values<F>, place: Place): Promise<string | Html>;
+  run(ctx: Acting, id: string, values: Values<F>, lineage: Lineage): Promise<string | Html>;
 }
 
 /** Checks an action's types, and forgets them, so that different actions fit into one list. */

@@ -100,10 +100,10 @@ export const CATALOG_ACTIONS = [
     is: ["/vouchers/:id/void", "voucher void", "Void the voucher"],
     about: () => "It can never be used again, and its reservation ends.",
     fields: { code: confirmation("The voucher's code, to confirm,"), reason: REASON },
-    run: async (ctx, id, { code, reason }, place) => {
-      const isRight = normaliseCode(code) === normaliseCode(String(place.code));
+    run: async (ctx, id, { code, reason }, lineage) => {
+      const isRight = normaliseCode(code) === normaliseCode(String(lineage.code));
       if (!isRight) throw new FieldProblem("code", "is not the code of this voucher");
-      const { endedTicket } = await voidVoucher(ctx, place.organizationId, code, reason);
+      const { endedTicket } = await voidVoucher(ctx, lineage.organizationId, code, reason);
       if (endedTicket !== null) await releaseLease(ctx.api, id, endedTicket);
       return `/vouchers/${id}`;
     },

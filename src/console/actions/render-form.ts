@@ -1,4 +1,4 @@
-import type { Place } from "../../core/catalog/db/catalog.ts";
+import type { Lineage } from "../../core/catalog/db/catalog.ts";
 import { type Html, html } from "../../pages/html.ts";
 import type { Site } from "../../pages/layout.ts";
 import { layOutForOperators, renderTrail } from "../../pages/operator-frame.ts";
@@ -11,8 +11,8 @@ export type Entered = Readonly<Record<string, readonly string[]>>;
 export const FORM_TOKEN = "formToken";
 
 /** A page of an action: where it acts, its title, and `content`. */
-export function renderPage(site: Site, { is: [, , title] }: Action, place: Place | null, content: Html): Html {
-  const trail = place === null ? null : renderTrail(site, place);
+export function renderPage(site: Site, { is: [, , title] }: Action, lineage: Lineage | null, content: Html): Html {
+  const trail = lineage === null ? null : renderTrail(site, lineage);
   return layOutForOperators(site, title, html`${trail}<h1>${title}</h1>\n${content}`);
 }
 
@@ -20,22 +20,22 @@ export function renderPage(site: Site, { is: [, , title] }: Action, place: Place
 export async function renderFormPage(
   ctx: ActionDeps,
   action: Action,
-  place: Place | null,
+  lineage: Lineage | null,
   entered: Entered,
   problems: Readonly<Record<string, string>> = {},
   offersNamesake = false,
 ): Promise<Html> {
   const fields: Html[] = [];
   for (const [name, field] of Object.entries(action.fields ?? {})) {
-    const choices = typeof field.choices === "function" ? await field.choices(ctx, place as Place) : field.choices;
+    const choices = typeof field.choices === "function" ? await field.choices(ctx, lineage as Lineage) : field.choices;
     fields.push(renderField(name, field, entered[name] ?? [], choices, problems[name]));
   }
   if (offersNamesake) fields.push(renderBox("namesake", "on", "Create another one with this name", false));
   return renderPage(
     ctx.config,
     action,
-    place,
-    html`${action.about === undefined ? null : html`<p>${action.about(place as Place)}</p>\n`}${renderProblem("", problems[""])}
+    lineage,
+    html`${action.about === undefined ? null : html`<p>${action.about(lineage as Lineage)}</p>\n`}${renderProblem("", problems[""])}
 <form class="act" method="post" novalidate>${action.creates === undefined ? null : html`<input type="hidden" name="${FORM_TOKEN}" value="${crypto.randomUUID()}">`}
 ${fields}<button type="submit">${action.is[2]}</button>
 </form>`,

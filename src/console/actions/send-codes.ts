@@ -3,7 +3,7 @@ import { pipeline } from "node:stream/promises";
 import type { Request, RequestHandler } from "express";
 import { CODES_HEAD, codesLine, type Serials, sendCodes } from "../../acts/export-batch.ts";
 import type { IssuedVoucher } from "../../acts/issue-batch.ts";
-import type { Place } from "../../core/catalog/db/catalog.ts";
+import type { Lineage } from "../../core/catalog/db/catalog.ts";
 import { ASSETS } from "../../pages/assets.ts";
 import { Html, html } from "../../pages/html.ts";
 import { layOutForOperators, renderTrail, USD } from "../../pages/operator-frame.ts";
@@ -15,7 +15,7 @@ import { CSV } from "../../platform/http/endpoint.ts";
 import { sendPage } from "../../platform/http/negotiate.ts";
 import { wholeNumber } from "../../platform/http/whole-number.ts";
 import type { ActionDeps } from "./action.ts";
-import { actingAs, type Console, openPlace } from "./serve-action.ts";
+import { actingAs, type Console, openLineage } from "./serve-action.ts";
 
 /** Labels on one sheet of A4: three columns of eight. A page shows one sheet, unless the operator chooses serials. */
 const SHEET = 24;
@@ -27,9 +27,9 @@ const LABELS_MAX = 1_200;
 /** Sends all codes of a batch as CSV, in the form of `voucherctl batch export`. */
 export function sendCsv(ctx: ActionDeps, console: Console): RequestHandler {
   return async (request, response) => {
-    const place = (await openPlace(ctx, "/batches/:id/codes.csv", request)) as Place;
-    const chunks = await openCodes(ctx, console, request, { from: 1, to: Number(place.voucherCount) });
-    response.set({ "Cache-Control": "no-store", "Content-Type": CSV }).attachment(`${place.batchId}.csv`);
+    const lineage = (await openLineage(ctx, "/batches/:id/codes.csv", request)) as Lineage;
+    const chunks = await openCodes(ctx, console, request, { from: 1, to: Number(lineage.voucherCount) });
+    response.set({ "Cache-Control": "no-store", "Content-Type": CSV }).attachment(`${lineage.batchId}.csv`);
     const parts = async function* () {
       yield CODES_HEAD;
       for await (const vouchers of chunks) yield vouchers.map(codesLine).join("");
@@ -41,26 +41,26 @@ export function sendCsv(ctx: ActionDeps, console: Console): RequestHandler {
 /** Asks which vouchers of a batch to print. Shows no code. */
 export function choosePrintSheet(ctx: ActionDeps): RequestHandler {
   return async (request, response) => {
-    const place = (await openPlace(ctx, "/batches/:id/print", request)) as Place;
-    const to = Math.min(SHEET, Number(place.voucherCount));
-    sendPage(response, 200, renderPrintPage(ctx, place, { from: 1, to }, null));
+    const lineage = (await openLineage(ctx, "/batches/:id/print", request)) as Lineage;
+    const to = Math.min(SHEET, Number(lineage.voucherCount));
+    sendPage(response, 200, renderPrintPage(ctx, lineage, { from: 1, to }, null));
   };
 }
 
 /** The sheet of a batch's active vouchers, by default of the first ones, to be printed on A4 and cut. */
 export function showPrintSheet(ctx: ActionDeps, console: Console): RequestHandler {
   return async (request, response) => {
-    const place = (await openPlace(ctx, "/batches/:id/print", request)) as Place;
-    const serials = serialsOf(request, Number(place.voucherCount));
+    const lineage = (await openLineage(ctx, "/batches/:id/print", request)) as Lineage;
+    const serials = serialsOf(request, Number(lineage.voucherCount));
     const active: Label[] = [];
     for await (const vouchers of await openCodes(ctx, console, request, serials)) {
       active.push(...vouchers.filter(({ status }) => status === "Active"));
     }
-    const [head = "", tail] = renderPrintPage(ctx, place, serials, active.length).markup.split(SHEETS.markup);
+    const [head = "", tail] = renderPrintPage(ctx, lineage, serials, active.length).markup.split(SHEETS.markup);
     response.set("Cache-Control", "no-store").type("html");
     const parts = async function* () {
       yield head;
-      yield* renderSheets(place, active);
+      yield* renderSheets(lineage, active);
       yield tail;
     };
     await pipeline(Readable.from(parts()), response).catch(() => response.destroy());
@@ -85,12 +85,12 @@ function serialsOf({ body }: Request, size: number): Serials {
 const SHEETS = new Html("<!-- sheets -->");
 
 /** @param count how many labels the sheets have; null before any are shown. */
-function renderPrintPage({ config }: ActionDeps, place: Place, { from, to }: Serials, count: number | null): Html {
-  const size = Number(place.voucherCount);
+function renderPrintPage({ config }: ActionDeps, lineage: Lineage, { from, to }: Serials, count: number | null): Html {
+  const size = Number(lineage.voucherCount);
   return layOutForOperators(
     config,
     "Print sheet",
-    html`<div class="screen">${renderTrail(config, place)}
+    html`<div class="screen">${renderTrail(config, lineage)}
 <h1>Print sheet</h1>
 <p>${count === null ? html`Choose at most ${LABELS_MAX} of ${size} vouchers.` : html`${count} active vouchers with serials ${from} to ${to} of ${size}. Print on A4 at 100 %, without margins, and cut at the marks.`}</p>
 <form class="act" method="post">
@@ -108,17 +108,17 @@ ${SHEETS}`,
 type Label = Pick<IssuedVoucher, "code" | "serial">;
 
 /** Makes the sheets while they are sent, a few labels in a turn of the event loop. */
-async function* renderSheets(place: Place, labels: readonly Label[]): AsyncGenerator<string> {
+async function* renderSheets(lineage: Lineage, labels: readonly Label[]): AsyncGenerator<string> {
   for (let at = 0; at < labels.length; at += PIECE) {
     await nextPiece();
     const end = Math.min(at + PIECE, labels.length);
-    const shown = labels.slice(at, end).map((label) => renderLabel(place, label));
+    const shown = labels.slice(at, end).map((label) => renderLabel(lineage, label));
     const [begins, ends] = [at % SHEET === 0, end % SHEET === 0 || end === labels.length];
     yield html`${begins ? SHEET_HEAD : null}${shown}${ends ? SHEET_TAIL : null}`.markup;
   }
 }
 
-function renderLabel({ brandName, productName, priceUsd, validUntil }: Place, { code, serial }: Label): Html {
+function renderLabel({ brandName, productName, priceUsd, validUntil }: Lineage, { code, serial }: Label): Html {
   return html`<div class="voucher">${qrCode(code)}<p><bdi>${productName}</bdi>, <bdi>${brandName}</bdi></p><p>${USD.format(priceUsd ?? 0)}</p>
 <p><code>${code}</code></p><p>Valid until ${renderEnd(validUntil as Date)}</p><p>No. ${serial}</p></div>\n`;
 }

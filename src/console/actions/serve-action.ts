@@ -3,9 +3,9 @@ import type pg from "pg";
 import { z } from "zod";
 import { PastTime } from "../../acts/assert-future.ts";
 import { assertNotSent, SentBefore } from "../../acts/claim-form.ts";
-import { readPlace } from "../../acts/read-place.ts";
+import { readLineage } from "../../acts/read-lineage.ts";
 import { auditedCommand } from "../../acts/with-audit-entry.ts";
-import { findNamesake, type Place } from "../../core/catalog/db/catalog.ts";
+import { findNamesake, type Lineage } from "../../core/catalog/db/catalog.ts";
 import { Html, html } from "../../pages/html.ts";
 import { OPS_PATH, opsPath, pathOf } from "../../pages/operator-frame.ts";
 import { AppError, statusOf } from "../../platform/api/errors.ts";
@@ -42,22 +42,22 @@ export function actingAs(
 }
 
 /** The entity that a path such as `/brands/:id/…` names; null without an id. Names the route for logs. */
-export async function openPlace(ctx: ActionDeps, path: string, { params, res }: Request): Promise<Place | null> {
+export async function openLineage(ctx: ActionDeps, path: string, { params, res }: Request): Promise<Lineage | null> {
   if (res !== undefined) res.locals.route = OPS_PATH + path;
   const [, collection = ""] = path.split("/");
-  return path.includes(":id") ? ctx.operatorReads({}, () => readPlace(ctx, collection, pathId(params.id))) : null;
+  return path.includes(":id") ? ctx.operatorReads({}, () => readLineage(ctx, collection, pathId(params.id))) : null;
 }
 
 /** Shows an action's form. */
 export function showForm(ctx: ActionDeps, action: Action): RequestHandler {
   return async (request, response) => {
-    const place = await openPlace(ctx, action.is[0], request);
+    const lineage = await openLineage(ctx, action.is[0], request);
     const fields = Object.entries(action.fields ?? {});
     const { query } = visitOf(ctx, request);
     const entered = Object.fromEntries(
       fields.map(([name, { initial = [], fromQuery }]) => [name, fromQuery ? [query(name)] : initial]),
     );
-    sendPage(response, 200, await renderFormPage(ctx, action, place, entered));
+    sendPage(response, 200, await renderFormPage(ctx, action, lineage, entered));
   };
 }
 
@@ -77,26 +77,26 @@ export function runAction(ctx: ActionDeps, console: Console, action: Action): Re
   const idName = path.endsWith("/new") ? String(PARENTS[collection]) : "id";
   const { config } = ctx;
   return async (request, response) => {
-    const place = await openPlace(ctx, path, request);
-    const id = place === null ? null : pathId(request.params.id);
+    const lineage = await openLineage(ctx, path, request);
+    const id = lineage === null ? null : pathId(request.params.id);
     const entered = enteredIn(action, request.body);
     const refuse = async (status: number, problems: Record<string, string>, offersNamesake = false) =>
-      sendPage(response, status, await renderFormPage(ctx, action, place, entered, problems, offersNamesake));
+      sendPage(response, status, await renderFormPage(ctx, action, lineage, entered, problems, offersNamesake));
     const { values, recorded, problems } = check(action, entered);
     if (Object.keys(problems).length > 0) return refuse(400, problems);
     const { [FORM_TOKEN]: sentToken, namesake } = Object(request.body) as Record<string, unknown>;
     const formToken = action.creates === undefined ? null : z.uuid().safeParse(sentToken).data;
     if (formToken === undefined) return refuse(400, { "": "This form is out of date. Check it, and send it again." });
-    const next = place === null ? opsPath(config) : pathOf(config, place);
+    const next = lineage === null ? opsPath(config) : pathOf(config, lineage);
     const { advance, end } = openProgress(response, console.signal, (lines) =>
-      renderPage(config, action, place, html`<p><a href="${next}">Stop</a></p>${lines}`),
+      renderPage(config, action, lineage, html`<p><a href="${next}">Stop</a></p>${lines}`),
     );
     const answer = (outcome: string | Html) => {
       const [shown, goOn] =
         outcome instanceof Html ? [outcome, next] : [html`Done.`, `${config.basePath}${OPS_PATH}${outcome}`];
       const done = html`<p role="status">${shown}</p><p><a href="${goOn}">Continue</a></p>`;
       if (end(done)) return;
-      if (outcome instanceof Html) sendPage(response, 200, renderPage(config, action, place, done));
+      if (outcome instanceof Html) sendPage(response, 200, renderPage(config, action, lineage, done));
       else response.redirect(303, goOn);
     };
     const args = { ...(id !== null && { [idName]: id }), ...recorded };
@@ -109,7 +109,7 @@ export function runAction(ctx: ActionDeps, console: Console, action: Action): Re
           return refuse(409, { name: "There is already one with this name." }, true);
         }
       }
-      const outcome = await action.run({ ...act, api: ctx, config, advance }, String(id), values, place as Place);
+      const outcome = await action.run({ ...act, api: ctx, config, advance }, String(id), values, lineage as Lineage);
       answer(typeof outcome === "string" ? (action.creates?.(outcome, String(id)) ?? outcome) : outcome);
     } catch (error) {
       if (error instanceof SentBefore && action.creates !== undefined) {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { JobRequests } from "../../platform/queues/job-requests.ts";
-import type { QueueLinks } from "../../platform/queues/open-queue.ts";
+import type { QueueResources } from "../../platform/queues/open-queue.ts";
 import { defineQueue } from "../../platform/queues/queue-settings.ts";
 
 /** A request to seal the Pending events of one voucher. */
@@ -14,8 +14,8 @@ export type SealReply = z.output<typeof sealReply>;
 export const sealQueue = defineQueue("seal", { data: sealJob, reply: sealReply });
 
 /** Requests seal jobs. Adds none for a voucher whose job is already waiting or running. */
-export function openSealRequests(links: QueueLinks) {
-  return new JobRequests<SealJob>(sealQueue, links, (voucherId) => ({
+export function openSealRequests(resources: QueueResources) {
+  return new JobRequests<SealJob>(sealQueue, resources, (voucherId) => ({
     data: { voucherId },
     opts: { jobId: `${voucherId}-${crypto.randomUUID()}`, deduplication: { id: voucherId } },
   }));

@@ -15,7 +15,7 @@ import {
 } from "./api/redemptions.ts";
 import type { CompleteUntil } from "./complete-until.ts";
 import { type ListedRedemption, selectRedemptions } from "./db/redemptions.ts";
-import { openCursor, type RedemptionsCursor, sealCursor } from "./redemptions-cursor.ts";
+import { type RedemptionsCursor, signCursor, verifyCursor } from "./redemptions-cursor.ts";
 
 interface Deps {
   config: Pick<Config, "baseUrl">;
@@ -47,7 +47,7 @@ export async function listRedemptions(
   const isLast = found.length === page.length && at.toMs !== null && at.toMs < completeUntil.getTime();
   return {
     redemptions: page.map((redemption) => viewListed(ctx, redemption)),
-    nextCursor: isLast ? null : sealCursor(ctx.tokenSecrets, organizationId, next ?? at),
+    nextCursor: isLast ? null : signCursor(ctx.tokenSecrets, organizationId, next ?? at),
     completeUntil: completeUntil.toISOString(),
   };
 }
@@ -95,7 +95,7 @@ function continueAt(
   organizationId: string,
   { cursor = "", from, to }: RedemptionsQuery,
 ): RedemptionsCursor {
-  const at = openCursor(ctx.tokenSecrets, organizationId, cursor);
+  const at = verifyCursor(ctx.tokenSecrets, organizationId, cursor);
   if (at === null) throw invalidField("cursor", "noCursor");
   const isOther = (given: Date | undefined, ms: number | null) => given !== undefined && given.getTime() !== ms;
   const others = [isOther(from, at.fromMs) && "from", isOther(to, at.toMs) && "to"].filter((name) => name !== false);

@@ -14,14 +14,14 @@ export interface RedemptionsCursor {
 const MAC_BYTES = 16;
 
 /** Writes a cursor as opaque text that only the same organization can use. The first secret signs it. */
-export function sealCursor(secrets: readonly TokenSecret[], organizationId: string, cursor: RedemptionsCursor): string {
+export function signCursor(secrets: readonly TokenSecret[], organizationId: string, cursor: RedemptionsCursor): string {
   const { redeemedAtMs, voucherId, fromMs, toMs } = cursor;
   const body = Buffer.from(JSON.stringify([redeemedAtMs, voucherId, fromMs, toMs]));
   return Buffer.concat([macOf(signingSecret(secrets), organizationId, body), body]).toString("base64url");
 }
 
 /** Reads a cursor. Returns null unless one of the secrets has signed exactly this text for this organization. */
-export function openCursor(
+export function verifyCursor(
   secrets: readonly TokenSecret[],
   organizationId: string,
   text: string,

@@ -152,16 +152,16 @@ export class DatabaseFence implements DeploymentIdentity {
   async watchMarks(pool: pg.Pool): Promise<void> {
     for (; !this.#closed; await sleep(OBSERVE_EVERY_MS, undefined, { ref: false })) {
       const [known, memory] = [this.#identity, this.#memory];
-      const look = await confirmMark(pool).catch((error) => {
+      const reading = await confirmMark(pool).catch((error) => {
         if (!this.#closed && !isDatabaseUnavailable(error)) this.#log.error({ err: error }, "cannot write a mark");
         this.refusal = refusalOf(error);
         // The server has become read-only: new connections are refused, and open ones must not be used either.
         if (isReadOnly(error)) this.#closeConnections();
         return null;
       });
-      if (look !== null) this.refusal = null;
-      if (look === null || known === null || known !== this.#identity || memory !== this.#memory) continue;
-      const next = remember(memory, { deploymentId: known.id, ...look });
+      if (reading !== null) this.refusal = null;
+      if (reading === null || known === null || known !== this.#identity || memory !== this.#memory) continue;
+      const next = remember(memory, { deploymentId: known.id, ...reading });
       // Shared before it counts, so that a process that starts knows no less than this one.
       await this.#share(pool, known.id, next);
       if (known === this.#identity && memory === this.#memory) this.#memory = next;

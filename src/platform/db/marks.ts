@@ -1,9 +1,9 @@
 import type pg from "pg";
 import {
   judgeServer,
-  type Look,
   type Memory,
   type Recollection,
+  type ServerReading,
   type SharedText,
   startsToHave,
   type Verdict,
@@ -89,7 +89,7 @@ export const lacksMarks = () =>
  * Adds a mark, or takes one of the last second, and reads the server's state once it is committed.
  * @throws UnusableDatabase when no standby has confirmed the commit.
  */
-export async function confirmMark(pool: pg.Pool): Promise<Omit<Look, "deploymentId">> {
+export async function confirmMark(pool: pg.Pool): Promise<Omit<ServerReading, "deploymentId">> {
   const { position, id, older, started, isReplicated } = await inTransaction(pool, async (tx) => {
     await addMark(tx);
     return selectNewestMark(tx);

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Queue } from "bullmq";
 import { CallerPlaces } from "./caller-places.ts";
 import { type JobEnd, jobEnd } from "./job-envelope.ts";
-import { openQueue, type QueueLinks } from "./open-queue.ts";
+import { openQueue, type QueueResources } from "./open-queue.ts";
 import type { QueueDefinition } from "./queue-settings.ts";
 import { parseOrNull, type ReplyInbox } from "./reply-inbox.ts";
 import { listShards, shardOf } from "./shards.ts";
@@ -27,8 +27,8 @@ const WAKE_MS = 250;
 const WAKE = readFileSync(new URL("./wake.lua", import.meta.url), "utf8");
 const WITHDRAW = readFileSync(new URL("./withdraw.lua", import.meta.url), "utf8");
 
-/** What an awaited queue shares with its process. */
-export interface AwaitedQueueLinks extends QueueLinks {
+/** The resources of a process that an awaited queue uses. */
+export interface AwaitedQueueResources extends QueueResources {
   inbox: ReplyInbox;
   /** Called for each reply from another deployment or database. */
   onForeignReply: () => void;
@@ -56,7 +56,7 @@ interface OpenShard {
  */
 export class AwaitedQueue<Data, Reply> {
   readonly #definition: QueueDefinition<Data, Reply>;
-  readonly #links: AwaitedQueueLinks;
+  readonly #resources: AwaitedQueueResources;
   /** By job id, oldest first. */
   readonly #waiters = new Map<string, Waiter<Reply>>();
   readonly #places = new CallerPlaces();
@@ -68,10 +68,10 @@ export class AwaitedQueue<Data, Reply> {
   /** Empty until Redis is ready. */
   #shards: OpenShard[] = [];
 
-  constructor(definition: QueueDefinition<Data, Reply>, links: AwaitedQueueLinks) {
-    const { redis, inbox } = links;
+  constructor(definition: QueueDefinition<Data, Reply>, resources: AwaitedQueueResources) {
+    const { redis, inbox } = resources;
     this.#definition = definition;
-    this.#links = links;
+    this.#resources = resources;
     this.replyChannel = inbox.channel;
     inbox.listen((end) => this.#receive(end));
     this.#timers = [
@@ -84,14 +84,14 @@ export class AwaitedQueue<Data, Reply> {
 
   /** Whether jobs can be added and their replies arrive. */
   get isOpen(): boolean {
-    return this.#shards.length > 0 && this.#links.inbox.isOpen;
+    return this.#shards.length > 0 && this.#resources.inbox.isOpen;
   }
 
   /** Whether one more caller may wait, in this process and in the job's shard of the queue. Costs no round trip. */
   hasRoomFor(data: Data): boolean {
     const shard = this.#shardOf(data);
     if (shard !== undefined) void this.#measureDepth(shard);
-    const waitingMax = this.#definition.waitingMax / this.#links.shards;
+    const waitingMax = this.#definition.waitingMax / this.#resources.shards;
     return this.#places.hasRoom(this.#ownerOf(data)) && (shard?.depth ?? 0) < waitingMax;
   }
 
@@ -104,7 +104,7 @@ export class AwaitedQueue<Data, Reply> {
   #shardOf(data: Data): OpenShard | undefined {
     const { shardBy } = this.#definition;
     if (shardBy === undefined) return this.#shards[0];
-    return this.#shards[shardOf(String((data as Record<string, unknown>)[shardBy]), this.#links.shards)];
+    return this.#shards[shardOf(String((data as Record<string, unknown>)[shardBy]), this.#resources.shards)];
   }
 
   /**
@@ -122,7 +122,7 @@ export class AwaitedQueue<Data, Reply> {
         if (this.#waiters.delete(jobId)) this.#places.release(owner);
         resolve(result);
       };
-      const { origin } = this.#links.deployment;
+      const { origin } = this.#resources.deployment;
       const waiter: Waiter<Reply> = { shard, origin, since: performance.now(), settle };
       this.#waiters.set(jobId, waiter);
       this.#places.take(owner);
@@ -137,7 +137,7 @@ export class AwaitedQueue<Data, Reply> {
   async close(): Promise<void> {
     this.#closed = true;
     for (const timer of this.#timers) clearInterval(timer);
-    this.#links.redis.off("ready", this.#open);
+    this.#resources.redis.off("ready", this.#open);
     for (const { settle } of this.#waiters.values()) settle(unknown("the process is closing"));
     await Promise.all(this.#shards.map(({ queue }) => queue.close()));
   }
@@ -151,8 +151,8 @@ export class AwaitedQueue<Data, Reply> {
     if ("failure" in outcome) return unknown(outcome.failure);
     // The process's database may have changed since, for example to a promoted standby.
     const replyOrigin = (outcome.reply as { origin?: unknown } | null)?.origin;
-    if (replyOrigin !== origin || replyOrigin !== this.#links.deployment.origin) {
-      this.#links.onForeignReply();
+    if (replyOrigin !== origin || replyOrigin !== this.#resources.deployment.origin) {
+      this.#resources.onForeignReply();
       return unknown("the reply is from another deployment or database");
     }
     const parsed = this.#definition.reply.safeParse(outcome.reply);
@@ -161,7 +161,7 @@ export class AwaitedQueue<Data, Reply> {
   }
 
   async #giveUp(jobId: string, { shard, settle }: Waiter<Reply>, waitMs: number): Promise<void> {
-    const { redis, log } = this.#links;
+    const { redis, log } = this.#resources;
     if (this.#definition.withdrawOnTimeout) {
       const keys = ["wait", jobId].map((key) => shard.queue.toKey(key));
       await redis
@@ -189,7 +189,7 @@ export class AwaitedQueue<Data, Reply> {
 
   /** The jobs are of one shard, because a pipeline is sent to one node. */
   async #recheck(queue: Queue, late: readonly string[]): Promise<void> {
-    const reads = this.#links.redis.pipeline();
+    const reads = this.#resources.redis.pipeline();
     for (const jobId of late)
       reads.hmget(queue.toKey(jobId), "finishedOn", "processedOn", "timestamp", "failedReason", "returnvalue");
     // If Redis does not answer, the next attempt is soon.
@@ -213,7 +213,7 @@ export class AwaitedQueue<Data, Reply> {
     for (const { queue } of this.#listLate(WAKE_MS).keys()) {
       const keys = ["wait", "meta", "marker"].map((key) => queue.toKey(key));
       // If Redis does not answer, the next attempt is soon.
-      this.#links.redis.eval(WAKE, keys.length, ...keys).catch(() => undefined);
+      this.#resources.redis.eval(WAKE, keys.length, ...keys).catch(() => undefined);
     }
   }
 
@@ -222,11 +222,11 @@ export class AwaitedQueue<Data, Reply> {
     if (now < shard.depthDueAt) return;
     shard.depthDueAt = now + DEPTH_EVERY_MS;
     // If the depth cannot be read, adding will fail as well.
-    shard.depth = await this.#links.redis.llen(shard.queue.toKey("wait")).catch(() => shard.depth);
+    shard.depth = await this.#resources.redis.llen(shard.queue.toKey("wait")).catch(() => shard.depth);
   }
 
   async #openQueues(): Promise<void> {
-    const { deployment, shards, redis, log } = this.#links;
+    const { deployment, shards, redis, log } = this.#resources;
     await deployment.ready();
     while (!this.#closed) {
       const queues = listShards(deployment.id, shards).map((shard) => openQueue(this.#definition, shard, redis, log));

@@ -20,17 +20,17 @@ export class FinishedJobs {
   /** By the prefix of their keys. Opened when a job is to be removed. */
   readonly #queues = new Map<string, Queue>();
 
-  /** @param links `redis` is a fail-fast connection, which the caller closes. */
-  constructor(links: {
+  /** @param resources `redis` is a fail-fast connection, which the caller closes. */
+  constructor(resources: {
     redis: RedisClient;
     deployment: DeploymentIdentity;
     config: { queueShards: readonly number[] };
     log: Logger;
   }) {
-    this.#redis = links.redis;
-    this.#deployment = links.deployment;
-    this.#queueShards = links.config.queueShards;
-    this.#log = links.log;
+    this.#redis = resources.redis;
+    this.#deployment = resources.deployment;
+    this.#queueShards = resources.config.queueShards;
+    this.#log = resources.log;
   }
 
   /** Removes the jobs that their queue has kept for long enough, and returns their number. A shard that does not answer does not stop the others. */

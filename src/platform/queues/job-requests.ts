@@ -1,5 +1,5 @@
 import type { BulkJobOptions, Queue } from "bullmq";
-import { openQueue, type QueueLinks } from "./open-queue.ts";
+import { openQueue, type QueueResources } from "./open-queue.ts";
 import { listShardsOf, shardOf } from "./shards.ts";
 
 type Requested = Parameters<typeof openQueue>[0] & { shardBy?: string; waitingMax: number };
@@ -9,14 +9,14 @@ type JobOf<Data> = (id: string) => { data: Data; opts: BulkJobOptions };
 /** Adds jobs without waiting for them. The first `add` opens the queue. */
 export class JobRequests<Data> {
   readonly #definition: Requested;
-  readonly #links: QueueLinks;
+  readonly #resources: QueueResources;
   readonly #jobOf: JobOf<Data>;
   /** One queue per shard, at the shard's index. */
   #queues: Queue[] | undefined;
 
-  constructor(definition: Requested, links: QueueLinks, jobOf: JobOf<Data>) {
+  constructor(definition: Requested, resources: QueueResources, jobOf: JobOf<Data>) {
     this.#definition = definition;
-    this.#links = links;
+    this.#resources = resources;
     this.#jobOf = jobOf;
   }
 
@@ -26,7 +26,7 @@ export class JobRequests<Data> {
    */
   async add(ids: readonly string[]): Promise<number> {
     if (ids.length === 0) return 0;
-    const { redis, shards, deployment, log } = this.#links;
+    const { redis, shards, deployment, log } = this.#resources;
     if (redis.status !== "ready") throw new Error("Redis is not connected");
     this.#queues ??= listShardsOf(this.#definition, deployment.id, [shards]).map((shard) =>
       openQueue(this.#definition, shard, redis, log),
@@ -47,12 +47,12 @@ export class JobRequests<Data> {
   async tryAdd(ids: readonly string[]): Promise<void> {
     await this.add(ids).catch((error) => {
       const { name } = this.#definition;
-      this.#links.log.warn({ err: error }, `${name} jobs could not be added; the sweeper adds them`);
+      this.#resources.log.warn({ err: error }, `${name} jobs could not be added; the sweeper adds them`);
     });
   }
 
   async #addTo(queue: Queue, ids: readonly string[], roomMax: number): Promise<number> {
-    const { origin } = this.#links.deployment;
+    const { origin } = this.#resources.deployment;
     const room = Math.max(0, roomMax - (await queue.getWaitingCount()));
     const jobs = ids.slice(0, room).map(this.#jobOf);
     await queue.addBulk(jobs.map(({ data, opts }) => ({ name: queue.name, data: { ...data, origin }, opts })));

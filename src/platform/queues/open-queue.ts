@@ -11,8 +11,8 @@ const EVENTS_MAX = 1_000;
 /** Most bytes that the fields of `jobEnvelope` add to a job's data. */
 const ENVELOPE_MAX_BYTES = 512;
 
-/** What adds jobs to a queue. Its process closes the resources. */
-export interface QueueLinks {
+/** The resources of a process that add jobs to a queue. The process closes them. */
+export interface QueueResources {
   /** A fail-fast connection. */
   redis: RedisClient;
   /** The number of shards that jobs are added to. */

@@ -3,7 +3,7 @@ import type { Queue } from "bullmq";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { z } from "zod";
 import { openLogger } from "../../../src/platform/logger.ts";
-import { AwaitedQueue, type AwaitedQueueLinks, type WaitResult } from "../../../src/platform/queues/awaited-queue.ts";
+import { AwaitedQueue, type AwaitedQueueResources, type WaitResult } from "../../../src/platform/queues/awaited-queue.ts";
 import { openQueue } from "../../../src/platform/queues/open-queue.ts";
 import type { QueueDefinition } from "../../../src/platform/queues/queue-settings.ts";
 import { ReplyInbox } from "../../../src/platform/queues/reply-inbox.ts";
@@ -57,7 +57,7 @@ beforeEach(async () => {
   await untilReady(redis);
   replyProxy = await openTcpProxy(servers.redisUrl);
   inbox = new ReplyInbox(replyProxy.url, log);
-  awaited = new AwaitedQueue(sumQueue, links(redis));
+  awaited = new AwaitedQueue(sumQueue, resourcesOn(redis));
   await untilStarted(() => awaited.isOpen);
 });
 
@@ -88,7 +88,7 @@ it("a reply reaches exactly its caller among 200 that wait at once", async () =>
 it("a reply reaches only the process that added the job", async () => {
   work(add);
   const otherInbox = new ReplyInbox(servers.redisUrl, log);
-  const otherQueue = new AwaitedQueue(sumQueue, { ...links(outside), inbox: otherInbox });
+  const otherQueue = new AwaitedQueue(sumQueue, { ...resourcesOn(outside), inbox: otherInbox });
   await untilStarted(() => otherQueue.isOpen);
   const [own, foreign] = await Promise.all([
     call(1, 1),
@@ -343,7 +343,7 @@ it.each([
     await untilReady(connection);
     late.muffle();
   }
-  const patient = new AwaitedQueue(sumQueue, links(connection));
+  const patient = new AwaitedQueue(sumQueue, resourcesOn(connection));
   const ask = () => patient.addAndWait(newJobId(), SUM, NO_TIMEOUT_MS);
   // The commands that open the queue were sent before this one, and fail before it.
   await expect(connection.ping()).rejects.toThrow();

@@ -90,7 +90,7 @@ SELECT o.id, o."productName", o.count, o."validUntil", o."validUntil" > clock_ti
        ) AS supply
  ORDER BY o.id DESC;
 
--- name: find_place(id)
+-- name: find_lineage(id)
 -- The entity with an id, and those that it belongs to: a voucher's batch, product, brand and organization.
 SELECT o.id AS "organizationId", o.name AS "organizationName", o.sandbox, br.id AS "brandId", br.name AS "brandName", p.id AS "productId",
        p.name AS "productName", b.id AS "batchId", b.voucher_count AS "voucherCount", b.valid_until AS "validUntil", b.price_usd AS "priceUsd",

@@ -80,8 +80,8 @@ const BATCH_OF_ORGANIZATION = {
 };
 export type BatchOfOrganization = Row<typeof BATCH_OF_ORGANIZATION>;
 
-/** An entity of the catalog with those that it belongs to. What does not apply is null. */
-const PLACE = {
+/** An entity and those that it belongs to, from the organization down. What does not apply is null. */
+const LINEAGE = {
   organizationId: text,
   organizationName: text,
   sandbox: boolean,
@@ -104,7 +104,7 @@ const PLACE = {
   webhookId: orNull(text),
   url: orNull(text),
 };
-export type Place = Row<typeof PLACE>;
+export type Lineage = Row<typeof LINEAGE>;
 
 export const sql = new Statements(new URL("./catalog.sql", import.meta.url));
 

@@ -1,8 +1,8 @@
 import type pg from "pg";
-import { findPlace, type Place } from "../core/catalog/db/catalog.ts";
+import { findLineage, type Lineage } from "../core/catalog/db/catalog.ts";
 import { AppError } from "../platform/api/errors.ts";
 
-/** The collections whose entities have a page, and the field of a place with the entity's own id. */
+/** The collections whose entities have a page, and the field of a lineage with the entity's own id. */
 const ID_FIELD = {
   organizations: "organizationId",
   brands: "brandId",
@@ -15,10 +15,10 @@ const ID_FIELD = {
 } as const;
 
 /** Finds an entity of a collection, and what it belongs to. @throws AppError `not_found`. */
-export async function readPlace({ pool }: { pool: pg.Pool }, collection: string, id: string): Promise<Place> {
-  const place = await findPlace(pool, id);
-  if (place?.[ID_FIELD[collection as keyof typeof ID_FIELD]] !== id) {
+export async function readLineage({ pool }: { pool: pg.Pool }, collection: string, id: string): Promise<Lineage> {
+  const lineage = await findLineage(pool, id);
+  if (lineage?.[ID_FIELD[collection as keyof typeof ID_FIELD]] !== id) {
     throw new AppError("not_found", "There is nothing with this id.");
   }
-  return place;
+  return lineage;
 }
