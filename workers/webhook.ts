@@ -4,18 +4,18 @@ import { type WorkerService, workerOptions } from "../src/open/open-worker-servi
 import { FairSlots } from "../src/platform/batching/fair-slots.ts";
 import { openWebhookSender } from "../src/platform/outgoing/send-webhook.ts";
 import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
-import { deliverToEndpoint, FAILING_MAX, REQUESTS_MAX } from "../src/webhooks/deliver.ts";
+import { deliverToTarget, FAILING_MAX, REQUESTS_MAX } from "../src/webhooks/deliver.ts";
 import { FanOut } from "../src/webhooks/fan-out.ts";
 import { openWebhookRequests, webhookQueue } from "../src/webhooks/job.ts";
 import { openAttemptRecorder } from "../src/webhooks/record-attempts.ts";
 
-/** Endpoints that one process serves at the same time. Waiting for an answer costs little; requests have their own limit. */
-const ENDPOINTS_MAX = 256;
+/** Targets that one process serves at the same time. Waiting for an answer costs little; requests have their own limit. */
+const TARGETS_MAX = 256;
 /** Connections for the fan-out and for reads of due deliveries. */
 const WEBHOOK_READS = 1;
 
 /**
- * Trigger: a job per endpoint with due deliveries, added by the fan-out, the sweeper or a replay. The fan-out runs in this process too:
+ * Trigger: a job per target with due deliveries, added by the fan-out, the sweeper or a replay. The fan-out runs in this process too:
  * it reads the outbox every second and after commits of this process. Without WEBHOOK_SECRET, this process takes no jobs of this queue.
  * Effect: due deliveries are sent and their results recorded, in the order of each voucher's events. While the standbys do not have an event, its
  * deliveries wait.
@@ -48,8 +48,8 @@ export function prepare(service: WorkerService) {
 
 function start(ctx: NonNullable<ReturnType<typeof prepare>>["ctx"]): RunningWorker {
   ctx.fanOut.start();
-  const worker = startWorker(webhookQueue, workerOptions(ctx, ENDPOINTS_MAX), (_jobId, { endpointId }) =>
-    deliverToEndpoint(ctx, endpointId),
+  const worker = startWorker(webhookQueue, workerOptions(ctx, TARGETS_MAX), (_jobId, { endpointId }) =>
+    deliverToTarget(ctx, endpointId),
   );
   return {
     async close() {

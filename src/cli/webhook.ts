@@ -5,13 +5,13 @@ import { DELIVERY_STATES, REPLAY_MAX, type WebhookDeliveryView } from "../webhoo
 import { WEBHOOK_EVENT_TYPES, type WebhookView } from "../webhooks/api/webhooks.ts";
 import { testWebhook, type WebhookDeps } from "../webhooks/endpoints.ts";
 import {
-  createEndpoint,
-  disableEndpoint,
-  enableEndpoint,
-  listEndpointDeliveries,
-  listEndpoints,
-  replayEndpoint,
-  rotateEndpoint,
+  createWebhookFor,
+  disableAnyWebhook,
+  enableAnyWebhook,
+  listAnyWebhookDeliveries,
+  listWebhooksOf,
+  replayAnyWebhook,
+  rotateAnyWebhook,
 } from "../webhooks/manage-webhooks.ts";
 import { type CommandContext, type Noun, verb } from "./command.ts";
 import { EXIT, UsageError } from "./exit-code.ts";
@@ -39,7 +39,7 @@ export const webhook: Noun = {
       examples: ["--org org_… --url https://shop.example.com/hooks"],
       async run(ctx, { org, url, description = "", eventType: eventTypes = [] }) {
         const endpoint = { url, description, enabled: true, eventTypes };
-        const created = await createEndpoint({ ...ctx, ...settingsOf(ctx) }, org, endpoint);
+        const created = await createWebhookFor({ ...ctx, ...settingsOf(ctx) }, org, endpoint);
         ctx.print(created, () => `Webhook endpoint ${created.id}\n${formatSecret(created.secret)}`);
         ctx.next(`voucherctl webhook test ${created.id}`);
       },
@@ -49,9 +49,9 @@ export const webhook: Noun = {
       options: { org: ORG },
       examples: ["--org org_…"],
       async run(ctx, { org }) {
-        const listed = await listEndpoints(ctx, org);
+        const listed = await listWebhooksOf(ctx, org);
         const headings = ["ID", "STATE", "EVENTS", "URL"];
-        ctx.print(listed, () => formatTable(headings, listed.webhooks.map(toEndpointRow), "No webhook endpoints."));
+        ctx.print(listed, () => formatTable(headings, listed.webhooks.map(toWebhookRow), "No webhook endpoints."));
       },
     }),
     "test <id>": verb({
@@ -79,7 +79,7 @@ export const webhook: Noun = {
       help: NEEDS_SECRET,
       examples: ["whk_…"],
       async run(ctx, _options, id) {
-        const rotated = await rotateEndpoint({ ...ctx, ...settingsOf(ctx) }, id);
+        const rotated = await rotateAnyWebhook({ ...ctx, ...settingsOf(ctx) }, id);
         const until = formatUtcWithZone(new Date(rotated.previousSecretUntil));
         ctx.print(rotated, () => `${formatSecret(rotated.secret)}\nThe previous secret also signs until ${until}.`);
       },
@@ -88,14 +88,14 @@ export const webhook: Noun = {
       description: "send nothing more to an endpoint; its partner cannot enable it again",
       examples: ["whk_…"],
       async run(ctx, _options, id) {
-        ctx.print(await disableEndpoint(ctx, id), () => `Webhook endpoint ${id} is disabled.`);
+        ctx.print(await disableAnyWebhook(ctx, id), () => `Webhook endpoint ${id} is disabled.`);
       },
     }),
     "enable <id>": verb({
       description: "send events to a disabled endpoint again",
       examples: ["whk_…"],
       async run(ctx, _options, id) {
-        ctx.print(await enableEndpoint(ctx, id), () => `Webhook endpoint ${id} is enabled.`);
+        ctx.print(await enableAnyWebhook(ctx, id), () => `Webhook endpoint ${id} is enabled.`);
       },
     }),
     "replay <id>": verb({
@@ -111,7 +111,7 @@ export const webhook: Noun = {
         if (eventIds === undefined ? !byTime : from !== undefined || to !== undefined) {
           throw new UsageError("Give --from and a later --to, or one or more --event-id.");
         }
-        const result = await replayEndpoint(ctx, id, { from, to, eventIds });
+        const result = await replayAnyWebhook(ctx, id, { from, to, eventIds });
         const deliveries = pluralize(result.replayed, "delivery", "deliveries");
         ctx.print(result, () => `${deliveries} will be sent again within seconds.`);
       },
@@ -125,7 +125,7 @@ export const webhook: Noun = {
       },
       examples: ["whk_… --state Failed"],
       async run(ctx, { state, limit, after: cursor }, id) {
-        const page = await listEndpointDeliveries(ctx, id, { state, limit, cursor });
+        const page = await listAnyWebhookDeliveries(ctx, id, { state, limit, cursor });
         const headings = ["EVENT", "TYPE", "STATE", "ATTEMPTS", "LAST RESULT"];
         ctx.print(page, () => formatTable(headings, page.deliveries.map(toDeliveryRow), "No deliveries."));
         if (page.nextCursor !== null) ctx.next(`the same command with --after ${page.nextCursor}`);
@@ -140,7 +140,7 @@ function settingsOf(ctx: CommandContext): WebhookDeps {
   return { config: { webhooks } };
 }
 
-function toEndpointRow({ id, url, description, eventTypes, disabledReason, failingSince }: WebhookView): TableRow {
+function toWebhookRow({ id, url, description, eventTypes, disabledReason, failingSince }: WebhookView): TableRow {
   const state =
     disabledReason !== null
       ? paint("red", `disabled: ${disabledReason}`)

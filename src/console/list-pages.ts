@@ -13,7 +13,7 @@ import {
 import { MINUTES, renderTime } from "../pages/time.ts";
 import { listWebhookEndpoints } from "../webhooks/db/webhook-endpoints.ts";
 import type { Page } from "./visit.ts";
-import { renderEndpointState } from "./webhook-page.ts";
+import { renderWebhookState } from "./webhook-page.ts";
 
 /** Most entries on a page of a list. */
 const LIST_MAX = 100;
@@ -77,7 +77,7 @@ export const LIST_PAGES: Record<string, Page> = {
       endpoints.map((endpoint) => [
         linkTo(site, "webhooks", endpoint.id, endpoint.url),
         linkTo(site, "organizations", endpoint.organizationId, endpoint.organization),
-        renderEndpointState(endpoint),
+        renderWebhookState(endpoint),
       ]),
       next && `?after=${encodeURIComponent(next)}`,
     );

@@ -48,7 +48,7 @@ ${renderFacts([
   ["Events", endpoint.eventTypes.length === 0 ? "all" : endpoint.eventTypes.join(", ")],
   [
     "State",
-    html`${renderEndpointState(endpoint)}${endpoint.disabledReason === null ? null : html` ${WEBHOOK_REASONS[endpoint.disabledReason]}`}`,
+    html`${renderWebhookState(endpoint)}${endpoint.disabledReason === null ? null : html` ${WEBHOOK_REASONS[endpoint.disabledReason]}`}`,
   ],
   ["Disabled", endpoint.disabledAt === null ? null : renderTime(endpoint.disabledAt)],
   ["Failing since", endpoint.failingSince === null ? null : renderTime(endpoint.failingSince)],
@@ -94,12 +94,12 @@ export function renderWebhooks(site: Site, endpoints: readonly WebhookRow[]): Ht
       linkTo(site, "webhooks", endpoint.id),
       endpoint.url,
       endpoint.description,
-      renderEndpointState(endpoint),
+      renderWebhookState(endpoint),
     ]),
   );
 }
 
-export function renderEndpointState(endpoint: Pick<WebhookRow, "disabledReason" | "failingSince">): Html {
+export function renderWebhookState(endpoint: Pick<WebhookRow, "disabledReason" | "failingSince">): Html {
   if (endpoint.disabledReason !== null) return html`<span class="badge bad">Disabled</span>`;
   if (endpoint.failingSince === null) return html`<span class="badge good">Enabled</span>`;
   return html`<span class="badge waiting">Enabled, failing</span>`;

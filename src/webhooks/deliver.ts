@@ -14,11 +14,11 @@ import type { WebhookReport, WebhookRequests } from "./job.ts";
 import type { AttemptRecorder } from "./record-attempts.ts";
 import { isGone } from "./webhook-delivery.ts";
 
-/** Most requests to one endpoint at the same time. */
-const REQUESTS_PER_ENDPOINT = 4;
+/** Most requests to one target at the same time. */
+const REQUESTS_PER_TARGET = 4;
 /** Most requests of one process at the same time. */
 export const REQUESTS_MAX = 64;
-/** Most failing endpoints that one process tries at the same time. Half of its requests stay free for other endpoints. */
+/** Most failing targets that one process tries at the same time. Half of its requests stay free for other targets. */
 export const FAILING_MAX = 32;
 /** Most deliveries that a run has in memory, and so reads at once. */
 const UNFINISHED_MAX = 64;
@@ -26,11 +26,11 @@ const UNFINISHED_MAX = 64;
 const UNFINISHED_LOW = 16;
 /** A run ends after this many consecutive failures. The sweeper requests the next run. */
 const FAILURES_MAX = 4;
-/** A run begins no request after this time, so that other endpoints get their turn. Milliseconds. */
+/** A run begins no request after this time, so that other targets get their turn. Milliseconds. */
 const RUN_MAX_MS = 10_000;
 /** While a run waits for responses and may send more requests, it looks for new deliveries at this interval. Milliseconds. */
 const POLL_INTERVAL_MS = 250;
-/** A run that reads deliveries also reads its endpoint again if the last read is older than this. Milliseconds. */
+/** A run that reads deliveries also reads its target again if the last read is older than this. Milliseconds. */
 const TARGET_AGE_MAX_MS = 250;
 
 interface DeliveryContext extends Confirming {
@@ -38,22 +38,22 @@ interface DeliveryContext extends Confirming {
   webhookReads: LimitFunction;
   webhookRequests: WebhookRequests;
   attempts: AttemptRecorder;
-  /** The secret that the endpoints' secrets derive from. */
+  /** The secret that the targets' secrets derive from. */
   secret: string;
   webhookSender: WebhookSender;
   /** The process's requests, shared by organizations. */
   requests: FairSlots;
-  /** Failing endpoints that this process tries now, shared by organizations. */
+  /** Failing targets that this process tries now, shared by organizations. */
   failing: FairSlots;
   metrics: Pick<WorkerMetrics, "webhookDeliveries" | "webhookDelay" | "webhookRefusedAddresses"> | null;
   log: Logger;
 }
 
 /**
- * Sends the due deliveries of an endpoint. An endpoint whose last attempt failed gets one request at a time until one succeeds. Postgres makes
+ * Sends the due deliveries of a target. A target whose last attempt failed gets one request at a time until one succeeds. Postgres makes
  * a voucher's next delivery due only when the previous one has ended.
  */
-export async function deliverToEndpoint(ctx: DeliveryContext, endpointId: string): Promise<WebhookReport> {
+export async function deliverToTarget(ctx: DeliveryContext, endpointId: string): Promise<WebhookReport> {
   const target = await ctx.webhookReads(() => findTarget(ctx.pool, endpointId));
   const nothingSent = { delivered: 0, retried: 0, failed: 0 };
   if (target === null) return nothingSent;
@@ -62,14 +62,14 @@ export async function deliverToEndpoint(ctx: DeliveryContext, endpointId: string
   return ctx.failing.run(target.organizationId, () => new Run(ctx, target).deliver());
 }
 
-/** One run over the due deliveries of an endpoint. */
+/** One run over the due deliveries of a target. */
 class Run {
   readonly #ctx: DeliveryContext;
   #target: WebhookTarget;
   #keys: readonly KeyObject[];
   /** When the target was read, on the monotonic clock. Milliseconds. */
   #targetReadAt: number;
-  /** Limits the endpoint's requests. */
+  /** Limits the target's requests. */
   readonly #requests: LimitFunction;
   readonly #report = { delivered: 0, retried: 0, failed: 0 };
   readonly #startedAt = performance.now();
@@ -85,7 +85,7 @@ class Run {
     this.#target = target;
     this.#keys = openSigningKeys(ctx.secret, target);
     this.#targetReadAt = this.#startedAt;
-    this.#requests = pLimit(target.isFailing ? 1 : REQUESTS_PER_ENDPOINT);
+    this.#requests = pLimit(target.isFailing ? 1 : REQUESTS_PER_TARGET);
   }
 
   async deliver(): Promise<WebhookReport> {
@@ -104,7 +104,7 @@ class Run {
     }
     await this.#waitUntilUnfinished(0, Number.POSITIVE_INFINITY);
     if (this.#error !== undefined) throw this.#error;
-    // After too many failures the sweeper requests the next run, so that other endpoints get their turn.
+    // After too many failures the sweeper requests the next run, so that other targets get their turn.
     if (more && this.#failures < FAILURES_MAX && !this.#ctx.webhookSender.stopping.aborted) {
       await this.#ctx.webhookRequests.add([this.#target.id]);
     }
@@ -119,7 +119,7 @@ class Run {
 
   /**
    * Reads the next deliveries, and waits until a failover cannot undo their events: nothing that was sent can be taken back. First reads the
-   * endpoint again if the last read is too old.
+   * target again if the last read is too old.
    */
   #read(): Promise<DueDelivery[]> {
     const { pool, webhookReads, secret } = this.#ctx;
@@ -141,7 +141,7 @@ class Run {
     );
   }
 
-  /** Waits until at most `max` deliveries are unfinished. While the endpoint may get another request, waits no longer than until `untilMs`. */
+  /** Waits until at most `max` deliveries are unfinished. While the target may get another request, waits no longer than until `untilMs`. */
   #waitUntilUnfinished(max: number, untilMs: number): Promise<void> {
     return new Promise((resolve) => {
       let pollTimer: NodeJS.Timeout | undefined;
@@ -199,8 +199,8 @@ class Run {
     const result = await sendWebhook(this.#ctx, { url, headers, body });
     if (result === null) return null;
     this.#failures = result.failure === null ? 0 : this.#failures + 1;
-    if (result.failure === null) this.#requests.concurrency = REQUESTS_PER_ENDPOINT;
-    // A request that times out occupies one of the process's requests for long, so the run of a failing endpoint ends after the first.
+    if (result.failure === null) this.#requests.concurrency = REQUESTS_PER_TARGET;
+    // A request that times out occupies one of the process's requests for long, so the run of a failing target ends after the first.
     else if (isGone(result) || (result.failure === "timeout" && this.#requests.concurrency === 1))
       this.#failures = FAILURES_MAX;
     if (result.failure === "refused_address") this.#ctx.metrics?.webhookRefusedAddresses.with().inc();

@@ -11,7 +11,7 @@ import {
   type ReplayRequest,
   type ReplayResponse,
 } from "./api/webhook-deliveries.ts";
-import { type DeliveryPosition, lockEndpoints, replayFinished, selectDeliveries } from "./db/webhook-deliveries.ts";
+import { type DeliveryPosition, lockTargets, replayFinished, selectDeliveries } from "./db/webhook-deliveries.ts";
 import { requireWebhookSecret, selectWebhook, type WebhookDeps } from "./endpoints.ts";
 import type { WebhookRequests } from "./job.ts";
 
@@ -89,7 +89,7 @@ export async function replayDeliveries(
   endpointId: string,
   { from, to, eventIds }: ReplayRequest,
 ): Promise<ReplayResponse> {
-  const [endpoint] = await lockEndpoints(tx, [endpointId]);
+  const [endpoint] = await lockTargets(tx, [endpointId]);
   if (endpoint?.enabled !== true) throw new AppError("webhook_disabled", ({ inDetail }) => inDetail.endpointDisabled);
   const choice = eventIds !== undefined ? { eventIds } : from && to && { from, to };
   if (choice === undefined) throw missingFields({ from, to });

@@ -12,9 +12,9 @@ const INTERVAL_MS = 1_000;
 const RETRY_MS = 50;
 /** Outbox rows that one transaction reads. */
 const ROWS_MAX = 500;
-/** Events that one transaction turns into deliveries, each for up to 20 endpoints; one row may have more. */
+/** Events that one transaction turns into deliveries, each for up to 20 targets; one row may have more. */
 const EVENTS_MAX = 1_000;
-/** Longest wait for endpoints that are locked while attempts are recorded. Milliseconds. */
+/** Longest wait for targets that are locked while attempts are recorded. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;
 
 interface Deps {
@@ -78,7 +78,7 @@ export class FanOut {
   }
 }
 
-/** Turns the oldest rows of the outbox into deliveries, and requests a job for each endpoint with due deliveries. */
+/** Turns the oldest rows of the outbox into deliveries, and requests a job for each target with due deliveries. */
 export async function fanOut(ctx: Deps): Promise<"done" | "more" | "busy"> {
   const { pool, webhookReads, webhookRequests } = ctx;
   const result = await webhookReads(() => inTransaction(pool, takeOutbox));

@@ -14,7 +14,7 @@ import { createWebhook, rotateWebhook, viewWebhook, type WebhookDeps } from "./e
 type Deps = AuditContext & WebhookDeps;
 
 /** Creates an endpoint for an organization. @throws AppError as `createWebhook`. */
-export function createEndpoint(ctx: Deps, organizationId: string, request: NewWebhook): Promise<NewWebhookView> {
+export function createWebhookFor(ctx: Deps, organizationId: string, request: NewWebhook): Promise<NewWebhookView> {
   const id = newId("whk");
   return withAuditEntry(ctx, { type: "WebhookEndpoint", id }, (tx) =>
     createWebhook(ctx, tx, organizationId, request, { id, by: "operator" }),
@@ -22,7 +22,7 @@ export function createEndpoint(ctx: Deps, organizationId: string, request: NewWe
 }
 
 /** An organization's endpoints, oldest first. @throws AppError `not_found`. */
-export async function listEndpoints(ctx: Pick<AuditContext, "pool">, organizationId: string): Promise<WebhookList> {
+export async function listWebhooksOf(ctx: Pick<AuditContext, "pool">, organizationId: string): Promise<WebhookList> {
   const organization = await findOrganization(ctx.pool, organizationId);
   if (organization === null) throw new AppError("not_found", `There is no organization ${organizationId}.`);
   const endpoints = await selectWebhookEndpoints(ctx.pool, organizationId);
@@ -44,14 +44,14 @@ function switchingBy(change: (tx: Transaction, id: string) => Promise<unknown>) 
 }
 
 /** Gives an endpoint a new secret. @throws AppError as `rotateWebhook`. */
-export function rotateEndpoint(ctx: Deps, id: string): Promise<RotatedWebhook> {
+export function rotateAnyWebhook(ctx: Deps, id: string): Promise<RotatedWebhook> {
   return withAuditEntry(ctx, { type: "WebhookEndpoint", id }, async (tx) =>
     rotateWebhook(ctx, tx, await selectOrganizationOfWebhook(tx, id), id),
   );
 }
 
 /** Sends finished deliveries of an endpoint again. @throws AppError `webhook_not_found`, `webhook_disabled`. */
-export function replayEndpoint(ctx: AuditContext, id: string, request: ReplayRequest): Promise<ReplayResponse> {
+export function replayAnyWebhook(ctx: AuditContext, id: string, request: ReplayRequest): Promise<ReplayResponse> {
   return withAuditEntry(
     ctx,
     { type: "WebhookEndpoint", id },
@@ -64,7 +64,7 @@ export function replayEndpoint(ctx: AuditContext, id: string, request: ReplayReq
 }
 
 /** A page of an endpoint's deliveries, newest first. @throws AppError `webhook_not_found`, `invalid_request` for a malformed cursor. */
-export async function listEndpointDeliveries(
+export async function listAnyWebhookDeliveries(
   ctx: Pick<AuditContext, "pool">,
   id: string,
   page: WebhookPage & { limit: number },

@@ -5,14 +5,14 @@ import type { RandomBytes } from "../platform/base32.ts";
 import { Batcher } from "../platform/batching/batcher.ts";
 import { readThenWrite, waitForLocks } from "../platform/db/transaction.ts";
 import type { DeliveryFailure } from "./api/webhook-deliveries.ts";
-import { type DueDelivery, lockEndpoints, recordAttempts } from "./db/webhook-deliveries.ts";
+import { type DueDelivery, lockTargets, recordAttempts } from "./db/webhook-deliveries.ts";
 import { type AttemptResult, type DecidedAttempt, decideAttempt, decideHealth } from "./webhook-delivery.ts";
 
 /** Attempts in one transaction. */
 const BATCH_MAX = 256;
 /** Attempts that may wait: more than the deliveries that one process has in memory. */
 const WAITING_MAX = 10_000;
-/** Longest wait for the lock of an endpoint, which the fan-out, another process or a partner's change may hold. Milliseconds. */
+/** Longest wait for the lock of a target, which the fan-out, another process or a partner's change may hold. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;
 
 /** A delivery and the result of its attempt. */
@@ -40,19 +40,19 @@ async function record(ctx: Deps, attempts: readonly Attempt[]): Promise<DecidedA
   const endpointIds = [...new Set(attempts.map(({ endpointId }) => endpointId))];
   return readThenWrite(
     ctx.pool,
-    (tx) => Promise.all([waitForLocks(tx, LOCK_WAIT_MS), lockEndpoints(tx, endpointIds)]),
-    async ([, endpoints]) => {
-      const now = endpoints[0]?.now ?? new Date(0);
+    (tx) => Promise.all([waitForLocks(tx, LOCK_WAIT_MS), lockTargets(tx, endpointIds)]),
+    async ([, targets]) => {
+      const now = targets[0]?.now ?? new Date(0);
       const recorded = attempts.map(({ endpointId, delivery: { eventId, voucherId, attempts }, result }) => {
         const { status, failure } = result;
         const decided = decideAttempt(attempts, result, randomFraction(ctx.randomBytes));
         return { endpointId, eventId, voucherId, attempts, status, failure, ...decided };
       });
-      const byEndpoint = Map.groupBy(attempts, ({ endpointId }) => endpointId);
-      const changes = endpoints.flatMap((endpoint) => {
-        const results = (byEndpoint.get(endpoint.id) ?? []).map(({ result }) => result);
-        const health = decideHealth(endpoint, results, now);
-        return health === null ? [] : [{ ...health, endpointId: endpoint.id, organizationId: endpoint.organizationId }];
+      const byTarget = Map.groupBy(attempts, ({ endpointId }) => endpointId);
+      const changes = targets.flatMap((target) => {
+        const results = (byTarget.get(target.id) ?? []).map(({ result }) => result);
+        const health = decideHealth(target, results, now);
+        return health === null ? [] : [{ ...health, endpointId: target.id, organizationId: target.organizationId }];
       });
       return {
         result: recorded.map(({ state }) => state),

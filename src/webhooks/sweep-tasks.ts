@@ -5,12 +5,12 @@ import {
   deleteDeletedEndpoints,
   deleteOldDeliveries,
   endPendingDeliveries,
-  selectEndpointsWithDue,
+  selectTargetsWithDue,
 } from "./db/webhook-deliveries.ts";
 import type { WebhookRequests } from "./job.ts";
 
-/** Most endpoints that get a webhook job in one pass. */
-const ENDPOINTS_MAX = 10_000;
+/** Most targets that get a webhook job in one pass. */
+const TARGETS_MAX = 10_000;
 /** Deliveries that one transaction ends or deletes: some 20 ms. */
 const PORTION = 1_000;
 
@@ -19,14 +19,14 @@ interface Deps {
   webhookRequests: WebhookRequests;
 }
 
-/** Adds a webhook job for each endpoint with due deliveries, such as retries or deliveries whose job was lost. Returns the number of endpoints. */
+/** Adds a webhook job for each target with due deliveries, such as retries or deliveries whose job was lost. Returns the number of targets. */
 export async function requestWebhooks({ pool, webhookRequests }: Deps): Promise<number> {
-  const endpointIds = await selectEndpointsWithDue(pool, ENDPOINTS_MAX);
+  const endpointIds = await selectTargetsWithDue(pool, TARGETS_MAX);
   await webhookRequests.add(endpointIds);
   return endpointIds.length;
 }
 
-/** Ends Pending deliveries of disabled endpoints, and deletes old deliveries and deleted endpoints. Returns the number of deliveries. */
+/** Ends Pending deliveries of disabled targets, and deletes old deliveries and deleted targets. Returns the number of deliveries. */
 export async function removeDeliveries({ pool }: { pool: pg.Pool }, untilMs: number): Promise<number> {
   let count = 0;
   for (const step of [

@@ -19,10 +19,10 @@ const PAUSES_MS = [
 const JITTER = 0.2;
 /** A receiver's `Retry-After` is followed up to this many times the pause. */
 const RETRY_AFTER_PAUSES = 2;
-/** An endpoint is disabled when all its attempts have failed for this long. */
+/** A target is disabled when all its attempts have failed for this long. */
 const FAILING_MAX_MS = 120 * HOUR;
 
-/** The result of one request to an endpoint. */
+/** The result of one request to a target. */
 export type AttemptResult<Failure extends string> =
   | { status: number; failure: null }
   | { status: number | null; failure: Failure; retryAfterMs: number | null };
@@ -53,7 +53,7 @@ export function decideAttempt(attempts: number, result: AttemptResult<string>, r
   return { state: "Pending", delayMs: Math.round(Math.max(jitteredMs, requestedMs)) };
 }
 
-/** The health of an endpoint. */
+/** The health of a target. */
 export interface Health {
   enabled: boolean;
   /** The first failure since the last success. */
@@ -62,10 +62,10 @@ export interface Health {
   failures: number;
 }
 
-/** After this many failures in a row, operators see that the endpoint fails. */
+/** After this many failures in a row, operators see that the target fails. */
 const FAILURES_MAX = 3;
 
-/** Decides the health of an endpoint after attempts that ended in this order. Returns null if it does not change. */
+/** Decides the health of a target after attempts that ended in this order. Returns null if it does not change. */
 export function decideHealth(
   { enabled, failingSince, failures }: Health,
   results: readonly { status: number | null; failure: string | null }[],

@@ -12,7 +12,7 @@ import { openWebhookSender } from "../../src/platform/outgoing/send-webhook.ts";
 import type { ReplayRequest } from "../../src/webhooks/api/webhook-deliveries.ts";
 import { webhookEvent } from "../../src/webhooks/api/webhooks.ts";
 import { selectDueDeliveries } from "../../src/webhooks/db/webhook-deliveries.ts";
-import { deliverToEndpoint, FAILING_MAX, REQUESTS_MAX } from "../../src/webhooks/deliver.ts";
+import { deliverToTarget, FAILING_MAX, REQUESTS_MAX } from "../../src/webhooks/deliver.ts";
 import { listDeliveries, replayWebhook } from "../../src/webhooks/deliveries.ts";
 import { type Attempt, type AttemptRecorder, openAttemptRecorder } from "../../src/webhooks/record-attempts.ts";
 import { removeDeliveries, requestWebhooks } from "../../src/webhooks/sweep-tasks.ts";
@@ -147,7 +147,7 @@ it("a run sends an event that becomes due by the end of its voucher's earlier on
     return state;
   };
   const ctx = { ...webhooks, pool: { query } as unknown as pg.Pool, attempts: { submit } as AttemptRecorder };
-  expect(await deliverToEndpoint(ctx, endpoint)).toEqual({ delivered: 2, retried: 0, failed: 0 });
+  expect(await deliverToTarget(ctx, endpoint)).toEqual({ delivered: 2, retried: 0, failed: 0 });
 });
 
 it("a delivery that fails is repeated with the same id and body after 5 s and 5 min ± 20 %, later if Retry-After says so, up to twice the step", async () => {
@@ -254,20 +254,20 @@ it("a run sends at most four requests at once to an endpoint, one to a failing o
   const webhookSender = openWebhookSender({ allowPrivate: true, connectMaxMs: 200_000, attemptMaxMs: 200_000 });
   const requests = new FairSlots(REQUESTS_MAX);
   const ctx = { ...openDeliveries(), webhookSender, requests, failing: new FairSlots(FAILING_MAX) };
-  const failing = await addEndpointsWithDue(20, 6);
-  const slow = await addEndpointsWithDue(20, 6);
-  const [prompt = ""] = await addEndpointsWithDue(1, 6);
+  const failing = await addTargetsWithDue(20, 6);
+  const slow = await addTargetsWithDue(20, 6);
+  const [prompt = ""] = await addTargetsWithDue(1, 6);
   await servers.db.query("UPDATE webhook_endpoints SET failing_since = now() WHERE id = ANY ($1)", [failing]);
   answer = ({ path }) => (path === `/${prompt}` ? 204 : null);
   let ended = 0;
-  const start = (ids: readonly string[]) => ids.map((id) => deliverToEndpoint(ctx, id).finally(() => ended++));
+  const start = (ids: readonly string[]) => ids.map((id) => deliverToTarget(ctx, id).finally(() => ended++));
   const runs = start(failing);
   // Half of the 32 turns of failing endpoints.
   await until(() => ended === 4 && requests.used === 16);
   runs.push(...start(slow));
   // Half of the 48 slots that are left.
   await until(() => requests.used === 16 + 24 && requests.waiting > 0);
-  expect(await deliverToEndpoint(ctx, prompt)).toMatchObject({ delivered: 6 });
+  expect(await deliverToTarget(ctx, prompt)).toMatchObject({ delivered: 6 });
   expect(Math.max(...failing.map((id) => receiver.of(id).length))).toBe(1);
   expect(Math.max(...slow.map((id) => receiver.of(id).length))).toBe(4);
   await webhookSender.close();
@@ -278,7 +278,7 @@ it("a run sends at most four requests at once to an endpoint, one to a failing o
 
 it("a run ends within five seconds when its process stops while endpoints hang", async () => {
   answer = () => null;
-  const ids = await addEndpointsWithDue(20, 1);
+  const ids = await addTargetsWithDue(20, 1);
   const stopping = await startWorkers(servers, WEBHOOK_ENV);
   await requestWebhooks(stopping.ctx);
   await until(() => ids.flatMap(receiver.of).length >= 20);
@@ -289,9 +289,9 @@ it("a run ends within five seconds when its process stops while endpoints hang",
 });
 
 it("a run ends after four failures without a success, and at once after 410", async () => {
-  const [failing = "", gone = ""] = await addEndpointsWithDue(2, 12);
+  const [failing = "", gone = ""] = await addTargetsWithDue(2, 12);
   answer = ({ path }) => (path === `/${gone}` ? 410 : 500);
-  await Promise.all([failing, gone].map((id) => deliverToEndpoint(openDeliveries(), id)));
+  await Promise.all([failing, gone].map((id) => deliverToTarget(openDeliveries(), id)));
   // Three more were under way.
   expect(receiver.of(failing).length).toBeLessThanOrEqual(7);
   expect(receiver.of(gone).length).toBeLessThanOrEqual(4);

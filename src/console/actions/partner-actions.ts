@@ -7,7 +7,7 @@ import { type Html, html } from "../../pages/html.ts";
 import { renderTime } from "../../pages/time.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { testWebhook } from "../../webhooks/endpoints.ts";
-import { disableEndpoint, enableEndpoint, replayEndpoint } from "../../webhooks/manage-webhooks.ts";
+import { disableAnyWebhook, enableAnyWebhook, replayAnyWebhook } from "../../webhooks/manage-webhooks.ts";
 import { type Acting, defineAction, FieldProblem, type Fields } from "./action.ts";
 import { integer, line, networks, optionalLine, optionalTime, someOf, time } from "./fields.ts";
 
@@ -86,12 +86,12 @@ export const PARTNER_ACTIONS = [
   simple(
     ["/webhooks/:id/disable", "webhook disable", "Disable the endpoint"],
     "Nothing more is sent to it, and only an operator can enable it again.",
-    disableEndpoint,
+    disableAnyWebhook,
   ),
   simple(
     ["/webhooks/:id/enable", "webhook enable", "Enable the endpoint"],
     "Events that happen from now on are sent to it.",
-    enableEndpoint,
+    enableAnyWebhook,
   ),
   defineAction({
     is: ["/webhooks/:id/replay", "webhook replay", "Send deliveries again"],
@@ -99,7 +99,7 @@ export const PARTNER_ACTIONS = [
     fields: { from: time("Events from", "start"), to: time("Events until", "rangeEnd") },
     run: async (ctx, id, { from, to }) => {
       if (to <= from) throw new FieldProblem("to", "must be later than the beginning");
-      const { replayed } = await replayEndpoint(ctx, id, { from, to });
+      const { replayed } = await replayAnyWebhook(ctx, id, { from, to });
       return html`Deliveries that will be sent again within seconds: ${replayed}.`;
     },
   }),

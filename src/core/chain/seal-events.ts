@@ -15,7 +15,7 @@ import {
   selectPendingEvents,
   writeSeals,
 } from "./db/events.ts";
-import { announceEvents, hasEnabledEndpoints } from "./db/outbox.ts";
+import { announceEvents, hasEnabledTargets } from "./db/outbox.ts";
 
 /** A chain whose voucher the current transaction has locked. */
 interface LockedChain extends ChainHead {
@@ -31,13 +31,13 @@ export async function readPending(tx: Transaction, chains: readonly LockedChain[
 /** Where a transaction's sealed events go besides their chains: its leaves in the log, and the outbox if any webhook endpoint is enabled. */
 export interface EventSinks {
   leaves: LeafBatch;
-  hasEndpoints: boolean;
+  hasTargets: boolean;
 }
 
 /** Opens the sinks of a transaction. Must be sent after the statement that locks its vouchers. */
 export async function openSinks(tx: Transaction): Promise<EventSinks> {
-  const [leaves, hasEndpoints] = await Promise.all([openLeafBatch(tx), hasEnabledEndpoints(tx)]);
-  return { leaves, hasEndpoints };
+  const [leaves, hasTargets] = await Promise.all([openLeafBatch(tx), hasEnabledTargets(tx)]);
+  return { leaves, hasTargets };
 }
 
 /** What a transaction writes for its sealed events. */
@@ -52,7 +52,7 @@ interface Appended {
 
 /** Seals the Pending events of locked chains, in chain order, and then appends one sealed event each to some of them. */
 export function appendEvents(
-  { leaves, hasEndpoints }: EventSinks,
+  { leaves, hasTargets }: EventSinks,
   chains: readonly LockedChain[],
   pending: readonly EventContent[],
   events: readonly EventContent[] = [],
@@ -81,7 +81,7 @@ export function appendEvents(
   const seals = pending.map(seal);
   const appended = events.map(seal);
   const announced = [...pending, ...events].filter(
-    ({ eventType }) => hasEndpoints && eventType !== "voucher.instance.issued",
+    ({ eventType }) => hasTargets && eventType !== "voucher.instance.issued",
   );
   return {
     writes: [

@@ -18,14 +18,14 @@ import type { WebhookEventType } from "../api/webhooks.ts";
 const OUTBOX_ROW = { id: bigint, organizationId: text, events: integer };
 export type OutboxRow = Row<typeof OUTBOX_ROW>;
 
-/** An endpoint's URL, and what signs its requests. */
+/** A target's URL, and what signs its requests. */
 const TARGET = {
   id: text,
   organizationId: text,
   url: text,
   /** The versions of the secret that sign now, the latest first. */
   signingVersions: arrayOf(integer),
-  /** Whether the endpoint's last recorded attempt failed. */
+  /** Whether the target's last recorded attempt failed. */
   isFailing: boolean,
   now: timestamptz,
   sandbox: boolean,
@@ -160,7 +160,7 @@ const replayDeliveries = sql.execute("replay_deliveries", {
 });
 const waitForEarlier = sql.execute("wait_for_earlier", { endpointId: text, voucherId: arrayOf(text) });
 
-/** Makes the deliveries of outbox rows and deletes the rows. Returns the endpoints with due deliveries. */
+/** Makes the deliveries of outbox rows and deletes the rows. Returns the targets with due deliveries. */
 export async function fanOutRows(tx: Transaction, rows: readonly OutboxRow[]): Promise<string[]> {
   const ids = rows.map(({ id }) => id);
   // Lock in an earlier statement, so that the next one sees every delivery that a lock's last holder has finished.
@@ -170,10 +170,10 @@ export async function fanOutRows(tx: Transaction, rows: readonly OutboxRow[]): P
   return due;
 }
 
-/** Locks endpoints, then reads them in a second statement, which sees all changes from before the lock. */
-export async function lockEndpoints(tx: Transaction, endpointIds: readonly string[]) {
-  const [, endpoints] = await Promise.all([lockRows(tx, endpointIds), readEndpoints(tx, endpointIds)]);
-  return endpoints;
+/** Locks targets, then reads them in a second statement, which sees all changes from before the lock. */
+export async function lockTargets(tx: Transaction, endpointIds: readonly string[]) {
+  const [, targets] = await Promise.all([lockRows(tx, endpointIds), readTargets(tx, endpointIds)]);
+  return targets;
 }
 
 /** An attempt and what follows from it. */
@@ -190,18 +190,18 @@ interface RecordedAttempt {
   delayMs: number | null;
 }
 
-/** The health of an endpoint after its attempts. */
-interface EndpointHealth {
+/** The health of a target after its attempts. */
+interface TargetHealth {
   endpointId: string;
   failingSince: Date | null;
   failures: number;
   disabledReason: "gone" | "failing" | null;
 }
 
-/** Statements that record attempts of deliveries of locked endpoints, and release the next ones of their vouchers. */
+/** Statements that record attempts of deliveries of locked targets, and release the next ones of their vouchers. */
 export function recordAttempts(
   attempts: readonly RecordedAttempt[],
-  health: readonly EndpointHealth[],
+  health: readonly TargetHealth[],
   now: Date,
 ): PreparedStatements {
   const columns = columnsOf(attempts, "endpointId", "eventId", "attempts", "state", "status", "failure");
@@ -214,7 +214,7 @@ export function recordAttempts(
   return writes;
 }
 
-/** Ends at most `limit` Pending deliveries of one disabled endpoint; returns how many. */
+/** Ends at most `limit` Pending deliveries of one disabled target; returns how many. */
 export async function endPendingDeliveries(tx: Transaction, limit: number): Promise<number> {
   const endpointId = await lockDisabledEndpoint(tx);
   return endpointId === null ? 0 : endPending(tx, { endpointId, limit });
@@ -226,7 +226,7 @@ export interface DeliveryPosition {
   eventId: string;
 }
 
-/** At most `limit` deliveries of an endpoint in these states that come after a position, newest first. */
+/** At most `limit` deliveries of a target in these states that come after a position, newest first. */
 export function selectDeliveries(
   db: Queryable,
   endpointId: string,
@@ -240,7 +240,7 @@ export function selectDeliveries(
 /** Which deliveries to send again: those of events in a period, or those with these ids. */
 export type ReplayChoice = { from: Date; to: Date } | { eventIds: readonly string[] };
 
-/** Starts finished deliveries of a locked endpoint again, at most `limit`; returns how many. */
+/** Starts finished deliveries of a locked target again, at most `limit`; returns how many. */
 export async function replayFinished(
   tx: Transaction,
   endpointId: string,

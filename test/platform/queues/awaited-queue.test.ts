@@ -3,7 +3,11 @@ import type { Queue } from "bullmq";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { z } from "zod";
 import { openLogger } from "../../../src/platform/logger.ts";
-import { AwaitedQueue, type AwaitedQueueResources, type WaitResult } from "../../../src/platform/queues/awaited-queue.ts";
+import {
+  AwaitedQueue,
+  type AwaitedQueueResources,
+  type WaitResult,
+} from "../../../src/platform/queues/awaited-queue.ts";
 import { openQueue } from "../../../src/platform/queues/open-queue.ts";
 import type { QueueDefinition } from "../../../src/platform/queues/queue-settings.ts";
 import { ReplyInbox } from "../../../src/platform/queues/reply-inbox.ts";

@@ -7,7 +7,7 @@ import { acquireVoucher } from "../../../src/marketplace/acquire-voucher.ts";
 import type { AcquisitionRequest } from "../../../src/marketplace/decide-acquisitions.ts";
 import { statusOf } from "../../../src/platform/api/errors.ts";
 import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
-import { deliverToEndpoint } from "../../../src/webhooks/deliver.ts";
+import { deliverToTarget } from "../../../src/webhooks/deliver.ts";
 import { basic, browse } from "../../support/browse.ts";
 import { partnerClient } from "../../support/client.ts";
 import { makeReferral, offerBatch } from "../../support/marketplace.ts";
@@ -177,7 +177,7 @@ async function makeCalls({ db, api, worker, receiver }: Started) {
     "/portal/receipt": () => portal(`/orders/${order.externalRef}/receipt`),
     "/portal/webhooks": () => portal("/webhooks"),
     Webhooks: async () => {
-      const sent = await deliverToEndpoint(worker.ctx as Parameters<typeof deliverToEndpoint>[0], endpoint).catch(
+      const sent = await deliverToTarget(worker.ctx as Parameters<typeof deliverToTarget>[0], endpoint).catch(
         () => null,
       );
       return { status: sent === null ? 503 : 200, text: "" };

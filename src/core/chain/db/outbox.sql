@@ -1,6 +1,6 @@
 -- name: find_enabled_endpoints
 -- Whether any webhook endpoint is enabled.
-SELECT EXISTS (SELECT FROM webhook_endpoints AS e WHERE e.enabled) AS "hasEndpoints";
+SELECT EXISTS (SELECT FROM webhook_endpoints AS e WHERE e.enabled) AS "hasTargets";
 
 -- name: announce_events(voucher_id, sequence)
 -- Writes sealed events of locked vouchers to the outbox, one row per organization that has an enabled endpoint.
