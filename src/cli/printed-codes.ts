@@ -45,7 +45,9 @@ async function* decode(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string>
   }
 }
 
-/** By the byte order mark; without one, UTF-16 is known by the zero byte of its first character. */
+/**
+ * Finds the encoding by the byte order mark. Without one, UTF-16 is recognized by the zero byte of its first character.
+ */
 function encodingOf([first, second, third]: Uint8Array): string {
   if (first === 0x50 && second === 0x4b && third === 3) {
     throw notIssued("The file is a workbook or an archive. Save the column of codes as text, one code a line.");

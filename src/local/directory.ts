@@ -57,7 +57,7 @@ export function save(directory: string, fields: Partial<SavedServers & Remembere
   renameSync(whole, file);
 }
 
-/** The `npm start` that began last of those that run in a directory, or the one of a process; null when it does not run. */
+/** The running `npm start` of a directory that began last, or that of a process. Null when it does not run. */
 export function findStart(directory: string, pid?: number): Start | null {
   return otherStarts(directory).findLast((start) => pid === undefined || start.pid === pid) ?? null;
 }

@@ -52,7 +52,7 @@ function openWithoutWaiting(): number {
     if (output.isFIFO() || output.isCharacterDevice())
       return openSync("/proc/self/fd/1", constants.O_WRONLY | constants.O_NONBLOCK);
   } catch {
-    // Another system than Linux, or an output of another user.
+    // This system is not Linux, or the output belongs to another user.
   }
   // Node sets the mode of a socket or a pipe when it opens the stream, for every process with the same output, and resets it at its end.
   void process.stdout;

@@ -115,7 +115,10 @@ async function sealPendingEvents(ctx: AuditContext, origin: string): Promise<voi
   }
 }
 
-/** The copy's checkpoint, or null unless the log's keys have signed it; and all known ones, with those of the anchors, the largest first. */
+/**
+ * The copy's checkpoint if the log's keys have signed it, otherwise null; and all known checkpoints, the anchors'
+ * included, the largest first.
+ */
 async function readCheckpoints(
   { anchors, keys, origin }: TlogSettings,
   source: LogSource,

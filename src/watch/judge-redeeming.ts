@@ -20,7 +20,7 @@ const EVERYONE = "All organizations";
 const isUp = ({ state }: ReportedProcess) => state === "up";
 /** The sentence about a fault has no full stop. */
 const withoutStop = (sentence: string) => sentence.replace(/\.$/, "");
-/** As what follows a colon; a name keeps its capital. */
+/** A sentence after a colon, in lower case; a name keeps its capital. */
 const startSmall = (sentence: string) => sentence.replace(/^(A|No|The|This|Redeems)\b/, (word) => word.toLowerCase());
 export const nameProcess = ({ role, pid, host }: Pick<ReportedProcess, "role" | "pid" | "host">) =>
   `${role} ${pid} on ${host}`;
@@ -228,7 +228,7 @@ export function findBacklog(facts: Facts, secondsMax: number): Found[] | null {
   if (oldestMs <= secondsMax * 1_000) return unlessHidden(facts, []);
   return [{ what: "Redeems wait long for a worker", subject: redeemQueue.name, confirmMs: BACKLOG_MS }];
 }
-/** As its alert has it. Milliseconds. */
+/** The limit that the alert has, too. Milliseconds. */
 const BACKLOG_MS = 60_000;
 
 export function findVanishedProcesses({ processes }: Facts): Found[] | null {

@@ -30,7 +30,7 @@ export type AttemptResult<Failure extends string> =
 /** The state of a delivery after an attempt. */
 export interface DecidedAttempt {
   state: "Pending" | "Delivered" | "Failed";
-  /** Until the next attempt; null when none follows. */
+  /** The wait until the next attempt; null when none follows. */
   delayMs: number | null;
 }
 

@@ -99,7 +99,7 @@ describe("voucherctl batch issue", () => {
     await lock.query("BEGIN");
     await lock.query("LOCK TABLE batches IN SHARE MODE");
     const issuing = startIssue(`--count 2 --out ${out} ${options}`.trim());
-    // Before its first write, it has checked for an existing file.
+    // When the unfinished file exists, the run has already checked for an existing file.
     await untilStarted(() => existsSync(`${out}.unfinished`) && statSync(`${out}.unfinished`).size > 0);
     return {
       issuing,

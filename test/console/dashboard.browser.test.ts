@@ -128,7 +128,7 @@ it("the queue dashboard is in the operators' frame, which leads back, at every w
       frame.getByRole("link", { name: "Overview" }).boundingBox(),
     ]);
     expect(frameBox?.y).toBe(0);
-    // Nothing of the board is under the frame.
+    // No part of the board is hidden by the frame.
     expect(headerBox?.y).toBeGreaterThanOrEqual(frameBox?.height ?? Number.POSITIVE_INFINITY);
     expect(linkBox?.height).toBeGreaterThan(10);
     await photograph(page, `dashboard in its frame, ${options.viewport.width}, ${options.colorScheme}`);

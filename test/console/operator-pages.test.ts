@@ -296,7 +296,7 @@ it("the page of a webhook endpoint shows its state, what waits, and its deliveri
      VALUES ($1, $2, 1, 'https://shop.example.com/hooks?"><script>alert(1)</script>', '<b>till</b>', '2026-11-20T10:00:00Z')`,
     [id, partner.organizationId],
   );
-  // Newest last: 30 delivered, one given up, one that is tried again, and one that waits until that one is finished.
+  // Deliveries, the newest last: 30 delivered, one given up, one that is tried again, and one that waits for it.
   await db.query(
     `INSERT INTO webhook_deliveries (position, created_at, next_attempt_at, finished_at, sequence, attempts, last_status, endpoint_id,
                                      event_id, voucher_id, event_type, state, last_failure)

@@ -147,7 +147,7 @@ itOnOneRedis.each([
       expect(reply).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
     const ids = [bought, claimed].map(({ body }) => body.voucher.id);
     for (const id of ids) expect((await statuses(id)).at(-1)).toMatch(/Pending$/);
-    // As if some seconds had passed: what is younger may have a job that is under way.
+    // Makes the event some seconds older: a younger one may have a job that is under way.
     await bypassTriggers(
       servers.db,
       "UPDATE voucher_events SET occurred_at = now() - interval '6 seconds' WHERE voucher_id = ANY ($1) AND seal_status = 'Pending'",

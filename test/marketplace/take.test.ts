@@ -155,7 +155,7 @@ describe.each(ROUTES)("POST $name", ({ name, kind, take }) => {
       [damaged],
     );
     expect(rows.map(({ voucher_id }) => voucher_id)).toEqual(damaged.toSorted());
-    // As a restore would, so that the invariants hold again.
+    // Repairs the chain as a restore would, so that the invariants hold again.
     await bypassTriggers(servers.db, "DELETE FROM voucher_events WHERE voucher_id = ANY ($1) AND sequence = 2", [
       damaged,
     ]);

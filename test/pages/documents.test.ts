@@ -72,7 +72,7 @@ describe("connections to Postgres", () => {
     expect(readFileSync(file, "utf8")).toContain(told);
   });
 
-  it("connections to Postgres of each kind of caller are in the table of docs/design.md, whose sum they are", () => {
+  it("connections to Postgres of each kind of caller are those in the table of docs/design.md, and their sum is the pool", () => {
     const [, table = ""] =
       /## Kinds of callers\n[\s\S]*?\n(\|[\s\S]*?)\n\n/.exec(readFileSync("docs/design.md", "utf8")) ?? [];
     const sharedBy = {

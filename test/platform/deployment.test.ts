@@ -92,7 +92,7 @@ it("a process that refuses its server, which may be a copy, leaves the newest ma
     new DatabaseFence(log, shared.store).admit(new Connection(new Server("00000001", "3", marks)).client);
   await starts(["a", "b", "c"]);
   await expect(starts(["a", "b"])).rejects.toMatchObject(setBack);
-  // As after Redis was emptied, and a process that knew nothing has used the copy.
+  // The state of Redis after it was emptied and a process that knew nothing has used the copy.
   shared.remember({ position: 1, id: "a" });
   await expect(starts(["a"])).rejects.toMatchObject(setBack);
 });

@@ -81,7 +81,10 @@ export async function openTestServers(shardCount = inject("queueShards")) {
     shards,
     /** The shard of a voucher's jobs. */
     shardOf: (voucherId: string) => shards[shardOf(voucherId, shards.length)] as Shard,
-    /** The prefix of keys in the first shard: the only one of one Redis, and of queues that are not divided. */
+    /**
+     * The prefix of keys in the first shard, which is the only shard on a single Redis, and of queues that are not
+     * divided.
+     */
     queuePrefix: findShard(deploymentId, 0, shardCount).prefix,
     leaseKey: (voucherId: string) => leaseKey(deploymentId, voucherId),
     /** Registers what uses the servers; closeOpened closes it, the latest first. A closer may run twice. */

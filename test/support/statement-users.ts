@@ -15,7 +15,10 @@ export function statementsOf(...entries: string[]): Set<string> {
   return statementsWithout(null, ...entries);
 }
 
-/** As {@link statementsOf}, without a folder whose files run as another role, and what only they import. */
+/**
+ * As {@link statementsOf}, but without a folder whose files run as another role, and without files that only that
+ * folder imports.
+ */
 export function statementsWithout(folder: string | null, ...entries: string[]): Set<string> {
   const found = new Set<string>();
   for (const file of filesOf(entries, folder)) {

@@ -8,7 +8,7 @@ import { makeIssuerKey, writeKeysFile } from "./user-tokens.ts";
 
 type Env = Record<string, string>;
 
-/** As many as the file wants. The type spares tests a check of each. */
+/** A list as long as the file wants. The type spares tests a check of each element. */
 type Some<T> = [T, T, T, ...T[]];
 
 /** What a test file needs. */

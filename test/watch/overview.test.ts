@@ -283,7 +283,7 @@ describe("the counts", () => {
   it("the counts are made again after an operator has said that the clock is right", async () => {
     await count();
     const right = await counts();
-    // As if they had been made by a clock that was a year ahead.
+    // Changes the counts as a clock that was a year ahead would.
     await db.query("UPDATE activity_counts SET redemptions = 9 WHERE organization_id = $1", [partner.organizationId]);
     await db.query("UPDATE activity_counted SET counted_until = now() + interval '1 year'");
     await db.query("UPDATE redemptions_closed SET clock_trusted_at = clock_timestamp()");
@@ -587,7 +587,7 @@ async function ageLook(ms: number) {
 it("faults are looked for again after their time by Redis's clock, although the database's clock was set back since", async () => {
   const { at } = await lookForFaults(api.ctx, -1);
   const key = `${reportPrefix(ctx.deployment)}:look`;
-  // As if the database's clock had been an hour ahead.
+  // The begin of a fault that was found while the database's clock was an hour ahead.
   const later = new Date(Date.parse(at) + 3_600_000).toISOString();
   const stored = { ...JSON.parse((await servers.redis.get(key)) ?? ""), at: later };
   await servers.redis.set(key, JSON.stringify(stored), "KEEPTTL");

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { LANGUAGES } from "../../platform/api/sentences/languages.ts";
 import { header } from "./response-headers.ts";
 
-/** On requests whose responses have sentences for people. */
+/** The header of requests whose responses have sentences for people. */
 export const ACCEPT_LANGUAGE = z.object({
   "Accept-Language": z
     .string()
@@ -12,14 +12,14 @@ export const ACCEPT_LANGUAGE = z.object({
     }),
 });
 
-/** On every error. */
+/** The header of every error. */
 export const CONTENT_LANGUAGE = header(
   "Content-Language",
   z.string(),
   "The language of the sentences in the body, such as `de`.",
 );
 
-/** On a success with a sentence. */
+/** The header of a success that has a sentence. */
 export const CONTENT_LANGUAGE_OF_REASON = {
   "Content-Language": z.string().optional().meta({ description: "With a `reason`: the language in which it is." }),
 };

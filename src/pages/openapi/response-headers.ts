@@ -7,20 +7,20 @@ export function header<Schema extends z.ZodType>(id: string, schema: Schema, des
 
 const text = z.string();
 
-/** On every response. */
+/** The header of every response. */
 export const REQUEST_ID = header(
   "X-Request-Id",
   text,
   "The request's id: the one you sent, if it is valid, or a new one. The service's log contains it.",
 );
 
-/** On 429 and 503. */
+/** The header of responses 429 and 503. */
 export const RETRY_AFTER = header("Retry-After", text, "Seconds to wait before you try again.", {
   type: "integer",
   minimum: 1,
 });
 
-/** On responses to requests that a limit counts. */
+/** The headers of responses to requests that a limit counts. */
 export const RATE_LIMIT = {
   ...header(
     "RateLimit-Policy",
@@ -37,5 +37,5 @@ export const RATE_LIMIT = {
 /** On 405. */
 export const ALLOW = header("Allow", text.optional(), "With 405: the methods that the address accepts.");
 
-/** On a 401 of an endpoint for users. */
+/** The header of a 401 of an endpoint for users. */
 export const WWW_AUTHENTICATE = header("WWW-Authenticate", z.literal("Bearer"), "The required authentication scheme.");

@@ -76,7 +76,7 @@ export function invalidFields(fields: readonly (readonly [name: string | Sentenc
   });
 }
 
-/** The error for those of these fields that are absent. */
+/** The error that names the absent ones among required fields. */
 export function missingFields(fields: Record<string, unknown>): AppError {
   const missing = Object.keys(fields).filter((name) => fields[name] === undefined);
   return invalidFields(missing.map((name) => [name, problemIn("required")]));

@@ -6,7 +6,7 @@ type Problems = Sentences["problems"];
 /** What the sentence of a problem contains. */
 type Contents<Key extends keyof Problems> = Problems[Key] extends (...contents: infer Given) => string ? Given : [];
 
-/** By their English text, because a schema's message is only a text. Filled while schemas are made. */
+/** Sentences by their English text, because a schema's message is only a text. Filled while schemas are made. */
 const SAID = new Map<string, Sentence>();
 
 function remember(say: Sentence): string {

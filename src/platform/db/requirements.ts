@@ -126,7 +126,7 @@ export interface Facts {
   /** As `server_version_num`. */
   version: number;
   encoding: string;
-  /** The schema that the session uses. Null when search_path names none that exists. */
+  /** The schema that the session uses. Null when no schema of search_path exists. */
   schema: string | null;
   /** Whether that schema has the service's tables. */
   hasTables: boolean;

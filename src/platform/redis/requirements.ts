@@ -169,7 +169,7 @@ const policyOf = ({ read }: ServerView) => read("maxmemory_policy");
 /** The sentence about a Redis that does not answer. */
 export const NO_REDIS = "No answer from Redis.";
 
-/** How the words of a server that refuses a write continue a sentence. */
+/** The end of a sentence that quotes the words of a server that refuses a write. */
 export const refuses = (words: string) => `refuses writes: ${words}`;
 
 /** The values of all servers, each once. */

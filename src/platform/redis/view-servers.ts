@@ -80,7 +80,7 @@ async function readView(url: URL, redis: Redis): Promise<ServerView> {
   // In a cluster, only a master of some slots takes writes.
   const slots = cluster === null ? ([0, SLOTS - 1] as const) : own?.slots[0];
   const refusal = slots === undefined ? null : await probeWrites(redis, `{${tagIn(slots)}}`);
-  // Last, because it subscribes.
+  // Runs last, because it subscribes the connection.
   const missingRights = await findMissingRights(redis, isNode);
   return { address: addressOf(url), user, read, missingRights, cluster, refusal };
 }

@@ -12,7 +12,7 @@ import { AUDIENCES, type Audience } from "../../../src/core/voucher/voucher.ts";
 
 const NOW = new Date("2027-03-01T12:00:00.000Z");
 
-/** Where a moment lies, seen from now; `none` is no moment at all. */
+/** Moments relative to now, in milliseconds; `none` is no moment. */
 const MOMENTS = { none: null, before: -1, at: 0, after: 1 } as const;
 type Moment = keyof typeof MOMENTS;
 const moments = Object.keys(MOMENTS) as Moment[];

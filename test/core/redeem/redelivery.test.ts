@@ -103,7 +103,7 @@ it("a job past its deadline redeems nothing when the deadline passes while it wa
 
 it("a job past its deadline redeems nothing on a connection to another server than the one that its caller has read", async () => {
   const { id } = await issue();
-  // As if the server was started again after the worker had accepted the job.
+  // The worker's state if the server is started again after the worker has accepted the job.
   const before = { ...one, deployment: { id: one.deployment.id, origin: "before", ready: async () => undefined } };
   expect(await runRedeemJob(before, newAttempt(id), makeJob(id))).toEqual({ kind: "late" });
   await expectUntouched(id);

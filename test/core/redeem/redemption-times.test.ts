@@ -203,7 +203,7 @@ describe("the closed time", () => {
 
   it("the closed time does not follow a clock that jumped ahead while a process ran, and does when an operator trusts it", async () => {
     const clock = new DatabaseClock(() => 0);
-    // As before a jump of an hour, of which the monotonic clock knows nothing.
+    // The time before a jump of an hour, which the monotonic clock does not show.
     const before = later(await now(), -3_600_000);
     await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = 'epoch'", []);
     clock.observe(before, null);

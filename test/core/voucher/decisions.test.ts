@@ -11,7 +11,7 @@ import { finalRefusal, type StoredStatus, statusAt, type VoucherState } from "..
 
 const NOW = new Date("2027-03-01T12:00:00.000Z");
 
-/** Where a moment lies, seen from now. */
+/** Moments relative to now, in milliseconds. */
 const MOMENTS = { before: -1, at: 0, after: 1 } as const;
 type Moment = keyof typeof MOMENTS;
 const moments = Object.keys(MOMENTS) as Moment[];

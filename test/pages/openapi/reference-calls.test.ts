@@ -206,7 +206,7 @@ const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
 
   redeem_unknown: async (operation, valid) => {
     const ref = { organizationId: partner.organizationId, externalRef: String(valid.body?.externalRef) };
-    // As another API process whose commit hangs.
+    // Takes the lock like another API process whose commit hangs.
     return inTransaction(api.ctx.pool, async (outside) => {
       await lockReferencesToEnd(outside, [ref]);
       return perform(operation, valid, hasty.url);

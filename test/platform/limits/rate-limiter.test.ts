@@ -52,7 +52,7 @@ it.each([
   const allowed = await Promise.all(limiters.map((limiter) => burst(limiter, 2 * LIMIT)));
   const sum = allowed.reduce((total, one) => total + one, 0);
   expect(Math.abs(sum - LIMIT)).toBeLessThanOrEqual(processes * SLACK);
-  // None of them keeps the others from their part.
+  // No process keeps the others from their part of the limit.
   expect(Math.min(...allowed)).toBeGreaterThanOrEqual(10);
 });
 

@@ -91,7 +91,7 @@ it("an address that is not public is left out, and the name's other ones are use
 
 it("an address of the family that works is used although the name has many of the other one", async () => {
   const { port } = await receive({ host: "::1" });
-  // Nothing listens there.
+  // No server listens at these addresses.
   const others = [2, 3, 4, 5, 6].map((last) => `127.0.0.${last}`);
   expect(await makeSender({ resolve: async () => [...others, "::1"] })(`http://hooks.test:${port}/`)).toEqual(OK);
 });

@@ -258,7 +258,7 @@ it("a job whose wake-up went to a killed worker runs on an idle worker in under 
   const marker = killed.bzpopmin(`${PREFIX}:sum:marker`, 60);
   await until(async () => (await blocked()) === 1);
   work(add);
-  // All of its fetchers are blocked.
+  // All fetchers of the worker are blocked.
   await until(async () => (await blocked()) === 1 + 8);
   const addedAt = performance.now();
   expect(await call(1, 2)).toMatchObject(isReply(3));

@@ -15,7 +15,7 @@ const run = promisify(execFile);
 /** The Redis of one contender. */
 export interface BenchRedis {
   redisUrl: string;
-  /** None when it runs in a container, where its CPU time cannot be read. */
+  /** The ids of Redis's processes. None when it runs in a container, where its CPU time cannot be read. */
   redisPids: readonly number[];
 }
 

@@ -212,7 +212,7 @@ it("the log's key is copied to a file that the service accepts, because it refus
   const secret = spec.volumes.find(({ name }: Yaml) => name === "secret").secret;
   expect(overlay.secretGenerator).toContainEqual({ name: secret.secretName, files: ["key=secrets/log.key"] });
   const copy = join(directory, "key");
-  // As the kubelet writes it for a pod with an fsGroup.
+  // Writes the file as the kubelet does for a pod with an fsGroup.
   writeFileSync(copy, readFileSync(keyFile), { mode: secret.defaultMode });
   await expect(settings()).rejects.toThrow("Other users can read LOG_KEY_FILE");
   rmSync(copy);

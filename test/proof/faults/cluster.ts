@@ -59,7 +59,7 @@ export type Cluster = Awaited<ReturnType<typeof openCluster>>;
 const API_PROCESSES = 2;
 /** The processes connect with the rights of the service only. */
 const SERVICE_PASSWORD = "service-under-faults";
-/** With a Redis Cluster of three masters. */
+/** The number of shards on a Redis Cluster of three masters. */
 export const CLUSTER_SHARDS = 6;
 
 /** Starts the servers and migrates the database. `heal` starts the API and worker processes. */

@@ -43,7 +43,7 @@ export const FLOOD_KINDS = Object.keys(FLOODS) as FloodKind[];
 
 /** Calls of a flood, and how many wait for their answers at once. */
 const FLOOD = { calls: 300, atOnce: 100 };
-/** Public calls are shared out by address, so a flood has one of its own. */
+/** The places of public calls are divided by address, so a flood has an address of its own. */
 const FLOODER_ADDRESS = "127.0.0.9";
 /** How long a caller of a flood waits. Half of them leave at once. Milliseconds. */
 const WAIT_MS = { leaving: 50, waiting: 5_000 };

@@ -49,7 +49,7 @@ export function isAfter(atMs: number, { endedAtMs }: Exchange, { clock }: Record
 
 export const isConfirmed = ({ status }: Exchange) => status === 200;
 
-/** The rules for redeems. `freezes` are those of the API processes, by their names. */
+/** The rules for redeems. `freezes` are the freezes of the API processes, by process name. */
 export function checkRedeems(
   history: History,
   records: Records,
