@@ -234,7 +234,7 @@ describe("npm start on a machine without servers", () => {
     expect(seen).not.toContain('{"level"');
   });
 
-  it("beside a service with a database of its operator's own, voucherctl, demo and worker without variables refuse, and the next start says that its database is new", async () => {
+  it("voucherctl, demo and worker without variables refuse to run beside a service with its operator's own database, and the next start says that its database is new", async () => {
     const folder = mkdtempSync(join(tmpdir(), "voucher-start-"));
     chmodSync(folder, 0o755);
     onTestFinished(() => rmSync(folder, { recursive: true }));

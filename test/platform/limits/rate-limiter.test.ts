@@ -56,7 +56,7 @@ it.each([
   expect(Math.min(...allowed)).toBeGreaterThanOrEqual(10);
 });
 
-it("rate limiters of several processes share it when calls come one after another as well", async () => {
+it("rate limiters of several processes share one limit when calls come one after another as well", async () => {
   const name = counting.newName();
   const limiters = [await openLimiter(name), await openLimiter(name)];
   let allowed = 0;

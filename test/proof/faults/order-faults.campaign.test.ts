@@ -17,7 +17,7 @@ import { useFaultCluster } from "./use-fault-cluster.ts";
 // Orders of events from the campaign, one at a time, in which a caller has an answer while another path could still
 // contradict it.
 
-/** Half of it is the wait for a locked row, the rest is for a second delivery. Milliseconds. */
+/** The redeem wait: half of it is the wait for a locked row, the rest is for a second delivery. Milliseconds. */
 const REDEEM_WAIT_MS = 10_000;
 
 const own = useFaultCluster({

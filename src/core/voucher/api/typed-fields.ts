@@ -46,7 +46,7 @@ export function reference(description: string, example: string) {
 /** Maximum input length of a code or ticket. A normalized code has at most 64 characters; the rest allows for spaces and hyphens. */
 const CODE_INPUT_MAX = 256;
 
-/** A code or a ticket in a request. A ticket becomes what was issued. */
+/** A code or a ticket in a request. A ticket is normalised to the form in which it was issued. */
 function typedText(description: string, example: string) {
   const field = filledTextUpTo(CODE_INPUT_MAX, description, example);
   return field.overwrite(normaliseTicket).meta(field.meta() ?? {});
