@@ -68,8 +68,8 @@ export function visitOf<Deps extends PageDeps>(ctx: Deps, request: Request): Vis
       throw new AppError("invalid_request", `${name} must be one whole number from ${min} to ${max}.`);
     },
     entered: (name) => textOf(Object(request.body)[name]),
-    look: (command, entity, args = {}) =>
-      insertLook(ctx.pool, {
+    recordVisit: (command, entity, args = {}) =>
+      insertVisit(ctx.pool, {
         osUser: nameOf(request.get("authorization")),
         host: request.ip ?? "unknown",
         command,

@@ -56,8 +56,8 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
     metrics?.foreignMessages.with("reply").inc();
     service.report.faults.count("foreignMessages");
   };
-  const links = { redis, inbox, shards, deployment, log, onForeignReply };
-  const redeemQueue = service.closeLater(new AwaitedQueue(redeemQueueDefinition, links));
+  const resources = { redis, inbox, shards, deployment, log, onForeignReply };
+  const redeemQueue = service.closeLater(new AwaitedQueue(redeemQueueDefinition, resources));
   const probeServers = openServerProbe({ ...service, probes, redeemQueue });
   const backlog = openBacklog({ ...service, probeServers }, Object.assign({}, ...each("backlog")));
   const metrics = config.metricsPort === null ? null : openApiMetrics(service, backlog);

@@ -5,7 +5,7 @@ import { nameTokenSecrets } from "../core/reserve/reservation-token.ts";
 import type { Config } from "../platform/config.ts";
 import { DatabaseFence } from "../platform/db/database-fence.ts";
 import { openPool } from "../platform/db/pool.ts";
-import { droppedLines, openLog } from "../platform/log.ts";
+import { droppedLines, openLogger } from "../platform/logger.ts";
 import { pooledRandomBytes } from "../platform/random.ts";
 import { openFailFast } from "../platform/redis/connections.ts";
 import { findDurabilityRisks, warnOfRisks } from "../platform/servers/find-risks.ts";

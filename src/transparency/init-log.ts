@@ -44,7 +44,7 @@ export async function initTlog(ctx: AuditContext, settings: TlogSettings, accept
       if (before !== null && missing !== undefined && !acceptAnchor) {
         throw new TlogRefused(`The anchor ${missing} is missing. --accept-anchor writes it from this database.`);
       }
-      if (before === null) await insertLogTree(tx, { origin, root: EMPTY_TREE.root });
+      if (before === null) await insertTlogTree(tx, { origin, root: EMPTY_TREE.root });
       const anchorsWritten = await writeMissingAnchors(tx, tree, settings);
       return { origin, size: tree.size, begun: before === null, anchorsWritten };
     },

@@ -21,7 +21,7 @@ import {
 import type { QueueViews } from "../platform/queues/queue-views.ts";
 import { listShards, type Shard } from "../platform/queues/shards.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
-import { type LogStatus, readLogStatus } from "../transparency/read-log-status.ts";
+import { readTlogStatus, type TlogStatus } from "../transparency/read-log-status.ts";
 import { measureWebhooks } from "../webhooks/db/webhook-deliveries.ts";
 import { failingSinceOf } from "./alerts.ts";
 import {
@@ -242,7 +242,7 @@ async function readData(ctx: OverviewDeps, maxAgeMs: number): Promise<DatabaseFa
     brokenChains: await selectBrokenChains(pool, FAULTS_MAX),
     endpoints: await selectFailingEndpoints(pool, FAULTS_MAX),
     stock: await readStock(pool, { organizationId: null, batchesMax: STOCK.batchesMax, leftMax: STOCK.leftMax }),
-    log: await readLogStatus(ctx),
+    log: await readTlogStatus(ctx),
     alertsFailingSince: ctx.config.alerts.url === null ? null : await readFailingAlerts(pool),
     sealLagMs: await findOldestPendingAge(pool),
     webhooks: await measureWebhooks(pool, WEBHOOKS_MAX),

@@ -30,10 +30,12 @@ export async function listWebhooksOf(ctx: Pick<AuditContext, "pool">, organizati
 }
 
 /** Disables an endpoint until an operator enables it. A repeat changes nothing. @throws AppError `webhook_not_found`. */
-export const disableEndpoint = switchingBy((tx, id) => disableWebhookEndpoint(tx, { id, disabledReason: "operator" }));
+export const disableAnyWebhook = switchingBy((tx, id) =>
+  disableWebhookEndpoint(tx, { id, disabledReason: "operator" }),
+);
 
 /** Enables an endpoint, also one that an operator disabled. A repeat changes nothing. @throws AppError `webhook_not_found`. */
-export const enableEndpoint = switchingBy((tx, id) => enableWebhookEndpoint(tx, id, "operator"));
+export const enableAnyWebhook = switchingBy((tx, id) => enableWebhookEndpoint(tx, id, "operator"));
 
 function switchingBy(change: (tx: Transaction, id: string) => Promise<unknown>) {
   return (ctx: AuditContext, id: string): Promise<WebhookView> =>

@@ -232,7 +232,7 @@ const sha256 = (file: string) =>
     .digest("hex");
 
 async function retire(options: Partial<RetireOptions> = {}, pool = db) {
-  return retireLog(provisioning(pool), await settingsOf(next), {
+  return retireTlog(provisioning(pool), await settingsOf(next), {
     ...{ origin: ORIGIN, reason: "the key leaked", directory: at("retired"), acceptLoss: false },
     ...{ checkpoints: [{ file: "anchor", text: readFileSync(files.anchor, "utf8") }] },
     ...options,
@@ -241,7 +241,7 @@ async function retire(options: Partial<RetireOptions> = {}, pool = db) {
 
 /** The data of a leaf. */
 async function leafOf(index: number): Promise<string | undefined> {
-  const [bundle] = await selectLogTiles(db, [{ level: 0, index: Math.floor(index / 256) }]);
+  const [bundle] = await selectTlogTiles(db, [{ level: 0, index: Math.floor(index / 256) }]);
   const start = (index % 256) * 32;
   return bundle?.hashes.subarray(start, start + 32).toString("hex");
 }

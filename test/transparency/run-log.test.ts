@@ -588,7 +588,7 @@ it("the settings refuse a key file that others can read, one without a key, anot
 });
 
 const writeAnchor = async (size: number) =>
-  writeFileSync(files.anchor, await signCheckpoint(logKey, { size, root: FORGED }));
+  writeFileSync(files.anchor, await signCheckpoint(tlogKey, { size, root: FORGED }));
 
 /** The served checkpoint, verified against the policy that is served with it. */
 async function verifyPublished() {
@@ -608,6 +608,6 @@ async function begun(count: number) {
 }
 
 const published = () => findPublished(db);
-const tree = async () => (await findLogTree(db)) as LogTree;
+const tree = async () => (await findTlogTree(db)) as TlogTree;
 const readAnchor = () => readFileSync(files.anchor, "utf8");
 const refused = (reason: RegExp) => ({ refused: expect.stringMatching(reason) });

@@ -565,7 +565,7 @@ it("faults that Redis and all processes forgot go on from Postgres, and those of
 });
 
 it("what needs attention has a log that is refused", async () => {
-  await insertLogTree(db as never, { origin: "vouchers.test/log", root: Buffer.alloc(32) });
+  await insertTlogTree(db as never, { origin: "vouchers.test/log", root: Buffer.alloc(32) });
   const reply = { claims: 1, setAside: 1, refused: "no", obstacle: "contradiction" };
   const queueViews = { findLastReply: async () => ({ reply, at: new Date() }) } as never;
   const { attention } = await lookForFaults({ ...api.ctx, queueViews }, -1);

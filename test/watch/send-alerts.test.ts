@@ -225,7 +225,7 @@ async function open({ status = (): number => 204, allowPrivate = true } = {}) {
   onTestFinished(() => receiver.close());
   const [toPostgres, toRedis] = [await openTcpProxy(servers.databaseUrl), await openTcpProxy(servers.redisUrl)];
   onTestFinished(async () => void (await Promise.all([toPostgres.close(), toRedis.close()])));
-  const log = openLog("silent", "test");
+  const log = openLogger("silent", "test");
   const webhookSender = openWebhookSender({ allowPrivate });
   onTestFinished(() => webhookSender.close());
   /** @param deployment throws where the process does not know the deployment yet. */

@@ -174,7 +174,7 @@ it("a delivery that fails is repeated with the same id and body after 5 s and 5 
 });
 
 it("a delivery has one attempt if two processes send it at the same time: the first result that is recorded counts", async () => {
-  const [endpoint = ""] = await addEndpointsWithDue(1, 1);
+  const [endpoint = ""] = await addTargetsWithDue(1, 1);
   const [delivery] = await selectDueDeliveries(servers.db, { endpointId: endpoint, except: [], limit: 1 });
   if (delivery === undefined) throw new Error("nothing is due");
   const ctx = { ...worker.ctx, metrics: null };
@@ -413,7 +413,7 @@ const waitAfter = (endpointId: string, attempts: number) =>
 const openDeliveries = () => worker.ctx as Required<typeof worker.ctx>;
 
 /** Makes endpoints, each with a number of due deliveries. */
-async function addEndpointsWithDue(endpoints: number, due: number): Promise<string[]> {
+async function addTargetsWithDue(endpoints: number, due: number): Promise<string[]> {
   const { organizationId } = await makePartner(servers.db);
   const ids: string[] = [];
   while (ids.length < endpoints) ids.push(await receiver.addEndpoint(servers.db, organizationId));

@@ -56,7 +56,7 @@ const insertEntry = sql.execute("insert_audit_entry", {
   before: orNull(jsonb<string>()),
   after: orNull(jsonb<string>()),
 });
-const insertLookEntry = sql.execute("insert_look", {
+const insertVisitEntry = sql.execute("insert_visit", {
   osUser: text,
   host: text,
   command: text,
@@ -141,14 +141,14 @@ export interface VisitEntry extends Pick<NewAuditEntry, "osUser" | "host" | "arg
   entity: { type: Entity["type"] | "Search"; id: string };
 }
 
-/** Inserts the audit entry of a page view. */
-export async function insertLook(db: Queryable, look: Look): Promise<void> {
-  const { osUser, host, command, entity } = look;
-  await insertLookEntry(db, {
+/** Inserts the audit entry of an operator's visit. */
+export async function insertVisit(db: Queryable, visit: VisitEntry): Promise<void> {
+  const { osUser, host, command, entity } = visit;
+  await insertVisitEntry(db, {
     osUser,
     host,
     command,
-    arguments: JSON.stringify(look.arguments),
+    arguments: JSON.stringify(visit.arguments),
     entityType: entity.type,
     entityId: entity.id,
   });

@@ -1,5 +1,5 @@
 import { nextPiece } from "../../platform/batching/next-piece.ts";
-import { droppedLines } from "../../platform/log.ts";
+import { droppedLines } from "../../platform/logger.ts";
 import type { ShardBacklog } from "../../platform/queues/measure-queues.ts";
 import { METRICS } from "./metric-definitions.ts";
 import { type ApiMetrics, openMetrics, type Scrapable, type ServiceMetrics, type WorkerMetrics } from "./metrics.ts";

@@ -1,4 +1,4 @@
-import type { DeploymentIdentity } from "../../platform/deployment.ts";
+import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
 import { reportPrefix } from "../../platform/redis/findings.ts";
 import { type BucketCount, type Percentiles, percentilesOf } from "./latency-buckets.ts";

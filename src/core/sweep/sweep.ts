@@ -9,7 +9,7 @@ import { selectOverdueSeals } from "../chain/db/events.ts";
 import { recordExpiries } from "../chain/record-expiries.ts";
 import type { SealRequests } from "../chain/seal-job.ts";
 import type { FaultCounter } from "../processes/fault-counts.ts";
-import { closeRedemptions, deleteOldEnds } from "../redeem/db/redemptions.ts";
+import { advanceCompleteUntil, deleteOldEnds } from "../redeem/db/redemptions.ts";
 import type { Leases } from "../reserve/lease.ts";
 import { checkChains } from "./check-chains.ts";
 import { expireReservations } from "./expire-reservations.ts";

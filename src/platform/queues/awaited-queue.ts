@@ -28,7 +28,7 @@ const WAKE = readFileSync(new URL("./wake.lua", import.meta.url), "utf8");
 const WITHDRAW = readFileSync(new URL("./withdraw.lua", import.meta.url), "utf8");
 
 /** The resources of a process that an awaited queue uses. */
-export interface AwaitedQueueResources extends QueueResources {
+export interface AwaitedResources extends QueueResources {
   inbox: ReplyInbox;
   /** Called for each reply from another deployment or database. */
   onForeignReply: () => void;
@@ -56,7 +56,7 @@ interface OpenShard {
  */
 export class AwaitedQueue<Data, Reply> {
   readonly #definition: QueueDefinition<Data, Reply>;
-  readonly #resources: AwaitedQueueResources;
+  readonly #resources: AwaitedResources;
   /** By job id, oldest first. */
   readonly #waiters = new Map<string, Waiter<Reply>>();
   readonly #places = new CallerPlaces();
@@ -68,7 +68,7 @@ export class AwaitedQueue<Data, Reply> {
   /** Empty until Redis is ready. */
   #shards: OpenShard[] = [];
 
-  constructor(definition: QueueDefinition<Data, Reply>, resources: AwaitedQueueResources) {
+  constructor(definition: QueueDefinition<Data, Reply>, resources: AwaitedResources) {
     const { redis, inbox } = resources;
     this.#definition = definition;
     this.#resources = resources;

@@ -18,7 +18,7 @@ export const findPublished = sql.row("find_published", {
   policy: text,
   ageMs: bigint,
 });
-export const findLogProgress = sql.row("find_log_progress", { size: bigint, lagMs: bigint });
+export const findTlogProgress = sql.row("find_log_progress", { size: bigint, lagMs: bigint });
 const publish = sql.executeOne("publish_checkpoint", {
   size: bigint,
   root: bytea,

@@ -18,9 +18,9 @@ export type TlogRetirement = Row<typeof RETIREMENT>;
 
 export const sql = new Statements(new URL("./log-retirements.sql", import.meta.url));
 
-export const selectLogRetirements = sql.rows("select_log_retirements", RETIREMENT);
-export const lockLogToRetire = sql.row("lock_log_to_retire", TREE);
-const insertLogRetirement = sql.prepare("insert_log_retirement", {
+export const selectTlogRetirements = sql.rows("select_log_retirements", RETIREMENT);
+export const lockTlogToRetire = sql.row("lock_log_to_retire", TREE);
+const insertTlogRetirement = sql.prepare("insert_log_retirement", {
   origin: text,
   nextOrigin: text,
   size: bigint,
@@ -30,7 +30,7 @@ const insertLogRetirement = sql.prepare("insert_log_retirement", {
   policy: text,
   reason: text,
 });
-const renameLogTree = sql.prepare("rename_log_tree", { origin: text, nextOrigin: text });
+const renameTlogTree = sql.prepare("rename_log_tree", { origin: text, nextOrigin: text });
 const deletePublishedOfRetired = sql.prepare("delete_published_of_retired");
 const deleteWitnessSizes = sql.prepare("delete_witness_sizes");
 
@@ -41,8 +41,8 @@ export function writeRetirement(
 ): PreparedStatements {
   const { origin, nextOrigin, lastNote, servedNote, policy, reason } = retirement;
   return [
-    insertLogRetirement({ origin, nextOrigin, size, root, lastNote, servedNote, policy, reason }),
-    renameLogTree({ origin, nextOrigin }),
+    insertTlogRetirement({ origin, nextOrigin, size, root, lastNote, servedNote, policy, reason }),
+    renameTlogTree({ origin, nextOrigin }),
     deletePublishedOfRetired(),
     deleteWitnessSizes(),
   ];

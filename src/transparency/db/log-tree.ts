@@ -25,9 +25,9 @@ type WaitingBatch = Row<typeof WAITING_BATCH>;
 
 export const sql = new Statements(new URL("./log-tree.sql", import.meta.url));
 
-export const lockLogTree = sql.row("lock_log_tree", TREE);
-export const findLogTree = sql.row("find_log_tree", TREE);
-export const insertLogTree = sql.execute("insert_log_tree", { origin: text, root: bytea });
+export const lockTlogTree = sql.row("lock_log_tree", TREE);
+export const findTlogTree = sql.row("find_log_tree", TREE);
+export const insertTlogTree = sql.execute("insert_log_tree", { origin: text, root: bytea });
 export const countWaitingLeaves = sql.requiredValue("count_waiting_leaves", { leaves: bigint });
 export const selectLostLeaves = sql.rows("select_lost_leaves", { firstIndex: bigint, leaves: bigint });
 export const insertLostLeaves = sql.prepare("insert_lost_leaves", { firstIndex: bigint, leaves: bigint });
@@ -37,11 +37,11 @@ const selectWaiting = sql.rows("select_waiting_batches", WAITING_BATCH, {
   leavesMax: integer,
   after: bigint,
 });
-const placeLogBatches = sql.prepare("place_log_batches", { id: arrayOf(bigint), firstIndex: arrayOf(bigint) });
+const placeTlogBatches = sql.prepare("place_log_batches", { id: arrayOf(bigint), firstIndex: arrayOf(bigint) });
 const placeScatteredBatch = sql.prepare("place_scattered_batch", { id: bigint, places: arrayOf(bigint) });
-const writeLogBundles = sql.prepareAll("write_log_bundles", { index: bigint, hashes: bytea });
-const writeLogTiles = sql.prepareAll("write_log_tiles", { level: smallint, index: bigint, hashes: bytea });
-const advanceLogTree = sql.prepare("advance_log_tree", { sizeBefore: bigint, size: bigint, root: bytea });
+const writeTlogBundles = sql.prepareAll("write_log_bundles", { index: bigint, hashes: bytea });
+const writeTlogTiles = sql.prepareAll("write_log_tiles", { level: smallint, index: bigint, hashes: bytea });
+const advanceTlogTree = sql.prepare("advance_log_tree", { sizeBefore: bigint, size: bigint, root: bytea });
 const selectTiles = sql.rows(
   "select_log_tiles",
   { level: smallint, index: bigint, hashes: orNull(bytea) },
@@ -65,7 +65,7 @@ export function placeBatches(batches: readonly WaitingBatch[], size: number): Pr
     next += leaves;
     return next - leaves;
   });
-  return [placeLogBatches({ id: batches.map(({ id }) => id), firstIndex: firsts })];
+  return [placeTlogBatches({ id: batches.map(({ id }) => id), firstIndex: firsts })];
 }
 
 /** Statements that give batches of the locked tree a place for each of their leaves. */
@@ -74,7 +74,10 @@ export function placeLeaves(batches: readonly { id: number; places: readonly num
   const contiguous = batches.filter(({ places }) => isContiguous(places));
   const scattered = batches.filter(({ places }) => !isContiguous(places));
   return [
-    placeLogBatches({ id: contiguous.map(({ id }) => id), firstIndex: contiguous.map(({ places }) => places[0] ?? 0) }),
+    placeTlogBatches({
+      id: contiguous.map(({ id }) => id),
+      firstIndex: contiguous.map(({ places }) => places[0] ?? 0),
+    }),
     ...scattered.map(({ id, places }) => placeScatteredBatch({ id, places })),
   ];
 }
@@ -82,14 +85,14 @@ export function placeLeaves(batches: readonly { id: number; places: readonly num
 /** Statements that write the tiles that have grown, and the locked tree's new head. */
 export function growTree(before: TreeHead, grown: readonly StoredTile[], after: TreeHead): PreparedStatements {
   return [
-    ...writeLogBundles(grown.filter(({ level }) => level === 0)),
-    ...writeLogTiles(grown.filter(({ level }) => level > 0)),
-    advanceLogTree({ sizeBefore: before.size, size: after.size, root: after.root }),
+    ...writeTlogBundles(grown.filter(({ level }) => level === 0)),
+    ...writeTlogTiles(grown.filter(({ level }) => level > 0)),
+    advanceTlogTree({ sizeBefore: before.size, size: after.size, root: after.root }),
   ];
 }
 
 /** Bundles (level 0) and tiles, without those that do not exist. */
-export async function selectLogTiles(db: Queryable, tiles: readonly TileId[]): Promise<StoredTile[]> {
+export async function selectTlogTiles(db: Queryable, tiles: readonly TileId[]): Promise<StoredTile[]> {
   const rows = await selectTiles(db, columnsOf(tiles, "level", "index"));
   return rows.flatMap(({ level, index, hashes }) => (hashes === null ? [] : [{ level, index, hashes }]));
 }

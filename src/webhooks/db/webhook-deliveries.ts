@@ -79,7 +79,7 @@ export const selectDueDeliveries = sql.rows("select_due_deliveries", DUE_DELIVER
   except: arrayOf(text),
   limit: integer,
 });
-export const selectEndpointsWithDue = sql.values("select_endpoints_with_due", { endpointId: text }, { limit: integer });
+export const selectTargetsWithDue = sql.values("select_endpoints_with_due", { endpointId: text }, { limit: integer });
 export const deleteOldDeliveries = sql.execute("delete_old_deliveries", { days: integer, limit: integer });
 export const deleteDeletedEndpoints = sql.execute("delete_deleted_endpoints");
 export const measureWebhooks = sql.requiredRow(
@@ -91,7 +91,7 @@ export const measureWebhooks = sql.requiredRow(
   },
   { limit: integer },
 );
-const lockEndpointsOf = sql.values("lock_endpoints_of", { id: text }, { organizationId: arrayOf(text) });
+const lockTargetsOf = sql.values("lock_endpoints_of", { id: text }, { organizationId: arrayOf(text) });
 const insertDeliveries = sql.values(
   "insert_deliveries",
   { endpointId: text },
@@ -99,7 +99,7 @@ const insertDeliveries = sql.values(
 );
 const deleteOutbox = sql.execute("delete_outbox", { id: arrayOf(bigint) });
 const lockRows = sql.execute("lock_endpoints", { endpointId: arrayOf(text) });
-const readEndpoints = sql.rows(
+const readTargets = sql.rows(
   "read_endpoints",
   {
     id: text,
@@ -164,7 +164,7 @@ const waitForEarlier = sql.execute("wait_for_earlier", { endpointId: text, vouch
 export async function fanOutRows(tx: Transaction, rows: readonly OutboxRow[]): Promise<string[]> {
   const ids = rows.map(({ id }) => id);
   // Lock in an earlier statement, so that the next one sees every delivery that a lock's last holder has finished.
-  const endpoints = await lockEndpointsOf(tx, [...new Set(rows.map(({ organizationId }) => organizationId))]);
+  const endpoints = await lockTargetsOf(tx, [...new Set(rows.map(({ organizationId }) => organizationId))]);
   const due = await insertDeliveries(tx, { outboxId: ids, endpointId: endpoints });
   await deleteOutbox(tx, ids);
   return due;

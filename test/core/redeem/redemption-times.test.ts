@@ -273,7 +273,7 @@ async function redeem(): Promise<{ id: string; redeemedAt: Date }> {
 
 /** Reads the complete time and the redemptions that are listed before it. */
 async function readList(): Promise<{ completeUntil: Date; voucherIds: string[] }> {
-  await closeRedemptions(worker.pool, FAR);
+  await advanceCompleteUntil(worker.pool, FAR);
   const completeUntil = await findCompleteUntil(worker.pool);
   const start = { redeemedAt: new Date(0), voucherId: "" };
   const listed = await selectRedemptions(worker.pool, partner.organizationId, start, completeUntil, 1_000);
@@ -294,7 +294,7 @@ function openProcess(clock = worker.deployment.clock): () => Promise<Date> {
 /** Closes the past again and again until it includes a time. */
 async function untilClosed(time: Date): Promise<void> {
   await until(async () => {
-    await closeRedemptions(worker.pool, FAR);
+    await advanceCompleteUntil(worker.pool, FAR);
     const { rows } = await servers.db.query("SELECT closed_until > $1 AS closed FROM redemptions_closed", [time]);
     return rows[0]?.closed;
   });

@@ -3,13 +3,8 @@ import type { Queue } from "bullmq";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { z } from "zod";
 import { openLogger } from "../../../src/platform/logger.ts";
-import {
-  AwaitedQueue,
-  type AwaitedQueueResources,
-  type WaitResult,
-} from "../../../src/platform/queues/awaited-queue.ts";
+import { AwaitedQueue, type AwaitedResources, type WaitResult } from "../../../src/platform/queues/awaited-queue.ts";
 import { openQueue } from "../../../src/platform/queues/open-queue.ts";
-import type { QueueDefinition } from "../../../src/platform/queues/queue-settings.ts";
 import { ReplyInbox } from "../../../src/platform/queues/reply-inbox.ts";
 import { findShard } from "../../../src/platform/queues/shards.ts";
 import { type RunningWorker, startWorker } from "../../../src/platform/queues/worker.ts";
@@ -456,8 +451,8 @@ function newJobId(): string {
   return `job-${jobs}-${crypto.randomUUID()}`;
 }
 
-/** What an awaited queue shares with its process. */
-function links(connection: RedisClient): AwaitedQueueLinks {
+/** The resources of a process that an awaited queue uses. */
+function resourcesOn(connection: RedisClient): AwaitedResources {
   return { redis: connection, inbox, shards: 1, deployment, log, onForeignReply: () => void foreignReplies++ };
 }
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { QueueDefinition } from "../../../src/platform/queues/catalog.ts";
+import type { QueueDefinition } from "../../../src/platform/queues/queue-settings.ts";
 import { findShard } from "../../../src/platform/queues/shards.ts";
 
 export interface Sum {

@@ -123,7 +123,7 @@ export const selectBatchesOfOrganization = sql.rows("select_batches_of_organizat
   before: orNull(text),
   limit: integer,
 });
-export const findPlace = sql.row("find_place", PLACE, { id: text });
+export const findLineage = sql.row("find_lineage", LINEAGE, { id: text });
 const insertProductRow = sql.execute("insert_product", {
   id: text,
   brandId: text,

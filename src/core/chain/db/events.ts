@@ -88,7 +88,7 @@ const selectUnlogged = sql.rows("select_unlogged_events", UNLOGGED_EVENT, {
 });
 const selectLoggedInOrder = sql.prepare("select_logged_in_order", {}, LOGGED_HASH);
 const nextLogBatch = sql.requiredValue("next_log_batch", { id: bigint });
-const insertLogBatch = sql.prepare("insert_log_batch", { id: bigint, leaves: integer, hashes: bytea });
+const insertTlogBatch = sql.prepare("insert_log_batch", { id: bigint, leaves: integer, hashes: bytea });
 const insertSealed = sql.prepare("insert_sealed_events", {
   voucherId: arrayOf(text),
   sequence: arrayOf(integer),
@@ -184,7 +184,7 @@ export function selectUnloggedEvents(
 }
 
 /** Statements that give sealed events their slots in a batch of leaves. */
-export const writeLogSlots = sql.prepareAll(
+export const writeTlogSlots = sql.prepareAll(
   "write_log_slots",
   { voucherId: text, sequence: integer },
   { logSlot: arrayOf(bigint) },
@@ -214,5 +214,5 @@ export function addLeaf({ id, hashes }: LeafBatch, recordHash: string): number {
 /** Statements that add a batch of leaves to the log. */
 export function appendLeaves({ id, hashes }: LeafBatch): PreparedStatements {
   if (hashes.length === 0) return [];
-  return [insertLogBatch({ id, leaves: hashes.length, hashes: Buffer.from(hashes.join(""), "hex") })];
+  return [insertTlogBatch({ id, leaves: hashes.length, hashes: Buffer.from(hashes.join(""), "hex") })];
 }

@@ -9,7 +9,7 @@ export interface AnnouncedEvent {
   sequence: number;
 }
 
-export const hasEnabledEndpoints = sql.requiredValue("find_enabled_endpoints", { hasEndpoints: boolean });
+export const hasEnabledTargets = sql.requiredValue("find_enabled_endpoints", { hasTargets: boolean });
 export const announceEvents = sql.prepareAll("announce_events", { voucherId: text, sequence: integer });
 const announceExpired = sql.prepare("announce_expired_reservations", { ticket: arrayOf(text) });
 
