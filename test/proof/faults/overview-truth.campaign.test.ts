@@ -20,21 +20,11 @@ import { useFaultCluster } from "./use-fault-cluster.ts";
 // What the overview shows operators first, and how soon, for each fault of a deployment of two API and three worker
 // processes.
 
-/** After a fault, the overview is calm within this time. Milliseconds. */
-const CALM_MS = 120_000;
-const READ_EVERY_MS = 500;
-/** True, and not compared, while the machine has more to do than processors: then it stalls all processes. */
-const OF_A_BUSY_MACHINE = "VouchersEventLoopBlocked";
 /** For how long nothing is shown where nothing is expected: two looks of each process. Milliseconds. */
 const STAYS_MS = 12_000;
-/** For how long an API process is without Redis: longer than any look of others counts. Milliseconds. */
-const ALONE_MS = 30_000;
-/** Pause of a visitor after an answer. Milliseconds. */
-const ORDER_EVERY_MS = 100;
 const BUSY_ORDERS_AT_ONCE = 16;
 const SHARDS = 2;
 const HAS_CLOCK = hasFakeTime();
-const HOUR_MS = 3_600_000;
 /** The event loop of the second API process is blocked while it exists. */
 const BLOCK_WHILE = join(tmpdir(), `voucher-block-${process.pid}`);
 const BLOCKING = { NODE_OPTIONS: `--import=${new URL("./block-event-loop.ts", import.meta.url)}`, BLOCK_WHILE };
@@ -104,6 +94,9 @@ it("the overview stays calm in a quiet stretch and in a busy one", async () => {
   expect(visitors.answered).toBeGreaterThan(0);
 });
 
+/** For how long an API process is without Redis: longer than any look of others counts. Milliseconds. */
+const ALONE_MS = 30_000;
+
 it("an API process that alone loses Redis says so of itself alone, and ALERT_URL is told nothing", async () => {
   await Promise.all([untilCalm(), untilCalm(() => readAttention(otherApi))]);
   const told = alertReceiver.received.length;
@@ -158,6 +151,8 @@ interface Case {
 
 const NOTHING = "red VouchersNothingRedeemed";
 const SERVER = ["VouchersServerAway"];
+
+const HOUR_MS = 3_600_000;
 
 const CASES: readonly Case[] = [
   {
@@ -493,3 +488,14 @@ interface Shown {
 function setRedis(name: string, value: string) {
   return redis.config("SET", name, value);
 }
+
+/** After a fault, the overview is calm within this time. Milliseconds. */
+const CALM_MS = 120_000;
+
+const READ_EVERY_MS = 500;
+
+/** True, and not compared, while the machine has more to do than processors: then it stalls all processes. */
+const OF_A_BUSY_MACHINE = "VouchersEventLoopBlocked";
+
+/** Pause of a visitor after an answer. Milliseconds. */
+const ORDER_EVERY_MS = 100;
