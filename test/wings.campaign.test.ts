@@ -1,32 +1,39 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { expect, it } from "vitest";
 import { copyProject, turnsRed } from "./proof/guards/broken-copy.ts";
 import { startNode } from "./support/child-process.ts";
 
-const WINGS = ["marketplace"];
+const WINGS = ["marketplace", "transparency", "webhooks"];
 /** The lists of wings, one a program. */
 const LISTS = "src/open/wings";
+const LIST_OF_WORKERS = "workers/wings.ts";
 const CORE_TESTS = ["test/core/redeem/redeem.test.ts", "test/core/look-up/look-up.test.ts"];
 
+const read = (file: string) => readFileSync(file, "utf8");
 const listFiles = (directory: string, folder: string) =>
   readdirSync(join(directory, folder)).map((name) => join(directory, folder, name));
 
-/** Takes a wing away from a copy of the project: its folder, its workers, and its names in the lists. */
+/** Takes a wing away from a copy of the project: its folder, its workers, and its lines and names in the lists. */
 function takeAway(directory: string, wing: string): void {
   rmSync(join(directory, "src", wing), { recursive: true });
-  const isOfWing = (line: string) => new RegExp(`from "[./]+/${wing}/|^\\s*${wing},$`).test(line);
-  for (const file of listFiles(directory, LISTS)) {
-    const lines = readFileSync(file, "utf8").split("\n");
-    const kept = lines.filter((line) => !isOfWing(line)).join("\n");
-    writeFileSync(file, kept.replace(new RegExp(`\\b${wing}, |(, )?\\b${wing}(?=\\])`), ""));
+  const workers = listFiles(directory, "workers").filter((file) => read(file).includes(`"../src/${wing}/`));
+  for (const file of workers) rmSync(file);
+  const gone = [`/${wing}/`, ...workers.map((file) => `"./${basename(file)}"`)];
+  for (const file of [...listFiles(directory, LISTS), join(directory, LIST_OF_WORKERS)]) {
+    const kept = read(file)
+      .split("\n")
+      .filter((line) => !gone.some((text) => line.includes(text)));
+    writeFileSync(file, kept.join("\n").replace(new RegExp(`\\b${wing}, |(, )?\\b${wing}(?=\\])`), ""));
   }
 }
 
-it.each(WINGS)("the service compiles without the wing %s, and the core's tests pass", async (wing) => {
+const TAKEN_AWAY = [...WINGS.map((wing) => ({ wings: [wing] })), { wings: WINGS }];
+
+it.each(TAKEN_AWAY)("the service compiles without $wings, and the core's tests pass", async ({ wings }) => {
   const { directory, remove } = copyProject();
   try {
-    takeAway(directory, wing);
+    for (const wing of wings) takeAway(directory, wing);
     const project = join(directory, "tsconfig.service.json");
     writeFileSync(project, JSON.stringify({ extends: "./tsconfig.json", include: ["src", "workers"] }));
     const compiler = join(directory, "node_modules/typescript/bin/tsc");
@@ -40,9 +47,7 @@ it.each(WINGS)("the service compiles without the wing %s, and the core's tests p
 
 it("each room that the lists of wings name is one that can be taken away", () => {
   const root = join(import.meta.dirname, "..");
-  const imports = listFiles(root, LISTS).flatMap(
-    (file) => readFileSync(file, "utf8").match(/(?<=\/)\w+(?=\/in-)/g) ?? [],
-  );
-  expect(new Set(imports)).toEqual(new Set(WINGS));
+  const named = listFiles(root, LISTS).flatMap((file) => read(file).match(/(?<=\/)\w+(?=\/in-)/g) ?? []);
+  expect(new Set(named)).toEqual(new Set(WINGS));
   expect(WINGS.filter((wing) => !existsSync(join(root, "src", wing)))).toEqual([]);
 });

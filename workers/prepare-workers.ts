@@ -1,6 +1,7 @@
 import type { WorkerService } from "../src/open/open-worker-service.ts";
 import type { QueueName } from "../src/platform/queues/queue-settings.ts";
 import type { RunningWorker } from "../src/platform/queues/worker.ts";
+import { WING_WORKERS } from "./wings.ts";
 
 /** What the jobs of one queue need, and the start of its worker. */
 interface PreparedWorker {
@@ -10,13 +11,15 @@ interface PreparedWorker {
 
 type Prepare = (service: WorkerService) => PreparedWorker | null | Promise<PreparedWorker | null>;
 
-/** Each queue's worker, loaded only by processes that serve the queue. Null in a process that lacks the queue's secret. */
-const WORKERS: Record<QueueName, () => Promise<{ prepare: Prepare }>> = {
+/**
+ * Each queue's worker, loaded only by processes that serve the queue. Null in a process that lacks the queue's secret.
+ * The queue of a wing that was taken away has none.
+ */
+const WORKERS: Partial<Record<QueueName, () => Promise<{ prepare: Prepare }>>> = {
   redeem: () => import("./redeem.ts"),
   seal: () => import("./seal.ts"),
   sweep: () => import("./sweep.ts"),
-  log: () => import("./log.ts"),
-  webhook: () => import("./webhook.ts"),
+  ...WING_WORKERS,
 };
 
 /**
@@ -24,7 +27,7 @@ const WORKERS: Record<QueueName, () => Promise<{ prepare: Prepare }>> = {
  * @throws TlogSettingsError when the process serves the queue `log` and the log's key or policy cannot be used.
  */
 export async function prepareWorkers(service: WorkerService): Promise<PreparedWorker[]> {
-  const modules = await Promise.all(service.config.workerQueues.map((queue) => WORKERS[queue]()));
+  const modules = await Promise.all(service.config.workerQueues.flatMap((queue) => WORKERS[queue]?.() ?? []));
   const workers = await Promise.all(modules.map(({ prepare }) => prepare(service)));
   return workers.filter((worker) => worker !== null);
 }

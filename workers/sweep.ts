@@ -4,10 +4,10 @@ import { SWEEP_TASKS, type SweepReport, sweepQueue, UNCOUNTED_TASKS } from "../s
 import { isIdle } from "../src/core/sweep/sweep.ts";
 import { sweep } from "../src/open/open-sweep.ts";
 import { type WorkerService, workerOptions } from "../src/open/open-worker-service.ts";
+import { openTasks } from "../src/open/wings/sweeper.ts";
 import { FinishedJobs } from "../src/platform/queues/finished-jobs.ts";
 import { Schedule } from "../src/platform/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
-import { openWebhookRequests } from "../src/webhooks/job.ts";
 
 /**
  * Trigger: a job every SWEEP_INTERVAL_MS, added by one of the worker processes.
@@ -17,12 +17,12 @@ import { openWebhookRequests } from "../src/webhooks/job.ts";
  * After a crash: each step is its own transaction. The next pass continues from the state in Postgres.
  */
 export function prepare(service: WorkerService) {
-  const [shards] = service.config.queueShards;
+  const queueLinks = { ...service, shards: service.config.queueShards[0] };
   const ctx = {
     ...service,
     finishedJobs: service.closeLater(new FinishedJobs(service)),
-    sealRequests: service.closeLater(openSealRequests({ ...service, shards })),
-    webhookRequests: service.closeLater(openWebhookRequests({ ...service, shards })),
+    sealRequests: service.closeLater(openSealRequests(queueLinks)),
+    ...openTasks({ ...service, queueLinks }),
   };
   if (ctx.metrics !== null) reportZeros(ctx.metrics);
   return { ctx, start: () => start(ctx) };

@@ -1,9 +1,8 @@
 import { newId } from "../core/voucher/ids.ts";
-import { withLastStart } from "../local/directory.ts";
 import { ConfigError, readAlertConfig } from "../platform/config.ts";
 import { openWebhookSender } from "../platform/outgoing/send-webhook.ts";
 import { sendAlert } from "../watch/alerts/send-alert.ts";
-import { type Noun, verbWithoutServers } from "./command.ts";
+import { type Noun, readEnvironment, verbWithoutServers } from "./command.ts";
 import { EXIT } from "./exit-code.ts";
 import { paint } from "./format.ts";
 
@@ -15,7 +14,7 @@ export const alert: Noun = {
       description: "send a test to ALERT_URL from this machine; exit status 1 when it is not accepted",
       help: "Reads ALERT_URL, ALERT_SECRET and WEBHOOK_ALLOW_PRIVATE, as the API does.",
       async run(ctx) {
-        const config = readAlertConfig(withLastStart(process.env));
+        const config = readAlertConfig(readEnvironment());
         const { url, secret } = config.alerts;
         if (url === null) throw new ConfigError("ALERT_URL is not set");
         const webhookSender = openWebhookSender(config.webhooks);

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { replaceNames } from "../acts/list-catalog.ts";
 import { type AdminContext, openAdminContext } from "../acts/open-acts.ts";
 import { type AuditedCommand, auditedCommand } from "../acts/with-audit-entry.ts";
-import { assertSameServers, findStart, LOCAL_DIRECTORY, withSettings } from "../local/directory.ts";
+import { assertSameServers, findStart, LOCAL_DIRECTORY, withLastStart, withSettings } from "../local/directory.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { type Config, readGivenServers, readQueueShards } from "../platform/config.ts";
 import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
@@ -179,6 +179,11 @@ function formatExample(example: string): string {
     else lines[lines.length - 1] = `${last} ${part}`;
   }
   return lines.join(" \\\n");
+}
+
+/** The environment, with the address and the log of the running `npm start` where it names none. */
+export function readEnvironment(): NodeJS.ProcessEnv {
+  return withLastStart(process.env);
 }
 
 /** Runs a part of a command that uses the servers. */

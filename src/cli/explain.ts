@@ -5,10 +5,9 @@ import { SourceUnavailable } from "../../packages/tlog/src/log-source.ts";
 import { DamagedState } from "../../packages/tlog/src/monitor.ts";
 import { NotAccepted } from "../../packages/tlog/src/policy.ts";
 import { AppError } from "../platform/api/errors.ts";
-import { ConfigError } from "../platform/config.ts";
+import { ConfigError, UnusableFile } from "../platform/config.ts";
 import { UnmetRequirement } from "../platform/db/session.ts";
 import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
-import { TlogSettingsError } from "../transparency/log-settings.ts";
 import { EXIT, Interrupted, OutcomeUnknown, ServersUnavailable, UsageError } from "./exit-code.ts";
 
 /** An error message for the user of voucherctl. */
@@ -38,7 +37,7 @@ export function explain(error: unknown): Explanation {
   if (error instanceof SourceUnavailable) return { message: error.message, exitCode: EXIT.unavailable };
   if (error instanceof NotAccepted || error instanceof KeyNotMade || error instanceof FileLocked)
     return { message: error.message, exitCode: EXIT.refused };
-  if (error instanceof TlogSettingsError || error instanceof DamagedState)
+  if (error instanceof UnusableFile || error instanceof DamagedState)
     return { message: error.message, exitCode: EXIT.config };
   if (error instanceof ConfigError) return misconfigured(error.message, "docs/configuration.md lists every variable.");
   if (error instanceof UnmetRequirement) return { message: error.message, exitCode: EXIT.config };

@@ -1,14 +1,14 @@
 import { CommanderError } from "commander";
+import { buildVoucherctl } from "../open/wings/voucherctl.ts";
 import { EXIT, Interrupted } from "./exit-code.ts";
 import { explain } from "./explain.ts";
 import { paintError } from "./format.ts";
-import { buildProgram } from "./program.ts";
 
 // The reader of a pipe may stop early: `voucherctl audit list | head`.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : EXIT.fault));
 
 try {
-  await buildProgram().parseAsync();
+  await buildVoucherctl().parseAsync();
 } catch (error) {
   if (error instanceof CommanderError) {
     // Commander has printed its message already.

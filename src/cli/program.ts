@@ -11,28 +11,30 @@ import { db } from "./db.ts";
 import { EXIT_HELP } from "./exit-code.ts";
 import { paintError, paintHelp } from "./format.ts";
 import { key } from "./key.ts";
-import { log } from "./log.ts";
 import { processes } from "./process.ts";
 import { queue } from "./queue.ts";
-import { receipt } from "./receipt.ts";
 import { redemption } from "./redemption.ts";
 import { sandbox } from "./sandbox.ts";
 import { user } from "./user.ts";
 import { voucher } from "./voucher.ts";
-import { webhook } from "./webhook.ts";
-import { witness } from "./witness.ts";
 
-/** Every noun, under its heading in `voucherctl --help`. */
+/** Every noun but those of wings, under its heading in `voucherctl --help`. */
 const NOUNS: Record<string, readonly Noun[]> = {
   "Supply:": [org, brand, product, batch, voucher, listing],
-  "Access:": [key, webhook, member, contract, link, user],
-  "History:": [redemption, chain, log, receipt, witness, audit],
+  "Access:": [key, member, contract, link, user],
+  "History:": [redemption, chain, audit],
   "Tests:": [sandbox],
   "Servers:": [db, queue, processes, alert],
 };
 
+/** Nouns that a wing adds, and the noun that they follow in `voucherctl --help`. */
+export interface CommandPart {
+  after: string;
+  nouns: readonly Noun[];
+}
+
 /** Builds `voucherctl` with all its commands. Parsing throws CommanderError where commander would end the process. */
-export function buildProgram(): Command {
+export function buildProgram(ofWings: readonly CommandPart[]): Command {
   const program = new Command("voucherctl")
     .usage("<noun> <verb> [options]")
     .description(
@@ -55,7 +57,11 @@ export function buildProgram(): Command {
     .configureOutput({ outputError: (text, write) => write(paintError("red", asSentence(text))) });
   for (const [heading, nouns] of Object.entries(NOUNS)) {
     program.commandsGroup(heading);
-    for (const { name, description, verbs } of nouns) {
+    const withWings = nouns.flatMap((noun) => [
+      noun,
+      ...ofWings.flatMap((part) => (part.after === noun.name ? part.nouns : [])),
+    ]);
+    for (const { name, description, verbs } of withWings) {
       const noun = program.command(name).description(description).usage("<verb> [options]");
       for (const [verb, define] of Object.entries(verbs)) define(noun.command(verb));
     }

@@ -1,11 +1,10 @@
 import { type ListedRedemptionView, redemptionsCsv } from "../core/redeem/api/redemptions.ts";
 import { findCompleteUntil } from "../core/redeem/db/redemptions.ts";
 import { readAllRedemptions } from "../core/redeem/list-redemptions.ts";
-import { withLastStart } from "../local/directory.ts";
 import { readAddress } from "../platform/config.ts";
 import { awaitStandbys } from "../platform/db/durability.ts";
 import { inTransaction, write } from "../platform/db/transaction.ts";
-import { type Noun, verb } from "./command.ts";
+import { type Noun, readEnvironment, verb } from "./command.ts";
 import { formatTable, formatUtc } from "./format.ts";
 import { flag, ORG, option, time } from "./options.ts";
 
@@ -29,7 +28,7 @@ export const redemption: Noun = {
           return found;
         });
         const reads = {
-          config: readAddress(withLastStart(process.env)),
+          config: readAddress(readEnvironment()),
           pool: ctx.pool,
           partnerCalls: <T>(_requester: unknown, read: () => Promise<T>) => read(),
         };

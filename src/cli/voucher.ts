@@ -4,10 +4,9 @@ import { readVoucherHistory } from "../acts/read-voucher-history.ts";
 import { voidVoucher } from "../acts/void-voucher.ts";
 import type { FoundVouchers, VoucherHistory } from "../core/look-up/api/voucher-history.ts";
 import { findVouchers, type VoucherQuery } from "../core/look-up/find-vouchers.ts";
-import { withLastStart } from "../local/directory.ts";
 import { INTEGER_MAX } from "../platform/api/fields.ts";
 import { readAddress } from "../platform/config.ts";
-import { confirmLoss, type Noun, verb } from "./command.ts";
+import { confirmLoss, type Noun, readEnvironment, verb } from "./command.ts";
 import { UsageError } from "./exit-code.ts";
 import {
   formatFields,
@@ -66,7 +65,7 @@ export const voucher: Noun = {
       async run(ctx, { ref, org }, code?: string) {
         if ((code === undefined) === (ref === undefined)) throw new UsageError("Give an id, code or ticket, or --ref.");
         const query = ref === undefined ? (code ?? "") : { by: "externalRef" as const, value: ref };
-        const config = readAddress(withLastStart(process.env));
+        const config = readAddress(readEnvironment());
         const history = await (org === undefined
           ? readAnyVoucherHistory({ ...ctx, config }, query)
           : readVoucherHistory({ ...ctx, config }, org, query));

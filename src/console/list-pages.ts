@@ -11,15 +11,13 @@ import {
   renderTable,
 } from "../pages/operator-frame.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
-import { listWebhookEndpoints } from "../webhooks/db/webhook-endpoints.ts";
 import type { Page } from "./visit.ts";
-import { renderWebhookState } from "./webhook-page.ts";
 
 /** Most entries on a page of a list. */
-const LIST_MAX = 100;
+export const LIST_MAX = 100;
 
 /** A page of a list; `next` is the query of the page that follows, or null. */
-function renderList(
+export function renderList(
   site: Site,
   title: string,
   top: Html | null,
@@ -32,7 +30,7 @@ function renderList(
 }
 
 /** The id of the last entry of a full page. */
-function lastId<Id>(found: readonly { id: Id }[]): Id | null {
+export function lastId<Id>(found: readonly { id: Id }[]): Id | null {
   return found[LIST_MAX - 1]?.id ?? null;
 }
 
@@ -48,7 +46,7 @@ const COLLECTIONS: Record<string, string> = {
   Queue: "queues",
 };
 
-/** The lists of organizations, webhook endpoints and changes. */
+/** The lists of organizations and changes. */
 export const LIST_PAGES: Record<string, Page> = {
   "/organizations": async ({ ctx, site, query }) => {
     const page = { after: query("after"), limit: LIST_MAX };
@@ -63,23 +61,6 @@ export const LIST_PAGES: Record<string, Page> = {
         renderTime(createdAt, MINUTES),
       ]),
       nextCursor && `?after=${encodeURIComponent(nextCursor)}`,
-    );
-  },
-
-  "/webhooks": async ({ ctx, site, query }) => {
-    const endpoints = await listWebhookEndpoints(ctx.pool, { after: query("after"), limit: LIST_MAX });
-    const next = lastId(endpoints);
-    return renderList(
-      site,
-      "Webhooks",
-      null,
-      ["Endpoint", "Organization", "State"],
-      endpoints.map((endpoint) => [
-        linkTo(site, "webhooks", endpoint.id, endpoint.url),
-        linkTo(site, "organizations", endpoint.organizationId, endpoint.organization),
-        renderWebhookState(endpoint),
-      ]),
-      next && `?after=${encodeURIComponent(next)}`,
     );
   },
 

@@ -18,31 +18,27 @@ import { type Console, runAction, showForm } from "./actions/serve-action.ts";
 import { authenticateOperator, refuseWrites } from "./authenticate-operator.ts";
 import { callsPage } from "./calls-page.ts";
 import { CATALOG_PAGES } from "./catalog-pages.ts";
+import type { ConsolePart } from "./console-part.ts";
 import { LIST_PAGES } from "./list-pages.ts";
-import { tlogPage } from "./log-page.ts";
 import { mountOverview, type OverviewPageDeps } from "./mount-overview.ts";
-import { batchPage, organizationPage } from "./organization-page.ts";
+import { batchPage, showOrganization } from "./organization-page.ts";
 import { queuePage, queuesPage } from "./queue-pages.ts";
 import { runbookPage } from "./runbook-page.ts";
 import { findPage, searchPage } from "./search-page.ts";
 import { type DepsOfPages, type Page, visitOf } from "./visit.ts";
 import { type ReleaseDeps, releaseReservationOf, voucherPage } from "./voucher-page.ts";
-import { webhookPage } from "./webhook-page.ts";
 
-/** Every page by its path after `/ops`. */
+/** Every page but those of wings, by its path after `/ops`. */
 const PAGES = {
   ...CATALOG_PAGES,
   ...LIST_PAGES,
   "/batches/:id": batchPage,
-  "/log": tlogPage,
-  "/organizations/:id": organizationPage,
   "/organizations/:id/calls": callsPage,
   "/queues": queuesPage,
   "/queues/:id": queuePage,
   "/runbook": runbookPage,
   "/vouchers": findPage,
   "/vouchers/:id": voucherPage,
-  "/webhooks/:id": webhookPage,
 };
 
 type ActingDeps = ActionDeps & DismissDeps;
@@ -51,26 +47,33 @@ type OperatorDeps = ActingDeps &
   ReleaseDeps &
   LimitingRefusals &
   DepsOfPages<typeof PAGES> & { console: Console | null };
-type OperatorPage = Page<DepsOfPages<typeof PAGES>>;
 
 const readForm = express.urlencoded({ extended: false, limit: "16kb" });
 
-/** Mounts the operator pages under `/ops`. Mounts nothing without OPS_TOKEN. */
-export function mountOperatorPages(router: Router, ctx: OperatorDeps): void {
+/** Mounts the operator pages under `/ops`, with what wings add. Mounts nothing without OPS_TOKEN. */
+export function mountOperatorPages<Deps extends OperatorDeps>(
+  router: Router,
+  ctx: Deps,
+  ofWings: readonly ConsolePart<Deps>[],
+): void {
   const { token } = ctx.config.ops;
   if (token === null) return;
   const pages = Router({ caseSensitive: true });
-  if (ctx.console !== null) mountActions(pages, ctx, ctx.console);
+  if (ctx.console !== null) mountActions(pages, ctx, ctx.console, ofWings);
   mountOverview(pages, ctx);
   const serve =
-    (path: string, render: OperatorPage): RequestHandler =>
+    (path: string, render: Page<Deps>): RequestHandler =>
     async (request, response) => {
       response.locals.route = `${OPS_PATH}${path}`;
       const page = await ctx.operatorReads({ signal: signalOf(response) }, () => render(visitOf(ctx, request)));
       if (typeof page === "string") response.redirect(303, page);
       else sendPage(response, 200, page);
     };
-  for (const [path, render] of Object.entries(PAGES)) pages.get(path, serve(path, render));
+  const sections = ofWings.flatMap(({ organizationSection }) => organizationSection ?? []);
+  const organizationPage: Page<Deps> = (visit) => showOrganization(visit, sections);
+  const all: Record<string, Page<Deps>>[] = [PAGES, { "/organizations/:id": organizationPage }];
+  for (const [path, render] of [...all, ...ofWings.map((part) => part.pages ?? {})].flatMap(Object.entries<Page<Deps>>))
+    pages.get(path, serve(path, render));
   pages.post("/vouchers", readForm, serve("/vouchers", searchPage));
   const release = "/vouchers/:id/release";
   const refuse = refuseWrites(ctx, "The operator pages are read-only.");
@@ -90,8 +93,14 @@ export function mountOperatorPages(router: Router, ctx: OperatorDeps): void {
 }
 
 /** Mounts what operators can do. */
-function mountActions(pages: Router, ctx: ActingDeps, console: Console): void {
-  for (const action of [...CATALOG_ACTIONS, ...PARTNER_ACTIONS, ...QUEUE_ACTIONS]) {
+function mountActions<Deps extends ActingDeps>(
+  pages: Router,
+  ctx: Deps,
+  console: Console,
+  ofWings: readonly ConsolePart<Deps>[],
+): void {
+  const further = ofWings.flatMap(({ actions }) => actions ?? []);
+  for (const action of [...CATALOG_ACTIONS, ...PARTNER_ACTIONS, ...QUEUE_ACTIONS, ...further]) {
     const [path] = action.is;
     pages.get(path, showForm(ctx, action));
     pages.post(path, readForm, runAction(ctx, console, action));

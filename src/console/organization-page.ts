@@ -28,9 +28,7 @@ import {
 } from "../pages/operator-frame.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
 import { AppError } from "../platform/api/errors.ts";
-import { selectWebhookEndpoints } from "../webhooks/db/webhook-endpoints.ts";
 import type { Page, Visit } from "./visit.ts";
-import { renderWebhooks } from "./webhook-page.ts";
 
 /** Entries of each list on one page. */
 export const PAGE_SIZE = 25;
@@ -54,8 +52,11 @@ function redemptionBefore({ query }: Visit): { redeemedAt: Date; voucherId: stri
   return Number.isNaN(redeemedAt.getTime()) ? null : { redeemedAt, voucherId: query("voucherBefore") };
 }
 
-/** An organization: its brands, a page of redemptions, a page of batches, a page of API keys, and its webhook endpoints. */
-export const organizationPage: Page = async (visit) => {
+/** An organization: its brands, pages of redemptions, batches and API keys, and the sections of wings. */
+export async function showOrganization<Deps extends object>(
+  visit: Visit<Deps>,
+  ofWings: readonly ((visit: Visit<Deps>) => Promise<Html>)[],
+): Promise<Html> {
   const { ctx, site, id, query, recordVisit } = visit;
   const { pool } = ctx;
   const path = opsPath(site, "organizations", id);
@@ -80,7 +81,8 @@ export const organizationPage: Page = async (visit) => {
     await selectKeys(pool, id, query("keysBefore") || null, PAGE_SIZE + 1),
     (last) => `${path}?keysBefore=${encodeURIComponent(last.id)}#keys`,
   );
-  const webhooks = await selectWebhookEndpoints(pool, id);
+  const further: Html[] = [];
+  for (const render of ofWings) further.push(await render(visit));
   await recordVisit("page organization", { type: "Organization", id });
   const sections = [
     renderSection(
@@ -133,7 +135,7 @@ export const organizationPage: Page = async (visit) => {
       ),
       linkNext(keys.next, "Earlier keys"),
     ),
-    renderSection("webhooks", "Webhook endpoints", renderWebhooks(site, webhooks)),
+    ...further,
   ];
   const named = brands.map((brand) => html`${linkTo(site, "brands", brand.id, brand.name)} `);
   return layOutForOperators(
@@ -148,7 +150,7 @@ ${renderFacts([
 ${linkActions(site, ["organizations", id], ["brands/new", "New brand"], ["keys/new", "New API key"])}
 ${sections}`,
   );
-};
+}
 
 function describeLeft({ hasWindow, left }: BatchOfOrganization): string {
   if (!hasWindow) return "no window";

@@ -2,6 +2,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type AdminContext, openAdminContext } from "../acts/open-acts.ts";
 import { hasKeys } from "../core/keys/db/api-keys.ts";
+import { LOCAL_LOGS } from "../open/wings/start.ts";
 import { AppError } from "../platform/api/errors.ts";
 import {
   type Config,
@@ -16,7 +17,6 @@ import { migrateDatabase } from "../platform/db/migrate.ts";
 import { openLogger } from "../platform/logger.ts";
 import { type Demo, makeDemo, showDemo } from "./demo.ts";
 import { forgetStart, LOCAL_DIRECTORY, rememberStart, save } from "./directory.ts";
-import { beginLocalTlog, useLocalTlog } from "./log-files.ts";
 import { assertPortFree, firstFreePort, freePort } from "./ports.ts";
 import { findUsers } from "./server-users.ts";
 import { type ChosenServers, chooseServers } from "./servers.ts";
@@ -63,10 +63,10 @@ try {
   const applied = await migrateDatabase(config.databaseUrl, { onWait: (message) => console.log(message) });
   if (applied.length > 0) console.log(`Prepared the database: ${applied.length} migrations.`);
   // Only the log of the embedded database is begun without an operator's command.
-  const localTlog =
-    servers.embedded && !given.LOG_KEY_FILE ? await useLocalTlog(LOCAL_DIRECTORY, config.baseUrl) : null;
-  if (localTlog !== null) {
-    await administer(config, (admin) => beginLocalTlog(admin, localTlog)).catch((error: unknown) => {
+  const [log] = servers.embedded && !given.LOG_KEY_FILE ? LOCAL_LOGS : [];
+  const localTlog = (await log?.use(LOCAL_DIRECTORY, config.baseUrl)) ?? null;
+  if (log !== undefined && localTlog !== null) {
+    await administer(config, (admin) => log.begin(admin, localTlog)).catch((error: unknown) => {
       if (!(error instanceof AppError)) throw error;
       console.log(
         `${error.message} Sealed events get no place in the log. If the database is new, delete ${LOCAL_DIRECTORY}/log to begin a new log.`,

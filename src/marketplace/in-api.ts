@@ -40,6 +40,6 @@ export const marketplace = {
     keptCounts: service.drainLater(new KeptCounts(service)),
   }),
   endpoints: [listings, listing, buyListing, buyProduct, claimProduct, link, claimByLink],
-  pages: [listingsPage, linkPage],
+  pages: { pages: [listingsPage, linkPage] },
   backlog: { stock: (pool: pg.Pool) => countStock(pool, { listingsMax: LISTINGS_MAX, leftMax: LEFT_MAX }) },
 };

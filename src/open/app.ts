@@ -1,4 +1,5 @@
 import express, { type Express } from "express";
+import type { ConsolePart } from "../console/console-part.ts";
 import { mountDashboard } from "../console/mount-dashboard.ts";
 import { mountOperatorPages } from "../console/mount-operator-pages.ts";
 import { observeRequests, traceRequests } from "../core/processes/observe-requests.ts";
@@ -6,13 +7,12 @@ import { offerPage } from "../pages/error-page.ts";
 import { mountPages } from "../pages/mount-pages.ts";
 import { mountReference } from "../pages/openapi/mount-reference.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
-import { type Endpoint, joinRoutes, mount } from "../platform/http/endpoint.ts";
+import { type Endpoint, joinRoutes, mount, type Route } from "../platform/http/endpoint.ts";
 import { errorHandler, unknownPath } from "../platform/http/errors.ts";
 import { limitAddress } from "../platform/http/middleware/rate-limit.ts";
 import { dropForwardedPorts, ignoreConditions, requireHost } from "../platform/http/middleware/request-headers.ts";
 import { mountPortal } from "../portal/mount-portal.ts";
-import { tlogRoutes } from "../transparency/routes/log.ts";
-import { ENDPOINTS } from "./endpoints.ts";
+import { ENDPOINTS, REFERENCE } from "./endpoints.ts";
 import type { ApiContext } from "./open-api.ts";
 import { each } from "./wings/api.ts";
 
@@ -29,13 +29,17 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiConte
   app.use(requireHost);
   app.use(ignoreConditions);
   // Before the endpoints, because some of them have an HTML page for browsers at the same path.
-  mountPages(app, ctx, each("pages").flat());
+  mountPages(app, ctx, each("pages"));
   for (const route of joinRoutes(endpoints.map((endpoint) => endpoint.route(ctx)))) mount(app, ctx, route);
-  for (const route of tlogRoutes(ctx)) mount(app, ctx, route);
-  mountDashboard(app, ctx);
-  mountOperatorPages(app, ctx);
-  mountPortal(app, ctx);
-  mountReference(app, ctx, endpoints);
+  const further = each("routes").flatMap((routes: (deps: ApiContext) => readonly Route[]) => routes(ctx));
+  for (const route of further) mount(app, ctx, route);
+  const operatorPages = each("operatorPages");
+  const sections = operatorPages.flatMap(({ sections = [] }: ConsolePart<never>) => sections);
+  const operated = { ...ctx, config: { ...ctx.config, sections } };
+  mountDashboard(app, operated);
+  mountOperatorPages(app, operated, operatorPages);
+  mountPortal(app, ctx, each("portal"));
+  mountReference(app, ctx, { ...REFERENCE, endpoints });
   app.use(pageHeaders, offerPage(ctx.config), limitAddress(ctx), unknownPath);
   app.use(errorHandler);
   return app;

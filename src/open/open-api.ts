@@ -14,7 +14,6 @@ import { openRedemptionReads } from "../core/redeem/read-redemption.ts";
 import { openReservationCommitter } from "../core/reserve/reservation-committer.ts";
 import { openServerProbe } from "../core/servers/probe-servers.ts";
 import { openVoucherReads } from "../core/voucher/resolve-voucher.ts";
-import { FairSlots } from "../platform/batching/fair-slots.ts";
 import type { Config } from "../platform/config.ts";
 import { openPool } from "../platform/db/pool.ts";
 import { openLimits } from "../platform/limits/open-limits.ts";
@@ -28,13 +27,10 @@ import { TRACES_OFF, type Traces } from "../platform/traces/traces.ts";
 import { AlertTeller } from "../watch/alerts/alert-teller.ts";
 import { watchFaults } from "../watch/alerts/watch-faults.ts";
 import { openBacklog } from "../watch/measure-backlog.ts";
-import { openWebhookRequests } from "../webhooks/job.ts";
 import { openConsole } from "./open-console.ts";
 import { openService } from "./open-service.ts";
 import { each, openWings } from "./wings/api.ts";
 
-/** Tests of webhook endpoints at a time, up to 15 seconds each. They use no connection to Postgres. */
-const WEBHOOK_TESTS = 16;
 /** Opens an API process. Postgres and Redis need not be reachable yet. The configuration is from learnRedis. */
 export function openApi(config: Config, traces: Traces = TRACES_OFF) {
   const [shards] = config.queueShards;
@@ -68,8 +64,11 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
   const confirming = { ...service, confirmations };
   const webhookSender = service.closeLater(openWebhookSender(config.webhooks));
   const alerts = service.drainLater(new AlertTeller({ ...service, webhookSender }));
+  const readFinders = each("readFinders");
   const queueViews = service.closeLater(new QueueViews(config, deployment, log));
-  service.closeLater(watchFaults({ ...service, ...otherKinds, probeServers, redeemQueue, queueViews, alerts }));
+  service.closeLater(
+    watchFaults({ ...service, ...otherKinds, probeServers, redeemQueue, queueViews, readFinders, alerts }),
+  );
   const core = {
     ...service,
     metrics,
@@ -94,9 +93,9 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
       completeUntil: openCompleteUntil({ ...confirming, partnerCalls: portalReads }),
     },
     redemptionReads: service.drainLater(openRedemptionReads(service)),
-    webhookRequests: service.closeLater(openWebhookRequests(resources)),
     webhookSender,
-    webhookTests: new FairSlots(WEBHOOK_TESTS),
+    queueLinks: resources,
+    readFinders,
     preservedSince: openPreservedSince(pool),
     completeUntil: openCompleteUntil({ ...confirming, partnerCalls }),
     probes,

@@ -1,11 +1,9 @@
 import type { SweepReport } from "../core/sweep/report.ts";
 import { CORE_TASKS, type Deps, runPass } from "../core/sweep/sweep.ts";
 import { countActivity } from "../watch/count-activity.ts";
-import { removeDeliveries, requestWebhooks } from "../webhooks/sweep-tasks.ts";
+import { type TaskDeps, WING_TASKS } from "./wings/sweeper.ts";
 
-const TASKS = { ...CORE_TASKS, requestWebhooks, removeDeliveries };
-
-/** One pass of the sweeper, with the tasks of the core and of all features. */
-export function sweep(ctx: Deps & Parameters<typeof requestWebhooks>[0]): Promise<SweepReport> {
-  return runPass(ctx, TASKS, { countActivity });
+/** One pass of the sweeper, with the tasks of the core and of all wings. */
+export function sweep(ctx: Deps & TaskDeps): Promise<SweepReport> {
+  return runPass(ctx, { ...CORE_TASKS, ...WING_TASKS }, { countActivity });
 }

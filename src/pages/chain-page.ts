@@ -2,14 +2,31 @@ import { eventsPageQuery, type PublicChain, type PublicEvent } from "../core/cha
 import { readPublicChain } from "../core/chain/read-chain.ts";
 import { type DepsOf, validate } from "../platform/http/endpoint.ts";
 import type { Visitor } from "../platform/http/middleware/caller-signal.ts";
-import { findCheckpoint } from "../transparency/read-log.ts";
 import { ASSETS } from "./assets.ts";
 import { describeEvent } from "./event-words.ts";
 import { type Html, html } from "./html.ts";
 import { layOut, renderSandboxNotice, renderScriptTexts, type Site } from "./layout.ts";
 import type { Locale } from "./locale.ts";
-import { renderReceiptForm } from "./receipt-form.ts";
 import { MINUTES } from "./time.ts";
+
+/** What a wing says about the entries of a history. */
+export interface ChainNotes {
+  /** Above the entries. */
+  statement: Html;
+  /** A column of the entries. The class names its cells for the style sheet. */
+  column: { name: string; className: string; cell: (event: PublicEvent) => Html };
+  /** Below the entries. */
+  section: Html;
+  /** A paragraph about what the page shows. */
+  meaning: Html;
+}
+
+/** Reads what a wing says, or null. `path` is that of the history. */
+export type ReadChainNotes<Deps = never> = (
+  deps: Deps,
+  visitor: Visitor,
+  shown: { events: readonly PublicEvent[]; path: string; locale: Locale },
+) => Promise<ChainNotes | null>;
 
 /** One page of a chain: its events have a greater sequence than `after`. */
 interface ChainExcerpt {
@@ -22,8 +39,9 @@ interface ChainExcerpt {
 }
 
 /** The public page of a voucher's chain, with the same content as the JSON: a timeline, which a script checks in the browser. */
-export async function renderChain(
-  deps: DepsOf<typeof readPublicChain> & { config: Site },
+export async function renderChain<Deps extends DepsOf<typeof readPublicChain> & { config: Site }>(
+  deps: Deps,
+  ofWings: readonly ReadChainNotes<Deps>[],
   visitor: Visitor,
   { entityType, entityId }: { entityType: string; entityId: string },
   query: unknown,
@@ -37,11 +55,12 @@ export async function renderChain(
     limit: limit + overlap,
   });
   const before = chain.events[0]?.sequence === after ? (chain.events.shift() ?? null) : null;
-  // Null before the log's first checkpoint.
-  const checkpoint = await deps.publicReads(visitor, () => findCheckpoint(deps.pool));
   const { basePath, baseUrl } = deps.config;
   const history = `/integrity/events/${encodeURIComponent(chain.entityType)}/${encodeURIComponent(chain.entityId)}`;
   const excerpt = { chain, path: basePath + history, after, limit, locale };
+  const notes: ChainNotes[] = [];
+  for (const read of ofWings)
+    notes.push(...[(await read(deps, visitor, { ...excerpt, events: chain.events })) ?? []].flat());
   const { chain: texts } = locale.texts;
   return layOut(deps.config, {
     locale,
@@ -56,8 +75,8 @@ ${renderScriptTexts(locale)}${renderVerdict(excerpt)}
 <section aria-labelledby="entries">
 <h2 id="entries">${texts.happened}</h2>
 ${renderBefore(before, locale)}
-${checkpoint === null ? null : renderCheckpoint(basePath, chain.events, checkpoint, locale)}
-${chain.events.length === 0 ? html`<p class="notice">${texts.noneAfter(after)}</p>` : renderTable(chain.events, checkpoint === null ? null : excerpt.path, locale)}
+${notes.map(({ statement }) => statement)}
+${chain.events.length === 0 ? html`<p class="notice">${texts.noneAfter(after)}</p>` : renderTable(chain.events, notes, locale)}
 ${renderPaging(excerpt)}
 </section>
 <section id="payload-check" aria-labelledby="payload-heading" hidden>
@@ -70,25 +89,12 @@ ${renderPaging(excerpt)}
 </form>
 <div id="payload-result" role="status"></div>
 </section>
-${
-  checkpoint === null
-    ? null
-    : html`<section id="receipt-check" aria-labelledby="receipt-heading" hidden>
-<h2 id="receipt-heading">${texts.receiptHeading}</h2>
-<p>${texts.receiptAbout}
-<a href="${basePath}/docs/receipt-verifier.html" download>${texts.receiptFile}</a> ${texts.receiptFileAbout}</p>
-${renderReceiptForm(checkpoint.policy, "", locale.texts)}
-</section>`
-}
+${notes.map(({ section }) => section)}
 <section aria-labelledby="meaning" class="fine">
 <h2 id="meaning">${texts.meaning}</h2>
 <p>${texts.links}</p>
 <p>${texts.hashes}</p>
-${
-  checkpoint === null
-    ? null
-    : html`<p>${texts.tree} ${texts.treeVerify} <a href="${basePath}/docs/proof">${texts.treeTool}</a>.</p>`
-}
+${notes.map(({ meaning }) => meaning)}
 <p>${texts.preserved(locale.time(chain.canonPreservedSinceUtc))}</p>
 <pre><code>curl -s '${baseUrl}${history}'</code></pre>
 </section>`,
@@ -116,38 +122,21 @@ function renderVerdict({ chain, path, after, limit, locale }: ChainExcerpt): Htm
   return html`<div id="verdict" class="verdict${pending > 0 ? " waiting" : ""}" role="status" data-whole="${String(isWhole)}"><strong>${sentence}</strong>${notice}</div>`;
 }
 
-/** States which entries are in the log. Readers need not trust the statement, because each entry in the log has a proof. */
-function renderCheckpoint(
-  basePath: string,
-  events: readonly PublicEvent[],
-  { origin, size }: { origin: string; size: number },
-  { texts: { chain: texts } }: Locale,
-): Html {
-  const outside = events.filter(({ logIndex }) => logIndex === null).map(({ sequence }) => sequence);
-  const link = html`<a href="${basePath}/log/checkpoint">${texts.checkpoint(size)}</a>`;
-  const log = html`<code>${origin}</code>`;
-  if (events.length === 0) return html`<p id="log">${texts.serves(log, link)}</p>`;
-  if (outside.length === 0) return html`<p id="log">${texts.allLogged(log, link)}</p>`;
-  const missing = outside.length === events.length ? texts.noneLogged(log, link) : texts.someLogged(outside, log, link);
-  return html`<p id="log" class="pending">${missing}</p>`;
-}
-
-/** @param path of the history, for links to proofs; null without a log. */
-function renderTable(events: readonly PublicEvent[], path: string | null, locale: Locale): Html {
-  const { number, what, when, seal, leaf, hashes } = locale.texts.chain.columns;
+function renderTable(events: readonly PublicEvent[], notes: readonly ChainNotes[], locale: Locale): Html {
+  const { number, what, when, seal, hashes } = locale.texts.chain.columns;
   // The explicit roles repeat those of the elements, because browsers drop them when CSS changes the display of table parts.
   return html`<table class="chain" role="table" aria-labelledby="entries">
 <thead role="rowgroup"><tr role="row">
-${[number, what, when, seal, ...(path === null ? [] : [leaf]), hashes].map(
+${[number, what, when, seal, ...notes.map(({ column }) => column.name), hashes].map(
   (name) => html`<th role="columnheader" scope="col">${name}</th>\n`,
 )}</tr></thead>
 <tbody role="rowgroup">
-${events.map((event) => renderRow(event, path, locale))}
+${events.map((event) => renderRow(event, notes, locale))}
 </tbody>
 </table>`;
 }
 
-function renderRow(event: PublicEvent, path: string | null, locale: Locale): Html {
+function renderRow(event: PublicEvent, notes: readonly ChainNotes[], locale: Locale): Html {
   const { title, sentence } = describeEvent(event.eventType, locale);
   const { chain: texts } = locale.texts;
   const sealed = event.sealStatus === "Sealed";
@@ -156,15 +145,10 @@ function renderRow(event: PublicEvent, path: string | null, locale: Locale): Htm
 <th role="rowheader" scope="row" class="what"><strong>${title}</strong> <span class="sentence">${sentence}</span> <span class="type">${event.code} · ${event.eventType}</span></th>
 <td role="cell" class="when">${locale.time(event.occurredAt)}</td>
 <td role="cell" class="seal"><span class="badge ${sealed ? "good" : "waiting"}">${sealed ? texts.sealed : texts.pending}</span></td>
-${path === null ? null : html`<td role="cell" class="leaf">${renderLeaf(event, path, locale)}</td>`}
+${notes.map(({ column }) => html`<td role="cell" class="${column.className}">${column.cell(event)}</td>`)}
 <td role="cell" class="hashes">${sealed ? renderHashes(event, locale) : texts.notSealedYet}</td>
 </tr>
 `;
-}
-
-function renderLeaf({ sequence, logIndex }: PublicEvent, path: string, { texts: { chain: texts } }: Locale): Html {
-  if (logIndex === null) return html`${texts.notInLog}`;
-  return html`${texts.leafNumber(logIndex)} · <a href="${path}/${sequence}/proof">${texts.proof}<span class="hidden"> ${texts.ofEntry(sequence)}</span></a>`;
 }
 
 /** An entry's hashes, collapsed at first, because few readers compare them. */

@@ -1,9 +1,10 @@
 import type { RequestHandler, Router } from "express";
+import type { readPublicChain } from "../core/chain/read-chain.ts";
 import { type DepsOf, mount } from "../platform/http/endpoint.ts";
 import { type Visitor, visitorOf } from "../platform/http/middleware/caller-signal.ts";
 import { consumeAddressLimit, type LimitingAddresses } from "../platform/http/middleware/rate-limit.ts";
 import { sendPage, wantsPage } from "../platform/http/negotiate.ts";
-import { renderChain } from "./chain-page.ts";
+import { type ReadChainNotes, renderChain } from "./chain-page.ts";
 import { checkVoucherRoute } from "./check-form.ts";
 import { offerPage } from "./error-page.ts";
 import type { Html } from "./html.ts";
@@ -20,44 +21,56 @@ export interface PublicPage<Deps> {
   usual?: "json" | "html";
   /** Those of most pages by default. */
   headers?: RequestHandler;
-  render: (
-    deps: Deps,
-    visitor: Visitor,
-    request: { params: Record<string, string>; query: unknown },
-    locale: Locale,
-  ) => Promise<Html>;
+  /** Null if only the errors of the endpoint are pages. */
+  render:
+    | null
+    | ((
+        deps: Deps,
+        visitor: Visitor,
+        request: { params: Record<string, string>; query: unknown },
+        locale: Locale,
+      ) => Promise<Html>);
+}
+
+/** What a wing adds to the pages for anyone. */
+export interface PagesPart<Deps = never> {
+  pages?: readonly PublicPage<Deps>[];
+  readChainNotes?: ReadChainNotes<Deps>;
 }
 
 type PagesDeps = LimitingAddresses & { config: Site };
 
-const chainPage: PublicPage<DepsOf<typeof renderChain>> = {
-  path: "/integrity/events/:entityType/:entityId",
-  headers: sealedPageHeaders,
-  render: (deps, visitor, { params: { entityType = "", entityId = "" }, query }, locale) =>
-    renderChain(deps, visitor, { entityType, entityId }, query, locale),
-};
+/** The path of a voucher's history. */
+export const CHAIN_PATH = "/integrity/events/:entityType/:entityId";
 
 /**
- * Mounts the pages, and those of wings. Where a path serves both a page and JSON, the page's handler comes first and passes requests that prefer
- * JSON on to the endpoint, or to the 404 of an unknown address.
+ * Mounts the pages, and those of wings. Where a path serves both a page and JSON, the page's handler comes first and
+ * passes requests that prefer JSON on to the endpoint, or to the 404 of an unknown address.
  */
 export function mountPages<
   Deps extends PagesDeps &
     DepsOf<typeof landingRoute> &
     DepsOf<typeof wellKnownRoutes> &
-    DepsOf<typeof chainPage.render>,
->(router: Router, deps: Deps, ofWings: readonly PublicPage<Deps>[]): void {
+    DepsOf<typeof readPublicChain>,
+>(router: Router, deps: Deps, ofWings: readonly PagesPart<Deps>[]): void {
   for (const route of [landingRoute(deps), assetsRoute, ...wellKnownRoutes(deps), checkVoucherRoute(deps)]) {
     mount(router, deps, route);
   }
-  // Only the errors of a proof are pages.
-  router.get(`${chainPage.path}/:sequence/proof`, pageHeaders, offerPage(deps.config));
-  for (const page of [chainPage, ...ofWings]) mountPage(router, deps, page);
+  const notes = ofWings.flatMap((part) => part.readChainNotes ?? []);
+  const chainPage: PublicPage<Deps> = {
+    path: CHAIN_PATH,
+    headers: sealedPageHeaders,
+    render: (_, visitor, { params: { entityType = "", entityId = "" }, query }, locale) =>
+      renderChain(deps, notes, visitor, { entityType, entityId }, query, locale),
+  };
+  for (const page of [chainPage, ...ofWings.flatMap(({ pages }) => pages ?? [])]) mountPage(router, deps, page);
 }
 
 function mountPage<Deps extends PagesDeps>(router: Router, deps: Deps, page: PublicPage<Deps>): void {
   const { path, usual, headers = pageHeaders, render } = page;
-  router.get(path, headers, offerPage(deps.config, usual), async (request, response, next) => {
+  const before = [headers, offerPage(deps.config, usual)];
+  if (render === null) return void router.get(path, ...before);
+  router.get(path, ...before, async (request, response, next) => {
     if (!wantsPage(response)) return next();
     response.locals.route = path;
     await consumeAddressLimit(deps, request, response);

@@ -25,8 +25,11 @@ export function linkTo(site: Site, collection: string, id: string, name?: string
   return html`<a href="${opsPath(site, collection, id)}">${shown}</a>`;
 }
 
-/** The site, and whether its pages link to actions. */
-export type OperatedSite = Site & Pick<Config, "ops">;
+/** What an operator page needs to link to others: the sections that wings add to the navigation. */
+type NavigatedSite = Site & { sections?: readonly string[] };
+
+/** What a page needs to link to actions, too: whether there are any. */
+export type OperatedSite = NavigatedSite & Pick<Config, "ops">;
 
 /** Links to the actions on an entity: each with its path after the entity's and its label. Nothing without OPS_WRITABLE. */
 export function linkActions(
@@ -68,17 +71,16 @@ export function renderTrail(site: Site, lineage: Lineage): Html {
   return html`<nav class="trail" aria-label="Where"><ol>${links}</ol>${renderSandbox(lineage.sandbox)}</nav>`;
 }
 
-const SECTIONS = ["Organizations", "Queues", "Log", "Webhooks", "Audit", "Runbook"];
-
 /** Links to the sections of the operator pages. */
-export function renderNavigation(site: Site): Html {
-  const links = SECTIONS.map((name) => html` <a href="${opsPath(site, name.toLowerCase())}">${name}</a>`);
+export function renderNavigation(site: NavigatedSite): Html {
+  const names = ["Organizations", "Queues", ...(site.sections ?? []), "Audit", "Runbook"];
+  const links = names.map((name) => html` <a href="${opsPath(site, name.toLowerCase())}">${name}</a>`);
   return html`<nav class="ops" aria-label="Operations"><a href="${opsPath(site)}">Overview</a>${links}</nav>`;
 }
 
 /** A page for operators: the site's frame, the operators' navigation, and the search field with the text `entered`. */
 export function layOutForOperators(
-  site: Site,
+  site: NavigatedSite,
   title: string,
   main: Html,
   entered = "",

@@ -19,6 +19,9 @@ type Environment = Record<string, string | undefined>;
 /** The environment is invalid. `message` has one line per problem, which starts with the variable's name. */
 export class ConfigError extends Error {}
 
+/** A file that a variable or an option names cannot be used. The message is for an operator. */
+export class UnusableFile extends Error {}
+
 /** Reads and validates a process's configuration. @throws ConfigError when a variable is missing or invalid. */
 export function readConfig(env: Environment) {
   const values = readVariables(VARIABLES, env);

@@ -22,13 +22,17 @@ import { refuseCrossSite } from "../platform/http/middleware/refuse-cross-site.t
 import { sendPage, wantsPage } from "../platform/http/negotiate.ts";
 import type { Limits } from "../platform/limits/open-limits.ts";
 import { readTime, type TimeUse } from "../platform/times.ts";
-import { findCheckpoint } from "../transparency/read-log.ts";
-import { readRedemptionReceipt, receiptOfRedemption } from "../transparency/read-receipt.ts";
-import { readDeliveries } from "../webhooks/deliveries.ts";
-import { listWebhooks } from "../webhooks/partner-webhooks.ts";
 import { monthOf, renderMonthPage, startOfMonth } from "./month-page.ts";
-import { renderFoundPage, renderOrderPage, renderWebhooksPage } from "./order-pages.ts";
-import { orderPath, PORTAL_PATH, type PortalCaller, renderTop } from "./portal-frame.ts";
+import { renderFoundPage, renderOrderPage } from "./order-pages.ts";
+import {
+  type OrderPart,
+  orderPath,
+  PORTAL_PATH,
+  type PortalCaller,
+  type PortalPage,
+  type PortalPart,
+  renderTop,
+} from "./portal-frame.ts";
 import { DAY_PAGE_MAX, dayOf, OVERVIEW_DAYS, renderDayPage, renderOverview, startOfDay } from "./redemption-pages.ts";
 import { SPREADSHEET_LANGUAGES, type SpreadsheetLanguage, spreadsheetCsv } from "./spreadsheet.ts";
 
@@ -64,11 +68,10 @@ function page(render: Render): RequestHandler {
 
 /** What the portal takes. */
 type PortalDeps = DepsOf<typeof listRedemptions> &
-  DepsOf<typeof readRedemptionReceipt> &
   DepsOf<typeof findOrders> &
   DepsOf<typeof findRedemption> &
   DepsOf<typeof readVoucherHistory> &
-  DepsOf<typeof readDeliveries> &
+  DepsOf<typeof readConfirmed> &
   DepsOf<typeof admitKey> & { config: Site; limits: Limits };
 
 /** Mounts a page or a file below the path of the portal, for callers that have signed in. */
@@ -78,13 +81,15 @@ type Serve = (path: string, handler: RequestHandler) => void;
  * Mounts the portal, where people of a partner see its redemptions. What is not batched uses connections of the portal. Each page is confirmed
  * once: by its last read, or by the time before which its redemptions are complete.
  */
-export function mountPortal(
+export function mountPortal<Deps extends PortalDeps & { inPortal: Partial<PortalDeps> }>(
   router: Router,
-  api: PortalDeps & { inPortal: Pick<PortalDeps, "partnerCalls" | "completeUntil"> },
+  api: Deps,
+  ofWings: readonly PortalPart<Deps>[],
 ): void {
   const deps = { ...api, ...api.inPortal };
   const { config } = deps;
-  const guard = [pageHeaders, offerPage(config), explainSignIn(config), refuseCrossSite(config), signIn(deps)];
+  const pages = ofWings.flatMap((part) => part.pages ?? []);
+  const guard = [pageHeaders, offerPage(config), explainSignIn(config), refuseCrossSite(config), signIn(deps, pages)];
   const readForm = express.urlencoded({ extended: false, limit: "16kb" });
   mount(router, deps, {
     limitsCallers: true,
@@ -95,8 +100,9 @@ export function mountPortal(
     mount(router, deps, { path: PORTAL_PATH + path, methods: { get: [...guard, handler] }, limitsCallers: true });
   serve("/redemptions", page(redemptionsPage(deps)));
   serve("/redemptions.csv", redemptionsFile(deps));
-  serveOrders(serve, deps);
-  serve("/webhooks", page(webhooksPage(deps)));
+  const ofOrders = ofWings.flatMap(({ order }) => order ?? []);
+  serveOrders(serve, deps, ofOrders);
+  for (const further of pages) serve(further.path, page(furtherPage(deps, further)));
 }
 
 function sum({ portalReads, pool }: PortalDeps, caller: PortalCaller, from: Date, to: Date) {
@@ -158,29 +164,25 @@ function redemptionsFile(deps: PortalDeps): RequestHandler {
   };
 }
 
-function serveOrders(serve: Serve, deps: PortalDeps): void {
-  const order: Render = (caller, request) => readConfirmed(deps, () => showOrder(deps, caller, referenceOf(request)));
+function serveOrders<Deps extends PortalDeps>(serve: Serve, deps: Deps, ofWings: readonly OrderPart<Deps>[]): void {
+  const order: Render = (caller, request) =>
+    readConfirmed(deps, () => showOrder(deps, caller, referenceOf(request), ofWings));
   for (const path of ["/orders/:externalRef", "/orders"]) serve(path, page(order));
-  const receipt = respondText(async (request, response) => {
-    const text = await readRedemptionReceipt(deps, callerOf(response), referenceOf(request));
-    response.attachment("receipt.txt");
-    return text;
-  });
-  for (const path of ["/orders/:externalRef/receipt", "/receipt"]) serve(path, receipt);
+  for (const { file } of ofWings) {
+    const send = respondText(async (request, response) => {
+      const text = await file.read(deps, callerOf(response), referenceOf(request));
+      response.attachment(file.name);
+      return text;
+    });
+    for (const path of [`/orders/:externalRef/${file.segment}`, `/${file.segment}`]) serve(path, send);
+  }
 }
 
-function webhooksPage(deps: PortalDeps): Render {
+/** A page of a wing. */
+function furtherPage<Deps>(deps: Deps, { path, render }: PortalPage<Deps>): Render {
   return async (caller) => {
-    if (!caller.readsWebhooks) throw new AppError("missing_scope");
-    const read = async () => {
-      const endpoints = [];
-      for (const webhook of (await listWebhooks(deps, deps.pool, caller.organizationId)).webhooks) {
-        const query = { cursor: undefined, limit: 10 };
-        endpoints.push({ ...webhook, ...(await readDeliveries(deps, caller.organizationId, webhook.id, query)) });
-      }
-      return renderWebhooksPage(deps.config, caller, endpoints);
-    };
-    return readConfirmed(deps, () => deps.portalReads(caller, read));
+    if (!caller.further.some((page) => page.path === path)) throw new AppError("missing_scope");
+    return render(deps, caller);
   };
 }
 
@@ -201,7 +203,7 @@ function explainSignIn(site: Site): RequestHandler {
  * Admits a request whose password (HTTP Basic, any user name) is an API key that can read and not redeem, as partners' calls are admitted.
  * Errors after that have the portal's navigation.
  */
-function signIn(deps: PortalDeps): RequestHandler {
+function signIn<Deps extends PortalDeps>(deps: Deps, ofWings: readonly PortalPage<Deps>[]): RequestHandler {
   const assertScopes = (scopes: ReadonlySet<string>) => {
     if (!scopes.has("voucher.read") || scopes.has("voucher.redeem")) throw new AppError("portal_needs_read_key");
   };
@@ -210,8 +212,8 @@ function signIn(deps: PortalDeps): RequestHandler {
     const secret = parse(request.get("authorization") ?? "")?.pass;
     const scopes = await admitKey(deps, request, response, { secret, assertScopes, limiter: deps.limits.read });
     response.removeHeader("WWW-Authenticate");
-    const readsWebhooks = scopes.has("voucher.webhook") && deps.config.webhooks.secret !== null;
-    const caller = Object.assign(callerOf(response), { readsWebhooks });
+    const further = ofWings.filter((page) => page.isOpenTo(deps, scopes));
+    const caller = Object.assign(callerOf(response), { further });
     if (wantsPage(response)) {
       response.locals.errorPage = (refusal, status, requestId, language) => {
         const top = renderTop(deps.config, { ...caller, locale: localeIn(language) });
@@ -223,7 +225,12 @@ function signIn(deps: PortalDeps): RequestHandler {
 }
 
 /** The page of an order. @throws AppError `redemption_not_found`. */
-async function showOrder(deps: PortalDeps, caller: PortalCaller, externalRef: string): Promise<Html> {
+async function showOrder<Deps extends PortalDeps>(
+  deps: Deps,
+  caller: PortalCaller,
+  externalRef: string,
+  ofWings: readonly OrderPart<Deps>[],
+): Promise<Html> {
   const { organizationId } = caller;
   const found = await findRedemption(deps, caller, externalRef);
   if (found === null) throw new AppError("redemption_not_found");
@@ -232,14 +239,9 @@ async function showOrder(deps: PortalDeps, caller: PortalCaller, externalRef: st
   );
   const { redemption } = history;
   if (redemption === null) throw new AppError("redemption_not_found");
-  const receipt = await deps
-    .portalReads(caller, () => receiptOfRedemption(deps.pool, organizationId, redemption.externalRef))
-    .catch((error: unknown) => {
-      if (error instanceof AppError && error.code === "not_logged_yet") return null;
-      throw error;
-    });
-  const policy = (await deps.portalReads(caller, () => findCheckpoint(deps.pool)))?.policy ?? "";
-  const order = { history, redemption, priceUsd: found.discountPriceUsd, receipt, policy };
+  const sections: Html[] = [];
+  for (const { section } of ofWings) sections.push(await section(deps, caller, redemption.externalRef));
+  const order = { history, redemption, priceUsd: found.discountPriceUsd, sections };
   return renderOrderPage(deps.config, caller, order);
 }
 

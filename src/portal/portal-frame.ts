@@ -9,8 +9,36 @@ export const PORTAL_PATH = "/portal";
 
 /** A caller of the portal: a key that can read and not redeem. */
 export interface PortalCaller extends Caller {
-  readsWebhooks: boolean;
+  /** The pages of wings that it may open. */
+  further: readonly Pick<PortalPage, "path" | "label">[];
   locale: Locale;
+}
+
+/** A page that a wing adds to the portal and to its navigation. */
+export interface PortalPage<Deps = never> {
+  /** After the portal's path. */
+  path: string;
+  label: (locale: Locale) => string;
+  isOpenTo: (deps: Deps, scopes: ReadonlySet<string>) => boolean;
+  render: (deps: Deps, caller: PortalCaller) => Promise<Html>;
+}
+
+/** What a wing adds to the page of an order. */
+export interface OrderPart<Deps = never> {
+  section: (deps: Deps, caller: PortalCaller, externalRef: string) => Promise<Html>;
+  file: {
+    /** The last segment of its path. */
+    segment: string;
+    /** Under which it is saved. */
+    name: string;
+    read: (deps: Deps, caller: Caller, externalRef: string) => Promise<string>;
+  };
+}
+
+/** What a wing adds to the portal. */
+export interface PortalPart<Deps = never> {
+  pages?: readonly PortalPage<Deps>[];
+  order?: OrderPart<Deps>;
 }
 
 /** The path of a page of the portal. The segments are encoded. */
@@ -18,18 +46,19 @@ export function portalPath(site: Site, ...segments: string[]): string {
   return [site.basePath + PORTAL_PATH, ...segments.map(encodeURIComponent)].join("/");
 }
 
-/** The path of an order's page, or of its receipt. */
-export function orderPath(site: Site, externalRef: string, page: "order" | "receipt" = "order"): string {
-  const isReceipt = page === "receipt";
-  if (survivesInPath(externalRef)) return portalPath(site, "orders", externalRef, ...(isReceipt ? ["receipt"] : []));
-  return `${portalPath(site, isReceipt ? "receipt" : "orders")}?${new URLSearchParams({ externalRef })}`;
+/** The path of an order's page, or of the file of an order with this segment. */
+export function orderPath(site: Site, externalRef: string, file?: string): string {
+  if (survivesInPath(externalRef))
+    return portalPath(site, "orders", externalRef, ...(file === undefined ? [] : [file]));
+  return `${portalPath(site, file ?? "orders")}?${new URLSearchParams({ externalRef })}`;
 }
 
 /** The first part of every page: navigation, whether this is a sandbox, and the search with the text `entered`. */
-export function renderTop(site: Site, { sandbox, readsWebhooks, locale }: PortalCaller, entered = ""): Html {
+export function renderTop(site: Site, { sandbox, further, locale }: PortalCaller, entered = ""): Html {
   const { portal } = locale.texts;
   const path = portalPath(site);
-  return html`<nav class="ops" aria-label="${portal.name}"><a href="${path}">${portal.overview}</a> <a href="${path}/redemptions">${portal.redemptions}</a> ${readsWebhooks ? html`<a href="${path}/webhooks">${portal.webhooks}</a>` : null}</nav>
+  const links = further.map((page) => html`<a href="${path}${page.path}">${page.label(locale)}</a>`);
+  return html`<nav class="ops" aria-label="${portal.name}"><a href="${path}">${portal.overview}</a> <a href="${path}/redemptions">${portal.redemptions}</a> ${links}</nav>
 ${sandbox ? html`<p class="notice" id="sandbox">${portal.sandbox}</p>` : null}
 <form class="check" role="search" action="${path}" method="post">
 <label for="words">${portal.find}</label>

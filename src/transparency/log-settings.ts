@@ -2,7 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import { parseSecretKey, type SignerKey } from "../../packages/tlog/src/note.ts";
 import { NotAccepted, type Policy, parsePolicy } from "../../packages/tlog/src/policy.ts";
 import type { Witness } from "../../packages/tlog/src/witness-client.ts";
-import type { TlogConfig } from "../platform/config.ts";
+import { type TlogConfig, UnusableFile } from "../platform/config.ts";
 
 /** What a process needs to sign and publish the log. Only workers of the queue `log` and commands have it. */
 export interface TlogSettings {
@@ -20,7 +20,7 @@ export interface TlogSettings {
 }
 
 /** The key file or the policy cannot be used. The message is for an operator. */
-export class TlogSettingsError extends Error {}
+export class TlogSettingsError extends UnusableFile {}
 
 /** Reads the key file and the policy. @throws TlogSettingsError without an anchor, when others can read the key file, or a file is unusable. */
 export async function readTlogSettings(config: TlogConfig & { keyFile: string }): Promise<TlogSettings> {

@@ -21,8 +21,6 @@ import {
 import type { QueueViews } from "../platform/queues/queue-views.ts";
 import { listShards, type Shard } from "../platform/queues/shards.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
-import { readTlogStatus, type TlogStatus } from "../transparency/read-log-status.ts";
-import { measureWebhooks } from "../webhooks/db/webhook-deliveries.ts";
 import { failingSinceOf } from "./alerts.ts";
 import {
   type PostgresState,
@@ -31,7 +29,6 @@ import {
   readStock,
   type Stock,
   selectBrokenChains,
-  selectFailingEndpoints,
 } from "./db/activity.ts";
 import { readAlerts } from "./db/alerts.ts";
 import type { Found } from "./found.ts";
@@ -46,6 +43,8 @@ export interface OverviewDeps {
   redeemQueue: { readonly isOpen: boolean };
   report: Pick<ProcessReport, "self" | "redeems" | "readCounts" | "reportingMs" | "tell">;
   log: Logger;
+  /** Those of the wings. */
+  readFinders: readonly ReadFinders[];
 }
 
 /** What a look reads. */
@@ -101,22 +100,36 @@ export function unlessHidden({ queues }: Facts, found: Found[]): Found[] | null 
 interface DatabaseFacts {
   now: Date;
   brokenChains: readonly { voucherId: string; since: Date }[];
-  endpoints: Awaited<ReturnType<typeof selectFailingEndpoints>>;
   stock: readonly Stock[];
-  log: TlogStatus | null;
   /** Since when ALERT_URL does not accept messages; null if it does. */
   alertsFailingSince: Date | null;
   /** Age of the oldest event that waits for its seal. */
   sealLagMs: number;
-  webhooks: Pick<Awaited<ReturnType<typeof measureWebhooks>>, "outbox" | "oldestDueMs">;
+  ofWings: Finders;
 }
 
-/** Transactions in the outbox that are counted: more than the limit in the table of faults. */
-const WEBHOOKS_MAX = 2_000;
+/** The faults that wings find. */
+export type FaultOfWing =
+  | "VouchersLogRefused"
+  | "VouchersLogWitness"
+  | "VouchersLogSetAside"
+  | "VouchersLogStopped"
+  | "VouchersLogLag"
+  | "VouchersWebhooksLate"
+  | "VouchersWebhooksFail"
+  | "VouchersWebhookOutboxGrows"
+  | "VouchersWebhookEndpointDisabled";
+
+/** What finds faults of a wing in what was read when the finders were made. */
+export type Finders = Readonly<Partial<Record<FaultOfWing, (limit: number) => Found[]>>>;
+
+/** Reads what the faults of a wing are judged by. */
+export type ReadFinders = (ctx: OverviewDeps) => Promise<Finders>;
+
 /** Minutes of which redeems are read, as in the alert. */
 const LATENCY_MINUTES = 5;
 /** Most faults of one kind. */
-const FAULTS_MAX = 20;
+export const FAULTS_MAX = 20;
 /** Batches whose stock is read, the newest, and vouchers that are counted of each: two million index entries at most, some 100 ms. */
 export const STOCK = { batchesMax: 100, leftMax: 20_000 };
 /** Longest wait for what is read from a server. Milliseconds. */
@@ -237,15 +250,15 @@ async function readData(ctx: OverviewDeps, maxAgeMs: number): Promise<DatabaseFa
   if (maxAgeMs >= 0 && known !== undefined && performance.now() - known.readAtMs < DATA_KEPT_MS) return known.facts;
   const readAtMs = performance.now();
   const { now } = await readActivity(pool, null);
+  const ofWings: Finders[] = [];
+  for (const read of ctx.readFinders) ofWings.push(await read(ctx));
   const facts = {
     now,
     brokenChains: await selectBrokenChains(pool, FAULTS_MAX),
-    endpoints: await selectFailingEndpoints(pool, FAULTS_MAX),
     stock: await readStock(pool, { organizationId: null, batchesMax: STOCK.batchesMax, leftMax: STOCK.leftMax }),
-    log: await readTlogStatus(ctx),
     alertsFailingSince: ctx.config.alerts.url === null ? null : await readFailingAlerts(pool),
     sealLagMs: await findOldestPendingAge(pool),
-    webhooks: await measureWebhooks(pool, WEBHOOKS_MAX),
+    ofWings: Object.assign({}, ...ofWings),
   };
   data.set(deployment, { facts, readAtMs });
   return facts;

@@ -1,4 +1,4 @@
-import type { Facts } from "./facts.ts";
+import type { Facts, FaultOfWing } from "./facts.ts";
 import type { Found, Severity } from "./found.ts";
 import * as counts from "./judge-counts.ts";
 import * as data from "./judge-data.ts";
@@ -52,6 +52,12 @@ function fault(
 /** A red one that the service cannot find by itself. */
 function onlyPrometheus(name: string, harm: Fault["harm"], measure: string, unseen: string): Fault {
   return { ...fault(name, "red", harm, measure, null, null), unseen };
+}
+
+/** As `fault`, for one that a wing finds. Without the wing there is none. */
+function inWing(name: FaultOfWing, severity: Severity, harm: Fault["harm"], measure: string, limit: number): Fault {
+  const find: Fault["find"] = ({ database }) => database && (database.ofWings[name]?.(limit) ?? []);
+  return fault(name, severity, harm, measure, limit, find);
 }
 
 /** As `fault`, for one that Prometheus does not see. */
@@ -113,19 +119,19 @@ export const FAULTS: readonly Fault[] = [
   fault("VouchersCodesGuessed", "amber", SOME, "keys with too many misses", 0, counts.findCodesGuessed),
   fault("VouchersJobsFail", "amber", SOME, "failed jobs", 0, data.findFailedJobs),
   fault("VouchersChainBroken", "red", PROOF, "histories that do not verify", 0, data.findBrokenChains),
-  fault("VouchersLogRefused", "red", PROOF, "refused passes of the log", 0, data.findLogRefused),
-  fault("VouchersLogWitness", "amber", PROOF, "claims of witnesses", 0, data.findLogClaims),
-  fault("VouchersLogSetAside", "amber", PROOF, "leaf batches set aside", 0, data.findSetAside),
-  fault("VouchersLogStopped", "amber", PROOF, "passes without a checkpoint", 0, data.findLogStopped),
-  fault("VouchersLogLag", "amber", PROOF, "seconds for which leaves wait for a checkpoint", 60, data.findLogLag),
+  inWing("VouchersLogRefused", "red", PROOF, "refused passes of the log", 0),
+  inWing("VouchersLogWitness", "amber", PROOF, "claims of witnesses", 0),
+  inWing("VouchersLogSetAside", "amber", PROOF, "leaf batches set aside", 0),
+  inWing("VouchersLogStopped", "amber", PROOF, "passes without a checkpoint", 0),
+  inWing("VouchersLogLag", "amber", PROOF, "seconds for which leaves wait for a checkpoint", 60),
   fault("VouchersSealLag", "amber", PROOF, "seconds for which an event waits for its seal", 60, data.findSealLag),
   fault("VouchersSweeperStopped", "amber", PROOF, "seconds without a pass", 300, data.findSilentSweeper),
   fault("VouchersSweepFails", "amber", PROOF, "failures of a task", 3, counts.findSweepFailures),
   fault("VouchersLogLinesDropped", "amber", PROOF, "log lines that were dropped", 0, counts.findDroppedLines),
-  fault("VouchersWebhooksLate", "amber", WEBHOOKS, "seconds for which a webhook is due", 60, data.findLateWebhooks),
-  fault("VouchersWebhooksFail", "amber", WEBHOOKS, "attempts without a success", 20, data.findFailingEndpoints),
-  fault("VouchersWebhookOutboxGrows", "amber", WEBHOOKS, "transactions in the outbox", 1_000, data.findOutbox),
-  fault("VouchersWebhookEndpointDisabled", "amber", WEBHOOKS, "disabled endpoints", 0, data.findDisabledEndpoints),
+  inWing("VouchersWebhooksLate", "amber", WEBHOOKS, "seconds for which a webhook is due", 60),
+  inWing("VouchersWebhooksFail", "amber", WEBHOOKS, "attempts without a success", 20),
+  inWing("VouchersWebhookOutboxGrows", "amber", WEBHOOKS, "transactions in the outbox", 1_000),
+  inWing("VouchersWebhookEndpointDisabled", "amber", WEBHOOKS, "disabled endpoints", 0),
   onlyOverview("AlertsFail", "amber", WEBHOOKS, "messages that ALERT_URL did not accept", 0, data.findFailingAlerts),
   onlyOverview("BatchEnds", "grey", STOCK, "batches that end or are sold out", 0, data.findBatchEnds),
 ];

@@ -27,54 +27,19 @@ export function findBrokenChains({ database }: Facts): Found[] | null {
   }));
 }
 
-/** What the log's last pass reports, on the log's page; null if it is not known. */
-const ofLog =
-  (
-    what: string,
-    isFault: (pass: { obstacle: string | null; claims: number; setAside: number }, lagMs: number) => boolean,
-  ) =>
-  ({ database }: Facts): Found[] | null => {
-    if (database === null) return null;
-    if (database.log === null) return [];
-    const { origin, pass, published } = database.log;
-    const { obstacle = null, claims = 0, setAside = 0 } = pass?.report ?? {};
-    return isFault({ obstacle, claims, setAside }, published?.lagMs ?? 0)
-      ? [{ what, subject: origin, page: ["log"] }]
-      : [];
-  };
-
-export const findLogStopped = ofLog("The log can publish no checkpoint", ({ obstacle }) => obstacle === "witnesses");
-export const findLogRefused = ofLog(
-  "The log is refused",
-  ({ obstacle }) => obstacle !== null && obstacle !== "witnesses",
-);
-export const findLogClaims = ofLog("A witness contradicts the log", ({ claims }) => claims > 0);
-export const findSetAside = ofLog("Leaf batches are set aside", ({ setAside }) => setAside > 0);
-export const findLogLag = (facts: Facts, secondsMax: number) =>
-  ofLog("The log lags", (_, lagMs) => lagMs > secondsMax * 1_000)(facts);
-
-/** What waits too long in Postgres. A worker that starts may need minutes for what has gathered. */
-const ofBacklog =
-  (what: string, subject: string, measure: (database: NonNullable<Facts["database"]>) => number) =>
-  ({ database }: Facts, limit: number): Found[] | null => {
-    if (database === null) return null;
-    return measure(database) > limit ? [{ what, subject, confirmMs: BACKLOG_MS }] : [];
-  };
-/** As their alerts have it. Milliseconds. */
-const BACKLOG_MS = 300_000;
-
-export const findSealLag = ofBacklog("Events wait for their seals", "seal", ({ sealLagMs }) => sealLagMs / 1_000);
-export const findLateWebhooks = ofBacklog(
-  "Webhooks are late",
-  "webhook",
-  ({ webhooks }) => webhooks.oldestDueMs / 1_000,
-);
-export const findOutbox = ofBacklog("Webhooks are not prepared", "webhook", ({ webhooks }) => webhooks.outbox);
-
 /** @param secondsMax the longest time without a pass. */
 export function findSilentSweeper({ unsweptMs }: { unsweptMs: number | null }, secondsMax: number): Found[] | null {
   if (unsweptMs === null) return null;
   return unsweptMs > secondsMax * 1_000 ? [{ what: "The sweeper does not run", subject: "All organizations" }] : [];
+}
+
+/** How long a backlog must last to be a fault, as its alert has it: a worker that starts may need minutes. Milliseconds. */
+export const BACKLOG_MS = 300_000;
+
+export function findSealLag({ database }: Facts, secondsMax: number): Found[] | null {
+  if (database === null) return null;
+  const isLate = database.sealLagMs > secondsMax * 1_000;
+  return isLate ? [{ what: "Events wait for their seals", subject: "seal", confirmMs: BACKLOG_MS }] : [];
 }
 
 export function findFailingAlerts({ database }: Facts): Found[] | null {
@@ -82,20 +47,6 @@ export function findFailingAlerts({ database }: Facts): Found[] | null {
   const since = database.alertsFailingSince;
   return since === null ? [] : [{ what: "Messages about red faults do not arrive", subject: "ALERT_URL", since }];
 }
-
-/** Endpoints that fail, or that were disabled for it. */
-const ofEndpoints =
-  (what: string, isEnabled: boolean) =>
-  ({ database }: Facts): Found[] | null => {
-    if (database === null) return null;
-    const found = database.endpoints.filter(({ enabled }) => enabled === isEnabled);
-    return found.map(({ id, url, organization, since }) => {
-      return { what, subject: `${organization}: ${new URL(url).host}`, page: ["webhooks", id], since };
-    });
-  };
-
-export const findFailingEndpoints = ofEndpoints("A webhook endpoint fails", true);
-export const findDisabledEndpoints = ofEndpoints("A webhook endpoint was disabled", false);
 
 export function findBatchEnds({ database }: Facts): Found[] | null {
   if (database === null) return null;

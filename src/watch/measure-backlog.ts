@@ -11,15 +11,11 @@ import type { DatabaseFence } from "../platform/db/database-fence.ts";
 import { measureQueues, type ShardBacklog } from "../platform/queues/measure-queues.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
 import { isFresh, keepFinding, readFinding, reportPrefix } from "../platform/redis/findings.ts";
-import { findTlogProgress } from "../transparency/db/log-checkpoints.ts";
-import { measureWebhooks } from "../webhooks/db/webhook-deliveries.ts";
 
 /** Live reservations are counted up to this number, which takes Postgres about 25 ms. */
 const RESERVATIONS_MAX = 100_000;
 /** Broken chains are counted up to this number. One broken chain already raises the alert. */
 const BROKEN_CHAINS_MAX = 1_000;
-/** Deliveries and rows of the outbox are counted up to this number. */
-const WEBHOOKS_MAX = 100_000;
 /** Longest wait for a server: a scrape has a short timeout of its own and must report that a server is down. Milliseconds. */
 const WAIT_MAX_MS = 2_000;
 
@@ -34,7 +30,7 @@ interface Deps {
 
 /** What a wing measures in Postgres, by the name of its field. */
 export type BacklogMeasures = {
-  [Field in "stock"]?: (pool: pg.Pool) => Promise<DatabaseBacklog[Field]>;
+  [Field in "log" | "stock" | "webhooks"]?: (pool: pg.Pool) => Promise<DatabaseBacklog[Field]>;
 };
 
 /** For how long a process uses what another one has measured: less than the usual 15 seconds between scrapes. Milliseconds. */
@@ -103,10 +99,8 @@ async function measureDatabase({ pool, deployment }: Deps, measures: BacklogMeas
   return {
     liveReservations: await countLiveReservations(pool, RESERVATIONS_MAX),
     sealLagMs: await findOldestPendingAge(pool),
-    log: await findTlogProgress(pool),
     clockAheadMs: deployment.clock.aheadMs,
     brokenChains: await countBrokenChains(pool, BROKEN_CHAINS_MAX),
-    webhooks: await measureWebhooks(pool, WEBHOOKS_MAX),
     ...Object.fromEntries(ofWings),
   };
 }

@@ -4,8 +4,8 @@ import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { beforeAll, expect, it, onTestFinished } from "vitest";
-import { buildProgram } from "../../src/cli/program.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
+import { buildVoucherctl } from "../../src/open/wings/voucherctl.ts";
 import { makeNextTlogFiles, makeTlogFiles, NEXT_ORIGIN, ORIGIN, openSequencer, tamper } from "../support/log-setup.ts";
 import { makeContract, newUser } from "../support/marketplace.ts";
 import { findBatchOf } from "../support/recorded.ts";
@@ -77,7 +77,7 @@ beforeAll(async () => {
 it("this file covers every command of voucherctl, or says where it is tested", () => {
   const leavesOf = (command: Command): Command[] =>
     command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
-  const all = leavesOf(buildProgram()).map((command) => `${command.parent?.name()} ${command.name()}`);
+  const all = leavesOf(buildVoucherctl()).map((command) => `${command.parent?.name()} ${command.name()}`);
   const here = [...Object.values(CHANGES).flatMap((changes) => changes.map(({ line }) => line)), ...READS];
   const elsewhere = [...RECORDED_READS, ...ELSEWHERE, ...ON_THE_SERVER, ...LOG_CHANGES, ...WITH_MORE];
   expect([...new Set([...here.map(commandOf), ...elsewhere])].sort()).toEqual(all.sort());

@@ -8,13 +8,14 @@ import packageJson from "../../package.json" with { type: "json" };
 
 import { nameOf } from "../../src/cli/command.ts";
 import { EXIT, EXIT_HELP } from "../../src/cli/exit-code.ts";
-import { buildProgram, writeCompletion } from "../../src/cli/program.ts";
+import { writeCompletion } from "../../src/cli/program.ts";
+import { buildVoucherctl } from "../../src/open/wings/voucherctl.ts";
 
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
 const MANUAL = read("docs/voucherctl.md");
 
 it("--help of every noun and verb fits on 80 columns, and shows examples of itself that the program reads", async () => {
-  const program = buildProgram();
+  const program = buildVoucherctl();
   for (const command of [program, ...program.commands, ...leavesOf(program)]) {
     const help = await helpOf(command);
     expect(help.split("\n").filter((line) => line.length > 80)).toEqual([]);
@@ -61,7 +62,7 @@ it("voucherctl completion completes nouns, verbs, options and their values in ba
   const completions = Object.keys(cases).map(
     (line) => `COMP_WORDS=(${line}); COMP_CWORD=${line.split(" ").length - 1}; _voucherctl; echo "\${COMPREPLY[*]}"`,
   );
-  const script = [writeCompletion(buildProgram()), ...completions].join("\n");
+  const script = [writeCompletion(buildVoucherctl()), ...completions].join("\n");
   expect(execFileSync("bash", ["-c", script], { encoding: "utf8" }).trim().split("\n")).toEqual(Object.values(cases));
 });
 
@@ -89,7 +90,7 @@ function leavesOf(command: Command): Command[] {
 
 /** What `--help` prints on a terminal of 80 columns. */
 async function helpOf(command: Command): Promise<string> {
-  const program = buildProgram();
+  const program = buildVoucherctl();
   let text = "";
   for (const each of [program, ...program.commands, ...leavesOf(program)]) {
     each.configureOutput({
@@ -113,7 +114,7 @@ function split(line: string): string[] {
 
 /** Has the program read a command without running it; resolves to the command's name, and fails where the program would. */
 async function parse(words: string[]): Promise<string> {
-  const program = buildProgram();
+  const program = buildVoucherctl();
   let ran = "";
   for (const leaf of leavesOf(program)) {
     leaf.configureOutput({ writeErr: () => undefined }).action(() => {

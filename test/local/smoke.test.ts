@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildProgram } from "../../src/cli/program.ts";
+import { buildVoucherctl } from "../../src/open/wings/voucherctl.ts";
 import { runNode, type Started, startNode } from "../support/child-process.ts";
 import { partnerClient, send } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
@@ -149,7 +149,7 @@ it("voucherctl runs a command of each noun", async () => {
   expect(await run("process list")).toMatchObject({ processes: expect.any(Array) });
   const process = await runNode(["src/cli/main.ts", "org", "list", "--json"], { DATABASE_URL: servers.adminUrl });
   expect(JSON.parse(process.stdout).items).toHaveLength(2);
-  const nouns = buildProgram().commands.map((command) => command.name());
+  const nouns = buildVoucherctl().commands.map((command) => command.name());
   expect([...tried, ...TRIED_ELSEWHERE].sort()).toEqual(nouns.filter((noun) => noun !== "help").sort());
 });
 

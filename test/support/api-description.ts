@@ -1,4 +1,4 @@
-import { ENDPOINTS } from "../../src/open/endpoints.ts";
+import { ENDPOINTS, REFERENCE } from "../../src/open/endpoints.ts";
 import { type ApiDescription, describeApi } from "../../src/pages/openapi/describe-api.ts";
 import { RESERVATION_SECONDS } from "../../src/platform/environment.ts";
 import { BASE_URL } from "./service.ts";
@@ -58,7 +58,7 @@ export interface Operation {
 }
 
 /** The OpenAPI document of the test services. */
-export const DESCRIPTION: ApiDescription = describeApi(ENDPOINTS, {
+export const DESCRIPTION: ApiDescription = describeApi(REFERENCE, {
   baseUrl: BASE_URL,
   reservationSeconds: RESERVATION_SECONDS,
 });

@@ -59,7 +59,10 @@ export function checkAnswer(method: string, url: string, answer: Answer): void {
   );
 }
 
-const PATTERNS = OPERATIONS.map((operation) => ({
+const isFixed = ({ path }: Operation) => !path.includes("{");
+
+/** Fixed paths come first, as OpenAPI prescribes. */
+const PATTERNS = OPERATIONS.toSorted((a, b) => Number(isFixed(b)) - Number(isFixed(a))).map((operation) => ({
   operation,
   pattern: new RegExp(`^${operation.path.replace(/\{\w+\}/g, "[^/]+").replaceAll(".", "\\.")}/?$`),
 }));

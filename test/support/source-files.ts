@@ -80,7 +80,12 @@ export function importsOf(from: string, text: string): Import[] {
   return found;
 }
 
-/** Finds pairs of folders of `parent` that import each other, directly or over others. Files of `parent` itself do not count. */
+/** The entry of voucherctl, which is above all folders as `src/main.ts` is. */
+export const COMMAND_ENTRY = "src/cli/main.ts";
+/** Entries with files of their folder beside them, which others import. */
+const ENTRIES = [COMMAND_ENTRY, "src/local/start.ts"];
+
+/** Finds pairs of folders of `parent` that import each other, also over others. Files of `parent` and entries do not count. */
 export function findFolderCircles(parent: string, imports: readonly Import[]): string[] {
   const folderOf = (file: string) => {
     const [folder, ...rest] = file.startsWith(`${parent}/`) ? file.slice(parent.length + 1).split("/") : [];
@@ -89,6 +94,7 @@ export function findFolderCircles(parent: string, imports: readonly Import[]): s
   const edges = new Map<string, Set<string>>();
   for (const edge of imports) {
     const [from, to] = [folderOf(edge.from), folderOf(edge.to)];
+    if (ENTRIES.includes(edge.from)) continue;
     if (from !== undefined && to !== undefined && from !== to) edges.set(from, (edges.get(from) ?? new Set()).add(to));
   }
   const reach = (from: string, seen = new Set<string>()): Set<string> => {

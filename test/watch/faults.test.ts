@@ -8,6 +8,7 @@ import { listShards } from "../../src/platform/queues/shards.ts";
 import { countMissingStandbys } from "../../src/watch/count-missing-standbys.ts";
 import type { Facts } from "../../src/watch/facts.ts";
 import { FAULTS } from "../../src/watch/faults.ts";
+import { makeFinders } from "../../src/webhooks/find-faults.ts";
 
 const read = (file: string) => readFileSync(new URL(`../../docs/${file}`, import.meta.url), "utf8");
 
@@ -118,10 +119,17 @@ const STANDBYS = {
   ...{ connections: 1, connectionsMax: 100, sizeBytes: 1 },
 };
 const DATABASE: NonNullable<Facts["database"]> = {
-  ...{ now: NOW, brokenChains: [], endpoints: [], stock: [], log: null, alertsFailingSince: null },
-  ...{ sealLagMs: 0, webhooks: { outbox: 0, oldestDueMs: 0 } },
+  now: NOW,
+  brokenChains: [],
+  stock: [],
+  alertsFailingSince: null,
+  sealLagMs: 0,
+  ofWings: {},
 };
-const ofWebhooks = (changes: object) => ({ ...DATABASE, webhooks: { ...DATABASE.webhooks, ...changes } });
+const ofWebhooks = (waiting: { outbox?: number; oldestDueMs?: number }) => ({
+  ...DATABASE,
+  ofWings: makeFinders([], { outbox: 0, oldestDueMs: 0, ...waiting }),
+});
 const SHARDS = listShards("deployment", 2);
 
 const worker = (changes: Partial<ReportedProcess> = {}): ReportedProcess => ({

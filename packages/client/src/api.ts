@@ -105,6 +105,52 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/partner/redemptions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your organization's redemptions
+         * @description Every redemption by any key of your organization, one page at a time, to settle a day or to keep your own books.
+         *
+         *     Follow `nextCursor` until it is null, and each redemption is listed exactly once, also those that commit while you read. A list without `to` never ends: keep the last cursor and continue with it later. Only redemptions before `completeUntil` are listed, and none is ever added before it. The list has no voucher codes.
+         *
+         *     With `externalRef`, the response is that of `GET /partner/redemptions/{externalRef}`, also through proxies that change a path with an encoded slash.
+         *
+         *     With `Accept: text/csv` the answer is one CSV file of all redemptions from `from` to the earlier of `to` and `completeUntil`; `limit` and `cursor` do not apply. The header `Complete-Until` has the end that it reaches.
+         */
+        get: operations["listRedemptions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/partner/redemptions/{externalRef}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the redemption of a reference
+         * @description What this `externalRef` redeemed, as a repeated redeem would answer it, without trying to redeem anything. A 404 is no proof that an attempt failed: it may still be in progress. Repeat the redeem to find out.
+         */
+        get: operations["readRedemption"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/partner/vouchers/{codeOrTicket}/events/{sequence}/receipt": {
         parameters: {
             query?: never;
@@ -157,52 +203,6 @@ export interface paths {
          * @description The response of `GET /partner/redemptions/{externalRef}/receipt`, also through proxies that change a path with an encoded slash.
          */
         get: operations["readReceiptByReference"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/partner/redemptions": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List your organization's redemptions
-         * @description Every redemption by any key of your organization, one page at a time, to settle a day or to keep your own books.
-         *
-         *     Follow `nextCursor` until it is null, and each redemption is listed exactly once, also those that commit while you read. A list without `to` never ends: keep the last cursor and continue with it later. Only redemptions before `completeUntil` are listed, and none is ever added before it. The list has no voucher codes.
-         *
-         *     With `externalRef`, the response is that of `GET /partner/redemptions/{externalRef}`, also through proxies that change a path with an encoded slash.
-         *
-         *     With `Accept: text/csv` the answer is one CSV file of all redemptions from `from` to the earlier of `to` and `completeUntil`; `limit` and `cursor` do not apply. The header `Complete-Until` has the end that it reaches.
-         */
-        get: operations["listRedemptions"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/partner/redemptions/{externalRef}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read the redemption of a reference
-         * @description What this `externalRef` redeemed, as a repeated redeem would answer it, without trying to redeem anything. A 404 is no proof that an attempt failed: it may still be in progress. Repeat the redeem to find out.
-         */
-        get: operations["readRedemption"];
         put?: never;
         post?: never;
         delete?: never;
@@ -405,46 +405,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/healthz": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Is the process up?
-         * @description For liveness probes. Contacts no other server.
-         */
-        get: operations["health"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/readyz": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Can the process serve requests?
-         * @description For readiness probes. Checks within 1.5 seconds that Postgres has the schema of this release, and that both servers answer and take writes.
-         */
-        get: operations["readiness"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/marketplace/listings": {
         parameters: {
             query?: never;
@@ -579,6 +539,46 @@ export interface paths {
          * @description Gives the user a free voucher of the link's product, from batches of either audience, and records the referrer. Works while the referrer's contract is active. One voucher per user and product, like every claim.
          */
         post: operations["claimByLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/healthz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Is the process up?
+         * @description For liveness probes. Contacts no other server.
+         */
+        get: operations["health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/readyz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Can the process serve requests?
+         * @description For readiness probes. Checks within 1.5 seconds that Postgres has the schema of this release, and that both servers answer and take writes.
+         */
+        get: operations["readiness"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1452,8 +1452,6 @@ export interface components {
             /** @description For a user: whether they belong to the brand's organization. Null for all others. */
             actorIsEmployee: boolean | null;
         };
-        /** @description A proof in the format [tlog-proof](https://c2sp.org/tlog-proof). In a receipt, `extra` is the event's payload in base64: its SHA-256 is the data of the leaf. */
-        Receipt: string;
         RedemptionsPageOrRedemption: components["schemas"]["RedemptionsPage"] | components["schemas"]["Redemption"];
         RedemptionsPage: {
             /** @description In ascending order of `redeemedAt`, then of `voucherInstanceId`. */
@@ -1541,6 +1539,8 @@ export interface components {
              */
             verifyUrl: string;
         };
+        /** @description A proof in the format [tlog-proof](https://c2sp.org/tlog-proof). In a receipt, `extra` is the event's payload in base64: its SHA-256 is the data of the leaf. */
+        Receipt: string;
         WebhookList: {
             /** @description Oldest first, at most 20. */
             webhooks: components["schemas"]["Webhook"][];
@@ -1852,54 +1852,6 @@ export interface components {
             /** @description The previous event's `recordHash`; 64 zeros for the first event. Null while the event is Pending. */
             previousHash: string | null;
         };
-        Health: {
-            /**
-             * @description Always `ok`; otherwise the response is an error.
-             * @constant
-             */
-            status: "ok";
-        };
-        Readiness: {
-            /**
-             * @description Always `ok`; otherwise the response is an error.
-             * @constant
-             */
-            status: "ok";
-            /**
-             * @description `unavailable`: Postgres does not answer or refuses writes; `outdated`: the schema lacks migrations of this release; `copied`: the database is a copy of another deployment's database, or its files were set back; the error says what to do.
-             * @enum {string}
-             */
-            postgres: "ok" | "unavailable" | "outdated" | "copied";
-            /**
-             * @description `unavailable`: Redis does not answer or refuses writes, or redemptions cannot be queued; the error says why.
-             * @enum {string}
-             */
-            redis: "ok" | "unavailable";
-            /** @description Shards of the queues whose Redis server does not answer or refuses writes, such as `2/6`: redemptions of their vouchers get 503. Absent when there are none. */
-            silentShards?: string[];
-            /** @description How far the database's clock has jumped ahead of the time that has passed. Absent if it has not. Lists of redemptions do not follow it. */
-            clockAheadSeconds?: number;
-        };
-        ReadinessError: {
-            /** @description A sentence for a person, in the language of `Content-Language`. */
-            error: string;
-            code: components["schemas"]["ErrorCode"];
-            /**
-             * @description The value of `X-Request-Id`. Quote it when you ask us about a response.
-             * @example 48949506-6721-4252-90f3-fa52b013b41e
-             */
-            requestId: string;
-            /**
-             * @description `unavailable`: Postgres does not answer or refuses writes; `outdated`: the schema lacks migrations of this release; `copied`: the database is a copy of another deployment's database, or its files were set back; the error says what to do.
-             * @enum {string}
-             */
-            postgres: "ok" | "unavailable" | "outdated" | "copied";
-            /**
-             * @description `unavailable`: Redis does not answer or refuses writes, or redemptions cannot be queued; the error says why.
-             * @enum {string}
-             */
-            redis: "ok" | "unavailable";
-        };
         ListingsPage: {
             /** @description The oldest listings first. */
             listings: components["schemas"]["Listing"][];
@@ -2049,6 +2001,54 @@ export interface components {
             url: string;
             /** @description Present only for a sandbox organization: its vouchers are for tests and have no value. */
             sandbox?: boolean;
+        };
+        Health: {
+            /**
+             * @description Always `ok`; otherwise the response is an error.
+             * @constant
+             */
+            status: "ok";
+        };
+        Readiness: {
+            /**
+             * @description Always `ok`; otherwise the response is an error.
+             * @constant
+             */
+            status: "ok";
+            /**
+             * @description `unavailable`: Postgres does not answer or refuses writes; `outdated`: the schema lacks migrations of this release; `copied`: the database is a copy of another deployment's database, or its files were set back; the error says what to do.
+             * @enum {string}
+             */
+            postgres: "ok" | "unavailable" | "outdated" | "copied";
+            /**
+             * @description `unavailable`: Redis does not answer or refuses writes, or redemptions cannot be queued; the error says why.
+             * @enum {string}
+             */
+            redis: "ok" | "unavailable";
+            /** @description Shards of the queues whose Redis server does not answer or refuses writes, such as `2/6`: redemptions of their vouchers get 503. Absent when there are none. */
+            silentShards?: string[];
+            /** @description How far the database's clock has jumped ahead of the time that has passed. Absent if it has not. Lists of redemptions do not follow it. */
+            clockAheadSeconds?: number;
+        };
+        ReadinessError: {
+            /** @description A sentence for a person, in the language of `Content-Language`. */
+            error: string;
+            code: components["schemas"]["ErrorCode"];
+            /**
+             * @description The value of `X-Request-Id`. Quote it when you ask us about a response.
+             * @example 48949506-6721-4252-90f3-fa52b013b41e
+             */
+            requestId: string;
+            /**
+             * @description `unavailable`: Postgres does not answer or refuses writes; `outdated`: the schema lacks migrations of this release; `copied`: the database is a copy of another deployment's database, or its files were set back; the error says what to do.
+             * @enum {string}
+             */
+            postgres: "ok" | "unavailable" | "outdated" | "copied";
+            /**
+             * @description `unavailable`: Redis does not answer or refuses writes, or redemptions cannot be queued; the error says why.
+             * @enum {string}
+             */
+            redis: "ok" | "unavailable";
         };
     };
     responses: {
@@ -2826,6 +2826,242 @@ export interface operations {
             default: components["responses"]["AnyAddress"];
         };
     };
+    listRedemptions: {
+        parameters: {
+            query?: {
+                /** @description Lists redemptions at or after this time; omit it for all. ISO 8601 with a time zone; encode a plus sign as %2B. */
+                from?: string;
+                /** @description Lists redemptions before this time; omit it for a list without an end. ISO 8601 with a time zone; encode a plus sign as %2B. */
+                to?: string;
+                /** @description The previous page's `nextCursor`; omit it for the first page. It remembers `from` and `to`: omit them, or send the same ones. */
+                cursor?: string;
+                /** @description Maximum number of redemptions on the page. */
+                limit?: number;
+                /** @description Your reference: the response is its redemption instead of a list. The other parameters do not apply. */
+                externalRef?: string;
+            };
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of redemptions; with `externalRef`, the redemption under it. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RedemptionsPageOrRedemption"];
+                    "text/csv": string;
+                };
+            };
+            /** @description - `invalid_request`: A field is missing, of the wrong type or too long; the sentence names it. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `redemption_not_found`: The caller's organization has redeemed nothing under this reference yet; references of other organizations get the same response. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    readRedemption: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
+                "Accept-Language"?: string;
+            };
+            path: {
+                /** @description Your reference, URL-encoded, in any form that a redeem would accept as the same. Some proxies change a reference with a slash: use the query then. */
+                externalRef: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The redemption under this reference. `alreadyConfirmed` is true. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Redemption"];
+                };
+            };
+            /**
+             * @description - `missing_key`: The request has no key.
+             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
+             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
+             *     - `address_not_allowed`: The key may not be used from the caller's address.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `redemption_not_found`: The caller's organization has redeemed nothing under this reference yet; references of other organizations get the same response. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `unavailable`: The service cannot reach a server that it depends on.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
     readEventReceipt: {
         parameters: {
             query?: never;
@@ -3159,242 +3395,6 @@ export interface operations {
             };
             /** @description - `not_logged_yet`: The event is not covered by the log's checkpoint yet, or this deployment has no log. */
             409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Content-Language": components["headers"]["Content-Language"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Content-Language": components["headers"]["Content-Language"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
-             */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Content-Language": components["headers"]["Content-Language"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            default: components["responses"]["AnyAddress"];
-        };
-    };
-    listRedemptions: {
-        parameters: {
-            query?: {
-                /** @description Lists redemptions at or after this time; omit it for all. ISO 8601 with a time zone; encode a plus sign as %2B. */
-                from?: string;
-                /** @description Lists redemptions before this time; omit it for a list without an end. ISO 8601 with a time zone; encode a plus sign as %2B. */
-                to?: string;
-                /** @description The previous page's `nextCursor`; omit it for the first page. It remembers `from` and `to`: omit them, or send the same ones. */
-                cursor?: string;
-                /** @description Maximum number of redemptions on the page. */
-                limit?: number;
-                /** @description Your reference: the response is its redemption instead of a list. The other parameters do not apply. */
-                externalRef?: string;
-            };
-            header?: {
-                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
-                "Accept-Language"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A page of redemptions; with `externalRef`, the redemption under it. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RedemptionsPageOrRedemption"];
-                    "text/csv": string;
-                };
-            };
-            /** @description - `invalid_request`: A field is missing, of the wrong type or too long; the sentence names it. */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Content-Language": components["headers"]["Content-Language"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * @description - `missing_key`: The request has no key.
-             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
-             */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Content-Language": components["headers"]["Content-Language"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
-             *     - `address_not_allowed`: The key may not be used from the caller's address.
-             */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Content-Language": components["headers"]["Content-Language"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description - `redemption_not_found`: The caller's organization has redeemed nothing under this reference yet; references of other organizations get the same response. */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Content-Language": components["headers"]["Content-Language"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again. */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Content-Language": components["headers"]["Content-Language"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
-             */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Content-Language": components["headers"]["Content-Language"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            default: components["responses"]["AnyAddress"];
-        };
-    };
-    readRedemption: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description The languages of the person who reads `error` and `reason`, as browsers send them, such as `de-AT, en;q=0.5`. The service speaks en, de, fr, es, nl; English is the default. */
-                "Accept-Language"?: string;
-            };
-            path: {
-                /** @description Your reference, URL-encoded, in any form that a redeem would accept as the same. Some proxies change a reference with a slash: use the query then. */
-                externalRef: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The redemption under this reference. `alreadyConfirmed` is true. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Redemption"];
-                };
-            };
-            /**
-             * @description - `missing_key`: The request has no key.
-             *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
-             */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Content-Language": components["headers"]["Content-Language"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * @description - `key_without_organization`: The key is valid but is not bound to an organization.
-             *     - `address_not_allowed`: The key may not be used from the caller's address.
-             */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Content-Language": components["headers"]["Content-Language"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description - `redemption_not_found`: The caller's organization has redeemed nothing under this reference yet; references of other organizations get the same response. */
-            404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Content-Language": components["headers"]["Content-Language"];
@@ -4965,62 +4965,6 @@ export interface operations {
             default: components["responses"]["AnyAddress"];
         };
     };
-    health: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The process is up. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Health"];
-                };
-            };
-            default: components["responses"]["AnyAddress"];
-        };
-    };
-    readiness: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The process can serve requests. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Readiness"];
-                };
-            };
-            /** @description - `unavailable`: The service cannot reach a server that it depends on. */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "Content-Language": components["headers"]["Content-Language"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ReadinessError"];
-                };
-            };
-            default: components["responses"]["AnyAddress"];
-        };
-    };
     readListings: {
         parameters: {
             query?: {
@@ -5930,6 +5874,62 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Error"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The process is up. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            default: components["responses"]["AnyAddress"];
+        };
+    };
+    readiness: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The process can serve requests. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Readiness"];
+                };
+            };
+            /** @description - `unavailable`: The service cannot reach a server that it depends on. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReadinessError"];
                 };
             };
             default: components["responses"]["AnyAddress"];

@@ -7,20 +7,16 @@ import type { releaseLease } from "../../core/reserve/lease.ts";
 import type { Html } from "../../pages/html.ts";
 import type { OperatedSite } from "../../pages/operator-frame.ts";
 import type { RandomBytes } from "../../platform/base32.ts";
-import type { FairSlots } from "../../platform/batching/fair-slots.ts";
 import type { DepsOf } from "../../platform/http/endpoint.ts";
 import type { QueueViews } from "../../platform/queues/queue-views.ts";
-import type { testWebhook } from "../../webhooks/endpoints.ts";
 
 /** What forms and actions take from the process that serves them. */
-export type ActionDeps = DepsOf<typeof testWebhook> &
-  DepsOf<typeof releaseLease> &
+export type ActionDeps = DepsOf<typeof releaseLease> &
   OperatorReads & {
     pool: pg.Pool;
     config: OperatedSite;
     randomBytes: RandomBytes;
     queueViews: Pick<QueueViews, "open">;
-    webhookTests: Pick<FairSlots, "hasRoom" | "run">;
   };
 
 /** A choice of a field: the value that is sent, and what the operator reads. */
@@ -59,14 +55,14 @@ export class FieldProblem extends Error {
 }
 
 /** What an action runs with: connections that may write, the audit entry that it leaves, and the process's own context. */
-export interface Acting extends AuditContext, Pick<ActionDeps, "config"> {
-  api: ActionDeps;
+export interface Acting<Deps = object> extends AuditContext, Pick<ActionDeps, "config"> {
+  api: ActionDeps & Deps;
   /** Shows how much of a long run is done. @throws RunLeft when the operator has left the page, or the process stops. */
   advance(done: number, total: number): void;
 }
 
 /** One thing that an operator can do: a page with a form. */
-export interface Action<F extends Fields = Fields> {
+export interface Action<F extends Fields = Fields, Deps = object> {
   /** The path after `/ops`, whose `:id` names the entity; the command of voucherctl that does the same; the page's title. */
   is: readonly [path: string, command: string, title: string];
   /** What the operator should know before. */
@@ -81,10 +77,25 @@ export interface Action<F extends Fields = Fields> {
    */
   creates?(id: string, parentId: string): string | Html;
   /** Returns the path after `/ops` of the next page, or what to show once; if the action `creates`, the id of the entity instead of the path. */
-  run(ctx: Acting, id: string, values: Values<F>, lineage: Lineage): Promise<string | Html>;
+  run: (ctx: Acting<Deps>, id: string, values: Values<F>, lineage: Lineage) => Promise<string | Html>;
 }
 
 /** Checks an action's types, and forgets them, so that different actions fit into one list. */
-export function defineAction<const F extends Fields>(action: Action<F>): Action {
-  return action as unknown as Action;
+export function defineAction<const F extends Fields, Deps = object>(action: Action<F, Deps>): Action<Fields, Deps> {
+  return action as unknown as Action<Fields, Deps>;
 }
+
+/** An action without fields, and without a page of its own after it. */
+export const defineSimpleAction = (
+  is: readonly [string, string, string],
+  about: string,
+  act: (ctx: Acting, id: string) => Promise<unknown>,
+) =>
+  defineAction<Fields>({
+    is,
+    about: () => about,
+    run: async (ctx, id) => {
+      await act(ctx, id);
+      return is[0].replace(/:id.*/, id);
+    },
+  });

@@ -2,7 +2,7 @@ import type { Lineage } from "../../core/catalog/db/catalog.ts";
 import { type Html, html } from "../../pages/html.ts";
 import type { Site } from "../../pages/layout.ts";
 import { layOutForOperators, renderTrail } from "../../pages/operator-frame.ts";
-import type { Action, ActionDeps, Choice, Field } from "./action.ts";
+import type { Action, ActionDeps, Choice, Field, Fields } from "./action.ts";
 
 /** What was entered, by field: the values as the form sent them. */
 export type Entered = Readonly<Record<string, readonly string[]>>;
@@ -11,7 +11,12 @@ export type Entered = Readonly<Record<string, readonly string[]>>;
 export const FORM_TOKEN = "formToken";
 
 /** A page of an action: where it acts, its title, and `content`. */
-export function renderPage(site: Site, { is: [, , title] }: Action, lineage: Lineage | null, content: Html): Html {
+export function renderPage(
+  site: Site,
+  { is: [, , title] }: Action<Fields, never>,
+  lineage: Lineage | null,
+  content: Html,
+): Html {
   const trail = lineage === null ? null : renderTrail(site, lineage);
   return layOutForOperators(site, title, html`${trail}<h1>${title}</h1>\n${content}`);
 }
@@ -19,7 +24,7 @@ export function renderPage(site: Site, { is: [, , title] }: Action, lineage: Lin
 /** An action's form, with what was entered and why it is refused: by field, or under the empty name for the form as a whole. */
 export async function renderFormPage(
   ctx: ActionDeps,
-  action: Action,
+  action: Action<Fields, never>,
   lineage: Lineage | null,
   entered: Entered,
   problems: Readonly<Record<string, string>> = {},

@@ -14,7 +14,7 @@ import { pathId } from "../../platform/http/endpoint.ts";
 import { sendPage } from "../../platform/http/negotiate.ts";
 import { nameOf } from "../authenticate-operator.ts";
 import { visitOf } from "../visit.ts";
-import { type Action, type ActionDeps, FieldProblem } from "./action.ts";
+import { type Action, type ActionDeps, FieldProblem, type Fields } from "./action.ts";
 import { openProgress, RunLeft } from "./progress.ts";
 import { type Entered, FORM_TOKEN, renderFormPage, renderPage } from "./render-form.ts";
 
@@ -49,7 +49,7 @@ export async function openLineage(ctx: ActionDeps, path: string, { params, res }
 }
 
 /** Shows an action's form. */
-export function showForm(ctx: ActionDeps, action: Action): RequestHandler {
+export function showForm(ctx: ActionDeps, action: Action<Fields, never>): RequestHandler {
   return async (request, response) => {
     const lineage = await openLineage(ctx, action.is[0], request);
     const fields = Object.entries(action.fields ?? {});
@@ -71,7 +71,11 @@ const PARENTS: Record<string, string> = {
 };
 
 /** Does what a form asks for and goes on, or shows the form again with what was entered and what is wrong with it. */
-export function runAction(ctx: ActionDeps, console: Console, action: Action): RequestHandler {
+export function runAction<Deps extends ActionDeps>(
+  ctx: Deps,
+  console: Console,
+  action: Action<Fields, Deps>,
+): RequestHandler {
   const [path, command] = action.is;
   const [, collection = ""] = path.split("/");
   const idName = path.endsWith("/new") ? String(PARENTS[collection]) : "id";
@@ -145,14 +149,14 @@ function explain(cause: unknown, mayHaveWritten: boolean): unknown {
 }
 
 /** The values of the action's fields in a form's body, without surrounding blanks. */
-function enteredIn({ fields = {} }: Action, body: unknown): Entered {
+function enteredIn({ fields = {} }: Action<Fields, never>, body: unknown): Entered {
   const sent = Object(body) as Record<string, unknown>;
   const valuesOf = (name: string) => [sent[name] ?? []].flat().map((value) => String(value).trim());
   return Object.fromEntries(Object.keys(fields).map((name) => [name, valuesOf(name)]));
 }
 
 /** Parses what was entered. `recorded` are the values for the audit entry: those that were given, except confirmations. */
-function check(action: Action, entered: Entered) {
+function check(action: Action<Fields, never>, entered: Entered) {
   const [values, recorded, problems]: [Record<string, unknown>, Record<string, unknown>, Record<string, string>] = [
     {},
     {},
@@ -169,6 +173,6 @@ function check(action: Action, entered: Entered) {
 }
 
 /** A problem as the API says it: the field's name and what is wrong with it. */
-function say({ fields }: Action, name: string, problem: string): string {
+function say({ fields }: Action<Fields, never>, name: string, problem: string): string {
   return `${fields?.[name]?.label.replace(/ \(.*\)$|,$/, "")} ${problem}.`;
 }

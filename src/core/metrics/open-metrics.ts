@@ -33,10 +33,13 @@ export interface DatabaseBacklog {
   clockAheadMs: number;
   /** Chains that were broken at their last check. */
   brokenChains: number;
-  /** The served checkpoint: its number of leaves, and its age while leaves wait for the next one, otherwise 0. Null without a log. */
-  log: { size: number; lagMs: number } | null;
-  /** Unfinished deliveries, outbox rows, and how long the oldest delivery has been due. */
-  webhooks: { pending: number; outbox: number; oldestDueMs: number };
+  /**
+   * The served checkpoint: its number of leaves, and its age while leaves wait for the next one, otherwise 0. Null or
+   * missing without a log.
+   */
+  log?: { size: number; lagMs: number } | null;
+  /** Unfinished deliveries, outbox rows, and how long the oldest delivery has been due. Missing without webhooks. */
+  webhooks?: { pending: number; outbox: number; oldestDueMs: number };
   /** Vouchers that users can still acquire, for each of the newest listings. Missing without the marketplace. */
   stock?: readonly { brand: string; left: number }[];
 }
@@ -111,13 +114,15 @@ async function recordBacklog(
   metrics.sealLag.with().set(database.sealLagMs / 1_000);
   metrics.clockAhead.with().set(database.clockAheadMs / 1_000);
   metrics.brokenChains.with().set(database.brokenChains);
-  if (database.log !== null) {
+  if (database.log) {
     metrics.logSize.with().set(database.log.size);
     metrics.logLag.with().set(database.log.lagMs / 1_000);
   }
-  metrics.webhookPending.with().set(database.webhooks.pending);
-  metrics.webhookOldestDue.with().set(database.webhooks.oldestDueMs / 1_000);
-  metrics.webhookOutbox.with().set(database.webhooks.outbox);
+  if (database.webhooks !== undefined) {
+    metrics.webhookPending.with().set(database.webhooks.pending);
+    metrics.webhookOldestDue.with().set(database.webhooks.oldestDueMs / 1_000);
+    metrics.webhookOutbox.with().set(database.webhooks.outbox);
+  }
   // Adds, because a brand can have several listings, and the label `other` stands for several brands.
   for (const { brand, left } of database.stock ?? []) metrics.stockLeft.with(brand).inc(left);
 }

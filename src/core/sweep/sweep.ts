@@ -43,8 +43,8 @@ export interface Deps {
 
 /** A task of a pass. What it returns is in the report. */
 type Task<Deps, Result = number> = (ctx: Deps, untilMs: number) => Promise<Result>;
-/** Each returns how many items it has changed. */
-type Tasks<Deps> = Record<keyof typeof SWEEP_TASKS, Task<Deps>>;
+/** Each returns how many items it has changed. Those of wings may be missing. */
+export type Tasks<Deps> = Partial<Record<keyof typeof SWEEP_TASKS, Task<Deps>>>;
 
 /** The tasks that need nothing but the core. */
 export const CORE_TASKS = {
@@ -57,7 +57,7 @@ export const CORE_TASKS = {
   removeEnds: ({ pool }) => deleteOldEnds(pool, ENDS_MAX),
   removeReservations,
   removeJobs: ({ finishedJobs }, untilMs) => finishedJobs.removeOld(untilMs),
-} satisfies Partial<Tasks<Deps>>;
+} satisfies Tasks<Deps>;
 
 /**
  * One pass of the sweeper: the tasks in the order of {@link SWEEP_TASKS}, then the tasks without a count. Passes may
@@ -83,7 +83,7 @@ export async function runPass<Ctx extends Deps>(
   };
   const changed = {} as Record<(typeof SWEEP_TASKS)[keyof typeof SWEEP_TASKS], number>;
   for (const name of Object.keys(SWEEP_TASKS) as (keyof typeof SWEEP_TASKS)[])
-    changed[SWEEP_TASKS[name]] = await run(name, tasks[name], 0);
+    changed[SWEEP_TASKS[name]] = await run(name, tasks[name] ?? nothing, 0);
   await run("closeRedemptions", closePast, undefined);
   for (const [name, task] of Object.entries(uncounted)) await run(name, task, undefined);
   const checked = await run("checkChains", checkChains, { vouchers: 0, events: 0, broken: [] });
@@ -95,6 +95,8 @@ export async function runPass<Ctx extends Deps>(
     durationMs: Math.round(performance.now() - startedAt),
   };
 }
+
+const nothing = async () => 0;
 
 /** Whether a pass changed nothing and found no fault. Verified chains do not count as a change. */
 export function isIdle(report: SweepReport): boolean {

@@ -9,10 +9,9 @@ import {
 import packageJson from "../../../package.json" with { type: "json" };
 import { examples } from "../../platform/api/example.ts";
 import type { DescribedSettings, Endpoint } from "../../platform/http/endpoint.ts";
-import { webhookEvent } from "../../webhooks/api/webhooks.ts";
 import { GUIDE_PATH } from "../layout.ts";
 import { describeErrors, type ErrorDescriptions } from "./describe-errors.ts";
-import { describeFiles } from "./describe-files.ts";
+import { type DescribedFile, describeFiles } from "./describe-files.ts";
 import { INTRODUCTION, SECURITY_SCHEMES, TAGS } from "./introduction.ts";
 import { ACCEPT_LANGUAGE, CONTENT_LANGUAGE_OF_REASON } from "./reader-language.ts";
 import { RATE_LIMIT, REQUEST_ID } from "./response-headers.ts";
@@ -20,15 +19,27 @@ import { RATE_LIMIT, REQUEST_ID } from "./response-headers.ts";
 /** The API's OpenAPI document. */
 export type ApiDescription = oas31.OpenAPIObject;
 
+/** What the API consists of. */
+export interface DescribedParts {
+  endpoints: readonly Endpoint[];
+  /** By their paths. */
+  files: Readonly<Record<string, DescribedFile>>;
+  /** The requests that it sends to partners, by the type of their event. */
+  webhooks: ZodOpenApiPathsObject;
+}
+
 /** Generates an OpenAPI 3.1 document from the schemas that validate requests and type responses. */
-export function describeApi(endpoints: readonly Endpoint[], settings: DescribedSettings): ApiDescription {
+export function describeApi(
+  { endpoints, files, webhooks }: DescribedParts,
+  settings: DescribedSettings,
+): ApiDescription {
   const errors: ErrorDescriptions = new Map();
   const paths: ZodOpenApiPathsObject = {};
   for (const endpoint of endpoints) {
     const path = endpoint.path.replace(/:(\w+)/g, "{$1}");
     paths[path] = { ...paths[path], [endpoint.method]: describeOperation(endpoint, settings, errors) };
   }
-  Object.assign(paths, describeFiles(errors));
+  Object.assign(paths, describeFiles(files, errors));
   return createDocument(
     {
       openapi: "3.1.0",
@@ -43,41 +54,11 @@ export function describeApi(endpoints: readonly Endpoint[], settings: DescribedS
       servers: [{ url: settings.baseUrl }],
       tags: TAGS,
       paths,
-      webhooks: describeWebhooks(),
+      webhooks,
       components: { securitySchemes: SECURITY_SCHEMES },
     },
     { override: simplifySchema },
   ) as ApiDescription;
-}
-
-/** The requests that this service sends to partners, by the type of their event. */
-function describeWebhooks(): ZodOpenApiPathsObject {
-  const header = z.object({
-    "webhook-id": z.string().meta({ description: "The same in every attempt: ignore what you have handled." }),
-    "webhook-timestamp": z.string().meta({ description: "When this attempt was signed, in Unix seconds." }),
-    "webhook-signature": z
-      .string()
-      .meta({ description: "One or more signatures `v1,…` of Standard Webhooks, separated by spaces." }),
-  });
-  const webhooks = webhookEvent.options.map((body): [string, ZodOpenApiPathsObject[string]] => {
-    const type = body.shape.type.value;
-    const post: ZodOpenApiOperationObject = {
-      operationId: type.replace(/[^a-z]+(.)/g, (_, letter: string) => letter.toUpperCase()),
-      tags: ["Webhooks"],
-      summary: `Sent to your endpoints: ${type}`,
-      description: "Later versions may add types and fields. Answer within 15 seconds.",
-      security: [],
-      requestParams: { header },
-      requestBody: { required: true, content: { "application/json": { schema: body } } },
-      responses: {
-        "2XX": { description: "Delivered." },
-        "410": { description: "The endpoint is gone: it is disabled." },
-        default: { description: "Failed: the delivery is tried again." },
-      },
-    };
-    return [type, { post }];
-  });
-  return Object.fromEntries(webhooks);
 }
 
 function describeOperation(

@@ -1,5 +1,5 @@
 import type { Router } from "express";
-import { type DescribedSettings, type Endpoint, getRoute, mount, type Route } from "../../platform/http/endpoint.ts";
+import { type DescribedSettings, getRoute, mount, type Route } from "../../platform/http/endpoint.ts";
 import type { LimitingAddresses } from "../../platform/http/middleware/rate-limit.ts";
 import { ASSETS } from "../assets.ts";
 import { DOCUMENTS, renderDocument, type ServedDocument } from "../documents.ts";
@@ -8,19 +8,19 @@ import { assetPath, layOut, type Site } from "../layout.ts";
 import { headersOf, pageHeaders } from "../page-headers.ts";
 import { serveFile, servePage } from "../serve-file.ts";
 import { packageRoutes } from "../serve-packages.ts";
-import { describeApi } from "./describe-api.ts";
+import { type DescribedParts, describeApi } from "./describe-api.ts";
 
 interface ReferenceDeps extends LimitingAddresses {
   config: Site & DescribedSettings;
 }
 
 /** Mounts the OpenAPI document at `/openapi.json`, a page at `/docs` that shows it and can send requests, and the documents for partners. */
-export function mountReference(router: Router, deps: ReferenceDeps, endpoints: readonly Endpoint[]): void {
+export function mountReference(router: Router, deps: ReferenceDeps, parts: DescribedParts): void {
   const { config } = deps;
   const routes = [
     getRoute(
       "/openapi.json",
-      serveFile("application/json; charset=utf-8", () => `${JSON.stringify(describeApi(endpoints, config))}\n`),
+      serveFile("application/json; charset=utf-8", () => `${JSON.stringify(describeApi(parts, config))}\n`),
     ),
     getRoute(
       "/docs",

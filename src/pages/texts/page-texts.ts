@@ -1,5 +1,4 @@
 import type { EventType } from "../../core/chain/chain.ts";
-import type { WebhookDisabledReason } from "../../webhooks/api/webhooks.ts";
 import type { Html } from "../html.ts";
 
 /** An event type in words for the public. */
@@ -196,7 +195,7 @@ export interface PageTexts {
     statuses: Record<"Active" | "Redeemed" | "Voided" | "Expired", string>;
     endpoints: string;
     endpointFacts: { state: string; enabled: string; disabled: string; failingSince: string };
-    reasons: Record<WebhookDisabledReason, string>;
+    reasons: Record<"partner" | "operator" | "failing" | "gone", string>;
     lastDeliveries(name: string): string;
     deliveryColumns: { event: string; happened: string; state: string; attempts: string; lastAnswer: string };
   };

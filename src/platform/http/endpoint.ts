@@ -212,8 +212,8 @@ export function getRoute(path: string, ...get: RequestHandler[]): Route {
 }
 
 /**
- * Merges the routes of each path into one, for mounting in this order. Their methods must differ. Fixed paths come first: a parameter of another
- * path would match them.
+ * Merges the routes of each path into one, for mounting in this order. Their methods must differ. Fixed paths come first,
+ * because a parameter of another path would match them.
  */
 export function joinRoutes(routes: readonly Route[]): Route[] {
   const joined = [...Map.groupBy(routes, ({ path }) => path).values()].map((samePath) => ({

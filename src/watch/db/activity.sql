@@ -104,13 +104,6 @@ SELECT b.id AS "batchId", b.product, b.brand, b.organization_id AS "organization
        SELECT sum(c.acquired) AS acquired FROM acquired_counts AS c WHERE c.batch_id = b.id AND c.at > clock_timestamp() - interval '24 hours'
        ) AS pace;
 
--- name: select_failing_endpoints(limit)
--- Endpoints whose last three attempts failed, and those that were disabled because of failures.
-SELECT w.id, w.url, o.name AS organization, coalesce(w.disabled_at, w.failing_since) AS since, w.enabled
-  FROM webhook_endpoints AS w JOIN organizations AS o ON o.id = ANY (ARRAY[w.organization_id])
- WHERE w.deleted_at IS NULL AND (w.disabled_reason IN ('gone', 'failing') OR (w.enabled AND w.failures = 3))
- ORDER BY w.id LIMIT $1::int;
-
 -- name: select_broken_chains(limit)
 -- Chains that were broken at their last check.
 SELECT b.voucher_id AS "voucherId", b.found_at AS since FROM broken_chains AS b WHERE b.whole_at IS NULL ORDER BY b.voucher_id LIMIT $1::int;

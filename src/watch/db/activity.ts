@@ -39,17 +39,6 @@ export const readStock = sql.rows("read_stock", STOCK, {
   batchesMax: integer,
   leftMax: integer,
 });
-export const selectFailingEndpoints = sql.rows(
-  "select_failing_endpoints",
-  {
-    id: text,
-    url: text,
-    organization: text,
-    since: orNull(timestamptz),
-    enabled: boolean,
-  },
-  { limit: integer },
-);
 export const selectBrokenChains = sql.rows(
   "select_broken_chains",
   { voucherId: text, since: timestamptz },

@@ -71,3 +71,10 @@ UPDATE webhook_endpoints AS w
    SET deleted_at = statement_timestamp(), place = NULL, enabled = false, disabled_reason = coalesce(w.disabled_reason, 'partner'),
        disabled_at = coalesce(w.disabled_at, date_trunc('milliseconds', statement_timestamp()))
  WHERE w.id = $1::text AND (w.organization_id = $2::text) IS TRUE AND w.deleted_at IS NULL;
+
+-- name: select_failing_endpoints(limit)
+-- Endpoints whose last three attempts failed, and those that were disabled because of failures.
+SELECT w.id, w.url, o.name AS organization, coalesce(w.disabled_at, w.failing_since) AS since, w.enabled
+  FROM webhook_endpoints AS w JOIN organizations AS o ON o.id = ANY (ARRAY[w.organization_id])
+ WHERE w.deleted_at IS NULL AND (w.disabled_reason IN ('gone', 'failing') OR (w.enabled AND w.failures = 3))
+ ORDER BY w.id LIMIT $1::int;

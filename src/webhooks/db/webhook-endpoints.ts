@@ -42,6 +42,12 @@ export type WebhookActor = Extract<WebhookDisabledReason, "partner" | "operator"
 
 export const sql = new Statements(new URL("./webhook-endpoints.sql", import.meta.url));
 
+export const selectFailingEndpoints = sql.rows(
+  "select_failing_endpoints",
+  { id: text, url: text, organization: text, since: orNull(timestamptz), enabled: boolean },
+  { limit: integer },
+);
+
 export const listWebhookEndpoints = sql.rows("list_webhook_endpoints", LISTED, { after: text, limit: integer });
 export const selectWebhookEndpoints = sql.rows("select_webhook_endpoints", ENDPOINT, { organizationId: text });
 export const findWebhookEndpoint = sql.row("find_webhook_endpoint", ENDPOINT, { id: text, organizationId: text });

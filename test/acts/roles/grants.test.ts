@@ -22,7 +22,7 @@ const OF_OWNER = new Set([
 const RUN_BY: Record<RoleName, Set<string>> = {
   // Does not include workers/log.ts, which runs as pva_log, and what operators do on pages, which runs as pva_admin.
   pva_api: statementsWithout(
-    "src/console/actions/",
+    "/console/actions/",
     "src/main.ts",
     "workers/redeem.ts",
     "workers/seal.ts",

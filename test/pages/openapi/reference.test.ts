@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import packageJson from "../../../package.json" with { type: "json" };
 import { partnerChain } from "../../../src/core/chain/api/events.ts";
 import { createApp } from "../../../src/open/app.ts";
-import { ENDPOINTS } from "../../../src/open/endpoints.ts";
+import { ENDPOINTS, REFERENCE } from "../../../src/open/endpoints.ts";
 import { describeApi } from "../../../src/pages/openapi/describe-api.ts";
 import { ERRORS, type ErrorCode } from "../../../src/platform/api/errors.ts";
 import { examples } from "../../../src/platform/api/example.ts";
@@ -135,7 +135,7 @@ it("the API's description describes every operation, parameter, header and field
 
 it("the API's description states the license, names the configured base address in servers, contact and the link to the guide, and depends on it nowhere else", () => {
   const elsewhere = "https://elsewhere.test/vouchers";
-  const described = describeApi(ENDPOINTS, { reservationSeconds: RESERVATION_SECONDS, baseUrl: elsewhere });
+  const described = describeApi(REFERENCE, { reservationSeconds: RESERVATION_SECONDS, baseUrl: elsewhere });
   expect(described.servers).toEqual([{ url: elsewhere }]);
   expect(described.info).toMatchObject({ license: { identifier: "MIT" }, contact: { url: `${elsewhere}/` } });
   expect(described.externalDocs?.url).toBe(`${elsewhere}/docs/guide`);
@@ -179,7 +179,7 @@ it("the API's description accepts a redeem request with exactly one of code and 
 it("the API's description states the configured reservation time", () => {
   const lengths = { "15 minutes": 900, "1 minute": 60, "90 seconds": 90, "1 second": 1 };
   for (const [length, reservationSeconds] of Object.entries(lengths)) {
-    const { paths } = describeApi(ENDPOINTS, { baseUrl: BASE_URL, reservationSeconds });
+    const { paths } = describeApi(REFERENCE, { baseUrl: BASE_URL, reservationSeconds });
     const { description } = paths?.["/partner/vouchers/reserve"]?.post ?? {};
     expect(description).toContain(`Reserves a voucher for ${length}, so that`);
   }

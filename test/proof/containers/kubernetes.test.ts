@@ -7,12 +7,12 @@ import { parseEnv } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import packageJson from "../../../package.json" with { type: "json" };
-import { buildProgram } from "../../../src/cli/program.ts";
 import { API_CONNECTIONS_MAX } from "../../../src/core/callers/caller-kinds.ts";
 import { METRICS, type MetricDefinition } from "../../../src/core/metrics/metric-definitions.ts";
 import { onPath } from "../../../src/local/debian-packages.ts";
 import { ENDPOINTS } from "../../../src/open/endpoints.ts";
 import { WORKER_CONNECTIONS_MAX } from "../../../src/open/open-worker-service.ts";
+import { buildVoucherctl } from "../../../src/open/wings/voucherctl.ts";
 import {
   type Config,
   readAddress,
@@ -143,7 +143,7 @@ it("containers run files that are in the image, and commands that exist", () => 
     expect(copied, file).toContain(file.split("/")[0]);
     expect(existsSync(join(ROOT, file)), file).toBe(true);
     if (args.length === 0) continue;
-    const noun = buildProgram().commands.find((command) => command.name() === args[0]);
+    const noun = buildVoucherctl().commands.find((command) => command.name() === args[0]);
     const verbs = noun?.commands.map((verb) => verb.name());
     expect(verbs, args.join(" ")).toContain(args[1]);
   }

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
-import { type Policy, PolicyNotRead, parsePolicy } from "../../packages/tlog/src/policy.ts";
-import { reportReceipt } from "../../packages/tlog/src/report.ts";
-import { receiptOfRedemption } from "../transparency/read-receipt.ts";
-import { type Noun, verb, verbWithoutServers } from "./command.ts";
-import { UsageError } from "./exit-code.ts";
-import { ORG, required } from "./options.ts";
+import { type Policy, PolicyNotRead, parsePolicy } from "../../../packages/tlog/src/policy.ts";
+import { reportReceipt } from "../../../packages/tlog/src/report.ts";
+import { type Noun, verb, verbWithoutServers } from "../../cli/command.ts";
+import { UsageError } from "../../cli/exit-code.ts";
+import { ORG, required } from "../../cli/options.ts";
+import { receiptOfRedemption } from "../read-receipt.ts";
 
 /** Longest receipt, policy or checkpoint. Bytes. */
 const FILE_MAX = 1_000_000;

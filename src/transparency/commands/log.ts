@@ -1,28 +1,35 @@
-import { parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
-import { writeKeyFile } from "../../packages/tlog/src/key-file.ts";
-import { COSIGNATURE_MAX_AGE, openLogSource } from "../../packages/tlog/src/log-source.ts";
-import { monitorLog } from "../../packages/tlog/src/monitor.ts";
-import { describeAge } from "../../packages/tlog/src/report.ts";
-import { countIssuedVouchers } from "../core/catalog/db/catalog.ts";
-import { withLastStart } from "../local/directory.ts";
-import { AppError } from "../platform/api/errors.ts";
-import { readTlogConfig } from "../platform/config.ts";
-import { readDeploymentId } from "../platform/db/database-fence.ts";
-import { backfillTlog } from "../transparency/backfill-log.ts";
-import { findPublished } from "../transparency/db/log-checkpoints.ts";
-import { findTlogTree } from "../transparency/db/log-tree.ts";
-import { exportTlog } from "../transparency/export-log.ts";
-import { initTlog } from "../transparency/init-log.ts";
-import { readTlogSettings, type TlogSettings, TlogSettingsError } from "../transparency/log-settings.ts";
-import { recoverTlog } from "../transparency/recover-log.ts";
-import { retireTlog } from "../transparency/retire-log.ts";
-import { type CommandContext, confirmLoss, type Noun, verb, verbWithoutServers, withServers } from "./command.ts";
-import { UsageError } from "./exit-code.ts";
-import { formatCount, pluralize } from "./format.ts";
+import { parseCheckpoint } from "../../../packages/tlog/src/checkpoint.ts";
+import { writeKeyFile } from "../../../packages/tlog/src/key-file.ts";
+import { COSIGNATURE_MAX_AGE, openLogSource } from "../../../packages/tlog/src/log-source.ts";
+import { monitorLog } from "../../../packages/tlog/src/monitor.ts";
+import { describeAge } from "../../../packages/tlog/src/report.ts";
+import {
+  type CommandContext,
+  confirmLoss,
+  type Noun,
+  readEnvironment,
+  verb,
+  verbWithoutServers,
+  withServers,
+} from "../../cli/command.ts";
+import { UsageError } from "../../cli/exit-code.ts";
+import { formatCount, pluralize } from "../../cli/format.ts";
+import { collect, flag, integer, option, required, YES } from "../../cli/options.ts";
+import { withRedis } from "../../cli/with-redis.ts";
+import { countIssuedVouchers } from "../../core/catalog/db/catalog.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { readTlogConfig } from "../../platform/config.ts";
+import { readDeploymentId } from "../../platform/db/database-fence.ts";
+import { backfillTlog } from "../backfill-log.ts";
+import { findPublished } from "../db/log-checkpoints.ts";
+import { findTlogTree } from "../db/log-tree.ts";
+import { exportTlog } from "../export-log.ts";
+import { initTlog } from "../init-log.ts";
+import { readTlogSettings, type TlogSettings, TlogSettingsError } from "../log-settings.ts";
+import { recoverTlog } from "../recover-log.ts";
+import { retireTlog } from "../retire-log.ts";
 import { auditDatabase, auditUrl } from "./log-audit.ts";
-import { collect, flag, integer, option, required, YES } from "./options.ts";
 import { readPolicy, readText } from "./receipt.ts";
-import { withRedis } from "./with-redis.ts";
 
 const MAX_AGE_HELP = "refuse a checkpoint whose newest cosignature is older";
 const SECONDS = integer(0, Number.MAX_SAFE_INTEGER);
@@ -210,7 +217,7 @@ async function assertNoTlogWorker(ctx: CommandContext): Promise<void> {
   const { redisUrl, log } = ctx;
   if (redisUrl === null) return;
   const isWorking = await withRedis({ redisUrl, log }, async (redis) => {
-    const { hasWorker } = await import("../platform/queues/read-shards.ts");
+    const { hasWorker } = await import("../../platform/queues/read-shards.ts");
     return hasWorker(redis, await readDeploymentId(ctx.pool), "log", ctx.queueShards);
   });
   if (isWorking) throw new AppError("invalid_request", "A worker of the queue log is running. Stop all of them first.");
@@ -218,7 +225,7 @@ async function assertNoTlogWorker(ctx: CommandContext): Promise<void> {
 
 /** Reads the log's settings from the environment. @throws ConfigError, TlogSettingsError */
 async function readSettings(): Promise<TlogSettings> {
-  const config = readTlogConfig(withLastStart(process.env));
+  const config = readTlogConfig(readEnvironment());
   const { keyFile } = config;
   if (keyFile === null) throw new TlogSettingsError("LOG_KEY_FILE is not set.");
   return readTlogSettings({ ...config, keyFile });

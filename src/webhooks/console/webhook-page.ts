@@ -1,5 +1,6 @@
-import { type Html, html } from "../pages/html.ts";
-import type { Site } from "../pages/layout.ts";
+import { LIST_MAX, lastId, renderList } from "../../console/list-pages.ts";
+import type { Page, Visit } from "../../console/visit.ts";
+import { type Html, html } from "../../pages/html.ts";
 import {
   COUNT,
   layOutForOperators,
@@ -13,13 +14,12 @@ import {
   renderStatus,
   renderTable,
   WEBHOOK_REASONS,
-} from "../pages/operator-frame.ts";
-import { renderTime } from "../pages/time.ts";
-import { AppError } from "../platform/api/errors.ts";
-import { readWebhookPage } from "../webhooks/any-webhook.ts";
-import { DELIVERIES_KEPT_DAYS, DELIVERY_STATES, type WebhookDeliveryView } from "../webhooks/api/webhook-deliveries.ts";
-import type { WebhookRow } from "../webhooks/db/webhook-endpoints.ts";
-import type { Page } from "./visit.ts";
+} from "../../pages/operator-frame.ts";
+import { renderTime } from "../../pages/time.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { readWebhookPage } from "../any-webhook.ts";
+import { DELIVERIES_KEPT_DAYS, DELIVERY_STATES, type WebhookDeliveryView } from "../api/webhook-deliveries.ts";
+import { listWebhookEndpoints, selectWebhookEndpoints, type WebhookRow } from "../db/webhook-endpoints.ts";
 
 /** The page of an endpoint: its state, the number of waiting deliveries, and a list of deliveries. The secret is not stored. */
 export const webhookPage: Page = async ({ ctx, site, id, query, recordVisit }) => {
@@ -85,9 +85,28 @@ ${renderSection(
   );
 };
 
-/** The table of endpoints on an organization's page. */
-export function renderWebhooks(site: Site, endpoints: readonly WebhookRow[]): Html {
-  return renderTable(
+/** The list of the endpoints of all organizations. */
+export const webhooksPage: Page = async ({ ctx, site, query }) => {
+  const endpoints = await listWebhookEndpoints(ctx.pool, { after: query("after"), limit: LIST_MAX });
+  const next = lastId(endpoints);
+  return renderList(
+    site,
+    "Webhooks",
+    null,
+    ["Endpoint", "Organization", "State"],
+    endpoints.map((endpoint) => [
+      linkTo(site, "webhooks", endpoint.id, endpoint.url),
+      linkTo(site, "organizations", endpoint.organizationId, endpoint.organization),
+      renderWebhookState(endpoint),
+    ]),
+    next && `?after=${encodeURIComponent(next)}`,
+  );
+};
+
+/** The endpoints on an organization's page. */
+export async function renderWebhooks({ ctx, site, id }: Visit): Promise<Html> {
+  const endpoints = await selectWebhookEndpoints(ctx.pool, id);
+  const table = renderTable(
     "Webhook endpoints",
     ["Endpoint", "URL", "Description", "State"],
     endpoints.map((endpoint) => [
@@ -97,9 +116,10 @@ export function renderWebhooks(site: Site, endpoints: readonly WebhookRow[]): Ht
       renderWebhookState(endpoint),
     ]),
   );
+  return renderSection("webhooks", "Webhook endpoints", table);
 }
 
-export function renderWebhookState(endpoint: Pick<WebhookRow, "disabledReason" | "failingSince">): Html {
+function renderWebhookState(endpoint: Pick<WebhookRow, "disabledReason" | "failingSince">): Html {
   if (endpoint.disabledReason !== null) return html`<span class="badge bad">Disabled</span>`;
   if (endpoint.failingSince === null) return html`<span class="badge good">Enabled</span>`;
   return html`<span class="badge waiting">Enabled, failing</span>`;

@@ -1,20 +1,19 @@
-import { openLogSource } from "../../packages/tlog/src/log-source.ts";
-import type { Policy } from "../../packages/tlog/src/policy.ts";
-import { describeAge } from "../../packages/tlog/src/report.ts";
-import { withLastStart } from "../local/directory.ts";
-import { readTlogConfig } from "../platform/config.ts";
-import { onSnapshot } from "../platform/db/transaction.ts";
-import { askOutside, auditTlog } from "../transparency/audit-log.ts";
-import { auditServedTlog } from "../transparency/audit-served-log.ts";
-import { findTlogTree } from "../transparency/db/log-tree.ts";
-import type { CommandContext, Interaction } from "./command.ts";
-import { EXIT } from "./exit-code.ts";
-import { formatCount, paint, pluralize } from "./format.ts";
+import { openLogSource } from "../../../packages/tlog/src/log-source.ts";
+import type { Policy } from "../../../packages/tlog/src/policy.ts";
+import { describeAge } from "../../../packages/tlog/src/report.ts";
+import { type CommandContext, type Interaction, readEnvironment } from "../../cli/command.ts";
+import { EXIT } from "../../cli/exit-code.ts";
+import { formatCount, paint, pluralize } from "../../cli/format.ts";
+import { readTlogConfig } from "../../platform/config.ts";
+import { onSnapshot } from "../../platform/db/transaction.ts";
+import { askOutside, auditTlog } from "../audit-log.ts";
+import { auditServedTlog } from "../audit-served-log.ts";
+import { findTlogTree } from "../db/log-tree.ts";
 import { readPolicy } from "./receipt.ts";
 
 export async function auditDatabase(ctx: CommandContext): Promise<void> {
   const progress = ctx.progress("Compared", "events", (await findTlogTree(ctx.pool))?.size ?? 0);
-  const { anchors, policyFile } = readTlogConfig(withLastStart(process.env));
+  const { anchors, policyFile } = readTlogConfig(readEnvironment());
   const begun = await askOutside(ctx.pool, anchors, policyFile === null ? null : await readPolicy(policyFile));
   const onEvents = (events: number) => {
     ctx.signal.throwIfAborted();

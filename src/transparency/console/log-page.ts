@@ -1,5 +1,6 @@
-import { type Html, html } from "../pages/html.ts";
-import type { Site } from "../pages/layout.ts";
+import type { Page } from "../../console/visit.ts";
+import { type Html, html } from "../../pages/html.ts";
+import type { Site } from "../../pages/layout.ts";
 import {
   COUNT,
   layOutForOperators,
@@ -7,12 +8,11 @@ import {
   renderFacts,
   renderFigures,
   renderTable,
-} from "../pages/operator-frame.ts";
-import { renderTime } from "../pages/time.ts";
-import type { DepsOf } from "../platform/http/endpoint.ts";
-import type { TlogRetirement } from "../transparency/db/log-retirements.ts";
-import { readTlogStatus, type TlogStatus, type WitnessStatus } from "../transparency/read-log-status.ts";
-import type { Page } from "./visit.ts";
+} from "../../pages/operator-frame.ts";
+import { renderTime } from "../../pages/time.ts";
+import type { DepsOf } from "../../platform/http/endpoint.ts";
+import type { TlogRetirement } from "../db/log-retirements.ts";
+import { readTlogStatus, type TlogStatus, type WitnessStatus } from "../read-log-status.ts";
 
 /** The page of the log: its tree, the served checkpoint, the witnesses, the anchors and the retired logs. */
 export const tlogPage: Page<DepsOf<typeof readTlogStatus>> = async ({ ctx, site }) => {

@@ -1,9 +1,13 @@
-import { ConfigError, readWebhookConfig } from "../platform/config.ts";
-import { openWebhookSender } from "../platform/outgoing/send-webhook.ts";
-import { selectOrganizationOfWebhook } from "../webhooks/any-webhook.ts";
-import { DELIVERY_STATES, REPLAY_MAX, type WebhookDeliveryView } from "../webhooks/api/webhook-deliveries.ts";
-import { WEBHOOK_EVENT_TYPES, type WebhookView } from "../webhooks/api/webhooks.ts";
-import { testWebhook, type WebhookDeps } from "../webhooks/endpoints.ts";
+import { type CommandContext, type Noun, verb } from "../../cli/command.ts";
+import { EXIT, UsageError } from "../../cli/exit-code.ts";
+import { formatSecret, formatTable, formatUtcWithZone, paint, pluralize, type TableRow } from "../../cli/format.ts";
+import { collect, integer, name, ORG, option, repeatable, required, time } from "../../cli/options.ts";
+import { ConfigError, readWebhookConfig } from "../../platform/config.ts";
+import { openWebhookSender } from "../../platform/outgoing/send-webhook.ts";
+import { selectOrganizationOfWebhook } from "../any-webhook.ts";
+import { DELIVERY_STATES, REPLAY_MAX, type WebhookDeliveryView } from "../api/webhook-deliveries.ts";
+import { WEBHOOK_EVENT_TYPES, type WebhookView } from "../api/webhooks.ts";
+import { testWebhook, type WebhookDeps } from "../endpoints.ts";
 import {
   createWebhookFor,
   disableAnyWebhook,
@@ -12,11 +16,7 @@ import {
   listWebhooksOf,
   replayAnyWebhook,
   rotateAnyWebhook,
-} from "../webhooks/manage-webhooks.ts";
-import { type CommandContext, type Noun, verb } from "./command.ts";
-import { EXIT, UsageError } from "./exit-code.ts";
-import { formatSecret, formatTable, formatUtcWithZone, paint, pluralize, type TableRow } from "./format.ts";
-import { collect, integer, name, ORG, option, repeatable, required, time } from "./options.ts";
+} from "../manage-webhooks.ts";
 
 const LIMIT_MAX = 1_000;
 const LIMIT_DEFAULT = 100;

@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { writeKeyFile } from "../../packages/tlog/src/key-file.ts";
-import { parseSecretKey, parseVerifierKey } from "../../packages/tlog/src/note.ts";
-import { serveWitness, WitnessServer } from "../../packages/tlog/src/witness-server.ts";
-import { TlogSettingsError } from "../transparency/log-settings.ts";
-import { type Noun, verbWithoutServers } from "./command.ts";
-import { UsageError } from "./exit-code.ts";
-import { integer, option, required } from "./options.ts";
+import { writeKeyFile } from "../../../packages/tlog/src/key-file.ts";
+import { parseSecretKey, parseVerifierKey } from "../../../packages/tlog/src/note.ts";
+import { serveWitness, WitnessServer } from "../../../packages/tlog/src/witness-server.ts";
+import { type Noun, verbWithoutServers } from "../../cli/command.ts";
+import { UsageError } from "../../cli/exit-code.ts";
+import { integer, option, required } from "../../cli/options.ts";
+import { TlogSettingsError } from "../log-settings.ts";
 
 export const witness: Noun = {
   name: "witness",

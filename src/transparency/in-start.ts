@@ -4,11 +4,11 @@ import { writeKeyFile } from "../../packages/tlog/src/key-file.ts";
 import type { AdminContext } from "../acts/open-acts.ts";
 import { auditedCommand } from "../acts/with-audit-entry.ts";
 import { readTlogConfig } from "../platform/config.ts";
-import { initTlog } from "../transparency/init-log.ts";
-import { readTlogSettings } from "../transparency/log-settings.ts";
+import { initTlog } from "./init-log.ts";
+import { readTlogSettings } from "./log-settings.ts";
 
 /** Makes the signing key of the embedded servers' log if its file does not exist. The log's name derives from `baseUrl`. */
-export async function useLocalTlog(directory: string, baseUrl: string) {
+async function useLocalTlog(directory: string, baseUrl: string) {
   const folder = join(resolve(directory), "log");
   const keyFile = join(folder, "key");
   if (!existsSync(keyFile)) {
@@ -22,7 +22,10 @@ export async function useLocalTlog(directory: string, baseUrl: string) {
  * Begins the log of the embedded database, if it has none.
  * @throws AppError `invalid_request` when the database does not match the key or the anchor.
  */
-export async function beginLocalTlog(admin: AdminContext, env: Record<"LOG_KEY_FILE" | "LOG_ANCHOR", string>) {
+async function beginLocalTlog(admin: AdminContext, env: Record<"LOG_KEY_FILE" | "LOG_ANCHOR", string>) {
   const settings = await readTlogSettings({ ...readTlogConfig(env), keyFile: env.LOG_KEY_FILE });
   await initTlog({ ...admin, audited: auditedCommand("start", {}) }, settings, false);
 }
+
+/** The log of `npm start`. */
+export const transparency = { use: useLocalTlog, begin: beginLocalTlog };

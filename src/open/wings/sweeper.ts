@@ -1,0 +1,26 @@
+import type { Tasks } from "../../core/sweep/sweep.ts";
+import { webhooks } from "../../webhooks/in-sweeper.ts";
+import type { All } from "./all.ts";
+
+/** What a wing adds to the sweeper. */
+interface SweeperPart {
+  /** Opens what its tasks take. */
+  open: (service: never) => object;
+  tasks: Tasks<never>;
+}
+
+/** The wings of the sweeper. */
+const WINGS = [webhooks] as const satisfies readonly SweeperPart[];
+type Part = (typeof WINGS)[number];
+type OpenDeps = All<Parameters<Part["open"]>[0]>;
+type OpenPart = { open: (service: OpenDeps) => object };
+
+/** What the tasks of wings take. */
+export type TaskDeps = object & All<ReturnType<Part["open"]>> & All<Parameters<Part["tasks"][keyof Part["tasks"]]>[0]>;
+
+export const WING_TASKS: Tasks<TaskDeps> = Object.assign({}, ...WINGS.map(({ tasks }: SweeperPart) => tasks));
+
+/** Opens what the tasks of wings take. */
+export function openTasks(service: OpenDeps): object & All<ReturnType<Part["open"]>> {
+  return Object.assign({}, ...WINGS.map(({ open }: OpenPart) => open(service)));
+}

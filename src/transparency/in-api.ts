@@ -1,0 +1,29 @@
+import type { ConsolePart } from "../console/console-part.ts";
+import { CHAIN_PATH } from "../pages/mount-pages.ts";
+import type { DepsOf } from "../platform/http/endpoint.ts";
+import { LOG_FILES } from "./api/log-files.ts";
+import { tlogPage } from "./console/log-page.ts";
+import { findTlogProgress } from "./db/log-checkpoints.ts";
+import { readLogFinders } from "./find-faults.ts";
+import { readChainNotes } from "./pages/chain-notes.ts";
+import { orderReceipt } from "./portal/order-receipt.ts";
+import type { readTlogStatus } from "./read-log-status.ts";
+import { eventProof } from "./routes/event-proof.ts";
+import { eventReceipt } from "./routes/event-receipt.ts";
+import { tlogRoutes } from "./routes/log.ts";
+import { receiptByReference } from "./routes/receipt-by-reference.ts";
+import { redemptionReceipt } from "./routes/redemption-receipt.ts";
+
+const operatorPages: ConsolePart<DepsOf<typeof readTlogStatus>> = { sections: ["Log"], pages: { "/log": tlogPage } };
+
+/** The transparency log, its receipts and its proofs, as the API serves them. */
+export const transparency = {
+  endpoints: [eventReceipt, redemptionReceipt, receiptByReference, eventProof],
+  routes: tlogRoutes,
+  described: { files: LOG_FILES },
+  pages: { pages: [{ path: `${CHAIN_PATH}/:sequence/proof`, render: null }], readChainNotes },
+  backlog: { log: findTlogProgress },
+  readFinders: readLogFinders,
+  operatorPages,
+  portal: { order: orderReceipt },
+};

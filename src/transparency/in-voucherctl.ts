@@ -1,0 +1,6 @@
+import type { CommandPart } from "../cli/program.ts";
+import { log } from "./commands/log.ts";
+import { receipt } from "./commands/receipt.ts";
+import { witness } from "./commands/witness.ts";
+
+export const transparency: CommandPart = { after: "chain", nouns: [log, receipt, witness] };

@@ -1,0 +1,52 @@
+import type pg from "pg";
+import type { Bulkhead } from "../../core/callers/bulkhead.ts";
+import { ASSETS } from "../../pages/assets.ts";
+import { type Html, html } from "../../pages/html.ts";
+import { assetPath, renderScriptTexts, type Site } from "../../pages/layout.ts";
+import { renderSection } from "../../pages/operator-frame.ts";
+import { renderReceiptForm } from "../../pages/receipt-form.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import type { DepsOf } from "../../platform/http/endpoint.ts";
+import { type OrderPart, orderPath, type PortalCaller } from "../../portal/portal-frame.ts";
+import { findCheckpoint } from "../read-log.ts";
+import { readRedemptionReceipt, receiptOfRedemption } from "../read-receipt.ts";
+
+type Deps = DepsOf<typeof readRedemptionReceipt> & {
+  pool: pg.Pool;
+  portalReads: Bulkhead<"organization">;
+  config: Site;
+};
+
+/** The receipt of an order: a form that checks it, and a file. */
+export const orderReceipt: OrderPart<Deps> = {
+  async section(deps, caller, externalRef) {
+    const receipt = await deps
+      .portalReads(caller, () => receiptOfRedemption(deps.pool, caller.organizationId, externalRef))
+      .catch((error: unknown) => {
+        if (error instanceof AppError && error.code === "not_logged_yet") return null;
+        throw error;
+      });
+    const policy = (await deps.portalReads(caller, () => findCheckpoint(deps.pool)))?.policy ?? "";
+    const content = renderReceipt(deps.config, caller, { externalRef, receipt, policy });
+    return renderSection("proof", caller.locale.texts.portal.receipt, content);
+  },
+  file: { segment: "receipt", name: "receipt.txt", read: readRedemptionReceipt },
+};
+
+interface Receipt {
+  externalRef: string;
+  /** Null until the log has the redemption. Without a log, the policy is empty. */
+  receipt: string | null;
+  policy: string;
+}
+
+function renderReceipt(site: Site, { locale }: PortalCaller, { externalRef, receipt, policy }: Receipt): Html {
+  const { portal } = locale.texts;
+  if (receipt === null) return html`<p class="notice">${portal.noReceipt}</p>`;
+  return html`<p>${portal.receiptAbout} <a href="${orderPath(site, externalRef, "receipt")}">${portal.download}</a></p>
+<noscript><p class="fine">${portal.noScript} <a href="${site.basePath}/docs/proof">${portal.otherTools}</a>.</p></noscript>
+<div id="receipt-check" hidden>
+${renderReceiptForm(policy, receipt, locale.texts)}
+</div>
+${renderScriptTexts(locale)}<script type="module" src="${assetPath(site, ASSETS.receiptScript)}"></script>`;
+}

@@ -1,0 +1,57 @@
+import type pg from "pg";
+import type { ConsolePart } from "../console/console-part.ts";
+import { FairSlots } from "../platform/batching/fair-slots.ts";
+import type { Lifetime } from "../platform/lifetime.ts";
+import type { QueueResources } from "../platform/queues/open-queue.ts";
+import { describeWebhooks } from "./api/describe-webhooks.ts";
+import { WEBHOOK_ACTIONS, type WebhookActionDeps } from "./console/actions/webhook-actions.ts";
+import { renderWebhooks, webhookPage, webhooksPage } from "./console/webhook-page.ts";
+import { measureWebhooks } from "./db/webhook-deliveries.ts";
+import { readWebhookFinders } from "./find-faults.ts";
+import { openWebhookRequests } from "./job.ts";
+import { webhooksPage as portalPage } from "./portal/webhooks-page.ts";
+import { changeWebhook } from "./routes/change-webhook.ts";
+import { createWebhook } from "./routes/create-webhook.ts";
+import { deleteWebhook } from "./routes/delete-webhook.ts";
+import { replayWebhook } from "./routes/replay-webhook.ts";
+import { rotateWebhook } from "./routes/rotate-webhook.ts";
+import { testWebhook } from "./routes/test-webhook.ts";
+import { webhook } from "./routes/webhook.ts";
+import { webhookDeliveries } from "./routes/webhook-deliveries.ts";
+import { webhooks as listWebhooks } from "./routes/webhooks.ts";
+
+/** Tests of webhook endpoints at a time, up to 15 seconds each. They use no connection to Postgres. */
+const WEBHOOK_TESTS = 16;
+/** Deliveries and rows of the outbox are counted up to this number. */
+const WEBHOOKS_MAX = 100_000;
+
+const operatorPages: ConsolePart<WebhookActionDeps> = {
+  sections: ["Webhooks"],
+  pages: { "/webhooks": webhooksPage, "/webhooks/:id": webhookPage },
+  actions: WEBHOOK_ACTIONS,
+  organizationSection: renderWebhooks,
+};
+
+/** Webhook endpoints and their deliveries, as the API serves them. */
+export const webhooks = {
+  open: ({ queueLinks, closeLater }: Pick<Lifetime, "closeLater"> & { queueLinks: QueueResources }) => ({
+    webhookRequests: closeLater(openWebhookRequests(queueLinks)),
+    webhookTests: new FairSlots(WEBHOOK_TESTS),
+  }),
+  endpoints: [
+    listWebhooks,
+    createWebhook,
+    webhook,
+    changeWebhook,
+    deleteWebhook,
+    testWebhook,
+    rotateWebhook,
+    replayWebhook,
+    webhookDeliveries,
+  ],
+  described: { webhooks: describeWebhooks() },
+  backlog: { webhooks: (pool: pg.Pool) => measureWebhooks(pool, WEBHOOKS_MAX) },
+  readFinders: readWebhookFinders,
+  operatorPages,
+  portal: { pages: [portalPage] },
+};

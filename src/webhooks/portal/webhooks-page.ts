@@ -1,0 +1,71 @@
+import type { Bulkhead } from "../../core/callers/bulkhead.ts";
+import { readConfirmed } from "../../core/commit/confirm-reads.ts";
+import { type Html, html } from "../../pages/html.ts";
+import type { Site } from "../../pages/layout.ts";
+import type { Locale } from "../../pages/locale.ts";
+import { renderFacts, renderStatus, renderTable } from "../../pages/operator-frame.ts";
+import type { DepsOf } from "../../platform/http/endpoint.ts";
+import { layOutForPortal, type PortalCaller, type PortalPage } from "../../portal/portal-frame.ts";
+import type { DeliveriesResponse } from "../api/webhook-deliveries.ts";
+import type { WebhookView } from "../api/webhooks.ts";
+import { readDeliveries } from "../deliveries.ts";
+import { listWebhooks } from "../partner-webhooks.ts";
+
+/** An endpoint with its last deliveries. */
+type Endpoint = WebhookView & Pick<DeliveriesResponse, "deliveries">;
+
+type Deps = DepsOf<typeof readDeliveries> &
+  DepsOf<typeof readConfirmed> & { portalReads: Bulkhead<"organization">; config: Site };
+
+/** The organization's webhook endpoints, for keys that may manage them. */
+export const webhooksPage: PortalPage<Deps> = {
+  path: "/webhooks",
+  label: ({ texts }) => texts.portal.webhooks,
+  isOpenTo: ({ config }, scopes) => scopes.has("voucher.webhook") && config.webhooks.secret !== null,
+  render(deps, caller) {
+    const read = async () => {
+      const endpoints: Endpoint[] = [];
+      for (const webhook of (await listWebhooks(deps, deps.pool, caller.organizationId)).webhooks) {
+        const query = { cursor: undefined, limit: 10 };
+        endpoints.push({ ...webhook, ...(await readDeliveries(deps, caller.organizationId, webhook.id, query)) });
+      }
+      return renderWebhooks(deps.config, caller, endpoints);
+    };
+    return readConfirmed(deps, () => deps.portalReads(caller, read));
+  },
+};
+
+function renderWebhooks(site: Site, caller: PortalCaller, endpoints: readonly Endpoint[]): Html {
+  const { portal } = caller.locale.texts;
+  const main = html`<h1>${portal.endpoints}</h1>
+${endpoints.length === 0 ? html`<p class="notice">${portal.none}</p>` : endpoints.map((endpoint) => renderEndpoint(endpoint, caller.locale))}`;
+  return layOutForPortal(site, caller, portal.webhooks, main);
+}
+
+function renderEndpoint(
+  { id, url, description, disabledReason, failingSince, deliveries }: Endpoint,
+  { texts: { portal }, time }: Locale,
+): Html {
+  const { state, enabled, disabled, failingSince: since } = portal.endpointFacts;
+  const { deliveryColumns: columns } = portal;
+  return html`<section aria-labelledby="${id}"><h2 id="${id}"><bdi>${description || url}</bdi></h2>
+${renderFacts([
+  ["URL", html`<code>${url}</code>`],
+  [state, disabledReason === null ? enabled : `${disabled} ${portal.reasons[disabledReason]}`],
+  [since, failingSince === null ? null : time(failingSince)],
+])}
+${renderTable(
+  portal.lastDeliveries(description || url),
+  [columns.event, columns.happened, columns.state, columns.attempts, columns.lastAnswer],
+  deliveries.map(({ eventType, createdAt, state, attempts, lastStatus, lastFailure }) => [
+    eventType,
+    time(createdAt),
+    renderStatus(state),
+    String(attempts),
+    String(lastStatus ?? lastFailure?.replaceAll("_", " ") ?? ""),
+  ]),
+  portal.none,
+)}
+</section>
+`;
+}
