@@ -5,6 +5,16 @@ import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { CODE_GUARDS } from "./proof/guards/code-guards.ts";
 import {
+  countUnchecked,
+  findHandWritten,
+  findLongFunctions,
+  findSignature,
+  findWholeContexts,
+  longFunctionsOf,
+  longLinesOf,
+  spreadLiteralsOf,
+} from "./support/house-measures.ts";
+import {
   COMMAND_ENTRY,
   countPrologue,
   findFolderCircles,
@@ -227,6 +237,80 @@ it("the text of each guard that the endurance run breaks occurs once in its file
   const root = fileURLToPath(new URL("..", import.meta.url));
   const count = (file: string, text: string) => readFileSync(join(root, file), "utf8").split(text).length - 1;
   expect(CODE_GUARDS.filter(({ file, text }) => count(file, text) !== 1)).toEqual([]);
+});
+
+const HAND_WRITTEN = findHandWritten();
+
+it("findLongFunctions counts methods, callbacks and lists of parameters over several lines, and no describe", () => {
+  const text = `
+describe.each([
+  1,
+])("a group", () => {
+  it("a test", async () => {
+    a();
+    b();
+  });
+});
+export async function render(
+  one: string,
+): Promise<string> {
+  return html\`
+\${
+  one
+}
+\`;
+}
+if (a) {
+  b();
+  c();
+  d();
+}
+`;
+  expect(findLongFunctions(text, 3)).toEqual([
+    { line: 5, lines: 4 },
+    { line: 10, lines: 7 },
+  ]);
+  expect(findLongFunctions(text, 7)).toEqual([]);
+});
+
+it("what a redeem, look-up, reserve, release, list and sweep load is at most 91 files of core and platform", () => {
+  const { files, lines, elsewhere } = findSignature();
+  expect(elsewhere).toEqual([]);
+  expect(files.length).toBeGreaterThan(50);
+  expect(files.length).toBeLessThanOrEqual(91);
+  expect(lines).toBeLessThanOrEqual(10_000);
+});
+
+it("only the five workers know the whole context of their process", () => {
+  expect(findWholeContexts(HAND_WRITTEN.sources).filter((file) => !file.startsWith("workers/"))).toEqual([]);
+});
+
+// These numbers only go down.
+it.each([
+  ["sources", 11],
+  ["tests", 23],
+] as const)("the %s have at most %i functions over 60 lines", (which, max) => {
+  const found = longFunctionsOf(HAND_WRITTEN[which]);
+  expect(found.length, JSON.stringify(found, null, 1)).toBeLessThanOrEqual(max);
+});
+
+it.each([
+  ["sources", 406, 793],
+  ["tests", 752, 226],
+] as const)("the %s have at most %i lines of code and %i of comments over 120 columns", (which, code, comments) => {
+  const found = longLinesOf(HAND_WRITTEN[which]);
+  expect(found.code.length, JSON.stringify(found.code, null, 1)).toBeLessThanOrEqual(code);
+  expect(found.comments.length).toBeLessThanOrEqual(comments);
+});
+
+it("no object literal is spread into another one to share a line", () => {
+  expect(spreadLiteralsOf([...HAND_WRITTEN.sources, ...HAND_WRITTEN.tests])).toEqual([]);
+});
+
+it("the parameters of every statement are compared with its header when its module loads", () => {
+  const { unchecked, all } = countUnchecked();
+  expect(all).toBeGreaterThan(200);
+  expect(unchecked).toBe(0);
 });
 
 /** Returns `core` for `src/core/voucher/ids.ts`, `main` for `src/main.ts`, `workers`, and `packages/client` for a file of it. */

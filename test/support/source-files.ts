@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** Written by a command. */
-const GENERATED = ["packages/client/src/api.ts"];
+export const GENERATED = ["packages/client/src/api.ts"];
 
 /** The files of a folder and the folders in it, as paths from the root of the repository. */
 export function findFiles(folder: string): string[] {

@@ -1,0 +1,145 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import {
+  countLines,
+  findFiles,
+  findSources,
+  findStatementFiles,
+  GENERATED,
+  type Import,
+  importsOf,
+} from "./source-files.ts";
+
+// What `npm run -s house` prints and the architecture test guards. They count on the formatter: it indents a block, and
+// puts its last brace below the line that opens it.
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+/** The width of a line for the formatter. */
+export const LINE_MAX = 120;
+/** Lines of the longest function. */
+export const FUNCTION_MAX = 60;
+
+const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
+const indentOf = (line: string) => line.search(/\S/);
+
+/** The hand-written TypeScript: of the service and its packages, and of the tests. */
+export function findHandWritten(): { sources: string[]; tests: string[] } {
+  const packages = readdirSync(join(ROOT, "packages")).map((name) => `packages/${name}/test`);
+  const folders = ["test", ...packages.filter((folder) => existsSync(join(ROOT, folder)))];
+  const tests = folders.flatMap(findFiles).filter((file) => file.endsWith(".ts"));
+  return { sources: findSources(/\.ts$/).filter((file) => !GENERATED.includes(file)), tests };
+}
+
+/** A place in a file, from the root of the repository. */
+interface Place {
+  file: string;
+  /** The first line is 1. */
+  line: number;
+}
+
+/** Whether a line opens the body of a function: it ends with `=> {`, or a list of parameters and their result come before the brace. */
+const opensFunction = (line: string) =>
+  /=> \{$/.test(line) ||
+  (/\)(: .+)? \{$/.test(line) && !/^\s*(\} )?(if|else|for|while|switch|catch|do|describe)\b/.test(line));
+
+/** The functions longer than a number of lines, comments included. A `describe` only groups its tests. */
+export function findLongFunctions(text: string, max: number): { line: number; lines: number }[] {
+  const lines = text.split("\n");
+  // Whether the end of a line is within a template, whose text may look like code. Nested ones end before the outer one.
+  let ticks = 0;
+  const isInTemplate = lines.map((line) => {
+    ticks += line.split("`").length - 1;
+    return ticks % 2 === 1;
+  });
+  return lines.flatMap((line, at) => {
+    if (!opensFunction(line)) return [];
+    const indent = indentOf(line);
+    let first = at;
+    while (first > 0 && (/^\s*[\])`]/.test(lines[first] ?? "") || indentOf(lines[first] ?? "") !== indent)) first--;
+    if (/^\s*describe\b/.test(lines[first] ?? "")) return [];
+    const isEnd = (end: string, n: number) => n > at && indentOf(end) === indent && end.trim().startsWith("}");
+    const last = lines.findIndex((end, n) => isEnd(end, n) && isInTemplate[n] === isInTemplate[at]);
+    return last - at + 1 > max ? [{ line: first + 1, lines: last - at + 1 }] : [];
+  });
+}
+
+/** All long functions of these files. */
+export function longFunctionsOf(files: readonly string[]): (Place & { lines: number })[] {
+  return files.flatMap((file) => findLongFunctions(read(file), FUNCTION_MAX).map((found) => ({ file, ...found })));
+}
+
+/** The lines over {@link LINE_MAX} columns, those of comments apart. */
+export function longLinesOf(files: readonly string[]): { code: Place[]; comments: Place[] } {
+  const long = files.flatMap((file) =>
+    read(file)
+      .split("\n")
+      .flatMap((text, at) => (text.length > LINE_MAX ? [{ file, line: at + 1, text }] : [])),
+  );
+  const isComment = ({ text }: { text: string }) => /^\s*(\/\/|\/?\*)/.test(text);
+  return { code: long.filter((line) => !isComment(line)), comments: long.filter(isComment) };
+}
+
+/** Object literals that are spread into another one, which only saves lines. */
+export function spreadLiteralsOf(files: readonly string[]): Place[] {
+  return files.flatMap((file) =>
+    read(file)
+      .split("\n")
+      .flatMap((text, at) => (/(^|[{,]) *\.\.\.\{ /.test(text) ? [{ file, line: at + 1 }] : [])),
+  );
+}
+
+/** Where a redeem, look-up, reserve and release begin in both kinds of processes, and the sweeper. */
+const SIGNATURE = [
+  ...["reserve/routes/reserve", "reserve/routes/release", "look-up/routes/look-up", "redeem/routes/redeem"],
+  ...["redeem/routes/redemption", "redeem/routes/redemptions", "redeem/redeem-committer"],
+].map((name) => `src/core/${name}.ts`);
+
+/** The files that the six partner routes, the redeem worker and the sweeper load with them. */
+export function findSignature(): { files: string[]; lines: number; elsewhere: string[] } {
+  const found = new Set<string>();
+  const visit = (file: string): void => {
+    if (found.has(file) || !file.endsWith(".ts")) return;
+    found.add(file);
+    for (const { kind, to } of importsOf(file, read(file))) if (kind === "value") visit(to);
+  };
+  for (const file of [...SIGNATURE, ...findFiles("src/core/sweep")]) visit(file);
+  const files = [...found];
+  const lines = files.map(countLines).reduce((total, count) => total + count, 0);
+  return { files, lines, elsewhere: files.filter((file) => !/^src\/(core|platform)\//.test(file)) };
+}
+
+/** The imports from core or platform, also of types, of anything above them. */
+export function findClimbing(imports: readonly Import[]): Import[] {
+  const below = /^(src\/(core|platform)\/|packages\/tlog\/)/;
+  return imports.filter(
+    ({ from, to }) => /^src\/(core|platform)\//.test(from) && to.endsWith(".ts") && !below.test(to),
+  );
+}
+
+/** The files below src/open, the starts of processes and npm start that mention everything that a process has opened. */
+export function findWholeContexts(files: readonly string[]): string[] {
+  const names = files
+    .filter((file) => file.startsWith("src/open/"))
+    .flatMap((file) => Array.from(read(file).matchAll(/^export (?:type|interface) (\w+)/gm), ([, name = ""]) => name));
+  const mention = new RegExp(`\\b(${names.join("|")})\\b`);
+  const mayKnow = /^(src\/(open|main|local)\b|workers\/(main|prepare-workers)|packages\/)/;
+  return files.filter((file) => !mayKnow.test(file) && mention.test(read(file)));
+}
+
+/** The wings that a test takes away, one after the other. */
+export function findWings(tests: readonly string[]): string[] {
+  const test = tests.find((file) => file === "test/wings.campaign.test.ts");
+  const [, list = ""] = (test && /^const WINGS = \[(.*)\]/m.exec(read(test))) || [];
+  return list.match(/\w+/g) ?? [];
+}
+
+/** The statements that no module declares, and all. A declared one was compared with its header when its module loaded. */
+export function countUnchecked(): { unchecked: number; all: number } {
+  const statements = findStatementFiles().flatMap((file) => {
+    const module = read(file.replace(/\.sql$/, ".ts"));
+    const names = Array.from(read(file).matchAll(/^-- name: (\w+)/gm), ([, name = ""]) => name);
+    return names.map((name) => new RegExp(`\\bsql\\s*\\.\\w+\\(\\s*"${name}"`).test(module));
+  });
+  return { unchecked: statements.filter((isDeclared) => !isDeclared).length, all: statements.length };
+}
