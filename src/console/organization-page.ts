@@ -8,7 +8,7 @@ import {
   selectBrandsOfOrganization,
 } from "../core/catalog/db/catalog.ts";
 import { type ListedKey, selectKeys } from "../core/keys/db/api-keys.ts";
-import { selectLastRedemptions } from "../core/redeem/db/redemptions.ts";
+import { type LastRedemption, selectLastRedemptions } from "../core/redeem/db/redemptions.ts";
 import { type Html, html } from "../pages/html.ts";
 import {
   COUNT,
@@ -16,6 +16,7 @@ import {
   linkActions,
   linkNext,
   linkTo,
+  type OperatedSite,
   opsPath,
   renderFacts,
   renderFigures,
@@ -35,8 +36,15 @@ export const PAGE_SIZE = 25;
 /** The list of batches counts the vouchers left in a batch up to this number; the database, up to one more. */
 const LEFT_MAX = 1_000;
 
-/** One page of what was read, which is one entry more if others follow. `next` is the link to them. */
-function cut<Item>(found: readonly Item[], next: (last: Item) => string): { shown: Item[]; next: string | null } {
+/** One page of a list. */
+interface Cut<Item> {
+  shown: Item[];
+  /** The link to the entries that follow, or null. */
+  next: string | null;
+}
+
+/** One page of what was read, which is one entry more if others follow. `next` makes the link to them. */
+function cut<Item>(found: readonly Item[], next: (last: Item) => string): Cut<Item> {
   const shown = found.slice(0, PAGE_SIZE);
   const last = shown.at(-1);
   return { shown, next: last === undefined || found.length === shown.length ? null : next(last) };
@@ -85,56 +93,9 @@ export async function showOrganization<Deps extends object>(
   for (const render of ofWings) further.push(await render(visit));
   await recordVisit("page organization", { type: "Organization", id });
   const sections = [
-    renderSection(
-      "redemptions",
-      before === null ? "Last redemptions" : "Earlier redemptions",
-      renderTable(
-        "Redemptions",
-        ["Redeemed", "Reference", "Voucher", "Product", "Price"],
-        redemptions.shown.map(({ redeemedAt, reference, voucherId, productName, priceUsd }) => [
-          renderTime(redeemedAt, MINUTES),
-          reference,
-          linkTo(site, "vouchers", voucherId),
-          productName,
-          USD.format(priceUsd),
-        ]),
-      ),
-      linkNext(redemptions.next, "Earlier redemptions"),
-    ),
-    renderSection(
-      "batches",
-      "Batches",
-      html`<p>What is left in a batch's windows is counted up to ${COUNT.format(LEFT_MAX)}. The batch's page counts all of its vouchers.</p>\n`,
-      renderTable(
-        "Batches",
-        ["Batch", "Product", "Issued", "Left in windows", "Valid until"],
-        batches.shown.map((batch) => [
-          linkTo(site, "batches", batch.id),
-          batch.productName,
-          COUNT.format(batch.count),
-          describeLeft(batch),
-          html`${renderTime(batch.validUntil, MINUTES)}${batch.isValid ? null : html` <span class="badge waiting">Expired</span>`}`,
-        ]),
-      ),
-      linkNext(batches.next, "Earlier batches"),
-    ),
-    renderSection(
-      "keys",
-      query("keysBefore") === "" ? "API keys" : "Earlier API keys",
-      renderTable(
-        "API keys",
-        ["Key", "State", "Last used", "Scopes", "Created"],
-        // The search links to the id of a key.
-        keys.shown.map((key) => [
-          html`<code id="${key.id}">${key.id}</code>${key.label === null ? null : html`<br>${key.label}`}`,
-          html`${renderKeyState(key)}${key.state === "Active" ? linkActions(site, ["keys", key.id], ["rotate", "Rotate"], ["revoke", "Revoke"]) : null}`,
-          key.lastUsedAt === null ? "never" : renderTime(key.lastUsedAt, MINUTES),
-          key.scopes.join(", "),
-          renderTime(key.createdAt, MINUTES),
-        ]),
-      ),
-      linkNext(keys.next, "Earlier keys"),
-    ),
+    renderRedemptions(site, before === null ? "Last redemptions" : "Earlier redemptions", redemptions),
+    renderBatches(site, batches),
+    renderKeys(site, query("keysBefore") === "" ? "API keys" : "Earlier API keys", keys),
     ...further,
   ];
   const named = brands.map((brand) => html`${linkTo(site, "brands", brand.id, brand.name)} `);
@@ -149,6 +110,65 @@ ${renderFacts([
 <p class="actions"><a href="${path}/calls">Last calls</a></p>
 ${linkActions(site, ["organizations", id], ["brands/new", "New brand"], ["keys/new", "New API key"])}
 ${sections}`,
+  );
+}
+
+function renderRedemptions(site: OperatedSite, heading: string, { shown, next }: Cut<LastRedemption>): Html {
+  return renderSection(
+    "redemptions",
+    heading,
+    renderTable(
+      "Redemptions",
+      ["Redeemed", "Reference", "Voucher", "Product", "Price"],
+      shown.map(({ redeemedAt, reference, voucherId, productName, priceUsd }) => [
+        renderTime(redeemedAt, MINUTES),
+        reference,
+        linkTo(site, "vouchers", voucherId),
+        productName,
+        USD.format(priceUsd),
+      ]),
+    ),
+    linkNext(next, "Earlier redemptions"),
+  );
+}
+
+function renderBatches(site: OperatedSite, { shown, next }: Cut<BatchOfOrganization>): Html {
+  return renderSection(
+    "batches",
+    "Batches",
+    html`<p>What is left in a batch's windows is counted up to ${COUNT.format(LEFT_MAX)}. The batch's page counts all of its vouchers.</p>\n`,
+    renderTable(
+      "Batches",
+      ["Batch", "Product", "Issued", "Left in windows", "Valid until"],
+      shown.map((batch) => [
+        linkTo(site, "batches", batch.id),
+        batch.productName,
+        COUNT.format(batch.count),
+        describeLeft(batch),
+        html`${renderTime(batch.validUntil, MINUTES)}${batch.isValid ? null : html` <span class="badge waiting">Expired</span>`}`,
+      ]),
+    ),
+    linkNext(next, "Earlier batches"),
+  );
+}
+
+function renderKeys(site: OperatedSite, heading: string, { shown, next }: Cut<ListedKey>): Html {
+  return renderSection(
+    "keys",
+    heading,
+    renderTable(
+      "API keys",
+      ["Key", "State", "Last used", "Scopes", "Created"],
+      // The search links to the id of a key.
+      shown.map((key) => [
+        html`<code id="${key.id}">${key.id}</code>${key.label === null ? null : html`<br>${key.label}`}`,
+        html`${renderKeyState(key)}${key.state === "Active" ? linkActions(site, ["keys", key.id], ["rotate", "Rotate"], ["revoke", "Revoke"]) : null}`,
+        key.lastUsedAt === null ? "never" : renderTime(key.lastUsedAt, MINUTES),
+        key.scopes.join(", "),
+        renderTime(key.createdAt, MINUTES),
+      ]),
+    ),
+    linkNext(next, "Earlier keys"),
   );
 }
 

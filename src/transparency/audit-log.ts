@@ -127,26 +127,14 @@ export async function auditTlog(
   for (const { leaves } of lost) audit.lost += leaves;
   const retirements = await selectTlogRetirements(tx);
   audit.retirements = retirements.length;
-  /** Runs of leaves that are not events, in order. */
-  const otherRuns = [
-    ...lost.map((run) => ({ ...run, meaning: "is noted as lost" })),
-    ...retirements.map(({ origin, size }) => ({ firstIndex: size, leaves: 1, meaning: `is the end of ${origin}` })),
-  ].sort((one, other) => one.firstIndex - other.firstIndex);
+  const otherRuns = listOtherRuns(lost, retirements);
   audit.leaves = tree?.size ?? 0;
   const heads = published === null ? known : [{ name: "the served checkpoint", ...published }, ...known];
-  for (const { name, size } of heads) {
+  for (const { name, size } of heads)
     if (size > audit.leaves) report(`${name} has ${size} leaves, the tree ${audit.leaves}`);
-  }
   const reportEvent = (event: LoggedHash, problem: string) =>
     report(`event ${event.sequence} of ${event.voucherId} ${problem}`);
-  let runAt = 0;
-  /** The meaning of a leaf that is no event, or null. Must be called with ascending leaves. */
-  const findOther = (leaf: number): string | null => {
-    const ends = ({ firstIndex, leaves }: { firstIndex: number; leaves: number }) => firstIndex + leaves <= leaf;
-    for (let run = otherRuns[runAt]; run !== undefined && ends(run); run = otherRuns[runAt]) runAt += 1;
-    const run = otherRuns[runAt];
-    return run !== undefined && leaf >= run.firstIndex ? run.meaning : null;
-  };
+  const findOther = findIn(otherRuns);
   /** Reports the leaves from `start` to `end`, exclusive, that have no other meaning either. */
   const reportEventless = (start: number, end: number) => {
     for (let leaf = start; leaf < end; leaf++) if (findOther(leaf) === null) report(`leaf ${leaf} belongs to no event`);
@@ -161,9 +149,7 @@ export async function auditTlog(
       if (!event.hasSlot) reportEvent(event, "is not in the log; see voucherctl log backfill");
       if (logIndex === null) {
         if (event.hasSlot) audit.waiting += 1;
-        if (event.hasSlot && !event.waitingHash?.equals(recordHash)) {
-          reportEvent(event, "waits for its place in the log with another hash");
-        }
+        if (!waitsUnchanged(event)) reportEvent(event, "waits for its place in the log with another hash");
         continue;
       }
       audit.events += 1;
@@ -179,9 +165,7 @@ export async function auditTlog(
         if (other !== null) report(`leaf ${logIndex} ${other}, but belongs to an event`);
         nextLeaf = logIndex + 1;
       }
-      const from = (logIndex - leaves.start) * HASH_BYTES;
-      if (recordHash.compare(leaves.data, from, from + HASH_BYTES) !== 0)
-        reportEvent(event, `has another hash than leaf ${logIndex}`);
+      if (!isLeaf(leaves, logIndex, recordHash)) reportEvent(event, `has another hash than leaf ${logIndex}`);
     }
     onEvents(audit.events);
   }
@@ -194,6 +178,42 @@ export async function auditTlog(
   // Checks the tiles and the root over the leaves after the last event.
   for await (const _ of chunks);
   return audit;
+}
+
+/** Whether a hash is that of a leaf. */
+function isLeaf({ start, data }: Leaves, leaf: number, hash: Buffer): boolean {
+  const from = (leaf - start) * HASH_BYTES;
+  return hash.compare(data, from, from + HASH_BYTES) === 0;
+}
+
+/** Whether an event without a leaf is in no waiting batch, or in one with its hash. */
+const waitsUnchanged = ({ hasSlot, waitingHash, recordHash }: LoggedHash) =>
+  !hasSlot || waitingHash?.equals(recordHash);
+
+/** A run of leaves that are not events. */
+interface OtherRun {
+  firstIndex: number;
+  leaves: number;
+  meaning: string;
+}
+
+/** The runs of leaves that are not events, in order. */
+function listOtherRuns(lost: readonly Omit<OtherRun, "meaning">[], retirements: readonly TlogRetirement[]): OtherRun[] {
+  return [
+    ...lost.map((run) => ({ ...run, meaning: "is noted as lost" })),
+    ...retirements.map(({ origin, size }) => ({ firstIndex: size, leaves: 1, meaning: `is the end of ${origin}` })),
+  ].sort((one, other) => one.firstIndex - other.firstIndex);
+}
+
+/** Finds what a leaf is instead of an event, or null. Must be called with ascending leaves. */
+function findIn(otherRuns: readonly OtherRun[]): (leaf: number) => string | null {
+  let runAt = 0;
+  return (leaf) => {
+    const ends = ({ firstIndex, leaves }: { firstIndex: number; leaves: number }) => firstIndex + leaves <= leaf;
+    for (let run = otherRuns[runAt]; run !== undefined && ends(run); run = otherRuns[runAt]) runAt += 1;
+    const run = otherRuns[runAt];
+    return run !== undefined && leaf >= run.firstIndex ? run.meaning : null;
+  };
 }
 
 /** Yields all leaves in order, and compares the tree over them with the stored tiles and roots. */

@@ -29,17 +29,17 @@ const FINAL_REFUSALS: readonly unknown[] = ["voucher_used", "voucher_voided", "v
 
 const timeOf = (time: Time) => (typeof time === "string" ? time : time.toISOString());
 
+type Call = ReturnType<typeof makeCall>;
+
+const pathOf = (codeOrTicket: string) => `/partner/vouchers/${encodeURIComponent(codeOrTicket)}`;
+// In the query, because some proxies change a path with an encoded slash.
+const byReference = (path: string, externalRef: string) => `${path}?${new URLSearchParams({ externalRef })}`;
+
 /** The calls of one API key. Each throws VoucherRefused or OutcomeUnknown. */
 export function voucherClient(settings: Settings) {
   const call = makeCall(settings);
-  const pathOf = (codeOrTicket: string) => `/partner/vouchers/${encodeURIComponent(codeOrTicket)}`;
-  // In the query, because some proxies change a path with an encoded slash.
-  const byReference = (path: string, externalRef: string) => `${path}?${new URLSearchParams({ externalRef })}`;
-
-  const lookUp = (codeOrTicket: string) => call<Schemas["LookUp"]>("GET", pathOf(codeOrTicket));
-
   return {
-    lookUp,
+    lookUp: (codeOrTicket: string) => lookUp(call, codeOrTicket),
 
     reserve: (code: string) => call<Schemas["Reservation"]>("POST", "/partner/vouchers/reserve", { code }),
 
@@ -52,20 +52,7 @@ export function voucherClient(settings: Settings) {
      * @throws ReferenceReused when the reference belongs to another voucher; VoucherRefused when the voucher was not redeemed;
      * OutcomeUnknown when neither is proved: call again later with the same order.
      */
-    async redeemOnce({ voucherId, ...request }: RedeemOrder): Promise<Schemas["Redemption"]> {
-      const expected = voucherId ?? (await lookUp(request.code ?? request.ticket ?? "")).voucher.id;
-      const answer = await call<Schemas["Redemption"]>("POST", "/partner/vouchers/redeem", request).catch((error) => {
-        const unsettled =
-          error instanceof VoucherRefused && error.afterLostAttempt && !FINAL_REFUSALS.includes(error.code);
-        throw unsettled
-          ? new OutcomeUnknown("An earlier attempt may still redeem the voucher", { cause: error })
-          : error;
-      });
-      if (answer?.redeemed !== true) throw new OutcomeUnknown("The response does not say that the voucher is redeemed");
-      const isOther = "otherVoucher" in answer && answer.otherVoucher === true;
-      if (isOther || answer.voucherInstanceId !== expected) throw new ReferenceReused(request.externalRef, answer);
-      return answer;
-    },
+    redeemOnce: (order: RedeemOrder) => redeemOnce(call, order),
 
     /** The redemption under a reference. Refused with `redemption_not_found` if there is none and none can follow from earlier attempts. */
     redemption: (externalRef: string) =>
@@ -75,17 +62,7 @@ export function voucherClient(settings: Settings) {
      * Every redemption of the organization from `from` (inclusive) to `to` (exclusive), each exactly once.
      * @throws OutcomeUnknown when the list up to `to` is not final yet: settle a few seconds later.
      */
-    async *redemptions(from: Time, to: Time): AsyncGenerator<Schemas["ListedRedemption"]> {
-      let query: Record<string, string> = { from: timeOf(from), to: timeOf(to) };
-      for (;;) {
-        const address = `/partner/redemptions?${new URLSearchParams({ ...query, limit: "1000" })}`;
-        const { redemptions, nextCursor, completeUntil } = await call<Schemas["RedemptionsPage"]>("GET", address);
-        yield* redemptions;
-        if (nextCursor === null) return;
-        if (redemptions.length === 0) throw notFinal(completeUntil);
-        query = { cursor: nextCursor };
-      }
-    },
+    redemptions: (from: Time, to: Time) => readRedemptions(call, from, to),
 
     /** The same as a CSV file. @throws OutcomeUnknown when the list up to `to` is not final yet. */
     redemptionsCsv: (from: Time, to: Time): Promise<string> =>
@@ -105,46 +82,10 @@ export function voucherClient(settings: Settings) {
       call("GET", `${pathOf(codeOrTicket)}/events/${sequence}/receipt`, undefined, { as: TEXT }),
 
     /** Reads all sealed events of a voucher. `verifyHistory` checks them. */
-    async history(codeOrTicket: string): Promise<Schemas["Chain"]> {
-      const readAfter = (sequence: number) =>
-        call<Schemas["Chain"]>("GET", `${pathOf(codeOrTicket)}/events?after=${sequence}`);
-      const chain = await readAfter(0);
-      for (let page = chain; page.hasMore && page.events.length > 0; chain.events.push(...page.events)) {
-        page = await readAfter(page.events.at(-1)?.sequence ?? 0);
-      }
-      return { ...chain, hasMore: false };
-    },
+    history: (codeOrTicket: string) => readHistory(call, codeOrTicket),
 
     /** The webhook endpoints of the organization. Needs the scope `voucher.webhook`. */
-    webhooks: {
-      list: () => call<Schemas["WebhookList"]>("GET", WEBHOOKS),
-      read: (id: string) => call<Schemas["Webhook"]>("GET", webhookPath(id)),
-      /** The secret is shown only here. After OutcomeUnknown, look at the list before you create another one. */
-      create: (webhook: Schemas["CreateWebhookRequest"]) =>
-        call<Schemas["NewWebhook"]>("POST", WEBHOOKS, webhook, { repeats: false }),
-      change: (id: string, change: Schemas["ChangeWebhookRequest"]) =>
-        call<Schemas["Webhook"]>("PATCH", webhookPath(id), change),
-      delete: (id: string) => call<Schemas["DeletedWebhook"]>("DELETE", webhookPath(id)),
-      test: (id: string) => call<Schemas["WebhookTestResult"]>("POST", `${webhookPath(id)}/test`),
-      /** The new secret is shown only here. */
-      rotate: (id: string) =>
-        call<Schemas["RotatedWebhook"]>("POST", `${webhookPath(id)}/rotate`, undefined, { repeats: false }),
-      replay: (id: string, events: { eventIds: string[] } | { from: Time; to: Time }) => {
-        const range = "eventIds" in events ? events : { from: timeOf(events.from), to: timeOf(events.to) };
-        return call<Schemas["WebhookReplay"]>("POST", `${webhookPath(id)}/replay`, range);
-      },
-      /** All deliveries, newest first. */
-      async *deliveries(id: string, state?: Schemas["WebhookDelivery"]["state"]) {
-        let query: Record<string, string> = { limit: "1000", ...(state && { state }) };
-        for (;;) {
-          const address = `${webhookPath(id)}/deliveries?${new URLSearchParams(query)}`;
-          const { deliveries, nextCursor } = await call<Schemas["WebhookDeliveries"]>("GET", address);
-          yield* deliveries;
-          if (nextCursor === null) return;
-          query = { ...query, cursor: nextCursor };
-        }
-      },
-    },
+    webhooks: webhookCalls(call),
 
     /** Moves the times of a sandbox. Each call moves them again. */
     advanceSandbox: (seconds: number) =>
@@ -152,8 +93,76 @@ export function voucherClient(settings: Settings) {
   };
 }
 
+const lookUp = (call: Call, codeOrTicket: string) => call<Schemas["LookUp"]>("GET", pathOf(codeOrTicket));
+
+async function redeemOnce(call: Call, { voucherId, ...request }: RedeemOrder): Promise<Schemas["Redemption"]> {
+  const expected = voucherId ?? (await lookUp(call, request.code ?? request.ticket ?? "")).voucher.id;
+  const answer = await call<Schemas["Redemption"]>("POST", "/partner/vouchers/redeem", request).catch((error) => {
+    const unsettled = error instanceof VoucherRefused && error.afterLostAttempt && !FINAL_REFUSALS.includes(error.code);
+    throw unsettled ? new OutcomeUnknown("An earlier attempt may still redeem the voucher", { cause: error }) : error;
+  });
+  if (answer?.redeemed !== true) throw new OutcomeUnknown("The response does not say that the voucher is redeemed");
+  const isOther = "otherVoucher" in answer && answer.otherVoucher === true;
+  if (isOther || answer.voucherInstanceId !== expected) throw new ReferenceReused(request.externalRef, answer);
+  return answer;
+}
+
+async function* readRedemptions(call: Call, from: Time, to: Time): AsyncGenerator<Schemas["ListedRedemption"]> {
+  let query: Record<string, string> = { from: timeOf(from), to: timeOf(to) };
+  for (;;) {
+    const address = `/partner/redemptions?${new URLSearchParams({ ...query, limit: "1000" })}`;
+    const { redemptions, nextCursor, completeUntil } = await call<Schemas["RedemptionsPage"]>("GET", address);
+    yield* redemptions;
+    if (nextCursor === null) return;
+    if (redemptions.length === 0) throw notFinal(completeUntil);
+    query = { cursor: nextCursor };
+  }
+}
+
+async function readHistory(call: Call, codeOrTicket: string): Promise<Schemas["Chain"]> {
+  const readAfter = (sequence: number) =>
+    call<Schemas["Chain"]>("GET", `${pathOf(codeOrTicket)}/events?after=${sequence}`);
+  const chain = await readAfter(0);
+  for (let page = chain; page.hasMore && page.events.length > 0; chain.events.push(...page.events)) {
+    page = await readAfter(page.events.at(-1)?.sequence ?? 0);
+  }
+  return { ...chain, hasMore: false };
+}
+
 const WEBHOOKS = "/partner/webhooks";
 const webhookPath = (id: string) => `${WEBHOOKS}/${encodeURIComponent(id)}`;
+
+function webhookCalls(call: Call) {
+  return {
+    list: () => call<Schemas["WebhookList"]>("GET", WEBHOOKS),
+    read: (id: string) => call<Schemas["Webhook"]>("GET", webhookPath(id)),
+    /** The secret is shown only here. After OutcomeUnknown, look at the list before you create another one. */
+    create: (webhook: Schemas["CreateWebhookRequest"]) =>
+      call<Schemas["NewWebhook"]>("POST", WEBHOOKS, webhook, { repeats: false }),
+    change: (id: string, change: Schemas["ChangeWebhookRequest"]) =>
+      call<Schemas["Webhook"]>("PATCH", webhookPath(id), change),
+    delete: (id: string) => call<Schemas["DeletedWebhook"]>("DELETE", webhookPath(id)),
+    test: (id: string) => call<Schemas["WebhookTestResult"]>("POST", `${webhookPath(id)}/test`),
+    /** The new secret is shown only here. */
+    rotate: (id: string) =>
+      call<Schemas["RotatedWebhook"]>("POST", `${webhookPath(id)}/rotate`, undefined, { repeats: false }),
+    replay: (id: string, events: { eventIds: string[] } | { from: Time; to: Time }) => {
+      const range = "eventIds" in events ? events : { from: timeOf(events.from), to: timeOf(events.to) };
+      return call<Schemas["WebhookReplay"]>("POST", `${webhookPath(id)}/replay`, range);
+    },
+    /** All deliveries, newest first. */
+    async *deliveries(id: string, state?: Schemas["WebhookDelivery"]["state"]) {
+      let query: Record<string, string> = { limit: "1000", ...(state && { state }) };
+      for (;;) {
+        const address = `${webhookPath(id)}/deliveries?${new URLSearchParams(query)}`;
+        const { deliveries, nextCursor } = await call<Schemas["WebhookDeliveries"]>("GET", address);
+        yield* deliveries;
+        if (nextCursor === null) return;
+        query = { ...query, cursor: nextCursor };
+      }
+    },
+  };
+}
 
 const notFinal = (until: string | null) => new OutcomeUnknown(`The list is final only until ${until}`);
 

@@ -28,9 +28,9 @@ does not answer, 78 the state of a monitor or a witness cannot be used.
 
 class UsageError extends Error {}
 
-async function main(): Promise<number> {
+function readArguments() {
   const text = { type: "string" } as const;
-  const { values, positionals } = parseArgs({
+  return parseArgs({
     allowPositionals: true,
     options: {
       policy: text,
@@ -50,64 +50,100 @@ async function main(): Promise<number> {
       help: { type: "boolean" },
     },
   } as const);
+}
+
+/** What a command was called with. */
+interface Invocation {
+  values: ReturnType<typeof readArguments>["values"];
+  /** What follows the command, such as the file of a receipt. */
+  operand: string;
+  /** @throws UsageError when the option is missing. */
+  given: (option: "policy" | "state" | "url" | "name" | "out" | "key" | "log" | "port") => string;
+  maxAge: number;
+  /** Prints the result as JSON, or the sentence. */
+  print: (result: object, sentence: string) => void;
+}
+
+async function main(): Promise<number> {
+  const { values, positionals } = readArguments();
   const [noun = "", ...rest] = positionals;
   const verb = noun === "witness" || noun === "receipt" ? `${noun} ${rest.shift()}` : noun;
-  const given = (option: "policy" | "state" | "url" | "name" | "out" | "key" | "log" | "port"): string => {
+  const given: Invocation["given"] = (option) => {
     const value = values[option];
     if (value === undefined) throw new UsageError(`--${option} is missing. --help lists the options.`);
     return value;
   };
   const print = (result: object, sentence: string) =>
-    process.stdout.write(`${values.json ? JSON.stringify(result) : sentence}\n`);
+    void process.stdout.write(`${values.json ? JSON.stringify(result) : sentence}\n`);
   const maxAge = parseWhole("max-age", values["max-age"] ?? String(COSIGNATURE_MAX_AGE));
-  const [operand] = rest;
   if (values.help) {
     process.stdout.write(HELP);
-  } else if (verb === "receipt verify" && operand !== undefined) {
+    return 0;
+  }
+  const command = COMMANDS[verb];
+  const [operand] = rest;
+  if (command === undefined || (OF_AN_OPERAND.includes(verb) && operand === undefined))
+    throw new UsageError(`Unknown command: tlog ${positionals.join(" ")}. --help lists the commands.`);
+  return command({ values, operand: operand ?? "", given, maxAge, print });
+}
+
+const OF_AN_OPERAND = ["receipt verify", "monitor"];
+
+/** The commands. Each returns its exit status. */
+const COMMANDS: Record<string, (invocation: Invocation) => Promise<number>> = {
+  "receipt verify": async ({ operand, given, print }) => {
     print(...(await reportReceipt(await readFile(operand, "utf8"), await readFile(given("policy"), "utf8"))));
-  } else if (verb === "monitor" && operand !== undefined) {
-    const monitored = await monitorLog({
-      source: openLogSource(operand),
-      policy: await readPolicy(given("policy")),
-      state: given("state"),
-      keep: values.keep ?? false,
-      retired: values.retired,
-      maxAge,
-      receipts: await Promise.all((values.receipt ?? []).map((file) => readFile(file, "utf8"))),
-    });
-    const { origin, size, before, receipts, cosignedAge } = monitored;
-    print(
-      monitored,
-      `${origin} has ${size} leaves and continues the ${before} seen before. ${receipts} receipts checked. ${describeAge(cosignedAge)}`,
-    );
-  } else if (verb === "audit") {
-    const policy = await readPolicy(given("policy"));
-    const audit = await auditServedTree({ log: openLogSource(given("url")), policy, maxAge });
-    const { origin, leaves, tiles, problems, problemCount, cosignedAge } = audit;
-    const lines = problems.map((problem) => `WRONG ${problem}\n`).join("");
-    print(
-      audit,
-      `${lines}${origin}: ${leaves} leaves, ${tiles} tiles, ${problemCount} problems. ${describeAge(cosignedAge)}`,
-    );
-    return problemCount === 0 ? 0 : 1;
-  } else if (verb === "witness keygen") {
+    return 0;
+  },
+  monitor,
+  audit,
+  "witness keygen": async ({ given, print }) => {
     const vkey = await writeKeyFile("witness", given("name"), given("out"));
     print({ vkey }, vkey);
-  } else if (verb === "witness serve") {
-    const key = await parseSecretKey("witness", await readFile(given("key"), "utf8"));
-    const log = await parseVerifierKey("log", given("log"));
-    if (key === null) throw new UsageError(`${values.key} does not hold the key of a witness.`);
-    if (log === null) throw new UsageError("--log is not the vkey of a log.");
-    const port = parseWhole("port", given("port"));
-    const witness = await WitnessServer.open(key, [log], given("state"));
-    const { url, close } = await serveWitness(witness, { port, host: values.host ?? "127.0.0.1" });
-    print({ url, vkey: key.text }, `The witness ${key.text} listens at ${url}.`);
-    await Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
-    await close();
-    witness.close();
-  } else {
-    throw new UsageError(`Unknown command: tlog ${positionals.join(" ")}. --help lists the commands.`);
-  }
+    return 0;
+  },
+  "witness serve": serve,
+};
+
+async function monitor({ values, operand, given, maxAge, print }: Invocation): Promise<number> {
+  const monitored = await monitorLog({
+    source: openLogSource(operand),
+    policy: await readPolicy(given("policy")),
+    state: given("state"),
+    keep: values.keep ?? false,
+    retired: values.retired,
+    maxAge,
+    receipts: await Promise.all((values.receipt ?? []).map((file) => readFile(file, "utf8"))),
+  });
+  const { origin, size, before, receipts, cosignedAge } = monitored;
+  const seen = `${origin} has ${size} leaves and continues the ${before} seen before.`;
+  print(monitored, `${seen} ${receipts} receipts checked. ${describeAge(cosignedAge)}`);
+  return 0;
+}
+
+async function audit({ given, maxAge, print }: Invocation): Promise<number> {
+  const policy = await readPolicy(given("policy"));
+  const result = await auditServedTree({ log: openLogSource(given("url")), policy, maxAge });
+  const { origin, leaves, tiles, problems, problemCount, cosignedAge } = result;
+  const lines = problems.map((problem) => `WRONG ${problem}\n`).join("");
+  const counts = `${leaves} leaves, ${tiles} tiles, ${problemCount} problems`;
+  print(result, `${lines}${origin}: ${counts}. ${describeAge(cosignedAge)}`);
+  return problemCount === 0 ? 0 : 1;
+}
+
+/** Serves a witness until the process is told to stop. */
+async function serve({ values, given, print }: Invocation): Promise<number> {
+  const key = await parseSecretKey("witness", await readFile(given("key"), "utf8"));
+  const log = await parseVerifierKey("log", given("log"));
+  if (key === null) throw new UsageError(`${values.key} does not hold the key of a witness.`);
+  if (log === null) throw new UsageError("--log is not the vkey of a log.");
+  const port = parseWhole("port", given("port"));
+  const witness = await WitnessServer.open(key, [log], given("state"));
+  const { url, close } = await serveWitness(witness, { port, host: values.host ?? "127.0.0.1" });
+  print({ url, vkey: key.text }, `The witness ${key.text} listens at ${url}.`);
+  await Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
+  await close();
+  witness.close();
   return 0;
 }
 

@@ -101,21 +101,25 @@ async function readRedeemState(tx: Transaction, requests: readonly RedeemRequest
   return { ...locked, confirmations, ended, sinks };
 }
 
+interface BatchContext {
+  tokenSecrets: readonly TokenSecret[];
+  randomBytes: RandomBytes;
+  deployment: DatabaseFence;
+  onAnnounced: () => void;
+}
+
 /**
- * Decides requests for locked vouchers, one after another on the state in memory. All redemptions are written together. The writes fail if
- * another transaction has meanwhile used a reference, closed the redemption's time, or changed a reservation without the voucher's lock.
+ * Decides requests for locked vouchers, one after another on the state in memory. All redemptions are written together.
+ * The writes fail if another transaction has meanwhile used a reference, closed the redemption's time, or changed a
+ * reservation without the voucher's lock.
  */
 async function redeemBatch(
-  ctx: {
-    tokenSecrets: readonly TokenSecret[];
-    randomBytes: RandomBytes;
-    deployment: DatabaseFence;
-    onAnnounced: () => void;
-  },
+  ctx: BatchContext,
   tx: Transaction,
   requests: readonly RedeemRequest[],
-  { now, closedUntil, vouchers, confirmations, ended, sinks }: RedeemState,
+  state: RedeemState,
 ): Promise<Decided<RedeemJobResult[]>> {
+  const { now, closedUntil, vouchers, sinks } = state;
   const redeemedAt = closedUntil > now ? closedUntil : now;
   const requestedIds = new Set(requests.map((request) => request.voucherId));
   const expired = [...vouchers.values()].flatMap(({ id, reservation }): EndedReservation[] =>
@@ -123,8 +127,34 @@ async function redeemBatch(
       ? [{ ticket: reservation.ticket, state: "Expired" }]
       : [],
   );
-  const tokenHashOf = (reservation: Reservation) => expectedTokenHash(ctx.tokenSecrets, reservation);
+  const { result, decided } = decideBatch(ctx, tx, requests, state, redeemedAt);
+  const chains = decided.map((one) => one.voucher);
+  const pending = await readPending(tx, chains);
+  const events = decided.map((one) => redeemedEvent(ctx, one, redeemedAt));
+  const appended = appendEvents(sinks, chains, pending, events);
+  const redemptions = decided.map((one) => one.redemption);
+  const consumed = redemptions.flatMap(({ ticket }): EndedReservation[] =>
+    ticket ? [{ ticket, state: "Consumed" }] : [],
+  );
+  // Redemptions come first: only they can wait for another transaction, and at that point this one has written nothing that others wait for.
+  const writes = [
+    ...insertRedemptions(redemptions, redeemedAt),
+    ...endReservations([...consumed, ...expired], redeemedAt),
+    ...appended.writes,
+    ...redeemVouchers(appended.advances, redeemedAt),
+  ];
+  return { result, writes, afterCommit: appended.announces ? ctx.onAnnounced : undefined };
+}
 
+/** What each request gets, and the redemptions, which the state then has, too. */
+function decideBatch(
+  ctx: BatchContext,
+  tx: Transaction,
+  requests: readonly RedeemRequest[],
+  { now, vouchers, confirmations, ended }: RedeemState,
+  redeemedAt: Date,
+): { result: RedeemJobResult[]; decided: DecidedRedeem[] } {
+  const tokenHashOf = (reservation: Reservation) => expectedTokenHash(ctx.tokenSecrets, reservation);
   const decided: DecidedRedeem[] = [];
   const result = requests.map((request): RedeemJobResult => {
     const voucher = vouchers.get(request.voucherId);
@@ -160,22 +190,7 @@ async function redeemBatch(
         return { reply: { kind: decision.kind }, consumedTicket: null };
     }
   });
-  const chains = decided.map((one) => one.voucher);
-  const pending = await readPending(tx, chains);
-  const events = decided.map((one) => redeemedEvent(ctx, one, redeemedAt));
-  const appended = appendEvents(sinks, chains, pending, events);
-  const redemptions = decided.map((one) => one.redemption);
-  const consumed = redemptions.flatMap(({ ticket }): EndedReservation[] =>
-    ticket ? [{ ticket, state: "Consumed" }] : [],
-  );
-  // Redemptions come first: only they can wait for another transaction, and at that point this one has written nothing that others wait for.
-  const writes = [
-    ...insertRedemptions(redemptions, redeemedAt),
-    ...endReservations([...consumed, ...expired], redeemedAt),
-    ...appended.writes,
-    ...redeemVouchers(appended.advances, redeemedAt),
-  ];
-  return { result, writes, afterCommit: appended.announces ? ctx.onAnnounced : undefined };
+  return { result, decided };
 }
 
 function redeemed(redeemCode: string, redeemedAt: Date): RedeemReply {

@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type ServerResponse, STATUS_CODES } from "node:http";
+import { createServer, type RequestListener, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import { type AddressInfo, type Socket, Server as TcpServer } from "node:net";
 import type { Duplex } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -45,6 +45,42 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
+/** What a server knows of its connections and requests, to limit and to close them. */
+class OpenConnections {
+  /** When each open connection last began to be idle, in milliseconds of `performance.now()`. */
+  readonly idleSince = new Map<Duplex, number>();
+  readonly inProgress = new Set<ServerResponse>();
+  readonly inProgressOn = new WeakMap<Duplex, number>();
+  accepted = 0;
+  closing = false;
+
+  add(socket: Socket): void {
+    this.accepted += 1;
+    this.idleSince.set(socket, performance.now());
+    socket.once("close", () => this.idleSince.delete(socket));
+  }
+
+  /** Begins a request on its connection. */
+  begin(socket: Socket, response: ServerResponse): void {
+    this.inProgressOn.set(socket, (this.inProgressOn.get(socket) ?? 0) + 1);
+    this.inProgress.add(response);
+    if (this.closing) response.setHeader("Connection", "close");
+    response.once("close", () => {
+      this.inProgress.delete(response);
+      this.inProgressOn.set(socket, (this.inProgressOn.get(socket) ?? 1) - 1);
+      if (this.idleSince.has(socket)) this.idleSince.set(socket, performance.now());
+    });
+  }
+
+  /** Destroys the connections that have been idle for so long, as of a time of `performance.now()`. */
+  endIdle(closingSince: number, idleMs: number): void {
+    const before = performance.now() - idleMs;
+    for (const [socket, since] of this.idleSince) {
+      if (!this.inProgressOn.get(socket) && Math.max(since, closingSince) <= before) socket.destroy();
+    }
+  }
+}
+
 /**
  * Serves `app`, with limits on slow clients. An idle connection is kept for `keepAliveMs`, which its answers state.
  * `onRefusal` gets the error code of each request that is too malformed to reach `app`.
@@ -66,41 +102,19 @@ export async function listen(
   });
   server.timeout = limits.stalledMs;
   server.maxConnections = limits.connectionsMax;
-  let logFullAt = 0;
-  server.on("drop", () => {
-    if (performance.now() < logFullAt) return;
-    logFullAt = performance.now() + LOG_FULL_EVERY_MS;
-    log.warn({ connectionsMax: limits.connectionsMax }, "the server refuses connections: it has reached its limit");
-  });
-  /** When each open connection last began to be idle, in milliseconds of `performance.now()`. */
-  const idleSince = new Map<Duplex, number>();
-  let accepted = 0;
-  server.on("connection", (socket: Socket) => {
-    accepted += 1;
-    idleSince.set(socket, performance.now());
-    socket.once("close", () => idleSince.delete(socket));
-  });
-  const inProgress = new Set<ServerResponse>();
-  let closing = false;
-  const inProgressOn = new WeakMap<Duplex, number>();
+  server.on("drop", logFull(limits, log));
+  const open = new OpenConnections();
+  server.on("connection", (socket: Socket) => open.add(socket));
   const serve: RequestListener = (request, response) => {
     const { socket } = request;
     // The connection was closed by an earlier request of the same chunk, which exceeded the limit.
     if (socket.destroyed) return;
-    const pipelined = (inProgressOn.get(socket) ?? 0) + 1;
-    if (pipelined > limits.pipelinedMax) {
+    if ((open.inProgressOn.get(socket) ?? 0) >= limits.pipelinedMax) {
       log.info({ pipelinedMax: limits.pipelinedMax }, "a connection with too many concurrent requests was closed");
       return void socket.destroy();
     }
-    inProgressOn.set(socket, pipelined);
     request.url = toPath(request.url ?? "/");
-    inProgress.add(response);
-    if (closing) response.setHeader("Connection", "close");
-    response.once("close", () => {
-      inProgress.delete(response);
-      inProgressOn.set(socket, (inProgressOn.get(socket) ?? 1) - 1);
-      if (idleSince.has(socket)) idleSince.set(socket, performance.now());
-    });
+    open.begin(socket, response);
     app(request, response);
   };
   server.on("request", serve);
@@ -113,33 +127,37 @@ export async function listen(
     );
     server.listen({ port, backlog: limits.backlog }, resolve);
   });
-  return {
-    port: (server.address() as AddressInfo).port,
-    async close() {
-      closing = true;
-      // Without this header, clients would reuse these connections, and the server would never close.
-      for (const response of inProgress) if (!response.headersSent) response.setHeader("Connection", "close");
-      const closingSince = performance.now();
-      const endIdle = () => {
-        const before = performance.now() - limits.closingIdleMs;
-        for (const [socket, since] of idleSince) {
-          if (!inProgressOn.get(socket) && Math.max(since, closingSince) <= before) socket.destroy();
-        }
-      };
-      // Repeats, because a connection whose response began without that header becomes idle later. In a delayed process, timers run before
-      // pending requests are read. `setImmediate` runs after they are read.
-      const timer = setInterval(() => setImmediate(endIdle), limits.closingIdleMs / 10);
-      await untilNoConnectionWaits(() => accepted);
-      await new Promise<void>((resolve, reject) => {
-        // The HTTP server's own close() would end idle connections at once and reset requests that are on their way.
-        TcpServer.prototype.close.call(server, (error) => {
-          clearInterval(timer);
-          if (error) reject(error);
-          else resolve();
-        });
-      });
-    },
+  return { port: (server.address() as AddressInfo).port, close: () => closeServer(server, open, limits) };
+}
+
+/** Logs refused connections, not more often than LOG_FULL_EVERY_MS. */
+function logFull({ connectionsMax }: ConnectionLimits, log: Logger): () => void {
+  let logFullAt = 0;
+  return () => {
+    if (performance.now() < logFullAt) return;
+    logFullAt = performance.now() + LOG_FULL_EVERY_MS;
+    log.warn({ connectionsMax }, "the server refuses connections: it has reached its limit");
   };
+}
+
+async function closeServer(server: Server, open: OpenConnections, limits: ConnectionLimits): Promise<void> {
+  open.closing = true;
+  // Without this header, clients would reuse these connections, and the server would never close.
+  for (const response of open.inProgress) if (!response.headersSent) response.setHeader("Connection", "close");
+  const closingSince = performance.now();
+  const endIdle = () => open.endIdle(closingSince, limits.closingIdleMs);
+  // Repeats, because a connection whose response began without that header becomes idle later. In a delayed process,
+  // timers run before pending requests are read. `setImmediate` runs after they are read.
+  const timer = setInterval(() => setImmediate(endIdle), limits.closingIdleMs / 10);
+  await untilNoConnectionWaits(() => open.accepted);
+  await new Promise<void>((resolve, reject) => {
+    // The HTTP server's own close() would end idle connections at once and reset requests that are on their way.
+    TcpServer.prototype.close.call(server, (error) => {
+      clearInterval(timer);
+      if (error) reject(error);
+      else resolve();
+    });
+  });
 }
 
 /** Resolves when no connection waits to be accepted, which the kernel would reset, or after {@link ACCEPT_MS}. One is accepted per turn. */

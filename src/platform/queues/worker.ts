@@ -60,10 +60,37 @@ export function startWorker<Data, Reply extends object>(
   options: WorkerOptions,
   process: (jobId: string, data: Data, traceparent: string | undefined) => Promise<Reply>,
 ): RunningWorker {
-  const { deployment } = options;
   const log = options.log.child({ queue: definition.name });
   const redis = openPatient(options.redisUrl, `${definition.name}-worker`, options.log);
-  const outbox = new ReplyOutbox(redis, log);
+  const work = workOn(definition, options, new ReplyOutbox(redis, log), process);
+  const shards = listShardsOf(definition, options.deployment.id, options.queueShards).filter(
+    ({ index }) => options.workerShards === null || options.workerShards.includes(index),
+  );
+  // Fetchers of several shards together may fetch more jobs than may run.
+  const limit = pLimit(options.concurrency);
+  const limited = shards.length > 1 ? (job: Job) => limit(work, job) : work;
+  const fetchersPerShard = Math.max(1, Math.floor(FETCHERS_MAX / Math.max(1, shards.length)));
+  const shares = splitEvenly(jobsOfShard(options.concurrency, shards.length), fetchersPerShard);
+  const fetchers = shards.flatMap((shard) =>
+    shares.map((concurrency) => startFetcher(definition.name, shard, concurrency, limited, { redis, log })),
+  );
+  for (const { name } of shards) options.onShard?.(definition.name, name, shares.length);
+  return {
+    async close() {
+      await Promise.all(fetchers.map((worker) => worker.close()));
+      redis.disconnect();
+    },
+  };
+}
+
+/** Does the jobs of a queue: refuses those of another deployment, and sends each outcome to the caller. */
+function workOn<Data, Reply extends object>(
+  definition: QueueDefinition<Data, Reply>,
+  options: WorkerOptions,
+  outbox: ReplyOutbox,
+  process: (jobId: string, data: Data, traceparent: string | undefined) => Promise<Reply>,
+): (job: Job) => Promise<Reply> {
+  const { deployment } = options;
   let reconnecting: Promise<unknown> | null = null;
   const isForeign = async (origin: string): Promise<boolean> => {
     if (origin === deployment.origin) return false;
@@ -76,7 +103,7 @@ export function startWorker<Data, Reply extends object>(
     await reconnecting;
     return origin !== deployment.origin;
   };
-  const work = async (job: Job): Promise<Reply> => {
+  return async (job) => {
     const jobId = job.id;
     const parsed = definition.data.safeParse(job.data);
     const envelope = jobEnvelope.safeParse(job.data);
@@ -109,41 +136,33 @@ export function startWorker<Data, Reply extends object>(
       options.onJob?.(definition.name, waitedMs, Date.now() - startedAt);
     }
   };
-  const shards = listShardsOf(definition, deployment.id, options.queueShards).filter(
-    ({ index }) => options.workerShards === null || options.workerShards.includes(index),
-  );
-  // Fetchers of several shards together may fetch more jobs than may run.
-  const limit = pLimit(options.concurrency);
-  const limited = shards.length > 1 ? (job: Job) => limit(work, job) : work;
-  const fetchersPerShard = Math.max(1, Math.floor(FETCHERS_MAX / Math.max(1, shards.length)));
-  const shares = splitEvenly(jobsOfShard(options.concurrency, shards.length), fetchersPerShard);
-  const startFetcher = ({ prefix }: Shard, concurrency: number) => {
-    const worker = new Worker(definition.name, limited, {
-      prefix,
-      connection: redis,
-      name: hostname(),
-      concurrency,
-      // BullMQ renews the lock of a running job. The lock lasts long, so that a worker whose process pauses is not treated as dead. Another
-      // worker takes over a dead worker's jobs within 20 s.
-      lockDuration: 15_000,
-      stalledInterval: 5_000,
-      maxStalledCount: STALLED_MAX,
-      drainDelay: 5,
-      runRetryDelay: 1_000,
-    });
-    logErrors(worker, log, "an error of a worker");
-    worker.on("failed", (job, error) => log.error({ err: error, jobId: job?.id }, "a job failed"));
-    worker.on("stalled", (jobId) => log.warn({ jobId }, "a job's worker died; the job runs again"));
-    return worker;
-  };
-  const fetchers = shards.flatMap((shard) => shares.map((concurrency) => startFetcher(shard, concurrency)));
-  for (const { name } of shards) options.onShard?.(definition.name, name, shares.length);
-  return {
-    async close() {
-      await Promise.all(fetchers.map((worker) => worker.close()));
-      redis.disconnect();
-    },
-  };
+}
+
+/** Starts fetching the jobs of one shard. */
+function startFetcher<Reply>(
+  queue: string,
+  { prefix }: Shard,
+  concurrency: number,
+  work: (job: Job) => Promise<Reply>,
+  { redis, log }: { redis: RedisClient; log: Logger },
+): Worker {
+  const worker = new Worker(queue, work, {
+    prefix,
+    connection: redis,
+    name: hostname(),
+    concurrency,
+    // BullMQ renews the lock of a running job. The lock lasts long, so that a worker whose process pauses is not treated as dead. Another
+    // worker takes over a dead worker's jobs within 20 s.
+    lockDuration: 15_000,
+    stalledInterval: 5_000,
+    maxStalledCount: STALLED_MAX,
+    drainDelay: 5,
+    runRetryDelay: 1_000,
+  });
+  logErrors(worker, log, "an error of a worker");
+  worker.on("failed", (job, error) => log.error({ err: error, jobId: job?.id }, "a job failed"));
+  worker.on("stalled", (jobId) => log.warn({ jobId }, "a job's worker died; the job runs again"));
+  return worker;
 }
 
 /** The jobs of one shard that may be fetched at once: its share and, beside other shards, a quarter of `concurrency` for waits. */

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import {
   type Attributes,
   type Context,
@@ -55,8 +56,7 @@ function openTelemetryTraces(close: () => Promise<void>): Traces {
   /** The span that was active when each item was submitted. */
   const spans = new WeakMap<object, Span>();
 
-  const start = (name: string, kind: SpanKind, attributes: Attributes, parent: Context) =>
-    tracer.startSpan(name, { kind, attributes }, parent);
+  const start: StartSpan = (name, kind, attributes, parent) => tracer.startSpan(name, { kind, attributes }, parent);
   const runIn = async <T>(span: Span, parent: Context, run: () => Promise<T>): Promise<T> => {
     try {
       return await context.with(trace.setSpan(parent, span), run);
@@ -70,24 +70,7 @@ function openTelemetryTraces(close: () => Promise<void>): Traces {
   };
 
   return {
-    request(incoming, run) {
-      const { method = "GET", headers } = incoming;
-      const parent = propagation.extract(ROOT_CONTEXT, headers);
-      const span = start(method, SpanKind.SERVER, { "http.request.method": method }, parent);
-      const traced: TracedRequest = {
-        traceId: span.spanContext().traceId,
-        end({ route, status, errorCode }) {
-          if (route !== undefined) span.updateName(`${method} ${route}`).setAttribute("http.route", route);
-          if (errorCode !== undefined) span.setAttribute("error.type", errorCode);
-          if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
-          span.setAttribute("http.response.status_code", status).end();
-        },
-      };
-      const inside = trace.setSpan(parent, span);
-      // Events of the request body fire outside the request's context, so bind the request to it.
-      context.bind(inside, incoming);
-      context.with(inside, () => run(traced));
-    },
+    request: (incoming, run) => traceRequest(start, incoming, run),
 
     sendJob(queue, run) {
       const parent = context.active();
@@ -124,6 +107,28 @@ function openTelemetryTraces(close: () => Promise<void>): Traces {
 
     close,
   };
+}
+
+type StartSpan = (name: string, kind: SpanKind, attributes: Attributes, parent: Context) => Span;
+
+/** Runs a request in a span that ends with it. */
+function traceRequest(start: StartSpan, incoming: IncomingMessage, run: (traced: TracedRequest) => void): void {
+  const { method = "GET", headers } = incoming;
+  const parent = propagation.extract(ROOT_CONTEXT, headers);
+  const span = start(method, SpanKind.SERVER, { "http.request.method": method }, parent);
+  const traced: TracedRequest = {
+    traceId: span.spanContext().traceId,
+    end({ route, status, errorCode }) {
+      if (route !== undefined) span.updateName(`${method} ${route}`).setAttribute("http.route", route);
+      if (errorCode !== undefined) span.setAttribute("error.type", errorCode);
+      if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+      span.setAttribute("http.response.status_code", status).end();
+    },
+  };
+  const inside = trace.setSpan(parent, span);
+  // Events of the request body fire outside the request's context, so bind the request to it.
+  context.bind(inside, incoming);
+  context.with(inside, () => run(traced));
 }
 
 function messaging(queue: string, operation: string): Attributes {
