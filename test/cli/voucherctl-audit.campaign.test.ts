@@ -67,8 +67,16 @@ beforeAll(async () => {
     [webhook, (await makePartner(db)).organizationId],
   );
   made = {
-    ...{ ...rows[0], org: partner.organizationId, brand: partner.brandId, product: partner.productId },
-    ...{ user, offeree, voucher, code, webhook, batch: await findBatchOf(db, voucher) },
+    ...rows[0],
+    org: partner.organizationId,
+    brand: partner.brandId,
+    product: partner.productId,
+    user,
+    offeree,
+    voucher,
+    code,
+    webhook,
+    batch: await findBatchOf(db, voucher),
     contract: await makeContract(db, partner.brandId, newUser(), "Active"),
     offered: await makeContract(db, partner.brandId, offeree, "Offered"),
   };
@@ -115,10 +123,17 @@ it.each(
     const entries = await entriesAfter(last);
     expect(entries, line).toStrictEqual([
       {
-        ...{ id: expect.any(Number), at: expect.any(Date), database_role: new URL(servers.adminUrl).username },
-        ...{ os_user: userInfo().username, host: hostname(), command: commandOf(line) },
+        id: expect.any(Number),
+        at: expect.any(Date),
+        database_role: new URL(servers.adminUrl).username,
+        os_user: userInfo().username,
+        host: hostname(),
+        command: commandOf(line),
         arguments: fill(given, { id }) ?? expect.anything(),
-        ...{ entity_type: entity.split(" ")[0], entity_id: id, before, after: state },
+        entity_type: entity.split(" ")[0],
+        entity_id: id,
+        before,
+        after: state,
       },
     ]);
     expect(Object.keys(entries[0].arguments), line).toEqual(expect.arrayContaining(names));
@@ -164,7 +179,11 @@ it("audit list prints the requested number of entries, newest first, with every 
   expect(acts).toStrictEqual([
     { ...row, command: "brand create", ...brand, after: { organizationId: id, name: "Then", createdAt: MOMENT } },
     {
-      ...{ ...row, command: "org create", arguments: { name: "First" }, entityType: "Organization", entityId: id },
+      ...row,
+      command: "org create",
+      arguments: { name: "First" },
+      entityType: "Organization",
+      entityId: id,
       after: { name: "First", sandbox: false, createdAt: MOMENT },
     },
   ]);

@@ -39,7 +39,11 @@ it("a log that is retired is continued by the next one with the same leaves, and
   await issue(5);
 
   expect(await retire()).toEqual({
-    ...{ origin: ORIGIN, nextOrigin: NEXT_ORIGIN, size: 300, lastSize: 300, exported: 300 },
+    origin: ORIGIN,
+    nextOrigin: NEXT_ORIGIN,
+    size: 300,
+    lastSize: 300,
+    exported: 300,
     anchorsWritten: [next.anchor],
   });
   // The retired log proves what it proved, with nothing but its export.
@@ -233,8 +237,11 @@ const sha256 = (file: string) =>
 
 async function retire(options: Partial<RetireOptions> = {}, pool = db) {
   return retireTlog(provisioning(pool), await settingsOf(next), {
-    ...{ origin: ORIGIN, reason: "the key leaked", directory: at("retired"), acceptLoss: false },
-    ...{ checkpoints: [{ file: "anchor", text: readFileSync(files.anchor, "utf8") }] },
+    origin: ORIGIN,
+    reason: "the key leaked",
+    directory: at("retired"),
+    acceptLoss: false,
+    checkpoints: [{ file: "anchor", text: readFileSync(files.anchor, "utf8") }],
     ...options,
   });
 }

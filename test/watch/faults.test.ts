@@ -115,8 +115,14 @@ describe("the table of faults", () => {
 const NOW = new Date("2026-06-01T12:00:00Z");
 /** Postgres with the one standby that it waits for. */
 const STANDBYS = {
-  ...{ version: "17", isStandby: false, standbyNames: "FIRST 1 (a)", standbys: ["a"], lagMs: null },
-  ...{ connections: 1, connectionsMax: 100, sizeBytes: 1 },
+  version: "17",
+  isStandby: false,
+  standbyNames: "FIRST 1 (a)",
+  standbys: ["a"],
+  lagMs: null,
+  connections: 1,
+  connectionsMax: 100,
+  sizeBytes: 1,
 };
 const DATABASE: NonNullable<Facts["database"]> = {
   now: NOW,
@@ -154,7 +160,13 @@ const worker = (changes: Partial<ReportedProcess> = {}): ReportedProcess => ({
 });
 
 const backlog = (queue: string, shard: string, changes = {}) => ({
-  ...{ queue, shard, waiting: 0, active: 0, failed: 0, oldestWaitingMs: 0, paused: false },
+  queue,
+  shard,
+  waiting: 0,
+  active: 0,
+  failed: 0,
+  oldestWaitingMs: 0,
+  paused: false,
   ...changes,
 });
 
@@ -202,7 +214,8 @@ const backlogsWhere = (shards: typeof MANY, changes: object) =>
   MANY.map((shard) => ({ shard, queues: [backlog("redeem", shard.name, shards.includes(shard) ? changes : {})] }));
 /** Redeems of so many vouchers had no answer. */
 const outcomes = (answered: number, unanswered: number, vouchers = unanswered) => ({
-  ...{ answered, unanswered },
+  answered,
+  unanswered,
   vouchers: Array.from({ length: vouchers }, (_, index) => `voucher ${index}`),
 });
 const gone = worker({ state: "gone" });

@@ -498,7 +498,9 @@ function openAlone() {
   for (const voucher of ["a", "b", "c"]) report.redeems.unanswered(voucher);
   return {
     ...api.ctx,
-    ...{ redis: away, report, probeServers: async () => probed },
+    redis: away,
+    report,
+    probeServers: async () => probed,
     deployment: { id, clock } as typeof api.ctx.deployment,
   };
 }
@@ -554,8 +556,12 @@ it("faults that Redis and all processes forgot go on from Postgres, and those of
   const { attention } = await lookForFaults({ ...api.ctx, report, deployment }, -1);
   expect(attention.filter(({ subject }) => subject === "webhook")).toEqual([
     {
-      ...{ severity: "amber", what: "It is so", subject: "webhook", runbook: "VouchersShardUnserved" },
-      ...{ since: rows[0].began_at.toISOString(), page: null },
+      severity: "amber",
+      what: "It is so",
+      subject: "webhook",
+      runbook: "VouchersShardUnserved",
+      since: rows[0].began_at.toISOString(),
+      page: null,
     },
   ]);
   const open = async () => (await openFaults()).filter(({ subject }) => subject === "webhook").map(({ name }) => name);

@@ -130,6 +130,10 @@ async function settle(): Promise<void> {
 
 const byOrganization = (more: Partial<CallerKind<"organization">> = {}) =>
   openBulkhead({
-    ...{ calls: "calls", connections: 4, share: "organization", waitingMax: 100, waitingMaxEach: 50 },
+    calls: "calls",
+    connections: 4,
+    share: "organization",
+    waitingMax: 100,
+    waitingMaxEach: 50,
     ...more,
   } as CallerKind<"organization">);

@@ -45,8 +45,10 @@ it("a sealer seals several Pending events in sequence order with the recorded da
   expect(sealed.sealedSequence).toBe(4);
   expect(sealed.events.slice(1).map(({ data }) => data)).toEqual(
     [0, 1, 2].map((place) => ({
-      ...{ nonce: String(place).padStart(32, "0"), place },
-      ...{ priceUsd: 40.25, word: "Gutschein für Ünal €" },
+      nonce: String(place).padStart(32, "0"),
+      place,
+      priceUsd: 40.25,
+      word: "Gutschein für Ünal €",
     })),
   );
   expect([await sealVoucher(one, id), await sealVoucher(one, "vch_none")]).toEqual([0, 0]);
@@ -188,8 +190,12 @@ async function appendPending(voucherId: string, eventTypes: readonly EventType[]
         [voucherId, from],
       );
       const event = {
-        ...{ voucherId, sequence: rows[0]?.sequence as number, eventType, occurredAt },
-        ...{ actorConnectedId: "user-1", actorIsEmployee: n % 2 === 0 },
+        voucherId,
+        sequence: rows[0]?.sequence as number,
+        eventType,
+        occurredAt,
+        actorConnectedId: "user-1",
+        actorIsEmployee: n % 2 === 0,
         data: { nonce: String(n).padStart(32, "0"), place: n, priceUsd: 40.25, word: "Gutschein für Ünal €" },
       };
       await write(tx, insertPendingEvents([event]));

@@ -285,7 +285,9 @@ function openProcess(clock = worker.deployment.clock): () => Promise<Date> {
   const { pool, deployment } = worker;
   const confirmations = openConfirmations(worker);
   const completeUntil = openCompleteUntil({
-    ...{ pool, confirmations, deployment: { origin: deployment.origin, clock } },
+    pool,
+    confirmations,
+    deployment: { origin: deployment.origin, clock },
     partnerCalls: (_requester, call) => call(),
   });
   return () => completeUntil(partner);

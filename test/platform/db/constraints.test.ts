@@ -68,8 +68,13 @@ const CHANGED: [table: string, row: () => Row, changes: Record<string, Row[]>][]
   [
     "products",
     () => ({
-      ...{ id: newId("prd"), brand_id: partner.brandId, key: newUser("key"), name: "A cup", type: "Product" },
-      ...{ retail_price_usd: 2, price_usd: 1 },
+      id: newId("prd"),
+      brand_id: partner.brandId,
+      key: newUser("key"),
+      name: "A cup",
+      type: "Product",
+      retail_price_usd: 2,
+      price_usd: 1,
     }),
     {
       products_type_check: [{ type: "Gift" }],
@@ -108,8 +113,13 @@ const CHANGED: [table: string, row: () => Row, changes: Record<string, Row[]>][]
   [
     "webhook_deliveries",
     () => ({
-      ...{ position: 1, created_at: NOON, sequence: 1, endpoint_id: "whk_1", event_id: newUser("event") },
-      ...{ voucher_id: "vch_1", event_type: "voucher.instance.redeemed" },
+      position: 1,
+      created_at: NOON,
+      sequence: 1,
+      endpoint_id: "whk_1",
+      event_id: newUser("event"),
+      voucher_id: "vch_1",
+      event_type: "voucher.instance.redeemed",
     }),
     {
       webhook_deliveries_attempts_check: [{ attempts: -1 }],
@@ -212,8 +222,14 @@ const contractRow = (changes: Row = {}) => ({
 });
 
 const auditRow = (changes: Row = {}) => ({
-  ...{ os_user: "alice", host: "desk-1", command: "org create", arguments: {}, entity_type: "Organization" },
-  ...{ entity_id: "org_1", before: null, after: { name: "x" } },
+  os_user: "alice",
+  host: "desk-1",
+  command: "org create",
+  arguments: {},
+  entity_type: "Organization",
+  entity_id: "org_1",
+  before: null,
+  after: { name: "x" },
   ...changes,
 });
 
@@ -266,7 +282,10 @@ const claim = (changes: Row) => (voucher_id: string) =>
 
 const purchase = (changes: Row) => (voucher_id: string) =>
   insert("purchases", {
-    ...{ organization_id: partner.organizationId, user_id: newUser(), payment_ref: "payment", voucher_id },
+    organization_id: partner.organizationId,
+    user_id: newUser(),
+    payment_ref: "payment",
+    voucher_id,
     ...changes,
   });
 
@@ -644,13 +663,12 @@ describe("the events of a chain", () => {
     );
     const { previousHash, recordHash, payload } = sealEvent(
       {
-        ...{
-          voucherId,
-          sequence: 2,
-          eventType: "voucher.instance.voided",
-          occurredAt: new Date("2027-03-01T12:00:00Z"),
-        },
-        ...{ actorConnectedId: null, actorIsEmployee: null },
+        voucherId,
+        sequence: 2,
+        eventType: "voucher.instance.voided",
+        occurredAt: new Date("2027-03-01T12:00:00Z"),
+        actorConnectedId: null,
+        actorIsEmployee: null,
         data: { nonce: "00".repeat(16), reason: 'Käse "🎟" \\ \u2028' },
       },
       rows[0].hash,
@@ -896,8 +914,14 @@ it("the log changes its name and stops serving a checkpoint only when it is reco
   const rename = "UPDATE log_tree SET origin = 'next.example'";
   const record = (other: object) =>
     insert("log_retirements", {
-      ...{ ...tree, next_origin: "next.example", last_note: "note", served_note: "note" },
-      ...{ policy: "quorum none\n", reason: "leaked", retired_at: new Date(0), ...other },
+      ...tree,
+      next_origin: "next.example",
+      last_note: "note",
+      served_note: "note",
+      policy: "quorum none\n",
+      reason: "leaked",
+      retired_at: new Date(0),
+      ...other,
     });
   await rejected(CHECK, "log_retirements_check", ...record({ next_origin: "log.example" }));
   await rejected(CHECK, "log_retirements_reason_check", ...record({ reason: "" }));

@@ -458,8 +458,14 @@ function resourcesOn(connection: RedisClient): AwaitedResources {
 
 function work(process: (jobId: string, data: Sum) => Promise<object>, of = deployment, shards = 1): void {
   const options = {
-    ...{ redisUrl: servers.redisUrl, queueShards: [shards], workerShards: null, deployment: of },
-    ...{ reconnect: of.reconnect, concurrency: CONCURRENCY, log, onForeignJob: () => void foreignJobs++ },
+    redisUrl: servers.redisUrl,
+    queueShards: [shards],
+    workerShards: null,
+    deployment: of,
+    reconnect: of.reconnect,
+    concurrency: CONCURRENCY,
+    log,
+    onForeignJob: () => void foreignJobs++,
   };
   workers.push(startWorker(sumQueue, options, process as typeof add));
 }

@@ -139,7 +139,14 @@ export async function openCluster(options: ClusterOptions) {
     return worker;
   };
   const cluster = {
-    ...{ ...main, postgres, redis, replica, workerWire, apiWire, redisCluster, addWorker },
+    ...main,
+    postgres,
+    redis,
+    replica,
+    workerWire,
+    apiWire,
+    redisCluster,
+    addWorker,
     /** Adds, but does not start, a worker process of the log, with the variables of its key, anchor and policy. */
     addTlogWorker(env: Env): ServiceProcess {
       const own = { WORKER_QUEUES: "log", LOG_INTERVAL_MS: "200", ...env };

@@ -24,7 +24,9 @@ const ASKS: Record<string, Ask> = {
   another: { ...redeem, key: { ...key, id: "key_web" } },
   byTicket: { ...redeem, by: { ticket: "rsv_1" } },
   elsewhere: { ...redeem, voucher: { ...voucher, id: "vch_2" } },
-  ...{ ann: claimOf("ann"), bob: claimOf("bob"), eve: claimOf("eve") },
+  ann: claimOf("ann"),
+  bob: claimOf("bob"),
+  eve: claimOf("eve"),
 };
 
 const DENIED = "a denied redemption does not exist";
@@ -182,9 +184,18 @@ function answersOf(calls: readonly string[]): History {
     const [ask, answer] = ANSWERS[words.join(" ")] as [Ask, object | string];
     const isOk = typeof answer === "object";
     history.add({
-      ...{ ask, api: "api-1", attempt: 1, failure: null, retryAfter: "1", status: isOk ? 200 : 409 },
-      ...{ sentAtMs: invokedMs, endedAtMs: returnedMs, invokedMs, returnedMs },
-      ...{ code: isOk ? undefined : answer, body: isOk ? answer : {} },
+      ask,
+      api: "api-1",
+      attempt: 1,
+      failure: null,
+      retryAfter: "1",
+      status: isOk ? 200 : 409,
+      sentAtMs: invokedMs,
+      endedAtMs: returnedMs,
+      invokedMs,
+      returnedMs,
+      code: isOk ? undefined : answer,
+      body: isOk ? answer : {},
     });
   }
   return history;
@@ -345,8 +356,16 @@ function historyOf(calls: readonly string[], body: object = {}): History {
     const failure = ({ hung: "timeout", refused: "refused" }[word] ?? null) as Exchange["failure"];
     const answer = status === 200 ? { ...body, voucherId, alreadyConfirmed: code === "again" } : { code };
     history.add({
-      ...{ ask: ASKS[ask] as Ask, api: "api-1", attempt: 1, status, failure, retryAfter: "1" },
-      ...{ sentAtMs, endedAtMs, invokedMs: sentAtMs, returnedMs: endedAtMs },
+      ask: ASKS[ask] as Ask,
+      api: "api-1",
+      attempt: 1,
+      status,
+      failure,
+      retryAfter: "1",
+      sentAtMs,
+      endedAtMs,
+      invokedMs: sentAtMs,
+      returnedMs: endedAtMs,
       code: status === 200 || status === null ? undefined : code,
       body: status === null ? undefined : answer,
     });
