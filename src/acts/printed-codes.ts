@@ -35,7 +35,8 @@ export async function* readCodes(readLines: ReadLines): AsyncGenerator<Code> {
     const codeKey = normaliseCode(code);
     if (codeKey === null) {
       throw notIssued(
-        `Line ${line} is not a code: codes have ${CODE_KEY_MIN} to ${CODE_KEY_MAX} visible ASCII characters, not counting spaces, hyphens, and * . _`,
+        `Line ${line} is not a code: codes have ${CODE_KEY_MIN} to ${CODE_KEY_MAX} visible ASCII characters, not ` +
+          "counting spaces, hyphens, and * . _",
       );
     }
     if (isTicket(normaliseTicket(code)) || /^rsv_/i.test(code))

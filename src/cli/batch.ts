@@ -119,10 +119,13 @@ async function issue(ctx: CommandContext, options: IssueOptions): Promise<void> 
   const unreachable = !options.out && !options.codes && !options.claim && !options.buy;
   ctx.print(result, () =>
     [
-      `${result.sandbox ? "Sandbox batch" : "Batch"} ${result.id}: ${pluralize(count, "voucher")}, serials ${formatCount(result.firstSerial)} to ${formatCount(result.lastSerial)}, valid until ${formatUtcWithZone(validUntil)}.`,
+      `${result.sandbox ? "Sandbox batch" : "Batch"} ${result.id}: ${pluralize(count, "voucher")}, serials ` +
+        `${formatCount(result.firstSerial)} to ${formatCount(result.lastSerial)}, valid until ` +
+        `${formatUtcWithZone(validUntil)}.`,
       kept,
       unreachable &&
-        `Warning: these codes were not saved, and users cannot claim or buy the vouchers. Get them with: voucherctl batch export ${result.id} --out FILE`,
+        "Warning: these codes were not saved, and users cannot claim or buy the vouchers. Get them with: " +
+          `voucherctl batch export ${result.id} --out FILE`,
     ]
       .filter(Boolean)
       .join("\n"),

@@ -111,7 +111,8 @@ export const product: Noun = {
       },
       examples: [
         '--brand brd_… --key day --name "Day pass" --type Service --retail-price-usd 19.90 --price-usd 15',
-        '--brand brd_… --key club --name "Club, a year" --type Subscription --retail-price-usd 120 --price-usd 99 --benefit-months 12',
+        '--brand brd_… --key club --name "Club, a year" --type Subscription --retail-price-usd 120 --price-usd 99 ' +
+          "--benefit-months 12",
       ],
       async run(ctx, { brand: brandId, force, usageUnitLabel = null, ...terms }) {
         await confirmName(ctx, brandId, { name: terms.name, force });

@@ -95,9 +95,12 @@ async function createUnfinished(file: string, unfinished: string): Promise<FileH
     throw new AppError(
       "invalid_request",
       [
-        `${unfinished} exists: another run is writing the codes for ${file}, or one was killed. If another run is in progress, wait for it to end.`,
-        "If not: if a batch export wrote the file or it has no code, remove it. Otherwise look up its last code: voucherctl voucher show CODE --org ID.",
-        "If it is found, its batch was issued and the file holds its codes: rename it. If it is not found, remove it. Then run this again.",
+        `${unfinished} exists: another run is writing the codes for ${file}, or one was killed. If another run is ` +
+          "in progress, wait for it to end.",
+        "If not: if a batch export wrote the file or it has no code, remove it. Otherwise look up its last code: " +
+          "voucherctl voucher show CODE --org ID.",
+        "If it is found, its batch was issued and the file holds its codes: rename it. If it is not found, remove " +
+          "it. Then run this again.",
       ].join("\n"),
       { cause: error },
     );

@@ -38,7 +38,8 @@ export function buildProgram(ofWings: readonly CommandPart[]): Command {
   const program = new Command("voucherctl")
     .usage("<noun> <verb> [options]")
     .description(
-      "Administers vouchers on the servers of DATABASE_URL and REDIS_URL, or on the embedded servers when they are unset.\n" +
+      "Administers vouchers on the servers of DATABASE_URL and REDIS_URL, or on the embedded servers when they " +
+        "are unset.\n" +
         "From a checkout: npm run -s voucherctl -- <noun> <verb> [options]",
     )
     .version(packageJson.version, "--version", "print the version")

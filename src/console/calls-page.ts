@@ -29,14 +29,22 @@ export const callsPage: Page<DepsOf<typeof readCalls>> = async ({ ctx, site, id,
   return layOutForOperators(
     site,
     `Calls of ${id}`,
-    html`<nav class="trail" aria-label="Where"><ol><li><a href="${opsPath(site, "organizations", id)}"><bdi>${organization.name}</bdi></a></li></ol></nav><h1>Last calls</h1>
+    html`<nav class="trail" aria-label="Where"><ol><li><a href="${opsPath(site, "organizations", id)}">\
+<bdi>${organization.name}</bdi></a></li></ol></nav><h1>Last calls</h1>
 ${renderFigures(
   ["Calls shown here", COUNT.format(chosen.length)],
   ["Answered with an error", COUNT.format(chosen.filter(({ status }) => status >= 400).length)],
 )}
-<p class="fine">The newest ${CALLS_MAX} calls of the last hour, with the organization's keys; they appear after a second.
-Neither bodies nor codes nor references are kept. An id that the caller has sent may repeat, or be copied from another request.</p>
-${key === "" && request === "" ? null : html`<p>Only ${key === "" ? "request" : "key"} <code>${key || request}</code>. <a href="${path}">All calls</a></p>`}
+<p class="fine">The newest ${CALLS_MAX} calls of the last hour, with the organization's keys; they appear after a \
+second.
+Neither bodies nor codes nor references are kept. An id that the caller has sent may repeat, or be copied from another \
+request.</p>
+${
+  key === "" && request === ""
+    ? null
+    : html`<p>Only ${key === "" ? "request" : "key"} <code>${key || request}</code>. \
+<a href="${path}">All calls</a></p>`
+}
 ${renderTable(
   "Last calls",
   ["Time", "Key", "Call", "Status", "Error", "Duration", "Request"],

@@ -71,7 +71,8 @@ export const LIST_PAGES: Record<string, Page> = {
     return renderList(
       site,
       "Audit",
-      html`<p class="lead">What was changed, newest first. <code>voucherctl audit list</code> shows the states before and after, and views of pages.</p>`,
+      html`<p class="lead">What was changed, newest first. <code>voucherctl audit list</code> shows the states before \
+and after, and views of pages.</p>`,
       ["Time", "Command", "Entity", "By"],
       changes.map(({ at, command, entityType, entityId, osUser, host }) => {
         const collection = COLLECTIONS[entityType];

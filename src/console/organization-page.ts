@@ -136,7 +136,8 @@ function renderBatches(site: OperatedSite, { shown, next }: Cut<BatchOfOrganizat
   return renderSection(
     "batches",
     "Batches",
-    html`<p>What is left in a batch's windows is counted up to ${COUNT.format(LEFT_MAX)}. The batch's page counts all of its vouchers.</p>\n`,
+    html`<p>What is left in a batch's windows is counted up to ${COUNT.format(LEFT_MAX)}. The batch's page counts all \
+of its vouchers.</p>\n`,
     renderTable(
       "Batches",
       ["Batch", "Product", "Issued", "Left in windows", "Valid until"],
@@ -145,7 +146,12 @@ function renderBatches(site: OperatedSite, { shown, next }: Cut<BatchOfOrganizat
         batch.productName,
         COUNT.format(batch.count),
         describeLeft(batch),
-        html`${renderTime(batch.validUntil, MINUTES)}${batch.isValid ? null : html` <span class="badge waiting">Expired</span>`}`,
+        html`${renderTime(batch.validUntil, MINUTES)}${
+          batch.isValid
+            ? null
+            : html` \
+<span class="badge waiting">Expired</span>`
+        }`,
       ]),
     ),
     linkNext(next, "Earlier batches"),
@@ -224,7 +230,8 @@ ${linkActions(
 )}
 ${
   site.ops.writable
-    ? html`<form action="${opsPath(site, "batches", id)}/codes.csv" method="post"><p class="actions"><button type="submit">Codes as CSV</button></p></form>`
+    ? html`<form action="${opsPath(site, "batches", id)}/codes.csv" method="post"><p class="actions">\
+<button type="submit">Codes as CSV</button></p></form>`
     : null
 }
 ${linkActions(site, ["organizations", lineage.organizationId], ["keys/new", "New API key"])}`,

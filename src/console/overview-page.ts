@@ -28,7 +28,8 @@ export function renderOverviewPage(site: OperatedSite, overview: Overview): Html
     completeUntil === null
       ? html`Postgres does not tell redemptions and claims.`
       : html`Redemptions and claims are exact up to ${renderTime(completeUntil)}.`;
-  const sums = html`<p class="fine">${exactness} Refusals and latencies are approximate: sums of what processes report.</p>
+  const sums = html`<p class="fine">${exactness} Refusals and latencies are approximate: sums of what processes \
+report.</p>
 ${renderFacts([
   ["Last hour", renderSum(minutes)],
   ["Last two days", renderSum(hours)],
@@ -99,8 +100,11 @@ ${attention.map(
     subject,
     runbook,
     page,
-  }) => html`<li class="verdict ${LOOKS[severity]}"><span class="badge ${LOOKS[severity]}">${CONSEQUENCES[severity]}</span> <strong>${what}</strong>
-<p>${page === null ? subject : html`<a href="${opsPath(site, ...page)}">${subject}</a>`}, since ${renderTime(since, MINUTES)}. <a href="${opsPath(site, "runbook")}#${runbook}">What to do<span class="hidden"> about: ${what}, ${subject}</span></a></p></li>
+  }) => html`<li class="verdict ${LOOKS[severity]}"><span class="badge ${LOOKS[severity]}">${CONSEQUENCES[severity]}\
+</span> <strong>${what}</strong>
+<p>${page === null ? subject : html`<a href="${opsPath(site, ...page)}">${subject}</a>`}, \
+since ${renderTime(since, MINUTES)}. <a href="${opsPath(site, "runbook")}#${runbook}">What to do<span class="hidden"> \
+about: ${what}, ${subject}</span></a></p></li>
 `,
 )}</ul>
 <p class="fine">Last looked on ${renderTime(at)}.</p>`;
@@ -116,7 +120,8 @@ function renderChoice(site: Site, { organizationId, organizations }: Overview): 
 <option value="">All live organizations</option>
 ${organizations.map(
   (one) =>
-    html`<option value="${one.id}"${one.id === organizationId ? html` selected` : null}>${show(one)}${one.sandbox ? " (sandbox)" : ""}</option>\n`,
+    html`<option value="${one.id}"${one.id === organizationId ? html` selected` : null}>${show(one)}${one.sandbox ? " (sandbox)" : ""}\
+</option>\n`,
 )}</select>
 <button type="submit">Show</button></div>
 </form>`;
@@ -207,7 +212,8 @@ function renderEnd(site: OperatedSite, { state, at, problem, role, pid, id }: Re
   if (state === "up") return problem === null ? null : html`<br>not ready: ${problem}`;
   const last = html`<br>${renderTime(at, MINUTES)}`;
   if (state !== "gone" || !site.ops.writable) return last;
-  return html`${last}<form action="${opsPath(site)}${DISMISS_PATH}" method="post"><input type="hidden" name="process" value="${id}">
+  return html`${last}<form action="${opsPath(site)}${DISMISS_PATH}" method="post">\
+<input type="hidden" name="process" value="${id}">
 <button type="submit">Dismiss<span class="hidden"> ${role} ${String(pid)}</span></button></form>`;
 }
 

@@ -37,7 +37,8 @@ export const queuesPage: Page<QueuesDeps> = async (visit) => {
       linkActs(visit, queue),
     ),
   );
-  const about = html`<p class="lead">What each queue holds, and the processes that work on it. Times are of the last five minutes. <a href="${opsPath(site, "queues", "jobs")}">Single jobs</a>.</p>`;
+  const about = html`<p class="lead">What each queue holds, and the processes that work on it. Times are of the last \
+five minutes. <a href="${opsPath(site, "queues", "jobs")}">Single jobs</a>.</p>`;
   return layOutForOperators(site, "Queues", html`<h1>Queues</h1>\n${about}\n${sections}`);
 };
 
@@ -47,7 +48,8 @@ export const queuePage: Page<QueuesDeps & { queueViews: Pick<QueueViews, "open">
   const queue = (await readQueues(ctx)).find(({ name }) => name === id);
   if (queue === undefined) throw new AppError("not_found", `The queues are ${QUEUE_NAMES.join(", ")}.`);
   const failed = await readFailedJobs(ctx, queue.name, FAILED_MAX);
-  const main = html`<nav class="trail" aria-label="Where"><ol><li><a href="${opsPath(site, "queues")}">Queues</a></li></ol></nav><h1>${queue.name}</h1>
+  const main = html`<nav class="trail" aria-label="Where"><ol><li><a href="${opsPath(site, "queues")}">Queues</a></li>\
+</ol></nav><h1>${queue.name}</h1>
 ${renderPause(queue)}${renderState(queue)}
 ${linkActs(visit, queue)}
 ${renderSection("failed", "Failed jobs", linkFailedActs(visit, queue, failed), renderFailed(visit, queue.name, failed))}
@@ -80,7 +82,8 @@ function renderState({ waiting, active, failed, oldestWaitingMs, jobsPerMinute, 
     ["Workers", COUNT.format(workers.length)],
     ["Failed", countOf(failed)],
   )}
-<p class="fine">Wait for a worker: ${describeTimes(times?.waitedMs)}. Work: ${describeTimes(times?.workedMs)}. Active: ${countOf(active)}.${shards > 1 ? ` Shards: ${shards}.` : ""}</p>`;
+<p class="fine">Wait for a worker: ${describeTimes(times?.waitedMs)}. Work: ${describeTimes(times?.workedMs)}. \
+Active: ${countOf(active)}.${shards > 1 ? ` Shards: ${shards}.` : ""}</p>`;
 }
 
 function describeTimes(percentiles: Percentiles | undefined): string {
@@ -138,7 +141,8 @@ function renderFailed({ site }: Visit, name: QueueName, failed: readonly FailedJ
       const acts = [["retry", "Retry"] as const, ["clean", "Remove"] as const];
       return [
         renderTime(failedAt),
-        html`<code>${id}</code>${linkActions(site, ["queues", name], ...acts.map(([verb, label]) => [verb + query, label] as const))}`,
+        html`<code>${id}\
+</code>${linkActions(site, ["queues", name], ...acts.map(([verb, label]) => [verb + query, label] as const))}`,
         reason,
         voucherId !== null
           ? linkTo(site, "vouchers", voucherId)

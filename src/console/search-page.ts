@@ -51,7 +51,8 @@ export const searchPage: Page<DepsOf<typeof findCallers>> = async (visit) => {
             "Found by name",
             ["Name", "What it is"],
             named,
-            html`No voucher of any organization has this code, id, ticket, reference or redeem code, no call of the last hour this request id, and no organization, brand or product this name.`,
+            html`No voucher of any organization has this code, id, ticket, reference or redeem code, no call of the \
+last hour this request id, and no organization, brand or product this name.`,
           ),
         ]
       : [

@@ -80,12 +80,14 @@ function renderReservation(site: OperatedSite, voucherId: string, reservation: P
   const { ticket, state, keyId, keyLabel, expiresAt, endedAt, endReason } = reservation;
   const release =
     site.ops.writable && state === "Live"
-      ? html`<form action="${opsPath(site, "vouchers", voucherId, "release")}" method="post"><input type="hidden" name="ticket" value="${ticket}">
+      ? html`<form action="${opsPath(site, "vouchers", voucherId, "release")}" method="post">\
+<input type="hidden" name="ticket" value="${ticket}">
 <button type="submit">Release this reservation</button></form>`
       : null;
   return html`<li><p class="when">${renderTime(reservation.startedAt)}</p>
 <p><strong>Reserved</strong> ${renderStatus(state)}</p>
-<p class="fine">Ticket <code>${ticket}</code>, by <code>${keyId}</code>${keyLabel === null ? "" : ` (${keyLabel})`}, until ${renderTime(expiresAt)}.
+<p class="fine">Ticket <code>${ticket}</code>, by <code>${keyId}</code>${keyLabel === null ? "" : ` (${keyLabel})`}, \
+until ${renderTime(expiresAt)}.
 ${endedAt === null ? null : html`Ended ${renderTime(endedAt)}${endReason === null ? "" : `: ${endReason}`}.`}</p>
 ${release}</li>
 `;

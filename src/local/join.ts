@@ -60,7 +60,8 @@ async function join(given: NodeJS.ProcessEnv): Promise<void> {
   const missing = ["DATABASE_URL", "REDIS_URL"].filter((name) => !given[name]);
   if (start === null) {
     throw new ConfigError(
-      `${missing.join(" and ")} ${missing.length === 1 ? "is" : "are"} not set, and no npm start runs in this folder that this could join.`,
+      `${missing.join(" and ")} ${missing.length === 1 ? "is" : "are"} not set, and no npm start runs in this ` +
+        "folder that this could join.",
     );
   }
   assertSame(start, given);
@@ -122,7 +123,8 @@ function assertSame({ own }: Start, given: NodeJS.ProcessEnv): void {
   for (const name of ["DATABASE_URL", "REDIS_URL"]) {
     if (given[name] && !own.includes(name)) {
       throw new ConfigError(
-        `${name} is set, but the running npm start uses another server. Unset it to join, or set both DATABASE_URL and REDIS_URL.`,
+        `${name} is set, but the running npm start uses another server. Unset it to join, or set both ` +
+          "DATABASE_URL and REDIS_URL.",
       );
     }
   }

@@ -43,7 +43,10 @@ function tryPort(port: number): Promise<void> {
 
 function explainPort(port: number, { code, message }: NodeJS.ErrnoException): string {
   if (code === "EADDRINUSE") {
-    return `Another process listens on port ${port}. Stop it or use another port: PORT=${port === 65_535 ? port - 1 : port + 1} npm start`;
+    return (
+      `Another process listens on port ${port}. Stop it or use another port: ` +
+      `PORT=${port === 65_535 ? port - 1 : port + 1} npm start`
+    );
   }
   if (code === "EACCES") return `Listening on port ${port} is not permitted. Use another port: PORT=3000 npm start`;
   return `Cannot listen on port ${port}: ${message}`;

@@ -81,7 +81,8 @@ async function createCluster(server: LocalPostgres): Promise<void> {
 const NOT_INSTALLED = "Its programs do not run. If npm ran no install scripts, run: npm rebuild";
 
 const OUT_OF_REACH =
-  "Postgres refuses to run as root, and the user postgres cannot enter this folder: move the project to a readable folder (/root is " +
+  "Postgres refuses to run as root, and the user postgres cannot enter this folder: move the project to a " +
+  "readable folder (/root is " +
   "not), run as another user, or set DATABASE_URL to your own server.";
 
 function ownerCanReach(directory: string): boolean {

@@ -51,7 +51,8 @@ export async function stopRedis(server: LocalRedis): Promise<void> {
 }
 
 const NO_REDIS = [
-  "No Redis was found: REDIS_URL is not set, redis-server and valkey-server are not on PATH and cannot be installed, and Docker is not running.",
+  "No Redis was found: REDIS_URL is not set, redis-server and valkey-server are not on PATH and cannot be " +
+    "installed, and Docker is not running.",
   "Install Redis and start again:",
   "  Debian, Ubuntu:  sudo apt-get install -y redis-server",
   "  macOS:           brew install redis",

@@ -16,7 +16,8 @@ const ADVICE = {
   worker: "The workers are the limit now. Add a worker.",
   Redis: "Redis is the limit now. Use a Redis Cluster: docs/scaling.md.",
   Postgres:
-    "Postgres is the limit now. Add a worker, which commits one more batch at a time; if the rate stays the same, Postgres needs a faster disk or more cores.",
+    "Postgres is the limit now. Add a worker, which commits one more batch at a time; if the rate stays the same, " +
+    "Postgres needs a faster disk or more cores.",
 };
 
 /** The report for a person, or with `json` for a program. */
@@ -30,7 +31,8 @@ export function showScale(scale: Scale, json: boolean): string {
     const load = { organization, callers, seconds, redemptionsPerSecond: perSecond, latencyMs, refusals };
     return JSON.stringify({ ...load, parts: shown, machine, limit });
   }
-  const times = `half of the answers within ${latencyMs?.p50.toFixed(0)} ms, 99 of 100 within ${latencyMs?.p99.toFixed(0)} ms`;
+  const times = `half of the answers within ${latencyMs?.p50.toFixed(0)} ms, 99 of 100 \
+within ${latencyMs?.p99.toFixed(0)} ms`;
   const refused = Object.entries(refusals).map(([code, count]) => `${count} ${code}`);
   return [
     `${perSecond} redemptions a second; ${times}.`,

@@ -66,7 +66,8 @@ export async function chooseServers(given: GivenServers, say: (line: string) => 
   if (embedded && readSaved(root).lastOwn?.includes("DATABASE_URL")) {
     const state = existsSync(join(root, "postgres")) ? "has data of its own" : "is new and empty";
     say(
-      `The last start used the database of DATABASE_URL. Without it, this uses the one in ${LOCAL_DIRECTORY}, which ${state}.`,
+      `The last start used the database of DATABASE_URL. Without it, this uses the one in ${LOCAL_DIRECTORY}, ` +
+        `which ${state}.`,
     );
   }
   const saved = await lockUsers(root, async () => {

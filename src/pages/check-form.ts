@@ -17,8 +17,14 @@ export function renderCheckForm(site: Site, entered = "", problem: string | null
   return html`<form class="check" action="${site.basePath}${CHECK_PATH}" method="get">
 <label for="voucher">${check.label}</label>
 ${problem === null ? null : html`<p class="problem" id="voucher-problem" role="alert">${problem}</p>`}
-<div class="row"><input id="voucher" name="voucher" type="text" value="${entered}" required maxlength="${CHECK_INPUT_MAX}" autocomplete="off"
- autocapitalize="off" spellcheck="false" placeholder="vch_…"${problem === null ? null : html` aria-invalid="true" aria-describedby="voucher-problem"`}>
+<div class="row"><input id="voucher" name="voucher" type="text" value="${entered}" required \
+maxlength="${CHECK_INPUT_MAX}" autocomplete="off"
+ autocapitalize="off" spellcheck="false" placeholder="vch_…"${
+   problem === null
+     ? null
+     : html` aria-invalid="true" \
+aria-describedby="voucher-problem"`
+ }>
 <button type="submit">${check.button}</button></div>
 </form>`;
 }

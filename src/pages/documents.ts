@@ -16,10 +16,12 @@ import { GUIDE_PATH, layOut, type Site } from "./layout.ts";
 
 /** The files of `docs/` that partners need, in the order of the list on every page. */
 const NAMES =
-  `integration.md clients.md orders.md settlement.md history.md going-live.md webhooks.md webhook-receivers.md sandbox.md portal.md errors.md
+  `integration.md clients.md orders.md settlement.md history.md going-live.md webhooks.md webhook-receivers.md \
+sandbox.md portal.md errors.md
   versioning.md proof.md voucher-client.mjs voucher_client.py voucher-client.php webhook-receiver.mjs
   webhook_receiver.py webhook-receiver.php verify-webhook.sh sandbox-client.mjs
-  settle-day.mjs settle_day.py settle-day.php verify-chain.sh verify-chain.mjs verify_chain.py verify-chain.php verify-receipt.mjs verify-receipt.py
+  settle-day.mjs settle_day.py settle-day.php verify-chain.sh verify-chain.mjs verify_chain.py verify-chain.php \
+verify-receipt.mjs verify-receipt.py
   receipt-verifier.html chain-vectors.json log-vectors.json images/checkout.svg`.split(/\s+/);
 
 /** Where the service serves a file of `docs/`. */
@@ -97,7 +99,12 @@ export async function renderDocument(site: Site, { text }: ServedDocument): Prom
     scripts: [ASSETS.copyScript],
     main: html`<article class="document">
 <details class="contents"><summary>All documents</summary><ul>${listPages(site)}</ul></details>
-${sections.length === 0 ? null : html`<details class="contents"><summary>On this page</summary><ul>${sections}</ul></details>`}
+${
+  sections.length === 0
+    ? null
+    : html`<details class="contents"><summary>On this page</summary><ul>${sections}</ul>\
+</details>`
+}
 ${body}
 </article>`,
   });

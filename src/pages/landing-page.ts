@@ -35,11 +35,13 @@ function renderLandingPage(config: LandingSite): Html {
     title: "Redeem each voucher exactly once",
     description: "Look up, reserve and redeem vouchers exactly once, and check the history of a voucher.",
     main: html`<h1>Redeem each voucher exactly once</h1>
-<p class="lead">Shops and tills use this API to look up what a voucher is worth, reserve it during checkout, redeem it under their
+<p class="lead">Shops and tills use this API to look up what a voucher is worth, reserve it during checkout, redeem it \
+under their
 own order number, or release it. Each change is sealed into a history that anyone can check.</p>
 <section aria-labelledby="check">
 <h2 id="check">Check a voucher</h2>
-<p>See when a voucher was issued, redeemed or cancelled, and whether its history is intact. Receipts usually have the link or the id.</p>
+<p>See when a voucher was issued, redeemed or cancelled, and whether its history is intact. Receipts usually have the \
+link or the id.</p>
 ${renderCheckForm(config)}
 </section>
 <section aria-labelledby="developers">
@@ -68,14 +70,17 @@ ${step("4. Prove", "Read its sealed history and check the hashes yourself.", "GE
 </section>
 <section aria-labelledby="retry">
 <h2 id="retry">If in doubt, send it again</h2>
-<p>No response to a redeem, or a 503? Send the request again with the same <code>externalRef</code> until you get a response. One
-reference redeems at most one voucher, and a repeated request gets the first response again. If it contains <code>otherVoucher</code>,
+<p>No response to a redeem, or a 503? Send the request again with the same <code>externalRef</code> until you get a \
+response. One
+reference redeems at most one voucher, and a repeated request gets the first response again. If it contains \
+<code>otherVoucher</code>,
 the reference has redeemed another voucher: do not accept this one.
 <a href="${basePath}${GUIDE_PATH}#when-to-retry">The guide's table</a> says what to do with each response.</p>
 </section>
 <section aria-labelledby="history">
 <h2 id="history">A history that can be checked</h2>
-<p>Responses about a voucher contain a <code>verifyUrl</code>. In a browser, it shows when the voucher was issued, redeemed or
+<p>Responses about a voucher contain a <code>verifyUrl</code>. In a browser, it shows when the voucher was issued, \
+redeemed or
 cancelled, and checks that no entry was changed, removed or inserted. It does not reveal the voucher's code.</p>
 </section>`,
   });

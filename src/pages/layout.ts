@@ -57,8 +57,10 @@ ${scripts.map((script) => html`<script type="module" src="${assetPath(site, scri
 <body>
 <a class="hidden" href="#main">${frame.skip}</a>
 <header class="site">
-<a class="brand" href="${site.basePath}/"><img src="${assetPath(site, ASSETS.icon)}" alt="" width="28" height="28">Partner Voucher API</a>
-<nav aria-label="${frame.site}"><a href="${site.basePath}${GUIDE_PATH}">${frame.guide}</a><a href="${site.basePath}/docs">${frame.reference}</a></nav>
+<a class="brand" href="${site.basePath}/"><img src="${assetPath(site, ASSETS.icon)}" alt="" width="28" \
+height="28">Partner Voucher API</a>
+<nav aria-label="${frame.site}"><a href="${site.basePath}${GUIDE_PATH}">${frame.guide}</a>\
+<a href="${site.basePath}/docs">${frame.reference}</a></nav>
 </header>
 <main id="main">
 ${main}

@@ -113,7 +113,8 @@ export function frameErrors(site: Site): RequestHandler {
 function renderSearch(site: Site, entered: string): Html {
   return html`<form class="find" role="search" action="${opsPath(site, "vouchers")}" method="post">
 <label class="hidden" for="words">Find</label>
-<input id="words" name="words" type="search" value="${entered}" placeholder="Find a voucher, partner, call" required maxlength="${SEARCH_MAX}"
+<input id="words" name="words" type="search" value="${entered}" placeholder="Find a voucher, partner, call" required \
+maxlength="${SEARCH_MAX}"
  autocomplete="off" autocapitalize="off" spellcheck="false">
 <button type="submit">Find</button>
 <details><summary><span class="hidden">What can be found</span></summary>
@@ -122,7 +123,9 @@ function renderSearch(site: Site, entered: string): Html {
 }
 
 /** What the search finds. */
-const SEARCH_HELP = html`A voucher by code, id, verify link, ticket, the partner's reference, redeem code, or batch and serial: <code>bat_… 17</code>. An organization, brand or product by its name. A batch, a webhook endpoint or an API key by its id. A partner's call of the last hour by its request id.`;
+const SEARCH_HELP = html`A voucher by code, id, verify link, ticket, the partner's reference, redeem code, or batch \
+and serial: <code>bat_… 17</code>. An organization, brand or product by its name. A batch, a webhook endpoint or an \
+API key by its id. A partner's call of the last hour by its request id.`;
 
 /** A table that scrolls sideways on narrow screens. Shows `none` instead when there are no rows. */
 export function renderTable(

@@ -11,5 +11,6 @@ export function qrCode(text: string): Html {
     const runs = row.map(Number).join("").matchAll(/1+/g);
     return Array.from(runs, ({ 0: run, index }) => `M${index} ${y}h${run.length}v1H${index}z`).join("");
   });
-  return html`<svg class="qr" viewBox="0 0 ${size} ${size}" role="img" aria-label="QR code of ${text}" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${size}v${size}H0z"/><path d="${path.join("")}"/></svg>`;
+  return html`<svg class="qr" viewBox="0 0 ${size} ${size}" role="img" aria-label="QR code of ${text}" \
+shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${size}v${size}H0z"/><path d="${path.join("")}"/></svg>`;
 }

@@ -10,10 +10,12 @@ export function renderReceiptForm(
 ): Html {
   return html`<form id="receipt-form">
 <label for="receipt">${texts.label}</label>
-<textarea id="receipt" rows="6" spellcheck="false" autocomplete="off" autocapitalize="off" placeholder="c2sp.org/tlog-proof@v1…">${receipt}</textarea>
+<textarea id="receipt" rows="6" spellcheck="false" autocomplete="off" autocapitalize="off" \
+placeholder="c2sp.org/tlog-proof@v1…">${receipt}</textarea>
 <label for="policy">${texts.policy}</label>
 <p class="fine" id="policy-help">${advice}</p>
-<textarea id="policy" rows="4" spellcheck="false" autocomplete="off" autocapitalize="off" aria-describedby="policy-help">${policy}</textarea>
+<textarea id="policy" rows="4" spellcheck="false" autocomplete="off" autocapitalize="off" \
+aria-describedby="policy-help">${policy}</textarea>
 <button type="submit">${texts.button}</button>
 </form>
 <div id="receipt-result" role="status"></div>`;

@@ -22,8 +22,14 @@ export function renderEvent(
   const redeemed = event.eventType === "voucher.instance.redeemed" ? redemption : null;
   const sealed = event.sealStatus === "Sealed";
   return html`<li><p class="when">${locale.time(event.occurredAt)}</p>
-<p><strong>${title}</strong> ${sentence} <span class="badge ${sealed ? "good" : "waiting"}">${sealed ? chain.sealed : chain.pending}</span></p>
-<p class="fine">${portal.entry(event.sequence)}${event.actorConnectedId === null ? null : html`, ${portal.byActor} <code>${event.actorConnectedId}</code>${redeemed?.keyLabel ? ` (${redeemed.keyLabel})` : ""}`}</p>
+<p><strong>${title}</strong> ${sentence} \
+<span class="badge ${sealed ? "good" : "waiting"}">${sealed ? chain.sealed : chain.pending}</span></p>
+<p class="fine">${portal.entry(event.sequence)}${
+    event.actorConnectedId === null
+      ? null
+      : html`, ${portal.byActor} \
+<code>${event.actorConnectedId}</code>${redeemed?.keyLabel ? ` (${redeemed.keyLabel})` : ""}`
+  }</p>
 ${
   redeemed === null
     ? null
@@ -34,7 +40,13 @@ ${
         ["Job", html`<code>${redeemed.attemptId}</code>`],
       ])
 }
-${event.payload === null || !showsPayload ? null : html`<details><summary>${portal.payload}<span class="hidden"> ${chain.ofEntry(event.sequence)}</span></summary><pre><code>${event.payload}</code></pre></details>`}
+${
+  event.payload === null || !showsPayload
+    ? null
+    : html`<details><summary>${portal.payload}\
+<span class="hidden"> ${chain.ofEntry(event.sequence)}</span></summary><pre><code>${event.payload}</code></pre>\
+</details>`
+}
 </li>
 `;
 }

@@ -74,7 +74,9 @@ async function renderPage(config: Site): Promise<Html> {
   return layOut(config, {
     title: "Packages",
     main: html`<article class="document"><h1>Packages</h1>
-<p>These packages have no dependencies and need Node 20. They have the version of this service. <a href="${config.basePath}/docs/proof#get-the-verifier">Compare a hash</a> before you trust what a package proves, and keep the package.</p>
+<p>These packages have no dependencies and need Node 20. They have the version of this service. \
+<a href="${config.basePath}/docs/proof#get-the-verifier">Compare a hash</a> before you trust what a package proves, \
+and keep the package.</p>
 ${Object.entries(PACKAGES).map(
   ([name, { what, use }]) => html`<h2><a href="${config.basePath}${PACKAGES_PATH}/${name}.tgz">${name}</a></h2>
 <p>${what}</p>

@@ -29,7 +29,8 @@ export function readConfig(env: Environment) {
   const unknown = values.workerShards?.find((shard) => shard >= shardsMax);
   if (unknown !== undefined) {
     throw new ConfigError(
-      `WORKER_SHARDS names shard ${unknown}, but the ${shardsMax} shards of QUEUE_SHARDS are numbered from 0 to ${shardsMax - 1}`,
+      `WORKER_SHARDS names shard ${unknown}, but the ${shardsMax} shards of QUEUE_SHARDS are numbered from 0 to ` +
+        `${shardsMax - 1}`,
     );
   }
   refusePrivateReceivers(values);
@@ -63,7 +64,8 @@ function refusePrivateReceivers({ production, webhooks }: Pick<Config, "producti
 function refuseBadAlertUrl({ alerts, webhooks }: Pick<Config, "alerts" | "webhooks">): void {
   if (alerts.url === null || isAlertUrl(alerts.url, webhooks)) return;
   throw new ConfigError(
-    "ALERT_URL must be an https: address of a public host, without a user or a fragment; WEBHOOK_ALLOW_PRIVATE=true also allows http: and any host",
+    "ALERT_URL must be an https: address of a public host, without a user or a fragment; " +
+      "WEBHOOK_ALLOW_PRIVATE=true also allows http: and any host",
   );
 }
 
@@ -93,7 +95,8 @@ export function readApiConfig(env: Environment): Config {
   requirePrivateSecret(config);
   if (config.production && !readText(env, "OPS_TOKEN")) {
     throw new ConfigError(
-      `OPS_TOKEN is not set, which NODE_ENV=production requires of an API process; ${OPS_OFF} runs it without a dashboard`,
+      `OPS_TOKEN is not set, which NODE_ENV=production requires of an API process; ${OPS_OFF} runs it without a ` +
+        "dashboard",
     );
   }
   return config;

@@ -46,12 +46,14 @@ const databaseUrl = z
   .string()
   .refine((url) => !namesSeveralHosts(url), {
     error:
-      "names several hosts, which the service does not choose between; give one address that always leads to the primary, such as a proxy's",
+      "names several hosts, which the service does not choose between; give one address that always leads to the " +
+      "primary, such as a proxy's",
     abort: true,
   })
   .refine(isDatabaseUrl, {
     error:
-      "must be an address like postgres://user:password@host:5432/database or postgres://user:password@/database?host=/folder/of/socket",
+      "must be an address like postgres://user:password@host:5432/database or " +
+      "postgres://user:password@/database?host=/folder/of/socket",
   });
 
 /** The title of a variable whose value may be in a file. */
@@ -119,7 +121,8 @@ export const VARIABLES = {
   corsOrigins: list
     .refine(
       (entries) => entries.length > 0 && entries.every(isOrigin),
-      "must be a comma-separated list of origins as browsers send them, such as https://shop.example.com: in lower case, without a path, a default port, * or null",
+      "must be a comma-separated list of origins as browsers send them, such as https://shop.example.com: in " +
+        "lower case, without a path, a default port, * or null",
     )
     .default([])
     .meta({ title: "CORS_ORIGINS" }),

@@ -33,11 +33,14 @@ export function renderMonthPage(
   const days: string[] = [];
   for (let at = from; at < to && at < completeUntil; at = startOfDay(dayOf(at), 1)) days.push(dayOf(at));
   const main = html`<h1>${title}</h1>
-<p>${renderTotal(sums, locale)} ${to <= completeUntil ? portal.inMonth : portal.monthEnds(locale.time(completeUntil))}</p>
+<p>${renderTotal(sums, locale)} ${to <= completeUntil ? portal.inMonth : portal.monthEnds(locale.time(completeUntil))}\
+</p>
 <p><a href="${path}.csv?from=${from.toISOString()}&to=${to.toISOString()}">${portal.monthCsv}</a></p>
 <form class="check" action="${path}" method="get"><label for="month">${portal.anotherMonth}</label>
-<div class="row"><input id="month" name="month" type="month" value="${month}" placeholder="2026-11" required> <button type="submit">${portal.show}</button></div></form>
-<p><a href="${path}?month=${monthOf(startOfMonth(month, -1))}">${portal.monthBefore}</a> · <a href="${path}?month=${monthOf(to)}">${portal.monthAfter}</a></p>
+<div class="row"><input id="month" name="month" type="month" value="${month}" placeholder="2026-11" required> \
+<button type="submit">${portal.show}</button></div></form>
+<p><a href="${path}?month=${monthOf(startOfMonth(month, -1))}">${portal.monthBefore}</a> · \
+<a href="${path}?month=${monthOf(to)}">${portal.monthAfter}</a></p>
 ${renderTable(
   title,
   [columns.day, columns.redemptions, columns.sum],

@@ -58,12 +58,14 @@ export function renderTop(site: Site, { sandbox, further, locale }: PortalCaller
   const { portal } = locale.texts;
   const path = portalPath(site);
   const links = further.map((page) => html`<a href="${path}${page.path}">${page.label(locale)}</a>`);
-  return html`<nav class="ops" aria-label="${portal.name}"><a href="${path}">${portal.overview}</a> <a href="${path}/redemptions">${portal.redemptions}</a> ${links}</nav>
+  return html`<nav class="ops" aria-label="${portal.name}"><a href="${path}">${portal.overview}</a> \
+<a href="${path}/redemptions">${portal.redemptions}</a> ${links}</nav>
 ${sandbox ? html`<p class="notice" id="sandbox">${portal.sandbox}</p>` : null}
 <form class="check" role="search" action="${path}" method="post">
 <label for="words">${portal.find}</label>
 <p class="fine" id="words-help">${portal.findHelp}</p>
-<div class="row"><input id="words" name="words" type="search" value="${entered}" required maxlength="500" autocomplete="off"
+<div class="row"><input id="words" name="words" type="search" value="${entered}" required maxlength="500" \
+autocomplete="off"
  autocapitalize="off" spellcheck="false" aria-describedby="words-help">
 <button type="submit">${portal.findButton}</button></div>
 </form>

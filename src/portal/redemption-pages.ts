@@ -137,11 +137,15 @@ export function renderDayPage(
   const { portal } = locale.texts;
   const { columns } = portal;
   const main = html`<h1>${portal.ofDay(day)}</h1>
-<p>${renderTotal(sums, locale)} ${to <= page.completeUntil ? portal.onDay : portal.endsAt(locale.time(page.completeUntil))}</p>
+<p>${renderTotal(sums, locale)} ${to <= page.completeUntil ? portal.onDay : portal.endsAt(locale.time(page.completeUntil))}\
+</p>
 <p><a href="${path}.csv?from=${from}&to=${to}">${portal.csv}</a></p>
 <form class="check" action="${path}" method="get"><label for="day">${portal.anotherDay}</label>
-<div class="row"><input id="day" name="day" type="date" value="${day}" required> <button type="submit">${portal.show}</button></div></form>
-<p><a href="${path}?day=${dayOf(startOfDay(day, -1))}">${portal.dayBefore}</a> · <a href="${path}?day=${to.slice(0, 10)}">${portal.dayAfter}</a> · <a href="${path}?month=${day.slice(0, 7)}">${portal.wholeMonth}</a></p>
+<div class="row"><input id="day" name="day" type="date" value="${day}" required> <button type="submit">${portal.show}\
+</button></div></form>
+<p><a href="${path}?day=${dayOf(startOfDay(day, -1))}">${portal.dayBefore}</a> · \
+<a href="${path}?day=${to.slice(0, 10)}">${portal.dayAfter}</a> · \
+<a href="${path}?month=${day.slice(0, 7)}">${portal.wholeMonth}</a></p>
 ${renderTable(
   portal.ofDay(day),
   [columns.redeemed, columns.reference, columns.product, columns.value, columns.redeemCode, columns.key],

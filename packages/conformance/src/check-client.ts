@@ -100,7 +100,8 @@ async function chooseCodes(service: SandboxService, codes: readonly string[], fi
   const cause =
     expired === 0 ? "" : ` ${count(expired, "voucher")} expired, as in every check without --keep-vouchers.`;
   throw new UsageError(
-    `${file} has ${count(unused.length, "unused code")} and ${VOUCHERS_NEEDED} are needed.${cause} Ask the operator to issue more: voucherctl batch issue --count 100 --out codes.csv …`,
+    `${file} has ${count(unused.length, "unused code")} and ${VOUCHERS_NEEDED} are needed.${cause} Ask the ` +
+      "operator to issue more: voucherctl batch issue --count 100 --out codes.csv …",
   );
 }
 

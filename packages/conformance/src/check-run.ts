@@ -120,7 +120,8 @@ export class CheckRun {
       if (next === undefined || call.retryAfterMs === 0 || next.at - call.at >= call.retryAfterMs - EARLY_MS) continue;
       const waited = ((next.at - call.at) / 1_000).toFixed(1);
       this.say(
-        `It called again ${waited} seconds after a ${call.status} with Retry-After: ${call.retryAfterMs / 1_000}. Wait as long as Retry-After says.`,
+        `It called again ${waited} seconds after a ${call.status} with Retry-After: ${call.retryAfterMs / 1_000}. ` +
+          "Wait as long as Retry-After says.",
       );
       return;
     }
@@ -132,7 +133,8 @@ export class CheckRun {
     for (const { kind, request } of calls) if (kind === "redeem") used.add(String(request.externalRef));
     if (used.size > codes.length) {
       this.say(
-        `It used ${used.size} references for one order${codes.length > 1 ? ` of ${codes.length} vouchers` : ""}: ${[...used].join(", ")}. Send every retry with the same externalRef; a new one is a new redemption.`,
+        `It used ${used.size} references for one order${codes.length > 1 ? ` of ${codes.length} vouchers` : ""}: ` +
+          `${[...used].join(", ")}. Send every retry with the same externalRef; a new one is a new redemption.`,
       );
     }
     for (const reference of used) {
@@ -140,7 +142,8 @@ export class CheckRun {
       this.#references.orders.set(reference, owner);
       if (owner === order) continue;
       this.say(
-        `It used the reference ${reference} for the orders ${owner} and ${order}. A reference redeems one voucher, ever: each order needs its own.`,
+        `It used the reference ${reference} for the orders ${owner} and ${order}. A reference redeems one ` +
+          "voucher, ever: each order needs its own.",
       );
     }
   }
@@ -157,17 +160,20 @@ export class CheckRun {
       }
       if (answer?.alreadyConfirmed === true) {
         return this.say(
-          `It reported "${result.outcome}" after a response with alreadyConfirmed: true. That is a success: an earlier call of the order redeemed the voucher.`,
+          `It reported "${result.outcome}" after a response with alreadyConfirmed: true. That is a success: an ` +
+            "earlier call of the order redeemed the voucher.",
         );
       }
       return this.say(
-        `It reported "${result.outcome}", but the voucher is redeemed for this order. Without a final response the outcome is unknown: send the same call again.`,
+        `It reported "${result.outcome}", but the voucher is redeemed for this order. Without a final response ` +
+          "the outcome is unknown: send the same call again.",
       );
     }
     if (voucher.status !== "Redeemed") return this.sayNotRedeemed(code);
     if (typeof answer?.redeemCode === "string" && result.redeemCode !== answer.redeemCode) {
       this.say(
-        `It returned the redeemCode ${result.redeemCode ?? "(none)"}, but the service's response has ${answer.redeemCode}. The customer needs it.`,
+        `It returned the redeemCode ${result.redeemCode ?? "(none)"}, but the service's response has ` +
+          `${answer.redeemCode}. The customer needs it.`,
       );
     }
   }
@@ -196,13 +202,15 @@ export class CheckRun {
     const outcome = count === codes.length ? "redeemed" : count > 0 ? "partly" : "refused";
     if (result.outcome !== outcome) {
       this.say(
-        `It reported "${result.outcome}" for ${codes.length} vouchers, of which ${count} can be redeemed. It must report "${outcome}".`,
+        `It reported "${result.outcome}" for ${codes.length} vouchers, of which ${count} can be redeemed. It must ` +
+          `report "${outcome}".`,
       );
     }
     const kinds = calls.map(({ kind }) => kind);
     if (kinds.includes("redeem") && kinds.indexOf("redeem") < kinds.lastIndexOf("reserve")) {
       this.say(
-        "It redeemed a voucher before all vouchers of the order were reserved. Reserve all first, so that nothing is redeemed when one is refused.",
+        "It redeemed a voucher before all vouchers of the order were reserved. Reserve all first, so that nothing " +
+          "is redeemed when one is refused.",
       );
     }
     for (const [index, code] of codes.entries()) {
@@ -211,12 +219,14 @@ export class CheckRun {
       const answer = calls.findLast(({ response }) => response.voucherInstanceId === voucher.id)?.response;
       if (shown === null && answer?.redeemed === true) {
         this.say(
-          `It redeemed voucher ${index + 1} of the order, but returned no redeemCode for it. What is redeemed stays redeemed: deliver it.`,
+          `It redeemed voucher ${index + 1} of the order, but returned no redeemCode for it. What is redeemed ` +
+            "stays redeemed: deliver it.",
         );
       } else if (shown !== null && shown !== answer?.redeemCode) this.sayNotRedeemed(code);
       if (count === 0 && reservation !== null) {
         this.say(
-          `Voucher ${index + 1} of a refused order is still reserved. Release the reservations of the others when one voucher is refused.`,
+          `Voucher ${index + 1} of a refused order is still reserved. Release the reservations of the others when ` +
+            "one voucher is refused.",
         );
       }
     }

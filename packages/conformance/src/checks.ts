@@ -145,7 +145,8 @@ export const CHECKS: readonly Check[] = [
       const { result } = await check.settle({ step: "cancel", order, codes: [code], state });
       if ((await check.lookUp(code)).reservation !== null) {
         check.say(
-          `It reported "${result.outcome}" for a cancelled order, but the voucher is still reserved. Release the reservation with its ticket.`,
+          `It reported "${result.outcome}" for a cancelled order, but the voucher is still reserved. Release the ` +
+            "reservation with its ticket.",
         );
       }
     },
@@ -171,7 +172,9 @@ export const CHECKS: readonly Check[] = [
       const { voucher } = await check.lookUp(code);
       if (settled.result.outcome === "redeemed" && voucher.status !== "Redeemed") {
         return check.say(
-          `It reported the voucher ${voucher.id} as redeemed, but that voucher is still ${voucher.status}: the reference had been used before, so the service repeated the result of another voucher. Compare voucherInstanceId with the id that the look-up returned, and stop when they differ.`,
+          `It reported the voucher ${voucher.id} as redeemed, but that voucher is still ${voucher.status}: the ` +
+            "reference had been used before, so the service repeated the result of another voucher. Compare " +
+            "voucherInstanceId with the id that the look-up returned, and stop when they differ.",
         );
       }
       await check.expectReportMatches(settled, code);

@@ -87,7 +87,8 @@ export async function readServedCheckpoint(
   const age = Math.floor(Date.now() / 1_000) - Math.max(...times);
   if (times.length > 0 && age > maxAge) {
     throw new NotAccepted(
-      `The newest cosignature is ${age} seconds old, more than ${maxAge}: ${source.from} serves an old checkpoint, or its witnesses do not answer. A log is cosigned every ten minutes; see --max-age.`,
+      `The newest cosignature is ${age} seconds old, more than ${maxAge}: ${source.from} serves an old ` +
+        "checkpoint, or its witnesses do not answer. A log is cosigned every ten minutes; see --max-age.",
     );
   }
   return { checkpoint, text, cosignedAge: times.length === 0 ? null : age };

@@ -99,7 +99,8 @@ async function readKept(file: string, { logs }: Policy): Promise<CheckpointNote 
   // The policy may no longer have the key of a retired log.
   if (kept === null || (keys.length > 0 && !(await isSignedBy(kept.note, keys)))) {
     throw new DamagedState(
-      `${file} is damaged: it is not a checkpoint that the log has signed. Restore it from a backup. If you have none, move it away: the next run then cannot tell whether the log was changed before.`,
+      `${file} is damaged: it is not a checkpoint that the log has signed. Restore it from a backup. If you have ` +
+        "none, move it away: the next run then cannot tell whether the log was changed before.",
     );
   }
   return kept;

@@ -13,7 +13,8 @@ const PRODUCTS_MAX = 1_000;
 /** A key, which is shown only here, and what to do with it. */
 const renderKey = ({ config }: Acting, key: string) => html`<strong>Copy this now. It is not shown again.</strong></p>
 <pre class="secret"><code>${key}</code></pre>
-<p>Try it in <a href="${config.basePath}/docs#/Partner/redeemVoucher">the API reference</a>: choose Authorize, enter the key, and redeem a voucher's code.`;
+<p>Try it in <a href="${config.basePath}/docs#/Partner/redeemVoucher">the API reference</a>: choose Authorize, enter \
+the key, and redeem a voucher's code.`;
 
 /** What operators do about API keys and referrers. */
 export const PARTNER_ACTIONS = [
@@ -26,7 +27,8 @@ export const PARTNER_ACTIONS = [
       expiresAt: optionalTime("Expires at", "end"),
     },
     creates: (id) =>
-      html`The key <code>${id}</code> was created when this form was first sent, and shown only then. If you have not seen it, rotate it on its organization's page.`,
+      html`The key <code>${id}</code> was created when this form was first sent, and shown only then. If you have not \
+seen it, rotate it on its organization's page.`,
     run: async (ctx, organizationId, values) => {
       const { key } = await createKey(ctx, { ...values, organizationId });
       return renderKey(ctx, key);

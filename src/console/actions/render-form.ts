@@ -40,8 +40,18 @@ export async function renderFormPage(
     ctx.config,
     action,
     lineage,
-    html`${action.about === undefined ? null : html`<p>${action.about(lineage as Lineage)}</p>\n`}${renderProblem("", problems[""])}
-<form class="act" method="post" novalidate>${action.creates === undefined ? null : html`<input type="hidden" name="${FORM_TOKEN}" value="${crypto.randomUUID()}">`}
+    html`${
+      action.about === undefined
+        ? null
+        : html`<p>${action.about(lineage as Lineage)}\
+</p>\n`
+    }${renderProblem("", problems[""])}
+<form class="act" method="post" novalidate>${
+      action.creates === undefined
+        ? null
+        : html`<input type="hidden" \
+name="${FORM_TOKEN}" value="${crypto.randomUUID()}">`
+    }
 ${fields}<button type="submit">${action.is[2]}</button>
 </form>`,
   );
@@ -53,7 +63,8 @@ function renderProblem(name: string, problem: string | undefined): Html | null {
 
 function renderBox(name: string, value: string, label: string, checked: boolean): Html {
   const id = `f-${name}-${value}`;
-  return html`<p class="tick"><input type="checkbox" id="${id}" name="${name}" value="${value}"${checked ? html` checked` : null}><label for="${id}">${label}</label></p>\n`;
+  return html`<p class="tick"><input type="checkbox" id="${id}" name="${name}" \
+value="${value}"${checked ? html` checked` : null}><label for="${id}">${label}</label></p>\n`;
 }
 
 function renderField(
@@ -79,7 +90,8 @@ function renderField(
   );
   const control =
     field.choices === undefined
-      ? html`<input id="${id}" name="${name}" type="${type}" value="${value}" autocomplete="off" spellcheck="false"${about}>`
+      ? html`<input id="${id}" name="${name}" type="${type}" value="${value}" autocomplete="off" \
+spellcheck="false"${about}>`
       : html`<select id="${id}" name="${name}"${about}>${options}</select>`;
   return html`<div class="field"><label for="${id}">${label}</label>${notes}${control}</div>\n`;
 }

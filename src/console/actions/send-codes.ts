@@ -92,12 +92,24 @@ function renderPrintPage({ config }: ActionDeps, lineage: Lineage, { from, to }:
     "Print sheet",
     html`<div class="screen">${renderTrail(config, lineage)}
 <h1>Print sheet</h1>
-<p>${count === null ? html`Choose at most ${LABELS_MAX} of ${size} vouchers.` : html`${count} active vouchers with serials ${from} to ${to} of ${size}. Print on A4 at 100 %, without margins, and cut at the marks.`}</p>
+<p>${
+      count === null
+        ? html`Choose at most ${LABELS_MAX} of ${size} vouchers.`
+        : html`${count} active vouchers with \
+serials ${from} to ${to} of ${size}. Print on A4 at 100 %, without margins, and cut at the marks.`
+    }</p>
 <form class="act" method="post">
-<div class="field"><label for="f-from">From serial</label><input id="f-from" name="from" inputmode="numeric" value="${from}"></div>
-<div class="field"><label for="f-to">To serial</label><input id="f-to" name="to" inputmode="numeric" value="${to}"></div>
+<div class="field"><label for="f-from">From serial</label><input id="f-from" name="from" inputmode="numeric" \
+value="${from}"></div>
+<div class="field"><label for="f-to">To serial</label><input id="f-to" name="to" inputmode="numeric" value="${to}">\
+</div>
 <button type="submit">Show these</button></form>
-${count !== null && to < size ? html`<form method="post"><input type="hidden" name="from" value="${to + 1}"><p class="actions"><button type="submit">Next serials</button></p></form>` : null}</div>
+${
+  count !== null && to < size
+    ? html`<form method="post"><input type="hidden" name="from" value="${to + 1}">\
+<p class="actions"><button type="submit">Next serials</button></p></form>`
+    : null
+}</div>
 ${SHEETS}`,
     "",
     { styles: [ASSETS.sheetStyle] },
@@ -119,7 +131,8 @@ async function* renderSheets(lineage: Lineage, labels: readonly Label[]): AsyncG
 }
 
 function renderLabel({ brandName, productName, priceUsd, validUntil }: Lineage, { code, serial }: Label): Html {
-  return html`<div class="voucher">${qrCode(code)}<p><bdi>${productName}</bdi>, <bdi>${brandName}</bdi></p><p>${USD.format(priceUsd ?? 0)}</p>
+  return html`<div class="voucher">${qrCode(code)}<p><bdi>${productName}</bdi>, <bdi>${brandName}</bdi></p>\
+<p>${USD.format(priceUsd ?? 0)}</p>
 <p><code>${code}</code></p><p>Valid until ${renderEnd(validUntil as Date)}</p><p>No. ${serial}</p></div>\n`;
 }
 
@@ -128,6 +141,7 @@ const CORNERS = Array.from(
   (_, at) => `M${7 + 64 * (at % 4)} ${12.5 + 34 * Math.floor(at / 4)}h4m-2-2v4`,
 );
 /** A cross at each corner of a label. Millimetres on A4: a margin of 9 at the left and 12.5 at the top, labels of 64 by 34. */
-const CUT_MARKS = html`<svg class="cuts" viewBox="0 0 210 297" aria-hidden="true"><path d="${CORNERS.join("")}"/></svg>`;
+const CUT_MARKS = html`<svg class="cuts" viewBox="0 0 210 297" aria-hidden="true"><path d="${CORNERS.join("")}"/>\
+</svg>`;
 const SHEET_HEAD = html`<section class="sheet" aria-label="Sheet">${CUT_MARKS}`;
 const SHEET_TAIL = html`</section>\n`;

@@ -64,12 +64,16 @@ export const METRICS = {
   },
   stockLeft: {
     ...metric("gauge", "api", "voucher_stock_left", "brand"),
-    help: "Vouchers that can still be acquired from the newest 100 listings, by brand; each listing is counted up to 1 000.",
+    help:
+      "Vouchers that can still be acquired from the newest 100 listings, by brand; each listing is counted up to 1 " +
+      "000.",
     valuesMax: BRANDS_MAX,
   },
   redeemWait: {
     ...metric("histogram", "api", "voucher_redeem_wait_seconds", "phase"),
-    help: "What a redeem waited for: a worker (queue), its decision and commit (transaction), the way there and back (reply).",
+    help:
+      "What a redeem waited for: a worker (queue), its decision and commit (transaction), the way there and back " +
+      "(reply).",
     buckets: REDEEM_BUCKETS,
   },
   vouchersUnanswered: {
@@ -127,7 +131,9 @@ export const METRICS = {
   },
   batchItems: {
     ...metric("histogram", "every", "voucher_batch_items", "batch"),
-    help: "Items in one batch: redeems, seals, acquisitions or reservation changes in a transaction, look-ups in a statement.",
+    help:
+      "Items in one batch: redeems, seals, acquisitions or reservation changes in a transaction, look-ups in a " +
+      "statement.",
     buckets: SIZE_BUCKETS,
   },
   batchDuration: {
@@ -137,7 +143,9 @@ export const METRICS = {
   },
   eventLoopStall: {
     ...metric("gauge", "every", "voucher_event_loop_stall_seconds"),
-    help: "Longest time since the last scrape for which the process could not work: its event loop was blocked, or it was frozen.",
+    help:
+      "Longest time since the last scrape for which the process could not work: its event loop was blocked, or it " +
+      "was frozen.",
   },
   logLinesDropped: {
     ...metric("counter", "every", "voucher_log_lines_dropped_total"),

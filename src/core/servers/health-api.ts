@@ -12,7 +12,9 @@ examples.add(healthResponse, { ok: { summary: "Up", value: { status: "ok" } } })
 const serverStates = z.object({
   postgres: z.enum(["ok", "unavailable", "outdated", "copied"]).meta({
     description:
-      "`unavailable`: Postgres does not answer or refuses writes; `outdated`: the schema lacks migrations of this release; `copied`: the database is a copy of another deployment's database, or its files were set back; the error says what to do.",
+      "`unavailable`: Postgres does not answer or refuses writes; `outdated`: the schema lacks migrations of this " +
+      "release; `copied`: the database is a copy of another deployment's database, or its files were set back; " +
+      "the error says what to do.",
   }),
   redis: z.enum(["ok", "unavailable"]).meta({
     description:
@@ -20,15 +22,23 @@ const serverStates = z.object({
   }),
 });
 
-const silentShards = z.array(z.string()).optional().meta({
-  description:
-    "Shards of the queues whose Redis server does not answer or refuses writes, such as `2/6`: redemptions of their vouchers get 503. Absent when there are none.",
-});
+const silentShards = z
+  .array(z.string())
+  .optional()
+  .meta({
+    description:
+      "Shards of the queues whose Redis server does not answer or refuses writes, such as `2/6`: redemptions of " +
+      "their vouchers get 503. Absent when there are none.",
+  });
 
-const clockAheadSeconds = z.int().optional().meta({
-  description:
-    "How far the database's clock has jumped ahead of the time that has passed. Absent if it has not. Lists of redemptions do not follow it.",
-});
+const clockAheadSeconds = z
+  .int()
+  .optional()
+  .meta({
+    description:
+      "How far the database's clock has jumped ahead of the time that has passed. Absent if it has not. Lists of " +
+      "redemptions do not follow it.",
+  });
 
 export const readinessResponse = named("Readiness", { status, ...serverStates.shape, silentShards, clockAheadSeconds });
 examples.add(readinessResponse, { ok: { summary: "Ready", value: { status: "ok", postgres: "ok", redis: "ok" } } });

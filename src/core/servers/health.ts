@@ -26,7 +26,8 @@ export const readiness = endpoint({
   operationId: "readiness",
   summary: "Can the process serve requests?",
   description:
-    "For readiness probes. Checks within 1.5 seconds that Postgres has the schema of this release, and that both servers answer and take writes.",
+    "For readiness probes. Checks within 1.5 seconds that Postgres has the schema of this release, and that both " +
+    "servers answer and take writes.",
   access: probe,
   response: readinessResponse,
   responseDescription: "The process can serve requests.",

@@ -25,7 +25,8 @@ export const claimRequest = z
 export const acquireResponse = named("Acquisition", {
   voucher: voucherView,
   alreadyConfirmed: flag(
-    "False: this call gave the user the voucher. True: an earlier call did; this is the same voucher in its current state.",
+    "False: this call gave the user the voucher. True: an earlier call did; this is the same voucher in its " +
+      "current state.",
   ),
   verifyUrl,
   sandbox,

@@ -24,11 +24,13 @@ export const linkResponse = named("Link", {
   retailPriceUsd: usd("The product's list price.", EXAMPLE.retailPriceUsd),
   available: count(
     0,
-    `Vouchers that can be claimed through the link, counted up to ${AVAILABLE_MAX}, at most 20 seconds ago. 0 only if none can be claimed now.`,
+    `Vouchers that can be claimed through the link, counted up to ${AVAILABLE_MAX}, at most 20 seconds ago. 0 ` +
+      "only if none can be claimed now.",
     214,
   ),
   validUntil: timestamp(
-    "The first moment at which the voucher that the next claim gives is no longer valid. Null if none can be claimed now.",
+    "The first moment at which the voucher that the next claim gives is no longer valid. Null if none can be " +
+      "claimed now.",
     EXAMPLE.validUntil,
   ).nullable(),
   canClaim: flag("Whether a claim by a user who has not claimed this product would succeed now."),

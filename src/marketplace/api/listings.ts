@@ -56,18 +56,21 @@ export const listingResponse = named("Listing", {
   usageUnitLabel,
   audience: z.enum(AUDIENCES).meta({
     description:
-      "OpenToAll: any user can claim or buy a voucher. ReferrerOnly: only users with an active referrer contract with the brand can.",
+      "OpenToAll: any user can claim or buy a voucher. ReferrerOnly: only users with an active referrer contract " +
+      "with the brand can.",
   }),
   referrerOnly: flag("Whether to mark the listing as for referrers only."),
   available: count(
     0,
-    `Vouchers that can be bought, counted up to ${AVAILABLE_MAX}; in a list at most 20 seconds ago. 0 only if none can be bought now.`,
+    `Vouchers that can be bought, counted up to ${AVAILABLE_MAX}; in a list at most 20 seconds ago. 0 only if ` +
+      "none can be bought now.",
     214,
   ),
   availableMore: flag("Whether more vouchers are available than `available` states."),
   validUntil: timestamp("The first moment at which its vouchers are no longer valid.", EXAMPLE.validUntil),
   canBuy: flag(
-    "Whether a purchase by this caller would succeed now, given the audience, the window and the supply. Use this field instead of deriving it from others.",
+    "Whether a purchase by this caller would succeed now, given the audience, the window and the supply. Use this " +
+      "field instead of deriving it from others.",
   ),
   sandbox,
 });

@@ -38,12 +38,18 @@ export async function renderLink(
 ${sandbox ? renderSandboxNotice(locale) : null}
 <p class="lead">${link.lead(ofBrand)}</p>
 <dl class="facts">
-<div><dt>${link.now}</dt><dd><span class="badge ${state === "open" ? "good" : "waiting"}">${badge}</span> ${sentence}</dd></div>
+<div><dt>${link.now}</dt><dd><span class="badge ${state === "open" ? "good" : "waiting"}">${badge}</span> ${sentence}\
+</dd></div>
 <div><dt>${link.worth}</dt><dd>${locale.usd.format(retailPriceUsd)}</dd></div>
 ${benefitMonths === 0 ? null : html`<div><dt>${link.lasts}</dt><dd>${frame.months(benefitMonths)}</dd></div>`}
 ${validUntil === null ? null : html`<div><dt>${link.useBy}</dt><dd>${locale.time(validUntil, MINUTES)}</dd></div>`}
 </dl>
-${storefront === null ? null : html`<p><a class="button" href="${storefront}">${link.goOn(new URL(storefront).host)}</a></p>`}
+${
+  storefront === null
+    ? null
+    : html`<p><a class="button" href="${storefront}">${link.goOn(new URL(storefront).host)}\
+</a></p>`
+}
 <section aria-labelledby="how">
 <h2 id="how">${link.how}</h2>
 <ol class="how">

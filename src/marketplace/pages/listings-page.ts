@@ -24,7 +24,12 @@ export async function renderListings(
     description,
     main: html`<h1>${title}</h1>
 <p class="lead">${lead}</p>
-${listings.length === 0 ? html`<p class="notice">${none}</p>` : html`<ul class="cards">${listings.map((listing) => renderListing(listing, locale))}</ul>`}
+${
+  listings.length === 0
+    ? html`<p class="notice">${none}</p>`
+    : html`<ul \
+class="cards">${listings.map((listing) => renderListing(listing, locale))}</ul>`
+}
 ${nextCursor === null ? null : html`<p><a rel="next" href="${next}">${more}</a></p>`}`,
   });
 }
@@ -33,7 +38,13 @@ function renderListing(listing: ListingResponse, { texts, usd, time }: Locale): 
   const { priceUsd, retailPriceUsd, benefitMonths, available, availableMore } = listing;
   const { frame, listings } = texts;
   return html`<li><h2>${frame.from(html`<bdi>${listing.productName}</bdi>`, html`<bdi>${listing.brand}</bdi>`)}</h2>
-<p><strong>${usd.format(priceUsd)}</strong>${priceUsd < retailPriceUsd ? ` ${listings.insteadOf(usd.format(retailPriceUsd))}` : ""}${benefitMonths === 0 ? "" : ` ${listings.lasting(frame.months(benefitMonths))}`}${listing.referrerOnly ? html` <span class="badge waiting">${listings.referrersOnly}</span>` : null}</p>
+<p><strong>${usd.format(priceUsd)}\
+</strong>${priceUsd < retailPriceUsd ? ` ${listings.insteadOf(usd.format(retailPriceUsd))}` : ""}${benefitMonths === 0 ? "" : ` ${listings.lasting(frame.months(benefitMonths))}`}${
+    listing.referrerOnly
+      ? html` \
+<span class="badge waiting">${listings.referrersOnly}</span>`
+      : null
+  }</p>
 <p>${listings.available(available, availableMore, time(listing.validUntil, MINUTES))}</p></li>
 `;
 }

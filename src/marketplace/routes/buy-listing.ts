@@ -10,7 +10,9 @@ export const buyListing = endpoint({
   operationId: "buyListing",
   summary: "Buy from a listing",
   description:
-    "Gives the user a voucher of the listing's batch for a payment that the storefront has captured. One voucher per organization, user and `paymentRef`, across both purchase endpoints: a repeat returns the same voucher, even if the offer has since closed.",
+    "Gives the user a voucher of the listing's batch for a payment that the storefront has captured. One voucher " +
+    "per organization, user and `paymentRef`, across both purchase endpoints: a repeat returns the same voucher, " +
+    "even if the offer has since closed.",
   access: signedInUser,
   parameters: { id: listingId },
   body: buyRequest,

@@ -10,7 +10,9 @@ export const buyProduct = endpoint({
   operationId: "buyProduct",
   summary: "Buy a product's voucher",
   description:
-    "Gives the user a voucher of the product for a payment that the storefront has captured. The voucher comes from the batch that expires first among those open to the user. One voucher per organization, user and `paymentRef`, across both purchase endpoints.",
+    "Gives the user a voucher of the product for a payment that the storefront has captured. The voucher comes " +
+    "from the batch that expires first among those open to the user. One voucher per organization, user and " +
+    "`paymentRef`, across both purchase endpoints.",
   access: signedInUser,
   parameters: { id: productId },
   body: buyRequest,

@@ -9,7 +9,8 @@ export const claimByLink = endpoint({
   operationId: "claimByLink",
   summary: "Claim through a referrer's link",
   description:
-    "Gives the user a free voucher of the link's product, from batches of either audience, and records the referrer. Works while the referrer's contract is active. One voucher per user and product, like every claim.",
+    "Gives the user a free voucher of the link's product, from batches of either audience, and records the " +
+    "referrer. Works while the referrer's contract is active. One voucher per user and product, like every claim.",
   access: signedInUser,
   parameters: { code: linkCode },
   body: claimRequest,

@@ -10,7 +10,8 @@ export const claimProduct = endpoint({
   operationId: "claimProduct",
   summary: "Claim a product's voucher",
   description:
-    "Gives the user a free voucher of the product, from the batch that expires first among those open to the user. One voucher per user and product: a repeat returns the same voucher.",
+    "Gives the user a free voucher of the product, from the batch that expires first among those open to the " +
+    "user. One voucher per user and product: a repeat returns the same voucher.",
   access: signedInUser,
   parameters: { id: productId },
   body: claimRequest,

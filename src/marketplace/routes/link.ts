@@ -9,7 +9,8 @@ export const link = endpoint({
   operationId: "openLink",
   summary: "Open a referral link",
   description:
-    "What the link offers, for callers that prefer JSON, as `Accept: application/json` does. All others get a page for people. `POST /r/{code}/claim` claims through it. A link works while its contract is active.",
+    "What the link offers, for callers that prefer JSON, as `Accept: application/json` does. All others get a " +
+    "page for people. `POST /r/{code}/claim` claims through it. A link works while its contract is active.",
   access: { ...anyone, tag: "Marketplace" },
   parameters: { code: linkCode },
   response: linkResponse,

@@ -8,7 +8,9 @@ export const listings = endpoint({
   operationId: "readListings",
   summary: "List the marketplace",
   description:
-    "Every listing whose vouchers are still valid, one page at a time. Everyone sees listings for referrers; `canBuy` tells whether this caller may buy. A caller without a token is treated as a user without a contract.",
+    "Every listing whose vouchers are still valid, one page at a time. Everyone sees listings for referrers; " +
+    "`canBuy` tells whether this caller may buy. A caller without a token is treated as a user without a " +
+    "contract.",
   access: anyUser,
   query: listingsQuery,
   response: listingsResponse,

@@ -1,34 +1,50 @@
 import type { Tag } from "../../platform/http/access.ts";
 
 /** What a reader must know before the first endpoint, in Markdown. */
-export const INTRODUCTION = `Look up vouchers, reserve one for a checkout, redeem it exactly once under your own order reference, release a reservation, and read a voucher's sealed events. Users claim and buy vouchers from open windows.
+export const INTRODUCTION = `Look up vouchers, reserve one for a checkout, redeem it exactly once under your own order \
+reference, release a reservation, and read a voucher's sealed events. Users claim and buy vouchers from open windows.
 
 ## Conventions
 
-- Bodies are JSON objects in UTF-8 of at most 16 KiB. The media type and the charset in \`Content-Type\` do not matter, and a byte order mark is ignored. Unknown fields are ignored. Every success is a 200.
-- Times are ISO 8601 in UTC with milliseconds, by the service's clock. Amounts are numbers in US dollars with at most two decimals.
-- Codes may be typed in any case, with or without spaces and hyphens, with O for 0 and I or L for 1. A reservation's ticket works wherever a code does.
-- Every response has \`X-Request-Id\`: the value you send, if it has up to 128 letters, digits and \`. _ : -\`, or a new one.
+- Bodies are JSON objects in UTF-8 of at most 16 KiB. The media type and the charset in \`Content-Type\` do not \
+matter, and a byte order mark is ignored. Unknown fields are ignored. Every success is a 200.
+- Times are ISO 8601 in UTC with milliseconds, by the service's clock. Amounts are numbers in US dollars with at most \
+two decimals.
+- Codes may be typed in any case, with or without spaces and hyphens, with O for 0 and I or L for 1. A reservation's \
+ticket works wherever a code does.
+- Every response has \`X-Request-Id\`: the value you send, if it has up to 128 letters, digits and \`. _ : -\`, or a \
+new one.
 - Responses contain codes and reservations, so they have \`Cache-Control: no-store\`.
-- New fields and new error codes may be added: ignore fields that you do not know, and branch on the status when you do not know the code. [The policy](docs/versioning) says what else may change, and when.
+- New fields and new error codes may be added: ignore fields that you do not know, and branch on the status when you \
+do not know the code. [The policy](docs/versioning) says what else may change, and when.
 - [The guide for partners](docs/guide) shows how to combine the calls.
 
 ## Errors
 
-Every error response is JSON: \`error\` is a sentence for the person at the till or in the shop, in the language that \`Accept-Language\` asks for; show it. \`code\` is stable and for programs, \`requestId\` identifies the request when you contact us.
+Every error response is JSON: \`error\` is a sentence for the person at the till or in the shop, in the language that \
+\`Accept-Language\` asks for; show it. \`code\` is stable and for programs, \`requestId\` identifies the request when \
+you contact us.
 
-**Limits.** Each key has one limit per second for reads and another for reserve, redeem and release. Users have their own limits, and requests without a key or token are limited by address. What remains of the limit is in the response header \`RateLimit\`. A request over the limit gets a 429 with \`Retry-After\`. A key that tries too many codes that do not exist gets a 429 for every request by code, even for codes that exist. Requests by ticket, releases, and retries of a redemption that has succeeded still work.
+**Limits.** Each key has one limit per second for reads and another for reserve, redeem and release. Users have their \
+own limits, and requests without a key or token are limited by address. What remains of the limit is in the response \
+header \`RateLimit\`. A request over the limit gets a 429 with \`Retry-After\`. A key that tries too many codes that \
+do not exist gets a 429 for every request by code, even for codes that exist. Requests by ticket, releases, and \
+retries of a redemption that has succeeded still work.
 
-**Retries.** [The guide's table](docs/guide#when-to-retry) says what to do with each response. Keep the \`externalRef\` of a redemption and the \`paymentRef\` of a purchase: a reference redeems or buys at most one voucher, so a repeat with the same reference is safe. A new reference uses another voucher.
+**Retries.** [The guide's table](docs/guide#when-to-retry) says what to do with each response. Keep the \
+\`externalRef\` of a redemption and the \`paymentRef\` of a purchase: a reference redeems or buys at most one voucher, \
+so a repeat with the same reference is safe. A new reference uses another voucher.
 `;
 
 const DESCRIPTIONS: Record<Tag, string> = {
   Partner:
     "For sellers and tills, with an API key. A key has access only to vouchers of its own organization's brands.",
   Webhooks:
-    "For a partner's back office, with an API key: your server gets a signed request when something happens to your organization's vouchers.",
+    "For a partner's back office, with an API key: your server gets a signed request when something happens to " +
+    "your organization's vouchers.",
   Sandbox:
-    "For keys of a sandbox organization, which begin with `pvt_`. Such an organization has vouchers of its own for tests. Every response about them has `sandbox: true`; everything else is as for live organizations.",
+    "For keys of a sandbox organization, which begin with `pvt_`. Such an organization has vouchers of its own " +
+    "for tests. Every response about them has `sandbox: true`; everything else is as for live organizations.",
   "Public verification": "For anyone who wants to verify a voucher's history.",
   Marketplace: "For storefronts: signed-in users claim and buy vouchers from open windows, with their own token.",
   Health: "For probes and load balancers.",
@@ -43,7 +59,8 @@ export const SECURITY_SCHEMES = {
     in: "header",
     name: "X-Api-Key",
     description:
-      "A partner's key, bound to one organization. Its scopes are `voucher.read` (look up, events), `voucher.redeem` (reserve, redeem, release) and `voucher.webhook` (webhook endpoints).",
+      "A partner's key, bound to one organization. Its scopes are `voucher.read` (look up, events), " +
+      "`voucher.redeem` (reserve, redeem, release) and `voucher.webhook` (webhook endpoints).",
   },
   userToken: {
     type: "http",

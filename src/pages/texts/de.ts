@@ -34,11 +34,14 @@ export const DE: PageTexts = {
   },
   check: {
     title: "Gutschein prüfen",
-    lead: "Sehen Sie, was mit einem Gutschein geschehen ist und ob sein Verlauf unversehrt ist. Den Link oder die Kennung finden Sie meist auf dem Kassenbon.",
+    lead:
+      "Sehen Sie, was mit einem Gutschein geschehen ist und ob sein Verlauf unversehrt ist. Den Link oder die " +
+      "Kennung finden Sie meist auf dem Kassenbon.",
     label: "Prüflink oder Kennung des Gutscheins",
     button: "Prüfen",
     notAnId:
-      "Das ist weder ein Prüflink noch die Kennung eines Gutscheins. Die Kennung beginnt mit vch_. Der Code eines Gutscheins lässt sich hier nicht prüfen: Fragen Sie im Shop nach.",
+      "Das ist weder ein Prüflink noch die Kennung eines Gutscheins. Die Kennung beginnt mit vch_. Der Code eines " +
+      "Gutscheins lässt sich hier nicht prüfen: Fragen Sie im Shop nach.",
   },
   link: {
     title: (product, brand) => `${product} von ${brand}`,
@@ -105,7 +108,8 @@ export const DE: PageTexts = {
     heading: "Verlauf des Gutscheins",
     voucher: "Gutschein",
     noScript:
-      "Mit JavaScript prüft diese Seite die Kette der Hashes in Ihrem Browser und zeigt Ihre Ortszeit. Ohne JavaScript vergleichen Sie selbst: Der vorige Hash jedes Eintrags muss der Hash des Eintrags darüber sein.",
+      "Mit JavaScript prüft diese Seite die Kette der Hashes in Ihrem Browser und zeigt Ihre Ortszeit. Ohne " +
+      "JavaScript vergleichen Sie selbst: Der vorige Hash jedes Eintrags muss der Hash des Eintrags darüber sein.",
     happened: "Was geschehen ist",
     noneAfter: (sequence) => `Nach Nummer ${sequence} gibt es keine Einträge.`,
     columns: {
@@ -128,14 +132,17 @@ export const DE: PageTexts = {
     excerpt: (first, last) => `Einträge ${first} bis ${last} eines längeren Verlaufs.`,
     on: (event, time) => html`${event} am ${time}.`,
     unsealed: (count) =>
-      `${count === 1 ? "Ein Eintrag ist" : `${count} Einträge sind`} noch nicht versiegelt. Das geschieht meist innerhalb von Sekunden.`,
+      `${count === 1 ? "Ein Eintrag ist" : `${count} Einträge sind`} noch nicht versiegelt. Das geschieht meist ` +
+      "innerhalb von Sekunden.",
     lookAgain: "Noch einmal nachsehen",
     checkpoint: (leaves) => `Prüfpunkt mit ${leaves} ${leaves === 1 ? "Blatt" : "Blättern"}`,
     allLogged: (log, checkpoint) => html`Jeder Eintrag hier steht im Verzeichnis ${log}, bis zu seinem ${checkpoint}.`,
     someLogged: (missing, log, checkpoint) =>
-      html`${missing.length === 1 ? "Eintrag" : "Einträge"} ${missing.join(", ")} ${missing.length === 1 ? "steht" : "stehen"} noch nicht im Verzeichnis ${log}, bis zu seinem ${checkpoint}. Das dauert meist nur Sekunden.`,
+      html`${missing.length === 1 ? "Eintrag" : "Einträge"} ${missing.join(", ")} ${missing.length === 1 ? "steht" : "stehen"} noch \
+nicht im Verzeichnis ${log}, bis zu seinem ${checkpoint}. Das dauert meist nur Sekunden.`,
     noneLogged: (log, checkpoint) =>
-      html`Noch kein Eintrag hier steht im Verzeichnis ${log}, bis zu seinem ${checkpoint}. Das dauert meist nur Sekunden.`,
+      html`Noch kein Eintrag hier steht im Verzeichnis ${log}, bis zu seinem ${checkpoint}. Das dauert meist nur \
+Sekunden.`,
     serves: (log, checkpoint) => html`Das Verzeichnis ${log} veröffentlicht seinen ${checkpoint}.`,
     continues: (sequence) => `Fortsetzung von Eintrag ${sequence} mit dem Hash`,
     earlier: "Frühere Einträge",
@@ -143,20 +150,30 @@ export const DE: PageTexts = {
     pages: "Seiten des Verlaufs",
     payloadHeading: "Den Text eines Eintrags prüfen",
     payloadAbout:
-      "Die Payload ist der genaue Text eines Eintrags, wie ihn die API dem Partner des Gutscheins liefert. Fügen Sie sie ein, um zu sehen, ob genau sie versiegelt wurde. Sie bleibt auf dieser Seite: Nichts wird gesendet.",
+      "Die Payload ist der genaue Text eines Eintrags, wie ihn die API dem Partner des Gutscheins liefert. Fügen " +
+      "Sie sie ein, um zu sehen, ob genau sie versiegelt wurde. Sie bleibt auf dieser Seite: Nichts wird " +
+      "gesendet.",
     payloadLabel: "Payload eines Eintrags",
     payloadButton: "Hash berechnen und vergleichen",
     receiptHeading: "Haben Sie einen Beleg?",
     receiptAbout:
-      "Fügen Sie den Beleg eines Gutscheins oder den Beweis eines Eintrags von oben ein, um zu sehen, was er beweist. Er bleibt auf dieser Seite: Nichts wird gesendet.",
+      "Fügen Sie den Beleg eines Gutscheins oder den Beweis eines Eintrags von oben ein, um zu sehen, was er " +
+      "beweist. Er bleibt auf dieser Seite: Nichts wird gesendet.",
     receiptFile: "Dasselbe als Datei",
     receiptFileAbout: "läuft von Ihrer Festplatte, ohne diesen Dienst.",
     meaning: "Was diese Seite beweist und was nicht",
     links:
-      "Jeder Eintrag ist mit einem Hash versiegelt, einem Fingerabdruck seines Inhalts, und enthält den Hash des vorigen Eintrags. Wird ein Eintrag später geändert, entfernt oder eingefügt, bricht diese Kette der Hashes.",
+      "Jeder Eintrag ist mit einem Hash versiegelt, einem Fingerabdruck seines Inhalts, und enthält den Hash des " +
+      "vorigen Eintrags. Wird ein Eintrag später geändert, entfernt oder eingefügt, bricht diese Kette der " +
+      "Hashes.",
     hashes:
-      "Die Hashes sind SHA-256. Sie sind öffentlich, der Inhalt der Einträge nicht, denn er enthält den Code des Gutscheins. Wer den Text eines Eintrags hat, kann dessen Hash berechnen und mit dem Hash hier vergleichen. Wer sich früher einen Hash notiert hat, kann prüfen, dass er sich nicht geändert hat. Diese Seite kann nicht beweisen, dass vor der Aufzeichnung kein Ereignis ausgelassen wurde.",
-    tree: "Das Verzeichnis ist ein Baum über die Einträge aller Gutscheine, den andere aufbewahren und vergleichen. Ein Beleg oder ein Beweis zeigt, dass ein Eintrag darin steht.",
+      "Die Hashes sind SHA-256. Sie sind öffentlich, der Inhalt der Einträge nicht, denn er enthält den Code des " +
+      "Gutscheins. Wer den Text eines Eintrags hat, kann dessen Hash berechnen und mit dem Hash hier vergleichen. " +
+      "Wer sich früher einen Hash notiert hat, kann prüfen, dass er sich nicht geändert hat. Diese Seite kann " +
+      "nicht beweisen, dass vor der Aufzeichnung kein Ereignis ausgelassen wurde.",
+    tree:
+      "Das Verzeichnis ist ein Baum über die Einträge aller Gutscheine, den andere aufbewahren und vergleichen. Ein " +
+      "Beleg oder ein Beweis zeigt, dass ein Eintrag darin steht.",
     treeVerify: "Prüfen Sie ihn hier oder",
     treeTool: "mit einem eigenen Werkzeug",
     preserved: (time) =>
@@ -166,13 +183,15 @@ export const DE: PageTexts = {
     label: "Beleg",
     policy: "Richtlinie: das Verzeichnis und die Zeugen, denen Sie vertrauen",
     served:
-      "Das ist die Richtlinie, die der Dienst veröffentlicht. Vergleichen Sie deren Schlüssel mit Ihrem Vertrag oder fügen Sie Ihre eigene Kopie ein: Eine Richtlinie, die mit dem Beweis kommt, beweist nichts.",
+      "Das ist die Richtlinie, die der Dienst veröffentlicht. Vergleichen Sie deren Schlüssel mit Ihrem Vertrag " +
+      "oder fügen Sie Ihre eigene Kopie ein: Eine Richtlinie, die mit dem Beweis kommt, beweist nichts.",
     button: "Beleg prüfen",
   },
   portal: {
     name: "Portal",
     signIn:
-      "Geben Sie einen API-Schlüssel Ihrer Organisation als Passwort ein; der Benutzername ist beliebig. Der Schlüssel muss Gutscheine abfragen können und darf sie nicht einlösen können.",
+      "Geben Sie einen API-Schlüssel Ihrer Organisation als Passwort ein; der Benutzername ist beliebig. Der " +
+      "Schlüssel muss Gutscheine abfragen können und darf sie nicht einlösen können.",
     overview: "Übersicht",
     redemptions: "Einlösungen",
     webhooks: "Webhooks",
@@ -238,7 +257,8 @@ export const DE: PageTexts = {
     byActor: "von",
     receipt: "Beleg",
     noReceipt:
-      "Es gibt noch keinen Beleg: Das öffentliche Verzeichnis hat diese Einlösung noch nicht. Das dauert meist nur Sekunden, wenn der Dienst ein Verzeichnis führt.",
+      "Es gibt noch keinen Beleg: Das öffentliche Verzeichnis hat diese Einlösung noch nicht. Das dauert meist " +
+      "nur Sekunden, wenn der Dienst ein Verzeichnis führt.",
     receiptAbout: "Beweist die Einlösung ohne diesen Dienst.",
     download: "Beleg herunterladen",
     noScript: "Um ihn auf dieser Seite zu prüfen, ist JavaScript nötig.",

@@ -38,7 +38,8 @@ export const EN: PageTexts = {
     label: "Verify link or voucher id",
     button: "Check",
     notAnId:
-      "This is neither a verify link nor a voucher id. The id begins with vch_. A voucher's code cannot be checked here: ask the shop.",
+      "This is neither a verify link nor a voucher id. The id begins with vch_. A voucher's code cannot be " +
+      "checked here: ask the shop.",
   },
   link: {
     title: (product, brand) => `${product} from ${brand}`,
@@ -90,7 +91,8 @@ export const EN: PageTexts = {
     heading: "Voucher history",
     voucher: "Voucher",
     noScript:
-      "With JavaScript, this page checks the chain of hashes in your browser and shows your local time. Without it, compare by eye: the previous hash of each entry must be the hash of the entry above it.",
+      "With JavaScript, this page checks the chain of hashes in your browser and shows your local time. Without " +
+      "it, compare by eye: the previous hash of each entry must be the hash of the entry above it.",
     happened: "What happened",
     noneAfter: (sequence) => `There are no entries after number ${sequence}.`,
     columns: { number: "Number", what: "What happened", when: "When", seal: "Seal", leaf: "Leaf", hashes: "Hashes" },
@@ -106,12 +108,14 @@ export const EN: PageTexts = {
     excerpt: (first, last) => `Entries ${first} to ${last} of a longer history.`,
     on: (event, time) => html`${event} on ${time}.`,
     unsealed: (count) =>
-      `${count === 1 ? "One entry is" : `${count} entries are`} not sealed yet. Sealing usually happens within seconds.`,
+      `${count === 1 ? "One entry is" : `${count} entries are`} not sealed yet. Sealing usually happens within ` +
+      "seconds.",
     lookAgain: "Look again",
     checkpoint: (leaves) => `checkpoint of ${leaves} ${leaves === 1 ? "leaf" : "leaves"}`,
     allLogged: (log, checkpoint) => html`Every entry here is in the log ${log}, up to its ${checkpoint}.`,
     someLogged: (missing, log, checkpoint) =>
-      html`${missing.length === 1 ? "Entry" : "Entries"} ${missing.join(", ")} ${missing.length === 1 ? "is" : "are"} not yet in the log ${log}, up to its ${checkpoint}. It usually gets there within seconds.`,
+      html`${missing.length === 1 ? "Entry" : "Entries"} ${missing.join(", ")} ${missing.length === 1 ? "is" : "are"} not \
+yet in the log ${log}, up to its ${checkpoint}. It usually gets there within seconds.`,
     noneLogged: (log, checkpoint) =>
       html`No entry here is yet in the log ${log}, up to its ${checkpoint}. It usually gets there within seconds.`,
     serves: (log, checkpoint) => html`The log ${log} serves its ${checkpoint}.`,
@@ -121,20 +125,28 @@ export const EN: PageTexts = {
     pages: "Pages of the history",
     payloadHeading: "Check a payload",
     payloadAbout:
-      "A payload is the exact text of one entry, as the API returns it to the voucher's partner. Paste it to see whether it is what was sealed. It stays on this page: nothing is sent.",
+      "A payload is the exact text of one entry, as the API returns it to the voucher's partner. Paste it to see " +
+      "whether it is what was sealed. It stays on this page: nothing is sent.",
     payloadLabel: "Payload of one entry",
     payloadButton: "Hash and compare",
     receiptHeading: "Do you hold a receipt?",
     receiptAbout:
-      "Paste a receipt of any voucher, or the proof of an entry above, to see what it proves. It stays on this page: nothing is sent.",
+      "Paste a receipt of any voucher, or the proof of an entry above, to see what it proves. It stays on this " +
+      "page: nothing is sent.",
     receiptFile: "The same as a file",
     receiptFileAbout: "works from your disk, without this service.",
     meaning: "What this page proves, and what it does not",
     links:
-      "Each entry is sealed with a hash, a fingerprint of its content, and contains the hash of the previous entry. Changing, removing or inserting an entry later breaks this chain of hashes.",
+      "Each entry is sealed with a hash, a fingerprint of its content, and contains the hash of the previous " +
+      "entry. Changing, removing or inserting an entry later breaks this chain of hashes.",
     hashes:
-      "The hashes are SHA-256. They are public; the content of the entries is not, because it includes the voucher's code. Anyone who has the text of an entry can hash it and compare it with the hash here. Anyone who noted a hash earlier can check that it has not changed. This page cannot prove that no event was left out before it was recorded.",
-    tree: "The log is one tree over the entries of all vouchers, which others keep and compare. A receipt or a proof shows that an entry is in it.",
+      "The hashes are SHA-256. They are public; the content of the entries is not, because it includes the " +
+      "voucher's code. Anyone who has the text of an entry can hash it and compare it with the hash here. Anyone " +
+      "who noted a hash earlier can check that it has not changed. This page cannot prove that no event was left " +
+      "out before it was recorded.",
+    tree:
+      "The log is one tree over the entries of all vouchers, which others keep and compare. A receipt or a proof " +
+      "shows that an entry is in it.",
     treeVerify: "Verify one here, or",
     treeTool: "with a tool of your own",
     preserved: (time) =>
@@ -144,13 +156,15 @@ export const EN: PageTexts = {
     label: "Receipt",
     policy: "Policy: the log and the witnesses that you trust",
     served:
-      "This is the policy that the service serves. Compare its keys with your contract, or paste your own copy: a policy that comes with the proof proves nothing.",
+      "This is the policy that the service serves. Compare its keys with your contract, or paste your own copy: a " +
+      "policy that comes with the proof proves nothing.",
     button: "Verify the receipt",
   },
   portal: {
     name: "Portal",
     signIn:
-      "Enter an API key of your organization as the password; the user name can be anything. The key must be able to look vouchers up, and must not be able to redeem them.",
+      "Enter an API key of your organization as the password; the user name can be anything. The key must be able " +
+      "to look vouchers up, and must not be able to redeem them.",
     overview: "Overview",
     redemptions: "Redemptions",
     webhooks: "Webhooks",
@@ -212,7 +226,8 @@ export const EN: PageTexts = {
     byActor: "by",
     receipt: "Receipt",
     noReceipt:
-      "There is no receipt yet: the transparency log does not have this redemption. That usually takes seconds, where the service has a log.",
+      "There is no receipt yet: the transparency log does not have this redemption. That usually takes seconds, " +
+      "where the service has a log.",
     receiptAbout: "Proves the redemption without this service.",
     download: "Download the receipt",
     noScript: "Verifying it on this page needs JavaScript.",

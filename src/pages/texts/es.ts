@@ -34,11 +34,14 @@ export const ES: PageTexts = {
   },
   check: {
     title: "Comprobar un vale",
-    lead: "Vea qué ha pasado con un vale y si su historial está intacto. El enlace o el identificador suele estar en el tique de compra.",
+    lead:
+      "Vea qué ha pasado con un vale y si su historial está intacto. El enlace o el identificador suele estar en el " +
+      "tique de compra.",
     label: "Enlace de verificación o identificador del vale",
     button: "Comprobar",
     notAnId:
-      "Esto no es un enlace de verificación ni el identificador de un vale. El identificador empieza por vch_. El código de un vale no se puede comprobar aquí: pregunte en la tienda.",
+      "Esto no es un enlace de verificación ni el identificador de un vale. El identificador empieza por vch_. El " +
+      "código de un vale no se puede comprobar aquí: pregunte en la tienda.",
   },
   link: {
     title: (product, brand) => `${product} de ${brand}`,
@@ -90,7 +93,9 @@ export const ES: PageTexts = {
     heading: "Historial del vale",
     voucher: "Vale",
     noScript:
-      "Con JavaScript, esta página comprueba la cadena de huellas en su navegador y muestra su hora local. Sin JavaScript, compare usted mismo: la huella anterior de cada entrada debe ser la huella de la entrada de encima.",
+      "Con JavaScript, esta página comprueba la cadena de huellas en su navegador y muestra su hora local. Sin " +
+      "JavaScript, compare usted mismo: la huella anterior de cada entrada debe ser la huella de la entrada de " +
+      "encima.",
     happened: "Qué ha pasado",
     noneAfter: (sequence) => `No hay entradas después del número ${sequence}.`,
     columns: {
@@ -113,14 +118,18 @@ export const ES: PageTexts = {
     excerpt: (first, last) => `Entradas ${first} a ${last} de un historial más largo.`,
     on: (event, time) => html`${event} el ${time}.`,
     unsealed: (count) =>
-      `${count === 1 ? "Una entrada todavía no está sellada" : `${count} entradas todavía no están selladas`}. Suele tardar unos segundos.`,
+      `${count === 1 ? "Una entrada todavía no está sellada" : `${count} entradas todavía no están selladas`}. ` +
+      "Suele tardar unos segundos.",
     lookAgain: "Comprobar otra vez",
     checkpoint: (leaves) => `punto de control de ${leaves} ${leaves === 1 ? "hoja" : "hojas"}`,
     allLogged: (log, checkpoint) => html`Todas estas entradas están en el registro ${log}, hasta su ${checkpoint}.`,
     someLogged: (missing, log, checkpoint) =>
-      html`${missing.length === 1 ? "La entrada" : "Las entradas"} ${missing.join(", ")} todavía no ${missing.length === 1 ? "está" : "están"} en el registro ${log}, hasta su ${checkpoint}. Suele tardar unos segundos.`,
+      html`${missing.length === 1 ? "La entrada" : "Las entradas"} ${missing.join(", ")} todavía \
+no ${missing.length === 1 ? "está" : "están"} en el registro ${log}, hasta su ${checkpoint}. Suele tardar unos \
+segundos.`,
     noneLogged: (log, checkpoint) =>
-      html`Ninguna de estas entradas está todavía en el registro ${log}, hasta su ${checkpoint}. Suele tardar unos segundos.`,
+      html`Ninguna de estas entradas está todavía en el registro ${log}, hasta su ${checkpoint}. Suele tardar unos \
+segundos.`,
     serves: (log, checkpoint) => html`El registro ${log} publica su ${checkpoint}.`,
     continues: (sequence) => `Continúa desde la entrada ${sequence}, que tiene la huella`,
     earlier: "Entradas anteriores",
@@ -128,20 +137,28 @@ export const ES: PageTexts = {
     pages: "Páginas del historial",
     payloadHeading: "Comprobar el texto de una entrada",
     payloadAbout:
-      "La carga es el texto exacto de una entrada, tal como la API lo devuelve al socio del vale. Péguela para ver si es lo que se selló. Se queda en esta página: no se envía nada.",
+      "La carga es el texto exacto de una entrada, tal como la API lo devuelve al socio del vale. Péguela para " +
+      "ver si es lo que se selló. Se queda en esta página: no se envía nada.",
     payloadLabel: "Carga de una entrada",
     payloadButton: "Calcular la huella y comparar",
     receiptHeading: "¿Tiene un recibo?",
     receiptAbout:
-      "Pegue el recibo de cualquier vale, o la prueba de una entrada de arriba, para ver qué demuestra. Se queda en esta página: no se envía nada.",
+      "Pegue el recibo de cualquier vale, o la prueba de una entrada de arriba, para ver qué demuestra. Se queda " +
+      "en esta página: no se envía nada.",
     receiptFile: "Lo mismo como archivo",
     receiptFileAbout: "funciona desde su disco, sin este servicio.",
     meaning: "Qué demuestra esta página y qué no",
     links:
-      "Cada entrada está sellada con una huella de su contenido y contiene la huella de la entrada anterior. Si más tarde se cambia, se quita o se inserta una entrada, esta cadena de huellas se rompe.",
+      "Cada entrada está sellada con una huella de su contenido y contiene la huella de la entrada anterior. Si " +
+      "más tarde se cambia, se quita o se inserta una entrada, esta cadena de huellas se rompe.",
     hashes:
-      "Las huellas son SHA-256. Son públicas; el contenido de las entradas no lo es, porque incluye el código del vale. Quien tenga el texto de una entrada puede calcular su huella y compararla con la de aquí. Quien haya anotado antes una huella puede comprobar que no ha cambiado. Esta página no puede demostrar que no se omitió ningún suceso antes de registrarlo.",
-    tree: "El registro es un solo árbol con las entradas de todos los vales, que otros guardan y comparan. Un recibo o una prueba muestra que una entrada está en él.",
+      "Las huellas son SHA-256. Son públicas; el contenido de las entradas no lo es, porque incluye el código del " +
+      "vale. Quien tenga el texto de una entrada puede calcular su huella y compararla con la de aquí. Quien haya " +
+      "anotado antes una huella puede comprobar que no ha cambiado. Esta página no puede demostrar que no se " +
+      "omitió ningún suceso antes de registrarlo.",
+    tree:
+      "El registro es un solo árbol con las entradas de todos los vales, que otros guardan y comparan. Un recibo o " +
+      "una prueba muestra que una entrada está en él.",
     treeVerify: "Compruébelo aquí o",
     treeTool: "con su propia herramienta",
     preserved: (time) =>
@@ -151,13 +168,15 @@ export const ES: PageTexts = {
     label: "Recibo",
     policy: "Reglas: el registro y los testigos en los que confía",
     served:
-      "Estas son las reglas que publica el servicio. Compare sus claves con su contrato, o pegue su propia copia: unas reglas que llegan con la prueba no demuestran nada.",
+      "Estas son las reglas que publica el servicio. Compare sus claves con su contrato, o pegue su propia copia: " +
+      "unas reglas que llegan con la prueba no demuestran nada.",
     button: "Comprobar el recibo",
   },
   portal: {
     name: "Portal",
     signIn:
-      "Introduzca una clave de API de su organización como contraseña; el nombre de usuario puede ser cualquiera. La clave debe poder consultar vales y no debe poder canjearlos.",
+      "Introduzca una clave de API de su organización como contraseña; el nombre de usuario puede ser cualquiera. " +
+      "La clave debe poder consultar vales y no debe poder canjearlos.",
     overview: "Resumen",
     redemptions: "Canjes",
     webhooks: "Webhooks",
@@ -219,7 +238,8 @@ export const ES: PageTexts = {
     byActor: "por",
     receipt: "Recibo",
     noReceipt:
-      "Todavía no hay recibo: el registro público aún no tiene este canje. Suele tardar unos segundos, si el servicio lleva un registro.",
+      "Todavía no hay recibo: el registro público aún no tiene este canje. Suele tardar unos segundos, si el " +
+      "servicio lleva un registro.",
     receiptAbout: "Demuestra el canje sin este servicio.",
     download: "Descargar el recibo",
     noScript: "Para comprobarlo en esta página hace falta JavaScript.",

@@ -34,11 +34,14 @@ export const FR: PageTexts = {
   },
   check: {
     title: "Vérifier un bon",
-    lead: "Voyez ce qui est arrivé à un bon et si son historique est intact. Le lien ou l'identifiant figure en général sur le ticket de caisse.",
+    lead:
+      "Voyez ce qui est arrivé à un bon et si son historique est intact. Le lien ou l'identifiant figure en général " +
+      "sur le ticket de caisse.",
     label: "Lien de vérification ou identifiant du bon",
     button: "Vérifier",
     notAnId:
-      "Ce n'est ni un lien de vérification ni l'identifiant d'un bon. L'identifiant commence par vch_. Le code d'un bon ne peut pas être vérifié ici, adressez-vous à la boutique.",
+      "Ce n'est ni un lien de vérification ni l'identifiant d'un bon. L'identifiant commence par vch_. Le code " +
+      "d'un bon ne peut pas être vérifié ici, adressez-vous à la boutique.",
   },
   link: {
     title: (product, brand) => `${product} de ${brand}`,
@@ -95,7 +98,9 @@ export const FR: PageTexts = {
     heading: "Historique du bon",
     voucher: "Bon",
     noScript:
-      "Avec JavaScript, cette page vérifie la chaîne des empreintes dans votre navigateur et affiche votre heure locale. Sans JavaScript, comparez vous-même. L'empreinte précédente de chaque entrée doit être l'empreinte de l'entrée du dessus.",
+      "Avec JavaScript, cette page vérifie la chaîne des empreintes dans votre navigateur et affiche votre heure " +
+      "locale. Sans JavaScript, comparez vous-même. L'empreinte précédente de chaque entrée doit être l'empreinte " +
+      "de l'entrée du dessus.",
     happened: "Ce qui s'est passé",
     noneAfter: (sequence) => `Il n'y a aucune entrée après le numéro ${sequence}.`,
     columns: {
@@ -118,14 +123,17 @@ export const FR: PageTexts = {
     excerpt: (first, last) => `Entrées ${first} à ${last} d'un historique plus long.`,
     on: (event, time) => html`${event} le ${time}.`,
     unsealed: (count) =>
-      `${count === 1 ? "Une entrée n'est pas encore scellée" : `${count} entrées ne sont pas encore scellées`}. Cela prend en général quelques secondes.`,
+      `${count === 1 ? "Une entrée n'est pas encore scellée" : `${count} entrées ne sont pas encore scellées`}. ` +
+      "Cela prend en général quelques secondes.",
     lookAgain: "Vérifier à nouveau",
     checkpoint: (leaves) => `point de contrôle de ${leaves} ${leaves === 1 ? "feuille" : "feuilles"}`,
     allLogged: (log, checkpoint) => html`Chaque entrée affichée est dans le journal ${log}, jusqu'à son ${checkpoint}.`,
     someLogged: (missing, log, checkpoint) =>
-      html`${missing.length === 1 ? "L'entrée" : "Les entrées"} ${missing.join(", ")} ${missing.length === 1 ? "n'est" : "ne sont"} pas encore dans le journal ${log}, jusqu'à son ${checkpoint}. Cela prend en général quelques secondes.`,
+      html`${missing.length === 1 ? "L'entrée" : "Les entrées"} ${missing.join(", ")} ${missing.length === 1 ? "n'est" : "ne sont"} pas \
+encore dans le journal ${log}, jusqu'à son ${checkpoint}. Cela prend en général quelques secondes.`,
     noneLogged: (log, checkpoint) =>
-      html`Aucune entrée affichée n'est encore dans le journal ${log}, jusqu'à son ${checkpoint}. Cela prend en général quelques secondes.`,
+      html`Aucune entrée affichée n'est encore dans le journal ${log}, jusqu'à son ${checkpoint}. Cela prend en \
+général quelques secondes.`,
     serves: (log, checkpoint) => html`Le journal ${log} publie son ${checkpoint}.`,
     continues: (sequence) => `Suite de l'entrée ${sequence}, qui a l'empreinte`,
     earlier: "Entrées antérieures",
@@ -133,36 +141,47 @@ export const FR: PageTexts = {
     pages: "Pages de l'historique",
     payloadHeading: "Vérifier le texte d'une entrée",
     payloadAbout:
-      "La charge utile est le texte exact d'une entrée, tel que l'API le renvoie au partenaire du bon. Collez-la pour voir si c'est bien ce qui a été scellé. Elle reste sur cette page, rien n'est envoyé.",
+      "La charge utile est le texte exact d'une entrée, tel que l'API le renvoie au partenaire du bon. Collez-la " +
+      "pour voir si c'est bien ce qui a été scellé. Elle reste sur cette page, rien n'est envoyé.",
     payloadLabel: "Charge utile d'une entrée",
     payloadButton: "Calculer l'empreinte et comparer",
     receiptHeading: "Avez-vous un reçu\u00a0?",
     receiptAbout:
-      "Collez le reçu d'un bon, ou la preuve d'une entrée ci-dessus, pour voir ce qu'il prouve. Il reste sur cette page, rien n'est envoyé.",
+      "Collez le reçu d'un bon, ou la preuve d'une entrée ci-dessus, pour voir ce qu'il prouve. Il reste sur " +
+      "cette page, rien n'est envoyé.",
     receiptFile: "Le même outil sous forme de fichier",
     receiptFileAbout: "fonctionne depuis votre disque, sans ce service.",
     meaning: "Ce que cette page prouve, et ce qu'elle ne prouve pas",
     links:
-      "Chaque entrée est scellée par une empreinte de son contenu et contient l'empreinte de l'entrée précédente. Modifier, supprimer ou insérer une entrée par la suite rompt cette chaîne d'empreintes.",
+      "Chaque entrée est scellée par une empreinte de son contenu et contient l'empreinte de l'entrée précédente. " +
+      "Modifier, supprimer ou insérer une entrée par la suite rompt cette chaîne d'empreintes.",
     hashes:
-      "Les empreintes sont de type SHA-256. Elles sont publiques, mais pas le contenu des entrées, car il comprend le code du bon. Qui possède le texte d'une entrée peut en calculer l'empreinte et la comparer à celle d'ici. Qui a noté une empreinte auparavant peut vérifier qu'elle n'a pas changé. Cette page ne peut pas prouver qu'aucun événement n'a été omis avant d'être enregistré.",
-    tree: "Le journal est un arbre unique des entrées de tous les bons, que d'autres conservent et comparent. Un reçu ou une preuve montre qu'une entrée y figure.",
+      "Les empreintes sont de type SHA-256. Elles sont publiques, mais pas le contenu des entrées, car il " +
+      "comprend le code du bon. Qui possède le texte d'une entrée peut en calculer l'empreinte et la comparer à " +
+      "celle d'ici. Qui a noté une empreinte auparavant peut vérifier qu'elle n'a pas changé. Cette page ne peut " +
+      "pas prouver qu'aucun événement n'a été omis avant d'être enregistré.",
+    tree:
+      "Le journal est un arbre unique des entrées de tous les bons, que d'autres conservent et comparent. Un reçu " +
+      "ou une preuve montre qu'une entrée y figure.",
     treeVerify: "Vérifiez-le ici, ou",
     treeTool: "avec votre propre outil",
     preserved: (time) =>
-      html`Le texte de chaque entrée est conservé sans changement depuis le ${time}. La même chaîne pour les programmes\u00a0:`,
+      html`Le texte de chaque entrée est conservé sans changement depuis le ${time}. La même chaîne pour les \
+programmes\u00a0:`,
   },
   receipt: {
     label: "Reçu",
     policy: "Règles\u00a0: le journal et les témoins auxquels vous faites confiance",
     served:
-      "Voici les règles que publie le service. Comparez leurs clés avec votre contrat, ou collez votre propre copie. Des règles fournies avec la preuve ne prouvent rien.",
+      "Voici les règles que publie le service. Comparez leurs clés avec votre contrat, ou collez votre propre " +
+      "copie. Des règles fournies avec la preuve ne prouvent rien.",
     button: "Vérifier le reçu",
   },
   portal: {
     name: "Portail",
     signIn:
-      "Saisissez une clé d'API de votre organisation comme mot de passe. Le nom d'utilisateur est libre. La clé doit pouvoir consulter les bons et ne doit pas pouvoir les utiliser.",
+      "Saisissez une clé d'API de votre organisation comme mot de passe. Le nom d'utilisateur est libre. La clé " +
+      "doit pouvoir consulter les bons et ne doit pas pouvoir les utiliser.",
     overview: "Vue d'ensemble",
     redemptions: "Utilisations",
     webhooks: "Webhooks",
@@ -224,7 +243,8 @@ export const FR: PageTexts = {
     byActor: "par",
     receipt: "Reçu",
     noReceipt:
-      "Il n'y a pas encore de reçu, car le journal public n'a pas encore cette utilisation. Cela prend en général quelques secondes, si le service tient un journal.",
+      "Il n'y a pas encore de reçu, car le journal public n'a pas encore cette utilisation. Cela prend en général " +
+      "quelques secondes, si le service tient un journal.",
     receiptAbout: "Prouve l'utilisation sans ce service.",
     download: "Télécharger le reçu",
     noScript: "Pour le vérifier sur cette page, il faut JavaScript.",

@@ -34,11 +34,14 @@ export const NL: PageTexts = {
   },
   check: {
     title: "Een voucher controleren",
-    lead: "Zie wat er met een voucher is gebeurd en of de geschiedenis ongeschonden is. De link of het kenmerk staat meestal op de kassabon.",
+    lead:
+      "Zie wat er met een voucher is gebeurd en of de geschiedenis ongeschonden is. De link of het kenmerk staat " +
+      "meestal op de kassabon.",
     label: "Verificatielink of kenmerk van de voucher",
     button: "Controleren",
     notAnId:
-      "Dit is geen verificatielink en geen kenmerk van een voucher. Het kenmerk begint met vch_. De code van een voucher kan hier niet worden gecontroleerd: vraag het in de winkel.",
+      "Dit is geen verificatielink en geen kenmerk van een voucher. Het kenmerk begint met vch_. De code van een " +
+      "voucher kan hier niet worden gecontroleerd: vraag het in de winkel.",
   },
   link: {
     title: (product, brand) => `${product} van ${brand}`,
@@ -105,7 +108,9 @@ export const NL: PageTexts = {
     heading: "Geschiedenis van de voucher",
     voucher: "Voucher",
     noScript:
-      "Met JavaScript controleert deze pagina de keten van hashes in uw browser en toont die uw lokale tijd. Zonder JavaScript vergelijkt u zelf: de vorige hash van elke vermelding moet de hash van de vermelding erboven zijn.",
+      "Met JavaScript controleert deze pagina de keten van hashes in uw browser en toont die uw lokale tijd. " +
+      "Zonder JavaScript vergelijkt u zelf: de vorige hash van elke vermelding moet de hash van de vermelding " +
+      "erboven zijn.",
     happened: "Wat er is gebeurd",
     noneAfter: (sequence) => `Na nummer ${sequence} zijn er geen vermeldingen.`,
     columns: {
@@ -128,15 +133,18 @@ export const NL: PageTexts = {
     excerpt: (first, last) => `Vermeldingen ${first} tot en met ${last} van een langere geschiedenis.`,
     on: (event, time) => html`${event} op ${time}.`,
     unsealed: (count) =>
-      `${count === 1 ? "Eén vermelding is" : `${count} vermeldingen zijn`} nog niet verzegeld. Dat duurt meestal maar enkele seconden.`,
+      `${count === 1 ? "Eén vermelding is" : `${count} vermeldingen zijn`} nog niet verzegeld. Dat duurt meestal ` +
+      "maar enkele seconden.",
     lookAgain: "Opnieuw kijken",
     checkpoint: (leaves) => `controlepunt met ${leaves} ${leaves === 1 ? "blad" : "bladeren"}`,
     allLogged: (log, checkpoint) =>
       html`Elke vermelding hier staat in het logboek ${log}, tot en met het ${checkpoint}.`,
     someLogged: (missing, log, checkpoint) =>
-      html`${missing.length === 1 ? "Vermelding" : "Vermeldingen"} ${missing.join(", ")} ${missing.length === 1 ? "staat" : "staan"} nog niet in het logboek ${log}, tot en met het ${checkpoint}. Dat duurt meestal maar enkele seconden.`,
+      html`${missing.length === 1 ? "Vermelding" : "Vermeldingen"} ${missing.join(", ")} ${missing.length === 1 ? "staat" : "staan"} nog \
+niet in het logboek ${log}, tot en met het ${checkpoint}. Dat duurt meestal maar enkele seconden.`,
     noneLogged: (log, checkpoint) =>
-      html`Nog geen vermelding hier staat in het logboek ${log}, tot en met het ${checkpoint}. Dat duurt meestal maar enkele seconden.`,
+      html`Nog geen vermelding hier staat in het logboek ${log}, tot en met het ${checkpoint}. Dat duurt meestal maar \
+enkele seconden.`,
     serves: (log, checkpoint) => html`Het logboek ${log} publiceert een ${checkpoint}.`,
     continues: (sequence) => `Vervolg op vermelding ${sequence}, met de hash`,
     earlier: "Eerdere vermeldingen",
@@ -144,20 +152,30 @@ export const NL: PageTexts = {
     pages: "Pagina's van de geschiedenis",
     payloadHeading: "De tekst van een vermelding controleren",
     payloadAbout:
-      "De payload is de precieze tekst van een vermelding, zoals de API die aan de partner van de voucher geeft. Plak die hier om te zien of precies die is verzegeld. De tekst blijft op deze pagina: er wordt niets verstuurd.",
+      "De payload is de precieze tekst van een vermelding, zoals de API die aan de partner van de voucher geeft. " +
+      "Plak die hier om te zien of precies die is verzegeld. De tekst blijft op deze pagina: er wordt niets " +
+      "verstuurd.",
     payloadLabel: "Payload van een vermelding",
     payloadButton: "Hash berekenen en vergelijken",
     receiptHeading: "Hebt u een ontvangstbewijs?",
     receiptAbout:
-      "Plak het ontvangstbewijs van een voucher, of het bewijs van een vermelding hierboven, om te zien wat het bewijst. Het blijft op deze pagina: er wordt niets verstuurd.",
+      "Plak het ontvangstbewijs van een voucher, of het bewijs van een vermelding hierboven, om te zien wat het " +
+      "bewijst. Het blijft op deze pagina: er wordt niets verstuurd.",
     receiptFile: "Hetzelfde als bestand",
     receiptFileAbout: "werkt vanaf uw schijf, zonder deze dienst.",
     meaning: "Wat deze pagina bewijst, en wat niet",
     links:
-      "Elke vermelding is verzegeld met een hash, een vingerafdruk van de inhoud, en bevat de hash van de vorige vermelding. Als later een vermelding wordt gewijzigd, verwijderd of ingevoegd, breekt deze keten van hashes.",
+      "Elke vermelding is verzegeld met een hash, een vingerafdruk van de inhoud, en bevat de hash van de vorige " +
+      "vermelding. Als later een vermelding wordt gewijzigd, verwijderd of ingevoegd, breekt deze keten van " +
+      "hashes.",
     hashes:
-      "De hashes zijn SHA-256. Ze zijn openbaar; de inhoud van de vermeldingen niet, want die bevat de code van de voucher. Wie de tekst van een vermelding heeft, kan de hash ervan berekenen en met de hash hier vergelijken. Wie eerder een hash heeft genoteerd, kan controleren dat die niet is veranderd. Deze pagina kan niet bewijzen dat er geen gebeurtenis is weggelaten voordat die werd vastgelegd.",
-    tree: "Het logboek is één boom van de vermeldingen van alle vouchers, die anderen bewaren en vergelijken. Een ontvangstbewijs of een bewijs laat zien dat een vermelding erin staat.",
+      "De hashes zijn SHA-256. Ze zijn openbaar; de inhoud van de vermeldingen niet, want die bevat de code van " +
+      "de voucher. Wie de tekst van een vermelding heeft, kan de hash ervan berekenen en met de hash hier " +
+      "vergelijken. Wie eerder een hash heeft genoteerd, kan controleren dat die niet is veranderd. Deze pagina " +
+      "kan niet bewijzen dat er geen gebeurtenis is weggelaten voordat die werd vastgelegd.",
+    tree:
+      "Het logboek is één boom van de vermeldingen van alle vouchers, die anderen bewaren en vergelijken. Een " +
+      "ontvangstbewijs of een bewijs laat zien dat een vermelding erin staat.",
     treeVerify: "Controleer het hier, of",
     treeTool: "met een eigen hulpmiddel",
     preserved: (time) =>
@@ -167,13 +185,15 @@ export const NL: PageTexts = {
     label: "Ontvangstbewijs",
     policy: "Beleid: het logboek en de getuigen die u vertrouwt",
     served:
-      "Dit is het beleid dat de dienst publiceert. Vergelijk de sleutels met uw contract, of plak uw eigen kopie: een beleid dat met het bewijs meekomt, bewijst niets.",
+      "Dit is het beleid dat de dienst publiceert. Vergelijk de sleutels met uw contract, of plak uw eigen kopie: " +
+      "een beleid dat met het bewijs meekomt, bewijst niets.",
     button: "Ontvangstbewijs controleren",
   },
   portal: {
     name: "Portaal",
     signIn:
-      "Voer een API-sleutel van uw organisatie in als wachtwoord; de gebruikersnaam is vrij te kiezen. De sleutel moet vouchers kunnen opzoeken en mag ze niet kunnen inwisselen.",
+      "Voer een API-sleutel van uw organisatie in als wachtwoord; de gebruikersnaam is vrij te kiezen. De sleutel " +
+      "moet vouchers kunnen opzoeken en mag ze niet kunnen inwisselen.",
     overview: "Overzicht",
     redemptions: "Inwisselingen",
     webhooks: "Webhooks",
@@ -235,7 +255,8 @@ export const NL: PageTexts = {
     byActor: "door",
     receipt: "Ontvangstbewijs",
     noReceipt:
-      "Er is nog geen ontvangstbewijs: het openbare logboek heeft deze inwisseling nog niet. Dat duurt meestal maar enkele seconden, als de dienst een logboek heeft.",
+      "Er is nog geen ontvangstbewijs: het openbare logboek heeft deze inwisseling nog niet. Dat duurt meestal " +
+      "maar enkele seconden, als de dienst een logboek heeft.",
     receiptAbout: "Bewijst de inwisseling zonder deze dienst.",
     download: "Ontvangstbewijs downloaden",
     noScript: "Om het op deze pagina te controleren is JavaScript nodig.",

@@ -37,7 +37,8 @@ export const SCRIPT_DE: ScriptTexts = {
     "Das ist der Text von Eintrag {0}, aber die Kette auf dieser Seite weicht ab",
   "This is not the payload of an entry": "Das ist nicht die Payload eines Eintrags",
   "It has the hash of no entry on this page and is not the text of an entry. Copy the whole payload field and nothing else.":
-    "Kein Eintrag auf dieser Seite hat ihren Hash, und sie ist nicht der Text eines Eintrags. Kopieren Sie das ganze Feld payload und sonst nichts.",
+    "Kein Eintrag auf dieser Seite hat ihren Hash, und sie ist nicht der Text eines Eintrags. Kopieren Sie das " +
+    "ganze Feld payload und sonst nichts.",
   "It names {0}, but this is the history of {1}.": "Sie nennt {0}, aber dies ist der Verlauf von {1}.",
   "This payload is about another voucher": "Diese Payload handelt von einem anderen Gutschein",
   "Paste it on the page of the history that shows this entry.":
@@ -47,10 +48,12 @@ export const SCRIPT_DE: ScriptTexts = {
   "That entry has no hash yet.": "Dieser Eintrag hat noch keinen Hash.",
   "This is not what was sealed as entry {0}": "Das ist nicht, was als Eintrag {0} versiegelt wurde",
   "But its hash is not that entry's. One changed character is enough, and so is reformatted JSON: paste the text exactly as the API returned it.":
-    "Aber ihr Hash ist nicht der dieses Eintrags. Ein geändertes Zeichen genügt, ebenso neu formatiertes JSON: Fügen Sie den Text genau so ein, wie ihn die API geliefert hat.",
+    "Aber ihr Hash ist nicht der dieses Eintrags. Ein geändertes Zeichen genügt, ebenso neu formatiertes JSON: " +
+    "Fügen Sie den Text genau so ein, wie ihn die API geliefert hat.",
   "This browser cannot compute hashes here": "Dieser Browser kann hier keine Hashes berechnen",
   "Browsers compute hashes on secure connections only, and this page was loaded over plain http. Open its https address.":
-    "Browser berechnen Hashes nur über sichere Verbindungen, und diese Seite wurde über einfaches http geladen. Öffnen Sie ihre https-Adresse.",
+    "Browser berechnen Hashes nur über sichere Verbindungen, und diese Seite wurde über einfaches http geladen. " +
+    "Öffnen Sie ihre https-Adresse.",
   "There is nothing to hash. Paste a payload first.": "Es gibt nichts zu berechnen. Fügen Sie zuerst eine Payload ein.",
   "SHA-256 of what you pasted": "SHA-256 des eingefügten Textes",
   "Go to entry {0}": "Zu Eintrag {0}",
@@ -64,7 +67,8 @@ export const SCRIPT_DE: ScriptTexts = {
   "{0} saw it at {1}.": "{0} hat ihn gesehen: {1}.",
   "It says that {0} saw it at {1}.": "Er gibt an, dass {0} ihn gesehen hat: {1}.",
   "The policy has no witness that saw it: the operator could show another log to others.":
-    "Die Richtlinie hat keinen Zeugen, der ihn gesehen hat: Der Betreiber könnte anderen ein anderes Verzeichnis zeigen.",
+    "Die Richtlinie hat keinen Zeugen, der ihn gesehen hat: Der Betreiber könnte anderen ein anderes Verzeichnis " +
+    "zeigen.",
   "Leaf {0} is in the checkpoint of {1} with 1 leaf.": "Blatt {0} ist im Prüfpunkt von {1} mit 1 Blatt.",
   "Leaf {0} is in the checkpoint of {1} with {2} leaves.": "Blatt {0} ist im Prüfpunkt von {1} mit {2} Blättern.",
   "The checkpoint is signed by the key of {0} in the policy.":
@@ -90,7 +94,8 @@ export const SCRIPT_DE: ScriptTexts = {
     "Dieser Beleg ist nach dieser Richtlinie gültig, gehört aber zu einem anderen Gutschein",
   "This receipt is valid under this policy": "Dieser Beleg ist nach dieser Richtlinie gültig",
   "Ed25519 signatures need Chrome or Edge 137, Firefox 129 or Safari 17. Or use a script of the guide.":
-    "Ed25519-Signaturen brauchen Chrome oder Edge 137, Firefox 129 oder Safari 17. Oder verwenden Sie ein Skript des Leitfadens.",
+    "Ed25519-Signaturen brauchen Chrome oder Edge 137, Firefox 129 oder Safari 17. Oder verwenden Sie ein Skript " +
+    "des Leitfadens.",
   "What the event says": "Was das Ereignis aussagt",
   "The exact text": "Der genaue Text",
   "There is nothing to verify. Paste a receipt first.": "Es gibt nichts zu prüfen. Fügen Sie zuerst einen Beleg ein.",

@@ -37,7 +37,8 @@ export const SCRIPT_ES: ScriptTexts = {
     "Este es el texto de la entrada {0}, pero la cadena de esta página es distinta",
   "This is not the payload of an entry": "Esto no es la carga de una entrada",
   "It has the hash of no entry on this page and is not the text of an entry. Copy the whole payload field and nothing else.":
-    "Ninguna entrada de esta página tiene su huella, y no es el texto de una entrada. Copie todo el campo payload y nada más.",
+    "Ninguna entrada de esta página tiene su huella, y no es el texto de una entrada. Copie todo el campo payload " +
+    "y nada más.",
   "It names {0}, but this is the history of {1}.": "Nombra a {0}, pero este es el historial de {1}.",
   "This payload is about another voucher": "Esta carga trata de otro vale",
   "Paste it on the page of the history that shows this entry.":
@@ -47,10 +48,12 @@ export const SCRIPT_ES: ScriptTexts = {
   "That entry has no hash yet.": "Esa entrada todavía no tiene huella.",
   "This is not what was sealed as entry {0}": "Esto no es lo que se selló como entrada {0}",
   "But its hash is not that entry's. One changed character is enough, and so is reformatted JSON: paste the text exactly as the API returned it.":
-    "Pero su huella no es la de esa entrada. Basta con un carácter cambiado, y también con un JSON con otro formato: pegue el texto exactamente como lo devolvió la API.",
+    "Pero su huella no es la de esa entrada. Basta con un carácter cambiado, y también con un JSON con otro " +
+    "formato: pegue el texto exactamente como lo devolvió la API.",
   "This browser cannot compute hashes here": "Este navegador no puede calcular huellas aquí",
   "Browsers compute hashes on secure connections only, and this page was loaded over plain http. Open its https address.":
-    "Los navegadores solo calculan huellas en conexiones seguras, y esta página se cargó por http sin cifrar. Abra su dirección https.",
+    "Los navegadores solo calculan huellas en conexiones seguras, y esta página se cargó por http sin cifrar. " +
+    "Abra su dirección https.",
   "There is nothing to hash. Paste a payload first.": "No hay nada que calcular. Pegue primero una carga.",
   "SHA-256 of what you pasted": "SHA-256 de lo que ha pegado",
   "Go to entry {0}": "Ir a la entrada {0}",
@@ -90,7 +93,8 @@ export const SCRIPT_ES: ScriptTexts = {
     "Este recibo es válido según estas reglas, pero es de otro vale",
   "This receipt is valid under this policy": "Este recibo es válido según estas reglas",
   "Ed25519 signatures need Chrome or Edge 137, Firefox 129 or Safari 17. Or use a script of the guide.":
-    "Las firmas Ed25519 necesitan Chrome o Edge 137, Firefox 129 o Safari 17. También puede usar un programa de la guía.",
+    "Las firmas Ed25519 necesitan Chrome o Edge 137, Firefox 129 o Safari 17. También puede usar un programa de " +
+    "la guía.",
   "What the event says": "Qué dice el suceso",
   "The exact text": "El texto exacto",
   "There is nothing to verify. Paste a receipt first.": "No hay nada que comprobar. Pegue primero un recibo.",

@@ -38,7 +38,8 @@ export const SCRIPT_FR: ScriptTexts = {
     "C'est le texte de l'entrée {0}, mais la chaîne de cette page diffère",
   "This is not the payload of an entry": "Ce n'est pas la charge utile d'une entrée",
   "It has the hash of no entry on this page and is not the text of an entry. Copy the whole payload field and nothing else.":
-    "Aucune entrée de cette page n'a son empreinte, et ce n'est pas le texte d'une entrée. Copiez tout le champ payload et rien d'autre.",
+    "Aucune entrée de cette page n'a son empreinte, et ce n'est pas le texte d'une entrée. Copiez tout le champ " +
+    "payload et rien d'autre.",
   "It names {0}, but this is the history of {1}.": "Elle nomme {0}, mais ceci est l'historique de {1}.",
   "This payload is about another voucher": "Cette charge utile concerne un autre bon",
   "Paste it on the page of the history that shows this entry.":
@@ -48,10 +49,12 @@ export const SCRIPT_FR: ScriptTexts = {
   "That entry has no hash yet.": "Cette entrée n'a pas encore d'empreinte.",
   "This is not what was sealed as entry {0}": "Ce n'est pas ce qui a été scellé comme entrée {0}",
   "But its hash is not that entry's. One changed character is enough, and so is reformatted JSON: paste the text exactly as the API returned it.":
-    "Mais son empreinte n'est pas celle de cette entrée. Un seul caractère modifié suffit, de même que du JSON remis en forme. Collez le texte exactement tel que l'API l'a renvoyé.",
+    "Mais son empreinte n'est pas celle de cette entrée. Un seul caractère modifié suffit, de même que du JSON " +
+    "remis en forme. Collez le texte exactement tel que l'API l'a renvoyé.",
   "This browser cannot compute hashes here": "Ce navigateur ne peut pas calculer d'empreintes ici",
   "Browsers compute hashes on secure connections only, and this page was loaded over plain http. Open its https address.":
-    "Les navigateurs ne calculent des empreintes que sur des connexions sécurisées, et cette page a été chargée en simple http. Ouvrez son adresse https.",
+    "Les navigateurs ne calculent des empreintes que sur des connexions sécurisées, et cette page a été chargée " +
+    "en simple http. Ouvrez son adresse https.",
   "There is nothing to hash. Paste a payload first.": "Il n'y a rien à calculer. Collez d'abord une charge utile.",
   "SHA-256 of what you pasted": "SHA-256 du texte collé",
   "Go to entry {0}": "Aller à l'entrée {0}",
@@ -92,7 +95,8 @@ export const SCRIPT_FR: ScriptTexts = {
     "Ce reçu est valable selon ces règles, mais il concerne un autre bon",
   "This receipt is valid under this policy": "Ce reçu est valable selon ces règles",
   "Ed25519 signatures need Chrome or Edge 137, Firefox 129 or Safari 17. Or use a script of the guide.":
-    "Les signatures Ed25519 demandent Chrome ou Edge 137, Firefox 129 ou Safari 17. Vous pouvez aussi utiliser un script du guide.",
+    "Les signatures Ed25519 demandent Chrome ou Edge 137, Firefox 129 ou Safari 17. Vous pouvez aussi utiliser un " +
+    "script du guide.",
   "What the event says": "Ce que dit l'événement",
   "The exact text": "Le texte exact",
   "There is nothing to verify. Paste a receipt first.": "Il n'y a rien à vérifier. Collez d'abord un reçu.",
@@ -107,7 +111,8 @@ export const SCRIPT_FR: ScriptTexts = {
   "This receipt is not valid. Do not rely on it": "Ce reçu n'est pas valable. Ne vous y fiez pas",
   "This browser cannot verify receipts here": "Ce navigateur ne peut pas vérifier de reçus ici",
   "Browsers compute hashes and signatures on secure connections only. Open the https address of this page.":
-    "Les navigateurs ne calculent des empreintes et des signatures que sur des connexions sécurisées. Ouvrez l'adresse https de cette page.",
+    "Les navigateurs ne calculent des empreintes et des signatures que sur des connexions sécurisées. Ouvrez " +
+    "l'adresse https de cette page.",
   Copy: "Copier",
   Copied: "Copié",
   "Press Ctrl+C": "Appuyez sur Ctrl+C",

@@ -37,7 +37,8 @@ export const SCRIPT_NL: ScriptTexts = {
     "Dit is de tekst van vermelding {0}, maar de keten op deze pagina wijkt af",
   "This is not the payload of an entry": "Dit is niet de payload van een vermelding",
   "It has the hash of no entry on this page and is not the text of an entry. Copy the whole payload field and nothing else.":
-    "Geen vermelding op deze pagina heeft deze hash, en het is niet de tekst van een vermelding. Kopieer het hele veld payload en verder niets.",
+    "Geen vermelding op deze pagina heeft deze hash, en het is niet de tekst van een vermelding. Kopieer het hele " +
+    "veld payload en verder niets.",
   "It names {0}, but this is the history of {1}.": "Hierin staat {0}, maar dit is de geschiedenis van {1}.",
   "This payload is about another voucher": "Deze payload gaat over een andere voucher",
   "Paste it on the page of the history that shows this entry.":
@@ -47,10 +48,12 @@ export const SCRIPT_NL: ScriptTexts = {
   "That entry has no hash yet.": "Die vermelding heeft nog geen hash.",
   "This is not what was sealed as entry {0}": "Dit is niet wat als vermelding {0} is verzegeld",
   "But its hash is not that entry's. One changed character is enough, and so is reformatted JSON: paste the text exactly as the API returned it.":
-    "Maar de hash is niet die van die vermelding. Eén gewijzigd teken is genoeg, en ook opnieuw opgemaakte JSON: plak de tekst precies zoals de API die gaf.",
+    "Maar de hash is niet die van die vermelding. Eén gewijzigd teken is genoeg, en ook opnieuw opgemaakte JSON: " +
+    "plak de tekst precies zoals de API die gaf.",
   "This browser cannot compute hashes here": "Deze browser kan hier geen hashes berekenen",
   "Browsers compute hashes on secure connections only, and this page was loaded over plain http. Open its https address.":
-    "Browsers berekenen hashes alleen via beveiligde verbindingen, en deze pagina is via gewoon http geladen. Open het https-adres.",
+    "Browsers berekenen hashes alleen via beveiligde verbindingen, en deze pagina is via gewoon http geladen. " +
+    "Open het https-adres.",
   "There is nothing to hash. Paste a payload first.": "Er valt niets te berekenen. Plak eerst een payload.",
   "SHA-256 of what you pasted": "SHA-256 van wat u hebt geplakt",
   "Go to entry {0}": "Naar vermelding {0}",
@@ -91,7 +94,8 @@ export const SCRIPT_NL: ScriptTexts = {
     "Dit ontvangstbewijs is geldig volgens dit beleid, maar hoort bij een andere voucher",
   "This receipt is valid under this policy": "Dit ontvangstbewijs is geldig volgens dit beleid",
   "Ed25519 signatures need Chrome or Edge 137, Firefox 129 or Safari 17. Or use a script of the guide.":
-    "Ed25519-handtekeningen vereisen Chrome of Edge 137, Firefox 129 of Safari 17. Of gebruik een script van de handleiding.",
+    "Ed25519-handtekeningen vereisen Chrome of Edge 137, Firefox 129 of Safari 17. Of gebruik een script van de " +
+    "handleiding.",
   "What the event says": "Wat de gebeurtenis zegt",
   "The exact text": "De precieze tekst",
   "There is nothing to verify. Paste a receipt first.": "Er valt niets te controleren. Plak eerst een ontvangstbewijs.",
@@ -107,7 +111,8 @@ export const SCRIPT_NL: ScriptTexts = {
   "This receipt is not valid. Do not rely on it": "Dit ontvangstbewijs is niet geldig. Vertrouw er niet op",
   "This browser cannot verify receipts here": "Deze browser kan hier geen ontvangstbewijzen controleren",
   "Browsers compute hashes and signatures on secure connections only. Open the https address of this page.":
-    "Browsers berekenen hashes en handtekeningen alleen via beveiligde verbindingen. Open het https-adres van deze pagina.",
+    "Browsers berekenen hashes en handtekeningen alleen via beveiligde verbindingen. Open het https-adres van " +
+    "deze pagina.",
   Copy: "Kopiëren",
   Copied: "Gekopieerd",
   "Press Ctrl+C": "Druk op Ctrl+C",

@@ -118,7 +118,8 @@ export const errorResponse = named("Error", {
   code: z.union([knownErrorCode, z.string()]).meta({
     id: "ErrorCode",
     description:
-      "A stable code for programs to branch on. Later releases add codes: treat one that you do not know by the status of its response.",
+      "A stable code for programs to branch on. Later releases add codes: treat one that you do not know by the " +
+      "status of its response.",
   }),
   requestId: text("The value of `X-Request-Id`. Quote it when you ask us about a response.", EXAMPLE.requestId),
 });

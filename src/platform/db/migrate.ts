@@ -30,7 +30,8 @@ export class LocksUnavailable extends Error {}
 export class MigrationsChanged extends Error {
   constructor(options: ErrorOptions) {
     super(
-      "An unreleased version of the service made this database: its migrations have changed since.\nDelete the folder .data, or create a new database.",
+      "An unreleased version of the service made this database: its migrations have changed since.\nDelete the " +
+        "folder .data, or create a new database.",
       options,
     );
   }

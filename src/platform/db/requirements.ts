@@ -212,7 +212,10 @@ function mendPathForTables({ schema, hasForeignTable, database, role }: Facts): 
 function mendPath({ schemas, database, role }: Facts): string {
   const [first = "", ...others] = schemas.map(quote);
   if (others.length === 0)
-    return `The tables are in the schema ${first}, which ${quote(role)} may not use. As the owner, run: voucherctl db roles`;
+    return (
+      `The tables are in the schema ${first}, which ${quote(role)} may not use. As the owner, run: voucherctl \
+db ` + "roles"
+    );
   const set = `ALTER ROLE ${quote(role)} IN DATABASE ${quote(database)} SET search_path = ${first};`;
   return `Several schemas have the tables: ${[first, ...others].join(", ")}. Choose one, such as: ${set}`;
 }

@@ -73,7 +73,8 @@ export function assertOwnPrimary(
   if (found.isCopy) {
     throw new UnusableDatabase(
       "copied",
-      "This database is a copy. To let it take over, stop every process that uses the original and run: voucherctl db adopt",
+      "This database is a copy. To let it take over, stop every process that uses the original and run: " +
+        "voucherctl db adopt",
     );
   }
   if (ownId !== undefined && ownId !== found.deploymentId) {

@@ -61,12 +61,14 @@ function explain(url: URL, error: Error): Error {
   const database = url.pathname.slice(1);
   if (/SELECT is not allowed in cluster mode/.test(error.message)) {
     return unusable(
-      `REDIS_URL names database ${database}, and Redis at ${address} is a cluster, which has only database 0. Leave the number out.`,
+      `REDIS_URL names database ${database}, and Redis at ${address} is a cluster, which has only database 0. ` +
+        "Leave the number out.",
     );
   }
   if (/DB index is out of range/.test(error.message)) {
     return unusable(
-      `REDIS_URL names database ${database}, which Redis at ${address} does not have. Use a lower number, or raise databases in redis.conf.`,
+      `REDIS_URL names database ${database}, which Redis at ${address} does not have. Use a lower number, or ` +
+        "raise databases in redis.conf.",
     );
   }
   return error;

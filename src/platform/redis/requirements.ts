@@ -80,7 +80,9 @@ const REQUIREMENTS: readonly Requirement[] = [
   {
     name: "kind",
     wanted: "one server, or nodes of one cluster",
-    why: "A Redis Cluster is used with one connection to each master. One address is enough: the server says what it is.",
+    why:
+      "A Redis Cluster is used with one connection to each master. One address is enough: the server says what it " +
+      "is.",
     actual: ({ views }) => each(views, ({ cluster }) => (cluster === null ? "one server" : "Redis Cluster")),
     *judge(facts) {
       yield* judgeCluster(facts);
@@ -95,7 +97,9 @@ const REQUIREMENTS: readonly Requirement[] = [
       for (const { address, cluster, read } of views) {
         if (cluster !== null || read("role") !== "slave") continue;
         const primary = `${read("master_host")}:${read("master_port")}`;
-        const message = `REDIS_URL leads to a replica, ${address}. It must lead to the primary, ${primary}; or promote the replica: REPLICAOF NO ONE`;
+        const message =
+          `REDIS_URL leads to a replica, ${address}. It must lead to the primary, ${primary}; or promote \
+the ` + "replica: REPLICAOF NO ONE";
         yield { code: "redis_replica", message, effect: "waits" };
       }
     },
@@ -133,7 +137,8 @@ const REQUIREMENTS: readonly Requirement[] = [
     *judge({ views }) {
       if (views.every(({ read }) => read("aof_enabled") === "1")) return;
       const message =
-        "Redis has appendonly = no: a restart loses waiting jobs and leases. No redemption is lost, but callers wait and retry. Run: CONFIG SET appendonly yes";
+        "Redis has appendonly = no: a restart loses waiting jobs and leases. No redemption is lost, but callers " +
+        "wait and retry. Run: CONFIG SET appendonly yes";
       yield { code: "redis_without_aof", message, effect: "risk" };
     },
   },
@@ -145,7 +150,9 @@ const REQUIREMENTS: readonly Requirement[] = [
     *judge({ views }) {
       for (const policy of new Set(views.map(policyOf))) {
         if (policy === "noeviction" || policy === "") continue;
-        const message = `Redis has maxmemory-policy = ${policy}: when memory is full it deletes jobs and leases. Run: CONFIG SET maxmemory-policy noeviction`;
+        const message =
+          `Redis has maxmemory-policy = ${policy}: when memory is full it deletes jobs and leases. Run: \
+CONFIG SET ` + "maxmemory-policy noeviction";
         yield { code: "redis_evicts", message, effect: "risk" };
       }
     },
@@ -158,7 +165,9 @@ const REQUIREMENTS: readonly Requirement[] = [
     *judge({ views, shards }) {
       const masters = views.find(({ cluster }) => cluster !== null)?.cluster?.masters.length ?? 0;
       if (masters === 0 || shards % masters === 0) return;
-      const message = `QUEUE_SHARDS is ${shards}, which is not a multiple of the ${masters} masters of the Redis Cluster: some get more work than others. Use ${Math.ceil(shards / masters) * masters}.`;
+      const message =
+        `QUEUE_SHARDS is ${shards}, which is not a multiple of the ${masters} masters of the Redis \
+Cluster: some ` + `get more work than others. Use ${Math.ceil(shards / masters) * masters}.`;
       yield { code: "redis_shards", message, effect: "risk" };
     },
   },
@@ -181,7 +190,9 @@ function* judgeCluster({ named }: Facts): Iterable<Problem> {
   if (named.length > 1) {
     for (const { address, view } of named) {
       if (view === null || view.cluster !== null) continue;
-      const message = `REDIS_URL names several servers, but ${address} is not a node of a Redis Cluster. Name nodes of one cluster, or a single server.`;
+      const message =
+        `REDIS_URL names several servers, but ${address} is not a node of a Redis Cluster. Name nodes of \
+one ` + "cluster, or a single server.";
       yield { code: "redis_no_cluster", message, effect: "refused" };
     }
   }
@@ -190,13 +201,17 @@ function* judgeCluster({ named }: Facts): Iterable<Problem> {
   );
   if (known === undefined) return;
   for (const { address } of others.filter(({ ids }) => !ids.some((id) => known.ids.includes(id)))) {
-    const message = `REDIS_URL names nodes of different clusters: ${known.address} and ${address} do not know each other. Processes would not find each other's jobs.`;
+    const message =
+      `REDIS_URL names nodes of different clusters: ${known.address} and ${address} do not know each \
+other. ` + "Processes would not find each other's jobs.";
     yield { code: "redis_other_cluster", message, effect: "refused" };
   }
   const ranges = known.masters.flatMap(({ slots }) => slots);
   const missing = SLOTS - ranges.reduce((sum, [from, to]) => sum + to - from + 1, 0);
   if (missing === 0) return;
-  const message = `${missing} of the ${SLOTS} slots of the Redis Cluster have no master. Jobs and leases in them cannot be used. Run: redis-cli --cluster fix ${known.address}`;
+  const message =
+    `${missing} of the ${SLOTS} slots of the Redis Cluster have no master. Jobs and leases in them \
+cannot be used. ` + `Run: redis-cli --cluster fix ${known.address}`;
   yield { code: "redis_slots", message, effect: "risk" };
 }
 

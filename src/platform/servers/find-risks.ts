@@ -31,12 +31,14 @@ export async function findDurabilityRisks(pool: pg.Pool): Promise<Risk[]> {
   }
   if (settings.synchronousStandbyNames === "") {
     const message =
-      "Postgres has no synchronous standby (synchronous_standby_names is empty): if the primary's disk is lost or a standby is promoted, " +
+      "Postgres has no synchronous standby (synchronous_standby_names is empty): if the primary's disk is lost or " +
+      "a standby is promoted, " +
       "acknowledged redemptions can be missing and their vouchers redeemed again.";
     risks.push({ code: "no_synchronous_standby", message });
   } else if (settings.restartAfterCrash !== "off") {
     const message =
-      "Postgres has restart_after_crash = on with synchronous standbys: after a crash it serves transactions that no standby has. Set it to off.";
+      "Postgres has restart_after_crash = on with synchronous standbys: after a crash it serves transactions that " +
+      "no standby has. Set it to off.";
     risks.push({ code: "restart_after_crash", message });
   }
   return risks;

@@ -12,7 +12,8 @@ export const LOG_FILES: Record<string, DescribedFile> = {
     id: "readPolicy",
     summary: "Read the log's policy",
     description:
-      "The keys of the log and its witnesses, and how many witnesses a checkpoint needs. Compare it with a copy that you keep.",
+      "The keys of the log and its witnesses, and how many witnesses a checkpoint needs. Compare it with a copy " +
+      "that you keep.",
     type: "text/plain",
   },
   "/log/tile/{path}": {

@@ -9,7 +9,8 @@ export const sequenceParameter = text("The event's `sequence`.", "2");
 export const receipt = z.string().meta({
   id: "Receipt",
   description:
-    "A proof in the format [tlog-proof](https://c2sp.org/tlog-proof). In a receipt, `extra` is the event's payload in base64: its SHA-256 is the data of the leaf.",
+    "A proof in the format [tlog-proof](https://c2sp.org/tlog-proof). In a receipt, `extra` is the event's " +
+    "payload in base64: its SHA-256 is the data of the leaf.",
 });
 
 /** A receipt of `docs/log-vectors.json`, without its payload and the witness's cosignature. */

@@ -136,11 +136,13 @@ missing, processes admit a server that they refused as set back.`,
         const lostLeaves = lost.reduce((sum, run) => sum + run.leaves, 0);
         ctx.print(recovered, () =>
           [
-            `Recovered ${leavesOf(leaves)} from ${formatCount(firstIndex)} on, and added ${formatCount(added)} that only this database had.`,
+            `Recovered ${leavesOf(leaves)} from ${formatCount(firstIndex)} on, and added ${formatCount(added)} ` +
+              "that only this database had.",
             lost.length > 0 && `This database has lost the events of ${leavesOf(lostLeaves)}:`,
             ...lost.map((run) => `  ${run.firstIndex} to ${run.firstIndex + run.leaves - 1}`),
             missing > 0 &&
-              `An anchor has ${pluralize(missing, "more leaf", "more leaves")}. Recover them from another copy. If there is none: voucherctl log retire --accept-loss`,
+              `An anchor has ${pluralize(missing, "more leaf", "more leaves")}. Recover them from another copy. ` +
+                "If there is none: voucherctl log retire --accept-loss",
           ]
             .filter(Boolean)
             .join("\n"),
@@ -173,7 +175,8 @@ leaves. Run it again if it was interrupted.`,
         ctx.print(retired, () =>
           [
             `${origin} is retired. ${nextOrigin} goes on with its ${leavesOf(size)}.`,
-            `Leaf ${formatCount(size)} is the hash of the last checkpoint, which has ${leavesOf(lastSize)}: ${to}/last-checkpoint.`,
+            `Leaf ${formatCount(size)} is the hash of the last checkpoint, which has ${leavesOf(lastSize)}: ` +
+              `${to}/last-checkpoint.`,
             `Exported ${leavesOf(exported)} to ${to}.`,
             ...anchorsWritten.map(describeAnchor),
           ].join("\n"),

@@ -30,7 +30,8 @@ function renderStatus(site: Site, { origin, size, published, quorum, witnesses, 
     refused === null
       ? null
       : html`<div class="verdict bad"><strong>The log is refused: no new checkpoint is served</strong><p>${refused}
-<a href="${opsPath(site, "runbook")}#${pass?.report.obstacle === "witnesses" ? "VouchersLogStopped" : "VouchersLogRefused"}">What to do</a></p></div>`
+<a href="${opsPath(site, "runbook")}#${pass?.report.obstacle === "witnesses" ? "VouchersLogStopped" : "VouchersLogRefused"}">What \
+to do</a></p></div>`
   }
 ${renderFigures(
   ["Leaves", COUNT.format(size)],
@@ -46,7 +47,12 @@ ${renderFacts([
 ${
   witnesses.length === 0
     ? html`<p>The policy names no witness: this log could show two histories. <code>LOG_POLICY</code> names them.</p>`
-    : html`<p>${quorum === null ? "The policy requires none of them." : html`The policy requires <code>${quorum}</code>.`}</p>
+    : html`<p>${
+        quorum === null
+          ? "The policy requires none of them."
+          : html`The policy requires \
+<code>${quorum}</code>.`
+      }</p>
 ${renderTable("Witnesses", ["Witness", "Has cosigned", "The served checkpoint"], witnesses.map(renderWitness))}`
 }
 <h2>Anchors</h2>
@@ -66,7 +72,8 @@ const seconds = (ms: number) => `${COUNT.format(Math.round(ms / 1_000))} s`;
 function renderLag(size: number, published: { size: number; lagMs: number }): Html {
   const unserved = size - published.size;
   if (published.lagMs === 0) return html`None: nothing waits`;
-  return html`Events have waited for up to ${seconds(published.lagMs)}; the tree has ${leaves(unserved)} that are not served yet`;
+  return html`Events have waited for up to ${seconds(published.lagMs)}; the tree has ${leaves(unserved)} that are not \
+served yet`;
 }
 
 function renderPass(pass: TlogStatus["pass"]): Html {

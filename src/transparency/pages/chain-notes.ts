@@ -51,5 +51,6 @@ function renderCheckpoint(
 
 function renderLeaf({ sequence, logIndex }: PublicEvent, path: string, { texts: { chain: texts } }: Locale): Html {
   if (logIndex === null) return html`${texts.notInLog}`;
-  return html`${texts.leafNumber(logIndex)} · <a href="${path}/${sequence}/proof">${texts.proof}<span class="hidden"> ${texts.ofEntry(sequence)}</span></a>`;
+  return html`${texts.leafNumber(logIndex)} · <a href="${path}/${sequence}/proof">${texts.proof}\
+<span class="hidden"> ${texts.ofEntry(sequence)}</span></a>`;
 }

@@ -44,7 +44,8 @@ function renderReceipt(site: Site, { locale }: PortalCaller, { externalRef, rece
   const { portal } = locale.texts;
   if (receipt === null) return html`<p class="notice">${portal.noReceipt}</p>`;
   return html`<p>${portal.receiptAbout} <a href="${orderPath(site, externalRef, "receipt")}">${portal.download}</a></p>
-<noscript><p class="fine">${portal.noScript} <a href="${site.basePath}/docs/proof">${portal.otherTools}</a>.</p></noscript>
+<noscript><p class="fine">${portal.noScript} <a href="${site.basePath}/docs/proof">${portal.otherTools}</a>.</p>\
+</noscript>
 <div id="receipt-check" hidden>
 ${renderReceiptForm(policy, receipt, locale.texts)}
 </div>

@@ -9,7 +9,8 @@ export const eventProof = endpoint({
   operationId: "readEventProof",
   summary: "Prove an event without a key",
   description:
-    "A proof that the event's `recordHash` is in the transparency log, for anyone who knows the voucher's id. It has no payload: if you have the payload, hash it to compare.",
+    "A proof that the event's `recordHash` is in the transparency log, for anyone who knows the voucher's id. It " +
+    "has no payload: if you have the payload, hash it to compare.",
   access: anyone,
   parameters: { entityType, entityId, sequence: sequenceParameter },
   response: receipt,

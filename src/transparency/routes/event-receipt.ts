@@ -9,7 +9,8 @@ export const eventReceipt = endpoint({
   operationId: "readEventReceipt",
   summary: "Read the receipt of an event",
   description:
-    "A proof that one sealed event of the voucher is in the transparency log, with the event's payload. An event that does not exist answers 404 `not_found`.",
+    "A proof that one sealed event of the voucher is in the transparency log, with the event's payload. An event " +
+    "that does not exist answers 404 `not_found`.",
   access: partnerKey("voucher.read"),
   parameters: { codeOrTicket, sequence: sequenceParameter },
   response: receipt,

@@ -9,7 +9,8 @@ export const receiptByReference = endpoint({
   operationId: "readReceiptByReference",
   summary: "Read a redemption's receipt by a query",
   description:
-    "The response of `GET /partner/redemptions/{externalRef}/receipt`, also through proxies that change a path with an encoded slash.",
+    "The response of `GET /partner/redemptions/{externalRef}/receipt`, also through proxies that change a path " +
+    "with an encoded slash.",
   access: partnerKey("voucher.read"),
   query: receiptQuery,
   response: receipt,

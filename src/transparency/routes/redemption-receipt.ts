@@ -8,7 +8,9 @@ export const redemptionReceipt = endpoint({
   operationId: "readRedemptionReceipt",
   summary: "Read a redemption's receipt",
   description:
-    "A proof that the redemption's sealed event is in the transparency log. It has the event's payload and verifies offline, also after this service is gone: keep it with your order. Until a checkpoint covers the event, usually for a second, the response is 409 `not_logged_yet`.",
+    "A proof that the redemption's sealed event is in the transparency log. It has the event's payload and " +
+    "verifies offline, also after this service is gone: keep it with your order. Until a checkpoint covers the " +
+    "event, usually for a second, the response is 409 `not_logged_yet`.",
   access: partnerKey("voucher.read"),
   parameters: { externalRef: externalRefParameter },
   response: receipt,

@@ -142,10 +142,15 @@ export const webhookEndpoint = named("Webhook", {
   description: text("A name for your own use.", "orders of the web shop"),
   eventTypes: z.array(knownEventType).meta({ description: "The events that are sent. Empty: all." }),
   enabled: flag("Whether events are sent."),
-  disabledReason: z.enum(WEBHOOK_DISABLED_REASONS).nullable().meta({
-    description:
-      "Why no events are sent: `partner` (a request disabled it), `operator` (only an operator can enable it again), `gone` (it answered 410) or `failing` (nothing but failures for five days). Null while it is enabled.",
-  }),
+  disabledReason: z
+    .enum(WEBHOOK_DISABLED_REASONS)
+    .nullable()
+    .meta({
+      description:
+        "Why no events are sent: `partner` (a request disabled it), `operator` (only an operator can enable it " +
+        "again), `gone` (it answered 410) or `failing` (nothing but failures for five days). Null while it is " +
+        "enabled.",
+    }),
   disabledAt: timestamp("When it was disabled; null while it is enabled.", EXAMPLE.redeemedAt).nullable(),
   failingSince: timestamp(
     "The first failure since it last succeeded, was enabled or got another `url`; null when there is none.",
@@ -179,7 +184,8 @@ examples.add(webhookEndpoint, {
 });
 
 const secret = text(
-  "Verifies signatures. Shown only here: save it now. In the form of Standard Webhooks: `whsec_` and 32 bytes in base64.",
+  "Verifies signatures. Shown only here: save it now. In the form of Standard Webhooks: `whsec_` and 32 bytes in " +
+    "base64.",
   EXAMPLE.webhookSecret,
 );
 

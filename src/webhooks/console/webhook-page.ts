@@ -68,12 +68,19 @@ ${linkActions(
 ${renderSection(
   "deliveries",
   cursor === undefined ? "Last deliveries" : "Earlier deliveries",
-  html`<p>Deliveries of the last ${DELIVERIES_KEPT_DAYS} days: ${state === undefined ? html`<strong>all</strong>` : html`<a href="${path}">all</a>`}${filters}.</p>\n`,
+  html`<p>Deliveries of the \
+last ${DELIVERIES_KEPT_DAYS} days: ${
+    state === undefined
+      ? html`<strong>all</strong>`
+      : html`<a \
+href="${path}">all</a>`
+  }${filters}.</p>\n`,
   renderTable(
     "Deliveries",
     ["Event", "Happened", "State", "Attempts", "Last attempt"],
     deliveries.map((delivery) => [
-      html`${delivery.eventType}${delivery.sequence === null ? "" : ` ${delivery.sequence}`}<br>${linkTo(site, "vouchers", delivery.voucherId)}`,
+      html`${delivery.eventType}${delivery.sequence === null ? "" : ` ${delivery.sequence}`}\
+<br>${linkTo(site, "vouchers", delivery.voucherId)}`,
       renderTime(delivery.createdAt),
       html`${renderStatus(delivery.state)}${renderNext(delivery)}`,
       String(delivery.attempts),

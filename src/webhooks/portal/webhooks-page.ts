@@ -38,7 +38,12 @@ export const webhooksPage: PortalPage<Deps> = {
 function renderWebhooks(site: Site, caller: PortalCaller, endpoints: readonly Endpoint[]): Html {
   const { portal } = caller.locale.texts;
   const main = html`<h1>${portal.endpoints}</h1>
-${endpoints.length === 0 ? html`<p class="notice">${portal.none}</p>` : endpoints.map((endpoint) => renderEndpoint(endpoint, caller.locale))}`;
+${
+  endpoints.length === 0
+    ? html`<p class="notice">${portal.none}\
+</p>`
+    : endpoints.map((endpoint) => renderEndpoint(endpoint, caller.locale))
+}`;
   return layOutForPortal(site, caller, portal.webhooks, main);
 }
 

@@ -10,7 +10,8 @@ export const changeWebhook = endpoint({
   operationId: "changeWebhook",
   summary: "Change a webhook endpoint",
   description:
-    "Changes the fields that the body has. `enabled: true` enables an endpoint that you disabled, that answered 410, or that failed for five days. Only the operator can enable one that the operator disabled.",
+    "Changes the fields that the body has. `enabled: true` enables an endpoint that you disabled, that answered " +
+    "410, or that failed for five days. Only the operator can enable one that the operator disabled.",
   access: partnerKey("voucher.webhook"),
   parameters: { id: webhookId },
   body: changeWebhookRequest,

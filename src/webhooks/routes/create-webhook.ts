@@ -9,7 +9,10 @@ export const createWebhook = endpoint({
   operationId: "createWebhook",
   summary: "Create a webhook endpoint",
   description:
-    "Events of your organization's vouchers are sent to `url` from now on, signed with the `secret` of the response as [Standard Webhooks](https://www.standardwebhooks.com/) specifies. The secret is shown only here. An organization has at most 20 endpoints. The name is resolved and its addresses are checked when a request is sent, so send a test to see whether it arrives.",
+    "Events of your organization's vouchers are sent to `url` from now on, signed with the `secret` of the " +
+    "response as [Standard Webhooks](https://www.standardwebhooks.com/) specifies. The secret is shown only here. " +
+    "An organization has at most 20 endpoints. The name is resolved and its addresses are checked when a request " +
+    "is sent, so send a test to see whether it arrives.",
   access: partnerKey("voucher.webhook"),
   body: createWebhookRequest,
   response: newWebhook,

@@ -11,7 +11,9 @@ export const replayWebhook = endpoint({
   operationId: "replayWebhook",
   summary: "Send deliveries of a webhook endpoint again",
   description:
-    "Sends finished deliveries again, with the same ids: those of events in a period, or those with the given `eventIds`. At most 10,000, the oldest first: call it again with a later `from` for more. Deliveries that still wait are not affected.",
+    "Sends finished deliveries again, with the same ids: those of events in a period, or those with the given " +
+    "`eventIds`. At most 10,000, the oldest first: call it again with a later `from` for more. Deliveries that " +
+    "still wait are not affected.",
   access: partnerKey("voucher.webhook"),
   parameters: { id: webhookId },
   body: replayRequest,

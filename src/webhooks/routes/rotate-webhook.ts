@@ -9,7 +9,8 @@ export const rotateWebhook = endpoint({
   operationId: "rotateWebhook",
   summary: "Give a webhook endpoint a new secret",
   description:
-    "For 24 hours, each request has two signatures: of the new secret and of the previous one. Rotating again within that time ends the oldest one at once.",
+    "For 24 hours, each request has two signatures: of the new secret and of the previous one. Rotating again " +
+    "within that time ends the oldest one at once.",
   access: partnerKey("voucher.webhook"),
   parameters: { id: webhookId },
   response: rotatedWebhook,

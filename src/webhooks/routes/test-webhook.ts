@@ -12,7 +12,8 @@ export const testWebhook = endpoint({
   operationId: "testWebhook",
   summary: "Send a test to a webhook endpoint",
   description:
-    "Sends one signed event of the type `webhook.test` now, and returns the result within about 15 seconds. It is not repeated and not listed among the deliveries.",
+    "Sends one signed event of the type `webhook.test` now, and returns the result within about 15 seconds. It is " +
+    "not repeated and not listed among the deliveries.",
   access: partnerKey("voucher.webhook"),
   parameters: { id: webhookId },
   response: testedWebhook,

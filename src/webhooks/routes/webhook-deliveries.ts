@@ -11,7 +11,8 @@ export const webhookDeliveries = endpoint({
   operationId: "listWebhookDeliveries",
   summary: "List the deliveries of a webhook endpoint",
   description:
-    "What was sent to the endpoint in the last 30 days and what waits, with the state and the last result of each. Of an answer, only its status is kept.",
+    "What was sent to the endpoint in the last 30 days and what waits, with the state and the last result of " +
+    "each. Of an answer, only its status is kept.",
   access: partnerKey("voucher.webhook"),
   parameters: { id: webhookId },
   query: deliveriesQuery,

@@ -9,7 +9,8 @@ export const webhook = endpoint({
   operationId: "readWebhook",
   summary: "Read a webhook endpoint",
   description:
-    "Shows whether it is enabled, and since when it has been failing. The secret is not shown again: rotate it if you have lost it.",
+    "Shows whether it is enabled, and since when it has been failing. The secret is not shown again: rotate it if " +
+    "you have lost it.",
   access: partnerKey("voucher.webhook"),
   parameters: { id: webhookId },
   response: webhookEndpoint,

@@ -57,7 +57,8 @@ export const publicEvent = named("PublicEvent", {
     .nullable()
     .meta({
       description:
-        "The event's leaf in the transparency log. Null until the served checkpoint covers it, and in a deployment without a log.",
+        "The event's leaf in the transparency log. Null until the served checkpoint covers it, and in a " +
+        "deployment without a log.",
       examples: [70_311],
     }),
   previousHash: sha256(
@@ -71,10 +72,12 @@ export type PublicEvent = z.output<typeof publicEvent>;
 export const partnerEvent = publicEvent
   .extend({
     payload: text(
-      "The exact text that was hashed: canonical JSON (RFC 8785). Hash this string exactly as received; do not parse and re-encode it. It contains codes. Null while the event is Pending.",
+      "The exact text that was hashed: canonical JSON (RFC 8785). Hash this string exactly as received; do not " +
+        "parse and re-encode it. It contains codes. Null while the event is Pending.",
     ).nullable(),
     actorConnectedId: text(
-      "Who did it: the key's id for a partner, the token's subject for a user, null for the issuer or the service itself.",
+      "Who did it: the key's id for a partner, the token's subject for a user, null for the issuer or the service " +
+        "itself.",
       EXAMPLE.keyId,
     ).nullable(),
     actorIsEmployee: z.boolean().nullable().meta({

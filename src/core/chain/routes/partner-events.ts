@@ -9,7 +9,8 @@ export const partnerEvents = endpoint({
   operationId: "readVoucherEvents",
   summary: "Read a voucher's sealed events",
   description:
-    "Every event of the voucher with the exact text that was hashed, so that you can recompute each hash: `recordHash` is the SHA-256 of `payload`, and each payload contains the previous event's hash.",
+    "Every event of the voucher with the exact text that was hashed, so that you can recompute each hash: " +
+    "`recordHash` is the SHA-256 of `payload`, and each payload contains the previous event's hash.",
   access: partnerKey("voucher.read"),
   parameters: { codeOrTicket },
   query: eventsQuery,

@@ -8,7 +8,9 @@ export const publicEvents = endpoint({
   operationId: "readPublicEvents",
   summary: "Verify a voucher's history without a key",
   description:
-    "The chain's hashes, for anyone who knows the voucher's id; every `verifyUrl` points here. Payloads are left out because they contain codes: the holder of a payload can hash it and find the hash here. A browser gets a page that shows the chain and verifies it.",
+    "The chain's hashes, for anyone who knows the voucher's id; every `verifyUrl` points here. Payloads are left " +
+    "out because they contain codes: the holder of a payload can hash it and find the hash here. A browser gets a " +
+    "page that shows the chain and verifies it.",
   access: anyone,
   parameters: { entityType, entityId },
   query: eventsQuery,

@@ -9,7 +9,8 @@ export const lookUp = endpoint({
   operationId: "lookUpVoucher",
   summary: "Look up a voucher",
   description:
-    "Returns a voucher's value, its status and its live reservation. Changes nothing. Vouchers of other organizations answer like vouchers that do not exist.",
+    "Returns a voucher's value, its status and its live reservation. Changes nothing. Vouchers of other " +
+    "organizations answer like vouchers that do not exist.",
   access: partnerKey("voucher.read"),
   parameters: { codeOrTicket },
   response: lookUpResponse,

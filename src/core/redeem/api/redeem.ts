@@ -28,12 +28,14 @@ export const redeemRequest = z
     code: code.nullish(),
     ticket: ticket.nullish(),
     externalRef: reference(
-      "Your reference for this redemption, such as the order number. It is the idempotency key: it must be unique in your organization and can redeem only one voucher.",
+      "Your reference for this redemption, such as the order number. It is the idempotency key: it must be unique " +
+        "in your organization and can redeem only one voucher.",
       EXAMPLE.externalRef,
     ),
     token: textUpTo(
       TOKEN_MAX,
-      "The token from the reservation's response. Required only to redeem a voucher that another key of your organization has reserved. A wrong token is refused, even from the key that made the reservation.",
+      "The token from the reservation's response. Required only to redeem a voucher that another key of your " +
+        "organization has reserved. A wrong token is refused, even from the key that made the reservation.",
       EXAMPLE.token,
     ).nullish(),
     note: textUpTo(
@@ -96,12 +98,19 @@ export const redeemedVoucher = {
 export const redeemResponse = named("Redemption", {
   redeemed: z.literal(true).meta({ description: "The voucher is redeemed under your `externalRef`." }),
   alreadyConfirmed: flag(
-    "Confirmed means redeemed under this `externalRef`. False: this call redeemed the voucher. True: an earlier call redeemed it; the other fields repeat that call's result, and nothing was redeemed again. Both are successes.",
+    "Confirmed means redeemed under this `externalRef`. False: this call redeemed the voucher. True: an earlier " +
+      "call redeemed it; the other fields repeat that call's result, and nothing was redeemed again. Both are " +
+      "successes.",
   ),
-  otherVoucher: z.literal(true).optional().meta({
-    description:
-      "Present and true only when this `externalRef` has redeemed another voucher than the one that this request names. The voucher of this request was not redeemed: **do not accept it**. Either your references repeat, or a retry has changed its code.",
-  }),
+  otherVoucher: z
+    .literal(true)
+    .optional()
+    .meta({
+      description:
+        "Present and true only when this `externalRef` has redeemed another voucher than the one that this request " +
+        "names. The voucher of this request was not redeemed: **do not accept it**. Either your references repeat, " +
+        "or a retry has changed its code.",
+    }),
   ...redeemedVoucher,
   verifyUrl,
   sandbox,

@@ -18,7 +18,8 @@ import { redeemedVoucher } from "./redeem.ts";
 const REDEMPTIONS_LIMIT_MAX = 1_000;
 
 export const externalRefInPath = text(
-  "Your reference, URL-encoded, in any form that a redeem would accept as the same. Some proxies change a reference with a slash: use the query then.",
+  "Your reference, URL-encoded, in any form that a redeem would accept as the same. Some proxies change a " +
+    "reference with a slash: use the query then.",
   EXAMPLE.externalRef,
 );
 
@@ -38,7 +39,8 @@ export const redemptionsQuery = z
       "2026-11-22T00:00:00+01:00",
     ),
     cursor: queryCursor(
-      "The previous page's `nextCursor`; omit it for the first page. It remembers `from` and `to`: omit them, or send the same ones.",
+      "The previous page's `nextCursor`; omit it for the first page. It remembers `from` and `to`: omit them, or " +
+        "send the same ones.",
     ),
     limit: queryInteger(1, REDEMPTIONS_LIMIT_MAX, 100, "Maximum number of redemptions on the page."),
     externalRef: externalRefInQuery.optional().meta({
@@ -66,11 +68,13 @@ export const redemptionsResponse = named("RedemptionsPage", {
     .array(listedRedemption)
     .meta({ description: "In ascending order of `redeemedAt`, then of `voucherInstanceId`." }),
   nextCursor: text(
-    "Send it as `cursor` to get what follows, now or on another day. Null only on the last page of a list whose `to` is before `completeUntil`.",
+    "Send it as `cursor` to get what follows, now or on another day. Null only on the last page of a list whose " +
+      "`to` is before `completeUntil`.",
     EXAMPLE.redemptionsCursor,
   ).nullable(),
   completeUntil: timestamp(
-    "Redemptions before this time are final: all are listed, and none is ever added. Later ones are listed by a later call. Usually two to four seconds ago.",
+    "Redemptions before this time are final: all are listed, and none is ever added. Later ones are listed by a " +
+      "later call. Usually two to four seconds ago.",
     EXAMPLE.completeUntil,
   ),
   sandbox,

@@ -8,11 +8,15 @@ export const redeem = endpoint({
   path: "/partner/vouchers/redeem",
   operationId: "redeemVoucher",
   summary: "Redeem a voucher, exactly once",
-  description: `Redeems a voucher under your own order reference, exactly once. Repeat the call with the same \`externalRef\` as often as you like: it redeems one voucher and returns the same result, with \`alreadyConfirmed: true\`.
+  description: `Redeems a voucher under your own order reference, exactly once. Repeat the call with the same \
+\`externalRef\` as often as you like: it redeems one voucher and returns the same result, with \`alreadyConfirmed: \
+true\`.
 
-**If you get no response, or a 503, send the call again with the same \`externalRef\` until you get another response.** A different \`externalRef\` is a different order and redeems another voucher.
+**If you get no response, or a 503, send the call again with the same \`externalRef\` until you get another \
+response.** A different \`externalRef\` is a different order and redeems another voucher.
 
-A refusal confirms nothing, so its \`externalRef\` can be used again. A reservation made by your own key does not prevent redemption. A voucher reserved by another key of your organization requires the reservation's \`token\`.`,
+A refusal confirms nothing, so its \`externalRef\` can be used again. A reservation made by your own key does not \
+prevent redemption. A voucher reserved by another key of your organization requires the reservation's \`token\`.`,
   access: partnerKey("voucher.redeem"),
   body: redeemRequest,
   response: redeemResponse,

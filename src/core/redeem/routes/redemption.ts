@@ -9,7 +9,8 @@ export const redemption = endpoint({
   operationId: "readRedemption",
   summary: "Read the redemption of a reference",
   description:
-    "What this `externalRef` redeemed, as a repeated redeem would answer it, without trying to redeem anything. A 404 is no proof that an attempt failed: it may still be in progress. Repeat the redeem to find out.",
+    "What this `externalRef` redeemed, as a repeated redeem would answer it, without trying to redeem anything. A " +
+    "404 is no proof that an attempt failed: it may still be in progress. Repeat the redeem to find out.",
   access: partnerKey("voucher.read"),
   parameters: { externalRef: externalRefInPath },
   response: redeemResponse,

@@ -14,13 +14,18 @@ export const redemptions = endpoint({
   path: "/partner/redemptions",
   operationId: "listRedemptions",
   summary: "List your organization's redemptions",
-  description: `Every redemption by any key of your organization, one page at a time, to settle a day or to keep your own books.
+  description: `Every redemption by any key of your organization, one page at a time, to settle a day or to keep your \
+own books.
 
-Follow \`nextCursor\` until it is null, and each redemption is listed exactly once, also those that commit while you read. A list without \`to\` never ends: keep the last cursor and continue with it later. Only redemptions before \`completeUntil\` are listed, and none is ever added before it. The list has no voucher codes.
+Follow \`nextCursor\` until it is null, and each redemption is listed exactly once, also those that commit while you \
+read. A list without \`to\` never ends: keep the last cursor and continue with it later. Only redemptions before \
+\`completeUntil\` are listed, and none is ever added before it. The list has no voucher codes.
 
-With \`externalRef\`, the response is that of \`GET /partner/redemptions/{externalRef}\`, also through proxies that change a path with an encoded slash.
+With \`externalRef\`, the response is that of \`GET /partner/redemptions/{externalRef}\`, also through proxies that \
+change a path with an encoded slash.
 
-With \`Accept: text/csv\` the answer is one CSV file of all redemptions from \`from\` to the earlier of \`to\` and \`completeUntil\`; \`limit\` and \`cursor\` do not apply. The header \`Complete-Until\` has the end that it reaches.`,
+With \`Accept: text/csv\` the answer is one CSV file of all redemptions from \`from\` to the earlier of \`to\` and \
+\`completeUntil\`; \`limit\` and \`cursor\` do not apply. The header \`Complete-Until\` has the end that it reaches.`,
   access: partnerKey("voucher.read"),
   query: redemptionsQuery,
   response: z.union([redemptionsResponse, redeemResponse]).meta({ id: "RedemptionsPageOrRedemption" }),

@@ -15,7 +15,8 @@ export const reserveResponse = named("Reservation", {
     EXAMPLE.ticket,
   ),
   token: text(
-    "A secret that lets another key of the same organization redeem the reserved voucher. Treat it as a password: pass it on only to complete the sale, and never log it.",
+    "A secret that lets another key of the same organization redeem the reserved voucher. Treat it as a password: " +
+      "pass it on only to complete the sale, and never log it.",
     EXAMPLE.token,
   ),
   expiresAt: timestamp("When the reservation expires. Reserving again does not extend it.", EXAMPLE.reservedUntil),

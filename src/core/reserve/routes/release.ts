@@ -9,7 +9,8 @@ export const release = endpoint({
   operationId: "releaseReservation",
   summary: "Release a reservation",
   description:
-    "Ends a reservation that is not needed, so that the voucher is free at once. Always safe to call: a ticket without a live reservation, for any reason, answers 200 with `released: false`.",
+    "Ends a reservation that is not needed, so that the voucher is free at once. Always safe to call: a ticket " +
+    "without a live reservation, for any reason, answers 200 with `released: false`.",
   access: partnerKey("voucher.redeem"),
   body: releaseRequest,
   response: releaseResponse,

@@ -9,7 +9,9 @@ export const reserve = endpoint({
   operationId: "reserveVoucher",
   summary: "Reserve a voucher for one checkout",
   description: ({ reservationSeconds }) =>
-    `Reserves a voucher for ${showDuration(reservationSeconds)}, so that no other key can redeem it without the reservation's token. A repeat by the same key returns the same ticket, token and expiry. Every other key is refused while the reservation is live.`,
+    `Reserves a voucher for ${showDuration(reservationSeconds)}, so that no other key can redeem it without the ` +
+    "reservation's token. A repeat by the same key returns the same ticket, token and expiry. Every other key is " +
+    "refused while the reservation is live.",
   access: partnerKey("voucher.redeem"),
   body: reserveRequest,
   response: reserveResponse,

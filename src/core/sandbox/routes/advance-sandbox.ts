@@ -8,9 +8,14 @@ export const advanceSandbox = endpoint({
   path: "/sandbox/advance",
   operationId: "advanceSandbox",
   summary: "Let a sandbox's times come closer",
-  description: `Moves the times of the key's sandbox organization that are still ahead back by \`seconds\`, as if that time had passed: the ends of live reservations, \`validUntil\` of vouchers, windows, and the ends of referrer contracts. Reservations and vouchers whose time is over then end as usual. Nothing else moves: events, redemptions, keys and times that have passed stay as they are.
+  description: `Moves the times of the key's sandbox organization that are still ahead back by \`seconds\`, as if that \
+time had passed: the ends of live reservations, \`validUntil\` of vouchers, windows, and the ends of referrer \
+contracts. Reservations and vouchers whose time is over then end as usual. Nothing else moves: events, redemptions, \
+keys and times that have passed stay as they are.
 
-Each call moves the times again, so do not repeat it blindly. It applies to the whole organization, also to the vouchers of other tests. At most 10,000 reservations may be live. The expired events of a large batch are recorded within seconds after the response; \`status\` is right at once.`,
+Each call moves the times again, so do not repeat it blindly. It applies to the whole organization, also to the \
+vouchers of other tests. At most 10,000 reservations may be live. The expired events of a large batch are recorded \
+within seconds after the response; \`status\` is right at once.`,
   access: sandboxKey("voucher.redeem"),
   body: advanceRequest,
   response: advanceResponse,

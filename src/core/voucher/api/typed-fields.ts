@@ -38,7 +38,9 @@ export function reference(description: string, example: string) {
     })
     .meta({
       maxLength: REFERENCE_MAX,
-      description: `${description} ${TRIMMED} Format characters, such as zero-width spaces, are removed too, and the rest is compared in Unicode's form NFC. \`.\` and \`..\` are rejected.`,
+      description:
+        `${description} ${TRIMMED} Format characters, such as zero-width spaces, are removed too, and the \
+rest is ` + `compared in Unicode's form NFC. \`.\` and \`..\` are rejected.`,
       examples: [example],
     });
 }
@@ -53,7 +55,8 @@ function typedText(description: string, example: string) {
 }
 
 export const code = typedText(
-  "The voucher's code, in any case, with or without white space, dashes, full stops, asterisks and low lines, with O for 0 and I or L for 1. A reservation's ticket also works.",
+  "The voucher's code, in any case, with or without white space, dashes, full stops, asterisks and low lines, " +
+    "with O for 0 and I or L for 1. A reservation's ticket also works.",
   EXAMPLE.code,
 );
 

@@ -32,7 +32,8 @@ export const voucherView = z
     validUntil: timestamp("The first moment at which the voucher is no longer valid.", EXAMPLE.validUntil),
     status: z.enum(["Active", "Redeemed", "Voided", "Expired"]).meta({
       description:
-        "The status at the time of the call, by the service's clock. Active: can be reserved and redeemed. Redeemed and Voided are final and do not change after `validUntil`.",
+        "The status at the time of the call, by the service's clock. Active: can be reserved and redeemed. " +
+        "Redeemed and Voided are final and do not change after `validUntil`.",
     }),
     redeemedAt: timestamp("When the voucher was redeemed; null until then.", EXAMPLE.redeemedAt).nullable(),
   })

@@ -3,7 +3,8 @@ import type { Sentences } from "./sentences.ts";
 export const DE: Sentences = {
   errors: {
     invalid_http:
-      "Die Anfrage kam beschädigt an. Versuchen Sie es noch einmal. Klappt es wieder nicht, wenden Sie sich an Ihren technischen Support.",
+      "Die Anfrage kam beschädigt an. Versuchen Sie es noch einmal. Klappt es wieder nicht, wenden Sie sich an " +
+      "Ihren technischen Support.",
     headers_too_large: "Die Anfrage ist zu lang. Wenden Sie sich an Ihren technischen Support.",
     request_timeout: "Die Anfrage kam nicht rechtzeitig an. Bitte versuchen Sie es noch einmal.",
     invalid_json: "Die Anfrage ist nicht lesbar. Wenden Sie sich an Ihren technischen Support.",
@@ -12,25 +13,32 @@ export const DE: Sentences = {
     unsupported_encoding:
       "Die Anfrage hat eine Form, die hier nicht angenommen wird. Wenden Sie sich an Ihren technischen Support.",
     missing_key:
-      "Sie sind beim Gutscheindienst nicht angemeldet. Wenden Sie sich an die Person, die diese Kasse oder diesen Shop eingerichtet hat.",
+      "Sie sind beim Gutscheindienst nicht angemeldet. Wenden Sie sich an die Person, die diese Kasse oder diesen " +
+      "Shop eingerichtet hat.",
     unknown_key:
-      "Diese Anmeldung beim Gutscheindienst ist falsch oder nicht mehr gültig. Wenden Sie sich an die Person, die diese Kasse oder diesen Shop eingerichtet hat.",
+      "Diese Anmeldung beim Gutscheindienst ist falsch oder nicht mehr gültig. Wenden Sie sich an die Person, die " +
+      "diese Kasse oder diesen Shop eingerichtet hat.",
     missing_scope:
-      "Diese Anmeldung ist dazu nicht berechtigt. Wenden Sie sich an die Person, die diese Kasse oder diesen Shop eingerichtet hat.",
+      "Diese Anmeldung ist dazu nicht berechtigt. Wenden Sie sich an die Person, die diese Kasse oder diesen Shop " +
+      "eingerichtet hat.",
     missing_token: "Sie sind nicht angemeldet. Bitte melden Sie sich an.",
     invalid_token: "Ihre Anmeldung ist ungültig oder abgelaufen. Bitte melden Sie sich erneut an.",
     missing_password: "Melden Sie sich mit dem Betriebs-Token als Passwort an. Der Benutzername ist beliebig.",
     wrong_password: "Das ist nicht das Betriebs-Token.",
     cross_site:
-      "Diese Anfrage kam von der Seite einer anderen Website. Öffnen Sie diese Seite selbst und versuchen Sie es dort noch einmal.",
+      "Diese Anfrage kam von der Seite einer anderen Website. Öffnen Sie diese Seite selbst und versuchen Sie es " +
+      "dort noch einmal.",
     portal_needs_read_key:
-      "Für das Portal brauchen Sie eine Anmeldung, die Gutscheine abfragen, aber nicht einlösen kann. Lassen Sie sich vom Betreiber eine geben und starten Sie den Browser neu, um sich damit anzumelden.",
+      "Für das Portal brauchen Sie eine Anmeldung, die Gutscheine abfragen, aber nicht einlösen kann. Lassen Sie " +
+      "sich vom Betreiber eine geben und starten Sie den Browser neu, um sich damit anzumelden.",
     referrers_only:
-      "Diesen Gutschein können nur Empfehler mit einem laufenden Vertrag erhalten. Bitten Sie einen Empfehler um seinen Link.",
+      "Diesen Gutschein können nur Empfehler mit einem laufenden Vertrag erhalten. Bitten Sie einen Empfehler um " +
+      "seinen Link.",
     key_without_organization:
       "Diese Anmeldung gehört noch zu keiner Organisation. Bitten Sie den Betreiber, sie zu vervollständigen.",
     address_not_allowed:
-      "Diese Anmeldung darf über diese Internetverbindung nicht verwendet werden. Wenden Sie sich an die Person, die diese Kasse oder diesen Shop eingerichtet hat.",
+      "Diese Anmeldung darf über diese Internetverbindung nicht verwendet werden. Wenden Sie sich an die Person, " +
+      "die diese Kasse oder diesen Shop eingerichtet hat.",
     sandbox_only:
       "Das geht nur mit Testgutscheinen, und diese Anmeldung ist für echte. Verwenden Sie die Anmeldung Ihrer Sandbox.",
     not_found: "Unter dieser Adresse gibt es nichts. Prüfen Sie die Adresse.",
@@ -48,30 +56,39 @@ export const DE: Sentences = {
     voucher_voided: "Der Herausgeber hat diesen Gutschein storniert. Es ist ein anderes Zahlungsmittel nötig.",
     voucher_expired: "Dieser Gutschein ist abgelaufen. Es ist ein anderes Zahlungsmittel nötig.",
     reservation_ended:
-      "Das hat etwas zu lange gedauert, die Reservierung ist beendet. Geben Sie den Code des Gutscheins noch einmal ein.",
+      "Das hat etwas zu lange gedauert, die Reservierung ist beendet. Geben Sie den Code des Gutscheins noch " +
+      "einmal ein.",
     token_mismatch:
-      "Der Gutschein ist nicht oder nicht mehr mit diesen Angaben reserviert. Bitte zeigen Sie den Code aus dem Webshop noch einmal vor.",
+      "Der Gutschein ist nicht oder nicht mehr mit diesen Angaben reserviert. Bitte zeigen Sie den Code aus dem " +
+      "Webshop noch einmal vor.",
     voucher_reserved:
-      "Dieser Gutschein wird gerade bei einem anderen Kauf verwendet. Schließen Sie diesen ab, brechen Sie ihn ab, oder versuchen Sie es in ein paar Minuten noch einmal.",
+      "Dieser Gutschein wird gerade bei einem anderen Kauf verwendet. Schließen Sie diesen ab, brechen Sie ihn " +
+      "ab, oder versuchen Sie es in ein paar Minuten noch einmal.",
     not_logged_yet:
-      "Dieser Eintrag steht noch nicht im öffentlichen Verzeichnis. Das dauert meist nur Sekunden: Bitte versuchen Sie es noch einmal.",
+      "Dieser Eintrag steht noch nicht im öffentlichen Verzeichnis. Das dauert meist nur Sekunden: Bitte " +
+      "versuchen Sie es noch einmal.",
     webhook_limit:
-      "Es sind höchstens 20 Webhook-Endpunkte möglich, und je Endpunkt zehn frühere Geheimnisse. Löschen Sie einen Endpunkt, oder wechseln Sie das Geheimnis später.",
+      "Es sind höchstens 20 Webhook-Endpunkte möglich, und je Endpunkt zehn frühere Geheimnisse. Löschen Sie " +
+      "einen Endpunkt, oder wechseln Sie das Geheimnis später.",
     webhook_disabled: "Der Betreiber hat diesen Webhook-Endpunkt abgeschaltet. Nur er kann ihn wieder einschalten.",
     sold_out: "Es sind keine Gutscheine mehr da.",
     window_closed: "Dieses Angebot ist zurzeit nicht offen. Bitte kommen Sie später wieder.",
     rate_limited: "Das waren zu viele Anfragen. Bitte versuchen Sie es gleich noch einmal.",
     too_many_misses:
-      "Es wurden zu viele unbekannte Codes eingegeben. Warten Sie eine Minute, prüfen Sie den Code und geben Sie ihn noch einmal ein.",
+      "Es wurden zu viele unbekannte Codes eingegeben. Warten Sie eine Minute, prüfen Sie den Code und geben Sie " +
+      "ihn noch einmal ein.",
     redeem_timeout:
-      "Der Gutschein konnte nicht rechtzeitig eingelöst werden. Bei diesem Versuch wurde nichts eingelöst. Bitte versuchen Sie es noch einmal.",
+      "Der Gutschein konnte nicht rechtzeitig eingelöst werden. Bei diesem Versuch wurde nichts eingelöst. Bitte " +
+      "versuchen Sie es noch einmal.",
     redeem_unknown:
-      "Es steht noch nicht fest, ob dieser Gutschein eingelöst wurde. Versuchen Sie es mit derselben Bestellung noch einmal: Sie löst nie zweimal ein.",
+      "Es steht noch nicht fest, ob dieser Gutschein eingelöst wurde. Versuchen Sie es mit derselben Bestellung " +
+      "noch einmal: Sie löst nie zweimal ein.",
     voucher_busy: "Dieser Gutschein wird gerade geändert. Bitte versuchen Sie es noch einmal.",
     overloaded: "Der Gutscheindienst ist ausgelastet. Bitte versuchen Sie es gleich noch einmal.",
     unavailable: "Der Gutscheindienst ist zurzeit nicht erreichbar. Bitte versuchen Sie es gleich noch einmal.",
     internal_error:
-      "Beim Gutscheindienst ist etwas schiefgegangen. Versuchen Sie es noch einmal. Klappt es wieder nicht, wenden Sie sich an Ihren technischen Support.",
+      "Beim Gutscheindienst ist etwas schiefgegangen. Versuchen Sie es noch einmal. Klappt es wieder nicht, " +
+      "wenden Sie sich an Ihren technischen Support.",
   },
   inDetail: {
     reservationsUnavailable:

@@ -20,7 +20,8 @@ export const EN: Sentences = {
     wrong_password: "This is not the operations token.",
     cross_site: "This request came from a page of another site. Open this page by itself, and try again there.",
     portal_needs_read_key:
-      "The portal needs a sign-in that can look vouchers up and cannot redeem them. Ask the operator for one, and restart the browser to use it.",
+      "The portal needs a sign-in that can look vouchers up and cannot redeem them. Ask the operator for one, and " +
+      "restart the browser to use it.",
     referrers_only: "Only referrers with an active contract can get this voucher. Ask a referrer for their link.",
     key_without_organization: "This sign-in does not belong to an organization yet. Ask the operator to complete it.",
     address_not_allowed:
@@ -54,7 +55,8 @@ export const EN: Sentences = {
     too_many_misses: "Too many unknown codes were entered. Wait a minute, check the code, and enter it again.",
     redeem_timeout: "The voucher could not be redeemed in time. This attempt redeemed nothing. Please try again.",
     redeem_unknown:
-      "We do not know yet whether this voucher was redeemed. Try the same order again to find out: it never redeems twice.",
+      "We do not know yet whether this voucher was redeemed. Try the same order again to find out: it never " +
+      "redeems twice.",
     voucher_busy: "This voucher is being changed at the moment. Please try again.",
     overloaded: "The voucher service is busy. Please try again in a moment.",
     unavailable: "The voucher service is not available at the moment. Please try again in a moment.",

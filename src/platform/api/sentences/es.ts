@@ -12,7 +12,8 @@ export const ES: Sentences = {
     missing_key:
       "No ha iniciado sesión en el servicio de vales. Consulte a la persona que configuró esta caja o tienda.",
     unknown_key:
-      "Este acceso al servicio de vales es incorrecto o ya no es válido. Consulte a la persona que configuró esta caja o tienda.",
+      "Este acceso al servicio de vales es incorrecto o ya no es válido. Consulte a la persona que configuró esta " +
+      "caja o tienda.",
     missing_scope: "Este acceso no permite hacer eso. Consulte a la persona que configuró esta caja o tienda.",
     missing_token: "No ha iniciado sesión. Inicie sesión, por favor.",
     invalid_token: "Su sesión no es válida o ha caducado. Vuelva a iniciar sesión, por favor.",
@@ -22,13 +23,15 @@ export const ES: Sentences = {
     cross_site:
       "Esta solicitud viene de una página de otro sitio. Abra esta página directamente e inténtelo allí de nuevo.",
     portal_needs_read_key:
-      "El portal necesita un acceso que pueda consultar vales y no pueda canjearlos. Pida uno al operador y reinicie el navegador para usarlo.",
+      "El portal necesita un acceso que pueda consultar vales y no pueda canjearlos. Pida uno al operador y " +
+      "reinicie el navegador para usarlo.",
     referrers_only:
       "Solo los recomendadores con un contrato vigente pueden obtener este vale. Pida su enlace a un recomendador.",
     key_without_organization:
       "Este acceso todavía no pertenece a ninguna organización. Pida al operador que lo complete.",
     address_not_allowed:
-      "Este acceso no se puede usar desde esta conexión a Internet. Consulte a la persona que configuró esta caja o tienda.",
+      "Este acceso no se puede usar desde esta conexión a Internet. Consulte a la persona que configuró esta caja " +
+      "o tienda.",
     sandbox_only:
       "Esto solo es posible con vales de prueba, y este acceso es para vales reales. Use el de su entorno de pruebas.",
     not_found: "No hay nada en esta dirección. Compruebe la dirección.",
@@ -53,17 +56,20 @@ export const ES: Sentences = {
     not_logged_yet:
       "Esta entrada todavía no está en el registro público. Suele tardar unos segundos: inténtelo de nuevo.",
     webhook_limit:
-      "Puede haber como máximo 20 puntos de conexión de webhook, y diez secretos anteriores de cada uno. Elimine uno, o cambie el secreto más tarde.",
+      "Puede haber como máximo 20 puntos de conexión de webhook, y diez secretos anteriores de cada uno. Elimine " +
+      "uno, o cambie el secreto más tarde.",
     webhook_disabled:
       "El operador ha desactivado este punto de conexión de webhook, y solo él puede volver a activarlo.",
     sold_out: "No quedan vales.",
     window_closed: "Esta oferta no está abierta en este momento. Vuelva más tarde.",
     rate_limited: "Ha habido demasiadas solicitudes. Inténtelo de nuevo dentro de un momento.",
     too_many_misses:
-      "Se han introducido demasiados códigos desconocidos. Espere un minuto, compruebe el código y vuelva a introducirlo.",
+      "Se han introducido demasiados códigos desconocidos. Espere un minuto, compruebe el código y vuelva a " +
+      "introducirlo.",
     redeem_timeout: "El vale no se pudo canjear a tiempo. Este intento no ha canjeado nada. Inténtelo de nuevo.",
     redeem_unknown:
-      "Aún no sabemos si este vale se ha canjeado. Inténtelo de nuevo con el mismo pedido para saberlo: nunca se canjea dos veces.",
+      "Aún no sabemos si este vale se ha canjeado. Inténtelo de nuevo con el mismo pedido para saberlo: nunca se " +
+      "canjea dos veces.",
     voucher_busy: "Este vale se está modificando en este momento. Inténtelo de nuevo.",
     overloaded: "El servicio de vales está muy ocupado. Inténtelo de nuevo dentro de un momento.",
     unavailable: "El servicio de vales no está disponible en este momento. Inténtelo de nuevo dentro de un momento.",

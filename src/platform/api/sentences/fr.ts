@@ -11,26 +11,32 @@ export const FR: Sentences = {
     body_too_large: "La demande est trop longue. Prévenez votre support technique.",
     unsupported_encoding: "La demande a une forme qui n'est pas acceptée ici. Prévenez votre support technique.",
     missing_key:
-      "Vous n'êtes pas connecté au service de bons. Adressez-vous à la personne qui a installé cette caisse ou cette boutique.",
+      "Vous n'êtes pas connecté au service de bons. Adressez-vous à la personne qui a installé cette caisse ou " +
+      "cette boutique.",
     unknown_key:
-      "Cette connexion au service de bons est erronée ou n'est plus valable. Adressez-vous à la personne qui a installé cette caisse ou cette boutique.",
+      "Cette connexion au service de bons est erronée ou n'est plus valable. Adressez-vous à la personne qui a " +
+      "installé cette caisse ou cette boutique.",
     missing_scope:
-      "Cette connexion n'y est pas autorisée. Adressez-vous à la personne qui a installé cette caisse ou cette boutique.",
+      "Cette connexion n'y est pas autorisée. Adressez-vous à la personne qui a installé cette caisse ou cette " +
+      "boutique.",
     missing_token: "Vous n'êtes pas connecté. Veuillez vous connecter.",
     invalid_token: "Votre connexion n'est pas valable ou a expiré. Veuillez vous reconnecter.",
     missing_password: "Connectez-vous avec le jeton d'exploitation comme mot de passe. Le nom d'utilisateur est libre.",
     wrong_password: "Ce n'est pas le jeton d'exploitation.",
     cross_site: "Cette demande vient d'une page d'un autre site. Ouvrez cette page directement, puis réessayez.",
     portal_needs_read_key:
-      "Le portail demande une connexion qui peut consulter les bons sans pouvoir les utiliser. Demandez-en une à l'exploitant, puis redémarrez le navigateur pour vous en servir.",
+      "Le portail demande une connexion qui peut consulter les bons sans pouvoir les utiliser. Demandez-en une à " +
+      "l'exploitant, puis redémarrez le navigateur pour vous en servir.",
     referrers_only:
       "Seuls les parrains ayant un contrat en cours peuvent obtenir ce bon. Demandez son lien à un parrain.",
     key_without_organization:
       "Cette connexion n'appartient encore à aucune organisation. Demandez à l'exploitant de la compléter.",
     address_not_allowed:
-      "Cette connexion ne peut pas être utilisée depuis cet accès à Internet. Adressez-vous à la personne qui a installé cette caisse ou cette boutique.",
+      "Cette connexion ne peut pas être utilisée depuis cet accès à Internet. Adressez-vous à la personne qui a " +
+      "installé cette caisse ou cette boutique.",
     sandbox_only:
-      "Cela n'est possible qu'avec des bons de test, et cette connexion est faite pour de vrais bons. Utilisez celle de votre bac à sable.",
+      "Cela n'est possible qu'avec des bons de test, et cette connexion est faite pour de vrais bons. Utilisez " +
+      "celle de votre bac à sable.",
     not_found: "Il n'y a rien à cette adresse. Vérifiez l'adresse.",
     voucher_not_found: "Aucun de vos bons ne porte ce code. Vérifiez le code et saisissez-le à nouveau.",
     entity_not_found: "Aucun bon ne porte cet identifiant. Vérifiez le lien ou l'identifiant.",
@@ -47,13 +53,17 @@ export const FR: Sentences = {
     reservation_ended:
       "Cela a pris un peu trop de temps et la réservation est terminée. Saisissez à nouveau le code du bon.",
     token_mismatch:
-      "Ce bon n'est pas ou n'est plus réservé avec ces données. Veuillez présenter à nouveau le code de la boutique en ligne.",
+      "Ce bon n'est pas ou n'est plus réservé avec ces données. Veuillez présenter à nouveau le code de la " +
+      "boutique en ligne.",
     voucher_reserved:
-      "Ce bon est en cours d'utilisation dans un autre achat. Terminez ou annulez cet achat, ou réessayez dans quelques minutes.",
+      "Ce bon est en cours d'utilisation dans un autre achat. Terminez ou annulez cet achat, ou réessayez dans " +
+      "quelques minutes.",
     not_logged_yet:
-      "Cette entrée n'est pas encore dans le journal public. Cela ne prend en général que quelques secondes. Veuillez réessayer.",
+      "Cette entrée n'est pas encore dans le journal public. Cela ne prend en général que quelques secondes. " +
+      "Veuillez réessayer.",
     webhook_limit:
-      "Il peut y avoir au plus 20 points de terminaison webhook, et dix anciens secrets pour chacun. Supprimez-en un, ou changez le secret plus tard.",
+      "Il peut y avoir au plus 20 points de terminaison webhook, et dix anciens secrets pour chacun. Supprimez-en " +
+      "un, ou changez le secret plus tard.",
     webhook_disabled: "L'exploitant a désactivé ce point de terminaison webhook. Lui seul peut le réactiver.",
     sold_out: "Il ne reste plus de bons.",
     window_closed: "Cette offre n'est pas ouverte pour le moment. Veuillez revenir plus tard.",
@@ -62,12 +72,14 @@ export const FR: Sentences = {
       "Trop de codes inconnus ont été saisis. Attendez une minute, vérifiez le code et saisissez-le à nouveau.",
     redeem_timeout: "Le bon n'a pas pu être utilisé à temps. Cette tentative n'a rien utilisé. Veuillez réessayer.",
     redeem_unknown:
-      "Nous ne savons pas encore si ce bon a été utilisé. Réessayez avec la même commande pour le savoir. Elle n'utilise jamais deux bons.",
+      "Nous ne savons pas encore si ce bon a été utilisé. Réessayez avec la même commande pour le savoir. Elle " +
+      "n'utilise jamais deux bons.",
     voucher_busy: "Ce bon est en cours de modification. Veuillez réessayer.",
     overloaded: "Le service de bons est très sollicité. Veuillez réessayer dans un instant.",
     unavailable: "Le service de bons est indisponible pour le moment. Veuillez réessayer dans un instant.",
     internal_error:
-      "Un problème est survenu dans le service de bons. Réessayez, et prévenez votre support technique si le problème persiste.",
+      "Un problème est survenu dans le service de bons. Réessayez, et prévenez votre support technique si le " +
+      "problème persiste.",
   },
   inDetail: {
     reservationsUnavailable:

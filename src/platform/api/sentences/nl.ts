@@ -3,7 +3,8 @@ import type { Sentences } from "./sentences.ts";
 export const NL: Sentences = {
   errors: {
     invalid_http:
-      "De aanvraag is beschadigd aangekomen. Probeer het opnieuw en meld het aan uw technische ondersteuning als het weer misgaat.",
+      "De aanvraag is beschadigd aangekomen. Probeer het opnieuw en meld het aan uw technische ondersteuning als " +
+      "het weer misgaat.",
     headers_too_large: "De aanvraag is te lang. Meld dit aan uw technische ondersteuning.",
     request_timeout: "De aanvraag is niet op tijd aangekomen. Probeer het opnieuw.",
     invalid_json: "De aanvraag is niet leesbaar. Meld dit aan uw technische ondersteuning.",
@@ -14,7 +15,8 @@ export const NL: Sentences = {
     missing_key:
       "U bent niet aangemeld bij de voucherdienst. Vraag het aan de persoon die deze kassa of winkel heeft ingericht.",
     unknown_key:
-      "Deze aanmelding bij de voucherdienst is onjuist of niet meer geldig. Vraag het aan de persoon die deze kassa of winkel heeft ingericht.",
+      "Deze aanmelding bij de voucherdienst is onjuist of niet meer geldig. Vraag het aan de persoon die deze " +
+      "kassa of winkel heeft ingericht.",
     missing_scope:
       "Met deze aanmelding mag dat niet. Vraag het aan de persoon die deze kassa of winkel heeft ingericht.",
     missing_token: "U bent niet aangemeld. Meld u aan.",
@@ -22,15 +24,18 @@ export const NL: Sentences = {
     missing_password: "Meld u aan met het operations-token als wachtwoord. De gebruikersnaam is vrij te kiezen.",
     wrong_password: "Dit is niet het operations-token.",
     cross_site:
-      "Deze aanvraag kwam van een pagina van een andere site. Open deze pagina rechtstreeks en probeer het daar opnieuw.",
+      "Deze aanvraag kwam van een pagina van een andere site. Open deze pagina rechtstreeks en probeer het daar " +
+      "opnieuw.",
     portal_needs_read_key:
-      "Voor het portaal hebt u een aanmelding nodig die vouchers kan opzoeken en niet kan inwisselen. Vraag de beheerder erom en start de browser opnieuw om die te gebruiken.",
+      "Voor het portaal hebt u een aanmelding nodig die vouchers kan opzoeken en niet kan inwisselen. Vraag de " +
+      "beheerder erom en start de browser opnieuw om die te gebruiken.",
     referrers_only:
       "Alleen aanbevelers met een lopend contract kunnen deze voucher krijgen. Vraag een aanbeveler om de link.",
     key_without_organization:
       "Deze aanmelding hoort nog niet bij een organisatie. Vraag de beheerder om dat in orde te maken.",
     address_not_allowed:
-      "Deze aanmelding mag via deze internetverbinding niet worden gebruikt. Vraag het aan de persoon die deze kassa of winkel heeft ingericht.",
+      "Deze aanmelding mag via deze internetverbinding niet worden gebruikt. Vraag het aan de persoon die deze " +
+      "kassa of winkel heeft ingericht.",
     sandbox_only:
       "Dit kan alleen met testvouchers, en deze aanmelding is voor echte. Gebruik de aanmelding van uw sandbox.",
     not_found: "Op dit adres is niets te vinden. Controleer het adres.",
@@ -51,11 +56,14 @@ export const NL: Sentences = {
     token_mismatch:
       "Deze voucher is niet of niet meer met deze gegevens gereserveerd. Laat de code uit de webwinkel opnieuw zien.",
     voucher_reserved:
-      "Deze voucher wordt bij een andere aankoop gebruikt. Rond die af, breek die af, of probeer het over een paar minuten opnieuw.",
+      "Deze voucher wordt bij een andere aankoop gebruikt. Rond die af, breek die af, of probeer het over een " +
+      "paar minuten opnieuw.",
     not_logged_yet:
-      "Deze vermelding staat nog niet in het openbare logboek. Dat duurt meestal maar enkele seconden: probeer het opnieuw.",
+      "Deze vermelding staat nog niet in het openbare logboek. Dat duurt meestal maar enkele seconden: probeer " +
+      "het opnieuw.",
     webhook_limit:
-      "Er kunnen hoogstens 20 webhook-eindpunten zijn, en tien eerdere geheimen per eindpunt. Verwijder een eindpunt, of wissel het geheim later.",
+      "Er kunnen hoogstens 20 webhook-eindpunten zijn, en tien eerdere geheimen per eindpunt. Verwijder een " +
+      "eindpunt, of wissel het geheim later.",
     webhook_disabled:
       "De beheerder heeft dit webhook-eindpunt uitgeschakeld. Alleen de beheerder kan het weer inschakelen.",
     sold_out: "Er zijn geen vouchers meer.",
@@ -66,12 +74,14 @@ export const NL: Sentences = {
     redeem_timeout:
       "De voucher kon niet op tijd worden ingewisseld. Bij deze poging is niets ingewisseld. Probeer het opnieuw.",
     redeem_unknown:
-      "We weten nog niet of deze voucher is ingewisseld. Probeer het opnieuw met dezelfde bestelling: die wisselt nooit twee keer in.",
+      "We weten nog niet of deze voucher is ingewisseld. Probeer het opnieuw met dezelfde bestelling: die wisselt " +
+      "nooit twee keer in.",
     voucher_busy: "Deze voucher wordt op dit moment gewijzigd. Probeer het opnieuw.",
     overloaded: "De voucherdienst is druk. Probeer het zo meteen opnieuw.",
     unavailable: "De voucherdienst is op dit moment niet beschikbaar. Probeer het zo meteen opnieuw.",
     internal_error:
-      "Er is iets misgegaan bij de voucherdienst. Probeer het opnieuw en meld het aan uw technische ondersteuning als het weer misgaat.",
+      "Er is iets misgegaan bij de voucherdienst. Probeer het opnieuw en meld het aan uw technische ondersteuning " +
+      "als het weer misgaat.",
   },
   inDetail: {
     reservationsUnavailable: "Vouchers kunnen op dit moment niet worden gereserveerd. Probeer het zo meteen opnieuw.",
