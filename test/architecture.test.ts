@@ -295,7 +295,7 @@ it.each([
 });
 
 it.each([
-  ["sources", 406, 789],
+  ["sources", 57, 786],
   ["tests", 752, 226],
 ] as const)("the %s have at most %i lines of code and %i of comments over 120 columns", (which, code, comments) => {
   const found = longLinesOf(HAND_WRITTEN[which]);

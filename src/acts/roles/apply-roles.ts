@@ -69,7 +69,8 @@ async function applyRole(
 /** The rights of PUBLIC in this database that the roles must not have. */
 async function readRightsOfPublic(tx: Transaction): Promise<string[]> {
   const { rows } = await tx.query<{ what: string }>(
-    `SELECT 'CREATE on schema ' || current_schema() AS what WHERE has_schema_privilege('public', current_schema(), 'CREATE')
+    `SELECT 'CREATE on schema ' || current_schema() AS what
+      WHERE has_schema_privilege('public', current_schema(), 'CREATE')
       UNION ALL
      SELECT r.kind || ' on database ' || current_database() FROM unnest(ARRAY['CREATE', 'TEMPORARY']) AS r (kind)
       WHERE has_database_privilege('public', current_database(), r.kind)`,
@@ -95,19 +96,24 @@ async function rejectExcess(tx: Transaction): Promise<void> {
     `WITH role AS (SELECT * FROM pg_roles WHERE rolname = ANY ($1::text[]))
      SELECT rolname || ' has the attribute ' || a.name AS what
        FROM role, LATERAL (VALUES ('SUPERUSER', rolsuper), ('CREATEROLE', rolcreaterole), ('CREATEDB', rolcreatedb),
-                                  ('REPLICATION', rolreplication), ('BYPASSRLS', rolbypassrls)) AS a (name, has) WHERE a.has
+                                  ('REPLICATION', rolreplication), ('BYPASSRLS', rolbypassrls)) AS a (name, has)
+      WHERE a.has
       UNION ALL
-     SELECT rolname || ' is a member of ' || m.roleid::regrole FROM role JOIN pg_auth_members AS m ON m.member = role.oid
+     SELECT rolname || ' is a member of ' || m.roleid::regrole
+       FROM role JOIN pg_auth_members AS m ON m.member = role.oid
       UNION ALL
-     SELECT rolname || ' may CREATE in schema ' || current_schema() FROM role WHERE has_schema_privilege(oid, current_schema(), 'CREATE')
+     SELECT rolname || ' may CREATE in schema ' || current_schema()
+       FROM role WHERE has_schema_privilege(oid, current_schema(), 'CREATE')
       UNION ALL
      SELECT rolname || ' has ' || r.kind || ' on database ' || current_database()
-       FROM role, unnest(ARRAY['CREATE', 'TEMPORARY']) AS r (kind) WHERE has_database_privilege(role.oid, current_database(), r.kind)
+       FROM role, unnest(ARRAY['CREATE', 'TEMPORARY']) AS r (kind)
+      WHERE has_database_privilege(role.oid, current_database(), r.kind)
       UNION ALL
      SELECT rolname || ' owns ' || c.oid::regclass FROM role JOIN pg_class AS c ON c.relowner = role.oid
       UNION ALL
      SELECT rolname || ' may ' || r.kind || ' ' || c.oid::regclass
-       FROM role, pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace, unnest(ARRAY['DELETE', 'TRUNCATE', 'TRIGGER']) AS r (kind)
+       FROM role, pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace,
+            unnest(ARRAY['DELETE', 'TRUNCATE', 'TRIGGER']) AS r (kind)
       WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p') AND has_table_privilege(role.oid, c.oid, r.kind)
         AND NOT (rolname = 'pva_api' AND r.kind = 'DELETE' AND c.relname = ANY ($2::text[]))`,
     [ROLES, DELETED_FROM],

@@ -133,7 +133,8 @@ async function watchLocks(
 const BLOCKER = `
   SELECT CASE WHEN l.locktype = 'advisory' THEN 'another migration' ELSE
            coalesce('table ' || l.relation::regclass::text, 'a lock') || ', which is held by process '
-             || string_agg(format('%s (%s)', a.pid, coalesce(nullif(a.application_name, ''), a.usename)), ', ') END AS blocker
+             || string_agg(format('%s (%s)', a.pid, coalesce(nullif(a.application_name, ''), a.usename)), ', ')
+         END AS blocker
     FROM pg_locks AS l
     JOIN pg_stat_activity AS a ON a.pid = ANY (pg_blocking_pids(l.pid))
    WHERE l.pid = $1::int AND NOT l.granted
