@@ -288,7 +288,7 @@ it("only the five workers know the whole context of their process", () => {
 // These numbers only go down.
 it.each([
   ["sources", 3],
-  ["tests", 23],
+  ["tests", 22],
 ] as const)("the %s have at most %i functions over 60 lines", (which, max) => {
   const found = longFunctionsOf(HAND_WRITTEN[which]);
   expect(found.length, JSON.stringify(found, null, 1)).toBeLessThanOrEqual(max);

@@ -146,28 +146,8 @@ async function redeem(
   const sealedHash = advances[0]?.after.sealedHash ?? GENESIS_HASH;
   const redeemCode = makeRedeemCode(ctx.randomBytes);
   const sequence = row.lastSequence + 1;
-  const seal = sealEvent(
-    {
-      voucherId: row.id,
-      sequence,
-      eventType: "voucher.instance.redeemed",
-      occurredAt: row.now,
-      actorConnectedId: caller.keyId,
-      actorIsEmployee: null,
-      data: {
-        nonce: makeNonce(ctx.randomBytes),
-        voucherCode: row.code,
-        serial: row.serial,
-        externalRef,
-        redeemCode,
-        ticket,
-        note: note ?? undefined,
-        retailPriceUsd: row.retailPriceUsd,
-        priceUsd: row.priceUsd,
-      },
-    },
-    sealedHash,
-  );
+  const words = { externalRef, redeemCode, ticket, note: note ?? undefined };
+  const seal = sealRedemption(ctx, caller, row, words, sealedHash);
   const written = {
     voucherId: row.id,
     organizationId: caller.organizationId,
@@ -188,6 +168,35 @@ async function redeem(
   ]);
   if (rowCount !== 1) throw new Error("a voucher to redeem was not Active");
   return { ...row, voucherId: row.id, attemptId, redeemCode, redeemedAt: row.now };
+}
+
+/** The seal of the redemption that follows the sealed hash. */
+function sealRedemption(
+  ctx: OneTransactionContext,
+  caller: Caller,
+  row: LockedRow,
+  words: { externalRef: string; redeemCode: string; ticket: string | null; note: string | undefined },
+  sealedHash: string,
+) {
+  return sealEvent(
+    {
+      voucherId: row.id,
+      sequence: row.lastSequence + 1,
+      eventType: "voucher.instance.redeemed",
+      occurredAt: row.now,
+      actorConnectedId: caller.keyId,
+      actorIsEmployee: null,
+      data: {
+        nonce: makeNonce(ctx.randomBytes),
+        voucherCode: row.code,
+        serial: row.serial,
+        ...words,
+        retailPriceUsd: row.retailPriceUsd,
+        priceUsd: row.priceUsd,
+      },
+    },
+    sealedHash,
+  );
 }
 
 /**
