@@ -4,11 +4,11 @@ import { type WorkerService, workerOptions } from "../src/open/open-worker-servi
 import { startWorker } from "../src/platform/queues/worker.ts";
 
 /**
- * Trigger: one job per redeem attempt. The API adds it and waits for the reply.
- * Effect: at most one redemption with its sealed event, in a transaction shared with the other jobs that are ready.
- * Second delivery: if the first one has redeemed the voucher, the worker sends the same reply. Otherwise it decides again.
- * After a crash: before the commit, nothing has changed. After the commit, the redemption exists, and the API or the partner's retry finds
- * it by its externalRef. The lease of a consumed reservation expires.
+ * Trigger: one job per redeem attempt. The API adds it and waits for the reply. Effect: at most one redemption with its
+ * sealed event, in a transaction shared with the other jobs that are ready. Second delivery: if the first one has
+ * redeemed the voucher, the worker sends the same reply. Otherwise it decides again. After a crash: before the commit,
+ * nothing has changed. After the commit, the redemption exists, and the API or the partner's retry finds it by its
+ * externalRef. The lease of a consumed reservation expires.
  */
 export function prepare(service: WorkerService) {
   const ctx = { ...service, redeemCommitter: service.drainLater(openRedeemCommitter(service)) };

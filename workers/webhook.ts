@@ -9,18 +9,20 @@ import { FanOut } from "../src/webhooks/fan-out.ts";
 import { openWebhookRequests, webhookQueue } from "../src/webhooks/job.ts";
 import { openAttemptRecorder } from "../src/webhooks/record-attempts.ts";
 
-/** Targets that one process serves at the same time. Waiting for an answer costs little; requests have their own limit. */
+/**
+ * Targets that one process serves at the same time. Waiting for an answer costs little; requests have their own limit.
+ */
 const TARGETS_MAX = 256;
 /** Connections for the fan-out and for reads of due deliveries. */
 const WEBHOOK_READS = 1;
 
 /**
- * Trigger: a job per target with due deliveries, added by the fan-out, the sweeper or a replay. The fan-out runs in this process too:
- * it reads the outbox every second and after commits of this process. Without WEBHOOK_SECRET, this process takes no jobs of this queue.
- * Effect: due deliveries are sent and their results recorded, in the order of each voucher's events. While the standbys do not have an event, its
- * deliveries wait.
- * Second delivery: requests may be sent twice with the same id. The first result that is recorded counts.
- * After a crash: what was sent and not recorded is sent again, with the same id. Another worker takes over the job, or the sweeper adds one.
+ * Trigger: a job per target with due deliveries, added by the fan-out, the sweeper or a replay. The fan-out runs in
+ * this process too: it reads the outbox every second and after commits of this process. Without WEBHOOK_SECRET, this
+ * process takes no jobs of this queue. Effect: due deliveries are sent and their results recorded, in the order of each
+ * voucher's events. While the standbys do not have an event, its deliveries wait. Second delivery: requests may be sent
+ * twice with the same id. The first result that is recorded counts. After a crash: what was sent and not recorded is
+ * sent again, with the same id. Another worker takes over the job, or the sweeper adds one.
  */
 export function prepare(service: WorkerService) {
   const { secret, allowPrivate } = service.config.webhooks;

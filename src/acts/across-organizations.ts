@@ -26,8 +26,8 @@ export function readAnyVoucherHistory(ctx: HistoryDeps, name: string | VoucherQu
 }
 
 /**
- * Finds vouchers of all organizations by an id, a verification URL, a code, a ticket, a partner's reference, a redeem code, or a batch's
- * id and a serial. Returns each voucher once.
+ * Finds vouchers of all organizations by an id, a verification URL, a code, a ticket, a partner's reference, a redeem
+ * code, or a batch's id and a serial. Returns each voucher once.
  */
 export async function searchVouchers(ctx: { pool: pg.Pool }, words: string): Promise<FoundVoucher[]> {
   const found = new Map<string, FoundVoucher>();

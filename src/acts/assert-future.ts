@@ -13,7 +13,10 @@ export class PastTime extends AppError {
   }
 }
 
-/** Refuses ends that have passed by the database's clock, for every act that takes an end. Null is no end. @throws PastTime. */
+/**
+ * Refuses ends that have passed by the database's clock, for every act that takes an end. Null is no end.
+ * @throws PastTime.
+ */
 export async function assertFuture(
   db: Queryable,
   ends: Readonly<Record<string, Date | null | undefined>>,

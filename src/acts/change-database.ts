@@ -12,8 +12,8 @@ export async function adopt(ctx: AuditContext): Promise<{ id: string; before: st
 }
 
 /**
- * Says that the database's clock is right, after it jumped. Lists of redemptions then reach to the present again, and redemptions are no longer
- * dated later than the clock. Returns the time to which lists reached before and reach now.
+ * Says that the database's clock is right, after it jumped. Lists of redemptions then reach to the present again, and
+ * redemptions are no longer dated later than the clock. Returns the time to which lists reached before and reach now.
  */
 export async function trustDatabaseClock(ctx: AuditContext): Promise<{ before: Date; after: Date }> {
   const id = await readDeploymentId(ctx.pool);
@@ -24,8 +24,8 @@ export async function trustDatabaseClock(ctx: AuditContext): Promise<{ before: D
 }
 
 /**
- * Runs {@link applyRoles} and records the change in the same transaction. The database does not show passwords, so setting one always counts
- * as a change.
+ * Runs {@link applyRoles} and records the change in the same transaction. The database does not show passwords, so
+ * setting one always counts as a change.
  * @throws AppError `invalid_request` when a role could do more than grants.sql gives it.
  */
 export async function applyRoleGrants(

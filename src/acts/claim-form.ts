@@ -33,7 +33,8 @@ export async function assertNotSent(db: Queryable, { formToken, command, argumen
 }
 
 /**
- * Claims the command's form token for this transaction, which creates the entity. A second sending waits until the first has ended.
+ * Claims the command's form token for this transaction, which creates the entity. A second sending waits until the
+ * first has ended.
  * @throws SentBefore; AppError `unavailable` when the first sending takes longer than the transaction waits for locks.
  */
 export async function claimForm(tx: Transaction, audited: FormCommand, entityId: string): Promise<void> {

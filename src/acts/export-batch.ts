@@ -14,8 +14,8 @@ export function codesLine({ id, code, serial }: IssuedVoucher): string {
 }
 
 /**
- * Reads the codes of all vouchers of a batch in order of serials, including vouchers that are redeemed, voided or expired. Commits the audit
- * entry after the last chunk.
+ * Reads the codes of all vouchers of a batch in order of serials, including vouchers that are redeemed, voided or
+ * expired. Commits the audit entry after the last chunk.
  * @param onChunk receives each chunk. If `exportBatch` rejects, discard the chunks: the audit entry may be missing.
  * @returns the number of vouchers.
  */

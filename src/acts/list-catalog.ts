@@ -18,8 +18,8 @@ export interface Page<Item> {
 }
 
 /**
- * Reads a page of one of the catalog's lists, in the order of ids, so that new entries come last. Links are in the order of their codes.
- * `page.after` is the id, or the code, of the previous page's last item.
+ * Reads a page of one of the catalog's lists, in the order of ids, so that new entries come last. Links are in the
+ * order of their codes. `page.after` is the id, or the code, of the previous page's last item.
  * @throws AppError `not_found` when the page is empty and the id in a filter does not exist.
  */
 export async function listCatalog<Name extends ListName>(

@@ -23,7 +23,10 @@ export async function createBrand(ctx: AuditContext, organizationId: string, nam
   return id;
 }
 
-/** Creates a product and returns its id. @throws AppError `invalid_request` when the brand already has a product with this key. */
+/**
+ * Creates a product and returns its id.
+ * @throws AppError `invalid_request` when the brand already has a product with this key.
+ */
 export async function createProduct(ctx: AuditContext, product: Omit<NewProduct, "id">): Promise<string> {
   const id = newId("prd");
   const taken = `The brand already has a product with the key ${product.key}.`;

@@ -22,7 +22,10 @@ export async function addMember(
   await withAuditEntry(ctx, entity, (tx) => insertMember(tx, { organizationId, userId: user, role }));
 }
 
-/** Offers a contract and returns its id. @throws AppError `invalid_request` when the user has an open one with the brand; PastTime. */
+/**
+ * Offers a contract and returns its id.
+ * @throws AppError `invalid_request` when the user has an open one with the brand; PastTime.
+ */
 export async function offerContract(
   ctx: AuditContext,
   contract: { brandId: string; userId: string; endsAt: Date | null },
@@ -38,7 +41,10 @@ export async function offerContract(
   return id;
 }
 
-/** Changes a contract's status. @throws AppError `not_found`, or `invalid_request` unless CONTRACT_MOVES allows the change. */
+/**
+ * Changes a contract's status.
+ * @throws AppError `not_found`, or `invalid_request` unless CONTRACT_MOVES allows the change.
+ */
 export async function changeContract(ctx: AuditContext, id: string, to: keyof typeof CONTRACT_MOVES): Promise<void> {
   await withAuditEntry(ctx, { type: "ReferrerContract", id }, async (tx) => {
     if (await moveContract(tx, { id, status: to, allowed: CONTRACT_MOVES[to] })) return;

@@ -59,7 +59,10 @@ interface RotatedKey extends ShownKey {
   oldSecretsUntil: Date;
 }
 
-/** Gives a key a new secret. Old ones work for at most `graceMs` longer. @throws AppError `not_found` unless the key works. */
+/**
+ * Gives a key a new secret. Old ones work for at most `graceMs` longer.
+ * @throws AppError `not_found` unless the key works.
+ */
 export async function rotateKey(ctx: AuditContext, keyId: string, graceMs: number): Promise<RotatedKey> {
   return withAuditEntry(ctx, { type: "ApiKey", id: keyId }, async (tx) => {
     const oldSecretsUntil = await retireSecrets(tx, { keyId, graceMs });
@@ -68,7 +71,10 @@ export async function rotateKey(ctx: AuditContext, keyId: string, graceMs: numbe
   });
 }
 
-/** Revokes a key. Every process refuses it within a second. Revoking it again changes nothing. @throws AppError `not_found`. */
+/**
+ * Revokes a key. Every process refuses it within a second. Revoking it again changes nothing.
+ * @throws AppError `not_found`.
+ */
 export async function endKey(ctx: AuditContext, keyId: string): Promise<void> {
   await withAuditEntry(ctx, { type: "ApiKey", id: keyId }, async (tx) => {
     if (!(await revokeKey(tx, keyId))) throw new AppError("not_found", `There is no key ${keyId}.`);

@@ -15,12 +15,18 @@ export interface QueueActs extends Pick<AuditContext, "pool" | "audited"> {
 /** Jobs that one script of Redis moves or removes: some 10 ms. */
 const PORTION = 1_000;
 
-/** Stops all workers from taking jobs of the queue, in all of its shards, until it is resumed. Running jobs end. @throws AppError `invalid_request` if it is paused. */
+/**
+ * Stops all workers from taking jobs of the queue, in all of its shards, until it is resumed. Running jobs end.
+ * @throws AppError `invalid_request` if it is paused.
+ */
 export async function pauseQueue(ctx: QueueActs, name: QueueName): Promise<void> {
   await setPaused(ctx, name, true);
 }
 
-/** Lets workers take jobs of the queue again, in all of its shards. @throws AppError `invalid_request` unless a shard is paused. */
+/**
+ * Lets workers take jobs of the queue again, in all of its shards.
+ * @throws AppError `invalid_request` unless a shard is paused.
+ */
 export async function resumeQueue(ctx: QueueActs, name: QueueName): Promise<void> {
   await setPaused(ctx, name, false);
 }

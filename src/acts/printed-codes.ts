@@ -46,7 +46,10 @@ export async function* readCodes(readLines: ReadLines): AsyncGenerator<Code> {
   }
 }
 
-/** Why the database refused a code that exists: it names the code's key in the error's `detail`, unless the role may not see it. */
+/**
+ * Why the database refused a code that exists: it names the code's key in the error's `detail`, unless the role may not
+ * see it.
+ */
 export async function explainTaken(readLines: ReadLines, error: unknown): Promise<AppError> {
   const [, taken] = /=\(\w+, (.*)\)/s.exec((error as { detail?: string }).detail ?? "") ?? [];
   const lines: number[] = [];

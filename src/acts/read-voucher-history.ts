@@ -24,7 +24,8 @@ const EVENTS_MAX = 1_000;
 const RESERVATIONS_MAX = 1_000;
 
 /**
- * Reads the history of an organization's voucher on one snapshot: its events, its newest reservations and its redemption.
+ * Reads the history of an organization's voucher on one snapshot: its events, its newest reservations and its
+ * redemption.
  * @param name the voucher's id, its code in any spelling, or the ticket of one of its reservations; or a query.
  * @throws AppError `voucher_not_found`.
  */

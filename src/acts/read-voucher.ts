@@ -10,7 +10,10 @@ import { markSandbox } from "../platform/api/fields.ts";
 /** A voucher with its current status instead of the stored one. The current status may be Expired. */
 type CurrentVoucher = Omit<Voucher, "status"> & { status: VoucherStatus };
 
-/** Reads a voucher by its code, with its current status. @throws AppError `voucher_not_found`; its message says if the check symbol is wrong. */
+/**
+ * Reads a voucher by its code, with its current status.
+ * @throws AppError `voucher_not_found`; its message says if the check symbol is wrong.
+ */
 export async function readVoucher(
   { pool }: { pool: pg.Pool },
   organizationId: string,

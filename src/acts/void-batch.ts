@@ -7,7 +7,10 @@ import { type Transaction, usePlansOfService } from "../platform/db/pool.ts";
 import { voidActive } from "./void-voucher.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
-/** Vouchers voided in one transaction, which keeps their rows locked for some 150 ms. All its events fit into one batch of leaves. */
+/**
+ * Vouchers voided in one transaction, which keeps their rows locked for some 150 ms. All its events fit into one batch
+ * of leaves.
+ */
 const RANGE = 1_000;
 /** Vouchers for whose locks one transaction waits. */
 const BUSY_RANGE = 100;
@@ -26,9 +29,9 @@ export async function readBatchSize(ctx: Pick<AuditContext, "pool">, batchId: st
 }
 
 /**
- * Voids every Active voucher of a batch as `voidVoucher` does, range by range in order of serials. Each range is one transaction with its
- * own audit entry and seals its events itself. So a run can end at any point, and the next one voids what is left. Vouchers that another
- * call has locked come last.
+ * Voids every Active voucher of a batch as `voidVoucher` does, range by range in order of serials. Each range is one
+ * transaction with its own audit entry and seals its events itself. So a run can end at any point, and the next one
+ * voids what is left. Vouchers that another call has locked come last.
  * @param onRange receives the counts so far. If it throws, the run ends with that error.
  * @throws AppError `not_found`.
  */

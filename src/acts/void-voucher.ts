@@ -42,7 +42,10 @@ export async function voidVoucher(
   });
 }
 
-/** Voids vouchers that the transaction has locked, and that are Active at `now`. Ends their reservations and seals their chains. */
+/**
+ * Voids vouchers that the transaction has locked, and that are Active at `now`. Ends their reservations and seals their
+ * chains.
+ */
 export async function voidActive(
   { randomBytes }: { randomBytes: RandomBytes },
   tx: Transaction,
@@ -62,8 +65,8 @@ export async function voidActive(
 }
 
 /**
- * How the reservation of a voided voucher ends: Released if it is still live at `now`, or Expired if its time has passed. Empty if the
- * voucher has no reservation in state Live.
+ * How the reservation of a voided voucher ends: Released if it is still live at `now`, or Expired if its time has
+ * passed. Empty if the voucher has no reservation in state Live.
  */
 function endedByVoid({ reservation }: LockedVoucher, now: Date): EndedReservation[] {
   if (reservation === null) return [];

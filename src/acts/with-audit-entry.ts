@@ -15,7 +15,10 @@ const LOCK_WAIT_MS = 10_000;
 export interface AuditedCommand extends FormCommand {
   osUser: string;
   host: string;
-  /** Whether the command has begun a transaction that writes. Even if it then fails, the transaction may have been committed. */
+  /**
+   * Whether the command has begun a transaction that writes. Even if it then fails, the transaction may have been
+   * committed.
+   */
   mayHaveWritten: boolean;
 }
 
@@ -27,8 +30,8 @@ export interface AuditContext {
 }
 
 /**
- * Describes a command that the operating system's current user runs, unless `by` names a user and a host. `args` must contain no secret and no
- * voucher code.
+ * Describes a command that the operating system's current user runs, unless `by` names a user and a host. `args` must
+ * contain no secret and no voucher code.
  */
 export function auditedCommand(
   command: string,
@@ -58,8 +61,9 @@ function userName(): string {
 const NOTHING_CHANGED = Symbol("nothing changed");
 
 /**
- * Runs one administrative command and inserts its audit entry, with the entity's state before and after, in one transaction. If both states
- * are equal, rolls everything back. Commands on the same entity run one at a time. Administrative connections are read-only elsewhere.
+ * Runs one administrative command and inserts its audit entry, with the entity's state before and after, in one
+ * transaction. If both states are equal, rolls everything back. Commands on the same entity run one at a time.
+ * Administrative connections are read-only elsewhere.
  * @throws SentBefore if the command's form was sent before.
  * @param unseen facts for the audit entry that the entity's row does not show, before and after the change.
  */
@@ -93,7 +97,10 @@ function merge<State>(read: State | null, unseen: Record<string, unknown> | unde
   return unseen === undefined ? read : ({ ...read, ...unseen } as State);
 }
 
-/** Waits for a command. @throws AppError `invalid_request` with this message when the command violates the constraint. */
+/**
+ * Waits for a command.
+ * @throws AppError `invalid_request` with this message when the command violates the constraint.
+ */
 export async function refuseIfTaken<T>(constraint: string, message: string, command: Promise<T>): Promise<T> {
   return command.catch((cause) => {
     throw violates(cause, constraint) ? new AppError("invalid_request", message, { cause }) : cause;

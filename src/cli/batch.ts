@@ -133,7 +133,10 @@ async function issue(ctx: CommandContext, options: IssueOptions): Promise<void> 
   ctx.next(options.buy ? `voucherctl listing create --batch ${result.id}` : `voucherctl batch show ${result.id}`);
 }
 
-/** Shows what the file of codes contains before they are issued. @throws AppError `invalid_request` when the answer is no. */
+/**
+ * Shows what the file of codes contains before they are issued.
+ * @throws AppError `invalid_request` when the answer is no.
+ */
 async function confirmCodes(ctx: CommandContext, yes: true | undefined, codes: string): Promise<void> {
   const answer = yes ? null : await ctx.confirm(`${codes}\nIssue them?`);
   if (answer === false) throw new AppError("invalid_request", "Nothing was issued.");

@@ -11,8 +11,8 @@ import { dollars, flag, integer, name, option, required } from "./options.ts";
 const FORCE = flag("do not ask when the name is already in use");
 
 /**
- * Asks before creating a second organization, brand or product with the same name. Without a terminal, only warns. With `--force` or
- * `--json` it does neither, because scripts may reuse a name.
+ * Asks before creating a second organization, brand or product with the same name. Without a terminal, only warns. With
+ * `--force` or `--json` it does neither, because scripts may reuse a name.
  * @param parentId the organization of a brand or the brand of a product; null for an organization.
  * @throws AppError `invalid_request` when the answer is no.
  */

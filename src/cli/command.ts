@@ -42,7 +42,10 @@ interface VerbOf<Context, Options> {
 export interface Interaction {
   /** How audit entries describe this command. */
   audited: AuditedCommand;
-  /** Aborted by Ctrl-C and SIGTERM: a long command stops and cleans up within five seconds. Further signals have no effect. */
+  /**
+   * Aborted by Ctrl-C and SIGTERM: a long command stops and cleans up within five seconds. Further signals have no
+   * effect.
+   */
   signal: AbortSignal;
   /** Prints the result: the object with --json, otherwise the text. */
   print(result: object, text: () => string): void;
@@ -54,7 +57,10 @@ export interface Interaction {
   warn(sentence: string): void;
   /** Asks a question on a terminal. Null without a terminal or with --json. */
   confirm(question: string): Promise<boolean | null>;
-  /** Opens a progress line if standard error is a terminal and --json is not given. The line is removed when the command ends. */
+  /**
+   * Opens a progress line if standard error is a terminal and --json is not given. The line is removed when the command
+   * ends.
+   */
   progress(verb: string, noun: string, total: number): Progress;
 }
 
@@ -139,7 +145,9 @@ function interact(audited: AuditedCommand, json: boolean): Interaction & { end()
   };
 }
 
-/** Asks for y or n. Any other input, or its end, means no. Null when standard input or standard error is not a terminal. */
+/**
+ * Asks for y or n. Any other input, or its end, means no. Null when standard input or standard error is not a terminal.
+ */
 async function askOnTerminal(question: string, signal: AbortSignal): Promise<boolean | null> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return null;
   // With `terminal: true`, readline would read Ctrl-C as a key, and no signal would be sent.

@@ -85,7 +85,10 @@ function formatRequirements(server: string, rows: readonly Omit<Finding, "mend">
   return formatTable([server, "Is", "Needed", "Why"], lines);
 }
 
-/** What the code relies on in Redis, and the problems found. Nothing without REDIS_URL. @throws ServersUnavailable when Redis does not answer. */
+/**
+ * What the code relies on in Redis, and the problems found. Nothing without REDIS_URL.
+ * @throws ServersUnavailable when Redis does not answer.
+ */
 async function checkGivenRedis({ redisUrl, queueShards }: CommandContext) {
   if (redisUrl === null) return { rows: [], problems: [] };
   const check = await checkRedis(redisUrl, queueShards[0]);

@@ -2,7 +2,10 @@ import { constants } from "node:os";
 
 /** Exit codes of commands besides 0. Those above 2 are from sysexits(3). */
 export const EXIT = {
-  /** The command was refused, or it found a fault: in a chain, the log, a receipt, a setting, a webhook endpoint or a partner's client. */
+  /**
+   * The command was refused, or it found a fault: in a chain, the log, a receipt, a setting, a webhook endpoint or a
+   * partner's client.
+   */
   refused: 1,
   usage: 2,
   /** EX_UNAVAILABLE: a server does not answer, a migration cannot get a lock, or the embedded servers do not start. */
@@ -29,7 +32,9 @@ export const EXIT_HELP = `Exit status:
 /** The command line cannot be used, for a reason that no option's parser finds. */
 export class UsageError extends Error {}
 
-/** The servers that a command needs do not answer, or the embedded servers could not be started. The message says why. */
+/**
+ * The servers that a command needs do not answer, or the embedded servers could not be started. The message says why.
+ */
 export class ServersUnavailable extends Error {}
 
 /** The database stopped answering after the command had begun to write. The cause says why. */

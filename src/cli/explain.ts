@@ -91,7 +91,10 @@ const NOUN: Record<string, string> = {
   batches: "batch",
 };
 
-/** Says which referenced row is missing. Postgres reports it only in `detail`; the pattern matches English messages only. */
+/**
+ * Says which referenced row is missing. Postgres reports it only in `detail`; the pattern matches English messages
+ * only.
+ */
 function nameMissing({ detail = "", message }: pg.DatabaseError): string {
   const [, id, table = ""] = /=\((.*)\) is not present in table "(\w+)"/.exec(detail) ?? [];
   return id === undefined

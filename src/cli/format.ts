@@ -60,7 +60,10 @@ export interface TableRow {
   note?: string;
 }
 
-/** Formats rows in columns, or says `none`. Widths count UTF-16 units, so put text with wide characters in the last column. */
+/**
+ * Formats rows in columns, or says `none`. Widths count UTF-16 units, so put text with wide characters in the last
+ * column.
+ */
 export function formatTable(headings: readonly string[], rows: readonly TableRow[], none = ""): string {
   if (rows.length === 0) return none;
   const lengthOf = (cell = "") => stripVTControlCharacters(cell).length;

@@ -16,7 +16,8 @@ try {
   } else {
     const { message, hint, exitCode } = explain(error);
     process.stderr.write(`${paintError("red", message)}\n${hint === undefined ? "" : `${hint}\n`}`);
-    // Node restores the default action of signals before it ends by itself: a late second Ctrl-C would then kill the process.
+    // Node restores the default action of signals before it ends by itself: a late second Ctrl-C would then kill the
+    // process.
     if (error instanceof Interrupted) process.exit(exitCode);
     process.exitCode = exitCode;
   }

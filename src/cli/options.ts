@@ -13,7 +13,10 @@ export interface OptionOf<Value> {
 /** The values of a command's options. */
 export type Values<Options> = { [Name in keyof Options]: Options[Name] extends OptionOf<infer Value> ? Value : never };
 
-/** An option with a value, such as `<id>`, which has a default if one is given. `shown` describes the default in `--help`. */
+/**
+ * An option with a value, such as `<id>`, which has a default if one is given. `shown` describes the default in
+ * `--help`.
+ */
 export function option(value: string, description: string): OptionOf<string | undefined>;
 export function option<Value>(value: string, description: string, read: Reader<Value>): OptionOf<Value | undefined>;
 export function option<Value>(

@@ -10,7 +10,8 @@ import { formatCount, pluralize } from "./format.ts";
 const LENGTHS_MAX = 4;
 
 /**
- * Reads a file of printed codes as often as needed: text in UTF-8 or UTF-16, one code a line. Blank lines at the end do not count.
+ * Reads a file of printed codes as often as needed: text in UTF-8 or UTF-16, one code a line. Blank lines at the end do
+ * not count.
  * @throws AppError `invalid_request`, while it is read, that names the line which is no code and why.
  */
 export async function openPrintedCodes(file: string): Promise<ReadLines> {
@@ -57,7 +58,10 @@ function encodingOf([first, second, third]: Uint8Array): string {
   return "utf-8";
 }
 
-/** Reads all codes, and describes them: how many, the first, the last and their lengths. @throws AppError `invalid_request`. */
+/**
+ * Reads all codes, and describes them: how many, the first, the last and their lengths.
+ * @throws AppError `invalid_request`.
+ */
 export async function describePrintedCodes(readLines: ReadLines, count: number): Promise<string> {
   const summary = new CodesSummary();
   for await (const { code, codeKey } of readCodes(readLines)) summary.add(code, codeKey);

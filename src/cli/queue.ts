@@ -38,7 +38,8 @@ new shards, where API processes add jobs, and how many the old ones have left.`,
           if (state !== "unused") {
             throw new AppError("invalid_request", `${pluralize(shards, "shard")}: ${MEANING[state](division)}.`);
           }
-          // The drop changes nothing in the database. 1 means that there are keys: the audit entry is written only if the two facts differ.
+          // The drop changes nothing in the database. 1 means that there are keys: the audit entry is written only if
+          // the two facts differ.
           const after = (dropped: number) => ({ queueKeys: dropped === 0 ? 1 : 0 });
           const unseen = { before: { queueKeys: 1 }, after };
           return withAuditEntry(ctx, { type: "Deployment", id: deploymentId }, () => drop(shards), unseen);

@@ -4,7 +4,9 @@ import { isRedisUnavailable, openFailFast, type RedisClient, untilReady } from "
 import { checkRedis } from "../platform/redis/requirements.ts";
 import { ServersUnavailable, UsageError } from "./exit-code.ts";
 
-/** Longest wait for a connection and for each response. An operator can wait, and the machine may be busy. Milliseconds. */
+/**
+ * Longest wait for a connection and for each response. An operator can wait, and the machine may be busy. Milliseconds.
+ */
 const RESPONSE_MAX_MS = 10_000;
 
 /**

@@ -7,7 +7,10 @@ import type { Config } from "../platform/config.ts";
 import { consumeRefusalLimit, type LimitingRefusals } from "../platform/http/middleware/rate-limit.ts";
 import { networkOf } from "../platform/http/middleware/request-headers.ts";
 
-/** Wrong passwords that each process allows per address in 15 minutes. Only keeps the log short: OPS_TOKEN is too long to guess. */
+/**
+ * Wrong passwords that each process allows per address in 15 minutes. Only keeps the log short: OPS_TOKEN is too long
+ * to guess.
+ */
 const WRONG_PASSWORDS_MAX = 10;
 const WRONG_PASSWORDS_SECONDS = 900;
 
@@ -16,7 +19,8 @@ const NAME_MAX = 100;
 
 /**
  * Accepts requests whose password (HTTP Basic, RFC 7617) is OPS_TOKEN, with any user name.
- * @throws AppError `missing_password`, `wrong_password`; `rate_limited` after too many wrong passwords from the address.
+ * @throws AppError `missing_password`, `wrong_password`; `rate_limited` after too many wrong passwords from the
+ * address.
  */
 export function authenticateOperator(ctx: LimitingRefusals, token: string): RequestHandler {
   const tokenDigest = digest(token);

@@ -13,7 +13,10 @@ import type { QueueView } from "../platform/queues/queue-views.ts";
 /** The element that loads bull-board's web font from another host. */
 const WEB_FONT = /<link href="https:\/\/fonts[^>]*>/;
 
-/** Tabs of job states that this service uses: no job is delayed, prioritized or a parent of others, and each is tried once. */
+/**
+ * Tabs of job states that this service uses: no job is delayed, prioritized or a parent of others, and each is tried
+ * once.
+ */
 const STATES: readonly string[] = ["latest", "active", "waiting", "completed", "failed"];
 
 /** The pages of the board, and what they read. Nothing else of bull-board is served, and it can only read queues. */
@@ -21,7 +24,10 @@ const PAGES = ["/", "/queue/:queueName", "/queue/:queueName/:jobId"];
 const JOB = "/api/queues/:queueName/:jobId";
 const READS = ["/api/queues", JOB, `${JOB}/logs`, `${JOB}/flow`];
 
-/** Serves only {@link PAGES}, in the operators' frame, and {@link READS}. Passes errors on instead of sending their text. */
+/**
+ * Serves only {@link PAGES}, in the operators' frame, and {@link READS}. Passes errors on instead of sending their
+ * text.
+ */
 class BoardServer extends ExpressAdapter {
   readonly #style: string;
   readonly #navigation: Html;
@@ -69,8 +75,8 @@ class QueueOnBoard extends BullMQAdapter {
 }
 
 /**
- * Builds bull-board for the queues. It shows no text of callers, no secrets and no details of Redis. Import this module on demand, because it
- * loads bull-board.
+ * Builds bull-board for the queues. It shows no text of callers, no secrets and no details of Redis. Import this module
+ * on demand, because it loads bull-board.
  */
 export function buildBoard(views: readonly QueueView[], site: Site): RequestHandler {
   const [icon, operations] = [assetPath(site, ASSETS.icon), opsPath(site)];
@@ -105,7 +111,10 @@ export function buildBoard(views: readonly QueueView[], site: Site): RequestHand
   return serverAdapter.getRouter().disable("x-powered-by");
 }
 
-/** The link of a job: for a failed job the runbook, otherwise the job's voucher or webhook endpoint, or the runbook if it has neither. */
+/**
+ * The link of a job: for a failed job the runbook, otherwise the job's voucher or webhook endpoint, or the runbook if
+ * it has neither.
+ */
 function linkJob({ failedReason, data }: QueueJobJson, operations: string) {
   const link = (displayText: string, path: string) => ({ displayText, href: `${operations}/${path}` });
   if (failedReason) return link("Runbook", "runbook#VouchersJobsFail");
@@ -115,7 +124,9 @@ function linkJob({ failedReason, data }: QueueJobJson, operations: string) {
   return link("Runbook", "runbook#VouchersSweepFails");
 }
 
-/** Replaces each field that may not be shown with an object, so that a worker rejects a job created from redacted data. */
+/**
+ * Replaces each field that may not be shown with an object, so that a worker rejects a job created from redacted data.
+ */
 function redact(value: unknown, shown: readonly string[]): unknown {
   if (value === null || value === undefined) return value;
   if (typeof value !== "object") return REDACTED;

@@ -11,9 +11,14 @@ import { nameOf } from "./authenticate-operator.ts";
 import { renderOverviewPage } from "./overview-page.ts";
 import { type PageDeps, visitOf } from "./visit.ts";
 
-/** How long a process shows the overview that it has read, so that many open pages cost no more than one. Milliseconds. */
+/**
+ * How long a process shows the overview that it has read, so that many open pages cost no more than one. Milliseconds.
+ */
 const MAX_AGE_MS = 3_000;
-/** For how long a process's entry covers an operator's visits to one overview, which the page reads again every few seconds. Milliseconds. */
+/**
+ * For how long a process's entry covers an operator's visits to one overview, which the page reads again every few
+ * seconds. Milliseconds.
+ */
 const VISIT_COUNTS_MS = 3_600_000;
 /** Overviews and visits that a process remembers. */
 const REMEMBERED_MAX = 50;
@@ -39,7 +44,10 @@ export function mountOverview(pages: Router, ctx: OverviewPageDeps): void {
   });
 }
 
-/** Returns a function that records an operator's visit to an organization's overview, once an hour. The overview of all needs no entry. */
+/**
+ * Returns a function that records an operator's visit to an organization's overview, once an hour. The overview of all
+ * needs no entry.
+ */
 function openVisitRecorder(ctx: OverviewPageDeps): (request: Request, organizationId: string | null) => Promise<void> {
   const recordedAt = new Map<string, number>();
   return async (request, organizationId) => {
@@ -56,7 +64,10 @@ function openVisitRecorder(ctx: OverviewPageDeps): (request: Request, organizati
 /** The page reads itself again. */
 const overviewHeaders = headersOf({ "form-action": ["'self'"], "connect-src": ["'self'"] });
 
-/** Returns a function that reads the overview of an organization, or of all for none. @throws AppError `not_found`, `overloaded`. */
+/**
+ * Returns a function that reads the overview of an organization, or of all for none.
+ * @throws AppError `not_found`, `overloaded`.
+ */
 function openOverview(ctx: OverviewPageDeps): (organization: unknown) => Promise<Overview> {
   const latest = new Map<string, { overview: Promise<Overview>; readAt: number }>();
   return async (organization) => {

@@ -21,7 +21,10 @@ import type { Severity } from "../watch/found.ts";
 import type { Counts, Overview } from "../watch/read-overview.ts";
 import { DISMISS_PATH } from "./actions/dismiss-process.ts";
 
-/** The start page of operators. Parts with `data-live` are replaced every five seconds; the script draws the plots from the tables. */
+/**
+ * The start page of operators. Parts with `data-live` are replaced every five seconds; the script draws the plots from
+ * the tables.
+ */
 export function renderOverviewPage(site: OperatedSite, overview: Overview): Html {
   const { look, minutes, hours, completeUntil } = overview;
   const exactness =

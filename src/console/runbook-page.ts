@@ -6,7 +6,10 @@ import type { Page } from "./visit.ts";
 /** The document with the runbook. The container image includes it. */
 const DOCUMENT = new URL("../../docs/operations.md", import.meta.url);
 
-/** Renders the runbook of `docs/operations.md`, so that an operator needs no other site. The anchor of each entry is the alert's name. */
+/**
+ * Renders the runbook of `docs/operations.md`, so that an operator needs no other site. The anchor of each entry is the
+ * alert's name.
+ */
 export const runbookPage: Page = async ({ site }) => {
   const alerts = /^## Alerts$([\s\S]*?)^## /m.exec(readFileSync(DOCUMENT, "utf8"))?.[1] ?? "";
   const entries = Array.from(

@@ -18,7 +18,10 @@ import type { DepsOf } from "../platform/http/endpoint.ts";
 import { PAGE_SIZE } from "./organization-page.ts";
 import type { Page, Visit } from "./visit.ts";
 
-/** The search by itself. A code must not be part of a URL, which proxies log and browsers remember, so a query is not read. */
+/**
+ * The search by itself. A code must not be part of a URL, which proxies log and browsers remember, so a query is not
+ * read.
+ */
 export const findPage: Page = async ({ site }) => layOutForOperators(site, "Find", html`<h1>Find</h1>`);
 
 /**

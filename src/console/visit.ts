@@ -30,8 +30,8 @@ export interface Visit<Deps = object> {
   /** A field of the form that was sent. Empty as in `query`. */
   entered(name: string): string;
   /**
-   * Records the visit before the page is sent, under the name that the browser sends. The name is not verified, because all operators share
-   * OPS_TOKEN. `args` must contain no secret and no voucher code.
+   * Records the visit before the page is sent, under the name that the browser sends. The name is not verified, because
+   * all operators share OPS_TOKEN. `args` must contain no secret and no voucher code.
    */
   recordVisit(
     command: VisitEntry["command"],
@@ -40,7 +40,10 @@ export interface Visit<Deps = object> {
   ): Promise<void>;
 }
 
-/** Reads what a page shows and returns it, or the URL to redirect to. Pages with data of partners or customers record each view. */
+/**
+ * Reads what a page shows and returns it, or the URL to redirect to. Pages with data of partners or customers record
+ * each view.
+ */
 export type Page<Deps = object> = (visit: Visit<Deps>) => Promise<Html | string>;
 
 /** The dependencies of a table of pages: those of all its pages together. */

@@ -21,8 +21,8 @@ import type { DepsOf } from "../platform/http/endpoint.ts";
 import type { Page, Visit } from "./visit.ts";
 
 /**
- * The page of a voucher: its fields, and its events and reservations in order of time. For an Active voucher, it shows only the end of the
- * code and no payloads.
+ * The page of a voucher: its fields, and its events and reservations in order of time. For an Active voucher, it shows
+ * only the end of the code and no payloads.
  */
 export const voucherPage: Page<HistoryDeps> = async ({ ctx, site, id, recordVisit }) => {
   // Accepts ids only, because a code must not become part of a URL.
@@ -62,7 +62,10 @@ ${renderLife(entries.map(({ entry }) => entry))}`,
 
 export type ReleaseDeps = HistoryDeps & DepsOf<typeof releaseReservation> & OperatorReads;
 
-/** Releases a voucher's live reservation, and returns the URL of the voucher's page. @throws AppError `reservation_ended`. */
+/**
+ * Releases a voucher's live reservation, and returns the URL of the voucher's page.
+ * @throws AppError `reservation_ended`.
+ */
 export async function releaseReservationOf(
   { ctx, site, id, recordVisit }: Visit<ReleaseDeps>,
   ticket: unknown,

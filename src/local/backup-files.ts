@@ -39,7 +39,10 @@ export function fail(error: unknown): never {
   process.exit(error instanceof Refused ? error.exitCode : 1);
 }
 
-/** Runs tar, whose files only their owner may read. A file that changes while it is read is no fault: its WAL is in the backup. */
+/**
+ * Runs tar, whose files only their owner may read. A file that changes while it is read is no fault: its WAL is in the
+ * backup.
+ */
 export async function runTar(args: readonly string[]): Promise<string> {
   if (onPath("tar") === null) throw new Refused("There is no program tar.");
   const umask = process.umask(0o077);

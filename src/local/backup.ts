@@ -15,7 +15,8 @@ import { fail, Refused, readFileArgument, runTar } from "./backup-files.ts";
 import { assertSameServers, LOCAL_DIRECTORY } from "./directory.ts";
 import { chooseServers } from "./servers.ts";
 
-// `npm run backup -- FILE`: a tar file of the embedded Postgres with its keys and secrets, also while the service runs. Redis needs no backup.
+// `npm run backup -- FILE`: a tar file of the embedded Postgres with its keys and secrets, also while the service runs.
+// Redis needs no backup.
 
 const USAGE = `Usage: npm run backup -- FILE
 
@@ -51,7 +52,10 @@ try {
   fail(error);
 }
 
-/** Copies the files of the running server between the begin and the end of a backup, and the WAL that makes them consistent. */
+/**
+ * Copies the files of the running server between the begin and the end of a backup, and the WAL that makes them
+ * consistent.
+ */
 async function writeBackup(databaseUrl: string, file: string): Promise<void> {
   const unfinished = `${file}.unfinished`;
   const staging = mkdtempSync(join(LOCAL_DIRECTORY, "backup-"));

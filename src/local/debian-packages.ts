@@ -7,8 +7,8 @@ export function onPath(program: string): string | null {
 }
 
 /**
- * Prints the command and installs packages with apt, as root or with passwordless sudo. Does nothing without apt or these rights. Reports no
- * failure: the caller must check whether the program exists.
+ * Prints the command and installs packages with apt, as root or with passwordless sudo. Does nothing without apt or
+ * these rights. Reports no failure: the caller must check whether the program exists.
  */
 export function installDebianPackages(name: string, packages: readonly string[], say: (line: string) => void): void {
   if (onPath("apt-get") === null) return;

@@ -81,8 +81,8 @@ export function showDemo({ key, codes: [code, ...others] }: Demo, baseUrl: strin
 }
 
 /**
- * Lists two batches of a demo on the marketplace, and returns commands for its users. The users are new, so that claims and payments of
- * earlier demos do not count.
+ * Lists two batches of a demo on the marketplace, and returns commands for its users. The users are new, so that claims
+ * and payments of earlier demos do not count.
  * @param claims of the users' tokens, which the embedded servers accept.
  */
 export async function showMarketplaceDemo(admin: AdminContext, demo: Demo, claims: TokenClaims): Promise<string> {

@@ -7,8 +7,8 @@ import { addUser, findUsers, lockUsers, removeUser } from "./server-users.ts";
 import { findRunningServers } from "./servers.ts";
 import { serviceEnvironment } from "./service-environment.ts";
 
-// Loaded before the program of `npm run api` and `npm run worker`. Unless both servers are given, the process joins the running `npm start`:
-// it gets its servers and variables, and ends with it.
+// Loaded before the program of `npm run api` and `npm run worker`. Unless both servers are given, the process joins the
+// running `npm start`: it gets its servers and variables, and ends with it.
 const role = process.argv[1]?.endsWith("workers/main.ts") ? "worker" : "api";
 
 const HELP = {

@@ -25,7 +25,10 @@ export async function firstFreePort(from: number, taken: readonly number[] = [])
   throw new Error(`There is no free port from ${from} on.`);
 }
 
-/** Asserts that a port is free, so that no other process answers there instead. @throws Error with a message for the user. */
+/**
+ * Asserts that a port is free, so that no other process answers there instead.
+ * @throws Error with a message for the user.
+ */
 export async function assertPortFree(port: number): Promise<void> {
   if (port === 0) throw new Error("PORT is 0, but links need a port that stays the same. Use one: PORT=3000 npm start");
   await tryPort(port).catch((error: NodeJS.ErrnoException) => {

@@ -28,8 +28,9 @@ export function postgresUrl(server: LocalPostgres, database = "postgres"): strin
 }
 
 /**
- * Creates and starts the cluster where needed, in a session of its own that Ctrl-C does not reach; use {@link stopPostgres}. As root it runs
- * as the user `postgres`, created if missing. @throws Error that says what to do when the folder cannot be used.
+ * Creates and starts the cluster where needed, in a session of its own that Ctrl-C does not reach; use {@link
+ * stopPostgres}. As root it runs as the user `postgres`, created if missing. @throws Error that says what to do when
+ * the folder cannot be used.
  */
 export async function startPostgres(server: LocalPostgres): Promise<void> {
   if (!existsSync(join(server.directory, "PG_VERSION"))) await createCluster(server);

@@ -6,8 +6,8 @@ import { makeDemo, showDemo, showMarketplaceDemo } from "./demo.ts";
 import { assertSameServers, withLastStart } from "./directory.ts";
 import { chooseServers } from "./servers.ts";
 
-// `npm run demo`: a new demo organization on the running service, with a key, unused codes and the commands that the first `npm start`
-// prints. In production the organization is a sandbox. With --marketplace, also users and listings.
+// `npm run demo`: a new demo organization on the running service, with a key, unused codes and the commands that the
+// first `npm start` prints. In production the organization is a sandbox. With --marketplace, also users and listings.
 
 try {
   const { marketplace = false } = parseArgs({ options: { marketplace: { type: "boolean" } } }).values;

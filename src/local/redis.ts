@@ -23,8 +23,8 @@ export function redisUrl(server: LocalRedis, database = 0): string {
 }
 
 /**
- * Starts Redis in the background: the program on PATH, or else the distribution's package, which it installs after a message, or else a
- * container.
+ * Starts Redis in the background: the program on PATH, or else the distribution's package, which it installs after a
+ * message, or else a container.
  * @throws Error with the commands to install Redis when none of these works.
  */
 export async function startRedis(server: LocalRedis, say: (line: string) => void): Promise<void> {

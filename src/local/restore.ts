@@ -11,7 +11,8 @@ import { LOCAL_DIRECTORY, type SavedServers, save } from "./directory.ts";
 import { findUsers } from "./server-users.ts";
 import { chooseServers } from "./servers.ts";
 
-// `npm run restore -- FILE`: the embedded database of a backup, in place of the present one, which is kept under another name.
+// `npm run restore -- FILE`: the embedded database of a backup, in place of the present one, which is kept under
+// another name.
 
 const USAGE = `Usage: npm run restore -- FILE
 

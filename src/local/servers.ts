@@ -34,7 +34,10 @@ export interface ChosenServers extends ServiceServers {
   watch(onEnd: (sentence: string) => void): void;
 }
 
-/** The variables of webhooks for embedded servers: their secret and, outside production, permission to send to private addresses. */
+/**
+ * The variables of webhooks for embedded servers: their secret and, outside production, permission to send to private
+ * addresses.
+ */
 export function webhookEnvOf({ embedded, secrets }: ServiceServers, given: NodeJS.ProcessEnv): Record<string, string> {
   return {
     ...(secrets.webhookSecret && { WEBHOOK_SECRET: secrets.webhookSecret }),
@@ -43,8 +46,9 @@ export function webhookEnvOf({ embedded, secrets }: ServiceServers, given: NodeJ
 }
 
 /**
- * Chooses servers. Starts the embedded ones if they do not run: each process that uses them writes a file named by its process id, so that a
- * killed process does not keep them running. If one does not start, both are stopped, unless another process uses them.
+ * Chooses servers. Starts the embedded ones if they do not run: each process that uses them writes a file named by its
+ * process id, so that a killed process does not keep them running. If one does not start, both are stopped, unless
+ * another process uses them.
  * @throws Error with a sentence that names the variable of a given server that does not answer.
  */
 export async function chooseServers(given: GivenServers, say: (line: string) => void): Promise<ChosenServers> {
@@ -114,7 +118,10 @@ export function findRunningServers({ databaseUrl, redisUrl: givenRedisUrl }: Giv
   };
 }
 
-/** Asserts that the servers which the environment names answer. @throws Error with one sentence, which names the variable. */
+/**
+ * Asserts that the servers which the environment names answer.
+ * @throws Error with one sentence, which names the variable.
+ */
 export async function assertAnswering({ databaseUrl, redisUrl }: GivenServers): Promise<void> {
   const redisUrls = redisUrl === null ? [] : parseRedisUrl(redisUrl).map(({ href }) => href);
   await Promise.all([

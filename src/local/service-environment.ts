@@ -2,7 +2,10 @@ import { LOCAL_DIRECTORY } from "./directory.ts";
 import { type ServiceServers, webhookEnvOf } from "./servers.ts";
 import { useLocalUserKeys } from "./user-keys.ts";
 
-/** The environment of the service's processes on these servers: what is given, and else the secrets and user keys of the embedded servers. */
+/**
+ * The environment of the service's processes on these servers: what is given, and else the secrets and user keys of the
+ * embedded servers.
+ */
 export async function serviceEnvironment(
   given: NodeJS.ProcessEnv,
   servers: ServiceServers,

@@ -34,7 +34,10 @@ export class ServiceProcesses {
     this.#onFailure = onFailure;
   }
 
-  /** Starts a process in its own process group, so that Ctrl-C reaches only this process, which stops the others in order. */
+  /**
+   * Starts a process in its own process group, so that Ctrl-C reaches only this process, which stops the others in
+   * order.
+   */
   start(kind: Kind, env: NodeJS.ProcessEnv): void {
     const child = spawn(process.execPath, [fileURLToPath(new URL(SCRIPTS[kind], import.meta.url))], {
       env,
@@ -71,7 +74,10 @@ export class ServiceProcesses {
     await Promise.all(ending.map(({ child }) => endChild(child)));
   }
 
-  /** Waits until an address answers well, or the processes are being stopped. @throws Error with what it answered last. */
+  /**
+   * Waits until an address answers well, or the processes are being stopped.
+   * @throws Error with what it answered last.
+   */
   async untilReady(url: string): Promise<void> {
     const giveUpAt = Date.now() + START_MAX_MS;
     for (;;) {

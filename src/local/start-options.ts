@@ -1,6 +1,9 @@
 import { parseArgs } from "node:util";
 
-/** Most processes of a kind: together they leave connections of the embedded Postgres for commands and for processes that join. */
+/**
+ * Most processes of a kind: together they leave connections of the embedded Postgres for commands and for processes
+ * that join.
+ */
 const MOST = { workers: 16, apis: 4 };
 
 const HELP = `Usage: npm start -- [--workers N] [--apis N]
@@ -18,7 +21,9 @@ Data is kept in .data/. Ctrl-C stops everything.
 
 docs/configuration.md lists every variable.`;
 
-/** How many processes to start. Answers --help, and ends the process with status 2 for arguments that it does not know. */
+/**
+ * How many processes to start. Answers --help, and ends the process with status 2 for arguments that it does not know.
+ */
 export function readStartOptions(): { workers: number; apis: number } {
   try {
     const { values } = parseArgs({

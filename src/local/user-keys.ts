@@ -7,8 +7,8 @@ const ALGORITHM = "EdDSA";
 const KEY_ID = "embedded";
 
 /**
- * Returns the URL of the public key that verifies user tokens when the servers are embedded. Creates the key pair if it does not exist.
- * Only processes with this URL in AUTH_JWKS_URL trust the key.
+ * Returns the URL of the public key that verifies user tokens when the servers are embedded. Creates the key pair if it
+ * does not exist. Only processes with this URL in AUTH_JWKS_URL trust the key.
  */
 export async function useLocalUserKeys(directory: string): Promise<string> {
   const [privateFile, publicFile] = [privateFileOf(directory), resolve(directory, "user-keys.jwks.json")];

@@ -30,10 +30,10 @@ interface Deps {
 }
 
 /**
- * Gives a user a voucher from an open window, once per claim or payment. A repeat returns the same voucher, even if the audience, the
- * window or the availability would now refuse the user.
- * @throws AppError `listing_not_found`, `product_not_found`, `link_not_found`, `referrers_only`, `window_closed`, `sold_out`,
- * `voucher_busy`; BatcherFull.
+ * Gives a user a voucher from an open window, once per claim or payment. A repeat returns the same voucher, even if the
+ * audience, the window or the availability would now refuse the user.
+ * @throws AppError `listing_not_found`, `product_not_found`, `link_not_found`, `referrers_only`, `window_closed`,
+ * `sold_out`, `voucher_busy`; BatcherFull.
  */
 export async function acquireVoucher(ctx: Deps, request: AcquisitionRequest): Promise<AcquireResponse> {
   const readFrom = ctx.deployment.origin;
@@ -57,7 +57,9 @@ export async function acquireVoucher(ctx: Deps, request: AcquisitionRequest): Pr
   };
 }
 
-/** Waits for the seal of the acquisition's event. If it takes too long or the queue is full, the event is sealed later. */
+/**
+ * Waits for the seal of the acquisition's event. If it takes too long or the queue is full, the event is sealed later.
+ */
 async function awaitSeal(ctx: Deps, voucherId: string): Promise<void> {
   if (!ctx.sealQueue.hasRoomFor({ voucherId })) {
     ctx.log.warn({ voucherId }, "the seal queue is full: an event will be sealed later");

@@ -19,19 +19,26 @@ import {
   sourceKey,
 } from "./decide-acquisitions.ts";
 
-/** Requests in one shared read. When many users compete, it answers most of them in one turn of the event loop, at 0.1 ms each. */
+/**
+ * Requests in one shared read. When many users compete, it answers most of them in one turn of the event loop, at 0.1
+ * ms each.
+ */
 const READ_MAX = 32;
 /** Shared reads that run at the same time. */
 const READ_CONCURRENCY = 2;
-/** How long a request tries again while others lock the last vouchers, or while another call of the same user runs. Milliseconds. */
+/**
+ * How long a request tries again while others lock the last vouchers, or while another call of the same user runs.
+ * Milliseconds.
+ */
 const LOCK_WAIT_MS = 3_000;
 /** Requests that may wait in one process: as many as it has connections to callers. */
 const WAITING_MAX = 10_000;
 
 /**
- * Group commit for claims and purchases. A read, shared by all waiting requests, answers repeats and requests that cannot get a voucher. The
- * others are decided by a group committer, whose transaction picks as many vouchers of each batch as are requested, only unlocked ones. A request
- * that finds only locked vouchers waits with all others for the same source, and only while it has none.
+ * Group commit for claims and purchases. A read, shared by all waiting requests, answers repeats and requests that
+ * cannot get a voucher. The others are decided by a group committer, whose transaction picks as many vouchers of each
+ * batch as are requested, only unlocked ones. A request that finds only locked vouchers waits with all others for the
+ * same source, and only while it has none.
  */
 export class AcquisitionCommitter {
   readonly #reads: Batcher<AcquisitionRequest, AcquisitionOutcome | Candidate>;
@@ -113,7 +120,9 @@ interface Round {
   batchIndex: number;
 }
 
-/** Locks unlocked vouchers of each candidate's batch at `batchIndex`. Sends one statement for each batch, all together. */
+/**
+ * Locks unlocked vouchers of each candidate's batch at `batchIndex`. Sends one statement for each batch, all together.
+ */
 async function pickRound(
   tx: Transaction,
   picked: Picked,
@@ -133,7 +142,10 @@ async function pickRound(
   return { picked, missing: missing.flat(), batchIndex };
 }
 
-/** Picks from the other batches of candidates that have no voucher yet. If no voucher was picked and `mayWait` is set, waits for a locked one. */
+/**
+ * Picks from the other batches of candidates that have no voucher yet. If no voucher was picked and `mayWait` is set,
+ * waits for a locked one.
+ */
 async function pickOthers(tx: Transaction, first: Round, mayWait: boolean): Promise<Picked> {
   let round = first;
   while (round.missing.length > 0) round = await pickRound(tx, round.picked, round.missing, round.batchIndex + 1);

@@ -64,7 +64,10 @@ interface PickedState {
   acquirers: readonly Acquirer[];
   /** Locked vouchers without a live reservation by batch, in order of serials. Without the damaged ones. */
   free: Map<string, LockedVoucher[]>;
-  /** Ids of locked vouchers whose chains take no further event. They are set aside, so that they stop no other acquisition. */
+  /**
+   * Ids of locked vouchers whose chains take no further event. They are set aside, so that they stop no other
+   * acquisition.
+   */
   damaged: readonly string[];
 }
 
@@ -78,7 +81,8 @@ export async function answerFromRead(
   pool: pg.Pool,
   requests: readonly AcquisitionRequest[],
 ): Promise<(AcquisitionOutcome | Candidate)[]> {
-  // Sources first: if the first statement no longer finds a voucher because this user acquired it, the second one finds the acquisition.
+  // Sources first: if the first statement no longer finds a voucher because this user acquired it, the second one finds
+  // the acquisition.
   const sources = await readDistinctSources(pool, requests, []);
   const keyed = requests.flatMap((request) => {
     const source = sources.get(sourceKey(request)) as Source;
@@ -114,7 +118,10 @@ const NOT_FOUND = {
   link: "link_not_found",
 } as const satisfies Record<WantedSource["way"], Refused["code"]>;
 
-/** Which batches are open to a request. Only a sandbox's members and referrers use its listings and products, and everyone its links. */
+/**
+ * Which batches are open to a request. Only a sandbox's members and referrers use its listings and products, and
+ * everyone its links.
+ */
 function findOpenBatches(
   { way }: AcquisitionRequest,
   { product, offers, link }: Source,
@@ -131,7 +138,10 @@ function isSoldOut({ offers }: Source, open: readonly OpenBatch[]): boolean {
   return open.every(({ batchId }) => offers.find((offer) => offer.batchId === batchId)?.left === false);
 }
 
-/** Reads the state of picked vouchers. @param checksChains whether to find damaged vouchers: only after an insert has failed because of one. */
+/**
+ * Reads the state of picked vouchers.
+ * @param checksChains whether to find damaged vouchers: only after an insert has failed because of one.
+ */
 export async function readPickedState(
   tx: Transaction,
   candidates: readonly Candidate[],

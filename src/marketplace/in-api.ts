@@ -15,7 +15,10 @@ import { link } from "./routes/link.ts";
 import { listing } from "./routes/listing.ts";
 import { listings } from "./routes/listings.ts";
 
-/** Stock is counted for this many of the newest listings, up to this many vouchers each. So at most 100 000 index entries are read. */
+/**
+ * Stock is counted for this many of the newest listings, up to this many vouchers each. So at most 100 000 index
+ * entries are read.
+ */
 const LISTINGS_MAX = 100;
 const LEFT_MAX = 1_000;
 

@@ -2,7 +2,9 @@ import type pg from "pg";
 import { Batcher } from "../platform/batching/batcher.ts";
 import { countAvailable } from "./db/listings.ts";
 
-/** Batches in one statement. Counting one takes milliseconds, so that a statement takes less than a tenth of a second. */
+/**
+ * Batches in one statement. Counting one takes milliseconds, so that a statement takes less than a tenth of a second.
+ */
 const BATCH_MAX = 16;
 /** Counts that may wait in one process. */
 const WAITING_MAX = 10_000;
@@ -19,8 +21,8 @@ interface Kept {
 }
 
 /**
- * How many vouchers of each listed batch can be bought, counted at most every ten seconds however many pages of listings are read. One
- * connection counts for all callers.
+ * How many vouchers of each listed batch can be bought, counted at most every ten seconds however many pages of
+ * listings are read. One connection counts for all callers.
  */
 export class KeptCounts {
   readonly #kept = new Map<string, Kept>();

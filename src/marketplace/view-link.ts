@@ -15,7 +15,9 @@ export interface LinkOffer {
   product: LinkedProduct;
   /** `open`: a claim through the link would get a voucher now. */
   state: "open" | "window_closed" | "sold_out";
-  /** `validUntil` of the batch that a claim tries first: the first one that has vouchers. Null unless `state` is `open`. */
+  /**
+   * `validUntil` of the batch that a claim tries first: the first one that has vouchers. Null unless `state` is `open`.
+   */
   validUntil: Date | null;
   /** The batches that a claim tries and that have vouchers, in the order in which it tries them. */
   batchIds: string[];
@@ -26,7 +28,10 @@ export interface LinkOffer {
 /** Batches whose vouchers are counted for one link. */
 const COUNTED_MAX = 100;
 
-/** Reads what a referrer's link offers now. @throws AppError `link_not_found`, also while its contract is not active; `overloaded`. */
+/**
+ * Reads what a referrer's link offers now.
+ * @throws AppError `link_not_found`, also while its contract is not active; `overloaded`.
+ */
 export async function viewLink(
   { pool, publicReads }: { pool: pg.Pool; publicReads: Bulkhead<"visitor"> },
   visitor: Requester<"visitor">,

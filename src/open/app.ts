@@ -16,7 +16,10 @@ import { ENDPOINTS, REFERENCE } from "./endpoints.ts";
 import type { ApiContext } from "./open-api.ts";
 import { each } from "./wings/api.ts";
 
-/** Builds the HTTP application. Opens no connection or port. Benchmarks pass their own endpoints to measure them with this middleware. */
+/**
+ * Builds the HTTP application. Opens no connection or port. Benchmarks pass their own endpoints to measure them with
+ * this middleware.
+ */
 export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiContext>[] = ENDPOINTS): Express {
   const app = express();
   app.disable("x-powered-by");

@@ -6,7 +6,8 @@ import { checkRedis, problemsOf } from "../platform/redis/requirements.ts";
 const WAIT_MAX_MS = 5_000;
 
 /**
- * Asks the servers of REDIS_URL what they are, and returns the configuration for their kind. Without an answer, the number of addresses decides.
+ * Asks the servers of REDIS_URL what they are, and returns the configuration for their kind. Without an answer, the
+ * number of addresses decides.
  * @throws ConfigError when they answer and no process could ever use them as they are.
  */
 export async function learnRedis(config: Config): Promise<Config> {

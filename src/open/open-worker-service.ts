@@ -4,10 +4,16 @@ import type { WorkerOptions } from "../platform/queues/worker.ts";
 import { TRACES_OFF, type Traces } from "../platform/traces/traces.ts";
 import { openService } from "./open-service.ts";
 
-/** Postgres connections of a worker process, at most: redemptions (fast path, slow path), seals (the same), sweeper, log, webhooks (reads, attempts, confirmations), a mark. */
+/**
+ * Postgres connections of a worker process, at most: redemptions (fast path, slow path), seals (the same), sweeper,
+ * log, webhooks (reads, attempts, confirmations), a mark.
+ */
 export const WORKER_CONNECTIONS_MAX = 1 + 4 + 1 + 4 + 1 + 1 + (1 + 1 + 1) + 1;
 
-/** Opens what the workers of a process share. Each worker opens the rest, so that a process loads only what its queues need. */
+/**
+ * Opens what the workers of a process share. Each worker opens the rest, so that a process loads only what its queues
+ * need.
+ */
 export function openWorkerService(config: Config, traces: Traces = TRACES_OFF) {
   const service = openService(config, {
     traces,
@@ -19,7 +25,10 @@ export function openWorkerService(config: Config, traces: Traces = TRACES_OFF) {
   return {
     ...service,
     metrics: config.metricsPort === null ? null : openWorkerMetrics(service),
-    /** The webhook worker sets the listener. Without one in this process, another process reads the outbox within a second. */
+    /**
+     * The webhook worker sets the listener. Without one in this process, another process reads the outbox within a
+     * second.
+     */
     announcements,
     /** Called after a commit with events for webhook endpoints. */
     onAnnounced: () => announcements.listener(),

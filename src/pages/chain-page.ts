@@ -38,7 +38,10 @@ interface ChainExcerpt {
   locale: Locale;
 }
 
-/** The public page of a voucher's chain, with the same content as the JSON: a timeline, which a script checks in the browser. */
+/**
+ * The public page of a voucher's chain, with the same content as the JSON: a timeline, which a script checks in the
+ * browser.
+ */
 export async function renderChain<Deps extends DepsOf<typeof readPublicChain> & { config: Site }>(
   deps: Deps,
   ofWings: readonly ReadChainNotes<Deps>[],
@@ -102,8 +105,8 @@ ${notes.map(({ meaning }) => meaning)}
 }
 
 /**
- * The page's first sentence: what happened last, in UTC, or which entries of a longer history the page has. The script adds local time and
- * whether the chain is intact.
+ * The page's first sentence: what happened last, in UTC, or which entries of a longer history the page has. The script
+ * adds local time and whether the chain is intact.
  */
 function renderVerdict({ chain, path, after, limit, locale }: ChainExcerpt): Html | null {
   const last = chain.events.at(-1);
@@ -124,7 +127,8 @@ function renderVerdict({ chain, path, after, limit, locale }: ChainExcerpt): Htm
 
 function renderTable(events: readonly PublicEvent[], notes: readonly ChainNotes[], locale: Locale): Html {
   const { number, what, when, seal, hashes } = locale.texts.chain.columns;
-  // The explicit roles repeat those of the elements, because browsers drop them when CSS changes the display of table parts.
+  // The explicit roles repeat those of the elements, because browsers drop them when CSS changes the display of table
+  // parts.
   return html`<table class="chain" role="table" aria-labelledby="entries">
 <thead role="rowgroup"><tr role="row">
 ${[number, what, when, seal, ...notes.map(({ column }) => column.name), hashes].map(

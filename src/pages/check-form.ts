@@ -29,7 +29,10 @@ aria-describedby="voucher-problem"`
 </form>`;
 }
 
-/** The id in a verify link or an id that a person has entered, or null. Whether the voucher exists is said by the history's page. */
+/**
+ * The id in a verify link or an id that a person has entered, or null. Whether the voucher exists is said by the
+ * history's page.
+ */
 function readVoucherId(entered: string): string | null {
   const text = entered.trim();
   const id = /\/VoucherInstance\/([^/?#\s]+)/i.exec(text)?.[1] ?? text;

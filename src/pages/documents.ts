@@ -50,7 +50,10 @@ export const DOCUMENTS: readonly ServedDocument[] = Array.from(PATHS, ([name, pa
   text: readFileSync(new URL(`../../docs/${name}`, import.meta.url), "utf8"),
 }));
 
-/** Highlights the code of a document, one block in each turn of the event loop: the first block of a language takes some 10 ms. */
+/**
+ * Highlights the code of a document, one block in each turn of the event loop: the first block of a language takes some
+ * 10 ms.
+ */
 async function highlightCode(source: string): Promise<Map<string, string>> {
   const marked = new Marked();
   const blocks: Tokens.Code[] = [];

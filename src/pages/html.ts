@@ -1,4 +1,7 @@
-/** Markup that needs no escaping. Only {@link html} and pages made of the project's own files create it, so all other text is escaped. */
+/**
+ * Markup that needs no escaping. Only {@link html} and pages made of the project's own files create it, so all other
+ * text is escaped.
+ */
 export class Html {
   readonly markup: string;
 

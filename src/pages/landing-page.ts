@@ -1,6 +1,7 @@
 import type { Config } from "../platform/config.ts";
-import { getRoute, type Route, sendJson } from "../platform/http/endpoint.ts";
+import { getRoute, type Route } from "../platform/http/endpoint.ts";
 import { wantsPage } from "../platform/http/negotiate.ts";
+import { sendJson } from "../platform/http/respond.ts";
 import { renderCheckForm } from "./check-form.ts";
 import { offerPage } from "./error-page.ts";
 import { type Html, html } from "./html.ts";

@@ -71,7 +71,10 @@ ${main}
 `;
 }
 
-/** The sentences of a page's scripts, as data that no browser runs. Nothing for English, which the scripts have themselves. */
+/**
+ * The sentences of a page's scripts, as data that no browser runs. Nothing for English, which the scripts have
+ * themselves.
+ */
 export function renderScriptTexts({ language }: Locale): Html | null {
   if (language === "en") return null;
   // No text can end the element.

@@ -31,7 +31,9 @@ type NavigatedSite = Site & { sections?: readonly string[] };
 /** What a page needs to link to actions, too: whether there are any. */
 export type OperatedSite = NavigatedSite & Pick<Config, "ops">;
 
-/** Links to the actions on an entity: each with its path after the entity's and its label. Nothing without OPS_WRITABLE. */
+/**
+ * Links to the actions on an entity: each with its path after the entity's and its label. Nothing without OPS_WRITABLE.
+ */
 export function linkActions(
   site: OperatedSite,
   entity: readonly string[],

@@ -2,8 +2,8 @@ import type { RequestHandler } from "express";
 import helmet from "helmet";
 
 /**
- * The headers of a page: it loads styles, scripts and images from this origin only, opens no connections, submits no form and cannot be
- * framed, unless `directives` of the Content-Security-Policy permit more.
+ * The headers of a page: it loads styles, scripts and images from this origin only, opens no connections, submits no
+ * form and cannot be framed, unless `directives` of the Content-Security-Policy permit more.
  */
 export function headersOf(directives: Record<string, string[]> = {}): RequestHandler {
   return helmet({

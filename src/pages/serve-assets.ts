@@ -2,7 +2,8 @@ import { extname } from "node:path";
 import type { RequestHandler } from "express";
 import { AppError } from "../platform/api/errors.ts";
 import type { Config } from "../platform/config.ts";
-import { getRoute, type Route, TEXT } from "../platform/http/endpoint.ts";
+import { getRoute, type Route } from "../platform/http/endpoint.ts";
+import { TEXT } from "../platform/http/respond.ts";
 import { ASSETS } from "./assets.ts";
 import { serveFile } from "./serve-file.ts";
 

@@ -14,7 +14,10 @@ interface Representations {
   preferred: readonly string[];
 }
 
-/** One at a time, so that compression never takes more than one of the four threads that also look names up for connections. */
+/**
+ * One at a time, so that compression never takes more than one of the four threads that also look names up for
+ * connections.
+ */
 const compressing = pLimit(1);
 
 const compressors = {
@@ -24,8 +27,9 @@ const compressors = {
 };
 
 /**
- * Serves a public file, which is the same for everyone, with a media type or an extension. It is made and compressed once, on the first
- * request, and kept. A caller that has it already gets 304. Secrets must not be compressed: they can be guessed by their length.
+ * Serves a public file, which is the same for everyone, with a media type or an extension. It is made and compressed
+ * once, on the first request, and kept. A caller that has it already gets 304. Secrets must not be compressed: they can
+ * be guessed by their length.
  */
 export function serveFile(
   contentType: string,

@@ -32,7 +32,10 @@ const PACKAGES: Record<string, { what: string; use: (address: string) => string 
 
 const BRUNO = "bruno.zip";
 
-/** The built package with this name, without its version. `npm ci` builds the packages. @throws AppError `not_found`. */
+/**
+ * The built package with this name, without its version. `npm ci` builds the packages.
+ * @throws AppError `not_found`.
+ */
 async function readPackage(name: string): Promise<Buffer> {
   const { value: file } = await glob(`dist/${name}-*.tgz`, { cwd: ROOT }).next();
   if (file === undefined) throw new AppError("not_found");

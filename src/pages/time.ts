@@ -43,7 +43,10 @@ export function renderTime(
   return html`<time datetime="${moment.toISOString()}">${shown}</time>`;
 }
 
-/** Until when something is valid: the last day alone if it counts to its last minutes, otherwise the day and the time. In UTC. */
+/**
+ * Until when something is valid: the last day alone if it counts to its last minutes, otherwise the day and the time.
+ * In UTC.
+ */
 export function renderEnd(end: Date): Html {
   const last = new Date(end.getTime() - 1);
   const { date, short } = formatsOf("en");

@@ -2,8 +2,8 @@ import { isIP, isIPv4, isIPv6 } from "node:net";
 import ipaddr from "ipaddr.js";
 
 /**
- * Parses an IPv6 address without a zone. The URL parser writes dotted quads in hex: ipaddr.js takes `::203.0.113.7` for a mapped address,
- * which it is not.
+ * Parses an IPv6 address without a zone. The URL parser writes dotted quads in hex: ipaddr.js takes `::203.0.113.7` for
+ * a mapped address, which it is not.
  */
 export function parseIPv6(text: string): ipaddr.IPv6 {
   return ipaddr.IPv6.parse(new URL(`http://[${text}]`).hostname.slice(1, -1));
@@ -42,10 +42,16 @@ const CARRIERS: Carrier[] = [
   { network: ipaddr.parseCIDR("2002::/16"), layouts: [[2, 3, 4, 5]] },
 ];
 
-/** 0.0.0.0/8 and 240.0.0.0/4, which lead nowhere. Prefixes of 96 bits such as `64:ff9b:1:fffe::` look like them in other layouts. */
+/**
+ * 0.0.0.0/8 and 240.0.0.0/4, which lead nowhere. Prefixes of 96 bits such as `64:ff9b:1:fffe::` look like them in other
+ * layouts.
+ */
 const NOWHERE = /^(0|2[45]\d)\./;
 
-/** Whether a text is an IP address of the public internet. An address that leads to an IPv4 address is judged by that one. */
+/**
+ * Whether a text is an IP address of the public internet. An address that leads to an IPv4 address is judged by that
+ * one.
+ */
 export function isPublicAddress(text: string): boolean {
   if (isIPv4(text)) return text !== AZURE_HOST && ipaddr.IPv4.parse(text).range() === "unicast";
   if (!isIPv6(text) || text.includes("%")) return false;

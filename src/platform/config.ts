@@ -102,7 +102,10 @@ export function readApiConfig(env: Environment): Config {
   return config;
 }
 
-/** As {@link readConfig}, for a worker process. One that serves only the log or only webhooks must have their key file or secret. */
+/**
+ * As {@link readConfig}, for a worker process. One that serves only the log or only webhooks must have their key file
+ * or secret.
+ */
 export function readWorkerConfig(env: Environment): Config {
   const config = readConfig(env);
   const servesOnly = (name: string) => config.workerQueues.every((queue) => queue === name);
@@ -116,7 +119,8 @@ export function readWorkerConfig(env: Environment): Config {
   return config;
 }
 
-// Commands read only the variables that they use. Each function throws a ConfigError when one of them is missing or invalid.
+// Commands read only the variables that they use. Each function throws a ConfigError when one of them is missing or
+// invalid.
 
 export function readTlogConfig(env: Environment): TlogConfig {
   return readVariables(VARIABLES.transparencyLog, env);
@@ -161,7 +165,10 @@ export function readRolePasswords(env: Environment): Values<typeof ROLE_PASSWORD
   return readVariables(ROLE_PASSWORDS, env);
 }
 
-/** Servers that the environment names. Null means the embedded server, but a command with DATABASE_URL and without REDIS_URL uses no Redis. */
+/**
+ * Servers that the environment names. Null means the embedded server, but a command with DATABASE_URL and without
+ * REDIS_URL uses no Redis.
+ */
 export interface GivenServers {
   databaseUrl: string | null;
   redisUrl: string | null;
@@ -173,8 +180,8 @@ export function readGivenServers(env: Environment): GivenServers {
 }
 
 /**
- * Reads a variable, of a secret one perhaps from the file that NAME_FILE names. Editors and shells leave white space at the ends, and compose
- * files and shells pass unset variables as empty ones. @throws ConfigError
+ * Reads a variable, of a secret one perhaps from the file that NAME_FILE names. Editors and shells leave white space at
+ * the ends, and compose files and shells pass unset variables as empty ones. @throws ConfigError
  */
 export function readText(env: Environment, name: string, isSecret = true): string | undefined {
   const given = env[name]?.trim() || undefined;

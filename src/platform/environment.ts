@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { isKeyName } from "../../packages/tlog/src/note.ts";
+import { isDatabaseUrl, isOrigin, namesSeveralHosts } from "./address-forms.ts";
 import { isNetwork } from "./addresses.ts";
 import { isWebhookSecret } from "./outgoing/webhook-signature.ts";
 import { findUrlProblem } from "./outgoing/webhook-url.ts";
@@ -17,8 +18,8 @@ export const RESERVATION_SECONDS = 900;
 export const OPS_OFF = "off";
 
 /**
- * Schemas of variables, in groups where that helps. The title of a schema is the variable's name. The value of a secret one may be in a file
- * instead, which the variable NAME_FILE names.
+ * Schemas of variables, in groups where that helps. The title of a schema is the variable's name. The value of a secret
+ * one may be in a file instead, which the variable NAME_FILE names.
  */
 export type Variables = { [key: string]: z.ZodType | Variables };
 
@@ -86,7 +87,10 @@ export const VARIABLES = {
       }
     })
     .meta(secret("REDIS_URL")),
-  /** How many shards each queue has. Two numbers while this is being changed: jobs are added to the first, workers serve both. */
+  /**
+   * How many shards each queue has. Two numbers while this is being changed: jobs are added to the first, workers serve
+   * both.
+   */
   queueShards: list
     .prefault("1")
     .pipe(z.array(integer(1, SHARDS_MAX)).min(1).max(2))
@@ -105,7 +109,10 @@ export const VARIABLES = {
     )
     .meta(secret("RESERVATION_TOKEN_SECRET")),
   redeemWaitMs: integer(100, 60_000).default(10_000).meta({ title: "REDEEM_WAIT_MS" }),
-  /** A key's limit in calls per second, for reads and for changes separately. The other limits per second derive from it. 0 turns them all off. */
+  /**
+   * A key's limit in calls per second, for reads and for changes separately. The other limits per second derive from
+   * it. 0 turns them all off.
+   */
   rateLimitRps: integer(0, 1_000_000).default(200).meta({ title: "RATE_LIMIT_RPS" }),
   /** Look-ups of unknown codes per minute and key. 0 turns the limit off. */
   missLimitPerMinute: integer(0, 1_000_000).default(60).meta({ title: "MISS_LIMIT_PER_MINUTE" }),
@@ -143,7 +150,10 @@ export const VARIABLES = {
     issuer: orNull(z.string()).meta({ title: "AUTH_ISSUER" }),
     audience: orNull(z.string()).meta({ title: "AUTH_AUDIENCE" }),
   },
-  /** The operator pages and the queue dashboard: their password, null when they are off; whether they may change anything, and where. */
+  /**
+   * The operator pages and the queue dashboard: their password, null when they are off; whether they may change
+   * anything, and where.
+   */
   ops: {
     token: orNull(
       z
@@ -162,7 +172,10 @@ export const VARIABLES = {
   securityContact: orNull(z.url({ protocol: /^(mailto|https)$/, error: "must begin with mailto: or https:" })).meta({
     title: "SECURITY_CONTACT",
   }),
-  /** Where the button of a referral link's page leads; `{code}` stands for the link's code. Null: the page has no button. */
+  /**
+   * Where the button of a referral link's page leads; `{code}` stands for the link's code. Null: the page has no
+   * button.
+   */
   storefrontUrl: orNull(
     z
       .string()
@@ -172,7 +185,9 @@ export const VARIABLES = {
       ),
   ).meta({ title: "STOREFRONT_URL" }),
   sweepIntervalMs: integer(100, 600_000).default(5_000).meta({ title: "SWEEP_INTERVAL_MS" }),
-  /** Ended reservations without a redemption are kept for as long. Longer than deliveries of webhooks, which read them. */
+  /**
+   * Ended reservations without a redemption are kept for as long. Longer than deliveries of webhooks, which read them.
+   */
   reservationRetentionMs: integer(31, 3_650)
     .default(90)
     .transform((days) => days * 86_400_000)
@@ -183,8 +198,8 @@ export const VARIABLES = {
     .transform((hours) => hours * 3_600_000)
     .meta({ title: "CHAIN_CHECK_HOURS" }),
   /**
-   * How long servers keep an idle connection open. A balancer must close it first, or it may send a request on a connection that has just ended:
-   * some keep them for ten minutes.
+   * How long servers keep an idle connection open. A balancer must close it first, or it may send a request on a
+   * connection that has just ended: some keep them for ten minutes.
    */
   keepAliveMs: integer(1, 86_400)
     .default(620)
@@ -226,7 +241,10 @@ export const VARIABLES = {
         .refine(isWebhookSecret, "must be whsec_ and 24 to 64 bytes in base64, as Standard Webhooks writes secrets"),
     ).meta(secret("ALERT_SECRET")),
   },
-  /** The variables that decide whether to load OpenTelemetry and to set the service's name. OpenTelemetry reads these and others itself. */
+  /**
+   * The variables that decide whether to load OpenTelemetry and to set the service's name. OpenTelemetry reads these
+   * and others itself.
+   */
   traces: {
     disabled: z.string().optional().meta({ title: "OTEL_SDK_DISABLED" }),
     exporters: list.default([]).meta({ title: "OTEL_TRACES_EXPORTER" }),
@@ -242,28 +260,11 @@ export function isAlertUrl(url: string, { allowPrivate }: { allowPrivate: boolea
   return findUrlProblem(url, allowPrivate) === null;
 }
 
-/** Whether an address of Postgres has a list of hosts, in its authority or in the parameter `host` or `port`. */
-function namesSeveralHosts(url: string): boolean {
-  const [, authority = "", query = ""] = /^postgres(?:ql)?:\/\/([^/?#]*)[^?#]*(.*)$/.exec(url) ?? [];
-  return authority.slice(authority.lastIndexOf("@") + 1).includes(",") || /[?&](host|port)=[^&]*(,|%2c)/i.test(query);
-}
-
-/** The host may be the folder of a Unix socket, in the query. `URL` refuses an address that has a user and no host. */
-function isDatabaseUrl(text: string): boolean {
-  const ofSocket = /^([^?#]*@)(\/[^?#]*\?(?:[^#]*&)?host=)/;
-  return /^postgres(ql)?:\/\/./.test(text) && URL.canParse(text.replace(ofSocket, "$1socket$2"));
-}
-
 function splitList(text: string): string[] {
   return text
     .split(",")
     .map((entry) => entry.trim())
     .filter((entry) => entry !== "");
-}
-
-/** Whether a text is an http origin in the one spelling that browsers send. `URL` accepts wildcards in host names. */
-function isOrigin(entry: string): boolean {
-  return /^https?:\/\/[^*]+$/.test(entry) && URL.canParse(entry) && new URL(entry).origin === entry;
 }
 
 const password = orNull(z.string().regex(/^[\x21-\x7e]{16,}$/, "must be 16 or more visible ASCII characters"));

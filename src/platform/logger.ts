@@ -10,7 +10,10 @@ const TRY_AGAIN_MS = 100;
 /** The longest wait of an exiting process for its reader. Milliseconds. */
 const EXIT_MAX_MS = 500;
 
-/** Opens a logger of JSON lines. Leaves out an error's `detail` and `where` from Postgres, which may contain callers' values. */
+/**
+ * Opens a logger of JSON lines. Leaves out an error's `detail` and `where` from Postgres, which may contain callers'
+ * values.
+ */
 export function openLogger(level: string, role: string): Logger {
   standardOutput ??= openStandardOutput();
   return pino(
@@ -44,7 +47,10 @@ export const droppedLines = (): number => dropped;
 
 let dropped = 0;
 
-/** Makes writes to standard output fail instead of waiting for its reader, where that is possible, and returns its file descriptor. */
+/**
+ * Makes writes to standard output fail instead of waiting for its reader, where that is possible, and returns its file
+ * descriptor.
+ */
 function openWithoutWaiting(): number {
   try {
     const output = fstatSync(1);
@@ -54,14 +60,16 @@ function openWithoutWaiting(): number {
   } catch {
     // This system is not Linux, or the output belongs to another user.
   }
-  // Node sets the mode of a socket or a pipe when it opens the stream, for every process with the same output, and resets it at its end.
+  // Node sets the mode of a socket or a pipe when it opens the stream, for every process with the same output, and
+  // resets it at its end.
   void process.stdout;
   return 1;
 }
 
 /**
- * Buffers lines and writes them once per turn of the event loop, and when the process exits. While the output accepts nothing, because its
- * reader is stopped or the disk is full, lines wait in a bounded buffer; further ones are dropped and counted. So no call waits for the log.
+ * Buffers lines and writes them once per turn of the event loop, and when the process exits. While the output accepts
+ * nothing, because its reader is stopped or the disk is full, lines wait in a bounded buffer; further ones are dropped
+ * and counted. So no call waits for the log.
  */
 function openStandardOutput(): DestinationStream {
   const fd = openWithoutWaiting();

@@ -1,4 +1,6 @@
-/** A random id that is committed at a position of the database's past. Every later state of the same database has it. */
+/**
+ * A random id that is committed at a position of the database's past. Every later state of the same database has it.
+ */
 export interface Mark {
   readonly position: number;
   readonly id: string;
@@ -93,8 +95,9 @@ export interface SeenStart {
 }
 
 /**
- * What the processes of a deployment share: a memory for each start of a server, in the order in which they came. Each had all marks of those
- * before it, so it is the same server, started again, or a copy that runs beside it. Empty when this release understands nothing of what is there.
+ * What the processes of a deployment share: a memory for each start of a server, in the order in which they came. Each
+ * had all marks of those before it, so it is the same server, started again, or a copy that runs beside it. Empty when
+ * this release understands nothing of what is there.
  */
 export type Shared = readonly SeenStart[];
 
@@ -104,8 +107,8 @@ const ALONE_AFTER_MARKS = 10;
 const STARTS_MAX = 4;
 
 /**
- * The starts whose marks a server must have: all, or those up to its own, on the same timeline. It runs beside those that came after it, which are
- * copies.
+ * The starts whose marks a server must have: all, or those up to its own, on the same timeline. It runs beside those
+ * that came after it, which are copies.
  */
 export function startsToHave(told: Shared, { started, timeline }: Pick<Memory, "started" | "timeline">): Shared {
   const own = told.findIndex(({ memory }) => memory.started === started);
@@ -128,13 +131,19 @@ export function share(told: Shared, memory: Memory, verdict: Verdict): Shared | 
   return isAlone ? [next] : [...told.slice(0, own === -1 ? told.length : own), next].slice(-STARTS_MAX);
 }
 
-/** Where the processes of a deployment share their memories, outside of its database. It may be lost, and proves nothing when it is empty. */
+/**
+ * Where the processes of a deployment share their memories, outside of its database. It may be lost, and proves nothing
+ * when it is empty.
+ */
 export interface SharedMemory {
   /** Null when it cannot be read. */
   read(deploymentId: string): Promise<SharedText | null>;
   /** Writes what is shared, unless another process has written since `before` was read. Returns false in that case. */
   replace(next: Shared, before: SharedText): Promise<boolean>;
-  /** Keeps the memory of a process that refuses its server, beside the others: its server may be a copy that other processes do not use. */
+  /**
+   * Keeps the memory of a process that refuses its server, beside the others: its server may be a copy that other
+   * processes do not use.
+   */
   keepLacked(memory: Memory): Promise<void>;
 }
 

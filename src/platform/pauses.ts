@@ -4,14 +4,17 @@ import { uptime } from "node:os";
 const TICK_MS = 250;
 /** A process whose timer is late by this much was paused: frozen, suspended, or without CPU. Milliseconds. */
 const PAUSE_MS = 2_000;
-/** After a pause, requests are current again once so many ticks in a row were on time: by then, the sockets have been read. */
+/**
+ * After a pause, requests are current again once so many ticks in a row were on time: by then, the sockets have been
+ * read.
+ */
 const CALM_TICKS = 4;
 /** The longest time from a request's last byte to the first read for it. Milliseconds. */
 const FIRST_READ_MS = 5_000;
 
 /**
- * Clocks in milliseconds that cannot be set. The monotonic one stands still while a machine is suspended. The time since the machine's start goes
- * on, and has steps of ten milliseconds.
+ * Clocks in milliseconds that cannot be set. The monotonic one stands still while a machine is suspended. The time
+ * since the machine's start goes on, and has steps of ten milliseconds.
  */
 interface Clocks {
   monotonicMs(): number;
@@ -38,7 +41,10 @@ export class PauseWatch {
     this.#timer = setInterval(() => this.tick(), TICK_MS).unref();
   }
 
-  /** Whether a request may be much older than the process knows. @param receivedAtMs when its last byte was read, on the monotonic clock. */
+  /**
+   * Whether a request may be much older than the process knows.
+   * @param receivedAtMs when its last byte was read, on the monotonic clock.
+   */
   isOutdated(receivedAtMs: number): boolean {
     if (this.#latenessMs() > PAUSE_MS) this.#currentSince = Number.POSITIVE_INFINITY;
     return receivedAtMs < this.#currentSince || this.#clocks.monotonicMs() - receivedAtMs > FIRST_READ_MS;

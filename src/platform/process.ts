@@ -3,7 +3,10 @@ import { type Config, ConfigError, type readConfig } from "./config.ts";
 
 /** Longest time from the first signal to the end of the process. Milliseconds. */
 export const DRAIN_MAX_MS = 15_000;
-/** One Ctrl-C arrives twice: the terminal signals the whole process group, and npm forwards its own signal. Milliseconds. */
+/**
+ * One Ctrl-C arrives twice: the terminal signals the whole process group, and npm forwards its own signal.
+ * Milliseconds.
+ */
 const ONE_SIGNAL_MS = 2_000;
 
 /** Reads the configuration from the process's environment. If it is invalid, prints the reasons and exits. */
@@ -16,15 +19,18 @@ export function configureProcess(read: typeof readConfig): Config {
   }
 }
 
-/** Prints why the process cannot start, and exits: with 78, EX_CONFIG of sysexits(3), if the environment is the reason. */
+/**
+ * Prints why the process cannot start, and exits: with 78, EX_CONFIG of sysexits(3), if the environment is the reason.
+ */
 export function failStart(error: unknown): never {
   process.stderr.write(`${(error as Error).message}\n`);
   process.exit(error instanceof ConfigError ? 78 : 1);
 }
 
 /**
- * Runs `drain` at SIGTERM, SIGINT or the end of the parent, and exits. Exits at once on a later signal or after {@link DRAIN_MAX_MS}. Does
- * the same, with exit code 1, once `mustEnd` resolves with a reason, so that the process is started again.
+ * Runs `drain` at SIGTERM, SIGINT or the end of the parent, and exits. Exits at once on a later signal or after {@link
+ * DRAIN_MAX_MS}. Does the same, with exit code 1, once `mustEnd` resolves with a reason, so that the process is started
+ * again.
  */
 export function drainOnSignal(log: Logger, drain: () => Promise<void>, mustEnd?: Promise<string>): void {
   let drainingSince: number | null = null;

@@ -7,8 +7,8 @@ const HASH_BYTES = 32;
 export const SALT_BYTES = 16;
 
 /**
- * Makes the verifier that PostgreSQL stores instead of a password (RFC 5802 and 7677). A client cannot log in with a verifier, so a
- * statement that has one can be logged.
+ * Makes the verifier that PostgreSQL stores instead of a password (RFC 5802 and 7677). A client cannot log in with a
+ * verifier, so a statement that has one can be logged.
  * @param password visible ASCII only: other characters would first need the preparation of RFC 4013.
  */
 export function makeScramVerifier(password: string, salt: Buffer): string {

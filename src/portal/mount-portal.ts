@@ -17,9 +17,10 @@ import { localeIn, localeOf } from "../pages/locale.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
 import { AppError, missingFields } from "../platform/api/errors.ts";
 import { problem } from "../platform/api/problems.ts";
-import { type DepsOf, mount, respondText, sendCsv, validate } from "../platform/http/endpoint.ts";
+import { type DepsOf, mount, validate } from "../platform/http/endpoint.ts";
 import { refuseCrossSite } from "../platform/http/middleware/refuse-cross-site.ts";
 import { sendPage, wantsPage } from "../platform/http/negotiate.ts";
+import { respondText, sendCsv } from "../platform/http/respond.ts";
 import type { Limits } from "../platform/limits/open-limits.ts";
 import { readTime, type TimeUse } from "../platform/times.ts";
 import { monthOf, renderMonthPage, startOfMonth } from "./month-page.ts";
@@ -78,8 +79,8 @@ type PortalDeps = DepsOf<typeof listRedemptions> &
 type Serve = (path: string, handler: RequestHandler) => void;
 
 /**
- * Mounts the portal, where people of a partner see its redemptions. What is not batched uses connections of the portal. Each page is confirmed
- * once: by its last read, or by the time before which its redemptions are complete.
+ * Mounts the portal, where people of a partner see its redemptions. What is not batched uses connections of the portal.
+ * Each page is confirmed once: by its last read, or by the time before which its redemptions are complete.
  */
 export function mountPortal<Deps extends PortalDeps & { inPortal: Partial<PortalDeps> }>(
   router: Router,
@@ -119,7 +120,10 @@ function overviewPage(deps: PortalDeps): Render {
   };
 }
 
-/** A code must not be part of a URL, which proxies log and browsers remember, so the search is a POST, and a query is not read. */
+/**
+ * A code must not be part of a URL, which proxies log and browsers remember, so the search is a POST, and a query is
+ * not read.
+ */
 function findPage(deps: PortalDeps): Render {
   return (caller, { body }) => {
     const { words } = Object(body) as Record<string, unknown>;
@@ -200,8 +204,8 @@ function explainSignIn(site: Site): RequestHandler {
 }
 
 /**
- * Admits a request whose password (HTTP Basic, any user name) is an API key that can read and not redeem, as partners' calls are admitted.
- * Errors after that have the portal's navigation.
+ * Admits a request whose password (HTTP Basic, any user name) is an API key that can read and not redeem, as partners'
+ * calls are admitted. Errors after that have the portal's navigation.
  */
 function signIn<Deps extends PortalDeps>(deps: Deps, ofWings: readonly PortalPage<Deps>[]): RequestHandler {
   const assertScopes = (scopes: ReadonlySet<string>) => {

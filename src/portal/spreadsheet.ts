@@ -10,8 +10,8 @@ export const SPREADSHEET_LANGUAGES = Object.keys(SEPARATORS) as SpreadsheetLangu
 const MARK = "\ufeff";
 
 /**
- * Texts that a spreadsheet would run as a formula, or take for a number or a date and so change: leading zeros, more than 15 digits, exponents.
- * U+FF0B, U+FF0D, U+FF1D and U+FF20 are the full-width forms.
+ * Texts that a spreadsheet would run as a formula, or take for a number or a date and so change: leading zeros, more
+ * than 15 digits, exponents. U+FF0B, U+FF0D, U+FF1D and U+FF20 are the full-width forms.
  */
 const CHANGED =
   /^[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20]|^(?:0\d+|\d{16,}|\d+(?:[.,]\d+)?E[+-]?\d+|\d{1,4}[-./]\d{1,2}(?:[-./]\d{1,4})?)$/i;
@@ -38,7 +38,10 @@ const COLUMNS: readonly Column[] = [
   ["verifyUrl", ({ verifyUrl }) => verifyUrl],
 ];
 
-/** Redemptions as a CSV file that a spreadsheet of the language opens right: the header first, then a part for each page. */
+/**
+ * Redemptions as a CSV file that a spreadsheet of the language opens right: the header first, then a part for each
+ * page.
+ */
 export async function* spreadsheetCsv(
   pages: AsyncIterable<ListedRedemptionView[]>,
   language: SpreadsheetLanguage,

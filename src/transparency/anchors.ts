@@ -6,7 +6,8 @@ import { isSignedBy, type VerifierKey } from "../../packages/tlog/src/note.ts";
 const LOCK_WAIT_MS = 5_000;
 
 /**
- * Reads an anchor: the last checkpoint that this log has signed, kept in a file outside of Postgres. Null when there is no file.
+ * Reads an anchor: the last checkpoint that this log has signed, kept in a file outside of Postgres. Null when there is
+ * no file.
  * @param keys null when they are not known.
  * @throws Error when the file holds anything other than a checkpoint that one of the keys has signed.
  */
@@ -21,8 +22,8 @@ export async function readAnchor(file: string, keys: readonly VerifierKey[] | nu
 }
 
 /**
- * Replaces an anchor's file, unless it has a larger checkpoint. Once this returns, the new file survives a power failure. Processes that share
- * the file write it one after another, so that it never goes back.
+ * Replaces an anchor's file, unless it has a larger checkpoint. Once this returns, the new file survives a power
+ * failure. Processes that share the file write it one after another, so that it never goes back.
  * @throws FileLocked
  */
 export async function writeAnchor(file: string, note: string, keys: readonly VerifierKey[]): Promise<void> {

@@ -53,8 +53,8 @@ function begin() {
 }
 
 /**
- * Begins an audit: reads the anchors, and sends the served checkpoint to the witnesses again. Needs no signing key. Must be called before the
- * snapshot of the audit: the database must have what they know by then.
+ * Begins an audit: reads the anchors, and sends the served checkpoint to the witnesses again. Needs no signing key.
+ * Must be called before the snapshot of the audit: the database must have what they know by then.
  * @param ownPolicy null to take the policy that the database serves.
  */
 export async function askOutside(
@@ -107,10 +107,10 @@ interface Leaves extends LeafRange {
 }
 
 /**
- * Recomputes the tree from its bundles, and compares it with the stored tiles, the served checkpoint and every sealed event. Each event must
- * have exactly one leaf with its hash, or wait for its place. Each leaf must be an event, be recorded as lost, or mark the end of a retired log.
- * Reads leaves and events in the same order, so its memory does not grow with the log. Postgres sorts the events in temporary files, which
- * take about a hundred bytes for each event.
+ * Recomputes the tree from its bundles, and compares it with the stored tiles, the served checkpoint and every sealed
+ * event. Each event must have exactly one leaf with its hash, or wait for its place. Each leaf must be an event, be
+ * recorded as lost, or mark the end of a retired log. Reads leaves and events in the same order, so its memory does not
+ * grow with the log. Postgres sorts the events in temporary files, which take about a hundred bytes for each event.
  * @param tx a read-only transaction on one snapshot.
  * @param onEvents receives the number of events checked so far.
  * @param begun by {@link askOutside}.

@@ -26,8 +26,8 @@ interface ServedAuditOptions extends TreeAuditOptions {
 }
 
 /**
- * Audits a served log as anyone can, without a database: its tree, and that each public event of the given vouchers is linked and has the
- * hash of the leaf that it names. Cannot tell whether any other leaf belongs to an event.
+ * Audits a served log as anyone can, without a database: its tree, and that each public event of the given vouchers is
+ * linked and has the hash of the leaf that it names. Cannot tell whether any other leaf belongs to an event.
  * @throws NotAccepted when the checkpoint does not meet the policy, or leaves are missing.
  */
 export async function auditServedTlog({ histories, vouchers, ...options }: ServedAuditOptions): Promise<ServedAudit> {

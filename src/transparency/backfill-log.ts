@@ -7,9 +7,10 @@ import { write } from "../platform/db/transaction.ts";
 const BATCHES_MAX = 4;
 
 /**
- * Adds the sealed events that are not in the log to new batches of leaves, in order of voucher and sequence. May be interrupted and started
- * again. May run while the service is in use.
- * @param onProgress receives the number of events so far. If it throws, the run ends, and committed events stay in the log.
+ * Adds the sealed events that are not in the log to new batches of leaves, in order of voucher and sequence. May be
+ * interrupted and started again. May run while the service is in use.
+ * @param onProgress receives the number of events so far. If it throws, the run ends, and committed events stay in the
+ * log.
  * @returns how many events were added.
  */
 export async function backfillTlog(ctx: AuditContext, onProgress: (events: number) => void): Promise<number> {

@@ -7,7 +7,9 @@ import { readTlogConfig } from "../platform/config.ts";
 import { initTlog } from "./init-log.ts";
 import { readTlogSettings } from "./log-settings.ts";
 
-/** Makes the signing key of the embedded servers' log if its file does not exist. The log's name derives from `baseUrl`. */
+/**
+ * Makes the signing key of the embedded servers' log if its file does not exist. The log's name derives from `baseUrl`.
+ */
 async function useLocalTlog(directory: string, baseUrl: string) {
   const folder = join(resolve(directory), "log");
   const keyFile = join(folder, "key");

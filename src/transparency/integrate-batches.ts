@@ -8,7 +8,10 @@ import type { TlogSettings } from "./log-settings.ts";
 import { appendInTurns, followTree, TlogRefused } from "./tree-proofs.ts";
 
 interface Integrated {
-  /** The tree that this process has followed from what the log has signed. It is safe to sign once the transaction is committed. */
+  /**
+   * The tree that this process has followed from what the log has signed. It is safe to sign once the transaction is
+   * committed.
+   */
   head: TreeHead;
   /** The database server, by its start time. */
   server: string;
@@ -19,8 +22,8 @@ interface Integrated {
 }
 
 /**
- * Follows the tree from the heads and from the served checkpoint, and gives the next waiting batches their places at its end, in one
- * transaction. So there is nothing to repair after a crash.
+ * Follows the tree from the heads and from the served checkpoint, and gives the next waiting batches their places at
+ * its end, in one transaction. So there is nothing to repair after a crash.
  * @param heads what the log is known to have signed.
  * @param server the database server that was compared with the witnesses. On another one, no batch gets a place.
  * @returns null while another transaction has the tree locked, and when there is no log.
@@ -35,7 +38,8 @@ export function integrateBatches(
   return inTransaction(pool, async (tx) => {
     const [tree, batches] = await Promise.all([
       lockTlogTree(tx),
-      // Sent together with the lock, which saves a round trip. If the tree is locked by another transaction, the read is not used.
+      // Sent together with the lock, which saves a round trip. If the tree is locked by another transaction, the read
+      // is not used.
       selectWaitingBatches(tx),
     ]);
     if (tree === null) return null;

@@ -18,11 +18,19 @@ export const tlogReport = z.object({
   anchors: z.array(z.object({ file: z.string(), size: z.number().nullable() })),
   /** Witnesses that contradicted the log without a proof when they were last asked, while the others met the quorum. */
   claims: z.number(),
-  /** Waiting batches that get no place, because the sequence has not drawn their ids. Absent in the reports of older releases. */
+  /**
+   * Waiting batches that get no place, because the sequence has not drawn their ids. Absent in the reports of older
+   * releases.
+   */
   setAside: z.number().default(0),
-  /** Why the pass stopped before it served a checkpoint, such as an anchor that contradicts the database. Null if it did not stop. */
+  /**
+   * Why the pass stopped before it served a checkpoint, such as an anchor that contradicts the database. Null if it did
+   * not stop.
+   */
   refused: z.string().nullable(),
-  /** What stopped it: the database contradicts what was signed, too few witnesses answer, or an anchor cannot be used. */
+  /**
+   * What stopped it: the database contradicts what was signed, too few witnesses answer, or an anchor cannot be used.
+   */
   obstacle: z.enum(["contradiction", "witnesses", "anchor"]).nullable(),
   durationMs: z.number(),
 });

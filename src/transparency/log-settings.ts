@@ -22,7 +22,10 @@ export interface TlogSettings {
 /** The key file or the policy cannot be used. The message is for an operator. */
 export class TlogSettingsError extends UnusableFile {}
 
-/** Reads the key file and the policy. @throws TlogSettingsError without an anchor, when others can read the key file, or a file is unusable. */
+/**
+ * Reads the key file and the policy.
+ * @throws TlogSettingsError without an anchor, when others can read the key file, or a file is unusable.
+ */
 export async function readTlogSettings(config: TlogConfig & { keyFile: string }): Promise<TlogSettings> {
   const keys = await readKeys(config.keyFile);
   const origin = keys[0]?.name ?? "";

@@ -12,7 +12,10 @@ import { selectTlogTiles } from "./db/log-tree.ts";
 type Deps = { pool: pg.Pool; publicReads: Bulkhead<"visitor"> };
 type Visitor = Requester<"visitor">;
 
-/** Reads the served checkpoint and its policy. @throws AppError `not_found` before the first checkpoint, `overloaded`. */
+/**
+ * Reads the served checkpoint and its policy.
+ * @throws AppError `not_found` before the first checkpoint, `overloaded`.
+ */
 export function readPublished(ctx: Deps, visitor: Visitor): Promise<Published> {
   return ctx.publicReads(visitor, () => selectPublished(ctx.pool));
 }
@@ -25,8 +28,8 @@ export async function findCheckpoint(db: Queryable): Promise<{ origin: string; s
 }
 
 /**
- * Reads the bytes of a tile or bundle by its path under the log's URL. Serves only hashes that the served checkpoint covers: a width may be
- * smaller than the tile's width in that tree, but not larger.
+ * Reads the bytes of a tile or bundle by its path under the log's URL. Serves only hashes that the served checkpoint
+ * covers: a width may be smaller than the tile's width in that tree, but not larger.
  * @throws AppError `not_found`, `overloaded`.
  */
 export function readTile(ctx: Deps, visitor: Visitor, path: string): Promise<Uint8Array> {

@@ -19,7 +19,10 @@ type PartnerDeps = Confirming & { pool: pg.Pool; partnerCalls: Bulkhead<"organiz
 // An event is confirmed before any answer about it: `not_logged_yet` also says that it has happened. The log itself
 // places and signs only what is confirmed.
 
-/** Reads the receipt of a redemption by its reference. @throws AppError `redemption_not_found`, `not_logged_yet`, `overloaded`, `unavailable`. */
+/**
+ * Reads the receipt of a redemption by its reference.
+ * @throws AppError `redemption_not_found`, `not_logged_yet`, `overloaded`, `unavailable`.
+ */
 export async function readRedemptionReceipt(ctx: PartnerDeps, caller: Caller, externalRef: string): Promise<string> {
   const event = await readConfirmed(ctx, () =>
     ctx.partnerCalls(caller, () => findRedeemed(ctx.pool, caller.organizationId, externalRef)),
@@ -28,7 +31,10 @@ export async function readRedemptionReceipt(ctx: PartnerDeps, caller: Caller, ex
   return ctx.partnerCalls(caller, () => proveEvent(ctx.pool, event, true));
 }
 
-/** The same for any organization, not confirmed, without a limit of concurrent reads. @throws AppError `redemption_not_found`, `not_logged_yet`. */
+/**
+ * The same for any organization, not confirmed, without a limit of concurrent reads.
+ * @throws AppError `redemption_not_found`, `not_logged_yet`.
+ */
 export async function receiptOfRedemption(pool: pg.Pool, organizationId: string, externalRef: string): Promise<string> {
   const event = await findRedeemed(pool, organizationId, externalRef);
   if (event === null) throw new AppError("redemption_not_found");
@@ -37,7 +43,8 @@ export async function receiptOfRedemption(pool: pg.Pool, organizationId: string,
 
 /**
  * Reads an event's receipt.
- * @throws AppError `voucher_not_found`, `too_many_misses`, `not_found` (no such event), `not_logged_yet`, `overloaded`, `unavailable`.
+ * @throws AppError `voucher_not_found`, `too_many_misses`, `not_found` (no such event), `not_logged_yet`, `overloaded`,
+ * `unavailable`.
  */
 export async function readEventReceipt(
   ctx: PartnerDeps & { voucherReads: VoucherReads; limits: Limits },
@@ -54,7 +61,10 @@ export async function readEventReceipt(
   return ctx.partnerCalls(caller, () => proveEvent(ctx.pool, event, true));
 }
 
-/** The proof of an event without its payload, for anyone. @throws AppError `entity_not_found`, `not_logged_yet`, `overloaded`, `unavailable`. */
+/**
+ * The proof of an event without its payload, for anyone.
+ * @throws AppError `entity_not_found`, `not_logged_yet`, `overloaded`, `unavailable`.
+ */
 export async function readEventProof(
   ctx: Confirming & { pool: pg.Pool; publicReads: Bulkhead<"visitor"> },
   visitor: Requester<"visitor">,

@@ -47,11 +47,14 @@ export interface Recovered {
 }
 
 /**
- * Appends the leaves that this database does not have, from a copy of the log, up to the copy's checkpoint or, if it has none, the largest one
- * that an anchor has. If an anchor has a larger one, adds no leaf that the copy does not have: another copy can continue. Otherwise, every sealed event that was ever added to the log has one leaf: its leaf in the copy, or a new one at the end. Leaves of the copy
- * without an event in this database are recorded as lost: the log states how many there are, and receipts prove their content. Once no leaf is
- * missing, the processes that refused the server because it lacks a mark admit it.
- * @throws AppError `invalid_request` when there is nothing to recover, or the copy does not lead to the checkpoints' roots.
+ * Appends the leaves that this database does not have, from a copy of the log, up to the copy's checkpoint or, if it
+ * has none, the largest one that an anchor has. If an anchor has a larger one, adds no leaf that the copy does not
+ * have: another copy can continue. Otherwise, every sealed event that was ever added to the log has one leaf: its leaf
+ * in the copy, or a new one at the end. Leaves of the copy without an event in this database are recorded as lost: the
+ * log states how many there are, and receipts prove their content. Once no leaf is missing, the processes that refused
+ * the server because it lacks a mark admit it.
+ * @throws AppError `invalid_request` when there is nothing to recover, or the copy does not lead to the checkpoints'
+ * roots.
  */
 export async function recoverTlog(ctx: AuditContext, settings: TlogSettings, source: LogSource): Promise<Recovered> {
   await sealPendingEvents(ctx, settings.origin);
@@ -95,8 +98,8 @@ export async function recoverTlog(ctx: AuditContext, settings: TlogSettings, sou
 }
 
 /**
- * Seals every event that is Pending when the call begins. The hash of an event does not depend on when it is sealed, so the copy may have its
- * leaf. The copy has no leaf for an event that is inserted later.
+ * Seals every event that is Pending when the call begins. The hash of an event does not depend on when it is sealed, so
+ * the copy may have its leaf. The copy has no leaf for an event that is inserted later.
  */
 async function sealPendingEvents(ctx: AuditContext, origin: string): Promise<void> {
   const startedAt = performance.now();
@@ -143,8 +146,8 @@ async function readLeaves(source: LogSource, start: number, end: number): Promis
 }
 
 /**
- * Gives each leaf of the waiting batches its place in the copy, which it removes from `unclaimed`, or a new place at the end of the tree.
- * Proceeds in the order of the batches, so that the leaves of each chain stay in order.
+ * Gives each leaf of the waiting batches its place in the copy, which it removes from `unclaimed`, or a new place at
+ * the end of the tree. Proceeds in the order of the batches, so that the leaves of each chain stay in order.
  * @param onlyCopied whether leaves that the copy does not have keep waiting.
  * @returns how many leaves got new places.
  */

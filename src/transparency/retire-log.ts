@@ -36,7 +36,10 @@ export interface RetireOptions {
 interface RetiredLog {
   origin: string;
   nextOrigin: string;
-  /** Number of leaves that the next log takes over. In the next log, the leaf with this index is the SHA-256 of the last checkpoint. */
+  /**
+   * Number of leaves that the next log takes over. In the next log, the leaf with this index is the SHA-256 of the last
+   * checkpoint.
+   */
   size: number;
   /** Number of leaves in the last checkpoint that the retired log signed. */
   lastSize: number;
@@ -53,9 +56,10 @@ interface RetirementPlan extends Omit<TlogRetirement, "retiredAt"> {
 }
 
 /**
- * Ends a log, and begins the next one with the same tree under the name and key of `settings`. So every event keeps its leaf, receipts of the
- * retired log stay valid under its policy, cached tiles stay valid, and a monitor of the retired log can verify that the next one continues
- * it. The first new leaf is the hash of the last checkpoint. If a run is interrupted, the next run completes it.
+ * Ends a log, and begins the next one with the same tree under the name and key of `settings`. So every event keeps its
+ * leaf, receipts of the retired log stay valid under its policy, cached tiles stay valid, and a monitor of the retired
+ * log can verify that the next one continues it. The first new leaf is the hash of the last checkpoint. If a run is
+ * interrupted, the next run completes it.
  * @throws AppError `invalid_request` with the reason; the database is unchanged then.
  */
 export async function retireTlog(
@@ -109,7 +113,10 @@ export async function retireTlog(
   return { origin, nextOrigin: settings.origin, size: plan.size, lastSize, exported, anchorsWritten };
 }
 
-/** Checks that a log may be retired, and returns the record to write. @throws AppError `invalid_request` with the reason. */
+/**
+ * Checks that a log may be retired, and returns the record to write.
+ * @throws AppError `invalid_request` with the reason.
+ */
 async function planRetirement(
   db: Queryable,
   settings: TlogSettings,
@@ -156,7 +163,8 @@ async function planRetirement(
     });
   }
   const { policy, note: servedNote } = published;
-  // The next log's keys sign the largest checkpoint too. Of several with its size, the one with the most signatures is the last.
+  // The next log's keys sign the largest checkpoint too. Of several with its size, the one with the most signatures is
+  // the last.
   const added = parseNote(await signNote(settings.keys, last.note.text))?.signatures ?? [];
   const lines = new Set([...last.note.signatures, ...added].map(({ line }) => `${line}\n`));
   const lastNote = `${last.note.text}\n${[...lines].join("")}`;

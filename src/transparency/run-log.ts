@@ -52,8 +52,8 @@ export class Sequencer {
   }
 
   /**
-   * One pass: follows the tree from what the log has signed, gives waiting batches their places, and publishes a checkpoint. Any number of
-   * processes may run it, and each may die at any point.
+   * One pass: follows the tree from what the log has signed, gives waiting batches their places, and publishes a
+   * checkpoint. Any number of processes may run it, and each may die at any point.
    */
   async run(): Promise<TlogReport> {
     const { pool, tlogSettings, log } = this.#ctx;
@@ -112,10 +112,13 @@ export class Sequencer {
   }
 
   /**
-   * Sends the served checkpoint to the witnesses again, so that nothing new is signed. Before the first one, sends that of the empty tree. The
-   * witnesses that do not respond must be too few for a quorum: a quorum of them could have cosigned a tree that this database has lost.
-   * @param isRemembered whether an anchor or this process knows what the log has signed. Otherwise a witness must know it.
-   * @throws TlogRefused when a witness contradicts the tree or has cosigned a larger one, or when too few witnesses respond.
+   * Sends the served checkpoint to the witnesses again, so that nothing new is signed. Before the first one, sends that
+   * of the empty tree. The witnesses that do not respond must be too few for a quorum: a quorum of them could have
+   * cosigned a tree that this database has lost.
+   * @param isRemembered whether an anchor or this process knows what the log has signed. Otherwise a witness must know
+   * it.
+   * @throws TlogRefused when a witness contradicts the tree or has cosigned a larger one, or when too few witnesses
+   * respond.
    */
   async #compareWithWitnesses({ published, server }: Integrated, isRemembered: boolean): Promise<void> {
     const { policy, origin } = this.#ctx.tlogSettings;
@@ -130,7 +133,8 @@ export class Sequencer {
         "witnesses",
       );
     }
-    // Before the first checkpoint, a witness knows the log only if it has cosigned a tree that is larger than the empty one.
+    // Before the first checkpoint, a witness knows the log only if it has cosigned a tree that is larger than the empty
+    // one.
     const knowing = asked.filter(
       ({ answer: { kind } }) => kind === "ahead" || (served !== null && kind === "cosigned"),
     );
@@ -144,8 +148,8 @@ export class Sequencer {
   }
 
   /**
-   * Asks all witnesses for their cosignatures of a checkpoint's text. A witness that contradicts the tree, or claims to have cosigned a larger
-   * one, counts as failed while the others meet the quorum.
+   * Asks all witnesses for their cosignatures of a checkpoint's text. A witness that contradicts the tree, or claims to
+   * have cosigned a larger one, counts as failed while the others meet the quorum.
    * @throws TlogRefused when they do not.
    */
   async #ask(text: string): Promise<{ witness: Witness; answer: WitnessAnswer }[]> {
@@ -187,9 +191,9 @@ export class Sequencer {
   }
 
   /**
-   * Signs the followed tree, collects cosignatures, writes the anchors and serves the checkpoint. A tree that the witnesses refuse never gets
-   * into an anchor, and an anchor has each checkpoint before it is served. Does nothing new if the served checkpoint is recent and has the
-   * same size and policy.
+   * Signs the followed tree, collects cosignatures, writes the anchors and serves the checkpoint. A tree that the
+   * witnesses refuse never gets into an anchor, and an anchor has each checkpoint before it is served. Does nothing new
+   * if the served checkpoint is recent and has the same size and policy.
    */
   async #publish({ head, published }: Integrated, report: Pick<TlogReport, "size" | "published" | "cosigned">) {
     const { pool, tlogSettings } = this.#ctx;

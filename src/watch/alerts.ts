@@ -1,6 +1,9 @@
 import { z } from "zod";
 
-/** A fault ends for its alert when it has not been found for this long. Each return within {@link REMEMBERED_MS} doubles it. Milliseconds. */
+/**
+ * A fault ends for its alert when it has not been found for this long. Each return within {@link REMEMBERED_MS} doubles
+ * it. Milliseconds.
+ */
 const ENDS_AFTER_MS = 60_000;
 /** The longest such time. Milliseconds. */
 const ENDS_AFTER_MAX_MS = 3_600_000;
@@ -10,7 +13,10 @@ const REMEMBERED_MS = 3_600_000;
 const ALERTS_MAX = 100;
 /** Attempts to send a message. */
 const ATTEMPTS_MAX = 8;
-/** The time from the first attempt to the second; each later one waits twice as long. Longer than an attempt takes. Milliseconds. */
+/**
+ * The time from the first attempt to the second; each later one waits twice as long. Longer than an attempt takes.
+ * Milliseconds.
+ */
 const RETRY_MS = 30_000;
 /** The longest one. Milliseconds. */
 const RETRY_MAX_MS = 3_600_000;
@@ -60,8 +66,8 @@ export interface AlertMessage {
 }
 
 /**
- * Follows faults from one look to the next. A fault that returns before its end was sent goes on; one that returns soon after its end must be
- * gone for longer the next time, so that one that comes and goes sends few messages.
+ * Follows faults from one look to the next. A fault that returns before its end was sent goes on; one that returns soon
+ * after its end must be gone for longer the next time, so that one that comes and goes sends few messages.
  * @param red the red faults of a look.
  */
 export function followFaults(

@@ -130,7 +130,10 @@ export type ReadFinders = (ctx: OverviewDeps) => Promise<Finders>;
 const LATENCY_MINUTES = 5;
 /** Most faults of one kind. */
 export const FAULTS_MAX = 20;
-/** Batches whose stock is read, the newest, and vouchers that are counted of each: two million index entries at most, some 100 ms. */
+/**
+ * Batches whose stock is read, the newest, and vouchers that are counted of each: two million index entries at most,
+ * some 100 ms.
+ */
 export const STOCK = { batchesMax: 100, leftMax: 20_000 };
 /** Longest wait for what is read from a server. Milliseconds. */
 const WAIT_MAX_MS = 2_000;

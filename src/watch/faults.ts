@@ -24,7 +24,10 @@ export interface Fault {
   harm: (typeof HARMS)[number];
   /** What is measured. */
   measure: string;
-  /** It is a fault if the measure is greater. Its alert compares with the same number. Null if there is nothing to compare. */
+  /**
+   * It is a fault if the measure is greater. Its alert compares with the same number. Null if there is nothing to
+   * compare.
+   */
   limit: number | null;
   /** Finds it for the overview; null as its result if it cannot tell, so that the last one stays. */
   find: ((facts: Facts, limit: number, before: readonly { what: string }[]) => Found[] | null) | null;
@@ -64,8 +67,8 @@ function inWing(name: FaultOfWing, severity: Severity, harm: Fault["harm"], meas
 const onlyOverview = (...row: Parameters<typeof fault>): Fault => ({ ...fault(...row), hasAlert: false });
 
 /**
- * Every kind of fault, in the order in which operators see them. The list of the overview is made from it. A test compares it with the Prometheus
- * rules and with the runbook.
+ * Every kind of fault, in the order in which operators see them. The list of the overview is made from it. A test
+ * compares it with the Prometheus rules and with the runbook.
  */
 export const FAULTS: readonly Fault[] = [
   // One locked voucher must not look like an outage: the outcome is red only if redeems of more vouchers than this

@@ -58,8 +58,8 @@ const KEPT_MS = 7 * 86_400_000;
 const looks = new WeakMap<DatabaseFence, Look>();
 
 /**
- * The faults of the whole deployment, as a process found them at most `maxAgeMs` ago. Looks itself if none has. Since when a fault exists is kept
- * in Postgres, in Redis and in memory. Never rejects.
+ * The faults of the whole deployment, as a process found them at most `maxAgeMs` ago. Looks itself if none has. Since
+ * when a fault exists is kept in Postgres, in Redis and in memory. Never rejects.
  */
 export async function lookForFaults(ctx: OverviewDeps, maxAgeMs: number): Promise<Look> {
   const readiness = await probeSelf(ctx);

@@ -1,4 +1,6 @@
-/** `red`: partners are refused, or the data may be wrong. `amber` can wait for working hours. `grey` is worth knowing. */
+/**
+ * `red`: partners are refused, or the data may be wrong. `amber` can wait for working hours. `grey` is worth knowing.
+ */
 export type Severity = "red" | "amber" | "grey";
 
 /** A fault as it was found. */

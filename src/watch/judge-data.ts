@@ -33,7 +33,9 @@ export function findSilentSweeper({ unsweptMs }: { unsweptMs: number | null }, s
   return unsweptMs > secondsMax * 1_000 ? [{ what: "The sweeper does not run", subject: "All organizations" }] : [];
 }
 
-/** How long a backlog must last to be a fault, as its alert has it: a worker that starts may need minutes. Milliseconds. */
+/**
+ * How long a backlog must last to be a fault, as its alert has it: a worker that starts may need minutes. Milliseconds.
+ */
 export const BACKLOG_MS = 300_000;
 
 export function findSealLag({ database }: Facts, secondsMax: number): Found[] | null {

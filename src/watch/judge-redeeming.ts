@@ -30,7 +30,8 @@ const NO_HEARTBEAT = `No worker has sent a heartbeat for the queue ${redeemQueue
 const tellCause = (what: string) => `Nothing is redeemed: ${startSmall(what)}`;
 
 /**
- * Whether anything is redeemed: by its outcome, and by each thing that would stop it. The first that is found names the cause.
+ * Whether anything is redeemed: by its outcome, and by each thing that would stop it. The first that is found names the
+ * cause.
  * @param vouchersMax vouchers whose redeems of a minute may end without an answer by chance.
  * @param before what the last look found.
  */

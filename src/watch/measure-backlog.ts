@@ -16,7 +16,10 @@ import { isFresh, keepFinding, readFinding, reportPrefix } from "../platform/red
 const RESERVATIONS_MAX = 100_000;
 /** Broken chains are counted up to this number. One broken chain already raises the alert. */
 const BROKEN_CHAINS_MAX = 1_000;
-/** Longest wait for a server: a scrape has a short timeout of its own and must report that a server is down. Milliseconds. */
+/**
+ * Longest wait for a server: a scrape has a short timeout of its own and must report that a server is down.
+ * Milliseconds.
+ */
 const WAIT_MAX_MS = 2_000;
 
 interface Deps {
@@ -33,7 +36,10 @@ export type BacklogMeasures = {
   [Field in "log" | "stock" | "webhooks"]?: (pool: pg.Pool) => Promise<DatabaseBacklog[Field]>;
 };
 
-/** For how long a process uses what another one has measured: less than the usual 15 seconds between scrapes. Milliseconds. */
+/**
+ * For how long a process uses what another one has measured: less than the usual 15 seconds between scrapes.
+ * Milliseconds.
+ */
 const SHARED_MS = 10_000;
 
 /** Longest wait for what another process has measured. Milliseconds. */
@@ -45,8 +51,9 @@ interface SharedBacklog extends Omit<Backlog, "down"> {
 }
 
 /**
- * Returns a function that measures the backlogs in Redis and Postgres, or takes what another process has measured in the last ten seconds, if
- * both servers answer this process. Never rejects: the part of a server that does not respond within two seconds is null.
+ * Returns a function that measures the backlogs in Redis and Postgres, or takes what another process has measured in
+ * the last ten seconds, if both servers answer this process. Never rejects: the part of a server that does not respond
+ * within two seconds is null.
  */
 export function openBacklog(ctx: Deps, measures: BacklogMeasures): () => Promise<Backlog> {
   const self = crypto.randomUUID();

@@ -13,7 +13,9 @@ import { type OverviewDeps, STOCK, timeOf } from "./facts.ts";
 import { lookForFaults } from "./find-attention.ts";
 import { summarizeQueues } from "./summarize-queues.ts";
 
-/** Redemptions and claims, which are exact, and refusals and latencies as processes report them, of a minute or an hour. */
+/**
+ * Redemptions and claims, which are exact, and refusals and latencies as processes report them, of a minute or an hour.
+ */
 export type Counts = ReturnType<typeof merge>[number];
 
 export type Overview = Awaited<ReturnType<typeof readOverview>>;

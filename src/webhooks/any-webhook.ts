@@ -19,7 +19,10 @@ export interface WebhookSummary extends DeliveriesResponse {
   morePending: boolean;
 }
 
-/** The organization of an endpoint, for an operator, who names the endpoint by its id alone. @throws AppError `webhook_not_found`. */
+/**
+ * The organization of an endpoint, for an operator, who names the endpoint by its id alone.
+ * @throws AppError `webhook_not_found`.
+ */
 export async function selectOrganizationOfWebhook(db: Queryable, id: string): Promise<string> {
   // No id contains NUL, and Postgres does not accept NUL in text.
   const organizationId = id.includes("\0") ? null : await findOrganizationOfWebhook(db, id);
@@ -32,7 +35,10 @@ export async function selectAnyWebhook(db: Queryable, id: string): Promise<Webho
   return selectWebhook(db, id, await selectOrganizationOfWebhook(db, id));
 }
 
-/** What operators see of any endpoint. @throws AppError `webhook_not_found`, `invalid_request` for a malformed cursor. */
+/**
+ * What operators see of any endpoint.
+ * @throws AppError `webhook_not_found`, `invalid_request` for a malformed cursor.
+ */
 export async function readWebhookPage(ctx: { pool: pg.Pool }, id: string, page: WebhookPage): Promise<WebhookSummary> {
   const endpoint = await selectAnyWebhook(ctx.pool, id);
   const shown = await listDeliveries(ctx, id, { ...page, limit: PAGE_SIZE });

@@ -28,7 +28,10 @@ const UNFINISHED_LOW = 16;
 const FAILURES_MAX = 4;
 /** A run begins no request after this time, so that other targets get their turn. Milliseconds. */
 const RUN_MAX_MS = 10_000;
-/** While a run waits for responses and may send more requests, it looks for new deliveries at this interval. Milliseconds. */
+/**
+ * While a run waits for responses and may send more requests, it looks for new deliveries at this interval.
+ * Milliseconds.
+ */
 const POLL_INTERVAL_MS = 250;
 /** A run that reads deliveries also reads its target again if the last read is older than this. Milliseconds. */
 const TARGET_AGE_MAX_MS = 250;
@@ -50,8 +53,8 @@ interface DeliveryContext extends Confirming {
 }
 
 /**
- * Sends the due deliveries of a target. A target whose last attempt failed gets one request at a time until one succeeds. Postgres makes
- * a voucher's next delivery due only when the previous one has ended.
+ * Sends the due deliveries of a target. A target whose last attempt failed gets one request at a time until one
+ * succeeds. Postgres makes a voucher's next delivery due only when the previous one has ended.
  */
 export async function deliverToTarget(ctx: DeliveryContext, endpointId: string): Promise<WebhookReport> {
   const target = await ctx.webhookReads(() => findTarget(ctx.pool, endpointId));
@@ -118,8 +121,8 @@ class Run {
   }
 
   /**
-   * Reads the next deliveries, and waits until a failover cannot undo their events: nothing that was sent can be taken back. First reads the
-   * target again if the last read is too old.
+   * Reads the next deliveries, and waits until a failover cannot undo their events: nothing that was sent can be taken
+   * back. First reads the target again if the last read is too old.
    */
   #read(): Promise<DueDelivery[]> {
     const { pool, webhookReads, secret } = this.#ctx;
@@ -141,7 +144,10 @@ class Run {
     );
   }
 
-  /** Waits until at most `max` deliveries are unfinished. While the target may get another request, waits no longer than until `untilMs`. */
+  /**
+   * Waits until at most `max` deliveries are unfinished. While the target may get another request, waits no longer than
+   * until `untilMs`.
+   */
   #waitUntilUnfinished(max: number, untilMs: number): Promise<void> {
     return new Promise((resolve) => {
       let pollTimer: NodeJS.Timeout | undefined;
@@ -200,7 +206,8 @@ class Run {
     if (result === null) return null;
     this.#failures = result.failure === null ? 0 : this.#failures + 1;
     if (result.failure === null) this.#requests.concurrency = REQUESTS_PER_TARGET;
-    // A request that times out occupies one of the process's requests for long, so the run of a failing target ends after the first.
+    // A request that times out occupies one of the process's requests for long, so the run of a failing target ends
+    // after the first.
     else if (isGone(result) || (result.failure === "timeout" && this.#requests.concurrency === 1))
       this.#failures = FAILURES_MAX;
     if (result.failure === "refused_address") this.#ctx.metrics?.webhookRefusedAddresses.with().inc();

@@ -27,7 +27,10 @@ export interface WebhookPage {
   cursor?: string | undefined;
 }
 
-/** A page of deliveries, newest first. The caller has checked whose they are. @throws AppError `invalid_request` for a malformed cursor. */
+/**
+ * A page of deliveries, newest first. The caller has checked whose they are.
+ * @throws AppError `invalid_request` for a malformed cursor.
+ */
 export async function listDeliveries(
   { pool }: { pool: pg.Pool },
   endpointId: string,
@@ -49,7 +52,10 @@ export async function listDeliveries(
   };
 }
 
-/** The same for an organization's endpoint. @throws AppError `webhooks_off`, `webhook_not_found`, `invalid_request` for a malformed cursor. */
+/**
+ * The same for an organization's endpoint.
+ * @throws AppError `webhooks_off`, `webhook_not_found`, `invalid_request` for a malformed cursor.
+ */
 export async function readDeliveries(
   ctx: WebhookDeps & { pool: pg.Pool },
   organizationId: string,
@@ -61,7 +67,10 @@ export async function readDeliveries(
   return listDeliveries(ctx, id, query);
 }
 
-/** Sends finished deliveries of a partner's endpoint again. @throws AppError `webhooks_off`, `webhook_not_found`, `webhook_disabled`. */
+/**
+ * Sends finished deliveries of a partner's endpoint again.
+ * @throws AppError `webhooks_off`, `webhook_not_found`, `webhook_disabled`.
+ */
 export async function replayWebhook(
   ctx: WebhookDeps & { pool: pg.Pool; webhookRequests: WebhookRequests },
   organizationId: string,
@@ -80,8 +89,8 @@ export async function replayWebhook(
 }
 
 /**
- * Starts finished deliveries of an endpoint again: at most REPLAY_MAX, the oldest first. They keep their ids and each voucher's order. The
- * caller can request the job that sends them; otherwise the sweeper requests it.
+ * Starts finished deliveries of an endpoint again: at most REPLAY_MAX, the oldest first. They keep their ids and each
+ * voucher's order. The caller can request the job that sends them; otherwise the sweeper requests it.
  * @throws AppError `webhook_disabled`.
  */
 export async function replayDeliveries(

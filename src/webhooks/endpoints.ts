@@ -42,16 +42,25 @@ export interface WebhookDeps {
 
 /** Most endpoints of an organization. The table defines the same number of places. */
 const ENDPOINTS_MAX = 20;
-/** While places are free, an insert fails only when a concurrent one took the same place. So this many attempts suffice unless endpoints are deleted. */
+/**
+ * While places are free, an insert fails only when a concurrent one took the same place. So this many attempts suffice
+ * unless endpoints are deleted.
+ */
 const ATTEMPTS_MAX = ENDPOINTS_MAX + 1;
 
-/** The root secret, from which the secrets of all endpoints are derived. @throws AppError `webhooks_off` when it is not configured. */
+/**
+ * The root secret, from which the secrets of all endpoints are derived.
+ * @throws AppError `webhooks_off` when it is not configured.
+ */
 export function requireWebhookSecret({ config }: WebhookDeps): string {
   if (config.webhooks.secret === null) throw new AppError("webhooks_off");
   return config.webhooks.secret;
 }
 
-/** Creates an endpoint. Its secret is shown only here. @throws AppError `webhooks_off`, `invalid_request` for its URL, `webhook_limit`. */
+/**
+ * Creates an endpoint. Its secret is shown only here.
+ * @throws AppError `webhooks_off`, `invalid_request` for its URL, `webhook_limit`.
+ */
 export async function createWebhook(
   ctx: WebhookDeps,
   db: Queryable,
@@ -71,7 +80,8 @@ export async function createWebhook(
 }
 
 /**
- * Gives an endpoint its next secret, which is shown only here. The one that it replaces also signs for 24 hours from now.
+ * Gives an endpoint its next secret, which is shown only here. The one that it replaces also signs for 24 hours from
+ * now.
  * @throws AppError `webhooks_off`, `webhook_not_found`, `webhook_limit` when ten earlier secrets still sign.
  */
 export async function rotateWebhook(
@@ -93,8 +103,8 @@ export async function rotateWebhook(
 }
 
 /**
- * Sends one signed test event to an endpoint and returns the result. The endpoint may be disabled by its partner or by failures. A test is
- * never retried and changes nothing.
+ * Sends one signed test event to an endpoint and returns the result. The endpoint may be disabled by its partner or by
+ * failures. A test is never retried and changes nothing.
  * @param onConnection runs its reads; the test itself uses no connection to the database.
  * @throws AppError `webhooks_off`, `webhook_not_found`, `webhook_disabled` when an operator has disabled it.
  */

@@ -8,7 +8,10 @@ import type { WebhookRequests } from "./job.ts";
 
 /** Interval at which a process empties the outbox. Milliseconds. */
 const INTERVAL_MS = 1_000;
-/** Time until the next attempt if another process holds the lock. That process may not see the newest rows. Milliseconds. */
+/**
+ * Time until the next attempt if another process holds the lock. That process may not see the newest rows.
+ * Milliseconds.
+ */
 const RETRY_MS = 50;
 /** Outbox rows that one transaction reads. */
 const ROWS_MAX = 500;
@@ -25,7 +28,10 @@ interface Deps {
   log: Logger;
 }
 
-/** Empties the outbox every second after `start`, and at once after `nudge`. Any number of processes may run it; a lock lets one work at a time. */
+/**
+ * Empties the outbox every second after `start`, and at once after `nudge`. Any number of processes may run it; a lock
+ * lets one work at a time.
+ */
 export class FanOut {
   readonly #ctx: Deps;
   #timer: NodeJS.Timeout | undefined;

@@ -18,7 +18,10 @@ export type WebhookReport = z.output<typeof webhookReport>;
 
 export const webhookQueue = defineQueue("webhook", { data: webhookJob, reply: webhookReport });
 
-/** Requests webhook jobs. An endpoint has at most one running job; if one is requested meanwhile, a single job follows when that one ends. */
+/**
+ * Requests webhook jobs. An endpoint has at most one running job; if one is requested meanwhile, a single job follows
+ * when that one ends.
+ */
 export function openWebhookRequests(resources: QueueResources) {
   return new JobRequests<{ endpointId: string }>(webhookQueue, resources, (endpointId) => ({
     data: { endpointId },

@@ -29,12 +29,18 @@ export async function listWebhooksOf(ctx: Pick<AuditContext, "pool">, organizati
   return { webhooks: endpoints.map(viewWebhook), ...markSandbox(organization.sandbox) };
 }
 
-/** Disables an endpoint until an operator enables it. A repeat changes nothing. @throws AppError `webhook_not_found`. */
+/**
+ * Disables an endpoint until an operator enables it. A repeat changes nothing.
+ * @throws AppError `webhook_not_found`.
+ */
 export const disableAnyWebhook = switchingBy((tx, id) =>
   disableWebhookEndpoint(tx, { id, disabledReason: "operator" }),
 );
 
-/** Enables an endpoint, also one that an operator disabled. A repeat changes nothing. @throws AppError `webhook_not_found`. */
+/**
+ * Enables an endpoint, also one that an operator disabled. A repeat changes nothing.
+ * @throws AppError `webhook_not_found`.
+ */
 export const enableAnyWebhook = switchingBy((tx, id) => enableWebhookEndpoint(tx, id, "operator"));
 
 function switchingBy(change: (tx: Transaction, id: string) => Promise<unknown>) {
@@ -65,7 +71,10 @@ export function replayAnyWebhook(ctx: AuditContext, id: string, request: ReplayR
   );
 }
 
-/** A page of an endpoint's deliveries, newest first. @throws AppError `webhook_not_found`, `invalid_request` for a malformed cursor. */
+/**
+ * A page of an endpoint's deliveries, newest first.
+ * @throws AppError `webhook_not_found`, `invalid_request` for a malformed cursor.
+ */
 export async function listAnyWebhookDeliveries(
   ctx: Pick<AuditContext, "pool">,
   id: string,

@@ -18,7 +18,10 @@ export async function listWebhooks(ctx: WebhookDeps, db: Queryable, organization
   return { webhooks: (await selectWebhookEndpoints(db, organizationId)).map(viewWebhook) };
 }
 
-/** Reads one endpoint. @throws AppError `webhooks_off`; `webhook_not_found`, also for endpoints of other organizations. */
+/**
+ * Reads one endpoint.
+ * @throws AppError `webhooks_off`; `webhook_not_found`, also for endpoints of other organizations.
+ */
 export async function readWebhook(
   ctx: WebhookDeps,
   db: Queryable,
@@ -31,8 +34,8 @@ export async function readWebhook(
 
 /**
  * Applies a partner's change to an endpoint, completely or not at all.
- * @throws AppError `webhooks_off`, `webhook_not_found`, `invalid_request` for its URL, `webhook_disabled` when the change enables an endpoint
- * that an operator has disabled.
+ * @throws AppError `webhooks_off`, `webhook_not_found`, `invalid_request` for its URL, `webhook_disabled` when the
+ * change enables an endpoint that an operator has disabled.
  */
 export async function changeWebhook(
   ctx: WebhookDeps & { pool: pg.Pool },
@@ -53,7 +56,10 @@ export async function changeWebhook(
   });
 }
 
-/** Deletes an endpoint for good. The sweeper deletes its deliveries. @throws AppError `webhooks_off`, `webhook_not_found`. */
+/**
+ * Deletes an endpoint for good. The sweeper deletes its deliveries.
+ * @throws AppError `webhooks_off`, `webhook_not_found`.
+ */
 export async function deleteWebhook(
   ctx: WebhookDeps & { pool: pg.Pool },
   organizationId: string,

@@ -12,7 +12,10 @@ import { type AttemptResult, type DecidedAttempt, decideAttempt, decideHealth } 
 const BATCH_MAX = 256;
 /** Attempts that may wait: more than the deliveries that one process has in memory. */
 const WAITING_MAX = 10_000;
-/** Longest wait for the lock of a target, which the fan-out, another process or a partner's change may hold. Milliseconds. */
+/**
+ * Longest wait for the lock of a target, which the fan-out, another process or a partner's change may hold.
+ * Milliseconds.
+ */
 const LOCK_WAIT_MS = 5_000;
 
 /** A delivery and the result of its attempt. */

@@ -19,14 +19,20 @@ interface Deps {
   webhookRequests: WebhookRequests;
 }
 
-/** Adds a webhook job for each target with due deliveries, such as retries or deliveries whose job was lost. Returns the number of targets. */
+/**
+ * Adds a webhook job for each target with due deliveries, such as retries or deliveries whose job was lost. Returns the
+ * number of targets.
+ */
 export async function requestWebhooks({ pool, webhookRequests }: Deps): Promise<number> {
   const endpointIds = await selectTargetsWithDue(pool, TARGETS_MAX);
   await webhookRequests.add(endpointIds);
   return endpointIds.length;
 }
 
-/** Ends Pending deliveries of disabled targets, and deletes old deliveries and deleted targets. Returns the number of deliveries. */
+/**
+ * Ends Pending deliveries of disabled targets, and deletes old deliveries and deleted targets. Returns the number of
+ * deliveries.
+ */
 export async function removeDeliveries({ pool }: { pool: pg.Pool }, untilMs: number): Promise<number> {
   let count = 0;
   for (const step of [

@@ -15,7 +15,9 @@ const PAUSES_MS = [
   24 * HOUR,
 ] as const;
 
-/** Each pause is longer or shorter by up to this fraction, so that the retries after an outage do not arrive together. */
+/**
+ * Each pause is longer or shorter by up to this fraction, so that the retries after an outage do not arrive together.
+ */
 const JITTER = 0.2;
 /** A receiver's `Retry-After` is followed up to this many times the pause. */
 const RETRY_AFTER_PAUSES = 2;

@@ -30,22 +30,16 @@ const READS = [
   ...["org", "brand", "product", "batch", "listing", "contract", "link"].map((noun) => `${noun} list`),
 ];
 
-/** Commands that use no database: `completion` prints a script, `user token` signs with a key file of the embedded servers. */
+/** Commands that use no database. */
 const ELSEWHERE = ["voucherctl completion", "user token", "sandbox check"];
 
-/**
- * Commands tested in test/acts/roles and test/platform/db/durability.test.ts on a Postgres of their own, because they are
- * about the whole server.
- */
+/** Commands about a whole server. Tested in test/acts/roles and test/platform/db/durability.test.ts. */
 const ON_THE_SERVER = ["db roles", "db check"];
 
 /** Commands that change the log. Tested below, with a log's key. */
 const LOG_CHANGES = ["log init", "log backfill", "log recover", "log retire"];
 
-/**
- * Commands tested in test/transparency, test/webhooks, test/platform/queues and test/proof/cluster: they need a key, a
- * receiver or Redis.
- */
+/** Commands that need a key, a receiver or Redis. Tested with the log, webhooks, queues and the cluster. */
 const WITH_MORE = [
   ...["audit", "checkpoint", "export", "keygen", "monitor"].map((verb) => `log ${verb}`),
   ...["receipt get", "receipt verify", "witness keygen", "witness serve"],

@@ -112,7 +112,9 @@ function split(line: string): string[] {
   return Array.from(line.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, bare]) => quoted ?? bare ?? "");
 }
 
-/** Has the program read a command without running it; resolves to the command's name, and fails where the program would. */
+/**
+ * Has the program read a command without running it; resolves to the command's name, and fails where the program would.
+ */
 async function parse(words: string[]): Promise<string> {
   const program = buildVoucherctl();
   let ran = "";

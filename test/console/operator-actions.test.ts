@@ -488,7 +488,10 @@ it("an end in the past is refused with one sentence, by the database's clock", a
   expect(rows).toHaveLength(0);
 });
 
-/** Opens a page of the console as a signed-in browser does; with a form, sends it, by default as one that was just opened. */
+/**
+ * Opens a page of the console as a signed-in browser does; with a form, sends it, by default as one that was just
+ * opened.
+ */
 async function open(path: string, fields?: Form, { at = api.url, headers = {} } = {}) {
   const form = fields && { formToken: crypto.randomUUID(), ...fields };
   const page = await browse(`${at}/ops${path}`, { form, headers: { ...basic(OPS_TOKEN), ...headers } });

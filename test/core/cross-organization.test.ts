@@ -11,8 +11,8 @@ import { useService } from "../support/use-service.ts";
 
 const { api, servers, worker, partner, stranger, keys, issue, till, foreign } = useService();
 /**
- * One voucher per state, with every code, ticket, reference and token that identifies it. The tests try them with another organization's
- * key.
+ * One voucher per state, with every code, ticket, reference and token that identifies it. The tests try them with
+ * another organization's key.
  */
 const names: { state: string; codes: string[]; tickets: string[]; refs: string[]; token: string | null }[] = [];
 
@@ -71,7 +71,10 @@ it("every partner route that names a voucher or a redemption has a probe", () =>
   expect(routes.sort()).toEqual(probed.sort());
 });
 
-/** Answers for what does not exist, on routes that do not answer voucher_not_found. An unknown ticket to release and an empty list are no errors. */
+/**
+ * Answers for what does not exist, on routes that do not answer voucher_not_found. An unknown ticket to release and an
+ * empty list are no errors.
+ */
 const NOTHING: Record<string, unknown> = {
   "POST /partner/vouchers/release": { status: 200, body: { released: false, reason: expect.any(String) } },
   "GET /partner/redemptions": { status: 200, body: { redemptions: [] } },

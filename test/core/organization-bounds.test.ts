@@ -104,8 +104,8 @@ describe("every statement with a parameter from a partner", () => {
     text,
   }) => {
     expect(parameters).toContain("organization_id");
-    // Arrays are unnested under the names of their parameters, so w.organization_id belongs to the same entry. src/platform/db/pool.ts explains
-    // ANY (ARRAY[...]).
+    // Arrays are unnested under the names of their parameters, so w.organization_id belongs to the same entry.
+    // src/platform/db/pool.ts explains ANY (ARRAY[...]).
     const plain = text.replaceAll(/ANY \(ARRAY\[([\w.]+)\]\)/g, "$1");
     const organizationColumn = text.includes("unnest(")
       ? "w.organization_id"

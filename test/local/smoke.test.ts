@@ -115,8 +115,9 @@ it("npm start says in one sentence which variable names a server that does not a
 });
 
 /**
- * Their smoke needs what this test does not have: `user token` the embedded servers, `db` a role that makes roles, `sandbox check` a client,
- * `log`, `receipt` and `witness` a log with a key. `completion` needs a shell, `alert` a receiver.
+ * Their smoke needs what this test does not have: `user token` the embedded servers, `db` a role that makes roles,
+ * `sandbox check` a client, `log`, `receipt` and `witness` a log with a key. `completion` needs a shell, `alert` a
+ * receiver.
  */
 const TRIED_ELSEWHERE = ["user", "db", "sandbox", "log", "receipt", "witness", "completion", "alert"];
 

@@ -11,8 +11,8 @@ const LEFT = 500;
 /** Most pages that a pick may read: an index descent and a few rows, independent of the size of the batch. */
 const PAGES_MAX = 40;
 /**
- * VACUUM and index scans can only drop dead rows that no older transaction can see. Autovacuum's ANALYZE of any table is such a transaction and
- * starts at any time, so the tests wait until it has ended.
+ * VACUUM and index scans can only drop dead rows that no older transaction can see. Autovacuum's ANALYZE of any table
+ * is such a transaction and starts at any time, so the tests wait until it has ended.
  */
 const UNTIL_DEAD_ROWS_ARE_INVISIBLE = { timeout: 30_000, interval: 100 };
 

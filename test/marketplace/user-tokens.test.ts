@@ -276,7 +276,8 @@ describe("keys fetched by HTTP", () => {
     expect(await codeOf(await signUser(key, "another user"))).toBe("accepted");
     const next = await makeIssuerKey();
     server.publish(next);
-    // From here on, the token is verified every five seconds. The last result would otherwise be cached beyond the tenth minute.
+    // From here on, the token is verified every five seconds. The last result would otherwise be cached beyond the
+    // tenth minute.
     advance(TRUSTED_MS / 2);
     expect(await codeOf(token)).toBe("accepted");
     for (let passedMs = TRUSTED_MS / 2; passedMs < CACHED_MS; passedMs += TRUSTED_MS / 10) {
@@ -381,7 +382,10 @@ function call(at: TestApi, path: string, authorization: string | null, body: unk
   return send("POST", `${at.url}${path}`, { headers: authorization === null ? {} : { authorization }, body });
 }
 
-/** Expects that every user route refuses a token, and that the listings refuse it instead of treating its caller as anonymous. */
+/**
+ * Expects that every user route refuses a token, and that the listings refuse it instead of treating its caller as
+ * anonymous.
+ */
 async function expectRefused(at: TestApi, authorization: string | null, code: string): Promise<void> {
   const replies = await Promise.all(CALLS.map(([, path, body]) => call(at, path(), authorization, body)));
   if (authorization !== null) {

@@ -24,7 +24,8 @@ import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 import { CLIENTS, HAS, PROGRAM_OF, RUNNABLE, SNIPPETS, VERIFIERS } from "./guide-programs.ts";
 
-// Runs every snippet of the guide, and the files that it offers, as its reader would, in an empty folder, against a running service.
+// Runs every snippet of the guide, and the files that it offers, as its reader would, in an empty folder, against a
+// running service.
 
 const { db, api } = useService();
 let partner: TestPartner;
@@ -93,8 +94,8 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     const { id, code } = await issue();
     const requests: string[] = [];
     const redeems = () => requests.filter(isRedeem).length;
-    // The first call arrives too slowly, the second is rate-limited, the response of the first redeem is lost, and the second redeem
-    // finds the service unavailable.
+    // The first call arrives too slowly, the second is rate-limited, the response of the first redeem is lost, and the
+    // second redeem finds the service unavailable.
     const unreliable = passOn(
       (path): Refusal | undefined => {
         requests.push(path);
@@ -447,7 +448,10 @@ async function serving<T>(listener: RequestListener, work: (url: string) => Prom
   }
 }
 
-/** Passes calls on to the service, unless `before` refuses them, and changes the text of the answers. Null: the answer is lost. */
+/**
+ * Passes calls on to the service, unless `before` refuses them, and changes the text of the answers. Null: the answer
+ * is lost.
+ */
 const passOn =
   (
     before: (path: string, body: string) => unknown,

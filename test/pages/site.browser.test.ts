@@ -132,7 +132,10 @@ async function openOperation(page: Page, tag: string, operationId: string): Prom
   return operation;
 }
 
-/** Enters a key or a token in the dialog of the reference page, and calls an operation. Returns the response's status and body. */
+/**
+ * Enters a key or a token in the dialog of the reference page, and calls an operation. Returns the response's status
+ * and body.
+ */
 async function call(
   page: Page,
   [scheme, secret]: string[],

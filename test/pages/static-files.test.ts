@@ -12,7 +12,10 @@ const { api } = useService({ workers: [] });
 const ASSET = ASSETS.swaggerScript;
 const SCRIPT = `/assets/${ASSET.fileName}`;
 
-/** Every kind of public file, and two files that compression makes hardly smaller: one that is compressed already, and one of a few bytes. */
+/**
+ * Every kind of public file, and two files that compression makes hardly smaller: one that is compressed already, and
+ * one of a few bytes.
+ */
 const COMPRESSED = [
   SCRIPT,
   "/openapi.json",

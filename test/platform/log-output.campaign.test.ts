@@ -2,7 +2,10 @@ import { expect, it } from "vitest";
 import { type Started, startProgram } from "../support/child-process.ts";
 import { until } from "../support/until.ts";
 
-/** Writes 20 MB of lines, reports the longest stall of its event loop and the lines dropped on standard error, and ends at SIGTERM. */
+/**
+ * Writes 20 MB of lines, reports the longest stall of its event loop and the lines dropped on standard error, and ends
+ * at SIGTERM.
+ */
 const WRITER = `
   import { openLogger, takeDroppedLines } from "./src/log.ts";
   const log = openLogger("info", "test");

@@ -43,7 +43,8 @@ beforeAll(async () => {
   today = new Date((await databaseTime(db)).toISOString().slice(0, 10));
   const { id } = await makeKey(db, partner.organizationId);
   await db.query("UPDATE api_keys SET label = $2 WHERE id = $1", [id, `${HOSTILE} till`]);
-  // Prices whose sums are inexact as binary fractions. The moments are the first and last of days, so that a wrong time zone shows.
+  // Prices whose sums are inexact as binary fractions. The moments are the first and last of days, so that a wrong time
+  // zone shows.
   await insertRedemptions("19.99", id, 300, new Date(today.getTime() - DAY), (DAY - 1) / 299);
   await insertRedemptions("0.10", ofTill.id, 40, new Date(today.getTime() - 39 * DAY), DAY);
   order = await redeem(partner, till, "order-of-the-portal");

@@ -7,7 +7,10 @@ import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import { findChromium } from "./chromium.ts";
 import { START_MS } from "./until.ts";
 
-/** SCREENSHOTS is the folder for screenshots; without it none are taken. UPDATE_IMAGES=1 replaces the pictures in docs/images. */
+/**
+ * SCREENSHOTS is the folder for screenshots; without it none are taken. UPDATE_IMAGES=1 replaces the pictures in
+ * docs/images.
+ */
 const { SCREENSHOTS, UPDATE_IMAGES } = process.env;
 
 /** The looks in which every page is tested: a name, and the browser's options. */
@@ -31,8 +34,8 @@ export interface Visit {
 }
 
 /**
- * Starts a browser before the tests of a file. It resolves every host name under `.test` to this machine. Returns what opens an address with
- * these options, in Berlin's time zone by default, until the test ends.
+ * Starts a browser before the tests of a file. It resolves every host name under `.test` to this machine. Returns what
+ * opens an address with these options, in Berlin's time zone by default, until the test ends.
  */
 export function useBrowser(own: () => BrowserContextOptions = () => ({})) {
   let browser: Browser;
@@ -54,7 +57,10 @@ export function useBrowser(own: () => BrowserContextOptions = () => ({})) {
   };
 }
 
-/** Follows a link to another page, and waits until that page is there: a click alone returns while the old page may still be shown. */
+/**
+ * Follows a link to another page, and waits until that page is there: a click alone returns while the old page may
+ * still be shown.
+ */
 export async function follow(link: Locator): Promise<void> {
   const loaded = link.page().waitForEvent("load");
   await link.click();
@@ -77,7 +83,10 @@ async function measureOverflow(page: Page): Promise<number> {
   return (await page.evaluate(width)) as number;
 }
 
-/** Expects that a page passes axe, is not wider than its window, and has no complaint without the text `expected`. Takes its picture. */
+/**
+ * Expects that a page passes axe, is not wider than its window, and has no complaint without the text `expected`. Takes
+ * its picture.
+ */
 export async function expectSound({ page, complaints }: Visit, name: string, expected = "\0"): Promise<void> {
   await photograph(page, name);
   expect(await findAxeViolations(page), name).toEqual([]);

@@ -43,8 +43,8 @@ export function isOutside(path: string): boolean {
 }
 
 /**
- * Checks an answer against the API reference: the operation, its status, the required headers and every field of the body. A field
- * that the reference does not describe is an error.
+ * Checks an answer against the API reference: the operation, its status, the required headers and every field of the
+ * body. A field that the reference does not describe is an error.
  * @throws Error with the differences.
  */
 export function checkAnswer(method: string, url: string, answer: Answer): void {
@@ -142,8 +142,8 @@ function closed(schema: Schema): Schema {
 }
 
 /**
- * Validates a body against the schema at a place of the document, such as `["components", "responses", "AnyAddress"]`. Additional fields
- * are errors.
+ * Validates a body against the schema at a place of the document, such as `["components", "responses", "AnyAddress"]`.
+ * Additional fields are errors.
  */
 export function checkBody(place: readonly string[], body: unknown, type = "application/json"): string[] {
   return validate([...place, "content", type, "schema"], body);

@@ -8,7 +8,10 @@ const log = pino({ level: "silent" });
 
 export type DatabaseUser = ReturnType<typeof openDatabaseUser>;
 
-/** Opens what a process of the service has in common with all others. Without Redis it knows only what it has seen itself. */
+/**
+ * Opens what a process of the service has in common with all others. Without Redis it knows only what it has seen
+ * itself.
+ */
 export function openDatabaseUser({ databaseUrl, redisUrl }: { databaseUrl: string; redisUrl?: string | undefined }) {
   const redis = redisUrl === undefined ? null : openFailFast(redisUrl, "test", log);
   const deployment = redis === null ? new DatabaseFence(log) : new DatabaseFence(log, shareMemory(redis));

@@ -28,13 +28,15 @@ declare module "vitest" {
 type Stop = () => Promise<unknown>;
 
 /**
- * Provides real servers: those of DATABASE_URL and REDIS_URL, or else containers if Docker is available, or else embedded ones. Migrates
- * one database as a template. The SQL in BREAK_SCHEMA then takes a guard away from it: see test/proof/guards.
+ * Provides real servers: those of DATABASE_URL and REDIS_URL, or else containers if Docker is available, or else
+ * embedded ones. Migrates one database as a template. The SQL in BREAK_SCHEMA then takes a guard away from it: see
+ * test/proof/guards.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const stops: Stop[] = [];
   const containers = (!process.env.DATABASE_URL || !process.env.REDIS_URL) && dockerAnswers();
-  // Where the ports of containers are published, also when the tests themselves run in a container of the host's network.
+  // Where the ports of containers are published, also when the tests themselves run in a container of the host's
+  // network.
   process.env.TESTCONTAINERS_HOST_OVERRIDE ??= "127.0.0.1";
   const databaseUrl = process.env.DATABASE_URL || (await (containers ? postgresContainer : embeddedPostgres)(stops));
   const shards = Number(process.env.TEST_CLUSTER_SHARDS || 0);

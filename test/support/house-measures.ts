@@ -38,7 +38,10 @@ interface Place {
   line: number;
 }
 
-/** Whether a line opens the body of a function: it ends with `=> {`, or a list of parameters and their result come before the brace. */
+/**
+ * Whether a line opens the body of a function: it ends with `=> {`, or a list of parameters and their result come
+ * before the brace.
+ */
 const opensFunction = (line: string) =>
   /=> \{$/.test(line) ||
   (/\)(: .+)? \{$/.test(line) && !/^\s*(\} )?(if|else|for|while|switch|catch|do|describe)\b/.test(line));
@@ -46,7 +49,8 @@ const opensFunction = (line: string) =>
 /** The functions longer than a number of lines, comments included. A `describe` only groups its tests. */
 export function findLongFunctions(text: string, max: number): { line: number; lines: number }[] {
   const lines = text.split("\n");
-  // Whether the end of a line is within a template, whose text may look like code. Nested ones end before the outer one.
+  // Whether the end of a line is within a template, whose text may look like code. Nested ones end before the outer
+  // one.
   let ticks = 0;
   const isInTemplate = lines.map((line) => {
     ticks += line.split("`").length - 1;
@@ -117,10 +121,12 @@ export function findClimbing(imports: readonly Import[]): Import[] {
   );
 }
 
-/** The files below src/open, the starts of processes and npm start that mention everything that a process has opened. */
+/**
+ * The files below src/open, the starts of processes and npm start that mention everything that a process has opened.
+ */
 export function findWholeContexts(files: readonly string[]): string[] {
   const names = files
-    .filter((file) => file.startsWith("src/open/"))
+    .filter((file) => file.startsWith("src/open/open-"))
     .flatMap((file) => Array.from(read(file).matchAll(/^export (?:type|interface) (\w+)/gm), ([, name = ""]) => name));
   const mention = new RegExp(`\\b(${names.join("|")})\\b`);
   const mayKnow = /^(src\/(open|main|local)\b|workers\/(main|prepare-workers)|packages\/)/;
@@ -134,7 +140,9 @@ export function findWings(tests: readonly string[]): string[] {
   return list.match(/\w+/g) ?? [];
 }
 
-/** The statements that no module declares, and all. A declared one was compared with its header when its module loaded. */
+/**
+ * The statements that no module declares, and all. A declared one was compared with its header when its module loaded.
+ */
 export function countUnchecked(): { unchecked: number; all: number } {
   const statements = findStatementFiles().flatMap((file) => {
     const module = read(file.replace(/\.sql$/, ".ts"));

@@ -21,9 +21,9 @@ import {
 import { countLines, countPrologue, findFiles, importsOf } from "./source-files.ts";
 import { until } from "./until.ts";
 
-// `npm run -s house` prints how well the project can be read and taken apart, beside what was before and what is wanted.
-// With `--measure` it starts the service and counts the files that a call executes, and those that a worker loads. The
-// table is in CONTRIBUTING.md.
+// `npm run -s house` prints how well the project can be read and taken apart, beside what was before and what is
+// wanted. With `--measure` it starts the service and counts the files that a call executes, and those that a worker
+// loads. The table is in CONTRIBUTING.md.
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
@@ -41,7 +41,10 @@ function countNamed(change: string): number {
 
 const sqlOf = (file: string) => file.replace(/\.ts$/, ".sql");
 
-/** Counts the own files that API and worker execute together for one call of each kind, and those that the worker has loaded. */
+/**
+ * Counts the own files that API and worker execute together for one call of each kind, and those that the worker has
+ * loaded.
+ */
 async function measure(): Promise<{ executed: number[]; loaded: number }> {
   const { signal } = new AbortController();
   const servers = await openBenchServers(() => undefined);

@@ -10,7 +10,8 @@ export interface ServedEvent {
 }
 
 /**
- * Verifies a served chain according to the documentation, without code of the service. Returns the first error, or null.
+ * Verifies a served chain according to the documentation, without code of the service. Returns the first error, or
+ * null.
  */
 export function verifyServedChain(events: readonly ServedEvent[]): string | null {
   let expected = "0".repeat(64);

@@ -127,7 +127,10 @@ export function openSequencer(servers: TestServers, files: TlogFiles, anchors?: 
   };
 }
 
-/** Ends a pool's only connection at a statement without a message, like a process that is killed. Gives how many statements were sent. */
+/**
+ * Ends a pool's only connection at a statement without a message, like a process that is killed. Gives how many
+ * statements were sent.
+ */
 export async function dieAt(pool: pg.Pool, statement: number): Promise<() => number> {
   await pool.query("SELECT 1");
   let sent = 0;
@@ -145,7 +148,9 @@ export async function dieAt(pool: pg.Pool, statement: number): Promise<() => num
   return () => sent;
 }
 
-/** Begins a log with `kept` vouchers, backs it up and logs `lost` more. Returns the function that restores the backup. */
+/**
+ * Begins a log with `kept` vouchers, backs it up and logs `lost` more. Returns the function that restores the backup.
+ */
 export async function beginWithBackup(
   servers: TestServers,
   files: TlogFiles,

@@ -17,8 +17,9 @@ export interface TestLogins {
 }
 
 /**
- * Grants the roles their rights in a migrated database and creates a login with exactly these rights for each. Clones of the database
- * have the same rights, because roles belong to the server. `remove` drops the created roles once the databases are dropped.
+ * Grants the roles their rights in a migrated database and creates a login with exactly these rights for each. Clones
+ * of the database have the same rights, because roles belong to the server. `remove` drops the created roles once the
+ * databases are dropped.
  * @param databaseUrl of the database's owner.
  */
 export async function makeTestLogins(
@@ -40,7 +41,10 @@ export async function makeTestLogins(
   });
 }
 
-/** Creates the roles like `voucherctl db roles`, without an audit entry. With a password, the roles of processes are logins. */
+/**
+ * Creates the roles like `voucherctl db roles`, without an audit entry. With a password, the roles of processes are
+ * logins.
+ */
 export function makeRoles(owner: pg.Pool, password: string | null = null): Promise<AppliedRoles> {
   return inTransaction(owner, (tx) =>
     applyRoles(tx, pooledRandomBytes, { pva_api: password, pva_log: password, pva_admin: null }),

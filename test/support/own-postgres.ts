@@ -17,7 +17,10 @@ export interface OwnPostgres {
   restart(): Promise<void>;
   /** Copies the files of the stopped server, and starts it again. */
   saveFiles(): Promise<void>;
-  /** Puts the saved files in place of the present ones while the server is stopped. Starts them as a standby that is promoted, if wanted. */
+  /**
+   * Puts the saved files in place of the present ones while the server is stopped. Starts them as a standby that is
+   * promoted, if wanted.
+   */
   setBack(how?: { promoted: boolean }): Promise<void>;
   close(): Promise<void>;
 }

@@ -20,7 +20,10 @@ export interface PartnerServer {
   close(): Promise<void>;
 }
 
-/** The certificate of `hooks.test` and `localhost`, signed by itself and valid from 2020 to 2120, and its key. For tests only. */
+/**
+ * The certificate of `hooks.test` and `localhost`, signed by itself and valid from 2020 to 2120, and its key. For tests
+ * only.
+ */
 export const SELF_SIGNED = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgt6hiUzCJwRUOKy4K

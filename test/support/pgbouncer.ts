@@ -13,7 +13,8 @@ export interface PgBouncer {
 }
 
 /**
- * Starts PgBouncer with the settings of Debian's package and more lines of its file, in front of all databases of a server.
+ * Starts PgBouncer with the settings of Debian's package and more lines of its file, in front of all databases of a
+ * server.
  * @param logins the users, as addresses of any database.
  * @param ofDatabases more settings of the databases.
  */

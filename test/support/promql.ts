@@ -8,8 +8,8 @@ export interface Selector {
 const KEYWORDS = "and or unless bool offset by without on ignoring group_left group_right".split(" ");
 
 /**
- * Extracts the selectors of an expression (Prometheus, "Querying basics"). Names without a following parenthesis are metrics, except in
- * label lists such as that of `by`.
+ * Extracts the selectors of an expression (Prometheus, "Querying basics"). Names without a following parenthesis are
+ * metrics, except in label lists such as that of `by`.
  */
 export function selectorsOf(expression: string): Selector[] {
   const found: Selector[] = [];

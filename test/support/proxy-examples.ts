@@ -63,7 +63,10 @@ const ARGUMENTS: Record<ProxyExample["program"], (site: string, folder: string) 
   caddy: (site) => ["run", "--adapter", "caddyfile", "--config", site],
 };
 
-/** Starts a proxy with an example's files, of which only addresses are changed. Returns its address, with the service's path. */
+/**
+ * Starts a proxy with an example's files, of which only addresses are changed. Returns its address, with the service's
+ * path.
+ */
 export async function startProxy({ name, program, path }: ProxyExample, apiUrl: string) {
   const [port, adminPort] = [await findSteadyPort(), await findSteadyPort()];
   const directory = mkdtempSync(join(tmpdir(), "voucher-proxy-"));

@@ -4,7 +4,9 @@ import type { RedeemJob } from "../../src/core/redeem/job.ts";
 import { findShard, listShards } from "../../src/platform/queues/shards.ts";
 import type { TestPartner } from "./supply.ts";
 
-/** Creates a redeem job like the API, with a deadline in one minute, of a caller that has seen no end of the reference. */
+/**
+ * Creates a redeem job like the API, with a deadline in one minute, of a caller that has seen no end of the reference.
+ */
 export function redeemJob(
   partner: Pick<TestPartner, "organizationId">,
   keyId: string,
@@ -32,7 +34,10 @@ export function newAttempt(voucherId: string): string {
   return `${voucherId}-${crypto.randomUUID()}`;
 }
 
-/** Counts the waiting and running jobs of a queue, each shard atomically, so that no job is missed between the two lists. */
+/**
+ * Counts the waiting and running jobs of a queue, each shard atomically, so that no job is missed between the two
+ * lists.
+ */
 export async function countJobs(
   servers: { redis: Redis; queuePrefix: string; deploymentId?: string; queueShards?: [number] },
   queue: string,

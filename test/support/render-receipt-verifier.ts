@@ -21,7 +21,10 @@ function joinScripts(): string {
     .replaceAll(/\n{3,}/g, "\n\n");
 }
 
-/** The page `docs/receipt-verifier.html`. It works from a disk, because the file contains the verification page's script and style. */
+/**
+ * The page `docs/receipt-verifier.html`. It works from a disk, because the file contains the verification page's script
+ * and style.
+ */
 export function renderReceiptVerifier(): Html {
   const script = `\n${joinScripts().trimStart()}`;
   const style = `\n${ASSETS.style.content}`;

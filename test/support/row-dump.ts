@@ -6,8 +6,8 @@ const TABLES =
   webhook_endpoints webhook_outbox webhook_deliveries audit_entries`.split(/\s+/);
 
 /**
- * Dumps every row of the tables with its position and its last transaction. Two equal dumps prove that nothing was written in between,
- * not even unchanged values.
+ * Dumps every row of the tables with its position and its last transaction. Two equal dumps prove that nothing was
+ * written in between, not even unchanged values.
  */
 export async function dumpRows(
   db: pg.Pool,

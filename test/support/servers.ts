@@ -19,7 +19,9 @@ let clones = 0;
 /** Whether the tests run on a Redis Cluster. */
 const ON_CLUSTER = inject("redisUrl").includes(",");
 
-/** A test that puts a proxy in front of the one server, or reads what only it knows. `npm run test:cluster` skips it. */
+/**
+ * A test that puts a proxy in front of the one server, or reads what only it knows. `npm run test:cluster` skips it.
+ */
 export const itOnOneRedis = it.skipIf(ON_CLUSTER);
 
 /** Opens a connection to one Redis, or to all nodes of a cluster. */
@@ -37,7 +39,10 @@ export async function connectRedis(redisUrl: string): Promise<Redis> {
   }) as unknown as Redis;
 }
 
-/** Clones the migrated template and empties the Redis database of this vitest worker. `shardCount` is that of each queue. */
+/**
+ * Clones the migrated template and empties the Redis database of this vitest worker. `shardCount` is that of each
+ * queue.
+ */
 export async function openTestServers(shardCount = inject("queueShards")) {
   clones += 1;
   const name = `voucher_test_${process.pid}_${clones}`;
@@ -71,7 +76,9 @@ export async function openTestServers(shardCount = inject("queueShards")) {
     redisUrl,
     /** A pool of the owner: to issue vouchers, check the result and force interleavings. */
     db,
-    /** On a cluster, the commands `keys`, `flushdb` and `exists` reach all masters. Others without a key reach one node. */
+    /**
+     * On a cluster, the commands `keys`, `flushdb` and `exists` reach all masters. Others without a key reach one node.
+     */
     redis,
     /** The database is a deployment of its own. */
     deploymentId,

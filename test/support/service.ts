@@ -46,7 +46,9 @@ export interface TestApi {
   close(): Promise<void>;
 }
 
-/** Test clients keep connections open. With the service's own limit, each file would take two seconds longer to close. */
+/**
+ * Test clients keep connections open. With the service's own limit, each file would take two seconds longer to close.
+ */
 const TEST_LIMITS = { ...CONNECTION_LIMITS, closingIdleMs: 50 };
 
 /** Starts an API and waits until it can redeem. */

@@ -61,7 +61,10 @@ export interface Import {
   kind: "value" | "type" | "dynamic";
 }
 
-/** Finds the imports of a source text: static imports, re-exports, imports for side effects, and dynamic imports of a literal. */
+/**
+ * Finds the imports of a source text: static imports, re-exports, imports for side effects, and dynamic imports of a
+ * literal.
+ */
 export function importsOf(from: string, text: string): Import[] {
   const found: Import[] = [];
   const add = (specifier: string, kind: Import["kind"]) => {
@@ -85,7 +88,7 @@ export const COMMAND_ENTRY = "src/cli/main.ts";
 /** Entries with files of their folder beside them, which others import. */
 const ENTRIES = [COMMAND_ENTRY, "src/local/start.ts"];
 
-/** Finds pairs of folders of `parent` that import each other, also over others. Files of `parent` and entries do not count. */
+/** Finds pairs of folders of `parent` that import each other, also over others. Its files and entries do not count. */
 export function findFolderCircles(parent: string, imports: readonly Import[]): string[] {
   const folderOf = (file: string) => {
     const [folder, ...rest] = file.startsWith(`${parent}/`) ? file.slice(parent.length + 1).split("/") : [];

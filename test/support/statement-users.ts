@@ -7,8 +7,8 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const runsStatements = (file: string) => file.startsWith(join(ROOT, "src")) && file.includes("/db/");
 
 /**
- * Finds the names of the statements that a program may run: those of every function of a `db` folder that a loaded file imports by name.
- * Files count as a whole, so the result may contain too many.
+ * Finds the names of the statements that a program may run: those of every function of a `db` folder that a loaded file
+ * imports by name. Files count as a whole, so the result may contain too many.
  * @param entries the program's entry files, relative to the repository.
  */
 export function statementsOf(...entries: string[]): Set<string> {

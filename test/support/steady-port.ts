@@ -1,6 +1,9 @@
 import { createServer } from "node:net";
 
-/** Below the ephemeral ports, so that no other process takes a port before its owner has started, or while its owner is dead. */
+/**
+ * Below the ephemeral ports, so that no other process takes a port before its owner has started, or while its owner is
+ * dead.
+ */
 const FIRST_PORT = 20_000;
 /** Vitest runs files at once, each in a process with its own pool id. Each id has its own ports. */
 const PORTS_EACH = 1_250;
@@ -8,7 +11,10 @@ const poolId = Number(process.env.VITEST_POOL_ID ?? 0) % 8;
 
 let portsTried = 0;
 
-/** Finds a free port that stays free until its process starts, and while its process is dead. Each call returns another one. */
+/**
+ * Finds a free port that stays free until its process starts, and while its process is dead. Each call returns another
+ * one.
+ */
 export async function findSteadyPort(): Promise<number> {
   for (;;) {
     // Each process starts at another port, because a file's children may still have the ports of a file before.

@@ -26,7 +26,7 @@ export interface TraceCollector {
   close(): Promise<void>;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the JSON form of OTLP, of which the functions below read what ReceivedSpan has.
+// biome-ignore lint/suspicious/noExplicitAny: the JSON form of OTLP; ReceivedSpan has what is read of it.
 type Otlp = any;
 
 /** Opens a collector on a free port. */

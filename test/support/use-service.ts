@@ -79,9 +79,9 @@ function useOpened<T>(open: () => Promise<T>, close: (opened: T) => Promise<unkn
 }
 
 /**
- * Starts a service before the tests of a file, and closes it after them, when the database must violate no invariant. Returns what tests use
- * of it: servers, processes, a partner with two keys (`till` and `rival`) and another partner (`foreign`). All of it exists inside tests and
- * hooks only; the returned objects look it up when a property is read.
+ * Starts a service before the tests of a file, and closes it after them, when the database must violate no invariant.
+ * Returns what tests use of it: servers, processes, a partner with two keys (`till` and `rival`) and another partner
+ * (`foreign`). All of it exists inside tests and hooks only; the returned objects look it up when a property is read.
  */
 export function useService(wanted: Wanted = {}) {
   const { apis = [{}], workers = [{}], contexts = 0 } = wanted;
@@ -129,7 +129,9 @@ export function useService(wanted: Wanted = {}) {
   };
 }
 
-/** Opens the servers of a file's tests with two partners and no process of the service, and closes them after the tests. */
+/**
+ * Opens the servers of a file's tests with two partners and no process of the service, and closes them after the tests.
+ */
 export function useDatabase() {
   const open = async () => {
     const servers = await openTestServers();

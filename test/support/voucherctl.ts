@@ -16,8 +16,8 @@ export interface Voucherctl {
   /** Runs a command to its end: words, or a line like `org create --name 'Corner Shop'`. */
   run(command: string | readonly string[], env?: Record<string, string>): Promise<Ended>;
   /**
-   * Runs a command with --json and returns the object that it prints. Fails unless the command succeeds and prints nothing else.
-   * The first argument may be a line. The others are passed unchanged.
+   * Runs a command with --json and returns the object that it prints. Fails unless the command succeeds and prints
+   * nothing else. The first argument may be a line. The others are passed unchanged.
    */
   // biome-ignore lint/suspicious/noExplicitAny: each command prints an object of its own shape.
   json(...lineAndArgs: string[]): Promise<any>;
@@ -31,7 +31,9 @@ const split = (line: string) => Array.from(line.matchAll(/'([^']*)'|\S+/g), ([wo
 let host: ChildProcess | null = null;
 let previous: Promise<unknown> = Promise.resolve();
 
-/** Runs a command in one process for all of them, because starting hundreds of processes takes longer than their work. */
+/**
+ * Runs a command in one process for all of them, because starting hundreds of processes takes longer than their work.
+ */
 function runHosted(command: HostedCommand): Promise<Ended> {
   host ??= fork(HOST, { stdio: ["ignore", "ignore", "inherit", "ipc"] });
   // It ends with this process.

@@ -114,7 +114,10 @@ function hex(hashes: readonly Buffer[]): string {
   return hashes.map((bytes) => bytes.toString("hex")).join(" ");
 }
 
-/** Every way in which a receipt can be wrong. Its lines: header, extra, index, four hashes, empty, origin, size, root, empty, two signatures. */
+/**
+ * Every way in which a receipt can be wrong. Its lines: header, extra, index, four hashes, empty, origin, size, root,
+ * empty, two signatures.
+ */
 function breakReceipt(
   good: string,
   other: { otherPayload: string; olderCheckpoint: string; otherLog: string; otherKey: string },

@@ -3,7 +3,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type EventType, GENESIS_HASH, sealEvent } from "../../src/core/chain/chain.ts";
 
-/** The published file of the vectors. Its texts, its events and their data are edited by hand; the rest is generated from them. */
+/**
+ * The published file of the vectors. Its texts, its events and their data are edited by hand; the rest is generated
+ * from them.
+ */
 export const VECTORS_FILE = fileURLToPath(new URL("../../docs/chain-vectors.json", import.meta.url));
 
 /** What a verifier finds. */

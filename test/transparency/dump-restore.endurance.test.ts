@@ -17,7 +17,10 @@ import { startApi, startWorkers } from "../support/service.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 
-/** The newest Debian package of Postgres: pg_dump refuses a server that is newer than itself, so this starts the server of the same package. */
+/**
+ * The newest Debian package of Postgres: pg_dump refuses a server that is newer than itself, so this starts the server
+ * of the same package.
+ */
 const PACKAGES = "/usr/lib/postgresql";
 const bin = findPackage();
 

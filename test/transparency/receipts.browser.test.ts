@@ -26,7 +26,10 @@ const visit = useBrowser();
 let files: TlogFiles;
 /** The client of a sandbox organization. */
 let shop: PartnerClient;
-/** The histories of two redeemed vouchers whose events are in the log, and of one whose redemption is not in the log yet. */
+/**
+ * The histories of two redeemed vouchers whose events are in the log, and of one whose redemption is not in the log
+ * yet.
+ */
 let [first, second, waiting] = ["", "", ""];
 
 beforeAll(async () => {

@@ -599,7 +599,7 @@ async function verifyPublished() {
   return { size: checkpoint.size, root: encodeHex(checkpoint.root), cosignatures: cosignatures.length };
 }
 
-/** Begins the log with some leaves, which a pass publishes if the witnesses let it. Gives its sequencer and its report. */
+/** Begins the log with some leaves, which a pass publishes if the witnesses let it. */
 async function begun(count: number) {
   await begin();
   if (count > 0) await issue(count);

@@ -41,7 +41,10 @@ export class OutcomeUnknown extends Error {
 const BACKOFF_MS = 1_000;
 const BACKOFF_MAX_MS = 8_000;
 
-/** Codes that say that the attempt changed nothing and never will. After all others of these statuses, the outcome is unknown. */
+/**
+ * Codes that say that the attempt changed nothing and never will. After all others of these statuses, the outcome is
+ * unknown.
+ */
 const CHANGED_NOTHING: readonly unknown[] = [
   "request_timeout",
   "rate_limited",
@@ -76,8 +79,8 @@ export type Call = <Answer>(
 ) => Promise<Answer>;
 
 /**
- * The retry rule of the guide: a network error, 408, 429 and every 5xx are retried with the same request, not before `Retry-After`, after
- * a random wait between zero and a bound that doubles ("full jitter").
+ * The retry rule of the guide: a network error, 408, 429 and every 5xx are retried with the same request, not before
+ * `Retry-After`, after a random wait between zero and a bound that doubles ("full jitter").
  * @throws VoucherRefused, or OutcomeUnknown when the patience ends.
  */
 export function makeCall({ baseUrl, apiKey, patienceMs = 60_000, timeoutMs = 15_000, ...given }: Settings): Call {

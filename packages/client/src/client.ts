@@ -5,14 +5,20 @@ type Schemas = components["schemas"];
 
 /** What to redeem, and under which reference. */
 export type RedeemOrder = Schemas["RedeemRequest"] & {
-  /** The voucher's id, if you know it from a look-up or a reservation. Without it, `redeemOnce` looks the voucher up first. */
+  /**
+   * The voucher's id, if you know it from a look-up or a reservation. Without it, `redeemOnce` looks the voucher up
+   * first.
+   */
   voucherId?: string;
 };
 
 /** A time: a Date, or a text in the form of ISO 8601 with an offset. */
 export type Time = Date | string;
 
-/** The reference belongs to the redemption of another voucher. The voucher of this order was not redeemed: give nothing away for it. */
+/**
+ * The reference belongs to the redemption of another voucher. The voucher of this order was not redeemed: give nothing
+ * away for it.
+ */
 export class ReferenceReused extends Error {
   override name = "ReferenceReused";
   /** The earlier redemption under this reference. */
@@ -47,14 +53,17 @@ export function voucherClient(settings: Settings) {
       call<Schemas["Release"]>("POST", "/partner/vouchers/release", { ticket, reason }),
 
     /**
-     * Redeems this voucher under this reference, however often it is called with both. Returns only when the service has confirmed that
-     * this voucher is redeemed under this reference.
-     * @throws ReferenceReused when the reference belongs to another voucher; VoucherRefused when the voucher was not redeemed;
-     * OutcomeUnknown when neither is proved: call again later with the same order.
+     * Redeems this voucher under this reference, however often it is called with both. Returns only when the service
+     * has confirmed that this voucher is redeemed under this reference.
+     * @throws ReferenceReused when the reference belongs to another voucher; VoucherRefused when the voucher was not
+     * redeemed; OutcomeUnknown when neither is proved: call again later with the same order.
      */
     redeemOnce: (order: RedeemOrder) => redeemOnce(call, order),
 
-    /** The redemption under a reference. Refused with `redemption_not_found` if there is none and none can follow from earlier attempts. */
+    /**
+     * The redemption under a reference. Refused with `redemption_not_found` if there is none and none can follow from
+     * earlier attempts.
+     */
     redemption: (externalRef: string) =>
       call<Schemas["Redemption"]>("GET", byReference("/partner/redemptions", externalRef)),
 
@@ -73,7 +82,10 @@ export function voucherClient(settings: Settings) {
         throw csv;
       }),
 
-    /** The receipt of a redemption: keep it with the order. `verifyReceipt` checks it. Refused with `not_logged_yet` for some seconds. */
+    /**
+     * The receipt of a redemption: keep it with the order. `verifyReceipt` checks it. Refused with `not_logged_yet` for
+     * some seconds.
+     */
     receipt: (externalRef: string) =>
       call("GET", byReference("/partner/redemptions/receipt", externalRef), undefined, { as: TEXT }),
 

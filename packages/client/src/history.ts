@@ -12,8 +12,9 @@ export type Verdict =
 const GENESIS_HASH = "0".repeat(64);
 
 /**
- * Checks a history by the rules of the service's document "The sealed history of a voucher", without trusting the service: each payload
- * hashes to its `recordHash`, contains the hash before it, and says what the event beside it says.
+ * Checks a history by the rules of the service's document "The sealed history of a voucher", without trusting the
+ * service: each payload hashes to its `recordHash`, contains the hash before it, and says what the event beside it
+ * says.
  * @param keptHash A `headHash` of an earlier check, which must be in the history.
  */
 export async function verifyHistory({ entityId, events }: Chain, keptHash?: string): Promise<Verdict> {

@@ -11,8 +11,8 @@ export interface AcceptedReceipt {
 }
 
 /**
- * Checks a receipt offline against a policy that you have kept: the log's key, and the witnesses that must have seen its checkpoint.
- * The first policy comes from `/log/policy`; compare it with what the operator publishes elsewhere.
+ * Checks a receipt offline against a policy that you have kept: the log's key, and the witnesses that must have seen
+ * its checkpoint. The first policy comes from `/log/policy`; compare it with what the operator publishes elsewhere.
  * @throws Error with the reason when the receipt or the policy is not accepted.
  */
 export async function verifyReceipt(receipt: string, policy: string): Promise<AcceptedReceipt> {

@@ -449,7 +449,10 @@ function refusal(status: number, code: string, headers: Record<string, string> =
   return Response.json({ error: `${code}.`, code, requestId: "r-1" }, { status, headers });
 }
 
-/** What happens to a call on its way: the real response is delivered, lost, or replaced by another without asking the service. */
+/**
+ * What happens to a call on its way: the real response is delivered, lost, or replaced by another without asking the
+ * service.
+ */
 type Step = "delivered" | "lost" | Response;
 
 /** A `fetch` that applies one step to each redeem, then delivers. `asked` counts the redeems. */

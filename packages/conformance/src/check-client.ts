@@ -23,8 +23,8 @@ export interface CheckOptions {
 
 /**
  * Runs every check against a partner's client, and calls `onResult` after each.
- * @throws UsageError when the options, the key or the codes cannot be used: the client was not run. ServiceUnavailable when the service
- * does not answer; the signal's reason on abort.
+ * @throws UsageError when the options, the key or the codes cannot be used: the client was not run. ServiceUnavailable
+ * when the service does not answer; the signal's reason on abort.
  */
 export async function checkClient(
   { key, url, client, codes, keepVouchers = false }: CheckOptions,

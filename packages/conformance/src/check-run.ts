@@ -113,7 +113,10 @@ export class CheckRun {
     }
   }
 
-  /** After a response with `Retry-After`, the next call of the same kind must wait that long. Reports only the first one that did not. */
+  /**
+   * After a response with `Retry-After`, the next call of the same kind must wait that long. Reports only the first one
+   * that did not.
+   */
   #checkWaits(calls: readonly Call[]): void {
     for (const [index, call] of calls.entries()) {
       const next = calls.slice(index + 1).find(({ kind }) => kind === call.kind);

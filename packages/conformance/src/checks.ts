@@ -43,8 +43,8 @@ const onRedeem =
     kind === "redeem" && before < count ? fault : null;
 
 /**
- * Runs the checks one after another, and reports each as soon as it is done. If the first one, a plain redeem, ends with a ClientFault, the
- * others are not tried.
+ * Runs the checks one after another, and reports each as soon as it is done. If the first one, a plain redeem, ends
+ * with a ClientFault, the others are not tried.
  */
 export async function runChecks(setup: CheckSetup, onResult: (result: CheckResult) => void): Promise<CheckResult[]> {
   const results: CheckResult[] = [];

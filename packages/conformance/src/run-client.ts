@@ -4,8 +4,8 @@ import { parseObject } from "./service.ts";
 /** One step that a check asks of the client: JSON on standard input and in the environment variable STEP. */
 export interface ClientStep {
   /**
-   * checkout: redeem the voucher for the order. reserve: reserve it until the customer has paid. pay: the customer has paid, redeem it.
-   * cancel: the customer has left. basket: reserve every voucher of the order, then redeem each.
+   * checkout: redeem the voucher for the order. reserve: reserve it until the customer has paid. pay: the customer has
+   * paid, redeem it. cancel: the customer has left. basket: reserve every voucher of the order, then redeem each.
    */
   step: "checkout" | "reserve" | "pay" | "cancel" | "basket";
   /** The address for every call of this step. */
@@ -21,9 +21,9 @@ export interface ClientStep {
 }
 
 /**
- * redeemed, reserved, released: done. refused: the voucher cannot be used, or no voucher of a basket was redeemed. partly: some vouchers of
- * a basket were redeemed. unknown: no final response yet; the step is run again.
- * unsupported: the client has no such step.
+ * redeemed, reserved, released: done. refused: the voucher cannot be used, or no voucher of a basket was redeemed.
+ * partly: some vouchers of a basket were redeemed. unknown: no final response yet; the step is run again. unsupported:
+ * the client has no such step.
  */
 const OUTCOMES = ["redeemed", "partly", "reserved", "released", "refused", "unknown", "unsupported"] as const;
 

@@ -20,7 +20,8 @@ const TIMEOUT_MS = 30_000;
 
 /**
  * The service at an address, called with a sandbox key.
- * @throws UsageError from each call that the service refuses; ServiceUnavailable when it does not answer, or answers 429 or 5xx.
+ * @throws UsageError from each call that the service refuses; ServiceUnavailable when it does not answer, or answers
+ * 429 or 5xx.
  */
 export function sandboxService(url: string, key: string, signal: AbortSignal): SandboxService {
   async function call(

@@ -34,8 +34,8 @@ export interface NamedLeaf {
 }
 
 /**
- * Audits a served log as anyone can: its checkpoint meets the policy, its leaves and every tile lead to the checkpoint's root, and the named
- * leaves have the hashes of their events.
+ * Audits a served log as anyone can: its checkpoint meets the policy, its leaves and every tile lead to the
+ * checkpoint's root, and the named leaves have the hashes of their events.
  * @param namedLeaves by index. They are removed as they are found.
  * @throws NotAccepted when the checkpoint does not meet the policy, or leaves are missing; SourceUnavailable.
  */

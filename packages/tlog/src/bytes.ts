@@ -29,7 +29,10 @@ export function encodeBase64(bytes: Uint8Array): string {
   return btoa(binary);
 }
 
-/** Decodes standard base64 with padding, as the C2SP formats use it. Returns null for any other spelling of the same bytes. */
+/**
+ * Decodes standard base64 with padding, as the C2SP formats use it. Returns null for any other spelling of the same
+ * bytes.
+ */
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | null {
   try {
     const binary = atob(text);

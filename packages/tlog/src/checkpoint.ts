@@ -24,7 +24,10 @@ export function formatCheckpoint({ origin, size, root }: Checkpoint): string {
   return `${origin}\n${size}\n${encodeBase64(root)}\n`;
 }
 
-/** Parses a note that contains a checkpoint. Returns null if the text is not valid. Ignores lines after the root, but none may be empty. */
+/**
+ * Parses a note that contains a checkpoint. Returns null if the text is not valid. Ignores lines after the root, but
+ * none may be empty.
+ */
 export function parseCheckpoint(text: string): CheckpointNote | null {
   const note = parseNote(text);
   const [origin = "", sizeText = "", rootText = "", ...others] = note?.text.slice(0, -1).split("\n") ?? [];

@@ -12,9 +12,9 @@ const SQLITE_BUSY = 5;
 export class FileLocked extends Error {}
 
 /**
- * Locks `<file>.lock` for this process, and returns the function that releases it. The operating system releases the lock of a process that
- * dies: Node has no file lock of its own, but SQLite has one on every system. Node 22.13 is the first with SQLite; the rest of this package needs
- * Node 20.
+ * Locks `<file>.lock` for this process, and returns the function that releases it. The operating system releases the
+ * lock of a process that dies: Node has no file lock of its own, but SQLite has one on every system. Node 22.13 is the
+ * first with SQLite; the rest of this package needs Node 20.
  * @throws FileLocked when another process has the lock after `waitMs`.
  */
 export async function lockFile(file: string, waitMs: number): Promise<() => unknown> {

@@ -19,7 +19,10 @@ const RETRY_MAX_MS = 10_000;
 /** A log or a copy does not respond, which says nothing about the log. */
 export class SourceUnavailable extends Error {}
 
-/** A copy of a log as C2SP tlog-tiles: served, or the files of an export or a monitor. Public histories are read in the same way. */
+/**
+ * A copy of a log as C2SP tlog-tiles: served, or the files of an export or a monitor. Public histories are read in the
+ * same way.
+ */
 export interface LogSource {
   /** Its address or directory, for messages. */
   from: string;

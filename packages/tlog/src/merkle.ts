@@ -25,12 +25,17 @@ interface Subtree {
   index: number;
 }
 
-/** The ranges whose roots form the inclusion proof of a leaf. Starts with the leaf's sibling (RFC 6962, section 2.1.1). */
+/**
+ * The ranges whose roots form the inclusion proof of a leaf. Starts with the leaf's sibling (RFC 6962, section 2.1.1).
+ */
 export function inclusionRanges(index: number, size: number): LeafRange[] {
   return descend(size, ({ start, end }) => end - start === 1, index).siblings;
 }
 
-/** The ranges whose roots form the proof that the tree of `size` continues the one of `oldSize` (RFC 6962, section 2.1.2). */
+/**
+ * The ranges whose roots form the proof that the tree of `size` continues the one of `oldSize` (RFC 6962, section
+ * 2.1.2).
+ */
 export function consistencyRanges(oldSize: number, size: number): LeafRange[] {
   if (oldSize === 0 || oldSize >= size) return [];
   const { siblings, reached } = descend(size, ({ end }) => end === oldSize, oldSize - 1);
@@ -38,7 +43,10 @@ export function consistencyRanges(oldSize: number, size: number): LeafRange[] {
   return reached.start > 0 ? [reached, ...siblings] : siblings;
 }
 
-/** Descends from the root of a tree toward a leaf, to the first range that is the goal. Gives the siblings of the ranges on the way, from below. */
+/**
+ * Descends from the root of a tree toward a leaf, to the first range that is the goal. Gives the siblings of the ranges
+ * on the way, from below.
+ */
 function descend(size: number, isGoal: (range: LeafRange) => boolean, leaf: number) {
   const siblings: LeafRange[] = [];
   let reached: LeafRange = { start: 0, end: size };
@@ -107,7 +115,10 @@ function hashNode(left: Uint8Array, right: Uint8Array): Promise<Uint8Array> {
   return sha256(Uint8Array.of(1), left, right);
 }
 
-/** Computes the root from an inclusion proof. Returns null when the proof is too short or too long, or the index is outside the tree. */
+/**
+ * Computes the root from an inclusion proof. Returns null when the proof is too short or too long, or the index is
+ * outside the tree.
+ */
 export async function rootFromInclusion(
   index: number,
   size: number,
@@ -138,7 +149,8 @@ export async function verifyConsistency(
   if (oldSize === 0) return proof.length === 0;
   const ranges = consistencyRanges(oldSize, size);
   if (ranges.length !== proof.length) return false;
-  // If no range ends where the old tree ends, the old tree is a complete subtree of the new one, and the proof omits its root.
+  // If no range ends where the old tree ends, the old tree is a complete subtree of the new one, and the proof omits
+  // its root.
   const oldIsSubtree = (ranges[0]?.end ?? 0) > oldSize;
   const first = oldIsSubtree ? oldRoot : (proof[0] as Uint8Array);
   let [oldNode, node] = [first, first];

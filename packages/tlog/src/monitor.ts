@@ -60,10 +60,10 @@ class Contradiction extends NotAccepted {}
 export class DamagedState extends Error {}
 
 /**
- * Verifies that a served log's checkpoint is signed and cosigned as the policy requires, continues the checkpoint of the last run, and contains
- * the event of every given receipt. Keeps the checkpoint for the next run.
- * @throws NotAccepted with the reason. A checkpoint that is proved to contradict what the log has signed before is kept in `state` as
- * `refused-<size>`.
+ * Verifies that a served log's checkpoint is signed and cosigned as the policy requires, continues the checkpoint of
+ * the last run, and contains the event of every given receipt. Keeps the checkpoint for the next run.
+ * @throws NotAccepted with the reason. A checkpoint that is proved to contradict what the log has signed before is kept
+ * in `state` as `refused-<size>`.
  * @throws DamagedState, SourceUnavailable
  */
 export async function monitorLog(options: MonitorOptions): Promise<Monitored> {
@@ -119,7 +119,8 @@ async function verifyContinuation(source: LogSource, before: CheckpointNote, now
   const read = await fetchTiles(source, [...ranges, old], now.size);
   const proof = ranges.map((range) => rootOfRange(range, read));
   if (await verifyConsistency(before.size, before.root, now.size, now.root, proof)) return;
-  // If the same tiles lead from another old tree to the signed root, that root excludes the tree that was signed before.
+  // If the same tiles lead from another old tree to the signed root, that root excludes the tree that was signed
+  // before.
   if (await verifyConsistency(before.size, rootOfRange(old, read), now.size, now.root, proof)) {
     throw new Contradiction(`The log of ${now.size} leaves does not continue the one of ${before.size} leaves.`);
   }
@@ -133,8 +134,9 @@ function wrongTiles({ from }: LogSource): NotAccepted {
 }
 
 /**
- * Copies every bundle that `state` lacks, and replaces each damaged one. Nothing is stored before it is verified against the checkpoint: the
- * tiles of level 1 have the hash of each full bundle, and lead to the root together with the last bundle.
+ * Copies every bundle that `state` lacks, and replaces each damaged one. Nothing is stored before it is verified
+ * against the checkpoint: the tiles of level 1 have the hash of each full bundle, and lead to the root together with
+ * the last bundle.
  */
 async function mirror(source: LogSource, state: string, { size, root }: CheckpointNote): Promise<void> {
   const full = Math.floor(size / TILE_WIDTH);

@@ -93,7 +93,10 @@ function parseTyped(use: KeyUse, encoded: string): Uint8Array<ArrayBuffer> | nul
   return bytes?.length === 33 && bytes[0] === TYPE_OF[use] ? bytes.subarray(1) : null;
 }
 
-/** A note: a text and the signature line of each of a log's keys. Ed25519 is deterministic, so the same text gives the same note. */
+/**
+ * A note: a text and the signature line of each of a log's keys. Ed25519 is deterministic, so the same text gives the
+ * same note.
+ */
 export async function signNote(keys: readonly SignerKey[], text: string): Promise<string> {
   const lines = await Promise.all(keys.map(async (key) => signatureLine(key, await sign(key, text))));
   return `${text}\n${lines.map((line) => `${line}\n`).join("")}`;
@@ -143,7 +146,9 @@ export function parseNote(note: string): ParsedNote | null {
   return { text: note.slice(0, split + 1), signatures };
 }
 
-/** Whether this runtime verifies Ed25519: Node, Chrome and Edge since version 137, Firefox since 129, Safari since 17. */
+/**
+ * Whether this runtime verifies Ed25519: Node, Chrome and Edge since version 137, Firefox since 129, Safari since 17.
+ */
 export async function hasEd25519(): Promise<boolean> {
   // The base point, which is a valid public key.
   const key = new Uint8Array(32).fill(0x66).with(0, 0x58);

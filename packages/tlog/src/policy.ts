@@ -24,7 +24,9 @@ export interface Policy {
   quorum: string | null;
 }
 
-/** A policy does not parse, or a receipt or checkpoint does not parse or verify. The message is a sentence for users. */
+/**
+ * A policy does not parse, or a receipt or checkpoint does not parse or verify. The message is a sentence for users.
+ */
 export class NotAccepted extends Error {}
 
 /** The policy does not parse, which says nothing about a receipt. */
@@ -35,7 +37,10 @@ export class LogNotNamed extends NotAccepted {}
 
 const LINES_MAX = 1_000;
 
-/** Why a text cannot be read, if a program has changed or replaced the file: a sentence with the cause and the way out. Null otherwise. */
+/**
+ * Why a text cannot be read, if a program has changed or replaced the file: a sentence with the cause and the way out.
+ * Null otherwise.
+ */
 export function explainDamage(text: string, what: string): string | null {
   const again = `Download the ${what} again, with curl -o`;
   if (/^\uFEFF|\0/.test(text))
@@ -112,7 +117,8 @@ export function meetsQuorum(policy: Policy, witnesses: ReadonlySet<string>): boo
 }
 
 /**
- * Verifies a checkpoint against a policy: the origin and the signature of one of its logs, and the quorum of its witnesses.
+ * Verifies a checkpoint against a policy: the origin and the signature of one of its logs, and the quorum of its
+ * witnesses.
  * @param canVerify whether the runtime verifies signatures; see `verifySignatures`.
  * @returns the witnesses' valid cosignatures.
  * @throws NotAccepted with the reason.

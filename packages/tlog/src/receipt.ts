@@ -67,7 +67,8 @@ export interface Proved {
 
 /**
  * Verifies a proof against the verifier's own policy. Needs no network and no database.
- * @param recordHash the leaf's data. Required for a proof without a payload; otherwise, the payload's hash must equal it.
+ * @param recordHash the leaf's data. Required for a proof without a payload; otherwise, the payload's hash must equal
+ * it.
  * @param canVerify whether the runtime verifies signatures; see `verifySignatures`.
  * @throws NotAccepted with the reason.
  */

@@ -20,7 +20,10 @@ export function formatTilePath({ level, index, width }: TilePath): string {
   return `tile/${level ?? "entries"}/${number}${width === TILE_WIDTH ? "" : `.p/${width}`}`;
 }
 
-/** Parses a path. Returns null unless it is the one that {@link formatTilePath} writes, so that every tile has a single path. */
+/**
+ * Parses a path. Returns null unless it is the one that {@link formatTilePath} writes, so that every tile has a single
+ * path.
+ */
 export function parseTilePath(path: string): TilePath | null {
   const match = /^tile\/(\d|entries)\/((?:x\d{3}\/){0,5}\d{3})(?:\.p\/(\d{1,3}))?$/.exec(path);
   if (match === null) return null;

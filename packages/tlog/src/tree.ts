@@ -1,4 +1,5 @@
-// The trees of servers, which hash millions of nodes. Web Crypto needs ten times as long per hash as Node's own function.
+// The trees of servers, which hash millions of nodes. Web Crypto needs ten times as long per hash as Node's own
+// function.
 import { hash } from "node:crypto";
 import { HASH_BYTES, type LeafRange, placeOf, subtreesOf, TILE_WIDTH, type TileId } from "./merkle.ts";
 import { tileWidth } from "./tiles.ts";
@@ -56,12 +57,18 @@ export function rootOfRange(range: LeafRange, read: ReadTile): Buffer {
   return roots.length === 0 ? sha256(Buffer.alloc(0)) : roots.reduceRight((right, left) => hashNode(left, right));
 }
 
-/** A bundle (level 0: the data of leaves) or a tile (higher levels: hashes). An incomplete one has only its first hashes. */
+/**
+ * A bundle (level 0: the data of leaves) or a tile (higher levels: hashes). An incomplete one has only its first
+ * hashes.
+ */
 export interface StoredTile extends TileId {
   hashes: Buffer;
 }
 
-/** The incomplete bundle and tiles at the right edge of a tree: one per level, but none for a level whose last tile is full. */
+/**
+ * The incomplete bundle and tiles at the right edge of a tree: one per level, but none for a level whose last tile is
+ * full.
+ */
 export function edgeTiles(size: number): TileId[] {
   const edge: TileId[] = [];
   for (let level = 0, count = size; count > 0; level++, count = Math.floor(count / TILE_WIDTH)) {
@@ -123,7 +130,10 @@ export class TreeAppender {
     return [...this.#grown.values()];
   }
 
-  /** Returns the bundles and tiles that have grown and forgets them, so that only the edge of a long tree stays in memory. */
+  /**
+   * Returns the bundles and tiles that have grown and forgets them, so that only the edge of a long tree stays in
+   * memory.
+   */
   takeGrown(): StoredTile[] {
     const grown = this.grown();
     this.#grown.clear();

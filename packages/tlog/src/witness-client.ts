@@ -19,9 +19,15 @@ export interface Witness {
 export type WitnessAnswer =
   /** The witness cosigned the checkpoint. `line` is its signature line. */
   | { kind: "cosigned"; line: string }
-  /** The witness claims to have cosigned a larger tree of this log: the database has lost a part of the log, or another process has published since. */
+  /**
+   * The witness claims to have cosigned a larger tree of this log: the database has lost a part of the log, or another
+   * process has published since.
+   */
   | { kind: "ahead"; size: number }
-  /** The witness claims to have cosigned another tree of the same size, or rejects the proof: the database has another log. */
+  /**
+   * The witness claims to have cosigned another tree of the same size, or rejects the proof: the database has another
+   * log.
+   */
   | { kind: "contradicts"; reason: string }
   /** The witness refuses to cosign an empty tree, and names no larger tree that it has cosigned. */
   | { kind: "knowsNothing" }
@@ -29,8 +35,9 @@ export type WitnessAnswer =
   | { kind: "failed"; reason: string };
 
 /**
- * Asks a witness to cosign a checkpoint (C2SP tlog-witness), with the proof that the checkpoint continues the tree of `oldSize`. If the witness
- * responds with another size, asks once more with the proof from that size. Never throws because of what the witness does.
+ * Asks a witness to cosign a checkpoint (C2SP tlog-witness), with the proof that the checkpoint continues the tree of
+ * `oldSize`. If the witness responds with another size, asks once more with the proof from that size. Never throws
+ * because of what the witness does.
  * @param prove gives the proof that the tree of `size` continues the one of `oldSize`.
  */
 export async function askWitness(
@@ -69,7 +76,10 @@ export function namesIn({ witnesses }: Policy, asked: readonly { witness: Witnes
   );
 }
 
-/** What a witness claims against a database with a tree of `size`, as a sentence; null when it claims nothing. No claim comes with a proof. */
+/**
+ * What a witness claims against a database with a tree of `size`, as a sentence; null when it claims nothing. No claim
+ * comes with a proof.
+ */
 export function claimOf(name: string, answer: WitnessAnswer, size: number): string | null {
   if (answer.kind === "contradicts") return `The witness ${name} contradicts the database: ${answer.reason}.`;
   return answer.kind === "ahead" && answer.size > size

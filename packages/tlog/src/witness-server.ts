@@ -45,8 +45,8 @@ export class WitnessServer {
   }
 
   /**
-   * Opens a witness with the state of a file, and locks the state: two processes could cosign trees that contradict each other. A missing
-   * file is an empty state.
+   * Opens a witness with the state of a file, and locks the state: two processes could cosign trees that contradict
+   * each other. A missing file is an empty state.
    * @throws FileLocked; Error when the file holds no valid state.
    */
   static async open(key: SignerKey, logs: readonly VerifierKey[], file: string): Promise<WitnessServer> {
@@ -97,7 +97,10 @@ export class WitnessServer {
   }
 }
 
-/** The last tree of each log that a witness has cosigned, by origin. Null when the text is not what a witness has written. */
+/**
+ * The last tree of each log that a witness has cosigned, by origin. Null when the text is not what a witness has
+ * written.
+ */
 function parseState(text: string): Map<string, TreeHead> | null {
   try {
     const entries = Object.entries<{ size: unknown; root: unknown }>(JSON.parse(text)).map(

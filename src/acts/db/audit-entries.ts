@@ -99,7 +99,10 @@ export async function lockEntity(tx: Transaction, { type, id }: Entity): Promise
   await lockEntityName(tx, { entityType: type, entityId: id });
 }
 
-/** The state of an entity in this transaction, or null if there is none. Call `lockEntity` first, so that no other command changes it. */
+/**
+ * The state of an entity in this transaction, or null if there is none. Call `lockEntity` first, so that no other
+ * command changes it.
+ */
 export async function readEntityState(tx: Transaction, { type, id }: Entity): Promise<EntityState | null> {
   if (type === "Queue" || type === "Process") return null;
   const { rows } = await tx.query<EntityState>(STATE_OF[type](id));

@@ -113,7 +113,10 @@ export type ListName = keyof typeof LISTS;
 export type ListFilter<Name extends ListName> = (typeof LISTS)[Name]["filters"][number];
 export type ListItem<Name extends ListName> = Awaited<ReturnType<(typeof LISTS)[Name]["select"]>>[number];
 
-/** At most `limit` items of a list that follow the key `after`, in the order of the list's key. An absent filter matches every item. */
+/**
+ * At most `limit` items of a list that follow the key `after`, in the order of the list's key. An absent filter matches
+ * every item.
+ */
 export async function selectList<Name extends ListName>(
   db: Queryable,
   name: Name,

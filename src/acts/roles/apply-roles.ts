@@ -5,7 +5,10 @@ import type { RandomBytes } from "../../platform/base32.ts";
 import type { Transaction } from "../../platform/db/pool.ts";
 import { makeScramVerifier, SALT_BYTES } from "../../platform/scram-verifier.ts";
 
-/** The roles of the service's processes, of the sequencer of the log, and of voucherctl. They have only the rights that their statements need. */
+/**
+ * The roles of the service's processes, of the sequencer of the log, and of voucherctl. They have only the rights that
+ * their statements need.
+ */
 export const ROLES = ["pva_api", "pva_log", "pva_admin"] as const;
 export type RoleName = (typeof ROLES)[number];
 
@@ -30,9 +33,10 @@ export interface AppliedRoles {
 
 /**
  * Creates the missing roles and gives each the rights of `grants.sql` in this database. Run it after each migration.
- * @param tx a transaction of the database's owner, who must be allowed to create roles if one is missing or gets a password.
- * @param passwords of visible ASCII characters. A password lets the role log in; only its SCRAM verifier leaves this process. Null changes
- * nothing.
+ * @param tx a transaction of the database's owner, who must be allowed to create roles if one is missing or gets a
+ * password.
+ * @param passwords of visible ASCII characters. A password lets the role log in; only its SCRAM verifier leaves this
+ * process. Null changes nothing.
  * @throws AppError `invalid_request`, with a list of the rights that a role has in excess of `grants.sql`.
  */
 export async function applyRoles(
@@ -78,7 +82,10 @@ async function readRightsOfPublic(tx: Transaction): Promise<string[]> {
   return rows.map((row) => row.what);
 }
 
-/** Tables from which the service deletes rows. It keeps webhook deliveries, unused reservations, ends of references, counts and faults only for a limited time. */
+/**
+ * Tables from which the service deletes rows. It keeps webhook deliveries, unused reservations, ends of references,
+ * counts and faults only for a limited time.
+ */
 const DELETED_FROM = [
   "reservations",
   "webhook_outbox",
@@ -90,7 +97,10 @@ const DELETED_FROM = [
   "faults",
 ];
 
-/** @throws AppError when a role has rights beyond the grants: by an attribute, a membership or ownership, or through PUBLIC. */
+/**
+ * @throws AppError when a role has rights beyond the grants: by an attribute, a membership or ownership, or through
+ * PUBLIC.
+ */
 async function rejectExcess(tx: Transaction): Promise<void> {
   const { rows } = await tx.query<{ what: string }>(
     `WITH role AS (SELECT * FROM pg_roles WHERE rolname = ANY ($1::text[]))

@@ -54,16 +54,24 @@ export class FieldProblem extends Error {
   }
 }
 
-/** What an action runs with: connections that may write, the audit entry that it leaves, and the process's own context. */
+/**
+ * What an action runs with: connections that may write, the audit entry that it leaves, and the process's own context.
+ */
 export interface Acting<Deps = object> extends AuditContext, Pick<ActionDeps, "config"> {
   api: ActionDeps & Deps;
-  /** Shows how much of a long run is done. @throws RunLeft when the operator has left the page, or the process stops. */
+  /**
+   * Shows how much of a long run is done.
+   * @throws RunLeft when the operator has left the page, or the process stops.
+   */
   advance(done: number, total: number): void;
 }
 
 /** One thing that an operator can do: a page with a form. */
 export interface Action<F extends Fields = Fields, Deps = object> {
-  /** The path after `/ops`, whose `:id` names the entity; the command of voucherctl that does the same; the page's title. */
+  /**
+   * The path after `/ops`, whose `:id` names the entity; the command of voucherctl that does the same; the page's
+   * title.
+   */
   is: readonly [path: string, command: string, title: string];
   /** What the operator should know before. */
   about?: (lineage: Lineage) => string | Html;
@@ -72,11 +80,14 @@ export interface Action<F extends Fields = Fields, Deps = object> {
   /** The field that a refusal of the service concerns. */
   refused?: keyof F & string;
   /**
-   * For a form that creates something: the path after `/ops` of the next page, or what to show, if the form is sent again after it has created
-   * the entity with this id. `parentId` is the id in the form's path. Such a form acts once.
+   * For a form that creates something: the path after `/ops` of the next page, or what to show, if the form is sent
+   * again after it has created the entity with this id. `parentId` is the id in the form's path. Such a form acts once.
    */
   creates?(id: string, parentId: string): string | Html;
-  /** Returns the path after `/ops` of the next page, or what to show once; if the action `creates`, the id of the entity instead of the path. */
+  /**
+   * Returns the path after `/ops` of the next page, or what to show once; if the action `creates`, the id of the entity
+   * instead of the path.
+   */
   run: (ctx: Acting<Deps>, id: string, values: Values<F>, lineage: Lineage) => Promise<string | Html>;
 }
 

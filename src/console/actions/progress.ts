@@ -16,7 +16,8 @@ export class RunLeft extends AppError {
 }
 
 /**
- * Shows a long run on a page that grows until the run ends. It needs no script and no state: leaving the page ends the run.
+ * Shows a long run on a page that grows until the run ends. It needs no script and no state: leaving the page ends the
+ * run.
  * @param render the page, with its argument where the progress goes.
  */
 export function openProgress(response: Response, stopping: AbortSignal, render: (progress: Html) => Html) {

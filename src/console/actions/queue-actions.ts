@@ -65,7 +65,10 @@ const onQueue = (
     },
   });
 
-/** All that operators may do to queues. Other acts on jobs would send redacted data back, or take away jobs that callers wait for. */
+/**
+ * All that operators may do to queues. Other acts on jobs would send redacted data back, or take away jobs that callers
+ * wait for.
+ */
 export const QUEUE_ACTIONS: Action[] = QUEUE_NAMES.flatMap((queue) => [
   onQueue(queue, "pause", "Pause", PAUSED[queue], pauseQueue),
   onQueue(queue, "resume", "Resume", "Workers take its jobs again, in all of its shards.", resumeQueue),

@@ -21,7 +21,10 @@ export function renderPage(
   return layOutForOperators(site, title, html`${trail}<h1>${title}</h1>\n${content}`);
 }
 
-/** An action's form, with what was entered and why it is refused: by field, or under the empty name for the form as a whole. */
+/**
+ * An action's form, with what was entered and why it is refused: by field, or under the empty name for the form as a
+ * whole.
+ */
 export async function renderFormPage(
   ctx: ActionDeps,
   action: Action<Fields, never>,

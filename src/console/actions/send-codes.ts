@@ -11,8 +11,8 @@ import { qrCode } from "../../pages/qr-code.ts";
 import { renderEnd } from "../../pages/time.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { nextPiece } from "../../platform/batching/next-piece.ts";
-import { CSV } from "../../platform/http/endpoint.ts";
 import { sendPage } from "../../platform/http/negotiate.ts";
+import { CSV } from "../../platform/http/respond.ts";
 import { wholeNumber } from "../../platform/http/whole-number.ts";
 import type { ActionDeps } from "./action.ts";
 import { actingAs, type Console, openLineage } from "./serve-action.ts";
@@ -140,7 +140,10 @@ const CORNERS = Array.from(
   { length: 4 * 9 },
   (_, at) => `M${7 + 64 * (at % 4)} ${12.5 + 34 * Math.floor(at / 4)}h4m-2-2v4`,
 );
-/** A cross at each corner of a label. Millimetres on A4: a margin of 9 at the left and 12.5 at the top, labels of 64 by 34. */
+/**
+ * A cross at each corner of a label. Millimetres on A4: a margin of 9 at the left and 12.5 at the top, labels of 64 by
+ * 34.
+ */
 const CUT_MARKS = html`<svg class="cuts" viewBox="0 0 210 297" aria-hidden="true"><path d="${CORNERS.join("")}"/>\
 </svg>`;
 const SHEET_HEAD = html`<section class="sheet" aria-label="Sheet">${CUT_MARKS}`;

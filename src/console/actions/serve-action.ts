@@ -155,7 +155,9 @@ function enteredIn({ fields = {} }: Action<Fields, never>, body: unknown): Enter
   return Object.fromEntries(Object.keys(fields).map((name) => [name, valuesOf(name)]));
 }
 
-/** Parses what was entered. `recorded` are the values for the audit entry: those that were given, except confirmations. */
+/**
+ * Parses what was entered. `recorded` are the values for the audit entry: those that were given, except confirmations.
+ */
 function check(action: Action<Fields, never>, entered: Entered) {
   const [values, recorded, problems]: [Record<string, unknown>, Record<string, unknown>, Record<string, string>] = [
     {},

@@ -13,12 +13,16 @@ export type Requester<Who extends Share> = { readonly signal?: AbortSignal | und
     : object);
 
 /**
- * Runs a call that is not batched when its requester may have one of the kind's connections. The call must use one connection at a time.
+ * Runs a call that is not batched when its requester may have one of the kind's connections. The call must use one
+ * connection at a time.
  * @throws AppError `overloaded`; CallerLeft when the caller leaves before the call begins.
  */
 export type Bulkhead<Who extends Share> = <T>(requester: Requester<Who>, call: () => Promise<T>) => Promise<T>;
 
-/** Bounds how many calls of one kind run and wait, so that a flood of them leaves connections to other kinds, and to others of this kind. */
+/**
+ * Bounds how many calls of one kind run and wait, so that a flood of them leaves connections to other kinds, and to
+ * others of this kind.
+ */
 export function openBulkhead<Who extends Share>(kind: CallerKind<Who>): Bulkhead<Who> {
   const slots = new FairSlots(kind.connections);
   let calls = 0;

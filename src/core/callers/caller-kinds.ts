@@ -18,8 +18,8 @@ export interface CallerKind<Who extends Share = Share> {
 const kind = <const Who extends Share>(declared: CallerKind<Who>) => declared;
 
 /**
- * Kinds of callers whose calls are not batched: each call has a connection to Postgres of its own. No kind uses a connection of another, and
- * the share keeps some connections of each kind free of any one caller.
+ * Kinds of callers whose calls are not batched: each call has a connection to Postgres of its own. No kind uses a
+ * connection of another, and the share keeps some connections of each kind free of any one caller.
  */
 export const CALLER_KINDS = {
   /** Half a second's worth of chains of usual length may wait. */

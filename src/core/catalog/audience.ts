@@ -38,7 +38,10 @@ export function isContractActive(contract: Pick<Contract, "status" | "endsAt">, 
   return contract.status === "Active" && (contract.endsAt === null || contract.endsAt > now);
 }
 
-/** Returns the rule that opens a batch's window to a caller, or null. A `ReferrerOnly` batch needs an owner or a contract in force. */
+/**
+ * Returns the rule that opens a batch's window to a caller, or null. A `ReferrerOnly` batch needs an owner or a
+ * contract in force.
+ */
 export function audienceRule(audience: Audience, eligibility: Eligibility, now: Date): AudienceRule | null {
   if (audience === "OpenToAll") return "open_to_all";
   if (eligibility.isOwner) return "brand_owner";

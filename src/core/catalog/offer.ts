@@ -31,15 +31,17 @@ export interface OpenBatch {
 /** The batches that are open to a caller, in the order to try them, or the reason why there are none. */
 type OfferDecision = { kind: "open"; batches: OpenBatch[] } | { kind: "refused"; code: OfferRefusal };
 
-/** Whether a batch's window is open: from `opensAt` inclusive to `closesAt` exclusive, and while its vouchers are valid. */
+/**
+ * Whether a batch's window is open: from `opensAt` inclusive to `closesAt` exclusive, and while its vouchers are valid.
+ */
 export function isWindowOpen({ window, validUntil }: Offer, now: Date): boolean {
   if (window === null || validUntil <= now) return false;
   return (window.opensAt === null || window.opensAt <= now) && (window.closesAt === null || window.closesAt > now);
 }
 
 /**
- * Decides which batches are open to a caller, in order of expiry, the earliest first. Refuses with `window_closed` when no window is
- * open, and with `referrers_only` when windows are open but none is open to this caller.
+ * Decides which batches are open to a caller, in order of expiry, the earliest first. Refuses with `window_closed` when
+ * no window is open, and with `referrers_only` when windows are open but none is open to this caller.
  * @param byLink whether the caller uses a referral link, which opens batches of every audience.
  */
 export function decideOffers(

@@ -18,7 +18,10 @@ export const EVENT_CODES = {
 } as const;
 export type EventType = keyof typeof EVENT_CODES;
 
-/** The content of an event. `data.nonce` has 128 random bits, so that the public hash does not help to guess the voucher's code. */
+/**
+ * The content of an event. `data.nonce` has 128 random bits, so that the public hash does not help to guess the
+ * voucher's code.
+ */
 export interface EventContent {
   voucherId: string;
   sequence: number;
@@ -30,7 +33,10 @@ export interface EventContent {
   data: { nonce: string; [field: string]: unknown };
 }
 
-/** Makes the next event of a locked voucher, without an actor. `data` is added to its nonce, code and serial number, and to a sandbox's mark. */
+/**
+ * Makes the next event of a locked voucher, without an actor. `data` is added to its nonce, code and serial number, and
+ * to a sandbox's mark.
+ */
 export function nextEvent(
   randomBytes: RandomBytes,
   voucher: { id: string; lastSequence: number; code: string; serial: number; sandbox: boolean },
@@ -62,8 +68,8 @@ export interface Seal {
 }
 
 /**
- * Seals an event that follows `previousHash`. `payload` is the event with that link in RFC 8785 (JCS) form; `recordHash` is the
- * lower-case hex SHA-256 of the payload's UTF-8 bytes.
+ * Seals an event that follows `previousHash`. `payload` is the event with that link in RFC 8785 (JCS) form;
+ * `recordHash` is the lower-case hex SHA-256 of the payload's UTF-8 bytes.
  * @throws Error on a lone surrogate or a number that JSON cannot represent. Validate the content first.
  */
 export function sealEvent(event: EventContent, previousHash: string): Seal {
@@ -81,7 +87,9 @@ function sealedFields(event: EventContent | StoredEvent, occurredAt: string | nu
   return { v: 1, ...entity, sequence, eventType, code, occurredAt, previousHash, actorConnectedId, actorIsEmployee };
 }
 
-/** An event as the database stores it. `previousHash`, `recordHash` and `payload` are null while the event is Pending. */
+/**
+ * An event as the database stores it. `previousHash`, `recordHash` and `payload` are null while the event is Pending.
+ */
 export interface StoredEvent {
   voucherId: string;
   sequence: number;
@@ -102,8 +110,8 @@ interface ChainProblem {
 }
 
 /**
- * Verifies a voucher's whole chain, given in order of `sequence`: every hash, every link and the head in the voucher's row. The head
- * reveals missing events at the end. Returns the first problem, or null.
+ * Verifies a voucher's whole chain, given in order of `sequence`: every hash, every link and the head in the voucher's
+ * row. The head reveals missing events at the end. Returns the first problem, or null.
  */
 export function verifyChain(voucherId: string, head: ChainHead, events: readonly StoredEvent[]): ChainProblem | null {
   let previousHash = GENESIS_HASH;
@@ -143,7 +151,10 @@ function verifySealedEvent(voucherId: string, event: StoredEvent, previousHash: 
   return findDifference(voucherId, event, previousHash);
 }
 
-/** Compares a payload with the stored event, except `data`, which {@link StoredEvent} does not have. Also checks the canonical form. */
+/**
+ * Compares a payload with the stored event, except `data`, which {@link StoredEvent} does not have. Also checks the
+ * canonical form.
+ */
 function findDifference(voucherId: string, event: StoredEvent, previousHash: string): string | null {
   const payload = event.payload as string;
   let sealed: Record<string, unknown>;

@@ -19,7 +19,10 @@ import {
 import { ANCHOR_NAMESPACE, EVENT_CODES, type EventType, type StoredEvent } from "./chain.ts";
 import { selectCanonPreservedSince, selectEventsPage } from "./db/events.ts";
 
-/** Returns a function that gives the time since which this deployment keeps payloads. It never changes, so a process keeps it after the first query. */
+/**
+ * Returns a function that gives the time since which this deployment keeps payloads. It never changes, so a process
+ * keeps it after the first query.
+ */
 export function openPreservedSince(pool: pg.Pool): () => Promise<Date> {
   let known: Date | undefined;
   return async () => {
@@ -45,7 +48,10 @@ export async function readPartnerChain(
   return readConfirmed(ctx, () => ctx.partnerCalls(caller, () => readChain(ctx, voucher.id, page, viewEvent)));
 }
 
-/** A chain's hashes, confirmed, for anyone who knows the entity's id. @throws AppError `entity_not_found`, `overloaded`, `unavailable`. */
+/**
+ * A chain's hashes, confirmed, for anyone who knows the entity's id.
+ * @throws AppError `entity_not_found`, `overloaded`, `unavailable`.
+ */
 export async function readPublicChain(
   ctx: Deps & { publicReads: Bulkhead<"visitor"> },
   visitor: Requester<"visitor">,

@@ -17,9 +17,10 @@ interface Deps {
 const SERIALS_MAX = 500;
 
 /**
- * Appends an expired event to the chains of vouchers past `validUntil`, in order of serial, and returns their number. Seals the events in the
- * same transaction, so that a million expiries need no seal jobs. Skips locked vouchers. The recorded serial of their batch stays below them,
- * so a later pass returns to them. No decision depends on the events: every reader sees a voucher past `validUntil` as Expired.
+ * Appends an expired event to the chains of vouchers past `validUntil`, in order of serial, and returns their number.
+ * Seals the events in the same transaction, so that a million expiries need no seal jobs. Skips locked vouchers. The
+ * recorded serial of their batch stays below them, so a later pass returns to them. No decision depends on the events:
+ * every reader sees a voucher past `validUntil` as Expired.
  * @param untilMs the time on the monotonic clock after which no transaction starts. At least one transaction runs.
  * @param onlyBatchIds the batches to record. Null: all.
  */

@@ -6,13 +6,19 @@ import { type Observing, observeBatches } from "../metrics/metrics.ts";
 import { readChainsToSeal, sealChains } from "./seal-events.ts";
 import type { SealJob, SealReply } from "./seal-job.ts";
 
-/** Longest wait for the lock of a voucher's row. After it, the seal job fails, and the sweeper requests the seal again. Milliseconds. */
+/**
+ * Longest wait for the lock of a voucher's row. After it, the seal job fails, and the sweeper requests the seal again.
+ * Milliseconds.
+ */
 const LOCK_WAIT_MS = 5_000;
 
 /** The result of a job is the number of events that it sealed, or null if the voucher stayed locked. */
 type SealCommitter = GroupCommitter<SealJob, number | null>;
 
-/** Opens the group committer for a worker's seal jobs. Calls `onAnnounced` after each commit that announced events to webhook endpoints. */
+/**
+ * Opens the group committer for a worker's seal jobs. Calls `onAnnounced` after each commit that announced events to
+ * webhook endpoints.
+ */
 export function openSealCommitter(
   ctx: Observing & { pool: pg.Pool; config: Config; onAnnounced: () => void },
 ): SealCommitter {

@@ -28,7 +28,10 @@ export async function readPending(tx: Transaction, chains: readonly LockedChain[
   return unsealed.length === 0 ? [] : selectPendingEvents(tx, unsealed);
 }
 
-/** Where a transaction's sealed events go besides their chains: its leaves in the log, and the outbox if any webhook endpoint is enabled. */
+/**
+ * Where a transaction's sealed events go besides their chains: its leaves in the log, and the outbox if any webhook
+ * endpoint is enabled.
+ */
 export interface EventSinks {
   leaves: LeafBatch;
   hasTargets: boolean;
@@ -50,7 +53,9 @@ interface Appended {
   announces: boolean;
 }
 
-/** Seals the Pending events of locked chains, in chain order, and then appends one sealed event each to some of them. */
+/**
+ * Seals the Pending events of locked chains, in chain order, and then appends one sealed event each to some of them.
+ */
 export function appendEvents(
   { leaves, hasTargets }: EventSinks,
   chains: readonly LockedChain[],
@@ -99,7 +104,9 @@ export function appendEvents(
   };
 }
 
-/** Heads of the chains that were read, and their Pending events in chain order. Some chains may have no Pending events. */
+/**
+ * Heads of the chains that were read, and their Pending events in chain order. Some chains may have no Pending events.
+ */
 export interface ChainsToSeal {
   chains: readonly LockedChain[];
   pending: readonly EventContent[];
@@ -116,7 +123,10 @@ export async function readChainsToSeal(tx: Transaction, voucherIds: readonly str
   return { chains, pending, sinks };
 }
 
-/** Seals the Pending events of locked vouchers. Returns the number of sealed events per entry of `voucherIds`; 0 for repeated ids. */
+/**
+ * Seals the Pending events of locked vouchers. Returns the number of sealed events per entry of `voucherIds`; 0 for
+ * repeated ids.
+ */
 export function sealChains(
   voucherIds: readonly string[],
   { chains, pending, sinks }: ChainsToSeal,

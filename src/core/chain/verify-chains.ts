@@ -33,7 +33,9 @@ export function verifyOneChain(ctx: { pool: pg.Pool }, voucherId: string): Promi
   });
 }
 
-/** Verifies every chain without blocking writers. `onRange` gets the totals so far; if it throws, the verification ends. */
+/**
+ * Verifies every chain without blocking writers. `onRange` gets the totals so far; if it throws, the verification ends.
+ */
 export async function verifyAllChains(
   ctx: { pool: pg.Pool },
   onRange: (soFar: VerifyResult) => void = () => undefined,
@@ -55,7 +57,9 @@ export async function verifyAllChains(
   return total;
 }
 
-/** Verifies the chains of the next `limit` vouchers in id order and returns the last id. Holds all of them in memory. */
+/**
+ * Verifies the chains of the next `limit` vouchers in id order and returns the last id. Holds all of them in memory.
+ */
 export async function verifyNextChains(
   ctx: { pool: pg.Pool },
   afterId: string,

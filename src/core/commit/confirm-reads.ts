@@ -9,7 +9,10 @@ import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 /** Reads that may wait for a confirmation in one process. One transaction confirms all of them. */
 const WAITING_MAX = 10_000;
 
-/** Confirms reads. An item is the deployment's origin before the read; the result tells whether the same server has confirmed it. */
+/**
+ * Confirms reads. An item is the deployment's origin before the read; the result tells whether the same server has
+ * confirmed it.
+ */
 export type Confirmations = Batcher<string, boolean>;
 
 /** Opens the batcher that waits for the synchronous standbys. It uses one connection. */

@@ -13,14 +13,17 @@ export type Undecided =
 
 export interface GroupCommitterOptions<Item, Result> {
   /**
-   * Decides items in one transaction and commits: returns one result per item, in order. May run several times for the same items; only the
-   * run that commits counts. With `waitMs`, all items are of one group, and the transaction waits so long for each lock. Without, it waits for
-   * no lock that its items name.
+   * Decides items in one transaction and commits: returns one result per item, in order. May run several times for the
+   * same items; only the run that commits counts. With `waitMs`, all items are of one group, and the transaction waits
+   * so long for each lock. Without, it waits for no lock that its items name.
    */
   commit: (items: Item[], waitMs: number | null) => Promise<(Result | Undecided)[]>;
   /** The name of what an undecided item waits for. Items of one group wait together. */
   groupOf: (item: Item, why: Undecided) => string;
-  /** The owner of an item. All items of a group have the same one. Owners share batches, connections and places of the slow path. */
+  /**
+   * The owner of an item. All items of a group have the same one. Owners share batches, connections and places of the
+   * slow path.
+   */
   ownerOf: (item: Item) => string;
   /** The result of an item that stays locked for `lockWaitMs`, or that finds no room on the slow path. */
   busy: Result;
@@ -30,21 +33,35 @@ export interface GroupCommitterOptions<Item, Result> {
   lockWaitMs: number;
   /** Most items that may wait in this process. */
   waitingMax: number;
-  /** Set if the caller itself submits at most `waitingMax` items at a time. Then no item is refused because too many wait. */
+  /**
+   * Set if the caller itself submits at most `waitingMax` items at a time. Then no item is refused because too many
+   * wait.
+   */
   isBounded?: true;
-  /** Connections of the slow path, each of which may wait for one group. The fast path has one connection of its own. */
+  /**
+   * Connections of the slow path, each of which may wait for one group. The fast path has one connection of its own.
+   */
   slowConnections: number;
 }
 
 /** Most items in one transaction: large enough to share the cost of a commit, small enough to take milliseconds. */
 const BATCH_MAX = 128;
-/** Pauses before an item whose row was locked joins a later batch. Most transactions hold a row for a few milliseconds. Milliseconds. */
+/**
+ * Pauses before an item whose row was locked joins a later batch. Most transactions hold a row for a few milliseconds.
+ * Milliseconds.
+ */
 const SKIPPED_PAUSES_MS = [10, 20, 40, 80, 160];
-/** The share of `waitingMax` that may be on the slow path. In a worker, each item holds a job slot, and the fast path needs the other slots. */
+/**
+ * The share of `waitingMax` that may be on the slow path. In a worker, each item holds a job slot, and the fast path
+ * needs the other slots.
+ */
 const SLOW_PATH_SHARE = 1 / 4;
 /** The share of the slow path's items that may hold a slot of the same group. */
 const GROUP_SHARE = 1 / 2;
-/** Time without progress after which a group counts as stalled. Items beyond the shares then get the result `busy`. Milliseconds. */
+/**
+ * Time without progress after which a group counts as stalled. Items beyond the shares then get the result `busy`.
+ * Milliseconds.
+ */
 const STALLED_AFTER_MS = 1_000;
 
 /** Items that wait for the same lock. */
@@ -54,21 +71,25 @@ interface Group<Item, Result> {
   slots: LimitFunction;
   /** Items of the group, with or without a slot. */
   waiting: number;
-  /** When an item of this group was last decided, or else when the first one began to wait, on the monotonic clock. Milliseconds. */
+  /**
+   * When an item of this group was last decided, or else when the first one began to wait, on the monotonic clock.
+   * Milliseconds.
+   */
   progressAt: number;
 }
 
 /**
  * Group commit. An item takes one of two paths:
  *
- * - Fast path: all items that are ready share one transaction. It skips what others have locked, so it waits for none. An item that was
- *   skipped joins later batches for some hundred milliseconds. Then it counts as locked.
+ * - Fast path: all items that are ready share one transaction. It skips what others have locked, so it waits for none.
+ *   An item that was skipped joins later batches for some hundred milliseconds. Then it counts as locked.
  * - Slow path: items that count as locked wait in a transaction of their group, such as the items of one voucher. A few
  *   groups wait at the same time, each on a connection of its own.
  *
- * When the fast transaction runs into another lock, its items move to the slow path, where each group waits alone. The slow path has room for a
- * share of all items, one owner for a part of these, and one group for half of them. Items beyond a share wait only in a group that makes
- * progress. So other items are delayed neither by many locks nor by many requests for the same one.
+ * When the fast transaction runs into another lock, its items move to the slow path, where each group waits alone. The
+ * slow path has room for a share of all items, one owner for a part of these, and one group for half of them. Items
+ * beyond a share wait only in a group that makes progress. So other items are delayed neither by many locks nor by many
+ * requests for the same one.
  */
 export class GroupCommitter<Item extends object, Result extends object | number | null> {
   readonly #options: GroupCommitterOptions<Item, Result>;
@@ -115,7 +136,8 @@ export class GroupCommitter<Item extends object, Result extends object | number 
     let outcome = await this.#fastPath.submit(item);
     for (const pauseMs of SKIPPED_PAUSES_MS) {
       if (outcome !== "locked") break;
-      // While locks last for long, only a share of the items may join later batches, because a worker's items hold job slots.
+      // While locks last for long, only a share of the items may join later batches, because a worker's items hold job
+      // slots.
       const isCalm = performance.now() > this.#countedLockedAt + STALLED_AFTER_MS;
       const mayJoin = isCalm || this.#skipped.hasRoom(owner);
       if (!mayJoin || this.#groups.has(this.#options.groupOf(item, outcome))) return this.#takeSlowPath(item, outcome);
@@ -236,8 +258,10 @@ function timeToStallMs(group: { progressAt: number }): number {
 }
 
 /**
- * Runs `work` when `limit` has a free slot, or calls `giveUp` if no slot becomes free in time. Work that has started is always awaited.
- * @param remainingMs Returns how many more milliseconds to wait for a slot. Called again when that time has passed; it may then allow more.
+ * Runs `work` when `limit` has a free slot, or calls `giveUp` if no slot becomes free in time. Work that has started is
+ * always awaited.
+ * @param remainingMs Returns how many more milliseconds to wait for a slot. Called again when that time has passed; it
+ * may then allow more.
  */
 async function runInTurn<T>(
   limit: LimitFunction,

@@ -13,9 +13,9 @@ type Proof =
 type Refusals<Operation extends keyof typeof ERRORS_OF> = Record<(typeof ERRORS_OF)[Operation][number], Proof>;
 
 /**
- * The proof of each refusal of the operations that change what a voucher is worth to a caller. An error of `ERRORS_OF` without a proof
- * does not compile. A caller of redeem may give the money back after any answer that is not a redemption, so all of them need the same proof,
- * except those that leave the outcome open.
+ * The proof of each refusal of the operations that change what a voucher is worth to a caller. An error of `ERRORS_OF`
+ * without a proof does not compile. A caller of redeem may give the money back after any answer that is not a
+ * redemption, so all of them need the same proof, except those that leave the outcome open.
  */
 const PROOFS = {
   redeemVoucher: {
@@ -54,7 +54,10 @@ export function proofOf(operation: keyof typeof PROOFS, refused: AppError): Proo
   return proof;
 }
 
-/** The refusal that an error stands for, so that it passes through the operation's exit. @throws the error itself if it is none. */
+/**
+ * The refusal that an error stands for, so that it passes through the operation's exit.
+ * @throws the error itself if it is none.
+ */
 export function toRefusal(error: unknown): AppError {
   if (error instanceof AppError) return error;
   if (error instanceof BatcherFull) return new AppError("overloaded", undefined, { cause: error });

@@ -8,15 +8,21 @@ interface VoucherCommitterOptions<Item, State, Result>
   extends Omit<GroupCommitterOptions<Item, Result>, "commit" | "groupOf" | "slowConnections"> {
   pool: pg.Pool;
   /**
-   * Reads the state that `decide` needs, in separate statements after the locking one. Must send all of them before it awaits any. They
-   * are sent before the result of the locking statement arrives, so they may cover items that this transaction does not decide.
+   * Reads the state that `decide` needs, in separate statements after the locking one. Must send all of them before it
+   * awaits any. They are sent before the result of the locking statement arrives, so they may cover items that this
+   * transaction does not decide.
    */
   read: (tx: Transaction, items: Item[]) => Promise<State>;
-  /** Decides items whose vouchers this transaction has locked: returns one result per item, in order, and the statements to write. */
+  /**
+   * Decides items whose vouchers this transaction has locked: returns one result per item, in order, and the statements
+   * to write.
+   */
   decide: (items: Item[], state: State, tx: Transaction) => Promise<Decided<Result[]>>;
 }
 
-/** Opens a group committer for items that each need one voucher's row: reserve and release calls, redemptions and seals. */
+/**
+ * Opens a group committer for items that each need one voucher's row: reserve and release calls, redemptions and seals.
+ */
 export function openVoucherCommitter<Item extends { voucherId: string }, State, Result extends object | number | null>({
   pool,
   read,

@@ -6,7 +6,10 @@ import { ALPHABET, type RandomBytes } from "../../platform/base32.ts";
 export const SCOPES = ["voucher.read", "voucher.redeem", "voucher.webhook"] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** The prefix shows whether a key's organization is live or a sandbox. The checksum covers it, so a key with the other prefix is malformed. */
+/**
+ * The prefix shows whether a key's organization is live or a sandbox. The checksum covers it, so a key with the other
+ * prefix is malformed.
+ */
 const PREFIX = { live: "pvk_", sandbox: "pvt_" } as const;
 /** 40 symbols of 5 bits each: 200 random bits. */
 const SECRET_SYMBOLS = 40;
@@ -41,7 +44,9 @@ export function isWellFormedApiKey(key: string): boolean {
   return SHAPE.test(key) && checksum(key.slice(0, -CHECKSUM_SYMBOLS)) === key.slice(-CHECKSUM_SYMBOLS);
 }
 
-/** The hash by which a key is stored and found: SHA-256, in hex. 200 random bits need neither a salt nor a slow hash. */
+/**
+ * The hash by which a key is stored and found: SHA-256, in hex. 200 random bits need neither a salt nor a slow hash.
+ */
 export function hashApiKey(key: string): string {
   return hash("sha256", key);
 }

@@ -20,7 +20,10 @@ interface Cached {
   usableUntil: number;
 }
 
-/** A cached key is trusted for this long from the start of its query, so a revoked key stops working within a second. Milliseconds. */
+/**
+ * A cached key is trusted for this long from the start of its query, so a revoked key stops working within a second.
+ * Milliseconds.
+ */
 const TRUSTED_MS = 500;
 /** Keys in the cache. Only valid keys enter it, so made-up keys cannot displace them. */
 const CACHE_MAX = 10_000;
@@ -32,11 +35,17 @@ const UNSEEN_WAITING_MAX = 1_000;
 /** Pause in recording key usage after a failure. Milliseconds. */
 const RECORDING_PAUSE_MS = 60_000;
 
-/** Finds an API key by the SHA-256 of its secret. Secrets have 200 random bits, so the duration of a search reveals nothing useful. */
+/**
+ * Finds an API key by the SHA-256 of its secret. Secrets have 200 random bits, so the duration of a search reveals
+ * nothing useful.
+ */
 export class KeyAuthenticator {
   readonly #pool: pg.Pool;
   readonly #log: Logger;
-  /** By the secret's hash, in the order of their last query. An entry that is no longer trusted still shows that the key was valid. */
+  /**
+   * By the secret's hash, in the order of their last query. An entry that is no longer trusted still shows that the key
+   * was valid.
+   */
   readonly #cache = new Map<string, Cached>();
   readonly #seen: Batcher<string, ApiKey | null>;
   /** Separate, so that a flood of made-up keys does not delay valid ones. */
@@ -62,8 +71,8 @@ export class KeyAuthenticator {
   }
 
   /**
-   * Returns the key with this secret, or null if it is unknown, revoked or expired, or if its prefix and its organization disagree on
-   * whether it is a sandbox. A secret with a wrong checksum costs no query.
+   * Returns the key with this secret, or null if it is unknown, revoked or expired, or if its prefix and its
+   * organization disagree on whether it is a sandbox. A secret with a wrong checksum costs no query.
    * @param mayBeUnknown runs before the query for a secret outside the cache, and may throw to prevent it.
    * @throws BatcherFull, or what `mayBeUnknown` or the database threw.
    */

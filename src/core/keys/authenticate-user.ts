@@ -38,9 +38,15 @@ const TRUSTED_MS = 5_000;
 const TRUSTED_MAX = 10_000;
 /** Most verifications that start in one turn of the event loop. Two take about half a millisecond together. */
 const STARTS_PER_TURN = 2;
-/** How long a fetched key is still trusted after the issuer withdraws it, at most. Keys from a file are read once. Milliseconds. */
+/**
+ * How long a fetched key is still trusted after the issuer withdraws it, at most. Keys from a file are read once.
+ * Milliseconds.
+ */
 const WITHDRAWN_KEY_MS = 600_000;
-/** Lifetime of fetched keys, shortest time between fetches for unknown key ids, and longest duration of a fetch. Milliseconds. */
+/**
+ * Lifetime of fetched keys, shortest time between fetches for unknown key ids, and longest duration of a fetch.
+ * Milliseconds.
+ */
 const KEYS = { maxAge: WITHDRAWN_KEY_MS - TRUSTED_MS, cooldown: 10_000, timeoutDuration: 2_000 };
 /** Longest subject, in characters. */
 const SUBJECT_MAX = 255;
@@ -54,7 +60,10 @@ interface Trusted {
   expiresAt: number;
 }
 
-/** Verifies users' tokens: JWTs (RFC 7519) signed with a key of the configured JWKS (RFC 7517). Remembers a valid one for seconds. */
+/**
+ * Verifies users' tokens: JWTs (RFC 7519) signed with a key of the configured JWKS (RFC 7517). Remembers a valid one
+ * for seconds.
+ */
 export class UserAuthenticator {
   readonly #tokens: UserTokens;
   readonly #clock: DatabaseClock;
@@ -70,7 +79,10 @@ export class UserAuthenticator {
     this.#keys = tokens.jwksUrl === null ? null : openKeys(new URL(tokens.jwksUrl));
   }
 
-  /** Verifies a token and returns its subject. @throws AppError `invalid_token`, or `unavailable` if the keys cannot be read. */
+  /**
+   * Verifies a token and returns its subject.
+   * @throws AppError `invalid_token`, or `unavailable` if the keys cannot be read.
+   */
   async authenticate(token: string): Promise<string> {
     if (this.#keys === null) throw invalidToken();
     await this.#clock.ready();

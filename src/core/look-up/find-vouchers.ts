@@ -8,7 +8,10 @@ import { formsOf } from "../voucher/references.ts";
 import { statusAt } from "../voucher/voucher.ts";
 import { type FoundVoucher, type FoundVouchers, foundVoucher } from "./api/voucher-history.ts";
 
-/** Most vouchers in one result. A query finds more than one only by an imported code or a reference that several organizations use. */
+/**
+ * Most vouchers in one result. A query finds more than one only by an imported code or a reference that several
+ * organizations use.
+ */
 const FOUND_MAX = 1_000;
 
 /** What to find vouchers by. Codes may have any spelling that `normaliseCode` accepts. */
@@ -35,7 +38,10 @@ export async function findVouchers(
   return { items: await onSnapshot(ctx.pool, (tx) => findVouchersIn(tx, [organizationId], query)) };
 }
 
-/** Finds vouchers of these organizations in a given transaction. Sets the service's planner settings for the rest of the transaction. */
+/**
+ * Finds vouchers of these organizations in a given transaction. Sets the service's planner settings for the rest of the
+ * transaction.
+ */
 export async function findVouchersIn(
   tx: Transaction,
   organizationIds: readonly string[],

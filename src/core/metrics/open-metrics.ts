@@ -53,8 +53,9 @@ export interface Backlog {
 }
 
 /**
- * Opens the metrics of an API process. Every API process reports the backlog of the whole deployment, so that it is known while no worker
- * runs: take the maximum over processes, not the sum. `readBacklog` runs at each scrape and must not fail.
+ * Opens the metrics of an API process. Every API process reports the backlog of the whole deployment, so that it is
+ * known while no worker runs: take the maximum over processes, not the sum. `readBacklog` runs at each scrape and must
+ * not fail.
  */
 export function openApiMetrics(measured: MeasuredApi, readBacklog: () => Promise<Backlog>): ApiMetrics {
   return openMetrics("api", async (metrics) => {

@@ -11,8 +11,8 @@ interface MetricsServer {
 }
 
 /**
- * Serves metrics at `/metrics` on METRICS_PORT, without authentication, and with `isReady` a readiness probe at `/readyz`. Returns null when
- * the process has no metrics or no such port.
+ * Serves metrics at `/metrics` on METRICS_PORT, without authentication, and with `isReady` a readiness probe at
+ * `/readyz`. Returns null when the process has no metrics or no such port.
  * @throws Error that names METRICS_PORT when the port cannot be used.
  */
 export async function serveMetrics(

@@ -1,4 +1,7 @@
-/** Time between two ticks, and so the largest error of a measured stall. A hundred ticks a second cost less than 0.1 % of a core. Milliseconds. */
+/**
+ * Time between two ticks, and so the largest error of a measured stall. A hundred ticks a second cost less than 0.1 %
+ * of a core. Milliseconds.
+ */
 const TICK_MS = 10;
 
 /** A longer stall is noticed by callers. Milliseconds. */

@@ -41,7 +41,10 @@ const NO_ROUTE = "none";
 /** Methods that have their own label. All others share one, because callers can send any method. */
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/** Gives every request an id, sends it as X-Request-Id, and measures and logs it when the response ends or the caller disconnects. */
+/**
+ * Gives every request an id, sends it as X-Request-Id, and measures and logs it when the response ends or the caller
+ * disconnects.
+ */
 export function observeRequests(
   log: Logger,
   report: Pick<ProcessReport, "observe">,

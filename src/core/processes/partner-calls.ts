@@ -51,7 +51,10 @@ interface PartnerCallsDeps {
   onDropped: (calls: number) => void;
 }
 
-/** Notes partners' calls in memory and writes them to Redis once a second. What Redis does not take in time is dropped and counted. */
+/**
+ * Notes partners' calls in memory and writes them to Redis once a second. What Redis does not take in time is dropped
+ * and counted.
+ */
 export class PartnerCalls {
   readonly #deps: PartnerCallsDeps;
   readonly #timer: NodeJS.Timeout;
@@ -146,7 +149,10 @@ export class PartnerCalls {
   }
 }
 
-/** The calls of an organization in the last hour, the newest first, at most 200. @throws Error when Redis does not answer. */
+/**
+ * The calls of an organization in the last hour, the newest first, at most 200.
+ * @throws Error when Redis does not answer.
+ */
 export async function readCalls(
   { redis, deployment }: { redis: RedisClient; deployment: DatabaseFence },
   organizationId: string,

@@ -91,7 +91,10 @@ interface Deps {
   log: Logger;
 }
 
-/** Reports a process to Redis every five seconds: that it runs, and what it has refused and redeemed since. Loses a report if Redis is away. */
+/**
+ * Reports a process to Redis every five seconds: that it runs, and what it has refused and redeemed since. Loses a
+ * report if Redis is away.
+ */
 export class ProcessReport {
   readonly #ctx: Deps;
   readonly #self: Pick<Report, "role" | "queueShards" | "workerShards" | "host" | "pid" | "version">;
@@ -265,7 +268,9 @@ export class ProcessReport {
   }
 }
 
-/** Returns a function that returns what the process has used since it was called last, or in the last second or more. */
+/**
+ * Returns a function that returns what the process has used since it was called last, or in the last second or more.
+ */
 function openUsageMeter(): () => Pick<Required<Report>, "cpu" | "busy"> {
   let [last, loop, at, usage] = [
     process.cpuUsage(),

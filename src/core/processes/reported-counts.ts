@@ -18,7 +18,10 @@ export interface ReportedCounts {
 
 export const countsKey = (prefix: string, span: string, atMs: number) => `${prefix}:${span}:${atMs}`;
 
-/** Reads what processes have reported for minutes and hours that began at these times. @throws Error when Redis does not answer. */
+/**
+ * Reads what processes have reported for minutes and hours that began at these times.
+ * @throws Error when Redis does not answer.
+ */
 export async function readReported(
   redis: RedisClient,
   deployment: DeploymentIdentity,

@@ -10,12 +10,16 @@ const CLOSE_EVERY_MS = 1_000;
 /** The owner of calls for which all organizations wait. It has no signal: a caller that leaves must not end them. */
 const ALL_ORGANIZATIONS = { organizationId: "" };
 
-/** Reads the time before which redemptions are complete, on a connection of the requester. @throws AppError `unavailable`, `overloaded`. */
+/**
+ * Reads the time before which redemptions are complete, on a connection of the requester.
+ * @throws AppError `unavailable`, `overloaded`.
+ */
 export type CompleteUntil = (requester: Requester<"organization">) => Promise<Date>;
 
 /**
- * Returns a function that reads the time before which redemptions are complete, and confirms it: with it, every earlier redemption. Before that, it
- * moves the time forward, at most once a second. All processes share the time, so that it never goes back from one to another.
+ * Returns a function that reads the time before which redemptions are complete, and confirms it: with it, every earlier
+ * redemption. Before that, it moves the time forward, at most once a second. All processes share the time, so that it
+ * never goes back from one to another.
  */
 export function openCompleteUntil(
   ctx: Confirming & {

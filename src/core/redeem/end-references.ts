@@ -24,18 +24,24 @@ export type ReferenceOutcome =
   /** The answer was read from another server. Nothing is certain. */
   | { kind: "elsewhere" };
 
-/** References in one transaction, as many as in a batch of redemptions: each takes a place in the server's table of locks. */
+/**
+ * References in one transaction, as many as in a batch of redemptions: each takes a place in the server's table of
+ * locks.
+ */
 const BATCH_MAX = 128;
 /** Requests that may wait in one process. */
 const WAITING_MAX = 4_000;
-/** Pauses between attempts to end a reference that another transaction holds. A redemption holds it for a few milliseconds. Milliseconds. */
+/**
+ * Pauses between attempts to end a reference that another transaction holds. A redemption holds it for a few
+ * milliseconds. Milliseconds.
+ */
 const HELD_PAUSES_MS = [10, 30, 80, 200];
 
 interface EndRequest {
   ref: ExternalRef;
   /**
-   * The origin of the server from which the answer was read: a promoted one may lack what was read. Null: this process has read nothing that the
-   * answer needs; a worker's reply has waited for the standbys.
+   * The origin of the server from which the answer was read: a promoted one may lack what was read. Null: this process
+   * has read nothing that the answer needs; a worker's reply has waited for the standbys.
    */
   readFrom: string | null;
 }
@@ -76,8 +82,9 @@ export async function endReference(
 }
 
 /**
- * The exclusive lock of a reference comes before the read of its redemption. A worker locks the reference in shared mode before it reads the
- * ends, and keeps the lock until its redemption is committed. So one of the two sees the other.
+ * The exclusive lock of a reference comes before the read of its redemption. A worker locks the reference in shared
+ * mode before it reads the ends, and keeps the lock until its redemption is committed. So one of the two sees the
+ * other.
  */
 async function endInOneTransaction(
   { pool, deployment }: Deps,

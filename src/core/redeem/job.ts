@@ -5,7 +5,10 @@ import { redeemRequest } from "./api/redeem.ts";
 
 const { note } = redeemRequest.shape;
 
-/** One attempt to redeem one voucher: the request, with the voucher's id instead of its code, and the token's hash instead of the token. */
+/**
+ * One attempt to redeem one voucher: the request, with the voucher's id instead of its code, and the token's hash
+ * instead of the token.
+ */
 export const redeemJob = z.object({
   note,
   /** Never changed here: the API ends the attempts of exactly this reference, also that of another release. */
@@ -19,7 +22,10 @@ export const redeemJob = z.object({
   tokenHash: z.string().nullable(),
   /** Database time in milliseconds after which this attempt must not redeem. */
   deadlineMs: z.number(),
-  /** The version of the reference's last end at the API's first read, 0 without one. After another end, this attempt must not redeem. */
+  /**
+   * The version of the reference's last end at the API's first read, 0 without one. After another end, this attempt
+   * must not redeem.
+   */
   seenEnd: z.number(),
   /** The generation of ends at that read. Ends that it may not have seen are deleted two generations later. */
   generation: z.number(),

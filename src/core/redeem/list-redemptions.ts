@@ -24,8 +24,9 @@ interface Deps {
 }
 
 /**
- * Reads a page of an organization's redemptions. Following the cursor lists each redemption exactly once, because the database refuses
- * redemptions before the time up to which the list is complete. This time is confirmed, so everything before it is, too. Works without Redis.
+ * Reads a page of an organization's redemptions. Following the cursor lists each redemption exactly once, because the
+ * database refuses redemptions before the time up to which the list is complete. This time is confirmed, so everything
+ * before it is, too. Works without Redis.
  * @throws AppError `invalid_request` for a cursor of another organization or range, `unavailable`, `overloaded`.
  */
 export async function listRedemptions(
@@ -56,7 +57,8 @@ export async function listRedemptions(
 const PAGE_MAX = 1_000;
 
 /**
- * All redemptions from `from` to `until`: the earlier of `to` and `completeUntil`, which is confirmed. Pages are read as they are used.
+ * All redemptions from `from` to `until`: the earlier of `to` and `completeUntil`, which is confirmed. Pages are read
+ * as they are used.
  * @throws AppError `unavailable`, `overloaded`.
  */
 export function readAllRedemptions(

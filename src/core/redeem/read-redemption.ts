@@ -36,7 +36,10 @@ export interface RedemptionDeps {
   redemptionReads: RedemptionReads;
 }
 
-/** Reads a reference's redemption as a repeated redeem would return it. @throws AppError `redemption_not_found`, `unavailable`; BatcherFull. */
+/**
+ * Reads a reference's redemption as a repeated redeem would return it.
+ * @throws AppError `redemption_not_found`, `unavailable`; BatcherFull.
+ */
 export async function readRedemption(
   ctx: RedemptionDeps & Confirming,
   caller: Caller,

@@ -30,7 +30,10 @@ interface RedeemJobResult {
   consumedTicket: string | null;
 }
 
-/** The state from which a batch is decided: the locked vouchers, the database's time after the locks, and what is known of the references. */
+/**
+ * The state from which a batch is decided: the locked vouchers, the database's time after the locks, and what is known
+ * of the references.
+ */
 interface RedeemState extends LockedVouchers {
   /** By {@link refKey}. */
   confirmations: Map<string, Confirmation>;
@@ -72,7 +75,10 @@ export function openRedeemCommitter(
   });
 }
 
-/** Runs one redeem job. Does not wait until the lease is released: a redeemed voucher is refused with or without a lease. */
+/**
+ * Runs one redeem job. Does not wait until the lease is released: a redeemed voucher is refused with or without a
+ * lease.
+ */
 export async function runRedeemJob(
   ctx: { redeemCommitter: RedeemCommitter; deployment: DeploymentIdentity; leases: Leases; log: Logger },
   attemptId: string,
@@ -136,7 +142,8 @@ async function redeemBatch(
   const consumed = redemptions.flatMap(({ ticket }): EndedReservation[] =>
     ticket ? [{ ticket, state: "Consumed" }] : [],
   );
-  // Redemptions come first: only they can wait for another transaction, and at that point this one has written nothing that others wait for.
+  // Redemptions come first: only they can wait for another transaction, and at that point this one has written nothing
+  // that others wait for.
   const writes = [
     ...insertRedemptions(redemptions, redeemedAt),
     ...endReservations([...consumed, ...expired], redeemedAt),
@@ -179,7 +186,8 @@ function decideBatch(
         return { reply: redeemed(redemption.redeemCode, redeemedAt), consumedTicket: ticket };
       }
       case "redeemed_before":
-        // The first delivery's COMMIT may have been cut off. This one waits for the standbys, because the row lock is in the write-ahead log.
+        // The first delivery's COMMIT may have been cut off. This one waits for the standbys, because the row lock is
+        // in the write-ahead log.
         return {
           reply: redeemed(decision.confirmation.redeemCode, decision.confirmation.redeemedAt),
           consumedTicket: null,

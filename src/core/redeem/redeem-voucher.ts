@@ -73,10 +73,10 @@ type Finding =
   | { kind: "refused"; error: AppError; readFrom: string | null };
 
 /**
- * Redeems a voucher at most once, under the partner's reference. If the first read does not decide the request, adds one job and
- * waits for its reply.
- * @throws AppError of `ERRORS_OF.redeemVoucher`, each with the proof that `proofs.ts` demands. Except after `redeem_unknown` and
- * `unavailable`, no attempt so far has redeemed or will redeem under the reference.
+ * Redeems a voucher at most once, under the partner's reference. If the first read does not decide the request, adds
+ * one job and waits for its reply.
+ * @throws AppError of `ERRORS_OF.redeemVoucher`, each with the proof that `proofs.ts` demands. Except after
+ * `redeem_unknown` and `unavailable`, no attempt so far has redeemed or will redeem under the reference.
  */
 export async function redeemVoucher(
   ctx: Deps,
@@ -159,7 +159,8 @@ async function findOutcome(
     (reservation) => expectedTokenHash(ctx.tokenSecrets, reservation),
   );
   if (early.kind === "refused") return refused(refusal(early.code), readFrom);
-  // The attempt counts from its first read. If the request is much older, its sender may have been refused elsewhere before that read.
+  // The attempt counts from its first read. If the request is much older, its sender may have been refused elsewhere
+  // before that read.
   if (ctx.pauses.isOutdated(attempt.receivedAtMs)) return refused(new AppError("redeem_unknown"), readFrom);
   if (!ctx.redeemQueue.hasRoomFor(job)) return refused(new AppError("overloaded"), readFrom);
   return askWorker(ctx, attempt, voucher, job);
@@ -196,7 +197,9 @@ async function askWorker(ctx: Deps, attempt: Attempt, voucher: Voucher, job: Red
 
 const refused = (error: AppError, readFrom: string | null = null): Finding => ({ kind: "refused", error, readFrom });
 
-/** Records the phases of a redeem that got its reply. A phase is never negative, even if the clocks of two hosts differ. */
+/**
+ * Records the phases of a redeem that got its reply. A phase is never negative, even if the clocks of two hosts differ.
+ */
 function recordRedeemWait(
   { metrics }: Pick<Deps, "metrics">,
   { queuedMs, workedMs }: { queuedMs: number; workedMs: number },
@@ -208,9 +211,11 @@ function recordRedeemWait(
 }
 
 /**
- * The one exit of a redeem: proves what was found, then answers. Where nothing was redeemed, it first ends every attempt of the reference
- * so far, this one's job included: a job may be delivered again after its reply. If it finds a redemption instead, that is the response.
- * @throws AppError the refusal; `redeem_unknown` when the end could not be committed, for instance because a transaction may redeem at present.
+ * The one exit of a redeem: proves what was found, then answers. Where nothing was redeemed, it first ends every
+ * attempt of the reference so far, this one's job included: a job may be delivered again after its reply. If it finds a
+ * redemption instead, that is the response.
+ * @throws AppError the refusal; `redeem_unknown` when the end could not be committed, for instance because a
+ * transaction may redeem at present.
  */
 async function proveAndAnswer(ctx: Deps, attempt: Attempt, finding: Finding): Promise<RedeemResponse> {
   if (finding.kind === "redeemed") return redemptionResponse(ctx, finding.redemption, false);
@@ -228,7 +233,10 @@ async function proveAndAnswer(ctx: Deps, attempt: Attempt, finding: Finding): Pr
   throw outcome.kind === "ended" && finding.kind === "refused" ? finding.error : new AppError("redeem_unknown");
 }
 
-/** Makes the response from the redemption with the request's reference. If it is of another voucher, marks the response, and logs and counts it. */
+/**
+ * Makes the response from the redemption with the request's reference. If it is of another voucher, marks the response,
+ * and logs and counts it.
+ */
 function recordedResponse(
   ctx: Deps,
   { id, caller, codeOrTicket, voucher }: Attempt,

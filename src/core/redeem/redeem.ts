@@ -39,8 +39,8 @@ export type RedeemDecision =
   | { kind: "refused"; code: FinalRefusal | "reservation_ended" | "token_mismatch" | "voucher_reserved" };
 
 /**
- * Decides one attempt to redeem. Checks in this order: own redemption, confirmed reference, ended reference, deadline, used, voided, expired,
- * ended reservation, wrong token, reserved by another key. Pure.
+ * Decides one attempt to redeem. Checks in this order: own redemption, confirmed reference, ended reference, deadline,
+ * used, voided, expired, ended reservation, wrong token, reserved by another key. Pure.
  * @param reservation the voucher's reservation in state Live, if any. It may have expired.
  * @param now the database's clock, read after the voucher's row was locked.
  * @param expectedTokenHash returns the hash of a reservation's token.

@@ -4,7 +4,10 @@ import type { Logger } from "pino";
 import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 import { mastersOf, type RedisClient } from "../../platform/redis/connections.ts";
 
-/** A lease older than this without a live reservation is an orphan. The next caller that reserves the voucher replaces it. Milliseconds. */
+/**
+ * A lease older than this without a live reservation is an orphan. The next caller that reserves the voucher replaces
+ * it. Milliseconds.
+ */
 export const ORPHAN_AFTER_MS = 2_000;
 
 /** The reservation that a lease belongs to. */
@@ -40,8 +43,9 @@ export interface FoundLease {
 }
 
 /**
- * Leases of vouchers in Redis. A lease refuses competing callers before they wait for the voucher's lock in Postgres. It proves nothing: the
- * reservation's row alone decides whether a voucher is reserved. Methods reject when Redis does not respond.
+ * Leases of vouchers in Redis. A lease refuses competing callers before they wait for the voucher's lock in Postgres.
+ * It proves nothing: the reservation's row alone decides whether a voucher is reserved. Methods reject when Redis does
+ * not respond.
  */
 export class Leases {
   readonly #redis: Scripted;
@@ -72,15 +76,18 @@ export class Leases {
     return (await this.#redis.releaseLease(this.#key(voucherId), ticket)) === 1;
   }
 
-  /** Restores a live reservation's lease if it is missing or has another ticket, until the reservation ends. Returns whether it did. */
+  /**
+   * Restores a live reservation's lease if it is missing or has another ticket, until the reservation ends. Returns
+   * whether it did.
+   */
   async restore({ voucherId, ticket, keyId, ageMs, leftMs }: LeasedReservation): Promise<boolean> {
     return (await this.#redis.restoreLease(this.#key(voucherId), ticket, keyId, ageMs, leftMs)) === 1;
   }
 
   /**
-   * Scans about `count` keys for leases, from a cursor ("0" at first). Returns the cursor "0" after the last keys. The masters of a Redis
-   * Cluster are scanned one after another; a cursor is then the master's index and its own cursor, such as `1/42`. If one of
-   * several masters does not respond, returns no leases and the cursor of the next master.
+   * Scans about `count` keys for leases, from a cursor ("0" at first). Returns the cursor "0" after the last keys. The
+   * masters of a Redis Cluster are scanned one after another; a cursor is then the master's index and its own cursor,
+   * such as `1/42`. If one of several masters does not respond, returns no leases and the cursor of the next master.
    */
   async scan(position: string, count: number): Promise<{ cursor: string; found: FoundLease[] }> {
     const masters = mastersOf(this.#redis);
@@ -116,7 +123,9 @@ export class Leases {
   }
 }
 
-/** The Redis key of a voucher's lease. The braces make the id the hash tag, so a cluster spreads leases over its slots. */
+/**
+ * The Redis key of a voucher's lease. The braces make the id the hash tag, so a cluster spreads leases over its slots.
+ */
 export function leaseKey(deploymentId: string, voucherId: string): string {
   return `lease:${deploymentId}:{${voucherId}}`;
 }
@@ -125,7 +134,10 @@ function script(name: string): string {
   return readFileSync(new URL(`./${name}.lua`, import.meta.url), "utf8");
 }
 
-/** Releases a lease. Never fails: a lease that cannot be released becomes an orphan, which refuses other callers for at most two seconds. */
+/**
+ * Releases a lease. Never fails: a lease that cannot be released becomes an orphan, which refuses other callers for at
+ * most two seconds.
+ */
 export async function releaseLease(
   { leases, log }: { leases: Leases; log: Logger },
   voucherId: string,

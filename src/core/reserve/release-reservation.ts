@@ -7,7 +7,10 @@ import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts
 import { type Leases, releaseLease } from "./lease.ts";
 import type { ReservationCommitter } from "./reservation-committer.ts";
 
-/** Releases a reservation by its ticket, for any key of the organization, if it is live. Works without Redis. @throws AppError `voucher_busy`. */
+/**
+ * Releases a reservation by its ticket, for any key of the organization, if it is live. Works without Redis.
+ * @throws AppError `voucher_busy`.
+ */
 export async function releaseReservation(
   ctx: {
     voucherReads: VoucherReads;

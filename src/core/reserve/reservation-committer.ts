@@ -44,7 +44,10 @@ export function openReservationCommitter(ctx: Observing & { pool: pg.Pool }): Re
   });
 }
 
-/** Decides moves one after another on the state in memory. The writes fail if the stored state was changed without the lock. */
+/**
+ * Decides moves one after another on the state in memory. The writes fail if the stored state was changed without the
+ * lock.
+ */
 async function moveReservations(
   moves: readonly ReservationMove[],
   { now, vouchers }: LockedVouchers,

@@ -7,7 +7,10 @@ export interface TokenSecret {
   secret: string;
 }
 
-/** Derives the ids of the configured secrets. The first signs new reservations. All stay valid for the reservations they signed. */
+/**
+ * Derives the ids of the configured secrets. The first signs new reservations. All stay valid for the reservations they
+ * signed.
+ */
 export function nameTokenSecrets(secrets: readonly string[]): TokenSecret[] {
   return secrets.map((secret) => ({ id: hash("sha256", secret).slice(0, 8), secret }));
 }
@@ -19,7 +22,10 @@ export function signingSecret(secrets: readonly TokenSecret[]): TokenSecret {
   return first;
 }
 
-/** Computes a token: HMAC-SHA256 of the ticket in base64url. It is never stored. If its secret is not configured, uses the first one. */
+/**
+ * Computes a token: HMAC-SHA256 of the ticket in base64url. It is never stored. If its secret is not configured, uses
+ * the first one.
+ */
 export function reservationToken(secrets: readonly TokenSecret[], ticket: string, secretId: string): string {
   const signer = secrets.find((secret) => secret.id === secretId) ?? signingSecret(secrets);
   return createHmac("sha256", signer.secret).update(ticket).digest("base64url");

@@ -38,14 +38,18 @@ type Finding =
   /** Another key has the lease. It may have no reservation. */
   | { kind: "leased" };
 
-/** Pauses before a call that met another key's lease tries again: the reservation is usually written within milliseconds. Milliseconds. */
+/**
+ * Pauses before a call that met another key's lease tries again: the reservation is usually written within
+ * milliseconds. Milliseconds.
+ */
 const LEASED_PAUSES_MS = [10, 30, 80, 200];
 
 /**
- * Reserves a voucher for one checkout. A repeat by the same key returns its reservation unchanged, token included. The lease in Redis only
- * delays competing callers before they wait for the voucher's lock. The reservation itself is a row in Postgres. The lock and a unique index
- * guarantee that a voucher has at most one live reservation.
- * @throws AppError of `ERRORS_OF.reserveVoucher`, each with the proof that `proofs.ts` demands. `unavailable` when Redis does not answer.
+ * Reserves a voucher for one checkout. A repeat by the same key returns its reservation unchanged, token included. The
+ * lease in Redis only delays competing callers before they wait for the voucher's lock. The reservation itself is a row
+ * in Postgres. The lock and a unique index guarantee that a voucher has at most one live reservation.
+ * @throws AppError of `ERRORS_OF.reserveVoucher`, each with the proof that `proofs.ts` demands. `unavailable` when
+ * Redis does not answer.
  */
 export async function reserveVoucher(ctx: Deps, caller: Caller, codeOrTicket: string): Promise<ReserveResponse> {
   for (const pauseMs of LEASED_PAUSES_MS) {
@@ -77,7 +81,8 @@ async function findOrReserve(ctx: Deps, caller: Caller, codeOrTicket: string): P
   const lifetimeMs = ctx.config.reservationSeconds * 1_000;
   const wanted: LeaseHolder = { ticket: newId("rsv"), keyId: caller.keyId };
   const currentHolder = await acquireLease(ctx, voucherId, wanted, lifetimeMs);
-  // A lease of the caller's own key belongs to a concurrent call or to an ended reservation. The transaction decides which.
+  // A lease of the caller's own key belongs to a concurrent call or to an ended reservation. The transaction decides
+  // which.
   if (currentHolder !== null && currentHolder.keyId !== caller.keyId) return { kind: "leased" };
 
   let outcome: ReservationMoveOutcome | undefined;

@@ -25,9 +25,10 @@ const LOCK_WAIT_MS = 3_000;
 const RECORD_MAX_MS = 2_000;
 
 /**
- * Moves the times of the caller's sandbox back, in one transaction with the audit entry. Then releases the leases of the ended reservations
- * and records the expiries of vouchers. The sweeper completes what remains.
- * @throws AppError `invalid_request` for more than 10 000 live reservations, `voucher_busy` when a row stays locked, `overloaded`.
+ * Moves the times of the caller's sandbox back, in one transaction with the audit entry. Then releases the leases of
+ * the ended reservations and records the expiries of vouchers. The sweeper completes what remains.
+ * @throws AppError `invalid_request` for more than 10 000 live reservations, `voucher_busy` when a row stays locked,
+ * `overloaded`.
  */
 export async function advanceSandbox(
   ctx: {

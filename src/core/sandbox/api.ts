@@ -3,7 +3,10 @@ import { examples } from "../../platform/api/example.ts";
 import { count, named } from "../../platform/api/fields.ts";
 import { problem } from "../../platform/api/problems.ts";
 
-/** The most seconds that one call can move the times: 400 days. The database function `advance_sandbox` has the same bound. */
+/**
+ * The most seconds that one call can move the times: 400 days. The database function `advance_sandbox` has the same
+ * bound.
+ */
 export const ADVANCE_SECONDS_MAX = 34_560_000;
 
 const SECONDS = problem("notWhole", 1, ADVANCE_SECONDS_MAX);

@@ -52,7 +52,9 @@ interface Deps {
   redeemQueue: { readonly isOpen: boolean };
 }
 
-/** Returns the probe of a process, which concurrent callers share. It does what requests do, writes too. Never rejects. */
+/**
+ * Returns the probe of a process, which concurrent callers share. It does what requests do, writes too. Never rejects.
+ */
 export function openServerProbe(ctx: Deps): () => Promise<Probed> {
   return shareFor(KEPT_MS, async () => {
     const [unusable, redis] = await Promise.all([

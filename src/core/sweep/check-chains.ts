@@ -6,14 +6,17 @@ import { type VerifyResult, verifyNextChains } from "../chain/verify-chains.ts";
 import { estimateVoucherCount } from "../voucher/db/voucher-ranges.ts";
 import { findSweepPosition, moveSweepPosition } from "./db/sweep-positions.ts";
 
-/** Fewest and most chains that one pass verifies. At the default interval of 5 s, the minimum is 72 000 chains an hour. */
+/**
+ * Fewest and most chains that one pass verifies. At the default interval of 5 s, the minimum is 72 000 chains an hour.
+ */
 const CHAINS_MIN = 100;
 const CHAINS_MAX = 5_000;
 
 /**
- * Verifies the next chains in id order, and starts over after the last. The number of chains grows with the time since the last pass, so that
- * all chains are usually verified within `chainCheckMs`. They take longer after a pause, because a pass is bounded, and before the first
- * ANALYZE, because their number is not known. Logs each broken chain as an error and records it until a later check passes.
+ * Verifies the next chains in id order, and starts over after the last. The number of chains grows with the time since
+ * the last pass, so that all chains are usually verified within `chainCheckMs`. They take longer after a pause, because
+ * a pass is bounded, and before the first ANALYZE, because their number is not known. Logs each broken chain as an
+ * error and records it until a later check passes.
  */
 export async function checkChains(ctx: { pool: pg.Pool; config: Config; log: Logger }): Promise<VerifyResult> {
   const before = await findSweepPosition(ctx.pool, "check_chains");

@@ -16,8 +16,9 @@ import { liveReservation } from "../voucher/reservation.ts";
 const BATCH_MAX = 500;
 
 /**
- * Records the end of reservations past `expiresAt`, releases their leases and returns their number. Skips locked vouchers: the holder of
- * the lock or the next pass records the end of their reservations. No decision depends on this record.
+ * Records the end of reservations past `expiresAt`, releases their leases and returns their number. Skips locked
+ * vouchers: the holder of the lock or the next pass records the end of their reservations. No decision depends on this
+ * record.
  */
 export async function expireReservations(
   ctx: { pool: pg.Pool; leases: Leases; log: Logger },

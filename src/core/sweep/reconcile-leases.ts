@@ -13,7 +13,10 @@ const RESERVATIONS_MAX = 1_000;
 /** Keys that one SCAN reads, which takes Redis about a millisecond. */
 const SCAN_COUNT = 1_000;
 
-/** Pages after which a pass stops, unless the last one needed a repair. 100 000 reservations are then checked in four minutes. */
+/**
+ * Pages after which a pass stops, unless the last one needed a repair. 100 000 reservations are then checked in four
+ * minutes.
+ */
 const CLEAN_PAGES_MAX = 2;
 
 /** The position of the first page, from which the next run starts after the last page. */

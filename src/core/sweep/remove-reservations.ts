@@ -5,14 +5,18 @@ import { deleteOldReservations } from "../reserve/db/reservations.ts";
 import { firstIdAt } from "../voucher/ids.ts";
 import { findSweepPosition, moveSweepPosition } from "./db/sweep-positions.ts";
 
-/** Reservations read in one step: some 20 ms. So a pass deletes more than a hundred keys can write at their rate limit until the next one. */
+/**
+ * Reservations read in one step: some 20 ms. So a pass deletes more than a hundred keys can write at their rate limit
+ * until the next one.
+ */
 const PORTION = 1_000;
 /** A reservation ends at most so long after its start: the maximum of RESERVATION_SECONDS. Milliseconds. */
 const LIFETIME_MAX_MS = 86_400_000;
 
 /**
- * Deletes reservations that ended unused a long time ago, and returns their number. Continues where the last pass stopped, in the order of tickets,
- * which have the time of their start. The time does not follow the database's clock when that jumps ahead.
+ * Deletes reservations that ended unused a long time ago, and returns their number. Continues where the last pass
+ * stopped, in the order of tickets, which have the time of their start. The time does not follow the database's clock
+ * when that jumps ahead.
  */
 export async function removeReservations(
   { pool, config, deployment }: { pool: pg.Pool; config: Config; deployment: Pick<DatabaseFence, "clock"> },

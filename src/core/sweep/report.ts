@@ -36,7 +36,10 @@ export const sweepReport = z.object({
 });
 export type SweepReport = z.output<typeof sweepReport>;
 
-/** The tasks of a pass, with the report field that counts the results of each. The check of chains is not listed, because it has two counts. */
+/**
+ * The tasks of a pass, with the report field that counts the results of each. The check of chains is not listed,
+ * because it has two counts.
+ */
 export const SWEEP_TASKS = {
   expireReservations: "reservationsExpired",
   restoreLeases: "leasesRestored",

@@ -17,11 +17,17 @@ import { removeOrphanLeases, restoreLeases } from "./reconcile-leases.ts";
 import { removeReservations } from "./remove-reservations.ts";
 import { SWEEP_TASKS, type SweepReport } from "./report.ts";
 
-/** Time limit of each task that works in several steps. So a pass ends within the time that a stopping process has. Milliseconds. */
+/**
+ * Time limit of each task that works in several steps. So a pass ends within the time that a stopping process has.
+ * Milliseconds.
+ */
 const TASK_MAX_MS = 2_000;
 /** Most contracts that one pass ends. */
 const CONTRACTS_MAX = 1_000;
-/** Most ends of references that one pass deletes: more than an organization's calls write between two passes, and some 100 ms. */
+/**
+ * Most ends of references that one pass deletes: more than an organization's calls write between two passes, and some
+ * 100 ms.
+ */
 const ENDS_MAX = 10_000;
 /** An event Pending for longer than this has lost its seal job, or the job waits for a worker. Milliseconds. */
 const OVERDUE_AFTER_MS = 5_000;

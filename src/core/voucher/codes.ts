@@ -13,8 +13,8 @@ export const CODE_KEY_MAX = 64;
 const MARKS = "*._";
 
 /**
- * What people and scanners add to codes and tickets: white space, dashes, and characters that are not visible. U+30FC is what a Japanese
- * keyboard types for a dash.
+ * What people and scanners add to codes and tickets: white space, dashes, and characters that are not visible. U+30FC
+ * is what a Japanese keyboard types for a dash.
  */
 const SEPARATORS = /[\p{White_Space}\p{Dash}\u30fc\p{Cf}\p{Default_Ignorable_Code_Point}]/gu;
 const SEPARATORS_AND_MARKS = new RegExp(`${SEPARATORS.source}|[${MARKS}]`, "gu");
@@ -40,7 +40,10 @@ function multiply(a: number, b: number): number {
 }
 
 // All sixteen weights differ and none is zero, so the check detects any one wrong symbol and any swap of two symbols.
-/** The check value of 15 symbol values: the sum over GF(32) of symbol i, counted from 1, times alpha^i. It has the weight alpha^0. */
+/**
+ * The check value of 15 symbol values: the sum over GF(32) of symbol i, counted from 1, times alpha^i. It has the
+ * weight alpha^0.
+ */
 function checkValue(values: readonly number[]): number {
   return values.reduce((sum, value, index) => sum ^ multiply(value, ALPHA_POWER[index + 1] as number), 0);
 }
@@ -92,14 +95,18 @@ export function isPathWord(codeKey: string): boolean {
   return PATH_WORDS.has(codeKey);
 }
 
-/** Replaces the compatibility forms of characters, such as full-width letters (NFKC, Unicode Standard Annex 15), and removes `removed`. */
+/**
+ * Replaces the compatibility forms of characters, such as full-width letters (NFKC, Unicode Standard Annex 15), and
+ * removes `removed`.
+ */
 function cleanTyped(input: string, removed: RegExp): string {
   return input.normalize("NFKC").replace(removed, "");
 }
 
 /**
- * Returns the form in which codes are compared: without separators and marks, upper case, O read as 0, I and L as 1. Returns null for a
- * normalised length outside 4–64 and for text with characters that no code can have: those other than visible ASCII.
+ * Returns the form in which codes are compared: without separators and marks, upper case, O read as 0, I and L as 1.
+ * Returns null for a normalised length outside 4–64 and for text with characters that no code can have: those other
+ * than visible ASCII.
  */
 export function normaliseCode(input: string): string | null {
   const cleaned = cleanTyped(input, SEPARATORS_AND_MARKS);
@@ -109,7 +116,10 @@ export function normaliseCode(input: string): string | null {
   return key.length >= CODE_KEY_MIN && key.length <= CODE_KEY_MAX ? key : null;
 }
 
-/** Returns a ticket as it was issued, from any spelling with other separators or in capitals. Returns all other text unchanged. */
+/**
+ * Returns a ticket as it was issued, from any spelling with other separators or in capitals. Returns all other text
+ * unchanged.
+ */
 export function normaliseTicket(input: string): string {
   // Most input is a code, or a ticket as it was issued.
   if (/^(?:[0-9A-Z-]+|rsv_[0-9a-z]+)$/.test(input)) return input;
@@ -117,7 +127,10 @@ export function normaliseTicket(input: string): string {
   return /^rsv_[0-9a-z]+$/i.test(cleaned) ? cleaned.toLowerCase() : input;
 }
 
-/** Returns a redeem code in its stored form, from any spelling that {@link normaliseCode} accepts. Returns null if it cannot be a redeem code. */
+/**
+ * Returns a redeem code in its stored form, from any spelling that {@link normaliseCode} accepts. Returns null if it
+ * cannot be a redeem code.
+ */
 export function normaliseRedeemCode(input: string): string | null {
   const values = Array.from(normaliseCode(input) ?? "", (symbol) => ALPHABET.indexOf(symbol));
   return values.length === REDEEM_CODE_SYMBOLS && !values.includes(-1) ? inGroups(values) : null;

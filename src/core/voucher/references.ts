@@ -1,6 +1,7 @@
 /**
- * The form in which an `externalRef` is stored and compared: without format characters (Unicode category Cf), in NFC, without white space at its
- * ends. Texts that look the same, such as a decomposed `ä` or one with a zero-width space, are the same reference.
+ * The form in which an `externalRef` is stored and compared: without format characters (Unicode category Cf), in NFC,
+ * without white space at its ends. Texts that look the same, such as a decomposed `ä` or one with a zero-width space,
+ * are the same reference.
  */
 export function normaliseReference(text: string): string {
   return text
@@ -10,22 +11,28 @@ export function normaliseReference(text: string): string {
 }
 
 /**
- * The form in which releases up to 0.1.0 stored a reference, if it differs. Such a redemption keeps its reference, because its sealed event has it:
- * a read or a retry with the same text must still find it.
+ * The form in which releases up to 0.1.0 stored a reference, if it differs. Such a redemption keeps its reference,
+ * because its sealed event has it: a read or a retry with the same text must still find it.
  */
 export function earlierFormOf(text: string): string | null {
   const earlier = text.trim();
   return earlier === normaliseReference(text) ? null : earlier;
 }
 
-/** The forms under which a redemption of this reference may be stored. The first that is found counts. None if Postgres could store none. */
+/**
+ * The forms under which a redemption of this reference may be stored. The first that is found counts. None if Postgres
+ * could store none.
+ */
 export function formsOf(text: string): string[] {
   if (text.includes("\0") || !text.isWellFormed()) return [];
   const earlier = earlierFormOf(text);
   return [...(earlier === null ? [] : [earlier]), normaliseReference(text)];
 }
 
-/** Whether every proxy passes this reference on in a path. Many decode a path, or merge its slashes, and none changes a query. */
+/**
+ * Whether every proxy passes this reference on in a path. Many decode a path, or merge its slashes, and none changes a
+ * query.
+ */
 export function survivesInPath(reference: string): boolean {
   return /^[\w.~-]+$/.test(reference) && isPathSegment(reference);
 }

@@ -28,7 +28,10 @@ export interface ReservationRequest {
   seconds: number;
 }
 
-/** Decides one reserve call at `now`, the database's time read under the voucher's lock. A repeat by the same key gets its live reservation. Pure. */
+/**
+ * Decides one reserve call at `now`, the database's time read under the voucher's lock. A repeat by the same key gets
+ * its live reservation. Pure.
+ */
 export function decideReservation(
   voucher: VoucherState,
   reservation: Reservation | null,

@@ -15,7 +15,10 @@ import { ENTITY_TYPE, statusAt } from "./voucher.ts";
 
 /** Look-ups in one statement. */
 const BATCH_MAX = 256;
-/** Statements that run at the same time. With two, the database runs one while the process reads the result of the other. */
+/**
+ * Statements that run at the same time. With two, the database runs one while the process reads the result of the
+ * other.
+ */
 const CONCURRENCY = 2;
 /** Look-ups that may wait in one process. */
 const WAITING_MAX = 10_000;
@@ -23,7 +26,10 @@ const WAITING_MAX = 10_000;
 /** Batched reads of the vouchers that callers name. */
 export type VoucherReads = Batcher<WantedVoucher, ResolvedVoucher>;
 
-/** Opens the batcher for look-ups, for the first read of reserve, redeem, release and events, and for reads of acquired vouchers. */
+/**
+ * Opens the batcher for look-ups, for the first read of reserve, redeem, release and events, and for reads of acquired
+ * vouchers.
+ */
 export function openVoucherReads(ctx: Observing & { pool: pg.Pool }): VoucherReads {
   return new Batcher((wanted) => resolveVouchers(ctx.pool, wanted), {
     batchMax: BATCH_MAX,
@@ -36,10 +42,11 @@ export function openVoucherReads(ctx: Observing & { pool: pg.Pool }): VoucherRea
 }
 
 /**
- * Reads the voucher that a code or ticket names within the caller's organization. Malformed codes run through the same statement, so that a
- * response never distinguishes another organization's voucher from an unknown one. A code that matches no voucher is a miss. Above the limit of
- * misses, a look-up by code only returns the redemption of `externalRef`, if there is one. Text that cannot be a code, and unknown tickets are
- * not counted, because neither guesses a code.
+ * Reads the voucher that a code or ticket names within the caller's organization. Malformed codes run through the same
+ * statement, so that a response never distinguishes another organization's voucher from an unknown one. A code that
+ * matches no voucher is a miss. Above the limit of misses, a look-up by code only returns the redemption of
+ * `externalRef`, if there is one. Text that cannot be a code, and unknown tickets are not counted, because neither
+ * guesses a code.
  * @throws AppError `too_many_misses`.
  */
 export async function resolveVoucher(

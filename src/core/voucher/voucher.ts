@@ -9,7 +9,9 @@ export type Audience = (typeof AUDIENCES)[number];
 
 /** The status that a voucher's row stores. Redeemed and Voided are final. */
 export type StoredStatus = "Active" | "Redeemed" | "Voided";
-/** The status that readers see. An Active voucher past `validUntil` is Expired, even before the sweeper has recorded it. */
+/**
+ * The status that readers see. An Active voucher past `validUntil` is Expired, even before the sweeper has recorded it.
+ */
 export type VoucherStatus = StoredStatus | "Expired";
 
 /** The stored facts that decide whether a voucher can be reserved, redeemed or voided. */

@@ -65,7 +65,10 @@ const selectAcquirers = sql.rows(
   },
 );
 
-/** A listing, product or link through which a user acquires a voucher, and the kind of window. For a link, `id` is its code. */
+/**
+ * A listing, product or link through which a user acquires a voucher, and the kind of window. For a link, `id` is its
+ * code.
+ */
 export interface WantedSource {
   way: "listing" | "product" | "link";
   id: string;
@@ -118,7 +121,10 @@ export interface AcquisitionKey {
 /** An acquired voucher. Its organization and normalized code are the keys to look it up. */
 export type AcquiredVoucher = Row<typeof ACQUIRED_VOUCHER>;
 
-/** An acquiring user: the role in an organization, the contract with its brand, and the voucher of an earlier, equal acquisition. */
+/**
+ * An acquiring user: the role in an organization, the contract with its brand, and the voucher of an earlier, equal
+ * acquisition.
+ */
 export type Acquirer = Row<typeof ACQUIRER>;
 
 /** Reads many users in one statement; results are in the order of `keys`. */
@@ -170,8 +176,9 @@ const insertPurchases = sql.prepareAll("insert_purchases", {
 const acquireVouchers = sql.prepareAll("acquire_vouchers", { voucherId: text, lastSequence: integer });
 
 /**
- * Statements that record acquisitions of locked vouchers, make the vouchers unavailable to other users, and add one to the last sequence of
- * each. The caller must insert the event with that sequence. Claims and purchases come first: only they can wait for another transaction.
+ * Statements that record acquisitions of locked vouchers, make the vouchers unavailable to other users, and add one to
+ * the last sequence of each. The caller must insert the event with that sequence. Claims and purchases come first: only
+ * they can wait for another transaction.
  */
 export function insertAcquisitions(acquisitions: readonly NewAcquisition[]): PreparedStatements {
   const rows = acquisitions.map(({ userId, product, paymentRef, voucher }) => ({

@@ -21,7 +21,10 @@ const MEANINGS = new Map(
 
 type Described = Pick<Endpoint, "security" | "errors" | "errorDetails">;
 
-/** The error responses of one OpenAPI document. Equal ones share an object, which zod-openapi processes once: a fifth of its time. */
+/**
+ * The error responses of one OpenAPI document. Equal ones share an object, which zod-openapi processes once: a fifth of
+ * its time.
+ */
 export type ErrorDescriptions = Map<string, ZodOpenApiResponseObject>;
 
 /** An endpoint's own errors by status, and under `default` the errors that every URL can return. */

@@ -14,7 +14,10 @@ interface ReferenceDeps extends LimitingAddresses {
   config: Site & DescribedSettings;
 }
 
-/** Mounts the OpenAPI document at `/openapi.json`, a page at `/docs` that shows it and can send requests, and the documents for partners. */
+/**
+ * Mounts the OpenAPI document at `/openapi.json`, a page at `/docs` that shows it and can send requests, and the
+ * documents for partners.
+ */
 export function mountReference(router: Router, deps: ReferenceDeps, parts: DescribedParts): void {
   const { config } = deps;
   const routes = [
@@ -60,7 +63,8 @@ function documentRoute(site: Site, document: ServedDocument): Route {
     );
   const send = serveFile(sentAs, () => text);
   return getRoute(path, pageHeaders, (request, response, next) => {
-    // The receipt verifier is downloaded, not shown: the Content-Security-Policy of the pages forbids its inline script.
+    // The receipt verifier is downloaded, not shown: the Content-Security-Policy of the pages forbids its inline
+    // script.
     if (sentAs === ".html") response.attachment("receipt-verifier.html");
     return send(request, response, next);
   });

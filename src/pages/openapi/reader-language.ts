@@ -8,9 +8,8 @@ export const ACCEPT_LANGUAGE = z.object({
     .string()
     .optional()
     .meta({
-      description:
-        `The languages of the person who reads \`error\` and \`reason\`, as browsers send them, such as \
-\`de-AT, ` + `en;q=0.5\`. The service speaks ${LANGUAGES.join(", ")}; English is the default.`,
+      description: `The languages of the person who reads \`error\` and \`reason\`, as browsers send them, such as \
+\`de-AT, en;q=0.5\`. The service speaks ${LANGUAGES.join(", ")}; English is the default.`,
     }),
 });
 

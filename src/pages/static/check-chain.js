@@ -1,5 +1,5 @@
-// The part of a chain's script after check-receipt.js and copy.js: checks the chain in the reader's browser, from the text on the page,
-// without a request. Reloads the page while an entry is not sealed or not in the log yet.
+// The part of a chain's script after check-receipt.js and copy.js: checks the chain in the reader's browser, from the
+// text on the page, without a request. Reloads the page while an entry is not sealed or not in the log yet.
 
 /** The number and hash of the entry before the page's first entry. On the first page: number 0 and a hash of zeros. */
 function readPreviousEntry() {
@@ -84,10 +84,16 @@ function showLocalTimes() {
   }
 }
 
-/** The waits before each reload of a page with an entry that is not sealed or not in the log yet. The last one repeats. Seconds. */
+/**
+ * The waits before each reload of a page with an entry that is not sealed or not in the log yet. The last one repeats.
+ * Seconds.
+ */
 const RELOAD_AFTER_SECONDS = [3, 5, 10, 20, 40];
 
-/** Reloads an intact page until all its entries are sealed and in the log. Waits while the page is hidden, has pasted text or has an open section. */
+/**
+ * Reloads an intact page until all its entries are sealed and in the log. Waits while the page is hidden, has pasted
+ * text or has an open section.
+ */
 function reloadWhilePending(faults) {
   const notices = document.querySelectorAll("#verdict .pending, #log.pending");
   if (faults.length > 0 || notices.length === 0) return;

@@ -12,7 +12,10 @@ function unwrapPayload(pasted) {
   }
 }
 
-/** Compares a payload with the chain on the page: a heading, checks as pairs of a result and a sentence, and the entry if there is one. */
+/**
+ * Compares a payload with the chain on the page: a heading, checks as pairs of a result and a sentence, and the entry
+ * if there is one.
+ */
 function comparePayload(payload, hash, entries) {
   const { textContent: entityId, dataset } = document.querySelector("#entity-id");
   const fields = readPayload(payload);

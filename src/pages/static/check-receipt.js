@@ -1,5 +1,5 @@
-// Verifies a pasted receipt of the transparency log in the reader's browser, without requests. The page and docs/receipt-verifier.html have
-// this script together with the verifier of packages/tlog, without its types.
+// Verifies a pasted receipt of the transparency log in the reader's browser, without requests. The page and
+// docs/receipt-verifier.html have this script together with the verifier of packages/tlog, without its types.
 import {
   encodeHex,
   explainDamage,
@@ -13,9 +13,10 @@ import {
 } from "../../../packages/tlog/src/verify.ts";
 
 /**
- * Verifies a receipt against a policy that the reader keeps. A vkey alone is a policy that requires this log and no witness.
- * `findRecordHash` gives the data of a leaf by its index, for a proof without a payload; null when it is unknown.
- * `canVerify` is false when the browser lacks Ed25519: then everything but the signatures holds. @throws NotAccepted with the reason.
+ * Verifies a receipt against a policy that the reader keeps. A vkey alone is a policy that requires this log and no
+ * witness. `findRecordHash` gives the data of a leaf by its index, for a proof without a payload; null when it is
+ * unknown. `canVerify` is false when the browser lacks Ed25519: then everything but the signatures holds. @throws
+ * NotAccepted with the reason.
  */
 async function verifyReceipt(text, given, findRecordHash) {
   const policy = await parsePolicy(/^\S+\n?$/.test(given) ? `log ${given.trim()}\nquorum none\n` : given);
@@ -48,7 +49,10 @@ function textOf(parent, selector) {
   return parent.querySelector(selector)?.textContent?.trim() ?? null;
 }
 
-/** The entries on a history's page, in order. The hashes of unsealed entries and the leaves of entries outside the log are null. */
+/**
+ * The entries on a history's page, in order. The hashes of unsealed entries and the leaves of entries outside the log
+ * are null.
+ */
 function readEntries() {
   return [...document.querySelectorAll("table.chain tbody tr")].map((row) => ({
     row,
@@ -193,8 +197,8 @@ async function checkPasted(form, show) {
 }
 
 /**
- * Shows the section `NAME-check`, if the page has it, with the result of its form below it. On a connection that is not secure, shows why
- * the form cannot work.
+ * Shows the section `NAME-check`, if the page has it, with the result of its form below it. On a connection that is not
+ * secure, shows why the form cannot work.
  */
 function offerCheck(name, { heading, reason, check }) {
   const [section, form, result] = ["check", "form", "result"].map((part) => document.querySelector(`#${name}-${part}`));

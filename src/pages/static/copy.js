@@ -17,7 +17,9 @@ function makeCopyButton(element, label) {
   return button;
 }
 
-/** Copies an element's text and returns true. If the browser does not allow that, selects the text and returns false. */
+/**
+ * Copies an element's text and returns true. If the browser does not allow that, selects the text and returns false.
+ */
 async function copy(element) {
   try {
     await navigator.clipboard.writeText(element.textContent);

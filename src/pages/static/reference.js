@@ -23,7 +23,8 @@ const nameElements = () => {
 };
 new MutationObserver(nameElements).observe(document.body, { childList: true, subtree: true });
 
-// An operation's path is in the button that expands it, where another control is not allowed. The page's address follows what is expanded.
+// An operation's path is in the button that expands it, where another control is not allowed. The page's address
+// follows what is expanded.
 const plainPaths = () => ({
   wrapComponents: {
     DeepLink:
@@ -56,7 +57,10 @@ SwaggerUIBundle({
   persistAuthorization: false,
 });
 
-/** If the API's server has another origin, shows a link to it, because the browser does not let this page call other origins. */
+/**
+ * If the API's server has another origin, shows a link to it, because the browser does not let this page call other
+ * origins.
+ */
 function showOtherOrigin(server) {
   if (new URL(server).origin === location.origin) return;
   const notice = document.querySelector("#elsewhere");

@@ -18,7 +18,10 @@ const REFUSALS = {
   voucher_reserved: describe(409),
 };
 
-/** Every code that an error body may carry. Codes are stable: partners branch on them. docs/errors.md says when the API sends each, `sentences/` what it says. */
+/**
+ * Every code that an error body may carry. Codes are stable: partners branch on them. docs/errors.md says when the API
+ * sends each, `sentences/` what it says.
+ */
 export const ERRORS = {
   invalid_http: describe(400),
   headers_too_large: describe(431),

@@ -8,7 +8,9 @@ import type { Sentence, Sentences } from "./sentences/sentences.ts";
 
 export { ERRORS, type ErrorCode, REFUSAL_CODES, statusOf };
 
-/** The code whose sentence must name the problem, so each `AppError` needs its own. The one in the table is an example. */
+/**
+ * The code whose sentence must name the problem, so each `AppError` needs its own. The one in the table is an example.
+ */
 type NamingCode = "invalid_request";
 
 interface ErrorOptions {
@@ -87,7 +89,10 @@ export function invalidField(name: string | Sentence, ...problem: Parameters<typ
   return invalidFields([[name, problemIn(...problem)]]);
 }
 
-/** An error without a stack. Refusals are frequent, and the stack takes 13 of the 14 µs that it takes to create an error. */
+/**
+ * An error without a stack. Refusals are frequent, and the stack takes 13 of the 14 µs that it takes to create an
+ * error.
+ */
 export function refusal(code: RefusalCode): AppError {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
@@ -98,7 +103,10 @@ export function refusal(code: RefusalCode): AppError {
   }
 }
 
-/** One error for vouchers that do not exist and vouchers of other organizations, so that no response confirms a guessed code. */
+/**
+ * One error for vouchers that do not exist and vouchers of other organizations, so that no response confirms a guessed
+ * code.
+ */
 export function voucherNotFound(): AppError {
   return new AppError("voucher_not_found");
 }
@@ -136,7 +144,9 @@ const VOUCHER_READ = ["voucher_not_found", "too_many_misses", "overloaded", "una
 
 const WEBHOOK = ["webhook_not_found", "webhooks_off", "overloaded", "unavailable"] as const;
 
-/** The errors of each operation, without those of authentication, of input validation and of {@link ANY_ADDRESS_ERRORS}. */
+/**
+ * The errors of each operation, without those of authentication, of input validation and of {@link ANY_ADDRESS_ERRORS}.
+ */
 export const ERRORS_OF = {
   lookUpVoucher: VOUCHER_READ,
   readVoucherEvents: VOUCHER_READ,

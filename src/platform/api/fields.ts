@@ -162,7 +162,10 @@ export function queryCursor(description: string) {
 
 export const ID_INPUT_MAX = 128;
 
-/** Copies only the schema's fields, in the schema's order. A loop, because `Object.fromEntries` is 2 µs slower per response. */
+/**
+ * Copies only the schema's fields, in the schema's order. A loop, because `Object.fromEntries` is 2 µs slower per
+ * response.
+ */
 export function pickFields<Shape extends z.ZodRawShape>(
   { shape }: z.ZodObject<Shape>,
   values: z.output<z.ZodObject<Shape>>,

@@ -28,24 +28,31 @@ export interface BatcherOptions<Item> {
   batchMax: number;
   /** Maximum number of waiting items. Further items are rejected with {@link BatcherFull}. */
   waitingMax: number;
-  /** Maximum number of batches that run at the same time. Default: 1. Use more only when batches do not depend on each other. */
+  /**
+   * Maximum number of batches that run at the same time. Default: 1. Use more only when batches do not depend on each
+   * other.
+   */
   concurrency?: number;
-  /** Returns true if a batch that failed with this error is retried one item at a time, so that only the bad item fails. Default: false. */
+  /**
+   * Returns true if a batch that failed with this error is retried one item at a time, so that only the bad item fails.
+   * Default: false.
+   */
   splitOn?: (error: unknown) => boolean;
   /**
-   * Returns the owner of an item. When more items wait than fit into a batch, owners take turns, and each may use only its share of `waitingMax`
-   * ({@link Shares}). Default: all items have one owner, which may use all of it.
+   * Returns the owner of an item. When more items wait than fit into a batch, owners take turns, and each may use only
+   * its share of `waitingMax` ({@link Shares}). Default: all items have one owner, which may use all of it.
    */
   ownerOf?: (item: Item) => string;
   observer?: BatchObserver;
 }
 
 /**
- * Collects the items that are submitted while earlier batches run, and runs them as the next batches. There is no timer: when
- * fewer than `concurrency` batches run, the next one starts at the end of the current turn of the event loop.
- * The items of a batch are in order of submission.
+ * Collects the items that are submitted while earlier batches run, and runs them as the next batches. There is no
+ * timer: when fewer than `concurrency` batches run, the next one starts at the end of the current turn of the event
+ * loop. The items of a batch are in order of submission.
  *
- * `run` returns one result per item in the order of submission. A promise among them is awaited by the submitter, not by the batch.
+ * `run` returns one result per item in the order of submission. A promise among them is awaited by the submitter, not
+ * by the batch.
  */
 export class Batcher<Item, Result> {
   readonly #run: (items: Item[]) => Promise<(Result | PromiseLike<Result>)[]>;
@@ -67,7 +74,10 @@ export class Batcher<Item, Result> {
     this.#options = { concurrency: 1, splitOn: () => false, ...limits };
   }
 
-  /** Adds an item to a batch. Validate it first: if `run` throws, its whole batch is rejected. @throws BatcherFull, or what `run` threw. */
+  /**
+   * Adds an item to a batch. Validate it first: if `run` throws, its whole batch is rejected.
+   * @throws BatcherFull, or what `run` threw.
+   */
   submit(item: Item): Promise<Result> {
     const owner = this.#ownerOf?.(item) ?? "";
     if (!this.#hasRoom(owner)) return Promise.reject(new BatcherFull());
@@ -138,7 +148,10 @@ interface Connection {
   uncork(): void;
 }
 
-/** Combines the writes of one event-loop turn into one system call. In a busy process, system calls are the main cost of a query. */
+/**
+ * Combines the writes of one event-loop turn into one system call. In a busy process, system calls are the main cost of
+ * a query.
+ */
 export function writeOnceATurn(connection: Connection): void {
   const write = connection.write.bind(connection);
   let corked = false;

@@ -7,8 +7,8 @@ export class CallerLeft extends Error {
 }
 
 /**
- * Slots that owners share. An owner may take another one only while more are free than it has, so each further owner still finds some. Owners
- * that wait take turns, so the length of one owner's line delays no other.
+ * Slots that owners share. An owner may take another one only while more are free than it has, so each further owner
+ * still finds some. Owners that wait take turns, so the length of one owner's line delays no other.
  */
 export class FairSlots {
   readonly #max: number;

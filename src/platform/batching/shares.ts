@@ -2,8 +2,8 @@
 const HELD_PER_FREE = 3;
 
 /**
- * Counts what each owner holds of a number of places. An owner may take another place while it holds less than three times as many as are free.
- * So one owner alone gets three quarters of them, and each further owner still finds some.
+ * Counts what each owner holds of a number of places. An owner may take another place while it holds less than three
+ * times as many as are free. So one owner alone gets three quarters of them, and each further owner still finds some.
  */
 export class Shares {
   readonly #max: number;
@@ -43,8 +43,8 @@ export class Shares {
 }
 
 /**
- * Splits items into the first `max`, if the owners take turns, and the others. Both keep their order. The owner whose item came first has the
- * first turn.
+ * Splits items into the first `max`, if the owners take turns, and the others. Both keep their order. The owner whose
+ * item came first has the first turn.
  */
 export function splitInTurns<Item extends { owner: string }>(items: readonly Item[], max: number): [Item[], Item[]] {
   const seen = new Map<string, number>();

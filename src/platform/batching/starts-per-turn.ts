@@ -2,8 +2,8 @@
 export type Starter = (start: () => void, ownerOf?: () => string) => void;
 
 /**
- * Makes a starter for at most `startsMax` starts per turn of the event loop, so that other work runs in between. When more wait, their owners
- * take turns. One owner's starts keep their order.
+ * Makes a starter for at most `startsMax` starts per turn of the event loop, so that other work runs in between. When
+ * more wait, their owners take turns. One owner's starts keep their order.
  */
 export function startsPerTurn(startsMax: number): Starter {
   /** The waiting starts, by owner. The owner whose turn is next comes first. */

@@ -26,7 +26,10 @@ interface Reading {
   trustedAtMs: number | null;
 }
 
-/** The database's clock as this process sees it: the last time that it read, and the time that has passed since. The host's clock plays no part. */
+/**
+ * The database's clock as this process sees it: the last time that it read, and the time that has passed since. The
+ * host's clock plays no part.
+ */
 export class DatabaseClock {
   /** A monotonic clock that also runs while the machine sleeps. Milliseconds. */
   readonly monotonicMs: () => number;
@@ -43,8 +46,8 @@ export class DatabaseClock {
   }
 
   /**
-   * Takes a time that was just read from the database. The first one counts as right, and each one that an operator trusts.
-   * A process that was frozen reads an old answer, and the next one is no jump because of that.
+   * Takes a time that was just read from the database. The first one counts as right, and each one that an operator
+   * trusts. A process that was frozen reads an old answer, and the next one is no jump because of that.
    */
   observe(now: Date, trustedAt: Date | null, askedAtMs = this.monotonicMs()): void {
     const readAtMs = this.monotonicMs();

@@ -16,7 +16,7 @@ export const sql = new Statements(new URL("./database-fence.sql", import.meta.ur
 
 /** The id of the deployment that this database belongs to. */
 export const readDeploymentId = sql.requiredValue("read_deployment_id", { id: text });
-/** Makes the connected database a deployment of its own and returns the new id. Every process that uses it must be restarted. */
+/** Makes the connected database a deployment of its own; returns the new id. All its processes must be restarted. */
 export const adoptDatabase = sql.requiredValue("adopt_database", { id: text });
 const identifyDatabase = sql.requiredRow(
   "identify_database",
@@ -56,8 +56,8 @@ interface Identity {
 }
 
 /**
- * Admits only connections to the deployment's primary server: no standby, no copy of the database, and no server that lacks what this process
- * has seen committed. docs/design.md ("One deployment, one database") has the rule.
+ * Admits only connections to the deployment's primary server: no standby, no copy of the database, and no server that
+ * lacks what this process has seen committed. docs/design.md ("One deployment, one database") has the rule.
  */
 export class DatabaseFence implements DeploymentIdentity {
   readonly #log: Logger;
@@ -69,7 +69,7 @@ export class DatabaseFence implements DeploymentIdentity {
   #learned: { server: string; done: Promise<void> } | null = null;
   /** Whether the last server was refused because it lacks a mark. */
   #isRefusing = false;
-  /** Why the server did not take the last mark, in its own words, if others will not be taken either: its disk is full or fails. */
+  /** Why the server takes no marks, in its own words, if its disk is full or fails; null otherwise. */
   refusal: UnusableDatabase | null = null;
   /** The open connections, with the origin of each. A connection stays with its server. */
   readonly #connections = new Map<pg.ClientBase, string>();
@@ -87,7 +87,8 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /**
-   * The mark of jobs and replies: the deployment's id, the fingerprint of server and database, the timeline, and the server's start.
+   * The mark of jobs and replies: the deployment's id, the fingerprint of server and database, the timeline, and the
+   * server's start.
    * @throws UnusableDatabase before the first connection.
    */
   get origin(): string {
@@ -109,7 +110,9 @@ export class DatabaseFence implements DeploymentIdentity {
     return this.#ready.promise;
   }
 
-  /** Tries until the database is ready, which resolves {@link ready}, or until {@link close} is called. Never rejects. */
+  /**
+   * Tries until the database is ready, which resolves {@link ready}, or until {@link close} is called. Never rejects.
+   */
   async connect(db: Queryable): Promise<void> {
     let reported = "";
     while (!this.#closed) {
@@ -146,8 +149,8 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /**
-   * Confirms a mark at once and then each second, and remembers it, until {@link close} is called. One that hangs is not remembered. Never
-   * rejects.
+   * Confirms a mark at once and then each second, and remembers it, until {@link close} is called. One that hangs is
+   * not remembered. Never rejects.
    */
   async watchMarks(pool: pg.Pool): Promise<void> {
     for (; !this.#closed; await sleep(OBSERVE_EVERY_MS, undefined, { ref: false })) {
@@ -168,7 +171,10 @@ export class DatabaseFence implements DeploymentIdentity {
     }
   }
 
-  /** Compares the server each second with what other processes remember, and shares this memory, until {@link close} is called. Never rejects. */
+  /**
+   * Compares the server each second with what other processes remember, and shares this memory, until {@link close} is
+   * called. Never rejects.
+   */
   async watchShared(db: Queryable): Promise<void> {
     while (!this.#closed) {
       await sleep(OBSERVE_EVERY_MS, undefined, { ref: false });
@@ -285,7 +291,7 @@ export class DatabaseFence implements DeploymentIdentity {
     return refusal;
   }
 
-  /** Closes all connections to a server that is not the primary, or lacks a mark: its responses are wrong, and its commits are lost. */
+  /** Closes all connections to a server that is not the primary, or lacks a mark: its commits are lost. */
   #closeConnections(): void {
     for (const client of this.#connections.keys()) (client as pg.Client).connection.stream.destroy();
     this.#connections.clear();

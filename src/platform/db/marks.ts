@@ -40,7 +40,10 @@ const recallMarks = sql.requiredRow(
   { newestPosition: orNull(bigint), lastingPosition: orNull(bigint) },
 );
 
-/** Says that an operator accepts what this database has lost. Processes that refuse the server admit it after the commit. */
+/**
+ * Says that an operator accepts what this database has lost. Processes that refuse the server admit it after the
+ * commit.
+ */
 export const acceptLoss = sql.execute("insert_accepted_loss");
 
 /** The parameters of a statement that answers to a memory. */

@@ -11,7 +11,9 @@ import { isLockTimeout, isRetryable } from "./transaction.ts";
 const PAUSE_MS = 2_000;
 /** Longest wait for locks in one run. Milliseconds. */
 const WAIT_MAX_MS = 600_000;
-/** Interval between checks of which session holds the lock that the run waits for. Shorter than a wait. Milliseconds. */
+/**
+ * Interval between checks of which session holds the lock that the run waits for. Shorter than a wait. Milliseconds.
+ */
 const WATCH_EVERY_MS = 40;
 /** Key of the advisory lock of postgres-migrations. A session that holds the lock can take it again at once. */
 const LIBRARY_LOCK = "-8525285245963000605";
@@ -38,8 +40,8 @@ export class MigrationsChanged extends Error {
 }
 
 /**
- * Applies the migrations that a database lacks, each in its own transaction, and returns their names. Rolls back a migration that gets no
- * lock at once and tries again later. Concurrent runs wait for each other.
+ * Applies the migrations that a database lacks, each in its own transaction, and returns their names. Rolls back a
+ * migration that gets no lock at once and tries again later. Concurrent runs wait for each other.
  * @throws LocksUnavailable, MigrationsChanged, or an Error whose cause, if any, is the database's error.
  */
 export async function migrateDatabase(databaseUrl: string, options: MigrateOptions = {}): Promise<string[]> {
@@ -86,7 +88,10 @@ export async function migrateDatabase(databaseUrl: string, options: MigrateOptio
   }
 }
 
-/** Runs the library. The library's error has only the message of the database's error, so the database's error is added as its cause. */
+/**
+ * Runs the library. The library's error has only the message of the database's error, so the database's error is added
+ * as its cause.
+ */
 async function runLibrary(client: pg.Client, directory: string): Promise<void> {
   let cause: unknown;
   const query = (statement: string | pg.QueryConfig) =>
@@ -100,7 +105,10 @@ async function runLibrary(client: pg.Client, directory: string): Promise<void> {
   });
 }
 
-/** The migrations that the database has. Makes the library's table, because the library takes one in any schema for its own. */
+/**
+ * The migrations that the database has. Makes the library's table, because the library takes one in any schema for its
+ * own.
+ */
 async function selectAppliedIds(
   client: pg.Client,
   files: readonly { id: number; sql: string }[],
@@ -111,7 +119,10 @@ async function selectAppliedIds(
   return new Set(applied.rows.map(({ id }) => id));
 }
 
-/** Reports which sessions hold the lock that the session `pid` waits for. Uses its own connection and runs until `signal` aborts. */
+/**
+ * Reports which sessions hold the lock that the session `pid` waits for. Uses its own connection and runs until
+ * `signal` aborts.
+ */
 async function watchLocks(
   databaseUrl: string,
   pid: number,

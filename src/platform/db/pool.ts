@@ -12,14 +12,17 @@ export type { Queryable, Transaction } from "./queryable.ts";
 const CONNECT_TIMEOUT_MS = 2_000;
 /** The same for administration, which may run in a process that has just started on a busy machine. */
 const PATIENT_CONNECT_TIMEOUT_MS = 10_000;
-/** If no reply arrives some time after the server's own timeout, the connection counts as lost: a host that loses power does not close it. */
+/**
+ * If no reply arrives some time after the server's own timeout, the connection counts as lost: a host that loses power
+ * does not close it.
+ */
 const ANSWER_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2_000;
 /** When TCP starts to probe an idle connection. */
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
 /**
- * Plans the rest of a transaction over indexes, as the service does. For administration that reads few rows of large tables: without the
- * settings, a table without statistics may be read as a whole for each row.
+ * Plans the rest of a transaction over indexes, as the service does. For administration that reads few rows of large
+ * tables: without the settings, a table without statistics may be read as a whole for each row.
  */
 export async function usePlansOfService(tx: Transaction): Promise<void> {
   await tx.query(
@@ -33,16 +36,25 @@ export async function usePlansOfService(tx: Transaction): Promise<void> {
 pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
-/** Opens the pool of a process. Logs and replaces a connection that is lost while idle. Each new connection is prepared as `session.ts` says. */
+/**
+ * Opens the pool of a process. Logs and replaces a connection that is lost while idle. Each new connection is prepared
+ * as `session.ts` says.
+ */
 export function openPool(options: {
   databaseUrl: string;
   max: number;
   applicationName: string;
-  /** The deployment of an API or worker process. It gets fixed plans and short timeouts. Null for administration, which reads whole tables. */
+  /**
+   * The deployment of an API or worker process. It gets fixed plans and short timeouts. Null for administration, which
+   * reads whole tables.
+   */
   deployment: { admit(client: pg.ClientBase): Promise<void> } | null;
   /** Transactions are read-only unless they set READ WRITE. */
   readOnly?: boolean;
-  /** How long to wait for a reply before the connection counts as lost. Milliseconds; by default longer than a statement may run. */
+  /**
+   * How long to wait for a reply before the connection counts as lost. Milliseconds; by default longer than a statement
+   * may run.
+   */
   answerTimeoutMs?: number;
   log: Logger;
 }): pg.Pool {
@@ -67,7 +79,8 @@ export function openPool(options: {
     },
   });
   pool.on("error", (error) => options.log.warn({ err: error }, "an idle database connection was lost"));
-  // When a checked-out connection is lost, pg rejects its statement and also emits an event, which would end the process without a listener.
+  // When a checked-out connection is lost, pg rejects its statement and also emits an event, which would end the
+  // process without a listener.
   pool.on("connect", (client) => client.on("error", () => undefined));
   if (deployment) pool.on("connect", (client) => writeOnceATurn(client.connection.stream));
   return pool;

@@ -1,14 +1,17 @@
 import pg from "pg";
 
-// Everything that the code relies on in Postgres: in each session, and in the server and its database. `session.ts` sets and compares it on each
-// new connection, and `voucherctl db check` prints it.
+// Everything that the code relies on in Postgres: in each session, and in the server and its database. `session.ts`
+// sets and compares it on each new connection, and `voucherctl db check` prints it.
 
 /** What a connection is for. */
 export type Use = "service" | "administration" | "migration";
 
 /** Longest a partner-facing statement may run. Lock waits have their own, shorter limit. */
 export const STATEMENT_TIMEOUT_MS = 10_000;
-/** Longest wait of a migration for one lock. Later statements on the table wait for as long, and the service's give up after 250 ms. */
+/**
+ * Longest wait of a migration for one lock. Later statements on the table wait for as long, and the service's give up
+ * after 250 ms.
+ */
 export const MIGRATION_LOCK_TIMEOUT_MS = 100;
 
 /** A setting of a session. */
@@ -25,16 +28,16 @@ export interface Setting {
 }
 
 /**
- * Planner settings for the service's statements, which look up limited numbers of keys by index. A generic plan is made once per connection,
- * which saves a millisecond per redemption, and stays until the next ANALYZE. So a plan for empty tables must stay fast while they grow. The
- * settings allow only nested loops over indexes. Three forms in the statements keep such a loop from reading a whole index, as
- * `test/platform/db/plans.test.ts` proves:
+ * Planner settings for the service's statements, which look up limited numbers of keys by index. A generic plan is made
+ * once per connection, which saves a millisecond per redemption, and stays until the next ANALYZE. So a plan for empty
+ * tables must stay fast while they grow. The settings allow only nested loops over indexes. Three forms in the
+ * statements keep such a loop from reading a whole index, as `test/platform/db/plans.test.ts` proves:
  *
  * - `t.id = ANY (ARRAY[w.id])` uses the index like `t.id = w.id`, but a join cannot start with `t`.
  * - `(r.state = 'Live') IS NOT FALSE` does not imply the predicate of a partial index.
  * - `OFFSET 0` keeps Postgres from merging a subquery that searches by key into the outer query.
  *
- * JIT is off because these settings raise costs above its threshold, so that Postgres would compile a plan at every call.
+ * JIT is off because these settings raise costs above its threshold: each call would compile its plan.
  */
 export const FIXED_PLANS: Readonly<Record<string, string>> = {
   plan_cache_mode: "force_generic_plan",
@@ -49,7 +52,7 @@ export const FIXED_PLANS: Readonly<Record<string, string>> = {
   jit: "off",
 };
 
-/** Every setting that the code relies on. `search_path` is not in the list: `session.ts` sets it to the schema of the tables. */
+/** Every setting that the code relies on, but `search_path`: `session.ts` sets it to the schema of the tables. */
 export const SETTINGS: readonly Setting[] = [
   { name: "client_encoding", value: "UTF8", why: "Texts are sent and read as UTF-8." },
   { name: "DateStyle", value: "ISO, MDY", why: "Times are read in the ISO form." },
@@ -212,10 +215,8 @@ function mendPathForTables({ schema, hasForeignTable, database, role }: Facts): 
 function mendPath({ schemas, database, role }: Facts): string {
   const [first = "", ...others] = schemas.map(quote);
   if (others.length === 0)
-    return (
-      `The tables are in the schema ${first}, which ${quote(role)} may not use. As the owner, run: voucherctl \
-db ` + "roles"
-    );
+    return `The tables are in the schema ${first}, which ${quote(role)} may not use. As the owner, run: voucherctl \
+db roles`;
   const set = `ALTER ROLE ${quote(role)} IN DATABASE ${quote(database)} SET search_path = ${first};`;
   return `Several schemas have the tables: ${[first, ...others].join(", ")}. Choose one, such as: ${set}`;
 }

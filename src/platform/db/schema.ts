@@ -15,7 +15,9 @@ export const MIGRATIONS = fileURLToPath(new URL("../../../migrations", import.me
 /** SQLSTATE undefined_table and undefined_column. */
 const UNDEFINED = ["42P01", "42703"];
 
-/** Why a process cannot use its database. Readiness reports `state` and the message to anyone; the cause is for the log. */
+/**
+ * Why a process cannot use its database. Readiness reports `state` and the message to anyone; the cause is for the log.
+ */
 export class UnusableDatabase extends Error {
   readonly state: "unavailable" | "copied" | "outdated";
 
@@ -29,7 +31,8 @@ export class UnusableDatabase extends Error {
 let migrations: ReturnType<typeof loadMigrationFiles> | undefined;
 
 /**
- * Asserts that the database has every migration of this release with the same contents. It may have more, of a newer release.
+ * Asserts that the database has every migration of this release with the same contents. It may have more, of a newer
+ * release.
  * @throws UnusableDatabase, with the missing ones in its cause.
  */
 export async function assertMigrated(db: Queryable): Promise<void> {

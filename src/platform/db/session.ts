@@ -48,7 +48,10 @@ const probeIdentity = sql.requiredValue("probe_identity", { identifier: text });
  */
 const FORGET = "SET statement_timeout = 0; RESET search_path; RESET default_transaction_read_only; DEALLOCATE ALL";
 
-/** Rounds in which a pooler may show that two clients share server connections. Other clients of the pooler may hide it in one round. */
+/**
+ * Rounds in which a pooler may show that two clients share server connections. Other clients of the pooler may hide it
+ * in one round.
+ */
 const ROUNDS = 5;
 /** The database or the session lacks what the code relies on. The message names it, and the command that mends it. */
 export class UnmetRequirement extends UnusableDatabase {

@@ -18,8 +18,9 @@ interface ReadStatement extends Statement {
 }
 
 /**
- * Reads every statement of a `.sql` file, by name. Each comes after a line `-- name: <name>(<parameters>)` and comments. A
- * parameter with a question mark may be null; one that the statement casts to an array may have null elements.
+ * Reads every statement of a `.sql` file, by name. Each comes after a line `-- name: <name>(<parameters>)` and
+ * comments. A parameter with a question mark may be null; one that the statement casts to an array may have null
+ * elements.
  */
 export function readStatements(file: URL): Record<string, ReadStatement> {
   const blocks = readFileSync(file, "utf8").matchAll(/^-- name: (\w+)(?:\(([^)]*)\))?\n((?:--.*\n)*)([^;]*);/gm);
@@ -68,14 +69,17 @@ function makeRowReader<C extends Columns>(
 }
 
 /**
- * Statements that write, with their parameters, in the order in which they must run. One that lacks a required row raises, so their results
- * need not be read. Pass them to `readThenWrite` or `write` (transaction.ts).
+ * Statements that write, with their parameters, in the order in which they must run. One that lacks a required row
+ * raises, so their results need not be read. Pass them to `readThenWrite` or `write` (transaction.ts).
  */
 export type PreparedStatements = QueryConfig[];
 
 type Scalar = string | number | boolean | Date | Uint8Array | null;
 
-/** Values that `pg` can always send. With another one, only its statement fails, and a COMMIT sent after it takes effect. */
+/**
+ * Values that `pg` can always send. With another one, only its statement fails, and a COMMIT sent after it takes
+ * effect.
+ */
 type Value = Scalar | readonly Scalar[];
 
 /** The parameters of a statement, by the names of its header and in their order. */
@@ -116,9 +120,9 @@ type None = Record<never, never>;
 type OneColumn<T> = Record<string, Column<T>>;
 
 /**
- * The statements of the `.sql` file of a module, as functions. The file says what each statement does and names its parameters;
- * `test/platform/db/statements.test.ts` compares the result columns that the module declares with Postgres, and the types
- * of the parameters.
+ * The statements of the `.sql` file of a module, as functions. The file says what each statement does and names its
+ * parameters; `test/platform/db/statements.test.ts` compares the result columns that the module declares with Postgres,
+ * and the types of the parameters.
  */
 export class Statements {
   readonly #statements: Record<string, ReadStatement>;
@@ -207,7 +211,10 @@ export class Statements {
     return (...values) => ({ ...statement, values: order(values) });
   }
 
-  /** The statement with one array per field of the rows and its other parameters, to run later. None if there are no rows. */
+  /**
+   * The statement with one array per field of the rows and its other parameters, to run later. None if there are no
+   * rows.
+   */
   prepareAll<Fields extends Record<string, Column<Scalar>>, P extends Parameters = None>(
     name: string,
     fields: Fields,

@@ -42,13 +42,14 @@ export interface Decided<T> {
 }
 
 /**
- * Runs `read` and `decide`, and commits the statements that `decide` returns, in one READ COMMITTED transaction on a connection of its own.
- * Rolls back when one of them throws or a statement fails, and throws the error of the first such statement. If Postgres warns at COMMIT, the
- * result is unknown, as if the connection were lost.
+ * Runs `read` and `decide`, and commits the statements that `decide` returns, in one READ COMMITTED transaction on a
+ * connection of its own. Rolls back when one of them throws or a statement fails, and throws the error of the first
+ * such statement. If Postgres warns at COMMIT, the result is unknown, as if the connection were lost.
  *
- * The statements of `read` are sent together with BEGIN, the writes with COMMIT, each in one round trip if the pool pipelines. The server
- * runs them in order, each with a snapshot of its own; when one fails, so do all after it. `read` may only lock and read, and must send all
- * of its statements before it awaits a result: if BEGIN fails, they run outside a transaction and must have no effect.
+ * The statements of `read` are sent together with BEGIN, the writes with COMMIT, each in one round trip if the pool
+ * pipelines. The server runs them in order, each with a snapshot of its own; when one fails, so do all after it. `read`
+ * may only lock and read, and must send all of its statements before it awaits a result: if BEGIN fails, they run
+ * outside a transaction and must have no effect.
  */
 export async function readThenWrite<Seen, T>(
   pool: pg.Pool,
@@ -71,20 +72,23 @@ export async function readThenWrite<Seen, T>(
     const { result, writes, afterCommit } = await decide(seen, client);
     client.on("notice", onNotice);
     await Promise.all([...writes.map((statement) => client.query(statement)), client.query("COMMIT")]);
-    // Postgres also warns when it stops waiting for the synchronous standbys: the transaction is committed, and a failover may lose it.
+    // Postgres also warns when it stops waiting for the synchronous standbys: the transaction is committed, and a
+    // failover may lose it.
     if (warning !== undefined)
       throw new UnusableDatabase("unavailable", `The server committed with a warning: ${warning}`);
     afterCommit?.();
     return result;
   } catch (error) {
-    // After COMMIT there is nothing to roll back, but ROLLBACK still waits until all statements are done. If it fails, the connection does not
-    // return to the pool.
+    // After COMMIT there is nothing to roll back, but ROLLBACK still waits until all statements are done. If it fails,
+    // the connection does not return to the pool.
     await client.query("ROLLBACK").catch((rollbackError: Error) => {
       broken = rollbackError;
     });
-    // The server was the primary when this connection was opened, and is read-only now. The connection must not return to the pool.
+    // The server was the primary when this connection was opened, and is read-only now. The connection must not return
+    // to the pool.
     if (isReadOnly(error)) broken = error as Error;
-    // After the first error, the server refuses the statements that were sent with it, and such a refusal may reject an earlier promise.
+    // After the first error, the server refuses the statements that were sent with it, and such a refusal may reject an
+    // earlier promise.
     throw hasSqlState(error, IN_FAILED_TRANSACTION) ? (firstError ?? error) : error;
   } finally {
     client.connection.off("errorMessage", onError);
@@ -93,7 +97,10 @@ export async function readThenWrite<Seen, T>(
   }
 }
 
-/** Runs the statements one after another inside a transaction that continues. Also works in a pool that does not pipeline. */
+/**
+ * Runs the statements one after another inside a transaction that continues. Also works in a pool that does not
+ * pipeline.
+ */
 export async function write(tx: Transaction, writes: PreparedStatements): Promise<void> {
   for (const statement of writes) await tx.query(statement);
 }
@@ -104,8 +111,8 @@ export async function waitForLocks(tx: Transaction, timeoutMs: number): Promise<
 }
 
 /**
- * Whether the transaction conflicted with another one, or a read with the recovery of a standby. It may succeed when it is repeated on the new
- * state.
+ * Whether the transaction conflicted with another one, or a read with the recovery of a standby. It may succeed when it
+ * is repeated on the new state.
  */
 export function isRetryable(error: unknown): boolean {
   return [SERIALIZATION_FAILURE, DEADLOCK_DETECTED, DECIDED_ON_OLD_STATE].some((code) => hasSqlState(error, code));
@@ -130,7 +137,9 @@ function hasSqlState(error: unknown, code: string): boolean {
   return error instanceof pg.DatabaseError && error.code === code;
 }
 
-/** Whether the database is unreachable, starting, stopping, full, too slow or not the primary: a later call may succeed. */
+/**
+ * Whether the database is unreachable, starting, stopping, full, too slow or not the primary: a later call may succeed.
+ */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof UnusableDatabase) return true;
@@ -164,7 +173,10 @@ export function mayBeFromOneItem(error: unknown): boolean {
 /** Most attempts in one call. A batch that fails is then split, and each item gets as many. */
 const ATTEMPTS_MAX = 3;
 
-/** Runs a transaction, and runs it again after a conflict with another one. `run` must read its state in the transaction. */
+/**
+ * Runs a transaction, and runs it again after a conflict with another one. `run` must read its state in the
+ * transaction.
+ */
 export async function retryConflicts<T>(run: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

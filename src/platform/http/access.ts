@@ -9,11 +9,17 @@ export type Tag = "Partner" | "Webhooks" | "Sandbox" | "Marketplace" | "Public v
 export interface Access<Caller, Deps = unknown> {
   /** The group of the endpoints with this access. */
   tag: Tag;
-  /** Alternatives that the API reference shows. Each maps a security scheme to the scopes it needs; `{}` means no credentials. */
+  /**
+   * Alternatives that the API reference shows. Each maps a security scheme to the scopes it needs; `{}` means no
+   * credentials.
+   */
   security: readonly Record<string, string[]>[];
   /** Errors that the guard can send. */
   errors: readonly ErrorCode[];
-  /** Whether pages of the origins in CORS_ORIGINS may call the endpoint. False for API keys, because a page cannot keep a key secret. */
+  /**
+   * Whether pages of the origins in CORS_ORIGINS may call the endpoint. False for API keys, because a page cannot keep
+   * a key secret.
+   */
   crossOrigin: boolean;
   /** Handlers that admit or refuse a request. */
   guard: (deps: Deps) => RequestHandler[];

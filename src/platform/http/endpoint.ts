@@ -1,5 +1,3 @@
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import type { Request, RequestHandler, Response, Router } from "express";
 import type { z } from "zod";
 import { AppError, BODY_ERRORS, ERRORS_OF, type ErrorCode, invalidFields } from "../api/errors.ts";
@@ -14,6 +12,7 @@ import { type Visitor, visitorOf } from "./middleware/caller-signal.ts";
 import { jsonBody } from "./middleware/json-body.ts";
 import { type LimitingAddresses, limitAddress } from "./middleware/rate-limit.ts";
 import { languageOf } from "./middleware/reader-language.ts";
+import { type CsvContent, respondCsv, respondJson, respondText, type TEXT } from "./respond.ts";
 
 /** Names of the parameters in a path: `/r/:code/claim` has `code`. */
 type ParameterOf<Path extends string> = Path extends `${infer Head}/${infer Rest}`
@@ -35,12 +34,6 @@ interface EndpointRequest<Caller, Parameter extends string, Query, Body> {
   readonly language: Language;
   /** When the request's last byte was read, on the monotonic clock. Milliseconds. */
   receivedAtMs: number;
-}
-
-/** A CSV file, with headers of its response. */
-interface CsvContent {
-  headers: Record<string, string>;
-  parts: AsyncIterable<string>;
 }
 
 /** The settings that the API reference states. */
@@ -86,7 +79,10 @@ interface Definition<
   ) => Promise<z.output<Result>>;
 }
 
-/** Descriptions of the path parameters for the API reference. The parameters are not validated: an invalid id is not found. */
+/**
+ * Descriptions of the path parameters for the API reference. The parameters are not validated: an invalid id is not
+ * found.
+ */
 type PathParameters<Path extends string> = [ParameterOf<Path>] extends [never]
   ? { parameters?: undefined }
   : { parameters: Record<ParameterOf<Path>, z.ZodType> };
@@ -99,7 +95,10 @@ interface RouteDeps {
   config: Pick<Config, "corsOrigins">;
 }
 
-/** An endpoint as the route table and the API reference see it. What its access and its handler take is known when it is mounted. */
+/**
+ * An endpoint as the route table and the API reference see it. What its access and its handler take is known when it is
+ * mounted.
+ */
 export interface Endpoint<Deps = never>
   extends Omit<
     Definition<string, unknown, z.ZodObject, z.ZodObject, z.ZodType, unknown, unknown>,
@@ -116,8 +115,8 @@ export interface Endpoint<Deps = never>
 }
 
 /**
- * One method and path: its input, its response and the handler between them. The schemas validate the input at run time. They type the
- * response at compile time only. Order of checks: access, query and body, handler.
+ * One method and path: its input, its response and the handler between them. The schemas validate the input at run
+ * time. They type the response at compile time only. Order of checks: access, query and body, handler.
  */
 export function endpoint<
   const Path extends string,
@@ -188,7 +187,10 @@ export function validate<Schema extends z.ZodType>(schema: Schema, input: unknow
   throw invalidFields([...first].toReversed().map(([field, message]) => [field, inAnyLanguage(message)]));
 }
 
-/** An id or link code from the path. An id that is too long or contains NUL becomes the empty string, which matches no row. */
+/**
+ * An id or link code from the path. An id that is too long or contains NUL becomes the empty string, which matches no
+ * row.
+ */
 export function pathId(value: unknown): string {
   const id = String(value);
   return id.length > ID_INPUT_MAX || id.includes("\0") ? "" : id;
@@ -200,9 +202,15 @@ export type Method = "get" | "post" | "patch" | "delete";
 export interface Route {
   path: string;
   methods: Partial<Record<Method, RequestHandler[]>>;
-  /** Handlers that run before those of every method. They respond to CORS preflights and let pages of other origins read responses. */
+  /**
+   * Handlers that run before those of every method. They respond to CORS preflights and let pages of other origins read
+   * responses.
+   */
   crossOrigin?: RequestHandler[];
-  /** Set if its handlers limit their callers themselves, by key, user, password or address. Otherwise {@link mount} limits each address. */
+  /**
+   * Set if its handlers limit their callers themselves, by key, user, password or address. Otherwise {@link mount}
+   * limits each address.
+   */
   limitsCallers?: true;
 }
 
@@ -212,8 +220,8 @@ export function getRoute(path: string, ...get: RequestHandler[]): Route {
 }
 
 /**
- * Merges the routes of each path into one, for mounting in this order. Their methods must differ. Fixed paths come first,
- * because a parameter of another path would match them.
+ * Merges the routes of each path into one, for mounting in this order. Their methods must differ. Fixed paths come
+ * first, because a parameter of another path would match them.
  */
 export function joinRoutes(routes: readonly Route[]): Route[] {
   const joined = [...Map.groupBy(routes, ({ path }) => path).values()].map((samePath) => ({
@@ -224,8 +232,8 @@ export function joinRoutes(routes: readonly Route[]): Route[] {
 }
 
 /**
- * Mounts a route. Other methods get 405 with `Allow`. Unless the route limits its callers, each address has a limit, which a method's last
- * handler comes after: the handlers before it only decide the form of the response.
+ * Mounts a route. Other methods get 405 with `Allow`. Unless the route limits its callers, each address has a limit,
+ * which a method's last handler comes after: the handlers before it only decide the form of the response.
  */
 export function mount(
   router: Router,
@@ -249,51 +257,4 @@ export function mount(
     response.setHeader("Allow", allow.join(", "));
     throw new AppError("method_not_allowed");
   });
-}
-
-/** Sends the handler's result as text with status 200. The response must not be cached. */
-export function respondText(handler: (request: Request, response: Response) => Promise<unknown>): RequestHandler {
-  return async (request, response) => {
-    const text = String(await handler(request, response));
-    response.setHeader("Cache-Control", "no-store");
-    response.setHeader("Content-Type", TEXT);
-    response.end(request.method === "HEAD" ? undefined : text);
-  };
-}
-
-/** Sends the handler's parts as CSV if the caller prefers it. */
-function respondCsv(handler: (request: Request, response: Response) => Promise<CsvContent>): RequestHandler {
-  return async (request, response, next) => {
-    response.vary("Accept");
-    if (request.accepts(["json", "csv"]) !== "csv") return next();
-    await sendCsv(response, await handler(request, response));
-  };
-}
-
-/** Sends parts of CSV as they are read. The connection breaks when a part cannot be read. */
-export async function sendCsv(response: Response, { headers, parts }: CsvContent): Promise<void> {
-  response.set({ ...headers, "Cache-Control": "no-store", "Content-Type": CSV });
-  if (response.req.method === "HEAD") response.end();
-  else await pipeline(Readable.from(parts), response).catch(() => response.destroy());
-}
-
-/** The media type of text. */
-export const TEXT = "text/plain; charset=utf-8";
-
-/** The media type of CSV. */
-export const CSV = "text/csv; charset=utf-8";
-
-/** Sends the handler's result as JSON with status 200. */
-export function respondJson(handler: (request: Request, response: Response) => Promise<unknown>): RequestHandler {
-  return async (request, response) => sendJson(response, 200, await handler(request, response));
-}
-
-/** Sends JSON that must not be cached, because it may contain codes. Unlike Express's `json`, writes head and body together. */
-export function sendJson(response: Response, status: number, body: unknown): void {
-  const text = `${JSON.stringify(body)}\n`;
-  response.statusCode = status;
-  response.setHeader("Cache-Control", "no-store");
-  response.setHeader("Content-Type", "application/json; charset=utf-8");
-  response.setHeader("Content-Length", Buffer.byteLength(text));
-  response.end(response.req.method === "HEAD" ? undefined : text);
 }

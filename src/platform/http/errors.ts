@@ -3,16 +3,19 @@ import { AppError, statusOf } from "../api/errors.ts";
 import { BatcherFull } from "../batching/batcher.ts";
 import { CallerLeft } from "../batching/fair-slots.ts";
 import { isDatabaseUnavailable, isLockTimeout, isRetryable } from "../db/transaction.ts";
-import { sendJson } from "./endpoint.ts";
 import { languageOf } from "./middleware/reader-language.ts";
 import { sendPage } from "./negotiate.ts";
+import { sendJson } from "./respond.ts";
 
 /** Refuses requests that no route matches. Mount it after all routes. */
 export const unknownPath: RequestHandler = () => {
   throw new AppError("not_found");
 };
 
-/** Sends an error in the reader's language, as JSON, or as a page where the caller prefers one. Unexpected errors are logged and reveal nothing. */
+/**
+ * Sends an error in the reader's language, as JSON, or as a page where the caller prefers one. Unexpected errors are
+ * logged and reveal nothing.
+ */
 export const errorHandler: ErrorRequestHandler = (error, _request, response, next) => {
   // The connection is closed, so no response can be sent.
   if (error instanceof CallerLeft) return;

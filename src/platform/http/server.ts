@@ -12,16 +12,26 @@ export const CONNECTION_LIMITS = {
   headersMs: 10_000,
   /** Longest time for a whole request to arrive. Bodies have at most 16 KiB. */
   requestMs: 15_000,
-  /** Longest time without a byte while a request is in progress: longer than the largest REDEEM_WAIT_MS, 60 s, and two reads of 12 s. */
+  /**
+   * Longest time without a byte while a request is in progress: longer than the largest REDEEM_WAIT_MS, 60 s, and two
+   * reads of 12 s.
+   */
   stalledMs: 95_000,
   /** Interval between checks for late headers and requests. */
   checkEveryMs: 1_000,
   /** Concurrent connections. Beyond that, new ones are closed. One takes at most 45 KiB of memory: 450 MB in all. */
   connectionsMax: 10_000,
-  /** Connections that may wait in the kernel to be accepted. With Node's default of 511, the others would retry after a second. */
+  /**
+   * Connections that may wait in the kernel to be accepted. With Node's default of 511, the others would retry after a
+   * second.
+   */
   backlog: 4_096,
-  // Node handles every request of a chunk, which may hold a thousand, and keeps the responses that the client does not read.
-  /** Concurrent requests on one connection. Beyond that, the connection is closed. Few clients send a request before the last response. */
+  // Node handles every request of a chunk, which may hold a thousand, and keeps the responses that the client does not
+  // read.
+  /**
+   * Concurrent requests on one connection. Beyond that, the connection is closed. Few clients send a request before the
+   * last response.
+   */
   pipelinedMax: 32,
   /** How long an idle connection stays open after the server begins to close, because a request may be on its way. */
   closingIdleMs: 2_000,
@@ -41,7 +51,10 @@ const LOG_FULL_EVERY_MS = 30_000;
 /** A listening HTTP server. */
 export interface HttpServer {
   port: number;
-  /** Accepts the waiting connections, then stops listening. Each connection may finish one last request. Resolves when all are closed. */
+  /**
+   * Accepts the waiting connections, then stops listening. Each connection may finish one last request. Resolves when
+   * all are closed.
+   */
   close(): Promise<void>;
 }
 
@@ -160,7 +173,10 @@ async function closeServer(server: Server, open: OpenConnections, limits: Connec
   });
 }
 
-/** Resolves when no connection waits to be accepted, which the kernel would reset, or after {@link ACCEPT_MS}. One is accepted per turn. */
+/**
+ * Resolves when no connection waits to be accepted, which the kernel would reset, or after {@link ACCEPT_MS}. One is
+ * accepted per turn.
+ */
 async function untilNoConnectionWaits(accepted: () => number): Promise<void> {
   const giveUpAt = performance.now() + ACCEPT_MS;
   let before: number;
@@ -170,7 +186,10 @@ async function untilNoConnectionWaits(accepted: () => number): Promise<void> {
   } while (accepted() > before && performance.now() < giveUpAt);
 }
 
-/** Converts a request target to a path for the router (RFC 9112, section 3.2). A path that cannot be decoded is taken literally. */
+/**
+ * Converts a request target to a path for the router (RFC 9112, section 3.2). A path that cannot be decoded is taken
+ * literally.
+ */
 function toPath(target: string): string {
   if (target.startsWith("/") && !target.includes("%")) return target;
   const origin = /^https?:\/\/[^/?#]*/i.exec(target)?.[0] ?? "";
@@ -219,7 +238,8 @@ function refuseMalformedRequest(
     "Connection: close",
   ];
   socket.end([...head, "", body].join("\r\n"));
-  // Closing at once would lose the response if the client is still sending. The timeout closes connections that the client leaves open.
+  // Closing at once would lose the response if the client is still sending. The timeout closes connections that the
+  // client leaves open.
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
   log.info({ requestId, status, errorCode: refusal.code }, "request");
   onRefusal(refusal.code);

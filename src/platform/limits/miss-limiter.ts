@@ -20,11 +20,12 @@ interface Tally {
 export type Guarded<Result> = { allowed: true; result: Result } | { allowed: false; resetMs: number };
 
 /**
- * Lets each caller see `limit` misses per window, counted over all processes. After that, a process that knows of it returns no results until
- * the window ends.
+ * Lets each caller see `limit` misses per window, counted over all processes. After that, a process that knows of it
+ * returns no results until the window ends.
  *
- * Look-ups run concurrently. Results are returned in the order in which they finish, and each miss is counted in Redis before that, so a
- * burst cannot exceed the limit. A process learns only from a miss of its own that the limit is reached. Until then it returns hits.
+ * Look-ups run concurrently. Results are returned in the order in which they finish, and each miss is counted in Redis
+ * before that, so a burst cannot exceed the limit. A process learns only from a miss of its own that the limit is
+ * reached. Until then it returns hits.
  */
 export class MissLimiter {
   readonly #limit: number;

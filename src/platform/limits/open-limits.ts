@@ -19,15 +19,18 @@ export interface Limits {
   take: RateLimiter | null;
   /** An address's requests that need no key or token. */
   address: RateLimiter | null;
-  /** An address's requests that need a key or token and have no valid one. Separate, so that anonymous visitors do not use it up. */
+  /**
+   * An address's requests that need a key or token and have no valid one. Separate, so that anonymous visitors do not
+   * use it up.
+   */
   refused: RateLimiter | null;
   /** A key's look-ups of codes that do not exist. */
   misses: MissLimiter | null;
 }
 
 /**
- * Opens the limits of a process. `rateLimitRps` is a key's limit for `read` and for `move`, in calls per second. 0 turns off every limit
- * except `misses`, which has its own setting.
+ * Opens the limits of a process. `rateLimitRps` is a key's limit for `read` and for `move`, in calls per second. 0
+ * turns off every limit except `misses`, which has its own setting.
  */
 export function openLimits(
   { rateLimitRps, missLimitPerMinute }: { rateLimitRps: number; missLimitPerMinute: number },

@@ -3,13 +3,16 @@ import type { Counter } from "./shared-counts.ts";
 /** Length of a window. Milliseconds. */
 const WINDOW_MS = 1_000;
 /**
- * A process fetches a caller's tokens in chunks of a twentieth of the limit. So all processes together call Redis about 20 times a second for
- * a caller, and leave few tokens unused.
+ * A process fetches a caller's tokens in chunks of a twentieth of the limit. So all processes together call Redis about
+ * 20 times a second for a caller, and leave few tokens unused.
  */
 const CHUNKS = 20;
 /** Most callers in a generation. Two generations are kept, so at most ten thousand callers are remembered. */
 const GENERATION_MAX = 5_000;
-/** Time until the next generation begins: two windows, because a new window depends on how busy the previous one was. Milliseconds. */
+/**
+ * Time until the next generation begins: two windows, because a new window depends on how busy the previous one was.
+ * Milliseconds.
+ */
 const GENERATION_MS = 2 * WINDOW_MS;
 
 /** Whether a call is allowed, and the caller's remaining limit. */
@@ -27,7 +30,10 @@ interface Window {
   endsAt: number;
   /** Calls that this process may allow without a call to Redis. */
   tokens: number;
-  /** Tokens left in the shared count, as last read. Never rises within a window, even if the shared count restarts from zero. */
+  /**
+   * Tokens left in the shared count, as last read. Never rises within a window, even if the shared count restarts from
+   * zero.
+   */
   left: number;
   /** Whether `endsAt` comes from the shared count. Until the first fetch, it comes from this process's own clock. */
   shared: boolean;
@@ -39,11 +45,12 @@ interface Window {
 }
 
 /**
- * Allows each caller `limit` calls a second over all processes. Fetches tokens from the shared count before they run out, and starts a window
- * on credit for a caller that left more than half of its limit unused in the previous window. A call rarely waits for Redis.
+ * Allows each caller `limit` calls a second over all processes. Fetches tokens from the shared count before they run
+ * out, and starts a window on credit for a caller that left more than half of its limit unused in the previous window.
+ * A call rarely waits for Redis.
  *
- * Windows begin with a caller's first call. N processes together allow `limit` calls, plus or minus N times a thirteenth of it: a process
- * leaves at most one and a half chunks unused, and gives at most one chunk on credit.
+ * Windows begin with a caller's first call. N processes together allow `limit` calls, plus or minus N times a
+ * thirteenth of it: a process leaves at most one and a half chunks unused, and gives at most one chunk on credit.
  */
 export class RateLimiter {
   /** The limit's name in responses. */
@@ -53,7 +60,10 @@ export class RateLimiter {
   readonly #count: Counter;
   readonly #chunk: number;
   readonly #credit: number;
-  /** The windows of the current and the previous generation, by caller. A caller that calls again moves to the current one. */
+  /**
+   * The windows of the current and the previous generation, by caller. A caller that calls again moves to the current
+   * one.
+   */
   #recent = new Map<string, Window>();
   #older = new Map<string, Window>();
   /** When the next generation begins, on the monotonic clock. Milliseconds. */
@@ -85,7 +95,10 @@ export class RateLimiter {
     });
   }
 
-  /** Returns the refusal that a call would get now, or null. Counts nothing, so work for a caller over its limit can be skipped. */
+  /**
+   * Returns the refusal that a call would get now, or null. Counts nothing, so work for a caller over its limit can be
+   * skipped.
+   */
   findRefusal(id: string): Verdict | null {
     const now = performance.now();
     const window = this.#recent.get(id) ?? this.#older.get(id);
@@ -137,7 +150,10 @@ export class RateLimiter {
     return { ...tokens, endsAt: now + WINDOW_MS, shared: false, waiting: 0, fetching: null };
   }
 
-  /** Makes room for a caller in the current generation. If that is full or its time is over, begins a new one and drops the previous one. */
+  /**
+   * Makes room for a caller in the current generation. If that is full or its time is over, begins a new one and drops
+   * the previous one.
+   */
   #makeRoom(id: string, now: number): void {
     this.#older.delete(id);
     if (this.#recent.size < GENERATION_MAX && now < this.#nextGenerationAt) return;

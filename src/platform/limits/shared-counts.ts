@@ -9,15 +9,18 @@ const RESPONSE_MS = 250;
 const PAUSE_MS = 1_000;
 
 /**
- * Adds points to the count of an id and returns the new total, and the time to the window's end in milliseconds. Never rejects. A window
- * begins with the id's first points.
+ * Adds points to the count of an id and returns the new total, and the time to the window's end in milliseconds. Never
+ * rejects. A window begins with the id's first points.
  */
 export type Counter = (id: string, points: number) => Promise<{ total: number; leftMs: number }>;
 
 /** Opens a counter whose Redis keys are `limit:<name>:<id>`. */
 export type OpenCounter = (name: string, windowSeconds: number) => Counter;
 
-/** Counts in Redis for all processes. While Redis is down or slow, each process counts alone. No call waits longer than {@link RESPONSE_MS}. */
+/**
+ * Counts in Redis for all processes. While Redis is down or slow, each process counts alone. No call waits longer than
+ * {@link RESPONSE_MS}.
+ */
 export function shareCounts(redis: RedisClient, log: Logger): OpenCounter {
   let failing = false;
   /** On the monotonic clock, milliseconds. */
@@ -47,7 +50,10 @@ export function shareCounts(redis: RedisClient, log: Logger): OpenCounter {
   };
 }
 
-/** Timers that fire after pending input was read, so that a busy process does not time out on a response that has arrived. */
+/**
+ * Timers that fire after pending input was read, so that a busy process does not time out on a response that has
+ * arrived.
+ */
 const timersAfterInput = {
   setTimeout: ((fail: () => void, ms: number) => setTimeout(() => setImmediate(fail), ms)) as typeof setTimeout,
   clearTimeout,

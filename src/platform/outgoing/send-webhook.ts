@@ -57,7 +57,9 @@ interface SenderOptions {
   ca?: string;
 }
 
-/** Opens what {@link sendWebhook} sends with: an agent that keeps connections, and checks the addresses of each new one. */
+/**
+ * Opens what {@link sendWebhook} sends with: an agent that keeps connections, and checks the addresses of each new one.
+ */
 export function openWebhookSender(options: SenderOptions) {
   const { allowPrivate, ca } = options;
   const resolve = options.resolve ?? (allowPrivate ? resolveLocally : resolveByDns);
@@ -109,7 +111,10 @@ export function openWebhookSender(options: SenderOptions) {
 
 export type WebhookSender = ReturnType<typeof openWebhookSender>;
 
-/** Destroys a connection that sends too much for one request. The parser does not bound interim responses and extensions of chunks. */
+/**
+ * Destroys a connection that sends too much for one request. The parser does not bound interim responses and extensions
+ * of chunks.
+ */
 function boundReceived(socket: Socket): Socket {
   const { read, write } = socket;
   let received = 0;
@@ -184,9 +189,9 @@ class SendFailure extends Error {
 }
 
 /**
- * Sends one signed request and reads its response: without redirects, without credentials, to an address that is checked whenever a
- * connection is opened. Always ends within the limit of an attempt. Returns null if the process stops before, and does not throw when the
- * server fails.
+ * Sends one signed request and reads its response: without redirects, without credentials, to an address that is
+ * checked whenever a connection is opened. Always ends within the limit of an attempt. Returns null if the process
+ * stops before, and does not throw when the server fails.
  */
 export async function sendWebhook(
   { webhookSender }: { webhookSender: WebhookSender },
@@ -194,7 +199,8 @@ export async function sendWebhook(
 ): Promise<WebhookResult | null> {
   const { allowPrivate, mayConnectTo, agent, attemptMaxMs, stopped } = webhookSender;
   const to = URL.parse(url);
-  // `allowPrivate` may have changed since the endpoint was created. An IP address as host is checked here, because it is not looked up.
+  // `allowPrivate` may have changed since the endpoint was created. An IP address as host is checked here, because it
+  // is not looked up.
   const isRefused = to === null || findUrlProblem(url, allowPrivate) !== null;
   if (isRefused || (isIP(hostOf(to)) !== 0 && !mayConnectTo(hostOf(to)))) return noResponse("refused_address");
   const limit = AbortSignal.timeout(attemptMaxMs);
@@ -236,7 +242,10 @@ function resultOf(status: number, headers: Headers): WebhookResult {
   return { status, failure, retryAfterMs: parseRetryAfter(headers) };
 }
 
-/** The wait that `Retry-After` asks for, as seconds, or as a date after that of the response (RFC 9110, section 10.2.3). Null without a valid one. */
+/**
+ * The wait that `Retry-After` asks for, as seconds, or as a date after that of the response (RFC 9110, section 10.2.3).
+ * Null without a valid one.
+ */
 function parseRetryAfter({ "retry-after": after, date }: Headers): number | null {
   const text = String(after);
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1_000;

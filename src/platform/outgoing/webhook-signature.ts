@@ -6,7 +6,10 @@ const SECRET = /^whsec_(?=.{32,88}$)(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[
 /** The length of a SHA-256 hash. */
 const SECRET_BYTES = 32;
 
-/** Derives one version of an endpoint's secret: HKDF-SHA256 of WEBHOOK_SECRET, in the form of Standard Webhooks. It is never stored. */
+/**
+ * Derives one version of an endpoint's secret: HKDF-SHA256 of WEBHOOK_SECRET, in the form of Standard Webhooks. It is
+ * never stored.
+ */
 export function deriveWebhookSecret(rootSecret: string, endpointId: string, version: number): string {
   const bytes = hkdfSync("sha256", rootSecret, endpointId, `webhook secret ${version}`, SECRET_BYTES);
   return `${PREFIX}${Buffer.from(bytes).toString("base64")}`;
@@ -18,7 +21,10 @@ export const isWebhookSecret = (text: string) => SECRET.test(text);
 /** The key of a secret. */
 export const keyOfSecret = (secret: string): KeyObject => createSecretKey(secret.slice(PREFIX.length), "base64");
 
-/** The keys that sign an endpoint's requests now. Signing with a key object takes a sixth of the time that signing with bytes takes. */
+/**
+ * The keys that sign an endpoint's requests now. Signing with a key object takes a sixth of the time that signing with
+ * bytes takes.
+ */
 export function openSigningKeys(
   rootSecret: string,
   { id, signingVersions }: { id: string; signingVersions: readonly number[] },
@@ -35,7 +41,10 @@ interface WebhookContent {
   keys: readonly KeyObject[];
 }
 
-/** The value of `webhook-signature`: one `v1` signature per key (https://github.com/standard-webhooks/standard-webhooks). */
+/**
+ * The value of `webhook-signature`: one `v1` signature per key
+ * (https://github.com/standard-webhooks/standard-webhooks).
+ */
 export function signWebhook({ id, timestampSeconds, body, keys }: WebhookContent): string {
   return keys
     .map((key) => `v1,${createHmac("sha256", key).update(`${id}.${timestampSeconds}.${body}`).digest("base64")}`)

@@ -6,7 +6,9 @@ const PORTS = ["", "443", "8443"];
 /** Names that are never public: without a dot, or reserved for local use. */
 const LOCAL_NAME = /^[^.]*$|\.(localhost|local|internal|home\.arpa)$/;
 
-/** The host of a URL as `node:net` takes it: without the brackets of an IPv6 address and the dot at the end of a name. */
+/**
+ * The host of a URL as `node:net` takes it: without the brackets of an IPv6 address and the dot at the end of a name.
+ */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
 }

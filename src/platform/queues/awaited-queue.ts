@@ -51,8 +51,8 @@ interface OpenShard {
 }
 
 /**
- * Adds jobs and waits for their replies, which workers send to the process's inbox. A waiter is registered before its job is added, so no
- * reply arrives too early. Job ids must never repeat. The queue opens when Redis is first ready.
+ * Adds jobs and waits for their replies, which workers send to the process's inbox. A waiter is registered before its
+ * job is added, so no reply arrives too early. Job ids must never repeat. The queue opens when Redis is first ready.
  */
 export class AwaitedQueue<Data, Reply> {
   readonly #definition: QueueDefinition<Data, Reply>;
@@ -108,8 +108,9 @@ export class AwaitedQueue<Data, Reply> {
   }
 
   /**
-   * Adds a job and waits at most `waitMs` for its reply. Never rejects. With `withdrawOnTimeout`, an unstarted job is then removed. This does
-   * not prove that the job never ran: a Redis that lost its last second may have forgotten the start.
+   * Adds a job and waits at most `waitMs` for its reply. Never rejects. With `withdrawOnTimeout`, an unstarted job is
+   * then removed. This does not prove that the job never ran: a Redis that lost its last second may have forgotten the
+   * start.
    */
   addAndWait(jobId: string, data: Data, waitMs: number, traceparent?: string): Promise<WaitResult<Reply>> {
     return new Promise((resolve) => {

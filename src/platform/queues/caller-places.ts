@@ -3,14 +3,17 @@ import { Shares } from "../batching/shares.ts";
 /** Callers that may wait for jobs of a queue in one process. Beyond that, callers are refused at once. */
 const WAITERS_MAX = 2_000;
 /**
- * Callers of one owner that may wait while another owner is present. The jobs of a shard run in order, so the other owner's job waits for
- * theirs: a worker runs them in a quarter of a second.
+ * Callers of one owner that may wait while another owner is present. The jobs of a shard run in order, so the other
+ * owner's job waits for theirs: a worker runs them in a quarter of a second.
  */
 const OWNER_WAITERS_MAX = 250;
 /** How long an owner is present after it last asked for a place. Milliseconds. */
 const PRESENT_MS = 1_000;
 
-/** The places of a process's callers that wait for jobs of a queue. Owners share them. Null stands for callers without an owner. */
+/**
+ * The places of a process's callers that wait for jobs of a queue. Owners share them. Null stands for callers without
+ * an owner.
+ */
 export class CallerPlaces {
   readonly #shares = new Shares(WAITERS_MAX);
   /** The owner that last asked for a place, and the last other one. Times are milliseconds on the monotonic clock. */

@@ -10,7 +10,8 @@ import { listShardsOf, type Shard } from "./shards.ts";
 const PORTION = 1_000;
 
 /**
- * Finished jobs of all queues and shards. BullMQ removes old ones only when another job of their queue ends, so after the last job they would stay.
+ * Finished jobs of all queues and shards. BullMQ removes old ones only when another job of their queue ends, so after
+ * the last job they would stay.
  */
 export class FinishedJobs {
   readonly #redis: RedisClient;
@@ -33,7 +34,10 @@ export class FinishedJobs {
     this.#log = resources.log;
   }
 
-  /** Removes the jobs that their queue has kept for long enough, and returns their number. A shard that does not answer does not stop the others. */
+  /**
+   * Removes the jobs that their queue has kept for long enough, and returns their number. A shard that does not answer
+   * does not stop the others.
+   */
   async removeOld(untilMs: number): Promise<number> {
     const sets = QUEUES.flatMap((definition) => {
       const { name, keep, keepFailed } = definition;

@@ -2,7 +2,10 @@ import { z } from "zod";
 
 /** Fields of every job besides its data. */
 export const jobEnvelope = z.object({
-  /** `DeploymentIdentity.origin` of the process that added the job. Workers of another deployment or database reject the job. */
+  /**
+   * `DeploymentIdentity.origin` of the process that added the job. Workers of another deployment or database reject the
+   * job.
+   */
   origin: z.string(),
   /** The Redis channel on which a caller waits for the reply. */
   replyTo: z.string().optional(),

@@ -21,7 +21,8 @@ export class JobRequests<Data> {
   }
 
   /**
-   * Requests a job for each id for which its shard has room. Rejects when Redis is unreachable; some of the jobs may then have been added.
+   * Requests a job for each id for which its shard has room. Rejects when Redis is unreachable; some of the jobs may
+   * then have been added.
    * @returns the number of ids for which there was room.
    */
   async add(ids: readonly string[]): Promise<number> {

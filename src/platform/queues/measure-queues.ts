@@ -44,7 +44,10 @@ async function onEach<T>(shards: readonly Shard[], work: (shard: Shard) => Promi
   return Promise.all(begun);
 }
 
-/** Counts the jobs of every queue, in two round trips per shard. `shardCounts` has two entries while the number of shards changes. Never rejects. */
+/**
+ * Counts the jobs of every queue, in two round trips per shard. `shardCounts` has two entries while the number of
+ * shards changes. Never rejects.
+ */
 export function measureQueues(
   redis: RedisClient,
   deploymentId: string,
@@ -76,8 +79,8 @@ export async function probeShards(redis: RedisClient, deploymentId: string, coun
 }
 
 /**
- * Reads BullMQ's own keys: the lists `wait` (oldest last) and `active`, the sorted set `failed`, the field `paused` of `meta`, and a job's
- * `timestamp`.
+ * Reads BullMQ's own keys: the lists `wait` (oldest last) and `active`, the sorted set `failed`, the field `paused` of
+ * `meta`, and a job's `timestamp`.
  */
 async function measureShard(redis: RedisClient, { prefix, index, name: shard }: Shard): Promise<QueueBacklog[]> {
   const names = QUEUES.filter(({ shardBy }) => shardBy !== undefined || index === 0).map(({ name }) => name);

@@ -21,7 +21,10 @@ export interface QueueResources {
   log: Logger;
 }
 
-/** Opens a shard of a queue for adding jobs. The connection must be ready: BullMQ writes a setting at once and ignores a failure. */
+/**
+ * Opens a shard of a queue for adding jobs. The connection must be ready: BullMQ writes a setting at once and ignores a
+ * failure.
+ */
 export function openQueue(
   definition: Pick<QueueDefinition, "name" | "keep" | "keepFailed" | "dataMaxBytes">,
   shard: Shard,

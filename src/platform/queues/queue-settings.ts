@@ -20,7 +20,9 @@ export interface QueueSettings {
   /** How long (seconds) and how many finished jobs are kept, for operators and for callers whose reply was lost. */
   keep: { age: number; count?: number };
   keepFailed: { age: number; count: number };
-  /** Fields of jobs and replies that operators see. Others are redacted: they may contain a caller's text or a secret. */
+  /**
+   * Fields of jobs and replies that operators see. Others are redacted: they may contain a caller's text or a secret.
+   */
   shown: { data: readonly string[]; reply: readonly string[] | "all" };
 }
 
@@ -88,7 +90,10 @@ const SETTINGS = [
 type Settings = (typeof SETTINGS)[number];
 export type QueueName = Settings["name"];
 
-/** All queues. WORKER_QUEUES, the metrics and the dashboard derive from this list. A queue also needs a worker in `workers/`. */
+/**
+ * All queues. WORKER_QUEUES, the metrics and the dashboard derive from this list. A queue also needs a worker in
+ * `workers/`.
+ */
 export const QUEUES: readonly (QueueSettings & { name: QueueName })[] = SETTINGS;
 
 export const QUEUE_NAMES = QUEUES.map(({ name }) => name);

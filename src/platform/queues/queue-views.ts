@@ -22,7 +22,10 @@ export interface QueueView {
   shown: QueueSettings["shown"];
 }
 
-/** The dashboard's queues. They have a connection of their own, so that they never delay the API. Opening them writes nothing. */
+/**
+ * The dashboard's queues. They have a connection of their own, so that they never delay the API. Opening them writes
+ * nothing.
+ */
 export class QueueViews {
   readonly #servers: { redisUrl: string; queueShards: readonly number[] };
   readonly #deployment: DeploymentIdentity;

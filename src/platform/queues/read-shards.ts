@@ -34,8 +34,9 @@ interface Connected {
 }
 
 /**
- * Finds every number of shards that a deployment's processes use or have used, from the names of their connections and from BullMQ's keys.
- * API processes of another deployment on the same Redis are counted too. @throws Error when Redis does not respond.
+ * Finds every number of shards that a deployment's processes use or have used, from the names of their connections and
+ * from BullMQ's keys. API processes of another deployment on the same Redis are counted too. @throws Error when Redis
+ * does not respond.
  */
 export async function readDivisions(redis: RedisClient, deploymentId: string): Promise<Division[]> {
   const connected = await readConnected(redis, deploymentId);
@@ -51,7 +52,10 @@ export async function readDivisions(redis: RedisClient, deploymentId: string): P
   return Promise.all(found.map((count) => readDivision(redis, deploymentId, count, connected)));
 }
 
-/** Whether a worker waits for jobs of a queue, in one of these numbers of shards. @throws Error when Redis does not respond. */
+/**
+ * Whether a worker waits for jobs of a queue, in one of these numbers of shards.
+ * @throws Error when Redis does not respond.
+ */
 export async function hasWorker(
   redis: RedisClient,
   deploymentId: string,

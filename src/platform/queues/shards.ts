@@ -17,8 +17,9 @@ export interface Shard {
 }
 
 /**
- * Lists a deployment's shards. All slots are divided into `count` equal ranges, and the slot of each shard is near the middle of its range.
- * So masters with equal numbers of slots have equal numbers of shards, if `count` is a multiple of the number of masters.
+ * Lists a deployment's shards. All slots are divided into `count` equal ranges, and the slot of each shard is near the
+ * middle of its range. So masters with equal numbers of slots have equal numbers of shards, if `count` is a multiple of
+ * the number of masters.
  */
 export function listShards(deploymentId: string, count: number): Shard[] {
   return Array.from({ length: count }, (_, index) => findShard(deploymentId, index, count));
@@ -52,7 +53,10 @@ const tags = new Map<string, string>();
 /** Remembered tags: those of one deployment, for a few numbers of shards. */
 const TAGS_MAX = 2_048;
 
-/** Returns the first numbered tag whose slot is in the middle half of the shard's range. About one tag in `2 × count` is. */
+/**
+ * Returns the first numbered tag whose slot is in the middle half of the shard's range. About one tag in `2 × count`
+ * is.
+ */
 function findTag(start: string, index: number, count: number): string {
   const known = tags.get(start);
   if (known !== undefined) return known;

@@ -38,7 +38,10 @@ export interface WorkerOptions {
   onShard?: (queue: string, shard: string, fetchers: number) => void;
 }
 
-/** Longest wait for the Redis node that carries a channel. Without a limit, the loss of one node would stop jobs of all nodes. Milliseconds. */
+/**
+ * Longest wait for the Redis node that carries a channel. Without a limit, the loss of one node would stop jobs of all
+ * nodes. Milliseconds.
+ */
 const SEND_MAX_MS = 250;
 
 /**
@@ -47,13 +50,17 @@ const SEND_MAX_MS = 250;
  */
 const STALLED_MAX = 3;
 
-/** Most fetchers of a queue in a process, or its number of shards if that is larger. A fetcher takes one job per round trip. */
+/**
+ * Most fetchers of a queue in a process, or its number of shards if that is larger. A fetcher takes one job per round
+ * trip.
+ */
 const FETCHERS_MAX = 8;
 
 /**
- * Starts working on a queue, with at most `concurrency` running jobs. `process` receives each job's id, its validated data and its trace
- * context. It returns the job's reply; an exception fails the job. The worker sends the reply to the caller before BullMQ records it, so that
- * recording does not delay the caller. A job may be delivered twice, even while it still runs in another worker.
+ * Starts working on a queue, with at most `concurrency` running jobs. `process` receives each job's id, its validated
+ * data and its trace context. It returns the job's reply; an exception fails the job. The worker sends the reply to the
+ * caller before BullMQ records it, so that recording does not delay the caller. A job may be delivered twice, even
+ * while it still runs in another worker.
  */
 export function startWorker<Data, Reply extends object>(
   definition: QueueDefinition<Data, Reply>,
@@ -151,8 +158,8 @@ function startFetcher<Reply>(
     connection: redis,
     name: hostname(),
     concurrency,
-    // BullMQ renews the lock of a running job. The lock lasts long, so that a worker whose process pauses is not treated as dead. Another
-    // worker takes over a dead worker's jobs within 20 s.
+    // BullMQ renews the lock of a running job. The lock lasts long, so that a worker whose process pauses is not
+    // treated as dead. Another worker takes over a dead worker's jobs within 20 s.
     lockDuration: 15_000,
     stalledInterval: 5_000,
     maxStalledCount: STALLED_MAX,
@@ -165,7 +172,10 @@ function startFetcher<Reply>(
   return worker;
 }
 
-/** The jobs of one shard that may be fetched at once: its share and, beside other shards, a quarter of `concurrency` for waits. */
+/**
+ * The jobs of one shard that may be fetched at once: its share and, beside other shards, a quarter of `concurrency` for
+ * waits.
+ */
 function jobsOfShard(concurrency: number, shards: number): number {
   if (shards <= 1) return concurrency;
   return Math.min(concurrency, Math.ceil(concurrency / shards) + Math.ceil(concurrency / 4));
@@ -182,7 +192,10 @@ interface Message {
   sent: Promise<void>;
 }
 
-/** Sends results to the waiting processes. Results of one turn of the event loop, such as those of a batch, share one message per process. */
+/**
+ * Sends results to the waiting processes. Results of one turn of the event loop, such as those of a batch, share one
+ * message per process.
+ */
 class ReplyOutbox {
   readonly #redis: RedisClient;
   readonly #log: Logger;
@@ -196,8 +209,8 @@ class ReplyOutbox {
   }
 
   /**
-   * Resolves once the message is published or its failure is logged, after {@link SEND_MAX_MS} at most. Await it before the next command on the
-   * connection: Redis runs all commands that have arrived before it delivers a message.
+   * Resolves once the message is published or its failure is logged, after {@link SEND_MAX_MS} at most. Await it before
+   * the next command on the connection: Redis runs all commands that have arrived before it delivers a message.
    */
   send(channel: string, end: JobEnd): Promise<void> {
     const message = this.#unsent.get(channel);
@@ -212,7 +225,8 @@ class ReplyOutbox {
   }
 
   async #publish(channel: string, ends: JobEnd[]): Promise<void> {
-    // Continues after all pending promise callbacks, such as those of the batch, and before the event loop reads new input.
+    // Continues after all pending promise callbacks, such as those of the batch, and before the event loop reads new
+    // input.
     await new Promise<void>((resolve) => process.nextTick(resolve));
     this.#unsent.delete(channel);
     try {

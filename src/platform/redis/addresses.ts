@@ -2,8 +2,8 @@
 export class BadRedisUrl extends Error {}
 
 /**
- * Reads the addresses of one Redis, or of nodes of one Redis Cluster: `redis://user:password@a:6379,b:6379`, or complete addresses
- * separated by commas. @throws BadRedisUrl
+ * Reads the addresses of one Redis, or of nodes of one Redis Cluster: `redis://user:password@a:6379,b:6379`, or
+ * complete addresses separated by commas. @throws BadRedisUrl
  */
 export function parseRedisUrl(text: string): URL[] {
   const urls = text
@@ -18,13 +18,19 @@ export function parseRedisUrl(text: string): URL[] {
 /** Marks one address whose server said that it is a node of a Redis Cluster. */
 const CLUSTER_MARK = "#cluster";
 
-/** Whether the servers are nodes of a Redis Cluster: of several addresses, or of one that {@link markAsCluster} has marked. */
+/**
+ * Whether the servers are nodes of a Redis Cluster: of several addresses, or of one that {@link markAsCluster} has
+ * marked.
+ */
 export function namesCluster(redisUrl: string): boolean {
   const [first, ...others] = parseRedisUrl(redisUrl);
   return others.length > 0 || first?.hash === CLUSTER_MARK;
 }
 
-/** The one address of a server that turned out to be a node of a Redis Cluster. @throws BadRedisUrl when it names what a cluster has not. */
+/**
+ * The one address of a server that turned out to be a node of a Redis Cluster.
+ * @throws BadRedisUrl when it names what a cluster has not.
+ */
 export function markAsCluster(redisUrl: string): string {
   const urls = parseRedisUrl(redisUrl);
   assertClusterAddresses(urls);

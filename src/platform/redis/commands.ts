@@ -1,8 +1,8 @@
 import { type Redis, ReplyError } from "ioredis";
 
 /**
- * Every command that the service and BullMQ's scripts run, with as many arguments as it needs: `k` is a key, `c` a channel. One that is
- * missing here is not checked at the start.
+ * Every command that the service and BullMQ's scripts run, with as many arguments as it needs: `k` is a key, `c` a
+ * channel. One that is missing here is not checked at the start.
  */
 const COMMANDS = `
 bzpopmin k 1|del k|eval return 0|evalsha x 0|exists k|get k|hdel k f|hexists k f|hget k f|hgetall k|hincrby k f 1
@@ -24,8 +24,9 @@ const CHANNEL = "vouchers:replies:probe";
 const KEYS = ["{pva:probe}:probe", "pva:probe:memory", "lease:probe:{probe}", "limit:probe"];
 
 /**
- * The rules that a user lacks, as `ACL SETUSER` takes them: `+xadd`, `~*` or `&*`. Each command is only queued in a transaction that is
- * discarded, so none of them runs. Afterwards the connection is subscribed to a channel, and can only be closed.
+ * The rules that a user lacks, as `ACL SETUSER` takes them: `+xadd`, `~*` or `&*`. Each command is only queued in a
+ * transaction that is discarded, so none of them runs. Afterwards the connection is subscribed to a channel, and can
+ * only be closed.
  */
 export async function findMissingRights(redis: Redis, isCluster: boolean): Promise<string[]> {
   const missing = new Set<string>();
@@ -48,7 +49,9 @@ export async function findMissingRights(redis: Redis, isCluster: boolean): Promi
   return [...missing].toSorted();
 }
 
-/** The rule that a refusal asks for. Null when the server refuses the command for another reason, such as a full memory. */
+/**
+ * The rule that a refusal asks for. Null when the server refuses the command for another reason, such as a full memory.
+ */
 function ruleAgainst(error: unknown, name: string): string | null {
   if (!(error instanceof Error && error instanceof ReplyError)) throw error;
   if (/^ERR unknown (sub)?command/i.test(error.message)) return `+${name}`;

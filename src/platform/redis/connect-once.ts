@@ -9,7 +9,8 @@ export const addressOf = (url: URL) => `${url.hostname || "127.0.0.1"}:${url.por
 /**
  * Connects to one server, runs `work` and closes the connection.
  * @param maxMs longest wait for the connection, and for each response.
- * @throws UnusableRedis when the server answers something else than Redis would, or refuses the user, and Error when it does not answer.
+ * @throws UnusableRedis when the server answers something else than Redis would, or refuses the user, and Error when it
+ * does not answer.
  */
 export async function connectOnce<T>(
   url: URL,

@@ -20,25 +20,31 @@ const reconnecting = {
 } satisfies RedisOptions;
 
 /**
- * A connection is closed when commands wait and nothing arrives for this long. Longer than BullMQ's longest blocking command, which takes
- * 10 s. Milliseconds.
+ * A connection is closed when commands wait and nothing arrives for this long. Longer than BullMQ's longest blocking
+ * command, which takes 10 s. Milliseconds.
  */
 const SILENT_MS = 12_000;
 /** Longest wait for the response to a command of a fail-fast connection. Milliseconds. */
 const FAIL_FAST_MS = 1_500;
 
-/** How many times a command is sent again to a cluster: 100 ms after a node was lost, 200 ms after TRYAGAIN while a slot moves. */
+/**
+ * How many times a command is sent again to a cluster: 100 ms after a node was lost, 200 ms after TRYAGAIN while a slot
+ * moves.
+ */
 const REDIRECTIONS_FAIL_FAST = 8;
 /** Patient connections send a command until the cluster responds. */
 const REDIRECTIONS_PATIENT = Number.MAX_SAFE_INTEGER;
 
-/** Time between routine reads of a cluster's slot map. After the loss of a node or the move of a slot, the map is read at once. Milliseconds. */
+/**
+ * Time between routine reads of a cluster's slot map. After the loss of a node or the move of a slot, the map is read
+ * at once. Milliseconds.
+ */
 const SLOTS_EVERY_MS = 30_000;
 
 /**
- * A connection for commands that a caller waits for. A command fails at once while Redis is down, and after `commandMaxMs` while Redis does
- * not respond; after twice that time, the connection is closed. No command is kept to be sent later. What a read-only server refuses fails with
- * the server's own words.
+ * A connection for commands that a caller waits for. A command fails at once while Redis is down, and after
+ * `commandMaxMs` while Redis does not respond; after twice that time, the connection is closed. No command is kept to
+ * be sent later. What a read-only server refuses fails with the server's own words.
  */
 export function openFailFast(redisUrl: string, name: string, log: Logger, commandMaxMs = FAIL_FAST_MS): RedisClient {
   return open(
@@ -61,8 +67,9 @@ export function openPatient(redisUrl: string, name: string, log: Logger): RedisC
 }
 
 /**
- * A connection for subscriptions to sharded channels. The caller subscribes at each `ready` event and closes the connection. ioredis does not
- * subscribe again by itself, because that ends in an unhandled rejection if the connection is closed meanwhile.
+ * A connection for subscriptions to sharded channels. The caller subscribes at each `ready` event and closes the
+ * connection. ioredis does not subscribe again by itself, because that ends in an unhandled rejection if the connection
+ * is closed meanwhile.
  */
 export function openSubscriber(redisUrl: string, name: string, log: Logger): RedisClient {
   const cluster = { enableOfflineQueue: true, maxRedirections: REDIRECTIONS_PATIENT, shardedSubscribers: true };
@@ -88,14 +95,15 @@ function openCluster(urls: readonly URL[], clusterOptions: ClusterOptions, redis
     urls.map(({ hostname, port }) => ({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 6379) })),
     {
       ...clusterOptions,
-      // The check asks one node of the cluster. If that node is down, ioredis never settles the connection, and BullMQ's worker waits for ever.
+      // The check asks one node of the cluster. If that node is down, ioredis never settles the connection, and
+      // BullMQ's worker waits for ever.
       enableReadyCheck: false,
       // A script on several keys gets TRYAGAIN while its slot moves.
       retryDelayOnTryAgain: 200,
       clusterRetryStrategy: retryStrategy,
       slotsRefreshInterval: SLOTS_EVERY_MS,
-      // Names are resolved at each connection. ioredis would resolve all of them first, and could not connect while one node's name has
-      // no address. A TLS certificate is for the name, too.
+      // Names are resolved at each connection. ioredis would resolve all of them first, and could not connect while one
+      // node's name has no address. A TLS certificate is for the name, too.
       dnsLookup: (address, callback) => callback(null, address),
       redisOptions: {
         ...redisOptions,
@@ -130,7 +138,9 @@ export async function untilReady(redis: RedisClient, maxMs: number): Promise<voi
 const NO_RESPONSE =
   /^(Command timed out|Command aborted|Connection is closed|Reached the max retries|Stream isn't writeable|Socket timeout|Cluster isn't ready|Cluster is disconnect|None of startup nodes|Failed to refresh slots cache|Too many Cluster redirections)/;
 
-/** Whether a command failed because Redis is unreachable, starting, too slow or refuses writes: a later one may succeed. */
+/**
+ * Whether a command failed because Redis is unreachable, starting, too slow or refuses writes: a later one may succeed.
+ */
 export function isRedisUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof ReplyError)

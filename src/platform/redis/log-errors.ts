@@ -4,7 +4,10 @@ import type { Logger } from "pino";
 /** Shortest time between two lines. While Redis is unreachable, each connection fails every second. Milliseconds. */
 const INTERVAL_MS = 30_000;
 
-/** Logs an emitter's errors: the first at once, then at most one per interval, with the number of errors that were left out. */
+/**
+ * Logs an emitter's errors: the first at once, then at most one per interval, with the number of errors that were left
+ * out.
+ */
 export function logErrors(emitter: Pick<EventEmitter, "on">, log: Logger, what: string): void {
   let quietUntil = 0;
   let leftOut = 0;

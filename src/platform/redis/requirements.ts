@@ -7,7 +7,8 @@ export interface Problem {
   /** What is wrong, and the setting or the command that mends it, as sentences for an operator. */
   message: string;
   /**
-   * `refused`: no process can use the servers, and waiting does not help. `waits`: no process can use them now. `risk`: work can get lost or slow.
+   * `refused`: no process can use the servers, and waiting does not help. `waits`: no process can use them now. `risk`:
+   * work can get lost or slow.
    */
   effect: "refused" | "waits" | "risk";
 }
@@ -97,9 +98,8 @@ const REQUIREMENTS: readonly Requirement[] = [
       for (const { address, cluster, read } of views) {
         if (cluster !== null || read("role") !== "slave") continue;
         const primary = `${read("master_host")}:${read("master_port")}`;
-        const message =
-          `REDIS_URL leads to a replica, ${address}. It must lead to the primary, ${primary}; or promote \
-the ` + "replica: REPLICAOF NO ONE";
+        const message = `REDIS_URL leads to a replica, ${address}. It must lead to the primary, ${primary}; or promote \
+the replica: REPLICAOF NO ONE`;
         yield { code: "redis_replica", message, effect: "waits" };
       }
     },
@@ -150,9 +150,8 @@ the ` + "replica: REPLICAOF NO ONE";
     *judge({ views }) {
       for (const policy of new Set(views.map(policyOf))) {
         if (policy === "noeviction" || policy === "") continue;
-        const message =
-          `Redis has maxmemory-policy = ${policy}: when memory is full it deletes jobs and leases. Run: \
-CONFIG SET ` + "maxmemory-policy noeviction";
+        const message = `Redis has maxmemory-policy = ${policy}: when memory is full it deletes jobs and leases. Run: \
+CONFIG SET maxmemory-policy noeviction`;
         yield { code: "redis_evicts", message, effect: "risk" };
       }
     },
@@ -190,9 +189,8 @@ function* judgeCluster({ named }: Facts): Iterable<Problem> {
   if (named.length > 1) {
     for (const { address, view } of named) {
       if (view === null || view.cluster !== null) continue;
-      const message =
-        `REDIS_URL names several servers, but ${address} is not a node of a Redis Cluster. Name nodes of \
-one ` + "cluster, or a single server.";
+      const message = `REDIS_URL names several servers, but ${address} is not a node of a Redis Cluster. Name nodes of \
+one cluster, or a single server.`;
       yield { code: "redis_no_cluster", message, effect: "refused" };
     }
   }
@@ -201,9 +199,8 @@ one ` + "cluster, or a single server.";
   );
   if (known === undefined) return;
   for (const { address } of others.filter(({ ids }) => !ids.some((id) => known.ids.includes(id)))) {
-    const message =
-      `REDIS_URL names nodes of different clusters: ${known.address} and ${address} do not know each \
-other. ` + "Processes would not find each other's jobs.";
+    const message = `REDIS_URL names nodes of different clusters: ${known.address} and ${address} do not know each \
+other. Processes would not find each other's jobs.`;
     yield { code: "redis_other_cluster", message, effect: "refused" };
   }
   const ranges = known.masters.flatMap(({ slots }) => slots);
@@ -224,7 +221,10 @@ export interface RedisCheck {
   isCluster: boolean | null;
 }
 
-/** Compares the servers of REDIS_URL with {@link REQUIREMENTS}. Does not reject when a server fails. @throws BadRedisUrl */
+/**
+ * Compares the servers of REDIS_URL with {@link REQUIREMENTS}. Does not reject when a server fails.
+ * @throws BadRedisUrl
+ */
 export async function checkRedis(redisUrl: string, shards: number, maxMs?: number): Promise<RedisCheck> {
   const { named, others } = await viewServers(redisUrl, maxMs);
   const views = [...named, ...others].flatMap(({ view }) => view ?? []);

@@ -91,8 +91,8 @@ export function lacksRights(address: string, user: string, rules: readonly strin
 }
 
 /**
- * Reads CLUSTER NODES. The fields of a line: id, address, flags, master, two times, epoch, link state, and from index 8 on the slots of a
- * master. The address is `host:port@bus,name`; without a host it is that of the server that answers.
+ * Reads CLUSTER NODES. The fields of a line: id, address, flags, master, two times, epoch, link state, and from index 8
+ * on the slots of a master. The address is `host:port@bus,name`; without a host it is that of the server that answers.
  */
 function readCluster(url: URL, nodes: string) {
   const lines = nodes
@@ -109,7 +109,10 @@ function readCluster(url: URL, nodes: string) {
   return { ids: lines.map(([id = ""]) => id), masters: masters.filter(({ slots }) => slots.length > 0) };
 }
 
-/** Reads slots such as `0-5460` and `77`. Ignores slots in migration, in brackets: their owner also lists them without brackets. */
+/**
+ * Reads slots such as `0-5460` and `77`. Ignores slots in migration, in brackets: their owner also lists them without
+ * brackets.
+ */
 function readSlots(ranges: readonly string[]): [from: number, to: number][] {
   return ranges
     .filter((range) => !range.startsWith("["))

@@ -3,7 +3,10 @@ import type { Memory, Shared, SharedMemory } from "../marks.ts";
 import { type RedisClient, untilReady } from "../redis/connections.ts";
 import { replaceText } from "../redis/replace-text.ts";
 
-/** Longest wait for a connection that is being opened, by a process that starts on a busy machine. Ends at once when Redis refuses it. Milliseconds. */
+/**
+ * Longest wait for a connection that is being opened, by a process that starts on a busy machine. Ends at once when
+ * Redis refuses it. Milliseconds.
+ */
 const READY_MAX_MS = 4_000;
 
 const mark = z.object({ position: z.int(), id: z.string() });
@@ -16,7 +19,10 @@ const memory = z.object({
   acceptedLosses: z.array(z.string()),
 });
 
-/** All starts are one key, so that they change together. Earlier releases read the first one alone, and forget the others. */
+/**
+ * All starts are one key, so that they change together. Earlier releases read the first one alone, and forget the
+ * others.
+ */
 const shared = memory.extend({
   marks: z.int().default(0),
   later: z.array(z.object({ memory, marks: z.int() })).default([]),
@@ -27,7 +33,10 @@ export const memoryKey = (deploymentId: string) => `pva:${deploymentId}:memory`;
 /** The Redis key of what a process refuses its server for. */
 const lackedKey = (deploymentId: string) => `pva:${deploymentId}:lacked`;
 
-/** Shares what the processes of a deployment have seen of its database. Without an answer from Redis, reads and writes nothing. */
+/**
+ * Shares what the processes of a deployment have seen of its database. Without an answer from Redis, reads and writes
+ * nothing.
+ */
 export function shareMemory(redis: RedisClient): SharedMemory {
   const ignore = () => undefined;
   return {

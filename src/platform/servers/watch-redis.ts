@@ -35,8 +35,8 @@ export class RedisWatch {
   }
 
   /**
-   * Resolves with a sentence when servers that did not answer at the start of the process turn out to be unusable, or of another kind than it took
-   * them for. The process must start again.
+   * Resolves with a sentence when servers that did not answer at the start of the process turn out to be unusable, or
+   * of another kind than it took them for. The process must start again.
    */
   get mustEnd(): Promise<string> {
     return this.#mustEnd.promise;

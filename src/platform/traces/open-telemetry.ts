@@ -27,8 +27,9 @@ const CLOSE_MAX_MS = 3_000;
 const jobPropagator = new W3CTraceContextPropagator();
 
 /**
- * Starts OpenTelemetry for traces, configured by the OTEL_* variables. Spans contain no paths, ids or error messages, because those may
- * contain voucher codes. Pass `undefined` as `serviceName` if the OTEL_* variables already set the service name.
+ * Starts OpenTelemetry for traces, configured by the OTEL_* variables. Spans contain no paths, ids or error messages,
+ * because those may contain voucher codes. Pass `undefined` as `serviceName` if the OTEL_* variables already set the
+ * service name.
  */
 export function startOpenTelemetry(serviceName: string | undefined, log: Logger): Traces {
   const sdk = new NodeSDK({

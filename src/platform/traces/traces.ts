@@ -15,17 +15,28 @@ export interface TracedRequest {
   end(outcome: RequestOutcome): void;
 }
 
-/** Traces a request through its job to the worker's transaction. Methods return and throw what the given function does. */
+/**
+ * Traces a request through its job to the worker's transaction. Methods return and throw what the given function does.
+ */
 export interface Traces {
-  /** Runs a request, and its body's listeners, in a span of the caller's trace, if any. Passes null when traces are off. */
+  /**
+   * Runs a request, and its body's listeners, in a span of the caller's trace, if any. Passes null when traces are off.
+   */
   request(incoming: IncomingMessage, run: (request: TracedRequest | null) => void): void;
-  /** Runs a function that adds a job and waits for its reply. `traceparent` (W3C Trace Context) belongs in the job's data. */
+  /**
+   * Runs a function that adds a job and waits for its reply. `traceparent` (W3C Trace Context) belongs in the job's
+   * data.
+   */
   sendJob<T>(queue: string, run: (traceparent: string | undefined) => Promise<T>): Promise<T>;
   /** Runs a job as part of the trace that its data names. */
   processJob<T>(queue: string, traceparent: string | undefined, run: () => Promise<T>): Promise<T>;
-  /** Records the active span as the one that submits an item to a batch. Later calls for the same item have no effect. */
+  /**
+   * Records the active span as the one that submits an item to a batch. Later calls for the same item have no effect.
+   */
   recordSubmission(item: object): void;
-  /** Runs a batch in a child span of the first item's recorded span, with links to and from those of all other items. */
+  /**
+   * Runs a batch in a child span of the first item's recorded span, with links to and from those of all other items.
+   */
   runBatch<T>(name: string, items: readonly object[], run: () => Promise<T>): Promise<T>;
   /** Sends the remaining spans, for at most three seconds. Never fails. */
   close(): Promise<void>;

@@ -5,7 +5,10 @@ import { arrayOf, bigint, bytea, integer, orNull, type Row, smallint, text } fro
 import type { Queryable } from "../../platform/db/pool.ts";
 import { columnsOf, type PreparedStatements, Statements } from "../../platform/db/statements.ts";
 
-/** Most waiting batches, and most of their leaves, that are read at once. Giving them places takes a third of a second at most. */
+/**
+ * Most waiting batches, and most of their leaves, that are read at once. Giving them places takes a third of a second
+ * at most.
+ */
 const WAITING_BATCHES_MAX = 4_096;
 const WAITING_LEAVES_MAX = 65_536;
 
@@ -48,7 +51,9 @@ const selectTiles = sql.rows(
   { level: arrayOf(smallint), index: arrayOf(bigint) },
 );
 
-/** The ids of waiting batches that never get a place, at most `limit`. Text, because they may be too large for a number. */
+/**
+ * The ids of waiting batches that never get a place, at most `limit`. Text, because they may be too large for a number.
+ */
 export function selectBatchesSetAside(db: Queryable, limit: number): Promise<string[]> {
   return selectSetAside(db, limit);
 }
@@ -58,7 +63,9 @@ export function selectWaitingBatches(tx: Queryable, after = 0): Promise<WaitingB
   return selectWaiting(tx, { batchesMax: WAITING_BATCHES_MAX, leavesMax: WAITING_LEAVES_MAX, after });
 }
 
-/** Statements that give batches their places at the end of the locked tree, in order. `size` is the tree's current size. */
+/**
+ * Statements that give batches their places at the end of the locked tree, in order. `size` is the tree's current size.
+ */
 export function placeBatches(batches: readonly WaitingBatch[], size: number): PreparedStatements {
   let next = size;
   const firsts = batches.map(({ leaves }) => {

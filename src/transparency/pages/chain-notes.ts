@@ -33,7 +33,9 @@ ${renderReceiptForm(checkpoint.policy, "", locale.texts)}
   };
 };
 
-/** States which entries are in the log. Readers need not trust the statement, because each entry in the log has a proof. */
+/**
+ * States which entries are in the log. Readers need not trust the statement, because each entry in the log has a proof.
+ */
 function renderCheckpoint(
   basePath: string,
   events: readonly PublicEvent[],

@@ -1,6 +1,7 @@
 import { entityId, entityType } from "../../core/chain/api/events.ts";
 import { anyone } from "../../platform/http/access.ts";
-import { type DepsOf, endpoint, TEXT } from "../../platform/http/endpoint.ts";
+import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
+import { TEXT } from "../../platform/http/respond.ts";
 import { receipt, sequenceParameter } from "../api/receipt.ts";
 import { readEventProof } from "../read-receipt.ts";
 

@@ -1,6 +1,7 @@
 import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { codeOrTicket } from "../../core/voucher/api/typed-fields.ts";
-import { type DepsOf, endpoint, TEXT } from "../../platform/http/endpoint.ts";
+import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
+import { TEXT } from "../../platform/http/respond.ts";
 import { receipt, sequenceParameter } from "../api/receipt.ts";
 import { readEventReceipt } from "../read-receipt.ts";
 

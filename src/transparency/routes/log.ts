@@ -1,5 +1,6 @@
-import { type DepsOf, getRoute, type Route, TEXT } from "../../platform/http/endpoint.ts";
+import { type DepsOf, getRoute, type Route } from "../../platform/http/endpoint.ts";
 import { type Visitor, visitorOf } from "../../platform/http/middleware/caller-signal.ts";
+import { TEXT } from "../../platform/http/respond.ts";
 import { readPublished, readTile } from "../read-log.ts";
 
 /** A tile never changes. */
@@ -7,7 +8,10 @@ const FOR_EVER = "public, max-age=31536000, immutable";
 /** A new checkpoint may be served every second. */
 const FOR_A_SECOND = "public, max-age=1";
 
-/** Serves the log in the format C2SP tlog-tiles to anyone. Caches may store the responses, and pages of every origin may read them. */
+/**
+ * Serves the log in the format C2SP tlog-tiles to anyone. Caches may store the responses, and pages of every origin may
+ * read them.
+ */
 export function tlogRoutes(deps: DepsOf<typeof readPublished>): Route[] {
   const serve = (
     path: string,

@@ -1,6 +1,7 @@
 import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { receiptQuery } from "../../core/redeem/api/redemptions.ts";
-import { type DepsOf, endpoint, TEXT } from "../../platform/http/endpoint.ts";
+import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
+import { TEXT } from "../../platform/http/respond.ts";
 import { receipt } from "../api/receipt.ts";
 import { readRedemptionReceipt } from "../read-receipt.ts";
 

@@ -1,5 +1,6 @@
 import { partnerKey } from "../../core/keys/routes/authenticate.ts";
-import { type DepsOf, endpoint, TEXT } from "../../platform/http/endpoint.ts";
+import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
+import { TEXT } from "../../platform/http/respond.ts";
 import { externalRefParameter, receipt } from "../api/receipt.ts";
 import { readRedemptionReceipt } from "../read-receipt.ts";
 

@@ -26,9 +26,9 @@ interface Known {
 }
 
 /**
- * What API processes know of alerts: in Postgres, where one process of several changes it first. While Postgres is away, Redis decides, and while
- * both are, each process for itself. Once a server is back, the first process that finds it outdated writes the newest
- * state there. What a process has told before it reached any server is added to that.
+ * What API processes know of alerts: in Postgres, where one process of several changes it first. While Postgres is
+ * away, Redis decides, and while both are, each process for itself. Once a server is back, the first process that finds
+ * it outdated writes the newest state there. What a process has told before it reached any server is added to that.
  */
 export class AlertStore {
   readonly #ctx: AlertStoreDeps;
@@ -39,7 +39,10 @@ export class AlertStore {
     this.#ctx = ctx;
   }
 
-  /** Changes the state and returns what `change` returns beside it, or null if another process has changed it first. Without a change, writes nothing unless a server lacks it. */
+  /**
+   * Changes the state and returns what `change` returns beside it, or null if another process has changed it first.
+   * Without a change, writes nothing unless a server lacks it.
+   */
   async change<T>(change: (state: AlertState) => { state: AlertState; result: T }): Promise<T | null> {
     const { state: before, isEverywhere, places } = await this.#read();
     if (isEverywhere) this.#own = before;

@@ -9,8 +9,8 @@ export interface AlertSending {
 }
 
 /**
- * Sends the beginning of a fault, or its end, to ALERT_URL, as webhooks are sent, and signed as they are if there is ALERT_SECRET. Returns null if
- * the process stops before.
+ * Sends the beginning of a fault, or its end, to ALERT_URL, as webhooks are sent, and signed as they are if there is
+ * ALERT_SECRET. Returns null if the process stops before.
  */
 export async function sendAlert(
   ctx: AlertSending & { config: { alerts: { url: string } } },

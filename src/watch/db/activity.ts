@@ -13,7 +13,10 @@ const STOCK = {
   /** One more than the limit stands for more. */
   left: integer,
   endsAt: timestamptz,
-  /** At the pace of the last day. Null without ten sales or six hours of them, or if the stock was not counted to its end. */
+  /**
+   * At the pace of the last day. Null without ten sales or six hours of them, or if the stock was not counted to its
+   * end.
+   */
   runsOutAt: orNull(timestamptz),
 };
 export type Stock = Row<typeof STOCK>;
@@ -83,8 +86,8 @@ const HOUR_MS = 3_600_000;
 const hourOf = (at: Date) => Math.floor(at.getTime() / HOUR_MS);
 
 /**
- * Adds what happened since the last step to the counts, in one transaction, up to a time before which redemptions, claims and purchases are
- * complete. Returns whether there is more to count.
+ * Adds what happened since the last step to the counts, in one transaction, up to a time before which redemptions,
+ * claims and purchases are complete. Returns whether there is more to count.
  * @param trustedAt read before `until`.
  */
 export function countNextActivity(pool: pg.Pool, until: Date, trustedAt: Date | null): Promise<boolean> {
@@ -111,7 +114,10 @@ export interface ActivityCount {
   claims: number;
 }
 
-/** The counts of an organization, or of all but sandboxes, of the last minutes and hours; those without any are left out. */
+/**
+ * The counts of an organization, or of all but sandboxes, of the last minutes and hours; those without any are left
+ * out.
+ */
 export async function readActivity(db: Queryable, organizationId: string | null) {
   const rows = await selectActivity(db, organizationId);
   const [{ now, completeUntil, sweepMark }] = rows as [(typeof rows)[number]];

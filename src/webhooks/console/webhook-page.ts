@@ -21,7 +21,10 @@ import { readWebhookPage } from "../any-webhook.ts";
 import { DELIVERIES_KEPT_DAYS, DELIVERY_STATES, type WebhookDeliveryView } from "../api/webhook-deliveries.ts";
 import { listWebhookEndpoints, selectWebhookEndpoints, type WebhookRow } from "../db/webhook-endpoints.ts";
 
-/** The page of an endpoint: its state, the number of waiting deliveries, and a list of deliveries. The secret is not stored. */
+/**
+ * The page of an endpoint: its state, the number of waiting deliveries, and a list of deliveries. The secret is not
+ * stored.
+ */
 export const webhookPage: Page = async ({ ctx, site, id, query, recordVisit }) => {
   const state = DELIVERY_STATES.find((one) => one === query("state"));
   if (query("state") !== "" && state === undefined) {

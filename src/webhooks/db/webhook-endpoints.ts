@@ -89,7 +89,10 @@ const changeRow = sql.executeOne("change_webhook_endpoint", {
 });
 const enableRow = sql.execute("enable_webhook_endpoint", { id: text, byOperator: boolean });
 
-/** Inserts an endpoint into a free place of its organization. Returns false if none is free, or if another transaction took the place first. */
+/**
+ * Inserts an endpoint into a free place of its organization. Returns false if none is free, or if another transaction
+ * took the place first.
+ */
 export function insertWebhookEndpoint(
   db: Queryable,
   endpoint: NewWebhook & { id: string; organizationId: string },

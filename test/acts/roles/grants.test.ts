@@ -56,7 +56,8 @@ beforeAll(async () => {
   db.on("error", () => undefined);
   await makeRoles(db);
   owner = await db.connect();
-  // With a custom plan for the NULL parameters below, Postgres would skip the tables and not check the rights to read them.
+  // With a custom plan for the NULL parameters below, Postgres would skip the tables and not check the rights to read
+  // them.
   await owner.query("SET plan_cache_mode = force_generic_plan");
   for (const { name, text } of STATEMENTS.values()) await owner.query(`PREPARE ${name} AS ${text}`);
 });

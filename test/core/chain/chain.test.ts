@@ -133,7 +133,9 @@ function withRow(sequence: number, changes: Partial<StoredEvent>): Chain {
   return { head: HEAD, events: ROWS.map((row) => (row.sequence === sequence ? { ...row, ...changes } : row)) };
 }
 
-/** As {@link withRow}, with a changed payload. Its recordHash, and for the last event the head, match the new payload. */
+/**
+ * As {@link withRow}, with a changed payload. Its recordHash, and for the last event the head, match the new payload.
+ */
 function withPayload(sequence: number, change: (payload: string) => string, row: Partial<StoredEvent> = {}): Chain {
   const payload = change(ROWS[sequence - 1]?.payload ?? "");
   const recordHash = sha256(payload);

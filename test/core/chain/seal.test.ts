@@ -179,7 +179,10 @@ it("a refused redeem leaves Pending events for the next sealer", async () => {
   expect(await sealVoucher(other, id)).toBe(1);
 });
 
-/** Appends Pending events to an Active voucher's chain, as an operation outside the redeem job does, from a sequence on or after the last. */
+/**
+ * Appends Pending events to an Active voucher's chain, as an operation outside the redeem job does, from a sequence on
+ * or after the last.
+ */
 async function appendPending(voucherId: string, eventTypes: readonly EventType[], from?: number): Promise<void> {
   const occurredAt = await databaseTime(db);
   await inTransaction(db, async (tx) => {

@@ -230,7 +230,10 @@ async function countQueries(
   return count;
 }
 
-/** Looks a code up with the key until the API has looked the key up so often: it does so every half second while the key is in use. */
+/**
+ * Looks a code up with the key until the API has looked the key up so often: it does so every half second while the key
+ * is in use.
+ */
 function untilKeyRead(by: TestApi, key: string, times: number): Promise<number> {
   return countQueries(by, "find_keys_by_secret", async (count) => {
     await until(async () => {

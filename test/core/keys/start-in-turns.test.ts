@@ -30,7 +30,9 @@ it("a request whose caller has left while it waited does not start", async () =>
   expect(started.slice(64)).toEqual(["here"]);
 });
 
-/** A listener that records the names of the requests that it starts. Keys that begin with `known` have an organization. */
+/**
+ * A listener that records the names of the requests that it starts. Keys that begin with `known` have an organization.
+ */
 function record() {
   const started: string[] = [];
   const waited: string[] = [];

@@ -7,8 +7,8 @@ import { untilStarted } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
 /**
- * The rule is 20 ms. The rest is for the test's own client, which runs in the same thread, and for code that was not compiled yet.
- * Milliseconds of CPU time.
+ * The rule is 20 ms. The rest is for the test's own client, which runs in the same thread, and for code that was not
+ * compiled yet. Milliseconds of CPU time.
  */
 const TURN_MAX_MS = 40;
 /** The most labels of a print sheet. */

@@ -186,7 +186,8 @@ describe("while every read that no batch shares is blocked in Postgres", () => {
         "LOCK TABLE voucher_events, listings, referral_links, purchases, claims IN ACCESS EXCLUSIVE MODE",
       );
       let enough = false;
-      // As many of each kind as may wait for one caller: callers who are refused at once would only keep the processor busy.
+      // As many of each kind as may wait for one caller: callers who are refused at once would only keep the processor
+      // busy.
       const callers = Array.from({ length: 72 }, async (_, n) => {
         while (!enough) await calls[n % calls.length]?.();
       });

@@ -106,7 +106,10 @@ it("redeem with a confirmed reference answers the first result to every key of t
   expect(await dumpRows(servers.db)).toEqual(before);
 });
 
-/** A refusal: the caller, what it sends, and the answer. The calls of the reference provoke the others; the unit test of decideRedeem tries every order. */
+/**
+ * A refusal: the caller, what it sends, and the answer. The calls of the reference provoke the others; the unit test of
+ * decideRedeem tries every order.
+ */
 const REFUSALS: [string, string, () => Promise<[PartnerClient, Record<string, unknown>]>][] = [
   ["another key's reservation, by code", "voucher_reserved", async () => [till, { code: (await hold()).code }]],
   [

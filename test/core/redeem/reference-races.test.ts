@@ -170,7 +170,9 @@ async function redeemedBy(externalRefs: readonly string[]): Promise<Map<string, 
   );
 }
 
-/** Runs `work` while a redemption under `externalRef` is written and not committed: it waits for its reservation's row. */
+/**
+ * Runs `work` while a redemption under `externalRef` is written and not committed: it waits for its reservation's row.
+ */
 async function whileRedeeming(ctx: WorkerContext, externalRef: string, work: () => Promise<void>): Promise<void> {
   const voucher = await issue();
   const caller = { keyId: keys.till.id, organizationId: partner.organizationId, sandbox: false };

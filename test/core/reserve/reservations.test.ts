@@ -10,7 +10,8 @@ import { issueVouchers, provisioning } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
-// The key of `holder` makes the reservations; `rival` is another key of the same organization. Each has a client at each API.
+// The key of `holder` makes the reservations; `rival` is another key of the same organization. Each has a client at
+// each API.
 const { servers, partner, tills: holder, rivals: rival } = useService({ apis: [{}, {}], workers: [{}, {}] });
 
 /** One voucher in one race; `ticket` and `token` belong to its first reservation and are empty without one. */
@@ -39,7 +40,9 @@ it("redeem once and consume the reservation when one key has the ticket and the 
   await assertInvariants(servers.db);
 });
 
-/** Moves a reservation's end to `inMs` milliseconds from now, and removes its lease, which never outlives a reservation. */
+/**
+ * Moves a reservation's end to `inMs` milliseconds from now, and removes its lease, which never outlives a reservation.
+ */
 async function endSoon(round: Round, inMs: number): Promise<Date> {
   await servers.redis.del(servers.leaseKey(round.id));
   const { rows } = await servers.db.query<{ expires_at: Date }>(
@@ -311,7 +314,10 @@ async function stateOf(round: Round): Promise<string> {
   return `${status}, ${reservation}, ${redemption.ticket === null ? "nothing consumed" : "reservation consumed"}`;
 }
 
-/** A race from a voucher that is Active or reserved; `orElse` is a further legal outcome when neither side waits for the row. */
+/**
+ * A race from a voucher that is Active or reserved; `orElse` is a further legal outcome when neither side waits for the
+ * row.
+ */
 function race(
   title: string,
   starts: "active" | "reserved",
@@ -339,7 +345,10 @@ async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Starts both sides, `first` before the other, while a test transaction locks the row; unlocks it once both wait or are done. */
+/**
+ * Starts both sides, `first` before the other, while a test transaction locks the row; unlocks it once both wait or are
+ * done.
+ */
 async function runInOrder(race: Race, round: Round, first: "left" | "right"): Promise<string> {
   let running = 0;
   const start = async (action: Action, side: 0 | 1) => {

@@ -66,7 +66,8 @@ it("a sandbox keeps every invariant while 150 calls reserve, release and redeem 
   expect(advances.reduce((sum, { body }) => sum + body.reservationsEnded, 0)).toBe(ended[0]?.ended);
   expect(ended[0]?.ended).toBeGreaterThan(0);
 
-  // Every Active voucher past its end has its one expired event once the sweeper has returned to those that were locked.
+  // Every Active voucher past its end has its one expired event once the sweeper has returned to those that were
+  // locked.
   for (const { ctx } of workers) await sweep(ctx);
   const { rows: unrecorded } = await servers.db.query(
     `SELECT v.id FROM vouchers v JOIN batches b ON b.id = v.batch_id ${of} AND v.status = 'Active' AND b.valid_until <= now()

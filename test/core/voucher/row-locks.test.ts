@@ -10,7 +10,9 @@ import { issueVoucher, issueVouchers } from "../../support/supply.ts";
 import { until, untilStarted } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
-/** Vouchers that no test has used. Issued before any lock, so that a test does only what it measures while it holds one. */
+/**
+ * Vouchers that no test has used. Issued before any lock, so that a test does only what it measures while it holds one.
+ */
 let unused: IssuedVoucher[];
 
 /** Concurrent jobs of each of the two workers: few, so that one voucher can occupy them all. */

@@ -7,7 +7,8 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { ERRORS } from "../../../src/platform/api/errors.ts";
 import { DESCRIPTION } from "../../support/api-description.ts";
 
-// What a partner's engineers do with the OpenAPI document. The tools come from the registry, because they are larger than the service.
+// What a partner's engineers do with the OpenAPI document. The tools come from the registry, because they are larger
+// than the service.
 
 const TOOLS = ["@hey-api/openapi-ts@0.95.0", "orval@7.13.2", "@redocly/cli@2.77.0", "@stoplight/spectral-cli@6.16.3"];
 const TSC = resolve("packages/client/node_modules/typescript/lib/tsc.js");

@@ -17,8 +17,8 @@ import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 import { signUser } from "../../support/user-tokens.ts";
 
-// Calls each operation of the API reference with valid input, and provokes each error that the reference describes. `send` checks every
-// response against the reference, here and in every other test.
+// Calls each operation of the API reference with valid input, and provokes each error that the reference describes.
+// `send` checks every response against the reference, here and in every other test.
 
 const WEBHOOK_SECRET = "a root secret of the tests of the reference";
 /** Waits only a second for a worker, allows each key one miss a minute, and has no webhooks. */

@@ -94,8 +94,8 @@ async function readIndexColumns(db: pg.Pool): Promise<IndexColumns> {
 }
 
 /**
- * The nodes of a plan that read more of a table than they need: those that read a whole index, or that filter by one indexed column the rows
- * that they found by another.
+ * The nodes of a plan that read more of a table than they need: those that read a whole index, or that filter by one
+ * indexed column the rows that they found by another.
  */
 function findSearches(node: PlanNode, columns: IndexColumns): string[] {
   const below = (node.Plans ?? []).flatMap((plan) => findSearches(plan, columns));

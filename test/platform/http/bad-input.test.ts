@@ -145,7 +145,9 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
 
 describe.each(POST_ROUTES)("POST $path takes", ({ path, valid, fields }) => {
   const releases = path.endsWith("release");
-  /** An answer that shows that the body was read and found well-formed: the voucher or ticket it names does not exist. */
+  /**
+   * An answer that shows that the body was read and found well-formed: the voucher or ticket it names does not exist.
+   */
   async function expectUnderstood(body: unknown, headers: Record<string, string> = {}): Promise<void> {
     const reply = await send("POST", url(path), { key, body, headers });
     if (releases) expect(reply).toMatchObject({ status: 200, body: { released: false } });

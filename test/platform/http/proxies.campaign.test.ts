@@ -43,7 +43,8 @@ beforeAll(async () => {
       OPS_TOKEN,
     };
     const { url } = await startApi(servers, env);
-    // HAProxy sends nothing to an API whose first check fails, and a process that has just started may still open its queue.
+    // HAProxy sends nothing to an API whose first check fails, and a process that has just started may still open its
+    // queue.
     await until(async () => (await fetch(`${url}/readyz`)).ok);
     apis.set(path, url);
   }

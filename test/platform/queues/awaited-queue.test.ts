@@ -240,7 +240,10 @@ it("a copy of the database cannot answer the original's jobs: its replies are co
   expect(foreignReplies - before).toBe(1);
 });
 
-/** Counts the connections that block on this queue's marker: other test files have blocked connections to the same server. */
+/**
+ * Counts the connections that block on this queue's marker: other test files have blocked connections to the same
+ * server.
+ */
 const blocked = async () => {
   const clients = String(await servers.redis.client("LIST")).split("\n");
   const db = ` db=${servers.redis.options.db ?? 0} `;

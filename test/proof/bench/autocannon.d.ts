@@ -7,7 +7,9 @@ declare module "autocannon" {
     body?: string;
   }
 
-  /** One step of the requests that each connection repeats. `Context` lasts from a connection's first step to its last. */
+  /**
+   * One step of the requests that each connection repeats. `Context` lasts from a connection's first step to its last.
+   */
   interface Step<Context> extends Request {
     /** Makes the request; null goes back to the first step. */
     setupRequest: (request: Request, context: Context) => Request | null;

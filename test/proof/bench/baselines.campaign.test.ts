@@ -36,7 +36,10 @@ describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  /** Sends the same requests to the service and the baseline, with vouchers of their own. The answers must be alike, with these statuses. */
+  /**
+   * Sends the same requests to the service and the baseline, with vouchers of their own. The answers must be alike,
+   * with these statuses.
+   */
   async function expectSame(statuses: number[], play: (client: PartnerClient, codes: string[]) => Promise<Reply[]>) {
     const foreign = await issueVouchers(servers.db, await makePartner(servers.db), 1);
     const answers: Reply[][] = [];
@@ -92,7 +95,10 @@ describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
     }));
 });
 
-/** The comparable part of an answer; the rest is random or depends on the time. Baselines do not mark a reused reference. */
+/**
+ * The comparable part of an answer; the rest is random or depends on the time. Baselines do not mark a reused
+ * reference.
+ */
 function shape({ status, body: { otherVoucher: _, ...body } }: Reply) {
   return { status, code: body.code, alreadyConfirmed: body.alreadyConfirmed, fields: Object.keys(body).sort() };
 }

@@ -21,11 +21,15 @@ import { readCpuMicros } from "./process-usage.ts";
 import { openBenchServers, openStage } from "./stage.ts";
 import { formatTable, quantile } from "./table.ts";
 
-// `node test/proof/bench/log.ts` measures the log, on servers of its own: the events per second of an audit, the leaves per second of the sequencer, and
-// the time from a redemption until the served checkpoint covers it. It writes progress to standard error and tables to standard output.
+// `node test/proof/bench/log.ts` measures the log, on servers of its own: the events per second of an audit, the leaves
+// per second of the sequencer, and the time from a redemption until the served checkpoint covers it. It writes progress
+// to standard error and tables to standard output.
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
-/** Leaves of the batches: of a redemption, of the smallest one with the promised rate, of a full group commit, of an issue. */
+/**
+ * Leaves of the batches: of a redemption, of the smallest one with the promised rate, of a full group commit, of an
+ * issue.
+ */
 const BATCHES = [1, 16, 64, 1_000];
 const CONNECTIONS = 64;
 const WARM_UP_SECONDS = 10;

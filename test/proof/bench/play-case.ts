@@ -15,7 +15,10 @@ export interface PlayOptions {
   rounds: number;
   /** Length of a turn. */
   seconds: number;
-  /** Load before the first turn of each case, so that the JIT compiles the code. Before that, a redeem takes a third more CPU time. Seconds. */
+  /**
+   * Load before the first turn of each case, so that the JIT compiles the code. Before that, a redeem takes a third
+   * more CPU time. Seconds.
+   */
   warmUpSeconds: number;
   signal: AbortSignal;
   say: (line: string) => void;
@@ -35,7 +38,8 @@ const SUPPLY_FACTOR = 2;
 let turns = 0;
 
 /**
- * Lets contenders take turns, round after round, so that other load on the machine affects all of them alike. The others are idle.
+ * Lets contenders take turns, round after round, so that other load on the machine affects all of them alike. The
+ * others are idle.
  * @throws Error on a wrong answer.
  */
 export async function playCase(

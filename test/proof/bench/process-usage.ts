@@ -21,7 +21,9 @@ export function withChildren(pid: number): number[] {
   return [pid, ...others.filter((other) => Number(statFields(other)[1]) === pid)];
 }
 
-/** Reads the fields after the name in parentheses, which may contain any character. Empty when the process has ended. */
+/**
+ * Reads the fields after the name in parentheses, which may contain any character. Empty when the process has ended.
+ */
 function statFields(pid: number): string[] {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");

@@ -11,8 +11,8 @@ import { type Player, playCase } from "./play-case.ts";
 import { openBenchServers, openStage, type Stage } from "./stage.ts";
 import { showCase } from "./table.ts";
 
-// `npm run bench` compares the service with its alternatives, on servers of its own. It writes progress to standard error and tables to
-// standard output. Ctrl-C stops everything.
+// `npm run bench` compares the service with its alternatives, on servers of its own. It writes progress to standard
+// error and tables to standard output. Ctrl-C stops everything.
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const CASE_IDS = Object.keys(CASES) as CaseId[];

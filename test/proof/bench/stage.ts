@@ -22,8 +22,8 @@ export interface BenchRedis {
 export type BenchServers = Awaited<ReturnType<typeof openBenchServers>>;
 
 /**
- * Starts a Postgres and a Redis in a temporary folder, with the durable settings of `npm start`; and Postgres with the memory of a server
- * (docs/operations.md, "Postgres settings").
+ * Starts a Postgres and a Redis in a temporary folder, with the durable settings of `npm start`; and Postgres with the
+ * memory of a server (docs/operations.md, "Postgres settings").
  */
 export async function openBenchServers(say: (line: string) => void) {
   const directory = mkdtempSync(join(tmpdir(), "voucher-bench-"));

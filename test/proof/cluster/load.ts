@@ -25,7 +25,10 @@ export interface ClusterService {
   tills: PartnerClient[];
 }
 
-/** Starts the cluster and the service before the tests of the calling file, and closes them after them. All of it exists inside tests only. */
+/**
+ * Starts the cluster and the service before the tests of the calling file, and closes them after them. All of it exists
+ * inside tests only.
+ */
 export function useCluster({ apis = 0, workers = 0, env: more = {} as Record<string, string> } = {}): ClusterService {
   const own = {} as ClusterService;
   beforeAll(async () => {
@@ -67,7 +70,10 @@ export interface Load {
   end(): Promise<void>;
 }
 
-/** Starts partners that call any of `tills`. With `shards`, they redeem only vouchers of these. They begin with `vouchers`. */
+/**
+ * Starts partners that call any of `tills`. With `shards`, they redeem only vouchers of these. They begin with
+ * `vouchers`.
+ */
 export async function startLoad(
   servers: Pick<TestServers, "db">,
   partner: TestPartner,
@@ -132,7 +138,10 @@ export async function findMissing({ db }: Pick<TestServers, "db">, answers: read
   return rows.map(({ ref }) => ref);
 }
 
-/** Every confirmed reference has exactly one redemption, of its own voucher, and no answer of `redeem_timeout` was wrong. */
+/**
+ * Every confirmed reference has exactly one redemption, of its own voucher, and no answer of `redeem_timeout` was
+ * wrong.
+ */
 async function compare({ db }: Pick<TestServers, "db">, answers: readonly Answer[]): Promise<void> {
   const refs = answers.filter(({ status }) => status === 200).map(({ externalRef }) => externalRef);
   const { rows } = await db.query<{ ref: string; voucher: string; at: Date }>(
@@ -148,7 +157,10 @@ async function compare({ db }: Pick<TestServers, "db">, answers: readonly Answer
   expect(untrue).toEqual([]);
 }
 
-/** The longest time in which no partner got a voucher of this shard redeemed, or of any shard if it is null. Milliseconds. */
+/**
+ * The longest time in which no partner got a voucher of this shard redeemed, or of any shard if it is null.
+ * Milliseconds.
+ */
 export function longestGap(answers: readonly Answer[], shard: number | null, from: number): number {
   const relevant = answers.filter((one) => (shard === null || one.shard === shard) && one.status === 200);
   const times = [from, ...relevant.map(({ answeredAt }) => answeredAt).filter((time) => time >= from)];

@@ -13,7 +13,8 @@ import { issueVouchers } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
 import { SHARDS, slotOfShard, useCluster } from "./load.ts";
 
-// A replica is promoted that has missed the start of a job, whose worker is dead. Redis then says that no worker has begun.
+// A replica is promoted that has missed the start of a job, whose worker is dead. Redis then says that no worker has
+// begun.
 
 const own = useCluster({ apis: 1, env: { REDEEM_WAIT_MS: "15000" } });
 let ctx: WorkerContext;

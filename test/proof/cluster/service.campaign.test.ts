@@ -23,8 +23,9 @@ const own = useCluster({
 
 it("six shards on a Redis Cluster need 20 clients in an API and a worker process, each with at most one connection to a node", async () => {
   await redeemAll(await issueVouchers(own.servers.db, own.partner, 30));
-  // A client connects to a node when it first sends a command there, so how many connections it has is chance. Those for subscriptions and for
-  // the map of slots have a prefix. A slow connection is replaced before the server learns of its end.
+  // A client connects to a node when it first sends a command there, so how many connections it has is chance. Those
+  // for subscriptions and for the map of slots have a prefix. A slow connection is replaced before the server learns of
+  // its end.
   const countClients = async () => {
     const nodes = await Promise.all(own.cluster.nodes.map(({ client }) => client.client("LIST")));
     const names = nodes.map((list) => Array.from(String(list).matchAll(/ name=(\S+)/g), ([, name = ""]) => name));

@@ -19,7 +19,10 @@ export interface Services {
   psql: string[];
 }
 
-/** Runs docker-compose.yml in a copy of this checkout, on ports of its own. Calls the service by the partner's rule, and compares what it confirmed. */
+/**
+ * Runs docker-compose.yml in a copy of this checkout, on ports of its own. Calls the service by the partner's rule, and
+ * compares what it confirmed.
+ */
 export async function openDeployment({ urls, psql, ...services }: Services) {
   const checkout = mkdtempSync(join(tmpdir(), "voucher-containers-"));
   const env: NodeJS.ProcessEnv = {

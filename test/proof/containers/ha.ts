@@ -42,7 +42,10 @@ async function untilWhole(): Promise<string> {
   }
 }
 
-/** Redeems while servers fail. Every confirmed redemption must be there afterwards. Prints how long the slowest call took. */
+/**
+ * Redeems while servers fail. Every confirmed redemption must be there afterwards. Prints how long the slowest call
+ * took.
+ */
 async function redeemDuring(what: string, fault: () => Promise<unknown>): Promise<void> {
   deployment.slowestMs = 0;
   codes = await deployment.redeemDuring(codes, fault);

@@ -34,7 +34,8 @@ export async function addReceivers(
       );
     }
   }
-  // Waits for no standby: one that is cut off returns only once this fault, too, may end. Commits of the service may hold the rows until then.
+  // Waits for no standby: one that is cut off returns only once this fault, too, may end. Commits of the service may
+  // hold the rows until then.
   const enable = `
     UPDATE webhook_endpoints SET enabled = $2, disabled_reason = CASE WHEN NOT $2 THEN 'partner' END,
            disabled_at = CASE WHEN NOT $2 THEN now() END, failing_since = NULL
@@ -57,7 +58,10 @@ export async function listenToWebhooks(db: pg.Pool, organizationId: string, hist
   return receiver;
 }
 
-/** Webhooks of an organization with a healthy receiver must not wait for those of another one whose receivers are hostile. */
+/**
+ * Webhooks of an organization with a healthy receiver must not wait for those of another one whose receivers are
+ * hostile.
+ */
 export async function checkDeliveries(
   { db, apis }: Cluster,
   hostile: Organization,

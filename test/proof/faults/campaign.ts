@@ -66,8 +66,8 @@ const PROGRESS_MS = 10_000;
 const LOGGED_WITHIN_MS = 30_000;
 
 /**
- * Runs partners during faults, then heals everything, finishes every open retry and checks all answers. The seed determines the
- * partners' choices and the faults; their timing depends on the machine.
+ * Runs partners during faults, then heals everything, finishes every open retry and checks all answers. The seed
+ * determines the partners' choices and the faults; their timing depends on the machine.
  */
 export async function runCampaign(options: CampaignOptions): Promise<Totals> {
   const issuer = await makeIssuerKey();

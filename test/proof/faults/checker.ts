@@ -22,8 +22,8 @@ import type { SteppedClock } from "./stepped-clock.ts";
 /** Time in which everything must answer again after the last fault. Milliseconds. */
 const ANSWERS_AGAIN_MS = 10_000;
 /**
- * Time for the sweeper, which runs twice a second, to expire overdue reservations and to request seals, which it does after 5 s.
- * Milliseconds.
+ * Time for the sweeper, which runs twice a second, to expire overdue reservations and to request seals, which it does
+ * after 5 s. Milliseconds.
  */
 const SWEPT_WITHIN_MS = 15_000;
 /** Concurrent repeats. */
@@ -58,8 +58,8 @@ const MUST_BE_EMPTY: Record<string, string> = {
 };
 
 /**
- * Holds while the clock never steps back. Otherwise the constraint alone must hold that a voucher has one Live reservation, and a redemption at
- * the closed time may consume a reservation whose end is earlier.
+ * Holds while the clock never steps back. Otherwise the constraint alone must hold that a voucher has one Live
+ * reservation, and a redemption at the closed time may consume a reservation whose end is earlier.
  */
 const ON_A_STEADY_CLOCK: Record<string, string> = {
   "a consumed or released reservation ended before its expiresAt": `
@@ -146,7 +146,9 @@ export async function checkEverything(
   return [...violations, ...accidents.map((accident) => violation("no process ends by itself", accident))];
 }
 
-/** A copy made before the first redemption must stay without redemptions: its worker must not run the original's jobs. */
+/**
+ * A copy made before the first redemption must stay without redemptions: its worker must not run the original's jobs.
+ */
 export async function checkUntouched(db: pg.Pool): Promise<Violation[]> {
   const { rows } = await db.query("SELECT FROM redemptions");
   return rows.length === 0 ? [] : [violation("a copy redeems nothing", `the copy has ${rows.length} redemptions`)];

@@ -118,7 +118,9 @@ export async function openCluster(options: ClusterOptions) {
     pools.push(pool);
     return pool;
   };
-  /** Creates, but does not start, a worker and the wanted number of API processes for another database of the server. */
+  /**
+   * Creates, but does not start, a worker and the wanted number of API processes for another database of the server.
+   */
   const deploy = async (name: string, apis: number): Promise<Deployment> => {
     const url = postgres.urlOf(name);
     const db = openDatabase(url);
@@ -159,8 +161,8 @@ export async function openCluster(options: ClusterOptions) {
       return deploy("second", 1);
     },
     /**
-     * Copies the database and creates, but does not start, a worker for the copy that shares the Redis by mistake. No process of the
-     * service may be running. The worker may refuse to work and exit; that is not an accident.
+     * Copies the database and creates, but does not start, a worker for the copy that shares the Redis by mistake. No
+     * process of the service may be running. The worker may refuse to work and exit; that is not an accident.
      */
     async addCopy(): Promise<Deployment> {
       // Postgres copies a database only while it has no connections; the pool reconnects by itself.
@@ -171,8 +173,8 @@ export async function openCluster(options: ClusterOptions) {
       return deploy("copy", 0);
     },
     /**
-     * Starts a physical copy of the running embedded Postgres with a worker that shares the Redis by mistake. `stop` returns the number of
-     * redemptions that the copy made.
+     * Starts a physical copy of the running embedded Postgres with a worker that shares the Redis by mistake. `stop`
+     * returns the number of redemptions that the copy made.
      */
     async startHotCopy(): Promise<{ db: pg.Pool; worker: ServiceProcess; stop(): Promise<number> }> {
       const copy = await embedded(postgres).startHotCopy();

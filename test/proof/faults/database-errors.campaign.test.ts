@@ -53,8 +53,8 @@ it("an attempt that the database always refuses does not block its voucher: anot
 });
 
 /**
- * Makes the next `count` redemptions whose reference begins with `prefix` fail with `sqlState`. A sequence counts the failures because a
- * rollback does not reset it. The service has no rights on it, so the trigger runs as its owner.
+ * Makes the next `count` redemptions whose reference begins with `prefix` fail with `sqlState`. A sequence counts the
+ * failures because a rollback does not reset it. The service has no rights on it, so the trigger runs as its owner.
  */
 async function failRedemptions(sqlState: string, prefix: string, count: number): Promise<void> {
   await db.query(`

@@ -256,7 +256,10 @@ async function untilBothSucceed(till: PartnerClient): Promise<void> {
   await until(async () => (await reserveAndRedeem(till)).every((status) => status === 200), 40_000);
 }
 
-/** Starts a service that uses the given addresses instead of those of the test servers. It closes at the end of the file. */
+/**
+ * Starts a service that uses the given addresses instead of those of the test servers. It closes at the end of the
+ * file.
+ */
 async function start(addresses: Partial<TestServers> = {}) {
   const reached = { ...servers, ...addresses };
   const env = { REDEEM_WAIT_MS: "2000" };

@@ -22,7 +22,10 @@ export interface FaultyDatabase {
   start(): Promise<void>;
   /** Kills all processes of the primary at once, as when its machine dies, and waits until they have ended. */
   kill(): Promise<void>;
-  /** Kills one process of the primary. Postgres then ends all connections and recovers. An embedded one has recovered when this resolves. */
+  /**
+   * Kills one process of the primary. Postgres then ends all connections and recovers. An embedded one has recovered
+   * when this resolves.
+   */
   killOne(random: SeededRandom): Promise<void>;
   /** Freezes the primary. */
   freeze(): Promise<void>;
@@ -51,7 +54,9 @@ export class FaultPostgres implements FaultyDatabase {
   #copies = 0;
   #frozen: number[] = [];
 
-  /** `standby` makes every commit wait for a standby on the same machine; `clock` lets tests step the server's clock. */
+  /**
+   * `standby` makes every commit wait for a standby on the same machine; `clock` lets tests step the server's clock.
+   */
   constructor(directory: string, port: number, how: { standby?: boolean; clock?: boolean } = {}) {
     this.#directory = directory;
     this.#withStandby = how.standby ?? false;
@@ -89,7 +94,8 @@ export class FaultPostgres implements FaultyDatabase {
     await until(haveEnded);
     const answers = () => withClient(this.url, (db) => db.query("SELECT")).catch(() => null);
     await until(answers, HUNG_MS).catch(async () => {
-      // Seen once in 6 000 faults: Postgres 18 takes connections after the crash and never answers. A watchdog would restart it.
+      // Seen once in 6 000 faults: Postgres 18 takes connections after the crash and never answers. A watchdog would
+      // restart it.
       await this.kill();
       await this.start();
     });
@@ -135,8 +141,8 @@ export class FaultPostgres implements FaultyDatabase {
   }
 
   /**
-   * Copies the files of the running server and starts the copy at a port of its own. Its commits wait for no standby. A promoted one has another
-   * timeline.
+   * Copies the files of the running server and starts the copy at a port of its own. Its commits wait for no standby. A
+   * promoted one has another timeline.
    */
   async startHotCopy({ promoted } = { promoted: false }): Promise<{ url: string; close(): Promise<void> }> {
     const copy = await this.#copy("synchronous_standby_names = ''", promoted ? { "standby.signal": "" } : {});
@@ -154,7 +160,9 @@ export class FaultPostgres implements FaultyDatabase {
     return this.#copy("synchronous_standby_names = ''");
   }
 
-  /** Puts kept files in the place of the server's, as a restored backup or snapshot of its disk does. Its standby stops. */
+  /**
+   * Puts kept files in the place of the server's, as a restored backup or snapshot of its disk does. Its standby stops.
+   */
   async setBack(kept: LocalPostgres): Promise<void> {
     this.#trueServer = this.#server;
     await this.kill();

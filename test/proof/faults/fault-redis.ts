@@ -143,8 +143,8 @@ export class FaultRedis {
   }
 
   /**
-   * SIGKILL alone loses nothing, because the kernel keeps what was written. To lose writes as a dying machine does, this cuts the file
-   * to its length at that time.
+   * SIGKILL alone loses nothing, because the kernel keeps what was written. To lose writes as a dying machine does,
+   * this cuts the file to its length at that time.
    */
   #cutTail(keptUntilMs: number): void {
     const file = this.#newestLog();

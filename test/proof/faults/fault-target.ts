@@ -29,7 +29,9 @@ export interface Scene extends Stage {
   random: SeededRandom;
   /** Waits, or returns at once when the run is over, so that faults are still undone. */
   pause: (ms: number) => Promise<void>;
-  /** Faults of the server, and what needs one that runs, take turns. Faults that need both turns take this one first. */
+  /**
+   * Faults of the server, and what needs one that runs, take turns. Faults that need both turns take this one first.
+   */
   postgresTurn: Turn;
   redisTurn: Turn;
   /** Taken last, by everything that must not start on files that were set back. */
@@ -42,7 +44,10 @@ export interface Fault<Action extends string = string> {
   forMs: number;
 }
 
-/** A target and the endless sequence of its faults. The same seed gives the same sequence; its timing depends on the machine. */
+/**
+ * A target and the endless sequence of its faults. The same seed gives the same sequence; its timing depends on the
+ * machine.
+ */
 export interface Target {
   /** Longest pause between two faults. Targets are independent of each other. Milliseconds. */
   pauseMaxMs: number;
@@ -59,11 +64,15 @@ export function target<Action extends string>(
   return { pauseMaxMs, next, inflict } as Target;
 }
 
-/** Time for jobs to gather before a fault, so that it finds some that no worker has started or finished. Milliseconds. */
+/**
+ * Time for jobs to gather before a fault, so that it finds some that no worker has started or finished. Milliseconds.
+ */
 export const GATHER_MS = 500;
 /** Time for a restarted Postgres to recover and for callers to repeat their requests. Milliseconds. */
 export const RETRIED_MS = 2_500;
 /** Time for Postgres to recover before a fault that needs it. Milliseconds. */
 export const RECOVERED_MS = 120_000;
-/** Long enough that a replica or a standby takes over: they notice the loss after two or three seconds. Milliseconds. */
+/**
+ * Long enough that a replica or a standby takes over: they notice the loss after two or three seconds. Milliseconds.
+ */
 export const takeover = (random: SeededRandom) => random.between(4_000, 7_000);

@@ -26,13 +26,17 @@ it("partners and users get the same guarantees while the server's files are set 
 it.skipIf(onPath("redis-server") === null)(
   "partners and users on a Redis Cluster get the same while masters die, slots move, stale replicas are promoted and, with Patroni, standbys take over",
   async () => {
-    // Its plan kills masters, including that of the replies, promotes a stale replica, and kills the primary of Postgres.
+    // Its plan kills masters, including that of the replies, promotes a stale replica, and kills the primary of
+    // Postgres.
     const { faults } = await run({ seed: 338, onCluster: true });
     expect(Object.keys(faults).some((fault) => fault.startsWith("redisCluster"))).toBe(true);
   },
 );
 
-/** Runs a campaign without a broken rule. One without progress would prove nothing; an idle machine confirms several hundred. */
+/**
+ * Runs a campaign without a broken rule. One without progress would prove nothing; an idle machine confirms several
+ * hundred.
+ */
 async function run(options: Omit<CampaignOptions, "faultsMs">) {
   const totals = await runCampaign({ faultsMs: 25_000, ...options });
   expect(totals.violations.map(describeViolation)).toEqual([]);

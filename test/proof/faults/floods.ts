@@ -62,7 +62,10 @@ export async function makeFlooder(db: pg.Pool): Promise<Flooder> {
   return { key, readKey, voucher };
 }
 
-/** Sends a flood of one kind to one process, until `isOver` or all calls are made. Returns answers that no documented limit explains. */
+/**
+ * Sends a flood of one kind to one process, until `isOver` or all calls are made. Returns answers that no documented
+ * limit explains.
+ */
 export async function flood(
   kind: FloodKind,
   { url }: ApiProcess,

@@ -50,8 +50,8 @@ export type Operation = Ask["operation"];
 export type AskFor<Wanted extends Operation> = Extract<Ask, { operation: Wanted }>;
 
 /**
- * One request and its outcome. Times are in milliseconds. `sentAtMs` and `endedAtMs` are of the host's clock, which the database's follows;
- * `invokedMs` and `returnedMs` are of the monotonic one, which orders calls.
+ * One request and its outcome. Times are in milliseconds. `sentAtMs` and `endedAtMs` are of the host's clock, which the
+ * database's follows; `invokedMs` and `returnedMs` are of the monotonic one, which orders calls.
  */
 export interface Exchange<A extends Ask = Ask> {
   /** Position in the history. */

@@ -73,7 +73,10 @@ async function bringBack({ cluster, random, pause }: Scene, { action, forMs }: F
 export const lockedRowsTarget = lockedRows({ deliverAgain: 3, restoreRedis: 2, loseRedisTail: 2 });
 export const lockedRowsOnClusterTarget = lockedRows({ deliverAgain: 2, promoteStale: 1 });
 
-/** Returns the jobs that workers have to the queue, as BullMQ does with jobs whose locks have run out. Returns their number. */
+/**
+ * Returns the jobs that workers have to the queue, as BullMQ does with jobs whose locks have run out. Returns their
+ * number.
+ */
 export async function deliverAgain(cluster: Pick<Cluster, "db" | "redis" | "redisCluster">): Promise<number> {
   const { db, redis, redisCluster } = cluster;
   const { rows } = await db.query<{ id: string }>("SELECT id FROM deployment");

@@ -24,9 +24,14 @@ interface LongFreezes {
 
 /** Outlive the locks of a worker's jobs (15 s, checked every 5 s). */
 const OUTLIVING_LOCKS: LongFreezes = { chance: 0.1, fromMs: 16_000, toMs: 24_000 };
-/** Outlive the patience of an API process's callers, who get their answers elsewhere, and the reservations of the run. */
+/**
+ * Outlive the patience of an API process's callers, who get their answers elsewhere, and the reservations of the run.
+ */
 const OUTLIVING_CALLERS: LongFreezes = { chance: 0.4, fromMs: 4_000, toMs: 6_500 };
-/** How long docs/operations.md tells operators to wait after SIGTERM. A process drains for 15 s, and needs more on a busy machine. Milliseconds. */
+/**
+ * How long docs/operations.md tells operators to wait after SIGTERM. A process drains for 15 s, and needs more on a
+ * busy machine. Milliseconds.
+ */
 const DRAIN_MAX_MS = 20_000;
 const ofProcess = (
   pauseMaxMs: number,

@@ -179,7 +179,10 @@ function showsOfWebhook({ voucherId, organizationId, externalRef, sequence, reco
   ];
 }
 
-/** A voucher has one live reservation: a reserve call that returns a ticket shows that every ticket returned before it was sent has ended. */
+/**
+ * A voucher has one live reservation: a reserve call that returns a ticket shows that every ticket returned before it
+ * was sent has ended.
+ */
 function observeReplacedTickets(history: History): Observation[] {
   const returned = history.of("reserve").filter(({ status }) => status === 200);
   return [...Map.groupBy(returned, ({ ask }) => ask.voucher.id).values()].flatMap((ofVoucher) =>

@@ -34,7 +34,10 @@ export async function supplyOrganization(db: pg.Pool, count: number): Promise<Or
   return { keys: keys as Organization["keys"], vouchers, turn: 0 };
 }
 
-/** The loops of an organization interleave its vouchers, so that vouchers used at the same time are neighbours in the list. */
+/**
+ * The loops of an organization interleave its vouchers, so that vouchers used at the same time are neighbours in the
+ * list.
+ */
 export function startPartners(
   { apis }: Deployment,
   organization: Organization,

@@ -136,7 +136,10 @@ interface Case {
   traffic?: boolean;
   inflict(): unknown;
   mend(): unknown;
-  /** What the overview says first, as its severity and its entry in the runbook. Null: nothing, because the service mends it by itself. */
+  /**
+   * What the overview says first, as its severity and its entry in the runbook. Null: nothing, because the service
+   * mends it by itself.
+   */
   first: string | null;
   /** What else may be red. */
   causes?: readonly string[];
@@ -449,7 +452,10 @@ async function mendWebhooks(): Promise<void> {
 
 let broken = "";
 
-/** Changes what is recorded of an event, with its hash and in spite of all triggers, and has the check of chains find it. */
+/**
+ * Changes what is recorded of an event, with its hash and in spite of all triggers, and has the check of chains find
+ * it.
+ */
 function setPayload(change: (payload: string) => string): Promise<void> {
   return withClient(postgres.url, async (superuser) => {
     if (broken === "") {

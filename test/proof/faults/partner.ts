@@ -41,8 +41,9 @@ const SETTLED_MS = 8_000;
 const SETTLED_MAX = 1_000;
 
 /**
- * A partner that serves one customer after another until `goesOn` returns false, then finishes the current one. It repeats every request, with
- * the same reference, until it gets an answer other than a 5xx. Its choices are seeded; the answers are not.
+ * A partner that serves one customer after another until `goesOn` returns false, then finishes the current one. It
+ * repeats every request, with the same reference, until it gets an answer other than a 5xx. Its choices are seeded; the
+ * answers are not.
  */
 export async function workAsPartner(options: PartnerOptions, goesOn: () => boolean): Promise<void> {
   const { name, random, keys, nextVoucher, contestedVoucher, foreignVoucher, reservationSeconds } = options;
@@ -176,8 +177,9 @@ const REMEMBERED_MAX = 10;
 const VISITS = { claim: 3, claimTwice: 3, buy: 3, buyTwice: 3, repeatEarlier: 4 };
 
 /**
- * Simulates users who claim and buy, one after another, until `goesOn` returns false. Each request is repeated until it is answered; some are
- * sent twice at the same time, and some again later. `currentOffer` yields the offer that all shoppers currently use.
+ * Simulates users who claim and buy, one after another, until `goesOn` returns false. Each request is repeated until it
+ * is answered; some are sent twice at the same time, and some again later. `currentOffer` yields the offer that all
+ * shoppers currently use.
  */
 export async function workAsShopper(
   options: CallerOptions & { issuer: IssuerKey; currentOffer: () => SuppliedOffer },

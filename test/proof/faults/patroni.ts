@@ -18,15 +18,18 @@ const USER = "postgres";
 const PASSWORD = "faults";
 const DATABASE = "vouchers";
 /**
- * Patroni's times in seconds: how long the leader's lock outlives a dead leader, the pause between checks, and how long etcd may be silent.
- * Production needs longer ones; since 3.2 Patroni raises the lock's to 20 s.
+ * Patroni's times in seconds: how long the leader's lock outlives a dead leader, the pause between checks, and how long
+ * etcd may be silent. Production needs longer ones; since 3.2 Patroni raises the lock's to 20 s.
  */
 export const PATRONI_TIMES = { ttl: 5, loop_wait: 1, retry_timeout: 2 };
 
 /** Time for nodes to rewind and follow, on a busy machine. Milliseconds. */
 const WHOLE_MS = 180_000;
 
-/** Tries to install Patroni, etcd, HAProxy and Postgres from Debian's packages; returns whether all are there, and says what is missing. */
+/**
+ * Tries to install Patroni, etcd, HAProxy and Postgres from Debian's packages; returns whether all are there, and says
+ * what is missing.
+ */
 export function hasPatroni(say = (line: string): void => void process.stderr.write(`${line}\n`)): boolean {
   const missing = () => [
     ...["patroni", "etcd", "haproxy"].filter((program) => onPath(program) === null),
@@ -62,7 +65,9 @@ export class PatroniPostgres implements FaultyDatabase {
     this.#others = others;
   }
 
-  /** Starts everything in a new folder and waits until two standbys follow the primary. `logs` is a folder for the logs. */
+  /**
+   * Starts everything in a new folder and waits until two standbys follow the primary. `logs` is a folder for the logs.
+   */
   static async open(directory: string, logs: string): Promise<PatroniPostgres> {
     mkdirSync(directory);
     chmodSync(directory, 0o755);
@@ -113,7 +118,10 @@ export class PatroniPostgres implements FaultyDatabase {
     return this.nodes.filter((node) => node !== primary);
   }
 
-  /** Starts dead nodes and waits until the primary has a standby that may take over. The others may still copy what they missed. */
+  /**
+   * Starts dead nodes and waits until the primary has a standby that may take over. The others may still copy what they
+   * missed.
+   */
   start(): Promise<void> {
     return this.untilFollowedBy(1);
   }
@@ -257,8 +265,8 @@ export class PatroniNode {
   }
 
   /**
-   * Lets Postgres go on, without its Patroni: Debian's 3.0 takes the leader's lock back from its successor when it wakes, which a watchdog
-   * must prevent. `start` starts it again.
+   * Lets Postgres go on, without its Patroni: Debian's 3.0 takes the leader's lock back from its successor when it
+   * wakes, which a watchdog must prevent. `start` starts it again.
    */
   thaw(): void {
     if (this.#frozen === null) return;

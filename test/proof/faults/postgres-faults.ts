@@ -71,7 +71,10 @@ export async function inflictOnPostgres(scene: Scene, { action, forMs }: Fault<P
   }
 }
 
-/** Ends every session and cancels every statement that waits for a standby, over and over: callers see what it lacks, and act on it. */
+/**
+ * Ends every session and cancels every statement that waits for a standby, over and over: callers see what it lacks,
+ * and act on it.
+ */
 async function endWaits({ cluster: { db }, random, pause }: Scene, forMs: number): Promise<void> {
   const how = random.pick(["pg_terminate_backend", "pg_cancel_backend"]);
   const end = `SELECT ${how}(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename LIKE 'pva\\_%'`;

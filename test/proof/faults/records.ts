@@ -81,9 +81,9 @@ export async function readRecords(db: pg.Pool, clock: SteppedClock): Promise<Rec
 }
 
 /**
- * The latest time of the host at which a reservation may have looked live: its `expiresAt`, or the first answer that confirmed its end.
- * `ended_at` is too early for that, because it is read before the commit, which may take as long as a server is frozen. Exact only before
- * `atMs`.
+ * The latest time of the host at which a reservation may have looked live: its `expiresAt`, or the first answer that
+ * confirmed its end. `ended_at` is too early for that, because it is read before the commit, which may take as long as
+ * a server is frozen. Exact only before `atMs`.
  */
 export function seenUntil(
   reservation: RecordedReservation,

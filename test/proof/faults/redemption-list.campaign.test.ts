@@ -23,7 +23,10 @@ const WRITERS = 64;
 const VOUCHERS = 3_000;
 const WRITE_MS = 15_000;
 const READERS = [1, 7, 100, 1_000];
-/** When a reader is further behind, writers wait until it has caught up, so that on any machine each reader reaches the list's end again and again. */
+/**
+ * When a reader is further behind, writers wait until it has caught up, so that on any machine each reader reaches the
+ * list's end again and again.
+ */
 const BEHIND_MAX = 200;
 /** Different ends of the list that each reader must have reached before the writers stop. */
 const ENDS_MIN = 4;
@@ -44,7 +47,10 @@ const SLOW_COMMITS = `
   CREATE CONSTRAINT TRIGGER delay_commit AFTER INSERT ON redemptions DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION delay_commit()`;
 
-/** Everything that a reader has listed, and each end of the list that it has reached: the time before which the list was complete. */
+/**
+ * Everything that a reader has listed, and each end of the list that it has reached: the time before which the list was
+ * complete.
+ */
 interface Reader {
   ids: string[];
   ends: { completeUntil: string; listed: number }[];

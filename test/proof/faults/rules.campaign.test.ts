@@ -344,8 +344,8 @@ it("the rules accept a redemption that got the closed time after a step back, al
   }));
 
 /**
- * A history of calls such as "redeem 900-1100 200 first", with the times of request and answer. "200 first" and "200 again" are successes
- * with this body or for this voucher; "hung up" is a caller that gave up, "refused" a closed port.
+ * A history of calls such as "redeem 900-1100 200 first", with the times of request and answer. "200 first" and "200
+ * again" are successes with this body or for this voucher; "hung up" is a caller that gave up, "refused" a closed port.
  */
 function historyOf(calls: readonly string[], body: object = {}): History {
   const history = new History();

@@ -9,11 +9,15 @@ type Redeem = Exchange<AskFor<"redeem">>;
 /** Both clocks round to milliseconds. */
 const ROUNDING_MS = 2;
 /**
- * Longest time from sending a request to the first read of an attempt that may still redeem: a pause of the API process that it does not notice
- * (2 s), then the time after which it calls a request outdated (5 s), on a busy machine. Milliseconds.
+ * Longest time from sending a request to the first read of an attempt that may still redeem: a pause of the API process
+ * that it does not notice (2 s), then the time after which it calls a request outdated (5 s), on a busy machine.
+ * Milliseconds.
  */
 const FIRST_READ_MAX_MS = 10_000;
-/** A process notices that it was paused for so long, and redeems nothing for the requests that waited in its sockets. Milliseconds. */
+/**
+ * A process notices that it was paused for so long, and redeems nothing for the requests that waited in its sockets.
+ * Milliseconds.
+ */
 const PAUSE_NOTICED_MS = 3_000;
 
 /** A time in which an API process was frozen. Milliseconds of the monotonic clock. */
@@ -22,7 +26,10 @@ export interface Freeze {
   untilMs: number;
 }
 
-/** Whether the process that a call was sent to was frozen until after its caller had given up, for long enough to notice it. */
+/**
+ * Whether the process that a call was sent to was frozen until after its caller had given up, for long enough to notice
+ * it.
+ */
 function wasUnread({ failure, invokedMs, returnedMs }: Exchange, freezes: readonly Freeze[] = []): boolean {
   return (
     failure === "timeout" &&
@@ -102,8 +109,8 @@ function saysNotRedeemed({ status, code }: Redeem): boolean {
 }
 
 /**
- * Whether an answer denies a redemption that was made before the answer was decided. It is decided after the request is sent, and reads
- * every redemption that was decided before.
+ * Whether an answer denies a redemption that was made before the answer was decided. It is decided after the request is
+ * sent, and reads every redemption that was decided before.
  */
 function denies(redeem: Redeem, redemption: RecordedRedemption, clock: SteppedClock): boolean {
   if (!saysNotRedeemed(redeem) || redeem.ask.voucher.id !== redemption.voucherId) return false;
@@ -134,7 +141,10 @@ function agrees({ body }: Redeem, redemption: RecordedRedemption): boolean {
   );
 }
 
-/** A refusal is true if its reason held at some moment between the request and its answer. Returns the broken rule and how it is broken. */
+/**
+ * A refusal is true if its reason held at some moment between the request and its answer. Returns the broken rule and
+ * how it is broken.
+ */
 function findUntrueRefusal(
   redeem: Redeem,
   history: History,
@@ -184,8 +194,9 @@ function wasReservedByOther(call: Exchange<AskFor<"redeem" | "reserve">>, histor
 }
 
 /**
- * Each redemption needs an attempt with the same key and the same code or ticket, within its deadline, whose answer does not deny it (no
- * refusal, no timeout, and no 200 that credits an earlier attempt) and which did not wait for a frozen process.
+ * Each redemption needs an attempt with the same key and the same code or ticket, within its deadline, whose answer
+ * does not deny it (no refusal, no timeout, and no 200 that credits an earlier attempt) and which did not wait for a
+ * frozen process.
  */
 function checkRedemptionWasRequested(
   ref: string,
@@ -233,7 +244,8 @@ function mayHaveRedeemed(
   const { ask, failure, body, sentAtMs } = redeem;
   if (failure === "refused" || saysNotRedeemed(redeem) || body?.alreadyConfirmed === true) return false;
   if (ask.key.id !== keyId || ("ticket" in ask.by && ask.by.ticket !== ticket)) return false;
-  // While the clock has not passed the closed time after a step back, redemptions get that time, which may be after the deadline.
+  // While the clock has not passed the closed time after a step back, redemptions get that time, which may be after the
+  // deadline.
   if (clock.first(redeemedAtMs) < clock.last(redeemedAtMs)) return true;
   return redeemedAtMs <= clock.latestShown(sentAtMs, firstReadByMs(redeem)) + redeemWaitMs + ROUNDING_MS;
 }

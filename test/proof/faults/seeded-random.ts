@@ -1,6 +1,6 @@
 /**
- * A seeded random generator. The same seed and the same calls give the same values. A fork depends only on the seed and its name, so one
- * actor's draws never change another's.
+ * A seeded random generator. The same seed and the same calls give the same values. A fork depends only on the seed and
+ * its name, so one actor's draws never change another's.
  */
 export class SeededRandom {
   readonly #seed: number;

@@ -129,14 +129,17 @@ it("an API and a worker that get SIGTERM under load end with 0, and every accept
   isOver = true;
   await Promise.all(visitors);
   expect(wrong).toEqual([]);
-  // The kernel resets connections that the process had not accepted yet when it stopped listening. The log has a line for every
-  // accepted request, answered or not.
+  // The kernel resets connections that the process had not accepted yet when it stopped listening. The log has a line
+  // for every accepted request, answered or not.
   const log = api.process.readLog().slice(loggedBefore);
   expect(reset.filter((requestId) => log.includes(requestId))).toEqual([]);
   expect(log).not.toContain('"status":499');
 });
 
-/** Processes whose COMMIT waits for the standby: an API, or a worker with a redemption, which holds the lock of its reference. */
+/**
+ * Processes whose COMMIT waits for the standby: an API, or a worker with a redemption, which holds the lock of its
+ * reference.
+ */
 async function waitingCommits(): Promise<string[]> {
   const { rows } = await cluster.db.query(
     `SELECT application_name AS name FROM pg_stat_activity AS a

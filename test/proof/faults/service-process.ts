@@ -20,8 +20,8 @@ interface ServiceProgram {
 }
 
 /**
- * An API or worker process that can be started, killed and frozen repeatedly. After an unexpected exit it restarts, as under a
- * supervisor.
+ * An API or worker process that can be started, killed and frozen repeatedly. After an unexpected exit it restarts, as
+ * under a supervisor.
  */
 export class ServiceProcess {
   readonly name: string;
@@ -57,7 +57,10 @@ export class ServiceProcess {
     return this.readLog().slice(this.#logStart).includes(`"msg":"${message}"`);
   }
 
-  /** Starts the process; does nothing when it runs. It has its own process group, so that Ctrl-C does not reach it directly. */
+  /**
+   * Starts the process; does nothing when it runs. It has its own process group, so that Ctrl-C does not reach it
+   * directly.
+   */
   start(): void {
     if (this.#child !== null) return;
     const { name, script, env, logFile } = this.#program;

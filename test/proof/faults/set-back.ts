@@ -67,8 +67,8 @@ async function readTransaction(db: pg.Pool): Promise<number> {
 }
 
 /**
- * Waits until Redis has a mark of each deployment whose transaction began later: one that began before may be in the kept files. Processes that
- * were killed or frozen may have made none.
+ * Waits until Redis has a mark of each deployment whose transaction began later: one that began before may be in the
+ * kept files. Processes that were killed or frozen may have made none.
  */
 async function isKnown(
   { redis, redisCluster }: Scene["cluster"],

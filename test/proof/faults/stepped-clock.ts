@@ -15,7 +15,10 @@ export function hasFakeTime(say = (line: string): void => void process.stderr.wr
 /** The times at which a clock ran ahead of the host's clock by an offset. */
 type Span = Record<"offsetMs" | "fromMs" | "untilMs", number>;
 
-/** The clock of a Postgres server: the host's clock plus an offset that tests change. Relates its times to those of the host. */
+/**
+ * The clock of a Postgres server: the host's clock plus an offset that tests change. Relates its times to those of the
+ * host.
+ */
 export class SteppedClock {
   /** Does work while the clock does not step, such as the start of a server: `pg_ctl` compares the times of both. */
   readonly steadily = pLimit(1);
@@ -63,7 +66,10 @@ export class SteppedClock {
     return Math.max(span.fromMs, ms - span.offsetMs);
   }
 
-  /** The host's time when this clock last showed `ms` or less. A time that was moved up to the closed time is later than the clock. */
+  /**
+   * The host's time when this clock last showed `ms` or less. A time that was moved up to the closed time is later than
+   * the clock.
+   */
   last(ms: number): number {
     const span = this.#spans.findLast(({ offsetMs, fromMs }) => ms - offsetMs >= fromMs) as Span;
     return Math.min(span.untilMs, ms - span.offsetMs);

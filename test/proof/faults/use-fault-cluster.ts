@@ -22,8 +22,8 @@ const VOUCHERS = 5_000;
 const CALL_TIMEOUT_MS = 20_000;
 
 /**
- * A cluster for faults that are inflicted one at a time. It is whole before each test, and its invariants hold at the end of the file.
- * Its members are there from the first `beforeAll` on.
+ * A cluster for faults that are inflicted one at a time. It is whole before each test, and its invariants hold at the
+ * end of the file. Its members are there from the first `beforeAll` on.
  */
 export function useFaultCluster(
   options: Omit<ClusterOptions, "postgres" | "reservationSeconds">,

@@ -73,7 +73,10 @@ it("one worker process delivers a backlog of webhooks", async () => {
 /** Redemptions of one measurement. */
 const REDEEMS = 150;
 
-/** Rounds of one measurement with endpoints that hang and one without. The best of each counts: a busy machine only adds time. */
+/**
+ * Rounds of one measurement with endpoints that hang and one without. The best of each counts: a busy machine only adds
+ * time.
+ */
 const ROUNDS = Number(process.env.WEBHOOK_ROUNDS ?? 3);
 
 /** Reads of the database that an endpoint that hangs may cost in one round. */

@@ -86,7 +86,8 @@ it(`loses no event, signs every request and keeps each voucher's order in ${KILL
   }
   const seconds = (Date.now() - startedAt) / 1_000;
 
-  // Second attempts are due after five seconds, third ones after minutes: the test must not wait for them because a receiver was busy.
+  // Second attempts are due after five seconds, third ones after minutes: the test must not wait for them because a
+  // receiver was busy.
   await until(async () => {
     await cluster.db.query(
       "UPDATE webhook_deliveries SET next_attempt_at = now() WHERE attempts > 1 AND next_attempt_at > now()",

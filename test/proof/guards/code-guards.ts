@@ -4,8 +4,9 @@ const guardsOf = (file: string, tests: string[], guards: Record<string, [text: s
   Object.entries(guards).map(([rule, [text, broken]]) => ({ rule, file, text, broken, tests }));
 
 /**
- * The guards of the service that are code and not schema: by file, with the tests that see them; then rule, text and what breaks it. Not here:
- * what only saves work because a constraint refuses the same, such as a batch's own memory of what it has redeemed.
+ * The guards of the service that are code and not schema: by file, with the tests that see them; then rule, text and
+ * what breaks it. Not here: what only saves work because a constraint refuses the same, such as a batch's own memory of
+ * what it has redeemed.
  */
 export const CODE_GUARDS: CodeGuard[] = [
   ...guardsOf("src/core/redeem/redeem.ts", ["test/core/voucher", "test/core/redeem", "test/core/reserve"], {

@@ -52,7 +52,9 @@ async function readSchemaGuards(): Promise<{ rule: string; sql: string }[]> {
   return rows;
 }
 
-/** Breaks guards, some at the same time in copies of their own. Returns the rules without which all tests stay green. */
+/**
+ * Breaks guards, some at the same time in copies of their own. Returns the rules without which all tests stay green.
+ */
 async function findUnnoticed<Guard extends { rule: string }>(
   guards: readonly Guard[],
   isNoticed: (guard: Guard) => Promise<boolean>,

@@ -11,7 +11,10 @@ import { type HostileService, startHostileService } from "./hostile-service.ts";
 
 const { servers, db, keys, partner, issue } = useService({ apis: [], workers: [] });
 
-/** Requests of a flood that are under way at once, and the pause of each after its answer, so that a flood is within the caller's limit. */
+/**
+ * Requests of a flood that are under way at once, and the pause of each after its answer, so that a flood is within the
+ * caller's limit.
+ */
 const FLOODERS = 40;
 const PAUSE_MS = 1_000;
 /** Rounds of the other callers' requests. */
@@ -67,7 +70,10 @@ async function redeem(client: PartnerClient, code: string, externalRef: string):
   expect((await client.redeem({ code, externalRef })).status).toBe(200);
 }
 
-/** Sends what others send, one request after the other, and returns the 99th percentile of their durations. Fails if one is not answered. */
+/**
+ * Sends what others send, one request after the other, and returns the 99th percentile of their durations. Fails if one
+ * is not answered.
+ */
 async function measureOthers(): Promise<number> {
   const durations: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {

@@ -79,7 +79,10 @@ async function redeemUntil(end: Promise<unknown>): Promise<number[]> {
   return (await Promise.all(redeems)).toSorted((a, b) => a - b);
 }
 
-/** Offers vouchers of a new product to users. Returns a function that sends all claims at once, on open connections, and counts the answers. */
+/**
+ * Offers vouchers of a new product to users. Returns a function that sends all claims at once, on open connections, and
+ * counts the answers.
+ */
 async function prepareDrop({ brandId }: TestPartner): Promise<() => Promise<Record<string, number>>> {
   const productId = newId("prd");
   await insertProduct(servers.db, {

@@ -3,8 +3,8 @@ import { expect } from "vitest";
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /**
- * The values of the variables of one run: those that the service chooses. The first answer sets the value of a variable, and later answers
- * must have the same value.
+ * The values of the variables of one run: those that the service chooses. The first answer sets the value of a
+ * variable, and later answers must have the same value.
  */
 export class Bindings {
   /** The bindings of the present run. */

@@ -1,8 +1,8 @@
 import { expect } from "vitest";
 import { happened, jsonText, moving, sentence, type Variable, variable } from "./bindings.ts";
 
-// A minimal second implementation of the service's rules for sequential calls, without queues, leases, locks and transactions. It shares
-// no code with the service.
+// A minimal second implementation of the service's rules for sequential calls, without queues, leases, locks and
+// transactions. It shares no code with the service.
 
 /** Duration of a reservation. */
 const RESERVATION_SECONDS = 900;

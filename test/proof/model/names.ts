@@ -13,8 +13,8 @@ import {
 import type { Word } from "./step.ts";
 
 /**
- * How a generated call names its voucher. The history determines the ticket. Most calls skip vouchers that are redeemed, voided or
- * expired, because their outcomes are always the same.
+ * How a generated call names its voucher. The history determines the ticket. Most calls skip vouchers that are
+ * redeemed, voided or expired, because their outcomes are always the same.
  */
 export type NameChoice =
   | { by: "code"; voucher: VoucherName; typed: boolean; evenIfFinal: boolean }

@@ -14,8 +14,8 @@ import type { World } from "./world.ts";
 // Steps other than partner calls.
 
 /**
- * Sums of these stay at least 50 seconds away from the 900 seconds of a reservation and from the validities below, so that the real
- * duration of a run does not matter. test/core covers the moments around an end.
+ * Sums of these stay at least 50 seconds away from the 900 seconds of a reservation and from the validities below, so
+ * that the real duration of a run does not matter. test/core covers the moments around an end.
  */
 const someSeconds = fc.constantFrom(120, 120, 120, 360, 360, 360, 850, 850, 850, 90_000);
 
@@ -30,9 +30,10 @@ const MOVE_LEASE_BACK = [
 ].join(" ");
 
 /**
- * Simulates the passing of time: moves everything that is compared with a clock back by that time. That is the start and end of live
- * reservations, the end of validity, and the age and expiry of leases. Past moments, such as redemptions, events and ended reservations, are
- * never compared with a clock and stay. No job runs here, so no deadline has to move.
+ * Simulates the passing of time: moves everything that is compared with a clock back by that time. That is the start
+ * and end of live reservations, the end of validity, and the age and expiry of leases. Past moments, such as
+ * redemptions, events and ended reservations, are never compared with a clock and stay. No job runs here, so no
+ * deadline has to move.
  */
 export const timeStep: fc.Arbitrary<Step> = fc.record({ pass: someSeconds }).map((choice) =>
   makeStep(choice, (_model, { pass }) => async (state, { system: { servers }, voucherIds, bindings, log }) => {
@@ -151,7 +152,9 @@ export const leaseLostStep: fc.Arbitrary<Step> = fc.record({ loseLease: someVouc
   }),
 );
 
-/** Adds a lease without a reservation, as left by a dead process, older than the two seconds for which it would count. */
+/**
+ * Adds a lease without a reservation, as left by a dead process, older than the two seconds for which it would count.
+ */
 export const orphanStep: fc.Arbitrary<Step> = fc.record({ orphan: someVoucher }).map((choice) =>
   makeStep(choice, (_model, { orphan }) => async (_state, { system, bindings, log }) => {
     log.push(`${orphan} has a lease without a reservation`);

@@ -9,7 +9,9 @@ import type { World } from "./world.ts";
 /** A fast-check command that runs on the service and on the model. */
 export type Step = fc.AsyncCommand<Model, World>;
 
-/** Makes a step. `prepare` returns its action in the current state without changing anything, or null to skip the step. */
+/**
+ * Makes a step. `prepare` returns its action in the current state without changing anything, or null to skip the step.
+ */
 export function makeStep<Choice>(
   choice: Choice,
   prepare: (model: Model, choice: Choice) => ((model: Model, world: World) => Promise<void>) | null,

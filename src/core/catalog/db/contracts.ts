@@ -50,7 +50,9 @@ const insertContractRow = sql.execute("insert_contract", {
   endsAt: orNull(timestamptz),
 });
 
-/** Inserts a contract with the status Offered. A unique index rejects a second open contract of the same brand and user. */
+/**
+ * Inserts a contract with the status Offered. A unique index rejects a second open contract of the same brand and user.
+ */
 export async function insertContract(
   db: Queryable,
   contract: { id: string; brandId: string; userId: string; endsAt: Date | null },

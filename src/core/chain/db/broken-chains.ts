@@ -8,7 +8,10 @@ export const countBrokenChains = sql.requiredValue("count_broken_chains", { brok
 export const markBrokenChains = sql.prepare("mark_broken_chains", { voucherId: arrayOf(text) });
 const markWholeChains = sql.execute("mark_whole_chains", { after: text, last: text, broken: arrayOf(text) });
 
-/** Records a check of the chains of the vouchers after `afterId` up to `lastId`. Those in `broken` are broken; all others are intact. */
+/**
+ * Records a check of the chains of the vouchers after `afterId` up to `lastId`. Those in `broken` are broken; all
+ * others are intact.
+ */
 export async function recordChainCheck(
   db: Queryable,
   range: { afterId: string; lastId: string },

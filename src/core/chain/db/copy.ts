@@ -22,7 +22,9 @@ const COPY_VOUCHERS = `COPY vouchers (id, organization_id, batch_id, serial, las
 const COPY_EVENTS = `COPY voucher_events (voucher_id, sequence, event_type, occurred_at, seal_status,
   previous_hash, record_hash, payload, log_slot) FROM STDIN`;
 
-/** Inserts vouchers and their first events with COPY, the fastest way to insert, and adds the events to the log's batch. */
+/**
+ * Inserts vouchers and their first events with COPY, the fastest way to insert, and adds the events to the log's batch.
+ */
 export async function copyVouchers(tx: Transaction, vouchers: readonly NewVoucher[], batch: LeafBatch): Promise<void> {
   await copy(
     tx,

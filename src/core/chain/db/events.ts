@@ -36,7 +36,10 @@ const LOGGED_HASH = {
   /** Whether the event belongs to a batch of leaves. The batch may still wait for its place in the log. */
   hasSlot: boolean,
   logIndex: orNull(bigint),
-  /** The hash in the event's slot of a waiting batch. Null unless the batch waits; empty if the slot is past the batch's end. */
+  /**
+   * The hash in the event's slot of a waiting batch. Null unless the batch waits; empty if the slot is past the batch's
+   * end.
+   */
   waitingHash: orNull(bytea),
 };
 export type LoggedHash = Row<typeof LOGGED_HASH>;
@@ -175,7 +178,10 @@ export async function* readLoggedInOrder(tx: Queryable): AsyncGenerator<LoggedHa
   await tx.query("CLOSE logged_in_order");
 }
 
-/** Sealed events that belong to no batch of leaves, after this voucher and sequence: at most as many as a batch has leaves. */
+/**
+ * Sealed events that belong to no batch of leaves, after this voucher and sequence: at most as many as a batch has
+ * leaves.
+ */
 export function selectUnloggedEvents(
   tx: Transaction,
   { voucherId, sequence }: Pick<UnloggedEvent, "voucherId" | "sequence">,

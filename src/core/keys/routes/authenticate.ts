@@ -83,9 +83,9 @@ interface KeyDeps extends AdmitDeps {
 }
 
 /**
- * Admits a request whose key is known (else 401), is bound to an organization (403), may be used from the caller's address (403), has the
- * scopes that `assertScopes` wants and is within its limit (429), checked in this order. Failed authentications count against a limit of the
- * caller's address. Sets the caller, and returns the key's scopes.
+ * Admits a request whose key is known (else 401), is bound to an organization (403), may be used from the caller's
+ * address (403), has the scopes that `assertScopes` wants and is within its limit (429), checked in this order. Failed
+ * authentications count against a limit of the caller's address. Sets the caller, and returns the key's scopes.
  */
 export async function admitKey(
   deps: AdmitDeps,

@@ -13,8 +13,9 @@ declare module "node:http" {
 const STARTS_PER_TURN = 64;
 
 /**
- * Starts requests in turns: a turn of the event loop reads from all connections, and a thousand requests together would stop the process for a
- * tenth of a second. While more requests wait than start in a turn, organizations take turns with each other, and with all users and visitors.
+ * Starts requests in turns: a turn of the event loop reads from all connections, and a thousand requests together would
+ * stop the process for a tenth of a second. While more requests wait than start in a turn, organizations take turns
+ * with each other, and with all users and visitors.
  */
 export function startInTurns({ keys }: { keys: KeyAuthenticator }, app: RequestListener): RequestListener {
   const start = startsPerTurn(STARTS_PER_TURN);
@@ -31,7 +32,10 @@ export function startInTurns({ keys }: { keys: KeyAuthenticator }, app: RequestL
     );
 }
 
-/** The organization of a key that worked before; otherwise how the caller signs in. A made-up key gives no turn of its own. */
+/**
+ * The organization of a key that worked before; otherwise how the caller signs in. A made-up key gives no turn of its
+ * own.
+ */
 function ownerOf(keys: KeyAuthenticator, { headers }: IncomingMessage): string {
   const secret = headers["x-api-key"];
   const organizationId = typeof secret === "string" ? keys.knownOrganization(secret) : null;

@@ -45,8 +45,8 @@ export interface FoundVouchers {
 const pastReservation = z.object({
   ticket: z.string(),
   /**
-   * Live: it still reserves the voucher. Consumed: a redemption ended it. Released: a release or a voiding ended it. Expired: it was not used
-   * in time.
+   * Live: it still reserves the voucher. Consumed: a redemption ended it. Released: a release or a voiding ended it.
+   * Expired: it was not used in time.
    */
   state: z.enum(["Live", "Consumed", "Released", "Expired"]),
   keyId: z.string(),

@@ -95,7 +95,10 @@ const CSV_COLUMNS = [
   ...(["benefitMonths", "redeemedAt", "ticket", "keyId", "keyLabel", "verifyUrl"] as const),
 ];
 
-/** Redemptions as CSV (RFC 4180): the header first, then a part for each page. Values stand as they are, also those that spreadsheets take for formulas. */
+/**
+ * Redemptions as CSV (RFC 4180): the header first, then a part for each page. Values stand as they are, also those that
+ * spreadsheets take for formulas.
+ */
 export async function* redemptionsCsv(pages: AsyncIterable<ListedRedemptionView[]>): AsyncGenerator<string> {
   const lineOf = (values: unknown[]) =>
     `${values.map((value) => (/[",\r\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : (value ?? ""))).join(",")}\r\n`;

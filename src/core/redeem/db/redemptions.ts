@@ -60,7 +60,10 @@ export type RedemptionSum = Row<typeof REDEMPTION_SUM>;
 
 export const sql = new Statements(new URL("./redemptions.sql", import.meta.url));
 
-/** The time before which redemptions are complete: statements that begin later see all of them, and none is ever added. It never goes back. */
+/**
+ * The time before which redemptions are complete: statements that begin later see all of them, and none is ever added.
+ * It never goes back.
+ */
 export const findCompleteUntil = sql.requiredValue("find_complete_until", { completeUntil: timestamptz });
 export const findClosedUntil = sql.requiredRow("find_closed_until", {
   closedUntil: timestamptz,
@@ -168,15 +171,18 @@ export async function readRedemptions(db: Queryable, refs: readonly ExternalRef[
 }
 
 /**
- * Refuses further redemptions with a time more than two seconds ago, and at most until `latest`. Then moves {@link findCompleteUntil} as far as
- * open transactions allow. Each statement is a transaction of its own, because the second must see the first one committed.
+ * Refuses further redemptions with a time more than two seconds ago, and at most until `latest`. Then moves {@link
+ * findCompleteUntil} as far as open transactions allow. Each statement is a transaction of its own, because the second
+ * must see the first one committed.
  */
 export async function advanceCompleteUntil(pool: pg.Pool, latest: Date): Promise<void> {
   await moveClosedUntil(pool, latest);
   await proveCompleteUntil(pool);
 }
 
-/** A redemption's position in the list of an organization. With an empty id, it is before all redemptions of that time. */
+/**
+ * A redemption's position in the list of an organization. With an empty id, it is before all redemptions of that time.
+ */
 interface ListPosition {
   redeemedAt: Date;
   voucherId: string;
@@ -207,14 +213,20 @@ export interface NewRedemption extends ExternalRef {
   redeemCode: string;
 }
 
-/** Statements that insert redemptions. They raise when another transaction has confirmed one of the references or closed the time. */
+/**
+ * Statements that insert redemptions. They raise when another transaction has confirmed one of the references or closed
+ * the time.
+ */
 export function insertRedemptions(redemptions: readonly NewRedemption[], redeemedAt: Date): PreparedStatements {
   if (redemptions.length === 0) return [];
   const columns = ["voucherId", "organizationId", "keyId", "attemptId", "ticket", "redeemCode", "externalRef"] as const;
   return [insertRows({ redeemedAt, ...columnsOf(redemptions, ...columns) })];
 }
 
-/** For operators: at most `limit` redemptions of an organization, newest first; if `before` is given, only older ones than it. */
+/**
+ * For operators: at most `limit` redemptions of an organization, newest first; if `before` is given, only older ones
+ * than it.
+ */
 export function selectLastRedemptions(
   db: Queryable,
   organizationId: string,
@@ -237,8 +249,9 @@ export interface SeenReference extends ExternalRef {
 }
 
 /**
- * Locks the references of attempts against an end, until the transaction ends, and reads what is known of them. Does not wait.
- * Each result has the attempt's reference; `isEnded` if the reference was ended since the attempt's first read, or is being ended.
+ * Locks the references of attempts against an end, until the transaction ends, and reads what is known of them. Does
+ * not wait. Each result has the attempt's reference; `isEnded` if the reference was ended since the attempt's first
+ * read, or is being ended.
  */
 export async function lockReferences(
   tx: Transaction,
@@ -252,8 +265,8 @@ export async function lockReferences(
 }
 
 /**
- * Locks references so that no other transaction redeems or ends them before this one has ended. Does not wait: returns the positions of
- * those that another transaction has locked. The references must be distinct.
+ * Locks references so that no other transaction redeems or ends them before this one has ended. Does not wait: returns
+ * the positions of those that another transaction has locked. The references must be distinct.
  */
 export async function lockReferencesToEnd(tx: Transaction, refs: readonly ExternalRef[]): Promise<Set<number>> {
   const [held] = await Promise.all([
@@ -263,10 +276,16 @@ export async function lockReferencesToEnd(tx: Transaction, refs: readonly Extern
   return new Set(held);
 }
 
-/** Statements that end the attempts of references that {@link lockReferencesToEnd} has locked and that no later statement found redeemed. */
+/**
+ * Statements that end the attempts of references that {@link lockReferencesToEnd} has locked and that no later
+ * statement found redeemed.
+ */
 export const endReferences = sql.prepareAll("end_references", { organizationId: text, externalRef: text });
 
-/** Begins a generation of ends if the present one is an hour old, and deletes at most `limit` ends that no attempt needs; returns how many. */
+/**
+ * Begins a generation of ends if the present one is an hour old, and deletes at most `limit` ends that no attempt
+ * needs; returns how many.
+ */
 export async function deleteOldEnds(pool: pg.Pool, limit: number): Promise<number> {
   await beginGeneration(pool);
   return deleteEnds(pool, limit);

@@ -1,7 +1,9 @@
 import { bigint, text, textOf } from "../../../platform/db/columns.ts";
 import { Statements } from "../../../platform/db/statements.ts";
 
-/** A sweeper task that walks all rows or keys over several passes. Each pass continues where the previous one stopped. */
+/**
+ * A sweeper task that walks all rows or keys over several passes. Each pass continues where the previous one stopped.
+ */
 export type ResumableTask = "restore_leases" | "remove_orphan_leases" | "remove_reservations" | "check_chains";
 
 export const sql = new Statements(new URL("./sweep-positions.sql", import.meta.url));

@@ -18,7 +18,10 @@ const storedReference = input
 const TRIMMED =
   "White space at its ends is removed: spaces of any kind, tabs and line ends. Control characters are rejected.";
 
-/** The id of a payment in a request, trimmed. Otherwise compared as it is: a payment provider makes it, and no person types it. */
+/**
+ * The id of a payment in a request, trimmed. Otherwise compared as it is: a payment provider makes it, and no person
+ * types it.
+ */
 export function paymentReference(description: string, example: string) {
   return storedReference.meta({
     maxLength: REFERENCE_MAX,
@@ -38,14 +41,16 @@ export function reference(description: string, example: string) {
     })
     .meta({
       maxLength: REFERENCE_MAX,
-      description:
-        `${description} ${TRIMMED} Format characters, such as zero-width spaces, are removed too, and the \
-rest is ` + `compared in Unicode's form NFC. \`.\` and \`..\` are rejected.`,
+      description: `${description} ${TRIMMED} Format characters, such as zero-width spaces, are removed too, and the \
+rest is compared in Unicode's form NFC. \`.\` and \`..\` are rejected.`,
       examples: [example],
     });
 }
 
-/** Maximum input length of a code or ticket. A normalized code has at most 64 characters; the rest allows for spaces and hyphens. */
+/**
+ * Maximum input length of a code or ticket. A normalized code has at most 64 characters; the rest allows for spaces and
+ * hyphens.
+ */
 const CODE_INPUT_MAX = 256;
 
 /** A code or a ticket in a request. A ticket is normalised to the form in which it was issued. */

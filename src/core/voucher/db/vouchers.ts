@@ -159,13 +159,17 @@ export async function lockFreeVouchers(tx: Transaction, voucherIds: readonly str
 /** Vouchers by id, and the one time that the transaction uses for all its decisions and rows. */
 export interface LockedVouchers {
   now: Date;
-  /** The database refuses a redemption whose time is before this one. Later than `now` only after the database's clock was set back. */
+  /**
+   * The database refuses a redemption whose time is before this one. Later than `now` only after the database's clock
+   * was set back.
+   */
   closedUntil: Date;
   vouchers: Map<string, LockedVoucher>;
 }
 
 /**
- * Reads vouchers that this transaction has locked, and the database's time; omits unknown ids. The ids must be distinct.
+ * Reads vouchers that this transaction has locked, and the database's time; omits unknown ids. The ids must be
+ * distinct.
  * @throws Error when no id has a voucher.
  */
 export async function readLockedVouchers(tx: Transaction, voucherIds: readonly string[]): Promise<LockedVouchers> {

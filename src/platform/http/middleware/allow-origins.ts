@@ -1,12 +1,16 @@
 import cors from "cors";
 import type { RequestHandler } from "express";
 
-/** How long a browser may cache the response to a preflight. An origin that was removed can still send requests for this time. Seconds. */
+/**
+ * How long a browser may cache the response to a preflight. An origin that was removed can still send requests for this
+ * time. Seconds.
+ */
 const PREFLIGHT_MAX_AGE = 600;
 
 /**
- * Lets pages of these origins call a route (https://fetch.spec.whatwg.org/#http-cors-protocol) and answers their preflights. Other
- * origins get no CORS header, so browsers refuse them. Cookies are not allowed: callers send their tokens in a header.
+ * Lets pages of these origins call a route (https://fetch.spec.whatwg.org/#http-cors-protocol) and answers their
+ * preflights. Other origins get no CORS header, so browsers refuse them. Cookies are not allowed: callers send their
+ * tokens in a header.
  */
 export function allowOrigins(origins: readonly string[]): RequestHandler[] {
   if (origins.length === 0) return [];

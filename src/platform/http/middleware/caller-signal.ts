@@ -16,7 +16,10 @@ export interface Visitor {
   signal: AbortSignal;
 }
 
-/** A signal that aborts once the caller has left, or has its response. Made on demand, because batched calls do not need it. */
+/**
+ * A signal that aborts once the caller has left, or has its response. Made on demand, because batched calls do not need
+ * it.
+ */
 export function signalOf(response: Response): AbortSignal {
   const { locals } = response;
   if (locals.signal === undefined) {

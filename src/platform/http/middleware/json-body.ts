@@ -12,7 +12,10 @@ const readBytes = express.raw({ limit: BODY_MAX, type: () => true });
 /** Ignores a byte order mark (RFC 8259, section 8.1). */
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** What Content-Type declares besides UTF-8. JSON has no charset parameter (RFC 8259, section 11), so it only explains a refusal. */
+/**
+ * What Content-Type declares besides UTF-8. JSON has no charset parameter (RFC 8259, section 11), so it only explains a
+ * refusal.
+ */
 const OTHER_CHARSET = /;\s*charset\s*=\s*"?(?!utf-?8\s*(?:"|;|$))[^\s;"]/i;
 
 const NO_BYTES = new Uint8Array();
@@ -32,8 +35,8 @@ function parseObject(bytes: Uint8Array, contentType = ""): Record<string, unknow
 }
 
 /**
- * Reads a JSON object from the body. A missing body counts as an empty object, so that the error names the missing field.
- * NUL and lone surrogates are refused: Postgres stores no NUL, and canonical JSON has no lone surrogates.
+ * Reads a JSON object from the body. A missing body counts as an empty object, so that the error names the missing
+ * field. NUL and lone surrogates are refused: Postgres stores no NUL, and canonical JSON has no lone surrogates.
  */
 export const jsonBody: RequestHandler[] = [
   (request: Request, response: Response, next: NextFunction) => {
@@ -49,10 +52,16 @@ export const jsonBody: RequestHandler[] = [
   },
 ];
 
-/** A field name that an error may repeat. Longer names are not repeated, because a client may have sent a code, ticket or key as a name. */
+/**
+ * A field name that an error may repeat. Longer names are not repeated, because a client may have sent a code, ticket
+ * or key as a name.
+ */
 const PLAIN_NAME = /^[A-Za-z_]{1,15}$/;
 
-/** Returns the name, or words for it, of the top-level field with text that cannot be stored, or null. Not recursive, because the caller chooses how deep the body is nested. */
+/**
+ * Returns the name, or words for it, of the top-level field with text that cannot be stored, or null. Not recursive,
+ * because the caller chooses how deep the body is nested.
+ */
 function findUnstorableText(body: Record<string, unknown>): string | Sentence | null {
   for (const [field, value] of Object.entries(body)) {
     if (isUnstorable(field)) return problemIn("aFieldName");

@@ -14,13 +14,16 @@ declare global {
 /** Longest header that is read: twice those of browsers with ten languages. Characters. */
 const HEADER_MAX = 250;
 
-/** The choice for each header that was seen: most readers share a few, and a choice takes 10 µs. At most {@link CHOICES_MAX}. */
+/**
+ * The choice for each header that was seen: most readers share a few, and a choice takes 10 µs. At most {@link
+ * CHOICES_MAX}.
+ */
 const choices = new Map<string, Language>();
 const CHOICES_MAX = 500;
 
 /**
- * The language in which this response speaks: of those that its reader accepts, the best that the service has, or else English. Says so in
- * the headers of the response. Call it only for a response with words for people.
+ * The language in which this response speaks: of those that its reader accepts, the best that the service has, or else
+ * English. Says so in the headers of the response. Call it only for a response with words for people.
  */
 export function languageOf(response: Response): Language {
   const { locals } = response;

@@ -22,7 +22,9 @@ export function withoutPorts(forwarded: string): string {
 /** Stands for every missing or invalid address, such as a proxy's `unknown` or that of a closed connection. */
 const NO_ADDRESS = "none";
 
-/** The network by which a caller is limited, in one spelling: an IPv4 address, also if mapped into IPv6, or an IPv6 /64. */
+/**
+ * The network by which a caller is limited, in one spelling: an IPv4 address, also if mapped into IPv6, or an IPv6 /64.
+ */
 export function networkOf(address: string | undefined): string {
   if (address === undefined) return NO_ADDRESS;
   if (isIPv4(address)) return address;
@@ -45,7 +47,10 @@ export const requireHost: RequestHandler = (request, _response, next) => {
 /** Headers for ranges and conditional writes. */
 const IGNORED = ["range", "if-range", "if-match", "if-unmodified-since"] as const;
 
-/** Removes what makes Express answer 206, 412 or 416, which the API does not document. Keeps `If-None-Match` with entity tags. */
+/**
+ * Removes what makes Express answer 206, 412 or 416, which the API does not document. Keeps `If-None-Match` with entity
+ * tags.
+ */
 export const ignoreConditions: RequestHandler = ({ headers }, _response, next) => {
   for (const name of IGNORED) if (headers[name] !== undefined) delete headers[name];
   if (headers["if-none-match"]?.includes("*")) delete headers["if-none-match"];

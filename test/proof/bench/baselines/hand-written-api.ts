@@ -11,8 +11,9 @@ import { openApi } from "../../../../src/open/open-api.ts";
 import { readApiConfig } from "../../../../src/platform/config.ts";
 import { DatabaseFence } from "../../../../src/platform/db/database-fence.ts";
 import { openPool } from "../../../../src/platform/db/pool.ts";
-import { type Endpoint, respondJson, validate } from "../../../../src/platform/http/endpoint.ts";
+import { type Endpoint, validate } from "../../../../src/platform/http/endpoint.ts";
 import { jsonBody } from "../../../../src/platform/http/middleware/json-body.ts";
+import { respondJson } from "../../../../src/platform/http/respond.ts";
 import { listen } from "../../../../src/platform/http/server.ts";
 import { configureProcess, drainOnSignal } from "../../../../src/platform/process.ts";
 import {
@@ -22,8 +23,8 @@ import {
   reserveInOneTransaction,
 } from "./one-transaction.ts";
 
-// Baseline (a): a simple service. After the service's own checks each request runs one transaction in the API process, without queue and
-// lease.
+// Baseline (a): a simple service. After the service's own checks each request runs one transaction in the API process,
+// without queue and lease.
 
 /** Connections per process: eight for each of two cores. */
 const POOL_MAX = 16;

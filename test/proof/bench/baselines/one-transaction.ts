@@ -29,9 +29,9 @@ import type { Transaction } from "../../../../src/platform/db/pool.ts";
 import { Statements } from "../../../../src/platform/db/statements.ts";
 import { isLockTimeout, readThenWrite, violates, write } from "../../../../src/platform/db/transaction.ts";
 
-// A simple service with the same guarantees: one transaction per request. It sends BEGIN, the lock and the read together, writes a
-// redemption in one statement, and sends COMMIT after the answer to that. Rules, seals, tables, pool settings and answers are the
-// service's own.
+// A simple service with the same guarantees: one transaction per request. It sends BEGIN, the lock and the read
+// together, writes a redemption in one statement, and sends COMMIT after the answer to that. Rules, seals, tables, pool
+// settings and answers are the service's own.
 
 const sql = new Statements(new URL("./one-transaction.sql", import.meta.url));
 const lockNamed = sql.prepare("lock_named", { organizationId: text, codeKey: orNull(text), ticket: orNull(text) });

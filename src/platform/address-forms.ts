@@ -1,0 +1,16 @@
+/** Whether an address of Postgres has a list of hosts, in its authority or in the parameter `host` or `port`. */
+export function namesSeveralHosts(url: string): boolean {
+  const [, authority = "", query = ""] = /^postgres(?:ql)?:\/\/([^/?#]*)[^?#]*(.*)$/.exec(url) ?? [];
+  return authority.slice(authority.lastIndexOf("@") + 1).includes(",") || /[?&](host|port)=[^&]*(,|%2c)/i.test(query);
+}
+
+/** The host may be the folder of a Unix socket, in the query. `URL` refuses an address that has a user and no host. */
+export function isDatabaseUrl(text: string): boolean {
+  const ofSocket = /^([^?#]*@)(\/[^?#]*\?(?:[^#]*&)?host=)/;
+  return /^postgres(ql)?:\/\/./.test(text) && URL.canParse(text.replace(ofSocket, "$1socket$2"));
+}
+
+/** Whether a text is an http origin in the one spelling that browsers send. `URL` accepts wildcards in host names. */
+export function isOrigin(entry: string): boolean {
+  return /^https?:\/\/[^*]+$/.test(entry) && URL.canParse(entry) && new URL(entry).origin === entry;
+}
