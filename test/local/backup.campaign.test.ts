@@ -33,7 +33,7 @@ it("npm run backup and npm run restore take one file, and refuse a folder withou
   }
   expect(backup("b.tar")).toEqual({ status: 1, text: "There is no embedded database in .data.\n" });
   expect(restore("b.tar")).toMatchObject({ status: 1, text: expect.stringMatching(/^There is no file .*b\.tar\.\n$/) });
-  spawnSync("tar", ["-cf", join(directory, "other.tar"), "-C", script("domain"), "times.ts"]);
+  spawnSync("tar", ["-cf", join(directory, "other.tar"), "-C", script("platform"), "times.ts"]);
   expect(restore("other.tar").text).toMatch(
     /other\.tar is not a whole file of npm run backup: it lacks servers\.json\./,
   );

@@ -7,7 +7,7 @@ import { until } from "../support/until.ts";
  * at SIGTERM.
  */
 const WRITER = `
-  import { openLogger, takeDroppedLines } from "./src/log.ts";
+  import { openLogger, droppedLines } from "./src/platform/logger.ts";
   const log = openLogger("info", "test");
   process.on("SIGTERM", () => process.exit(0));
   let stallMs = 0;
@@ -18,7 +18,7 @@ const WRITER = `
     stallMs = Math.max(stallMs, performance.now() - turnedAt);
     turnedAt = performance.now();
   }
-  process.stderr.write(JSON.stringify({ stallMs, dropped: takeDroppedLines() }) + "\\n");
+  process.stderr.write(JSON.stringify({ stallMs, dropped: droppedLines() }) + "\\n");
   setInterval(() => undefined, 1_000);
 `;
 
