@@ -31,7 +31,7 @@ export const processes: Noun = {
     dismiss: verb({
       description: "dismiss a process that is gone and will not be replaced",
       argument: ["<id>", "the id, in quotes, as process list prints it"],
-      help: "The overview shows it no more, unless it reports again.",
+      help: "The overview stops showing it, until it reports again.",
       examples: ['"host-7 4711 worker 2027-01-31T12:00:00.000Z"'],
       async run(ctx, _options, id = "") {
         const isDone = await withReports(ctx, (reports) => dismissProcess({ ...ctx, ...reports }, id));

@@ -12,7 +12,7 @@ import { renderOverviewPage } from "./overview-page.ts";
 import { type PageDeps, visitOf } from "./visit.ts";
 
 /**
- * How long a process shows the overview that it has read, so that many open pages cost no more than one. Milliseconds.
+ * How long a process shows the overview that it has read, so that many open pages cost as much as one. Milliseconds.
  */
 const MAX_AGE_MS = 3_000;
 /**

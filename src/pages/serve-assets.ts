@@ -39,7 +39,7 @@ export function wellKnownRoutes({
       "/favicon.ico",
       serveFile(".svg", () => ASSETS.icon.content),
     ),
-    // The pages of vouchers are for whoever has their address.
+    // The pages of vouchers are for people who have their address, not for search engines.
     getRoute(
       "/robots.txt",
       serveFile(TEXT, () => "User-agent: *\nAllow: /$\nAllow: /docs\nDisallow: /\n"),

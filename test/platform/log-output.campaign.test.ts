@@ -22,7 +22,7 @@ const WRITER = `
   setInterval(() => undefined, 1_000);
 `;
 
-/** Outputs that take no more after the first lines, as a shell opens them. */
+/** Shell commands that open an output which accepts the first lines and then blocks or fails. */
 const STOPPED: [output: string, command: string][] = [
   [
     "a pipe whose reader has stopped",

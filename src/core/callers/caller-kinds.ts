@@ -87,7 +87,7 @@ export const PROBE_CONNECTIONS = 1;
 
 const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
 
-/** Connections of an API process's pool: those of all kinds, so that each finds its own whatever the others do. */
+/** Connections of an API process's pool: as many as all kinds have together, so no kind waits for another. */
 export const POOL_MAX =
   sum(Object.values(BATCHED_CONNECTIONS)) +
   sum(Object.values(CALLER_KINDS).map(({ connections }) => connections)) +

@@ -155,7 +155,7 @@ export const METRICS = {
   },
   logLinesDropped: {
     ...metric("counter", "every", "voucher_log_lines_dropped_total"),
-    help: "Log lines that were dropped because standard output took no more.",
+    help: "Log lines that were dropped because standard output did not accept them.",
   },
   poolConnections: {
     ...metric("gauge", "every", "voucher_postgres_pool_connections", "state"),

@@ -22,7 +22,7 @@ export const sweepReport = z.object({
   webhooksRequested: z.number(),
   /** Pending deliveries of disabled endpoints that were ended, and deliveries that were deleted. */
   deliveriesRemoved: z.number(),
-  /** Ends of references that no attempt needs any more, deleted. */
+  /** Deleted ends of references: no attempt can still depend on them. */
   endsRemoved: z.number(),
   /** Reservations that ended unused a long time ago, deleted. */
   reservationsRemoved: z.number(),

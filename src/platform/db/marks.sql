@@ -1,6 +1,6 @@
 -- name: add_mark
--- Adds a mark, unless one is there from the last second. The COMMIT of the transaction waits for the disk and the synchronous standbys, whatever the
--- session's settings, for at most five seconds: then it returns with a warning. So it confirms every mark that is visible before it, too.
+-- Adds a mark, unless one is there from the last second. The COMMIT of the transaction waits for the disk and the synchronous standbys, even if the
+-- session is set not to, for at most five seconds: then it returns with a warning. So it confirms every mark that is visible before it, too.
 SELECT FROM set_config('synchronous_commit', 'on', true) AS c CROSS JOIN set_config('statement_timeout', '5s', true) AS t
  CROSS JOIN pg_logical_emit_message(true, 'mark', '') AS e CROSS JOIN add_mark() AS a;
 

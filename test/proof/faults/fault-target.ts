@@ -15,7 +15,7 @@ export interface Stage {
   upcomingVouchers: () => string[];
   /** Turns an organization's hostile receivers of one kind on or off. */
   enableReceivers: (kind: HostileKind, enabled: boolean) => Promise<unknown>;
-  /** Called when a primary may be lost with what no standby has, once it answers no more. */
+  /** Called once a primary has stopped answering: commits that no standby has may be lost with it. */
   onPrimaryLost: () => void;
   /** Number of faults by kind. */
   counts: Record<string, number>;
