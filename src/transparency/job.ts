@@ -2,10 +2,10 @@ import { z } from "zod";
 import { defineQueue } from "../platform/queues/queue-settings.ts";
 
 /** One pass of the log's sequencer. The sequencer reads its work from Postgres. */
-export const tlogJob = z.object({});
+const tlogJob = z.object({});
 
 /** The results of one pass. */
-export const tlogReport = z.object({
+const tlogReport = z.object({
   /** Leaves that this pass added to the tree. */
   placed: z.number(),
   /** Number of leaves in the tree. */

@@ -4,10 +4,10 @@ import type { QueueResources } from "../platform/queues/open-queue.ts";
 import { defineQueue } from "../platform/queues/queue-settings.ts";
 
 /** A request to send the due deliveries of one endpoint. The worker reads them from Postgres. */
-export const webhookJob = z.object({ endpointId: z.string() });
+const webhookJob = z.object({ endpointId: z.string() });
 
 /** The results of one job. */
-export const webhookReport = z.object({
+const webhookReport = z.object({
   delivered: z.number(),
   /** Failed attempts that are retried later. */
   retried: z.number(),

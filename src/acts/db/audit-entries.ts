@@ -15,7 +15,6 @@ const CHANGE = {
   entityType: text,
   entityId: text,
 };
-export type AuditedChange = Row<typeof CHANGE>;
 
 const AUDIT_ENTRY = {
   ...CHANGE,

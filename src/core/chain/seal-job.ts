@@ -4,11 +4,11 @@ import type { QueueResources } from "../../platform/queues/open-queue.ts";
 import { defineQueue } from "../../platform/queues/queue-settings.ts";
 
 /** A request to seal the Pending events of one voucher. */
-export const sealJob = z.object({ voucherId: z.string() });
+const sealJob = z.object({ voucherId: z.string() });
 export type SealJob = z.output<typeof sealJob>;
 
 /** The number of events sealed: 0 when they were already sealed. */
-export const sealReply = z.object({ sealed: z.number() });
+const sealReply = z.object({ sealed: z.number() });
 export type SealReply = z.output<typeof sealReply>;
 
 export const sealQueue = defineQueue("seal", { data: sealJob, reply: sealReply });

@@ -33,7 +33,7 @@ export const redeemJob = z.object({
 export type RedeemJob = z.output<typeof redeemJob>;
 
 /** The outcome of one attempt. A refusal is a normal reply; a job fails only on an unexpected error. */
-export const redeemReply = z.discriminatedUnion("kind", [
+const redeemReply = z.discriminatedUnion("kind", [
   /** This attempt redeemed the voucher. */
   z.object({ kind: z.literal("redeemed"), redeemCode: z.string(), redeemedAtMs: z.number() }),
   /** Another attempt has redeemed a voucher under this reference; read it from the database. */

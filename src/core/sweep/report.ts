@@ -2,10 +2,10 @@ import { z } from "zod";
 import { defineQueue } from "../../platform/queues/queue-settings.ts";
 
 /** One pass of the sweeper. The sweeper reads its work from Postgres. */
-export const sweepJob = z.object({});
+const sweepJob = z.object({});
 
 /** The results of one pass. */
-export const sweepReport = z.object({
+const sweepReport = z.object({
   /** Expired reservations whose end was recorded. */
   reservationsExpired: z.number(),
   /** Live reservations whose missing lease was restored. */

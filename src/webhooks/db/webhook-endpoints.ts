@@ -35,7 +35,6 @@ const LISTED = {
   organizationId: text,
   organization: text,
 };
-export type ListedWebhook = Row<typeof LISTED>;
 
 /** Who disables or enables an endpoint. */
 export type WebhookActor = Extract<WebhookDisabledReason, "partner" | "operator">;

@@ -3,12 +3,6 @@ import { type PreparedStatements, Statements } from "../../../platform/db/statem
 
 export const sql = new Statements(new URL("./outbox.sql", import.meta.url));
 
-/** A sealed event by its place in its chain. */
-export interface AnnouncedEvent {
-  voucherId: string;
-  sequence: number;
-}
-
 export const hasEnabledTargets = sql.requiredValue("find_enabled_endpoints", { hasTargets: boolean });
 export const announceEvents = sql.prepareAll("announce_events", { voucherId: text, sequence: integer });
 const announceExpired = sql.prepare("announce_expired_reservations", { ticket: arrayOf(text) });
