@@ -32,19 +32,19 @@ afterAll(() => redis.close());
 const REFUSALS: [kind: string, words: RegExp, begin: () => Promise<unknown>, end: () => Promise<unknown>][] = [
   [
     "too few replicas",
-    /^Redis refuses writes: NOREPLICAS Not enough good replicas to write\.?$/,
+    /Redis refuses writes: NOREPLICAS Not enough good replicas to write/,
     () => set("min-replicas-to-write", "1"),
     () => set("min-replicas-to-write", "0"),
   ],
   [
     "no memory left",
-    /^Redis refuses writes: OOM command not allowed when used memory > 'maxmemory'\.?$/,
+    /Redis refuses writes: OOM command not allowed when used memory > 'maxmemory'/,
     () => set("maxmemory", "1"),
     () => set("maxmemory", "0"),
   ],
   [
     "a failed snapshot",
-    /^Redis refuses writes: MISCONF .*unable to persist to disk/,
+    /Redis refuses writes: MISCONF .*unable to persist to disk/,
     async () => {
       await set("dir", "/proc");
       await set("save", "3600 1");
@@ -60,13 +60,13 @@ const REFUSALS: [kind: string, words: RegExp, begin: () => Promise<unknown>, end
   ],
   [
     "the role of a replica",
-    /^Redis refuses writes: READONLY |^REDIS_URL leads to a replica, 127\.0\.0\.1:\d+\. It must lead to the primary, 127\.0\.0\.1:1; or promote the replica: REPLICAOF NO ONE$/,
+    /Redis refuses writes: READONLY |REDIS_URL leads to a replica, 127\.0\.0\.1:\d+\. It must lead to the primary, 127\.0\.0\.1:1; or promote the replica: REPLICAOF NO ONE/,
     () => redis.client.replicaof("127.0.0.1", 1),
     () => redis.client.replicaof("NO", "ONE"),
   ],
   [
     "a user who lacks a right",
-    /can't run this command|^The user default of Redis at .* lacks rights\. Run: ACL SETUSER default \+hset$/,
+    /can't run this command|The user default of Redis at .* lacks rights\. Run: ACL SETUSER default \+hset$/,
     () => redis.client.call("ACL", "SETUSER", "default", "-hset"),
     () => redis.client.call("ACL", "SETUSER", "default", "+@all"),
   ],
@@ -77,8 +77,11 @@ it.each(
 )("while Redis has %s, readiness, the gauge and the overview say so in the server's words, and all recover after it", async (_, words, begin, end) => {
   const readiness = async () => (await send("GET", `${api.url}/readyz`)).body;
   const gauge = async () => (await scrape(api.metricsUrl)).value("voucher_server_up", { server: "redis" });
-  const faults = async () =>
-    (await lookForFaults(api.ctx, -1)).attention.filter(({ runbook }) => runbook === "VouchersServerAway");
+  // A fault that was found once is suspected, and is shown when it is found again.
+  const faults = async () => {
+    const { attention, suspected } = await lookForFaults(api.ctx, -1);
+    return [...attention, ...suspected].filter(({ runbook }) => runbook === "VouchersServerAway");
+  };
   expect([await readiness(), await gauge(), await faults()]).toEqual([
     { status: "ok", postgres: "ok", redis: "ok" },
     1,
@@ -92,11 +95,7 @@ it.each(
       return words.test(body.error) ? body : null;
     });
     expect(error).toMatch(words);
-    const [fault] = await until(async () => {
-      const found = await faults();
-      return words.test(found[0]?.what ?? "") ? found : null;
-    });
-    expect(fault).toMatchObject({ subject: "Redis" });
+    await until(async () => (await faults()).some(({ what }) => words.test(what)));
     expect(await gauge()).toBe(0);
     expect((await till.reserve((await issue()).code)).status).toBe(503);
   } finally {
