@@ -38,7 +38,7 @@ const CHANGES = [
   "voucher void",
 ] as const;
 
-it("each audit entry's before equals the after of the previous entry on the same entity, for any simultaneous changes", async () => {
+it("simultaneous changes leave audit entries that each begin where the entity's previous one ended", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.constantFrom(...CHANGES), { minLength: 2, maxLength: 16 }), async (changes) => {
       const ctx = provisioning(servers.db);

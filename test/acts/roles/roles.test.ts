@@ -41,7 +41,7 @@ it("voucherctl db roles reports a database without migrations, and changes nothi
   expect(await readRights()).toEqual([]);
 });
 
-it("voucherctl db roles rejects a password that is too short or not visible ASCII, and names its variable without showing it", async () => {
+it("voucherctl db roles refuses a password that is short or not visible ASCII, and never prints it", async () => {
   for (const password of ["fifteen-symbols", "sixteen symbols and", "sechzehn-grüße-aus"]) {
     const { exitCode, stdout, stderr } = await run([], { PVA_ADMIN_PASSWORD: password });
     expect({ exitCode, stdout }).toEqual({ exitCode: EXIT.config, stdout: "" });
@@ -51,7 +51,7 @@ it("voucherctl db roles rejects a password that is too short or not visible ASCI
   expect(await readRights()).toEqual([]);
 });
 
-it("voucherctl db roles creates the roles as the database's owner, and revokes from PUBLIC what the service does not need", async () => {
+it("voucherctl db roles lets the database's owner create the roles, and revokes needless PUBLIC rights", async () => {
   const { exitCode, stdout, stderr } = await run(["--json"]);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
   expect(JSON.parse(stdout)).toStrictEqual({
@@ -78,7 +78,7 @@ const PASSWORDS = {
   PVA_ADMIN_PASSWORD: "an-administrator's\\\"$",
 };
 
-it("voucherctl db roles makes a role a login with the password from the environment, and neither the command nor the server logs it", async () => {
+it("voucherctl db roles sets login passwords from the environment, and nothing logs them", async () => {
   await expect(logIn("pva_api", PASSWORDS.PVA_API_PASSWORD)).rejects.toThrow(/authentication failed|not permitted/);
   const before = (await readRights()).filter((line) => !/^pva_\w+ [tf] /.test(line));
   const { exitCode, stdout, stderr } = await run(["--json"], PASSWORDS);
@@ -165,7 +165,7 @@ it("voucherctl db roles grants and revokes rights on functions even when no othe
   expect(act?.after.rights).toContain("pva_api EXECUTE ON FUNCTION advance_sandbox");
 });
 
-it("voucherctl db roles revokes CREATE from PUBLIC, which a database that was upgraded from PostgreSQL 14 still grants", async () => {
+it("voucherctl db roles revokes CREATE from PUBLIC, which upgrades from PostgreSQL 14 still grant", async () => {
   await db.query("GRANT CREATE ON SCHEMA public TO PUBLIC");
   const { stdout } = await run(["--json"]);
   expect(JSON.parse(stdout).takenFromPublic).toEqual(["CREATE on schema public"]);
@@ -193,7 +193,7 @@ it.each([
     "DROP TABLE theirs",
     /pva_api owns theirs/,
   ],
-])("voucherctl db roles fails and changes nothing when a role has excess rights through %s", async (_by, give, take, sentence) => {
+])("voucherctl db roles changes nothing if a role has excess rights through %s", async (_by, give, take, sentence) => {
   await db.query(give);
   try {
     await expectRefusal(sentence, EXIT.refused);
@@ -220,11 +220,13 @@ async function expectRefusal(sentence: RegExp, status: number, database?: string
 /** The attributes of the roles and their rights on the database, the schema, tables, columns and functions. */
 async function readRights(): Promise<string[]> {
   const { rows } = await db.query<{ line: string }>(
-    `SELECT concat_ws(' ', rolname, rolcanlogin, rolsuper, rolcreatedb, rolcreaterole) AS line FROM pg_roles WHERE rolname = ANY ($1)
+    `SELECT concat_ws(' ', rolname, rolcanlogin, rolsuper, rolcreatedb, rolcreaterole) AS line
+       FROM pg_roles WHERE rolname = ANY ($1)
       UNION ALL
      SELECT concat_ws(' ', r.rolname, a.privilege_type, a.what)
        FROM pg_roles AS r
-       JOIN (SELECT acl.*, d.datname::text AS what FROM pg_database AS d, aclexplode(d.datacl) AS acl WHERE d.datname = current_database()
+       JOIN (SELECT acl.*, d.datname::text AS what FROM pg_database AS d, aclexplode(d.datacl) AS acl
+              WHERE d.datname = current_database()
               UNION ALL
              SELECT acl.*, n.nspname::text FROM pg_namespace AS n, aclexplode(n.nspacl) AS acl
               UNION ALL
@@ -249,7 +251,8 @@ interface Recorded {
 /** The audit entries since the last call, oldest first. */
 async function takeActs(): Promise<Recorded[]> {
   const { rows } = await db.query(
-    "SELECT id, database_role, command, entity_type, entity_id, before, after FROM audit_entries WHERE id > $1 ORDER BY id",
+    `SELECT id, database_role, command, entity_type, entity_id, before, after
+       FROM audit_entries WHERE id > $1 ORDER BY id`,
     [lastAct],
   );
   lastAct = rows.at(-1)?.id ?? lastAct;

@@ -15,7 +15,7 @@ import { type ChainHead, ENTITY_TYPE } from "../../../src/core/voucher/voucher.t
 const VOUCHER = "vch_01jz3v8q4xe7j9t2m5n6p8r0s1";
 const NONCE = "000102030405060708090a0b0c0d0e0f";
 
-it("the sealed form of an event matches the documentation character by character, and has its SHA-256 and the given previousHash", () => {
+it("the sealed form of an event is exactly the documented text, with its SHA-256 and previousHash", () => {
   const content = event(2, {
     eventType: "voucher.instance.redeemed",
     occurredAt: new Date("2027-03-01T12:34:56.007Z"),
@@ -274,7 +274,7 @@ it("verifyChain reports a payload whose previousHash was changed together with t
   expect(verify(withPayload(3, change, { previousHash: elsewhere }))).toEqual({ sequence: 3, problem });
 });
 
-it("verifyChain reports the event after a forged one, or the head if the last event was forged, even if the recordHash matches", () => {
+it("verifyChain reports the next event, or the head, when an event and its recordHash are both forged", () => {
   const forge = (payload: string) => payload.replace(NONCE, "f".repeat(32));
   for (const sequence of [1, 2]) {
     const problem = "previousHash is not the hash of the event before";

@@ -17,8 +17,9 @@ const { api, servers, partner, keys, issue, till } = useService();
 
 const appendPending = (voucherId: string, count: number) => appendPendingEvents(servers.db, voucherId, count);
 
-it("the events of a voucher cost one statement to find it and one for the page once it has found the voucher; constants are read once per process", async () => {
+it("the events of a voucher cost two statements: one finds the voucher, one reads the page", async () => {
   const { code, id } = await issue();
+  // This process reads the constants once, here.
   await publicly(id);
   const asked = vi.spyOn(api.ctx.pool, "query");
   try {
@@ -150,7 +151,7 @@ it("a Pending event has nulls for its hash, its link and its payload until it is
   expect(verifyServedChain(sealed)).toBeNull();
 });
 
-it("the events of a voucher come in pages by after and limit, in order of sequence, and hasMore tells whether there are more", async () => {
+it("the events of a voucher come in pages by after and limit, ordered by sequence, with an exact hasMore", async () => {
   const voucher = await issue();
   await appendPending(voucher.id, 6);
   await sealVoucher({ pool: servers.db }, voucher.id);
@@ -179,7 +180,7 @@ it("the events of a voucher come in pages by after and limit, in order of sequen
   }
 });
 
-it("the events of a voucher answer 400 naming a wrong after or limit, to partners and to the public, and ignore unknown parameters", async () => {
+it("the events of a voucher name a wrong after or limit in a 400, and ignore unknown parameters", async () => {
   const voucher = await issue();
   const queries = ["-1", "1.5", "", "2147483648", "1&after=2"].map((value) => ["after", value] as const);
   for (const [name, value] of [...queries, ...["0", "1001", "1e2", "%00"].map((value) => ["limit", value] as const)]) {
@@ -244,7 +245,7 @@ it("the public events contain no code, reference, note, ticket, key or actor", a
   }
 });
 
-it("the public events answer 404 in JSON for an unknown id and for an unknown type, and never for a code or a ticket", async () => {
+it("the public events answer 404 in JSON for an unknown id or type, and for a code or a ticket", async () => {
   const voucher = await issue();
   const { ticket } = (await till.reserve(voucher.code)).body;
   const { rows } = await servers.db.query("SELECT batch_id FROM vouchers WHERE id = $1", [voucher.id]);

@@ -36,7 +36,7 @@ it("a Pending event is sealed once by several seal jobs", async () => {
   expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed"]);
 });
 
-it("a sealer seals several Pending events in sequence order with the recorded data, and nothing when it runs again", async () => {
+it("a sealer seals Pending events in sequence order with their data, and nothing when it runs again", async () => {
   const { id } = await issue();
   await appendPending(id, THREE);
   expect(await sealVoucher(one, id)).toBe(3);
@@ -133,7 +133,8 @@ it("a redeem seals Pending events and then appends its own event, in one transac
   expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed", "3 bought Sealed", "4 redeemed Sealed"]);
   const { rows } = await db.query<{ transaction: string }>(
     `SELECT xmin::text AS transaction FROM voucher_events WHERE voucher_id = $1 AND sequence > 1
-        UNION SELECT xmin::text FROM vouchers WHERE id = $1 UNION SELECT xmin::text FROM redemptions WHERE voucher_id = $1`,
+        UNION SELECT xmin::text FROM vouchers WHERE id = $1
+        UNION SELECT xmin::text FROM redemptions WHERE voucher_id = $1`,
     [id],
   );
   expect(rows).toHaveLength(1);
@@ -189,7 +190,8 @@ async function appendPending(voucherId: string, eventTypes: readonly EventType[]
     await lockRows(tx, [voucherId]);
     for (const [n, eventType] of eventTypes.entries()) {
       const { rows } = await tx.query<{ sequence: number }>(
-        "UPDATE vouchers SET last_sequence = coalesce($2, last_sequence + 1) WHERE id = $1 RETURNING last_sequence AS sequence",
+        `UPDATE vouchers SET last_sequence = coalesce($2, last_sequence + 1)
+          WHERE id = $1 RETURNING last_sequence AS sequence`,
         [voucherId, from],
       );
       const event = {
