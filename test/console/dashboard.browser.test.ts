@@ -56,7 +56,7 @@ it.each(
   expect(listed.length).toBeGreaterThan(0);
 });
 
-it("the queue dashboard shows the three queues after sign-in, and redacts what an operator may not see of a job", async () => {
+it("the queue dashboard shows the three queues after sign-in, and redacts what operators may not see", async () => {
   const { page, complaints } = await visit(`${api.url}/ops/queues/jobs`);
   const menu = page.getByRole("navigation");
   for (const name of ["redeem", "seal", "sweep"]) await menu.getByRole("link", { name, exact: true }).first().waitFor();
@@ -75,7 +75,7 @@ it("the queue dashboard shows the three queues after sign-in, and redacts what a
   expect(complaints).toEqual([]);
 });
 
-it("the queue dashboard has our mark, loads nothing from elsewhere, and has only tabs of states that a job can have", async () => {
+it("the queue dashboard has our mark, loads nothing from elsewhere, and has no tab that stays empty", async () => {
   const { page, complaints } = await visit("about:blank");
   const origins = new Set<string>();
   page.on("request", (request) => origins.add(new URL(request.url()).origin));

@@ -13,7 +13,7 @@ const visit = useBrowser(() => ({ httpCredentials: { username: "zoe", password: 
 
 it.each(
   LOOKS,
-)("an operator on a %s goes from nothing to a printed sheet, a key and a void, without JavaScript or a mouse, and every page passes axe", async (look, options) => {
+)("an operator on a %s needs no JavaScript and no mouse to act, and every page passes axe", async (look, options) => {
   const { page } = await visit(`${api.url}/ops`, { ...options, javaScriptEnabled: false });
   const inspector = await visit("about:blank", options);
   /** Opens the same page with script, which axe needs. */

@@ -30,7 +30,7 @@ const { api, db, servers } = service;
 
 const idIn = (path: string) => path.split("/")[2] ?? "";
 
-it("the console leads from an organization to a redeemed voucher, with the operator's name in each audit entry", async () => {
+it("the console leads from an organization to a redeemed voucher, and audit entries name the operator", async () => {
   expect((await open("/organizations")).text).toContain("New organization");
   const brandForm = await go("/organizations/new", { name: "Corner Shop", sandbox: "on" });
   expect(brandForm).toMatch(/^\/organizations\/org_\w+\/brands\/new$/);
@@ -85,7 +85,7 @@ it("the console leads from an organization to a redeemed voucher, with the opera
   expect((await open(`${batch}/listings/new`, {})).text).toContain("is already listed");
 });
 
-it("a form of the console shows each problem beside its field in the API's words, keeps what was typed and changes nothing", async () => {
+it("a form of the console shows each problem beside its field, keeps what was typed and changes nothing", async () => {
   const { brandId, productId, organizationId } = await makePartner(db);
   const entries = async () =>
     (await db.query("SELECT count(*)::int AS n FROM audit_entries WHERE command NOT LIKE 'page %'")).rows[0].n;
@@ -178,7 +178,7 @@ it("the console rotates and revokes a key", async () => {
   ]);
 });
 
-it("the console voids a voucher only with its code, seals the event, ends its reservation and records no code", async () => {
+it("the console voids a voucher only with its code, which is not recorded, and ends its reservation", async () => {
   const partner = await makePartner(db);
   const { key } = await makeKey(db, partner.organizationId);
   const [voucher, other] = await issueVouchers(db, partner, 2);
@@ -192,7 +192,11 @@ it("the console voids a voucher only with its code, seals the event, ends its re
     `/vouchers/${voucher.id}`,
   );
   const { rows } = await db.query(
-    "SELECT v.status, e.seal_status, r.state FROM vouchers v JOIN voucher_events e ON e.voucher_id = v.id AND e.sequence = 2 JOIN reservations r ON r.voucher_id = v.id WHERE v.id = $1",
+    `SELECT v.status, e.seal_status, r.state
+       FROM vouchers AS v
+       JOIN voucher_events AS e ON e.voucher_id = v.id AND e.sequence = 2
+       JOIN reservations AS r ON r.voucher_id = v.id
+      WHERE v.id = $1`,
     [voucher.id],
   );
   expect(rows).toEqual([{ status: "Voided", seal_status: "Sealed", state: "Released" }]);
@@ -203,7 +207,7 @@ it("the console voids a voucher only with its code, seals the event, ends its re
   expect((await open(path, { code: voucher.code })).status).toBe(409);
 });
 
-it("the console voids a batch with its product's name, ends when the operator leaves, and goes on in a second run", async () => {
+it("the console voids a batch by its product's name, stops if the operator leaves, and can continue", async () => {
   // One transaction waits for the locks of at most 100 vouchers, so a run over 101 needs two.
   const { batchId } = await makeBatch(101);
   const count = async (status: string) =>
@@ -238,7 +242,7 @@ it("the console issues a batch of several thousand vouchers with progress on the
   expect(issued.text).toMatch(/<p>1,000 of 2,001 vouchers<\/p>[\s\S]*<a href="\/ops\/batches\/bat_\w+">Continue/);
 });
 
-it("a label of the print sheet names brand, product, price and the last day, with a time only when the day is not whole", async () => {
+it("a label of the print sheet names brand, product, price and last day, with a time for part of a day", async () => {
   const { brandId, productId } = await makePartner(db);
   await db.query("UPDATE brands SET name = 'Corner Shop' WHERE id = $1", [brandId]);
   const { rows } = await db.query("SELECT name FROM products WHERE id = $1", [productId]);
@@ -276,7 +280,7 @@ it("the print sheet has only the serials that are chosen, at most 1200", async (
   }
 });
 
-it("codes are sent for a POST of this site only: a GET of the print sheet asks which, and one of the CSV is refused", async () => {
+it("codes are sent only for a POST of this site: a GET asks which to print, and gets no CSV", async () => {
   const { vouchers, batchId } = await makeBatch(3);
   const paths = ["print", "codes.csv"].map((name) => `/batches/${batchId}/${name}`);
   const answers = [await open(`${paths[0]}?from=1&to=3`), await open(`${paths[1]}`)];
@@ -321,8 +325,12 @@ it("the console tests, disables and enables a webhook endpoint, and sends its de
   expect(tested.text).toMatch(/Not accepted after \d+ ms: status 503\./);
   expect(receiver.of(id)).toMatchObject([{ type: "webhook.test", isSigned: true }]);
   await db.query(
-    `INSERT INTO webhook_deliveries (position, created_at, finished_at, sequence, attempts, endpoint_id, event_id, voucher_id, event_type, state, last_failure)
-       VALUES (1, '2026-01-02T00:00Z', now(), 2, 10, $1, 'vch_x-2', 'vch_x', 'voucher.instance.redeemed', 'Failed', 'timeout')`,
+    `INSERT INTO webhook_deliveries
+       (position, created_at, finished_at, sequence, attempts, endpoint_id, event_id, voucher_id, event_type, state,
+        last_failure)
+     VALUES
+       (1, '2026-01-02T00:00Z', now(), 2, 10, $1, 'vch_x-2', 'vch_x', 'voucher.instance.redeemed', 'Failed',
+        'timeout')`,
     [id],
   );
   const replay = (to: string) => open(`/webhooks/${id}/replay`, { from: "2026-01-01T00:00", to });
@@ -336,7 +344,7 @@ it("the console tests, disables and enables a webhook endpoint, and sends its de
   );
 });
 
-it("the console names the wrong setting and sends no code when its database role may not write audit entries", async () => {
+it("the console names the wrong setting and sends no code when its role may not write audit entries", async () => {
   const at = (await service.startApi({ OPS_WRITABLE: "true", OPS_DATABASE_URL: servers.databaseUrl })).url;
   const refused = await open("/organizations/new", { name: "Refused" }, { at });
   expect([refused.status, refused.text.includes("OPS_DATABASE_URL")]).toEqual([500, true]);
@@ -357,7 +365,7 @@ it("the console ends a long run when its process stops, and issues nothing", asy
   expect((await db.query("SELECT FROM batches WHERE product_id = $1", [productId])).rowCount).toBe(0);
 });
 
-it("a form that creates something acts once: sent again it leads to what it created first, and with other values it is refused", async () => {
+it("a form that creates something acts once: sent again it leads there, or is refused if it differs", async () => {
   const { organizationId, brandId, productId } = await makePartner(db);
   const offer = await makeOffer(db, 1);
   const { batchId } = await makeBatch(1);

@@ -49,15 +49,18 @@ beforeAll(async () => {
   await until(async () => (await fetch(`${api.url}/log/checkpoint`)).status === 200);
   await db.query(
     `INSERT INTO webhook_endpoints (id, organization_id, place, url, description, failing_since)
-     VALUES ($1, $2, 1, 'https://shop.example.com/hooks/vouchers?for=the-back-office-of-the-corner-shop', 'orders of the web shop', now())`,
+     VALUES ($1, $2, 1, 'https://shop.example.com/hooks/vouchers?for=the-back-office-of-the-corner-shop',
+             'orders of the web shop', now())`,
     [webhookId, offer.organizationId],
   );
   await db.query(
-    `INSERT INTO webhook_deliveries (position, created_at, next_attempt_at, finished_at, sequence, attempts, last_status, endpoint_id,
-                                     event_id, voucher_id, event_type, state, last_failure)
+    `INSERT INTO webhook_deliveries
+       (position, created_at, next_attempt_at, finished_at, sequence, attempts, last_status, endpoint_id,
+        event_id, voucher_id, event_type, state, last_failure)
      SELECT n, now() + n * interval '1 second', CASE n WHEN 4 THEN now() END, CASE WHEN n < 4 THEN now() END, n,
-            CASE n WHEN 3 THEN 10 WHEN 5 THEN 0 ELSE 1 END, CASE WHEN n < 3 THEN 204 WHEN n = 3 THEN 503 END, $1, $2 || '-' || n, $2,
-            'voucher.instance.redeemed', CASE WHEN n < 3 THEN 'Delivered' WHEN n = 3 THEN 'Failed' ELSE 'Pending' END,
+            CASE n WHEN 3 THEN 10 WHEN 5 THEN 0 ELSE 1 END, CASE WHEN n < 3 THEN 204 WHEN n = 3 THEN 503 END, $1,
+            $2 || '-' || n, $2, 'voucher.instance.redeemed',
+            CASE WHEN n < 3 THEN 'Delivered' WHEN n = 3 THEN 'Failed' ELSE 'Pending' END,
             CASE n WHEN 3 THEN 'status' WHEN 4 THEN 'refused_address' END
        FROM generate_series(1, 5) AS n`,
     [webhookId, redeemed.id],
@@ -87,7 +90,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
   });
 });
 
-it("a search of an operator on a phone that finds nothing leads to a page that passes axe and shows the words, which are not in the address", async () => {
+it("a search on a phone that finds nothing shows its words, but not in the URL, and passes axe", async () => {
   const [look, phone] = LOOKS[3];
   const visited = await visit(`${api.url}/ops`, phone);
   await visited.page.getByLabel("Find", { exact: true }).fill("nothing");
@@ -98,7 +101,7 @@ it("a search of an operator on a phone that finds nothing leads to a page that p
   await expectSound(visited, `operators, nothing found, ${look}`);
 });
 
-it("the search is one line of the header with its help folded, and inputs have the page's font, at 360 pixels too", async () => {
+it("the search is one line with folded help, and inputs have the page's font, at 360 pixels too", async () => {
   for (const width of [1280, 360]) {
     const { page } = await visit(`${api.url}/ops`, { viewport: { width, height: 800 }, javaScriptEnabled: false });
     const search = page.getByRole("search");
@@ -120,7 +123,7 @@ it("the search is one line of the header with its help folded, and inputs have t
   }
 });
 
-it("an operator without JavaScript finds a voucher by its order, sees who redeemed it, and goes on to its organization and its batch", async () => {
+it("an operator without JavaScript finds a voucher by its order, and then its organization and batch", async () => {
   const { page } = await visit(`${api.url}/ops`, { javaScriptEnabled: false });
   await page.getByLabel("Find", { exact: true }).fill("order-of-the-page");
   await page.keyboard.press("Enter");
@@ -133,7 +136,7 @@ it("an operator without JavaScript finds a voucher by its order, sees who redeem
   expect(await page.getByText("21", { exact: true }).first().isVisible()).toBe(true);
 });
 
-it("an operator without JavaScript finds an API key by its id on a phone, marked among the keys of its organization", async () => {
+it("an operator without JavaScript finds an API key by its id on a phone, marked among other keys", async () => {
   const [, phone] = LOOKS[3];
   const { page } = await visit(`${api.url}/ops`, { ...phone, javaScriptEnabled: false });
   await page.getByLabel("Find", { exact: true }).fill(keyIds[0]);
@@ -159,7 +162,7 @@ it("an operator without JavaScript releases a reservation from its page", async 
   expect(await page.getByRole("button", { name: "Release this reservation" }).count()).toBe(0);
 });
 
-it("an operator without JavaScript pauses a queue with a reason, sees the pause on each page of queues, and resumes it", async () => {
+it("an operator without JavaScript pauses a queue with a reason, sees it on each page, and resumes it", async () => {
   const [, phone] = LOOKS[3];
   const { page } = await visit(`${api.url}/ops/queues/webhook`, { ...phone, javaScriptEnabled: false });
   const submit = async (act: string, reason: string) => {
@@ -181,7 +184,7 @@ it("an operator without JavaScript pauses a queue with a reason, sees the pause 
   expect(await page.getByText("Paused").count()).toBe(0);
 });
 
-it("the overview has tables with the numbers of the database without JavaScript, of the organization that is chosen", async () => {
+it("the overview without JavaScript shows the numbers of one organization in tables", async () => {
   const { page } = await visit("about:blank", { javaScriptEnabled: false });
   await until(async () => {
     await page.goto(`${api.url}/ops`);
@@ -220,7 +223,7 @@ it("the overview draws plots, and refreshes without moving what is being read", 
   expect(await page.locator("h2#VouchersWebhooksFail").count()).toBe(1);
 });
 
-it("the page of the log says what is in the log and served, which witnesses cosigned, and which anchors remember it", async () => {
+it("the page of the log says what is logged and served, and which witnesses and anchors know it", async () => {
   const { page } = await visit(`${api.url}/ops`, { javaScriptEnabled: false });
   await follow(page.getByRole("link", { name: "Log", exact: true }));
   const facts = (await page.locator(".facts").innerText()).replaceAll(/\s+/g, " ");
