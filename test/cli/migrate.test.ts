@@ -25,7 +25,7 @@ it("npm run migrate says that the database is up to date", async () => {
   });
 });
 
-it("npm run migrate prints one line with the problem and one with the remedy, and exits with voucherctl's codes", async () => {
+it("npm run migrate says what is wrong and what to do in two lines, with voucherctl's exit codes", async () => {
   const closed = `postgres://wrong:secret@127.0.0.1:${await findSteadyPort()}/x`;
   const failures: [databaseUrl: string, exitCode: number, words: RegExp][] = [
     [

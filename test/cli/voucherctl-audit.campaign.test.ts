@@ -87,7 +87,7 @@ it("this file covers every command of voucherctl, or says where it is tested", (
 
 it.each(
   Object.entries(CHANGES),
-)("each change of %s prints its result, writes one audit entry with user, command and state before and after, and is not made without it", async (entity, changes) => {
+)("each change of %s prints its result, and is made only with its one audit entry", async (entity, changes) => {
   let id = fill(IDS[entity]);
   let state = null as State | null;
   for (const { line: pattern, printed, given, from, to, sql } of changes) {
@@ -195,7 +195,7 @@ it("audit list --entity prints the entries of one entity, and none for an entity
   expect(await voucherctl.json("audit list --entity key_none")).toEqual({ acts: [] });
 });
 
-it("voucherctl log writes one audit entry when it begins, fills, recovers or retires the log, and none when that changes nothing", async () => {
+it("voucherctl log writes one audit entry for each change of the log, and none when nothing changes", async () => {
   const own = await openTestServers();
   const files = makeTlogFiles();
   const ctl = openVoucherctl(own);

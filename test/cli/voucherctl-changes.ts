@@ -43,7 +43,10 @@ export const CHANGES: Record<string, Change[]> = {
   ],
   Product: [
     {
-      line: "product create --brand {brand} --key day --name 'Day pass' --type Service --retail-price-usd 9999999999.99 --price-usd 0.01 --benefit-months 12 --usage-unit-label entry",
+      line: [
+        "product create --brand {brand} --key day --name 'Day pass' --type Service",
+        "--retail-price-usd 9999999999.99 --price-usd 0.01 --benefit-months 12 --usage-unit-label entry",
+      ].join(" "),
       to: {
         brandId: "{brand}",
         key: "day",
@@ -106,13 +109,17 @@ export const CHANGES: Record<string, Change[]> = {
       line: "webhook replay {id} --event-id vch_x-2",
       from: { replayed: 0 },
       to: { replayed: 1 },
-      sql: `INSERT INTO webhook_deliveries (endpoint_id, event_id, voucher_id, sequence, event_type, position, state, created_at, finished_at)
+      sql: `INSERT INTO webhook_deliveries
+              (endpoint_id, event_id, voucher_id, sequence, event_type, position, state, created_at, finished_at)
             VALUES ('{id}', 'vch_x-2', 'vch_x', 2, 'voucher.instance.voided', 1, 'Delivered', now(), now())`,
     },
   ],
   Batch: [
     {
-      line: "batch issue --product {product} --count 3 --valid-until 2099-12-31 --claim --buy --closes-at 2099-06-30T02:00:00+02:00",
+      line: [
+        "batch issue --product {product} --count 3 --valid-until 2099-12-31",
+        "--claim --buy --closes-at 2099-06-30T02:00:00+02:00",
+      ].join(" "),
       printed: { id: idOf("bat"), count: 3, firstSerial: 1, lastSerial: 3 },
       given: {
         product: "{product}",

@@ -29,7 +29,7 @@ it("voucherctl refuses option values of the wrong kind, such as a word for a num
     for (const text of texts) expect(() => read(text), text).toThrow(InvalidArgumentError);
 });
 
-it("a date alone is the start of its day for a beginning, its last moment for an end of validity, and the next midnight for the end of a range; a time stays as it is", () => {
+it("a date alone is the start or the end of its day, as its use demands; a time stays as it is", () => {
   const read = (text: string) => (["start", "end", "rangeEnd"] as const).map((use) => time(use)(text).toISOString());
   expect(read("2096-02-29")).toEqual([
     "2096-02-29T00:00:00.000Z",
@@ -68,7 +68,7 @@ function onTerminal(total: number, columns = 80) {
   return { written, clock, progress };
 }
 
-it("a progress line shows how many items of how many are done, and after a second the rate and the remaining time", () => {
+it("a progress line shows how much is done, and after a second the rate and the remaining time", () => {
   const { written, clock, progress } = onTerminal(1_000_000);
   progress.advance(1_000);
   clock.ms += 10_000;

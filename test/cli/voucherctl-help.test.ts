@@ -14,7 +14,7 @@ import { buildVoucherctl } from "../../src/open/wings/voucherctl.ts";
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
 const MANUAL = read("docs/voucherctl.md");
 
-it("--help of every noun and verb fits on 80 columns, and shows examples of itself that the program reads", async () => {
+it("--help of every noun and verb fits on 80 columns, and shows examples that the program reads", async () => {
   const program = buildVoucherctl();
   for (const command of [program, ...program.commands, ...leavesOf(program)]) {
     const help = await helpOf(command);
