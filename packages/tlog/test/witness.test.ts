@@ -90,7 +90,7 @@ describe("a witness", () => {
   });
 });
 
-it("an anchor never goes back when two processes write it, even if the smaller checkpoint is written last", async () => {
+it("an anchor keeps the largest checkpoint when several writers race, in any order", async () => {
   const anchor = join(directory, "anchor");
   const unlock = await lockFile(anchor, 0);
   const sizes = [3, 9, 4, 1, 8];
