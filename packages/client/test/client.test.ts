@@ -53,7 +53,7 @@ it("release reports with a boolean whether a reservation ended", async () => {
   expect(again.released === false ? again.reason : "").toMatch(/not reserved/);
 });
 
-it("the package has the types that the generator makes from the OpenAPI document; `npm run client` writes them", async () => {
+it("the package has the types that `npm run client` writes from the OpenAPI document", async () => {
   expect(await renderClientTypes()).toBe(readFileSync(TYPES_FILE, "utf8"));
 });
 
@@ -77,7 +77,7 @@ it("the package depends on nothing, and has the version and license of the servi
 });
 
 describe("redeemOnce", () => {
-  it("redeemOnce redeems once although responses get lost and the service is overloaded, and gives back that redemption", async () => {
+  it("redeemOnce redeems once and returns that redemption although responses get lost", async () => {
     withoutWaiting();
     const { id, code } = await issue();
     const failures = [refusal(503, "overloaded"), refusal(502, "x"), refusal(408, "request_timeout")];
@@ -110,7 +110,7 @@ describe("redeemOnce", () => {
     expect(await statusOf(second.code)).toBe("Active");
   });
 
-  it("redeemOnce stops when the service says that the result is another voucher's, even if the ids are equal", async () => {
+  it("redeemOnce stops when the service says that the result is another voucher's, even for equal ids", async () => {
     const { id, code } = await issue();
     const redemption = await client().redeemOnce({ code, externalRef: newOrder() });
     const line = unreliable(Response.json({ ...redemption, otherVoucher: true }));
@@ -138,7 +138,7 @@ describe("redeemOnce", () => {
     });
   });
 
-  it("redeemOnce leaves the outcome unknown when its patience ends, and learns it when it is called again", async () => {
+  it("redeemOnce leaves the outcome unknown when its patience ends, and a later call learns it", async () => {
     const { id, code } = await issue();
     const externalRef = newOrder();
     const line = unreliable("lost");
@@ -148,7 +148,7 @@ describe("redeemOnce", () => {
     expect(await redemptionOf(id)).toMatchObject({ redeemCode });
   });
 
-  it("redeemOnce says that nothing was redeemed when every attempt until its patience ended was refused without effect", async () => {
+  it("redeemOnce says that nothing was redeemed when the service refused every attempt without effect", async () => {
     const { code } = await issue();
     const line = unreliable(refusal(503, "redeem_timeout", { "retry-after": "2" }));
     await expect(
@@ -170,13 +170,14 @@ describe("redeemOnce", () => {
     expect(line.asked).toBe(1);
   });
 
+  // Only a final state of the voucher proves that the lost attempt failed.
   it.each([
     ["voucher_reserved", 409, "OutcomeUnknown"],
     ["unknown_key", 401, "OutcomeUnknown"],
     ["a_code_of_tomorrow", 409, "OutcomeUnknown"],
     ["voucher_used", 409, "VoucherRefused"],
     ["voucher_expired", 409, "VoucherRefused"],
-  ])("after a lost attempt, %s (%i) gives %s, because only a final state proves that the attempt failed", async (code, status, name) => {
+  ])("after a lost attempt, %s (%i) makes redeemOnce throw %s", async (code, status, name) => {
     withoutWaiting();
     const voucher = await issue();
     const line = unreliable(refusal(504, "x"), refusal(status, code));
@@ -197,7 +198,7 @@ describe("redeemOnce", () => {
   });
 });
 
-it("redemptions yields each redemption of a time range once, over several pages, and none before the range is final", async () => {
+it("redemptions yields each redemption of a time range once, and none before the range is final", async () => {
   const vouchers = await Promise.all(Array.from({ length: 5 }, () => issue()));
   const times: string[] = [];
   for (const { code } of vouchers) {
@@ -431,7 +432,7 @@ describe("verifyHistory", () => {
 
   const vectors = JSON.parse(readFileSync("docs/chain-vectors.json", "utf8"));
 
-  it("verifyHistory accepts the valid chains of the test vectors, and rejects the broken ones at the right event", async () => {
+  it("verifyHistory accepts the valid chains of the test vectors, and finds where others are broken", async () => {
     for (const chain of vectors.chains) expect(await verifyHistory(chain), chain.name).toMatchObject({ intact: true });
     for (const { expected, ...chain } of vectors.broken) {
       const verdict = { intact: false, sequence: expected.sequence };

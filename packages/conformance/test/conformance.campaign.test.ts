@@ -62,8 +62,7 @@ describe.concurrent("voucherctl sandbox check", () => {
           'return { ok: false, answer: { code: "network" } };',
         ]),
       checks: ["lost answer"],
-      sentence:
-        /^It reported "refused", but the voucher is redeemed for this order\. Without a final response the outcome is unknown/,
+      sentence: /^It reported "refused", but the voucher is redeemed for .* final response the outcome is unknown/,
     },
     {
       fault: "Retry-After is ignored",
@@ -124,7 +123,10 @@ describe.concurrent("voucherctl sandbox check", () => {
       client: () =>
         sampleWith([
           "tickets.push(answer.ticket);",
-          'tickets.push(answer.ticket);\n      await call("POST", "redeem", { ticket: answer.ticket, externalRef: `shop-${order}-${tickets.length}` });',
+          `
+            tickets.push(answer.ticket);
+            const externalRef = "shop-" + order + "-" + tickets.length;
+            await call("POST", "redeem", { ticket: answer.ticket, externalRef });`,
         ]),
       checks: ["several vouchers", "one of several"],
       sentence: /^It redeemed a voucher before all vouchers of the order were reserved\./,
@@ -132,10 +134,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     {
       fault: "the other reservations of an order are kept when one voucher is refused",
       client: () =>
-        sampleWith([
-          'for (const ticket of tickets) await call("POST", "release", { ticket, reason: "another voucher was refused" });',
-          "",
-        ]),
+        sampleWith(['await call("POST", "release", { ticket, reason: "another voucher was refused" });', ";"]),
       checks: ["one of several"],
       sentence: /^Voucher 1 of a refused order is still reserved\. Release the reservations of the others/,
     },
@@ -166,7 +165,7 @@ describe.concurrent("voucherctl sandbox check", () => {
       ).toHaveLength(1);
   });
 
-  it("voucherctl sandbox check fails a client whose first step fails, prints no result or is unsupported, and runs no other check", async () => {
+  it("voucherctl sandbox check ends when a client's first step fails, has no result or is unsupported", async () => {
     for (const [content, message] of [
       ['throw new Error("no till");', /^The client ended with exit status 1: /],
       ['console.log("thank you");', /^The last line of the client's output is not a result/],
@@ -203,7 +202,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     expect(stdout).toMatch(/\nThe client failed 1 of 1 check\.\n$/);
   });
 
-  it("voucherctl sandbox check exits 2 with an error message, and does not run the client, when the key, the codes or the address are wrong", async () => {
+  it("voucherctl sandbox check exits 2 before it runs the client, for a wrong key, code or address", async () => {
     const sandbox = await makeSandbox(VOUCHERS_NEEDED - 1);
     const live = await makeKey(servers.db, (await makePartner(servers.db)).organizationId);
     const reader = await makeKey(servers.db, (await makePartner(servers.db, { sandbox: true })).organizationId);
