@@ -20,7 +20,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const backup = (...args: string[]) => run("local/backup.ts", ...args);
 const restore = (...args: string[]) => run("local/restore.ts", ...args);
 
-it("npm run backup and npm run restore take one file, and refuse a folder without a database, an existing file and a file that is no backup", () => {
+it("npm run backup and npm run restore take one file, and refuse without a database or a backup", () => {
   for (const [command, name] of [
     [backup, "backup"],
     [restore, "restore"],
@@ -40,7 +40,7 @@ it("npm run backup and npm run restore take one file, and refuse a folder withou
   expect(readdirSync(directory)).toEqual(["other.tar"]);
 });
 
-it("a backup of the running service brings back what was redeemed before it, the service refuses the older database until it is adopted, and then redeems", async () => {
+it("a restored database has the redemptions of the backup, and is refused until it is adopted", async () => {
   const port = await findSteadyPort();
   const start = () => startNode([script("local/start.ts")], { HOME, PORT: String(port) }, directory);
   const untilReady = async ({ output, child }: ReturnType<typeof start>) => {

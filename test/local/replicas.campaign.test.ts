@@ -25,7 +25,7 @@ describe.each([
   ["npm run worker", WORKER],
   ["npm run api", API],
 ])("%s", (name, program) => {
-  it(`${name} without servers and without a running npm start exits 78 with one sentence, and makes no file`, async () => {
+  it(`${name} without servers or a running npm start exits 78 with a reason, and makes no file`, async () => {
     const folder = makeFolder();
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const { exitCode, stdout, stderr } = await run(program, {}, folder).ended;
@@ -119,7 +119,7 @@ describe("beside npm start", () => {
     expect(roles).toBe("api,api,worker");
   });
 
-  it("a process refuses to join npm start without the secrets of its operator's own, or with another server", async () => {
+  it("a process refuses to join npm start without the operator's secrets, or with another server", async () => {
     const refused = await beside(WORKER, {}).ended;
     const sentence = "The running service uses secrets of your own. Set RESERVATION_TOKEN_SECRET here too.\n";
     expect(refused).toMatchObject({ exitCode: 78, stdout: "", stderr: sentence });
@@ -130,7 +130,7 @@ describe("beside npm start", () => {
     });
   });
 
-  it("voucherctl uses the variables of the running npm start: it asks the shards that workers serve for a seal", async () => {
+  it("voucherctl asks for a seal on the shards that the workers of the running npm start serve", async () => {
     const { redisPort } = JSON.parse(readFileSync(join(folder, ".data/servers.json"), "utf8"));
     const redis = new Redis(redisPort);
     onTestFinished(() => redis.disconnect());
@@ -152,7 +152,7 @@ describe("beside npm start", () => {
     expect(tested).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('"accepted":true') });
   });
 
-  it("workers scale from one to four and back under load: each takes its share, and no call is refused or lost", async () => {
+  it("workers scale from one to four and back under load, and no call is refused or lost", async () => {
     const partner = await makePartner(db);
     const { key } = await makeKey(db, partner.organizationId);
     const load = startLoad(`http://127.0.0.1:${port}`, key, (count) => issueVouchers(db, partner, count));
@@ -201,7 +201,7 @@ describe("beside npm start", () => {
     expect((await db.query(count, [organizationId])).rows).toEqual([{ keys: 0, vouchers: 0 }]);
   });
 
-  it("scale-check reads how much each part worked while it redeemed vouchers of a sandbox, and revokes its keys", async () => {
+  it("scale-check reports the work of each part while it redeems in a sandbox, and revokes its keys", async () => {
     const load = ["--seconds", "10", "--callers", "2", "--vouchers", "20000"];
     const { exitCode, stdout, stderr } = await beside([SCALE_CHECK, ...load, "--json"]).ended;
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
@@ -214,7 +214,8 @@ describe("beside npm start", () => {
       expect(busy).toBeLessThanOrEqual(1);
     }
     const { rows } = await db.query(
-      `SELECT (SELECT sandbox FROM organizations WHERE id = $1) AS sandbox, count(*) FILTER (WHERE k.revoked_at IS NULL)::int AS keys
+      `SELECT (SELECT sandbox FROM organizations WHERE id = $1) AS sandbox,
+              count(*) FILTER (WHERE k.revoked_at IS NULL)::int AS keys
          FROM api_keys AS k WHERE k.organization_id = $1`,
       [organization],
     );
