@@ -18,7 +18,7 @@ import { useService } from "../support/use-service.ts";
 
 const { api, servers, issuer: key, anyone } = useService({ users: true });
 
-it("GET /marketplace/listings/{id} answers the product, its prices, what is left and whether the caller may buy it", async () => {
+it("GET /marketplace/listings/{id} answers product, prices, what is left and whether the caller may buy", async () => {
   const validUntil = new Date("2099-12-31T23:59:59.500Z");
   const offer = await makeOffer(servers.db, 3, { validUntil });
   // The listing keeps the terms of the batch.
@@ -54,7 +54,7 @@ it("GET /marketplace/listings/{id} answers the product, its prices, what is left
   expect(reply.headers.get("www-authenticate")).toBeNull();
 });
 
-it("GET /marketplace/listings/{id} counts only vouchers that can be bought: none that are reserved, acquired, voided or expired", async () => {
+it("GET /marketplace/listings/{id} counts only vouchers that can be bought", async () => {
   const offer = await makeOffer(servers.db, 5);
   const ids = offer.vouchers.map(({ id }) => id);
   const count = async () => (await anyone.listing(offer.listingId)).body.available;
@@ -125,7 +125,8 @@ describe("GET /marketplace/listings", () => {
   /** The listings that the list must show, the oldest first. */
   async function shown(): Promise<string[]> {
     const { rows } = await servers.db.query(
-      `SELECT l.id FROM listings l JOIN batches b ON b.id = l.batch_id WHERE b.valid_until > clock_timestamp() ORDER BY l.id`,
+      `SELECT l.id FROM listings l JOIN batches b ON b.id = l.batch_id
+        WHERE b.valid_until > clock_timestamp() ORDER BY l.id`,
     );
     return rows.map(({ id }) => id);
   }
@@ -145,7 +146,7 @@ describe("GET /marketplace/listings", () => {
 
   it.each([
     1, 2, 3, 100,
-  ])("GET /marketplace/listings shows every listing once from page to page, the oldest first, %s at a time", async (limit) => {
+  ])("GET /marketplace/listings shows every listing once, the oldest first, %s at a time", async (limit) => {
     const expected = await shown();
     const pages = await readAll(limit);
     expect(pages.flat()).toEqual(expected);
@@ -155,7 +156,7 @@ describe("GET /marketplace/listings", () => {
     expect((await anyone.listings(`?limit=${expected.length}`)).body.nextCursor).toBeNull();
   });
 
-  it("GET /marketplace/listings leaves out expired listings, and shows those that are referrer-only, closed or sold out", async () => {
+  it("GET /marketplace/listings leaves out expired listings, and shows those that cannot be bought", async () => {
     const { rows } = await servers.db.query(
       "SELECT l.id FROM listings l JOIN batches b ON b.id = l.batch_id WHERE b.valid_until <= clock_timestamp()",
     );
@@ -179,7 +180,7 @@ describe("GET /marketplace/listings", () => {
     }
   });
 
-  it("GET /marketplace/listings neither skips nor repeats a listing while listings are added and the last one of a page expires", async () => {
+  it("GET /marketplace/listings neither skips nor repeats a listing while others come and go", async () => {
     const before = await shown();
     let last = "";
     const pages = await readAll(2, async (page) => {
@@ -213,7 +214,7 @@ describe("GET /marketplace/listings", () => {
   });
 });
 
-it("reads without authentication from one address use at most two connections of a process, and are refused when too many of them wait", async () => {
+it("anonymous reads from one address use at most two connections, and those in excess are refused", async () => {
   const partner = await makePartner(servers.db);
   const { id, code } = await issueVoucher(servers.db, partner);
   const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);

@@ -98,8 +98,10 @@ async function issueMany(): Promise<string> {
   );
   await servers.db.query("INSERT INTO batch_windows (batch_id, kind) VALUES ($1, 'buy')", [id]);
   await servers.db.query(
-    `INSERT INTO vouchers (serial, last_sequence, sealed_sequence, id, organization_id, batch_id, code, code_key, sealed_hash, pickable)
-     SELECT n, 1, 1, 'vch_' || $1 || '_' || lpad(n::text, 6, '0'), $2, $1, 'CODE' || n, 'CODE' || n, sha256(n::text::bytea), true
+    `INSERT INTO vouchers (serial, last_sequence, sealed_sequence, id, organization_id, batch_id, code, code_key,
+                           sealed_hash, pickable)
+     SELECT n, 1, 1, 'vch_' || $1 || '_' || lpad(n::text, 6, '0'), $2, $1, 'CODE' || n, 'CODE' || n,
+            sha256(n::text::bytea), true
        FROM generate_series(1, $3::int) AS n`,
     [id, partner.organizationId, COUNT],
   );

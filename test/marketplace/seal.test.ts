@@ -42,7 +42,7 @@ beforeAll(async () => {
   idle = await service.issue();
 });
 
-it("the event of a purchase is sealed when the answer arrives, and records buyer, rule, price and payment, which the public chain does not show", async () => {
+it("the event of a purchase is sealed at the answer, and only the partner's history shows its details", async () => {
   const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
   const user = newUser("käufer");
   const contractId = await makeContract(servers.db, offer.brandId, user);
@@ -96,7 +96,7 @@ it.each([
   ["owner", "OpenToAll", "open_to_all", true],
   ["employee", "OpenToAll", "open_to_all", true],
   [null, "OpenToAll", "open_to_all", false],
-] as const)("the event of an acquisition by a member with role %s from %s says %s, and actorIsEmployee %s", async (role, audience, rule, isEmployee) => {
+] as const)("a claim by role %s (%s) records rule %s, isEmployee %s", async (role, audience, rule, isEmployee) => {
   const offer = await makeOffer(servers.db, 1, { audience });
   const user = newUser();
   if (role !== null) await makeMember(servers.db, { organizationId: offer.organizationId, userId: user, role });
@@ -109,7 +109,7 @@ it.each([
   for (const field of ["contractId", "referrer", "referralLink"]) expect(data).not.toHaveProperty(field);
 });
 
-it("the event of an acquisition does not delay the answer while no worker seals: the event is Pending, and a redeem seals it before its own", async () => {
+it("the event of an acquisition stays Pending while no worker seals, and a redeem seals it first", async () => {
   const offer = await makeOffer(servers.db, 1);
   const client = await signedIn(api.url, key);
   const reply = await client.buyListing(offer.listingId);
@@ -131,7 +131,7 @@ itOnOneRedis.each([
   ["away", "cut"],
   ["hanging", "jam"],
 ] as const)(
-  "the event of an acquisition does not hold back the answer when Redis is %s, and is sealed later at the sweeper's request",
+  "the event of an acquisition does not delay the answer while Redis is %s, and the sweeper has it sealed",
   async (_name, fault) => {
     const wire = await openTcpProxy(servers.redisUrl);
     servers.onClose(() => wire.close());
@@ -150,7 +150,8 @@ itOnOneRedis.each([
     // Makes the event some seconds older: a younger one may have a job that is under way.
     await bypassTriggers(
       servers.db,
-      "UPDATE voucher_events SET occurred_at = now() - interval '6 seconds' WHERE voucher_id = ANY ($1) AND seal_status = 'Pending'",
+      `UPDATE voucher_events SET occurred_at = now() - interval '6 seconds'
+        WHERE voucher_id = ANY ($1) AND seal_status = 'Pending'`,
       [ids],
     );
     const { sealsRequested, failures } = await sweep(ctx);
@@ -182,7 +183,7 @@ it("the event of an acquisition adds no job to a seal queue that is full, and th
   await until(hasRoom);
 });
 
-it("the event of an acquisition is sealed before the expiry that the sweeper records for a voucher that was never used", async () => {
+it("the event of an acquisition is sealed before the expiry that the sweeper records", async () => {
   const validUntil = inSeconds(2);
   const offer = await makeOffer(servers.db, 2, { validUntil });
   const { voucher } = (await (await signedIn(api.url, key)).claimProduct(offer.productId)).body;

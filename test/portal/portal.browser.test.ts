@@ -67,10 +67,11 @@ describe.each(LOOKS)("on a %s", (look, options) => {
   });
 });
 
-it("a person of a partner goes from today's sum to the day, its CSV and an order by keyboard, without JavaScript", async () => {
+it("a partner goes from today's sum to an order by keyboard, without JavaScript", async () => {
   const { page } = await visit(`${api.url}/portal`, { javaScriptEnabled: false });
   const { rows } = await db.query<{ sum: string }>(
-    "SELECT sum(b.price_usd) FROM redemptions AS r JOIN vouchers AS v ON v.id = r.voucher_id JOIN batches AS b ON b.id = v.batch_id",
+    `SELECT sum(b.price_usd) FROM redemptions AS r
+       JOIN vouchers AS v ON v.id = r.voucher_id JOIN batches AS b ON b.id = v.batch_id`,
   );
   const total = `${COUNT} redemptions, $${Number(rows[0]?.sum).toFixed(2)}`;
   expect(await page.locator("section", { hasText: "Today" }).first().innerText()).toContain(total);
@@ -88,7 +89,7 @@ it("a person of a partner goes from today's sum to the day, its CSV and an order
   expect(await page.getByRole("list").last().innerText()).toMatch(/Issued[\s\S]*Redeemed/);
 });
 
-it("a search of a partner on a phone that finds nothing leads to a page that passes axe, and its words are not in the address", async () => {
+it("a search that finds nothing leads to a page that passes axe, and shows no word in the address", async () => {
   const [look, phone] = LOOKS[3];
   const visited = await visit(`${api.url}/portal`, phone);
   await visited.page.getByLabel("Find an order").fill("nothing");
