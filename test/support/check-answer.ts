@@ -54,9 +54,9 @@ export function checkAnswer(method: string, url: string, answer: Answer): void {
   const faults = operation === null ? checkAnywhere(answer) : checkOperation(operation, answer, method === "HEAD");
   if (faults.length === 0) return;
   const name = operation === null ? "any address" : operation.operationId;
-  throw new Error(
-    `${method} ${pathname} (${name}) answered ${answer.status} ${JSON.stringify(answer.body)}, which contradicts the reference:\n${faults.join("\n")}`,
-  );
+  const answered = `${answer.status} ${JSON.stringify(answer.body)}`;
+  const summary = `${method} ${pathname} (${name}) answered ${answered}, which contradicts the reference:`;
+  throw new Error([summary, ...faults].join("\n"));
 }
 
 const isFixed = ({ path }: Operation) => !path.includes("{");

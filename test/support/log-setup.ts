@@ -10,6 +10,7 @@ import { openPool } from "../../src/platform/db/pool.ts";
 import { initTlog } from "../../src/transparency/init-log.ts";
 import { readTlogSettings } from "../../src/transparency/log-settings.ts";
 import { Sequencer } from "../../src/transparency/run-log.ts";
+import { leafOfEvent } from "./leaf-of-event.ts";
 import { naiveRoot } from "./naive-merkle.ts";
 import { bypassTriggers } from "./outside-transaction.ts";
 import type { TestServers } from "./servers.ts";
@@ -205,8 +206,9 @@ export async function startWitness(
 /** Every leaf of the tree, in order, from the events and their batches, without the bundles. */
 export async function readLeaves(db: pg.Pool): Promise<Buffer[]> {
   const { rows } = await db.query<{ place: number; hash: Buffer }>(
-    `SELECT coalesce(b.places[(e.log_slot & 4095) + 1], b.first_index + (e.log_slot & 4095))::int AS place, e.record_hash AS hash
-       FROM voucher_events AS e JOIN log_batches AS b ON b.id = e.log_slot >> 12 WHERE b.first_index IS NOT NULL ORDER BY 1`,
+    `SELECT ${leafOfEvent("e", "b")}::int AS place, e.record_hash AS hash
+       FROM voucher_events AS e JOIN log_batches AS b ON b.id = e.log_slot >> 12
+      WHERE b.first_index IS NOT NULL ORDER BY 1`,
   );
   const wrong = rows.findIndex(({ place }, index) => place !== index);
   if (wrong >= 0) throw new Error(`leaf ${wrong} belongs to no event, or to two`);

@@ -83,8 +83,10 @@ export async function makeReferral(
 export async function reservationVouchers(db: pg.Pool, voucherIds: readonly string[], expiresAt: Date): Promise<void> {
   await db.query(
     `WITH v AS MATERIALIZED (SELECT id, organization_id FROM vouchers WHERE id = ANY ($1))
-     INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
-     SELECT $2::timestamptz - interval '900 seconds', $2, 'rsv_of_' || v.id, v.id, v.organization_id, 'key_other', 'Live', 'none'
+     INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state,
+                               token_secret_id)
+     SELECT $2::timestamptz - interval '900 seconds', $2, 'rsv_of_' || v.id, v.id, v.organization_id, 'key_other',
+            'Live', 'none'
        FROM v`,
     [voucherIds, expiresAt],
   );

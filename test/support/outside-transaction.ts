@@ -65,7 +65,8 @@ export async function currentWaits(db: pg.Pool, role: "api" | "worker"): Promise
 /** For how long the longest current lock wait of a worker has lasted; 0 without one. */
 export async function longestWaitMs(db: pg.Pool): Promise<number> {
   const { rows } = await db.query<{ ms: number }>(
-    `SELECT coalesce(max(extract(epoch FROM clock_timestamp() - query_start) * 1000), 0)::float8 AS ms FROM pg_stat_activity
+    `SELECT coalesce(max(extract(epoch FROM clock_timestamp() - query_start) * 1000), 0)::float8 AS ms
+       FROM pg_stat_activity
       WHERE ${IS_WAITING} AND application_name = 'worker'`,
   );
   return rows[0]?.ms ?? 0;

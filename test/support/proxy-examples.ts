@@ -39,6 +39,9 @@ const API = /127\.0\.0\.1:3000/g;
 /** The name that Caddy would obtain a certificate for. */
 const SITE = /^vouchers\.example\.com \{$/m;
 
+/** The folders of nginx's temporary files. */
+const TEMPORARY = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+
 /** What nginx needs around the files of the document, without the folders of its package. */
 const nginxAround = (site: string, folder: string) => `daemon off;
 user ${process.getuid?.() === 0 ? "root" : "nobody"};
@@ -48,7 +51,7 @@ error_log stderr;
 events {}
 http {
   access_log off;
-  ${["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((kind) => `${kind}_temp_path ${folder}/${kind};`).join("\n  ")}
+  ${TEMPORARY.map((kind) => `${kind}_temp_path ${folder}/${kind};`).join("\n  ")}
   include ${site};
 }
 `;

@@ -13,8 +13,9 @@ export interface Recorded {
 
 export async function readRecorded(db: pg.Pool, voucherId: string): Promise<Recorded> {
   const { rows } = await db.query<Omit<Recorded, "redemption" | "events"> & Recorded["redemption"]>(
-    `SELECT v.status, v.last_sequence AS "lastSequence", v.sealed_sequence AS "sealedSequence", h.ticket AS "liveTicket",
-            d.external_ref AS "externalRef", d.ticket, d.redeem_code AS "redeemCode", d.redeemed_at AS "redeemedAt"
+    `SELECT v.status, v.last_sequence AS "lastSequence", v.sealed_sequence AS "sealedSequence",
+            h.ticket AS "liveTicket", d.external_ref AS "externalRef", d.ticket,
+            d.redeem_code AS "redeemCode", d.redeemed_at AS "redeemedAt"
        FROM vouchers v LEFT JOIN redemptions d ON d.voucher_id = v.id
        LEFT JOIN reservations h ON h.voucher_id = v.id AND h.state = 'Live' WHERE v.id = $1`,
     [voucherId],
@@ -41,7 +42,8 @@ export async function readReservation(
   ticket: string,
 ): Promise<{ state: string; startedAt: Date; expiresAt: Date; endedAt: Date | null; endReason: string | null }> {
   const { rows } = await db.query(
-    `SELECT state, started_at AS "startedAt", expires_at AS "expiresAt", ended_at AS "endedAt", end_reason AS "endReason"
+    `SELECT state, started_at AS "startedAt", expires_at AS "expiresAt", ended_at AS "endedAt",
+            end_reason AS "endReason"
        FROM reservations WHERE ticket = $1`,
     [ticket],
   );

@@ -29,14 +29,8 @@ const SETTINGS = [
 /** A master with its replica, or a replica with its master. */
 const HAS_PARTNER = /role:master[\s\S]*connected_slaves:1|master_link_status:up/;
 
-/** Starts a cluster and waits until each master has its replica. */
-export async function startRedisCluster({ replicas = true, secure = false } = {}) {
-  if (onPath("redis-server") === null) throw new Error("a Redis Cluster needs redis-server on PATH");
-  const directory = mkdtempSync(join(tmpdir(), "voucher-cluster-"));
-  const tls = secure ? makeRedisTls(directory) : null;
-  const nodes: ClusterNode[] = [];
-  while (nodes.length < MASTERS * (replicas ? 2 : 1)) nodes.push(new ClusterNode(directory, await findNodePort(), tls));
-  await Promise.all(nodes.map((node) => node.start()));
+/** Joins running nodes to a cluster, as an operator does, and waits until each one knows it. */
+async function joinNodes(nodes: readonly ClusterNode[], tls: RedisTls | null, replicas: boolean): Promise<void> {
   const create = ["--cluster", "create", ...nodes.map(({ port }) => `127.0.0.1:${port}`)];
   const login =
     tls === null ? [] : ["--tls", "--cacert", tls.caFile, "--user", tls.admin.username, "--pass", tls.admin.password];
@@ -48,6 +42,17 @@ export async function startRedisCluster({ replicas = true, secure = false } = {}
     await untilStarted(async () => (await node.client.cluster("INFO")).includes("cluster_state:ok"));
     await untilStarted(async () => !/master_link_status:down/.test(await node.client.info("replication")));
   }
+}
+
+/** Starts a cluster and waits until each master has its replica. */
+export async function startRedisCluster({ replicas = true, secure = false } = {}) {
+  if (onPath("redis-server") === null) throw new Error("a Redis Cluster needs redis-server on PATH");
+  const directory = mkdtempSync(join(tmpdir(), "voucher-cluster-"));
+  const tls = secure ? makeRedisTls(directory) : null;
+  const nodes: ClusterNode[] = [];
+  while (nodes.length < MASTERS * (replicas ? 2 : 1)) nodes.push(new ClusterNode(directory, await findNodePort(), tls));
+  await Promise.all(nodes.map((node) => node.start()));
+  await joinNodes(nodes, tls, replicas);
   const owners = async () => {
     const slots = await anyAnswer(nodes, (client) => client.cluster("SLOTS"));
     return slots.map(([from, to, master]) => ({
@@ -61,9 +66,10 @@ export async function startRedisCluster({ replicas = true, secure = false } = {}
   /** The node that is the master of a slot now. */
   const masterOf = async (slot: number) =>
     (await owners()).find(({ from, to }) => from <= slot && slot <= to)?.node as ClusterNode;
+  const scheme = tls === null ? "redis://" : `rediss://${tls.login}`;
   return {
     /** Value for REDIS_URL. */
-    url: `${tls === null ? "redis://" : `rediss://${tls.login}`}${nodes.map(({ port }) => `127.0.0.1:${port}`).join(",")}`,
+    url: `${scheme}${nodes.map(({ port }) => `127.0.0.1:${port}`).join(",")}`,
     nodes,
     tls,
     masters,

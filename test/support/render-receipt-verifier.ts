@@ -35,8 +35,8 @@ export function renderReceiptVerifier(): Html {
     "form-action 'none'",
     "base-uri 'none'",
   ].join("; ");
-  const advice = html`Enter the copy of the policy, or the log's key, that you received from the operator by another way than this
-receipt. To keep it in this file, write it between the tags of the second text field and save the file.`;
+  const advice = html`Enter the copy of the policy, or the log's key, that you received from the operator by another way
+than this receipt. To keep it in this file, write it between the tags of the second text field and save the file.`;
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -51,8 +51,8 @@ receipt. To keep it in this file, write it between the tags of the second text f
 <main id="main">
 <div id="receipt-check" hidden>
 <h1>Verify a receipt</h1>
-<p>This file verifies a receipt of the Partner Voucher API's transparency log in your browser. It works from a disk, without a network: it
-can send and load nothing.</p>
+<p>This file verifies a receipt of the Partner Voucher API's transparency log in your browser. It works from a disk,
+without a network: it can send and load nothing.</p>
 ${renderReceiptForm("", "", undefined, advice)}
 </div>
 </main>

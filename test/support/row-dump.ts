@@ -2,8 +2,8 @@ import type pg from "pg";
 
 const TABLES =
   `deployment organizations brands products api_keys api_key_secrets batches vouchers reservations redemptions
-  voucher_events sweep_positions broken_chains members referrer_contracts referral_links batch_windows listings claims purchases
-  webhook_endpoints webhook_outbox webhook_deliveries audit_entries`.split(/\s+/);
+  voucher_events sweep_positions broken_chains members referrer_contracts referral_links batch_windows listings
+  claims purchases webhook_endpoints webhook_outbox webhook_deliveries audit_entries`.split(/\s+/);
 
 /**
  * Dumps every row of the tables with its position and its last transaction. Two equal dumps prove that nothing was

@@ -39,23 +39,29 @@ export async function connectRedis(redisUrl: string): Promise<Redis> {
   }) as unknown as Redis;
 }
 
+/** Clones the migrated template, and opens a pool of the owner whose lost connections end no process. */
+async function cloneTemplate(): Promise<{ name: string; ownerUrl: string; db: pg.Pool }> {
+  clones += 1;
+  const name = `voucher_test_${process.pid}_${clones}`;
+  await administer(`CREATE DATABASE ${name} TEMPLATE ${inject("template")}`);
+  const ownerUrl = withPath(inject("databaseUrl"), name);
+  const db = new pg.Pool({ connectionString: ownerUrl, max: 8 });
+  db.on("error", () => undefined);
+  db.on("connect", (client) => client.on("error", () => undefined));
+  return { name, ownerUrl, db };
+}
+
 /**
  * Clones the migrated template and empties the Redis database of this vitest worker. `shardCount` is that of each
  * queue.
  */
 export async function openTestServers(shardCount = inject("queueShards")) {
-  clones += 1;
-  const name = `voucher_test_${process.pid}_${clones}`;
-  await administer(`CREATE DATABASE ${name} TEMPLATE ${inject("template")}`);
-  const ownerUrl = withPath(inject("databaseUrl"), name);
+  const { name, ownerUrl, db } = await cloneTemplate();
   const logins = inject("logins");
   // Database 0 may be in use.
   const redisUrl = ON_CLUSTER
     ? inject("redisUrl")
     : withPath(inject("redisUrl"), String(Number(process.env.VITEST_POOL_ID ?? 1)));
-  const db = new pg.Pool({ connectionString: ownerUrl, max: 8 });
-  db.on("error", () => undefined);
-  db.on("connect", (client) => client.on("error", () => undefined));
   const redis = await connectRedis(redisUrl);
   await redis.flushdb();
   const deploymentId = await adoptDatabase(db);

@@ -28,23 +28,42 @@ interface Wire {
   lost: boolean;
 }
 
+/** What holds for all connections. */
+type State = "open" | "cut" | "jammed" | "muffled";
+
+/** Connects a client to a server. When one of the two ends, the other does, and the proxy forgets them. */
+function connectWire(client: Socket, to: URL, wires: Set<Wire>): Wire {
+  const server = connect(Number(to.port), to.hostname);
+  const wire = { client, server, lost: false };
+  wires.add(wire);
+  const end = () => {
+    wires.delete(wire);
+    client.destroy();
+    server.destroy();
+  };
+  client.on("data", (bytes) => server.write(bytes));
+  server.on("data", (bytes) => client.write(bytes));
+  for (const socket of [client, server]) socket.on("close", end).on("error", end);
+  return wire;
+}
+
+/** Stops or continues the traffic of each direction. */
+function flow({ client, server, lost }: Wire, state: State): void {
+  if (state === "jammed" || lost) client.pause();
+  else client.resume();
+  if (state === "jammed" || state === "muffled" || lost) server.pause();
+  else server.resume();
+}
+
 /** Opens a proxy in front of the server at `target`, such as a `redis://` address. */
 export async function openTcpProxy(target: string): Promise<TcpProxy> {
   let to = new URL(target);
   const wires = new Set<Wire>();
-  /** What holds for all connections. */
-  let state: "open" | "cut" | "jammed" | "muffled" = "open";
-
-  const flow = ({ client, server, lost }: Wire) => {
-    if (state === "jammed" || lost) client.pause();
-    else client.resume();
-    if (state === "jammed" || state === "muffled" || lost) server.pause();
-    else server.resume();
-  };
+  let state: State = "open";
   let accepted = 0;
-  const change = (next: typeof state) => {
+  const change = (next: State) => {
     state = next;
-    for (const wire of wires) flow(wire);
+    for (const wire of wires) flow(wire, state);
   };
   const endAll = () => {
     for (const { client, server } of wires) for (const socket of [client, server]) socket.destroy();
@@ -55,18 +74,7 @@ export async function openTcpProxy(target: string): Promise<TcpProxy> {
       client.destroy();
       return;
     }
-    const server = connect(Number(to.port), to.hostname);
-    const wire = { client, server, lost: false };
-    wires.add(wire);
-    const end = () => {
-      wires.delete(wire);
-      client.destroy();
-      server.destroy();
-    };
-    client.on("data", (bytes) => server.write(bytes));
-    server.on("data", (bytes) => client.write(bytes));
-    for (const socket of [client, server]) socket.on("close", end).on("error", end);
-    flow(wire);
+    flow(connectWire(client, to, wires), state);
   });
   await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
   const url = new URL(target);
@@ -84,7 +92,7 @@ export async function openTcpProxy(target: string): Promise<TcpProxy> {
     lose() {
       for (const wire of wires) {
         wire.lost = true;
-        flow(wire);
+        flow(wire, state);
       }
       return wires.size;
     },
