@@ -10,7 +10,6 @@ import type { Audience } from "../core/voucher/voucher.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { markSandbox } from "../platform/api/fields.ts";
 import { violates } from "../platform/db/transaction.ts";
-import { assertFuture } from "./assert-future.ts";
 import { type Code, explainTaken, printedCodes, type ReadLines } from "./printed-codes.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
@@ -30,8 +29,6 @@ export interface IssueInput {
   windows: Partial<Record<WindowKind, Window>>;
   /** Exactly `count` printed codes to import, or null to generate new ones. */
   codes: ReadLines | null;
-  /** Issues vouchers even if they have expired already. */
-  mayBePast?: boolean;
 }
 
 export interface IssuedVoucher {
@@ -52,9 +49,9 @@ interface IssueResult {
 /**
  * Issues a batch with its vouchers and their sealed `issued` events in one transaction. Uses the memory of two chunks.
  * @param onChunk receives every chunk once it is written. The vouchers exist only after this function has returned.
- * @throws AppError `invalid_request` for codes that cannot be imported, `not_found` for an unknown product; PastTime.
+ * @throws AppError `invalid_request` for codes that cannot be imported, `not_found` for an unknown product.
  */
-export async function issueBatch(
+export async function writeBatch(
   ctx: AuditContext,
   input: IssueInput,
   onChunk: (vouchers: readonly IssuedVoucher[]) => Promise<void> | void,
@@ -62,7 +59,6 @@ export async function issueBatch(
   const id = newId("bat");
   try {
     const { sandbox } = await withAuditEntry(ctx, { type: "Batch", id }, async (tx) => {
-      if (!input.mayBePast) await assertFuture(tx, endsOf(input));
       const terms = await insertBatch(tx, { ...input, id });
       if (terms === null) throw new AppError("not_found", `There is no product ${input.productId}.`);
       const windows = Object.entries(input.windows) as [WindowKind, Window][];
@@ -98,11 +94,6 @@ export async function issueBatch(
     if (input.codes === null || !violates(error, "vouchers_code_key")) throw error;
     throw await explainTaken(input.codes, error);
   }
-}
-
-/** Windows close at the same time, or do not name one. */
-function endsOf({ validUntil, windows: { claim, buy } }: IssueInput) {
-  return { validUntil, closesAt: claim?.closesAt ?? buy?.closesAt };
 }
 
 /** Makes a voucher with its sealed `issued` event. */

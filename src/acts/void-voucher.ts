@@ -18,23 +18,37 @@ export interface VoidResult {
   endedTicket: string | null;
 }
 
-/**
- * Voids an Active voucher for good. Ends its reservation and appends the sealed event in the same transaction.
- * @throws AppError `voucher_not_found`, `voucher_used`, `voucher_voided`, `voucher_expired`.
- */
+/** The id of an organization's voucher with this code. @throws AppError `voucher_not_found`. */
+export async function findVoucherId(
+  { pool }: Pick<AuditContext, "pool">,
+  organizationId: string,
+  code: string,
+): Promise<string> {
+  const voucherId = await findVoucherInOrganization(pool, { organizationId, codeKey: normaliseCode(code) });
+  if (voucherId !== null) return voucherId;
+  throw new AppError("voucher_not_found", `No voucher of ${organizationId} has this code.`);
+}
+
+/** As {@link voidById}, of the voucher with this code. */
 export async function voidVoucher(
   ctx: AuditContext,
   organizationId: string,
   code: string,
   reason: string | null,
 ): Promise<VoidResult> {
-  const voucherId = await findVoucherInOrganization(ctx.pool, { organizationId, codeKey: normaliseCode(code) });
-  if (voucherId === null) throw new AppError("voucher_not_found", `No voucher of ${organizationId} has this code.`);
+  return voidById(ctx, await findVoucherId(ctx, organizationId, code), reason);
+}
+
+/**
+ * Voids an Active voucher for good. Ends its reservation and appends the sealed event in the same transaction.
+ * @throws AppError `voucher_not_found`, `voucher_used`, `voucher_voided`, `voucher_expired`.
+ */
+export function voidById(ctx: AuditContext, voucherId: string, reason: string | null): Promise<VoidResult> {
   return withAuditEntry(ctx, { type: "VoucherInstance", id: voucherId }, async (tx) => {
     await lockVoucher(tx, voucherId);
     const { now, vouchers } = await readLockedVouchers(tx, [voucherId]);
     const voucher = vouchers.get(voucherId);
-    if (voucher === undefined) throw new Error(`the locked voucher ${voucherId} was not read`);
+    if (voucher === undefined) throw new AppError("voucher_not_found", "There is no voucher with this id.");
     const final = finalRefusal(voucher, now);
     if (final !== null) throw new AppError(final, ({ inDetail }) => inDetail.notVoided[final]);
     await voidActive(ctx, tx, [voucher], now, reason);

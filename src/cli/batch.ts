@@ -1,64 +1,53 @@
-import { PastTime } from "../acts/assert-future.ts";
+import { type Codes, issueBatch } from "../acts/batch/issue.ts";
 import { exportBatch } from "../acts/export-batch.ts";
-import { COUNT_MAX, type IssueInput, issueBatch } from "../acts/issue-batch.ts";
 import { readBatch } from "../acts/read-batch.ts";
 import { type BatchVoidResult, readBatchSize, voidBatch } from "../acts/void-batch.ts";
 import type { BatchSummary } from "../core/catalog/db/catalog.ts";
 import type { Window } from "../core/catalog/offer.ts";
-import { AUDIENCES, type Audience } from "../core/voucher/voucher.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
+import { type CommandFace, verbOf } from "./act-verb.ts";
 import { openCodesFile } from "./codes-file.ts";
 import { type CommandContext, confirmLoss, type Noun, verb } from "./command.ts";
-import { Interrupted, UsageError } from "./exit-code.ts";
+import { Interrupted } from "./exit-code.ts";
 import { formatCount, formatFields, formatUsd, formatUtc, formatUtcWithZone, paint, pluralize } from "./format.ts";
 import { listVerb } from "./list.ts";
-import { flag, integer, name, option, required, time, type Values, YES } from "./options.ts";
+import { name, option, required, YES } from "./options.ts";
 import { describePrintedCodes, openPrintedCodes } from "./printed-codes.ts";
 
 const OUT_HELP = "write a CSV file with id, code and serial; an existing file is kept under a new name";
-const VALID_UNTIL_HELP =
-  "last day, such as 2027-12-31, which counts to its end in UTC; or a time: 2027-12-31T18:00:00Z";
-
-const ISSUE_OPTIONS = {
-  product: required("<id>", "the product"),
-  count: required("<n>", "number of vouchers", integer(1, COUNT_MAX)),
-  validUntil: required("<time>", VALID_UNTIL_HELP, time("end")),
-  audience: option<Audience>(
-    "<audience>",
-    "who may claim or buy the vouchers; cannot be changed later",
-    AUDIENCES,
-    "OpenToAll",
-  ),
-  claim: flag("let users claim the vouchers, through a window"),
-  buy: flag("let users buy the vouchers, through a window"),
-  opensAt: option("<time>", "when the windows open (default: immediately)", time("start")),
-  closesAt: option(
-    "<time>",
-    "when the windows close, or their last day (default: when the vouchers expire)",
-    time("end"),
-  ),
-  codes: option("<file>", "use printed codes instead of new ones: a text with one per line, without a heading"),
-  out: option("<file.csv>", OUT_HELP),
-  force: flag("issue them even if --valid-until or --closes-at is in the past"),
-  yes: YES,
+/** How `batch issue` reads printed codes from a file, and writes those of the new batch into one. */
+const ISSUE: CommandFace<{ id: string }, Codes> = {
+  options: {
+    codes: option("<file>", "use printed codes instead of new ones: a text with one per line, without a heading"),
+    out: option("<file.csv>", OUT_HELP),
+    yes: YES,
+  },
+  async around(ctx, { codes: file, out: outFile, count, yes, claim, buy }, perform) {
+    const size = Number(count);
+    const codes = file === undefined ? null : await openPrintedCodes(String(file));
+    if (codes !== null) await confirmCodes(ctx, yes === true, await describePrintedCodes(codes, size));
+    const out = outFile === undefined ? null : await openCodesFile(String(outFile), size, "new");
+    const result = await perform({ codes, onChunk: (vouchers) => out?.write(vouchers) }).catch(async (error) => {
+      // The connection may have failed after the commit, so keep the complete file.
+      if (out?.isComplete() && isDatabaseUnavailable(error)) await out.leave();
+      else await out?.discard();
+      throw error;
+    });
+    // Without a file or a window, only `batch export` gives access to the codes.
+    const unreachable = !out && !codes && !claim && !buy;
+    const warning =
+      "Warning: these codes were not saved, and users cannot claim or buy the vouchers. Get them with: " +
+      `voucherctl batch export ${result.id} --out FILE`;
+    return { result, notes: [await out?.keep(), unreachable && warning] };
+  },
 };
-type IssueOptions = Values<typeof ISSUE_OPTIONS>;
 
 export const batch: Noun = {
   name: "batch",
   description: "batches of vouchers",
   verbs: {
-    issue: verb({
-      description: "issue vouchers for a product; if it fails, none are issued",
-      options: ISSUE_OPTIONS,
-      examples: [
-        "--product prd_… --count 100000 --valid-until 2027-12-31 --out codes.csv",
-        "--product prd_… --count 500 --valid-until 2027-12-31 --codes printed.txt",
-        "--product prd_… --count 500 --valid-until 2027-12-31 --buy --audience ReferrerOnly",
-      ],
-      run: issue,
-    }),
+    ...Object.fromEntries([verbOf(issueBatch, ISSUE)]),
     "show <id>": verb({
       description: "show a batch and count its vouchers by status",
       examples: ["bat_…"],
@@ -91,53 +80,11 @@ export const batch: Noun = {
   },
 };
 
-async function issue(ctx: CommandContext, options: IssueOptions): Promise<void> {
-  const { product: productId, count, validUntil, audience } = options;
-  const windows = windowsOf(options);
-  const codes = options.codes === undefined ? null : await openPrintedCodes(options.codes);
-  if (codes !== null) await confirmCodes(ctx, options.yes, await describePrintedCodes(codes, count));
-  const out = options.out === undefined ? null : await openCodesFile(options.out, count, "new");
-  const progress = ctx.progress("Issuing", "vouchers", count);
-  const terms = { productId, count, validUntil, audience, windows, codes, mayBePast: options.force === true };
-  const result = await issueBatch(ctx, terms, async (vouchers) => {
-    ctx.signal.throwIfAborted();
-    progress.advance(vouchers.at(-1)?.serial ?? 0);
-    await out?.write(vouchers);
-  }).catch(async (error) => {
-    // The connection may have failed after the commit, so keep the complete file.
-    if (out?.isComplete() && isDatabaseUnavailable(error)) {
-      progress.end();
-      await out.leave();
-    } else await out?.discard();
-    if (error instanceof Interrupted) error.message = "Interrupted. Nothing was issued.";
-    if (error instanceof PastTime) throw new UsageError(`${error.message} --force issues the vouchers anyway.`);
-    throw error;
-  });
-  progress.end();
-  const kept = await out?.keep();
-  // Without a file or a window, only `batch export` gives access to the codes.
-  const unreachable = !options.out && !options.codes && !options.claim && !options.buy;
-  ctx.print(result, () =>
-    [
-      `${result.sandbox ? "Sandbox batch" : "Batch"} ${result.id}: ${pluralize(count, "voucher")}, serials ` +
-        `${formatCount(result.firstSerial)} to ${formatCount(result.lastSerial)}, valid until ` +
-        `${formatUtcWithZone(validUntil)}.`,
-      kept,
-      unreachable &&
-        "Warning: these codes were not saved, and users cannot claim or buy the vouchers. Get them with: " +
-          `voucherctl batch export ${result.id} --out FILE`,
-    ]
-      .filter(Boolean)
-      .join("\n"),
-  );
-  ctx.next(options.buy ? `voucherctl listing create --batch ${result.id}` : `voucherctl batch show ${result.id}`);
-}
-
 /**
  * Shows what the file of codes contains before they are issued.
  * @throws AppError `invalid_request` when the answer is no.
  */
-async function confirmCodes(ctx: CommandContext, yes: true | undefined, codes: string): Promise<void> {
+async function confirmCodes(ctx: CommandContext, yes: boolean, codes: string): Promise<void> {
   const answer = yes ? null : await ctx.confirm(`${codes}\nIssue them?`);
   if (answer === false) throw new AppError("invalid_request", "Nothing was issued.");
   if (answer === null) ctx.note(codes);
@@ -221,18 +168,4 @@ function describeWindow(window: Window | null, validUntil: Date): string | null 
   if (opensAt !== null && opensAt > now)
     return `opens at ${formatUtcWithZone(opensAt)}, closes at ${formatUtcWithZone(closesAt)}`;
   return `open until ${formatUtcWithZone(closesAt)}`;
-}
-
-function windowsOf({ claim, buy, opensAt, closesAt, validUntil }: IssueOptions): IssueInput["windows"] {
-  if (!claim && !buy && (opensAt !== undefined || closesAt !== undefined)) {
-    throw new UsageError("--opens-at and --closes-at need a window: add --claim, --buy or both.");
-  }
-  if (opensAt !== undefined && closesAt !== undefined && closesAt <= opensAt) {
-    throw new UsageError("--closes-at must be later than --opens-at.");
-  }
-  if (opensAt !== undefined && opensAt >= validUntil) {
-    throw new UsageError("--opens-at must be earlier than --valid-until: otherwise the windows never open.");
-  }
-  const window = { opensAt: opensAt ?? null, closesAt: closesAt ?? null };
-  return { ...(claim && { claim: window }), ...(buy && { buy: window }) };
 }

@@ -1,4 +1,4 @@
-import { createBrand, createListing, createOrganization, createProduct } from "../acts/manage-catalog.ts";
+import { createListing, createOrganization, createProduct } from "../acts/manage-catalog.ts";
 import { findNamesake } from "../core/catalog/db/catalog.ts";
 import { VOUCHER_TYPES } from "../core/voucher/voucher.ts";
 import { AppError } from "../platform/api/errors.ts";
@@ -65,21 +65,6 @@ export const brand: Noun = {
   name: "brand",
   description: "brands of an organization",
   verbs: {
-    create: verb({
-      description: "create a brand",
-      options: {
-        org: required("<id>", "the organization that owns it"),
-        name: required("<name>", "its name, which partners see", name),
-        force: FORCE,
-      },
-      examples: ['--org org_… --name "Corner Coffee"'],
-      async run(ctx, options) {
-        await confirmName(ctx, options.org, options);
-        const id = await createBrand(ctx, options.org, options.name);
-        ctx.print({ id }, () => `Brand ${options.name}: ${id}`);
-        ctx.next(`voucherctl product create --brand ${id} --key KEY --name NAME --type TYPE …`);
-      },
-    }),
     list: listVerb("brands", {
       cursor: /^brd_/,
       headings: ["ID", "CREATED (UTC)", "NAME"],

@@ -1,5 +1,7 @@
 import { stripVTControlCharacters, styleText } from "node:util";
 
+export { formatCount, formatUtc, formatUtcWithZone, pluralize } from "../acts/words.ts";
+
 type Style = Parameters<typeof styleText>[0];
 
 /** Styles text for standard output: only on a terminal, unless NO_COLOR or FORCE_COLOR is set. */
@@ -17,29 +19,9 @@ export function paintHelp(style: Style, text: string): string {
   return styleText(style, text, { validateStream: false });
 }
 
-/** A count with separators: `1,000,000`. */
-export function formatCount(count: number): string {
-  return count.toLocaleString("en-US");
-}
-
-/** `1 voucher`, `1,000 vouchers`. */
-export function pluralize(count: number, noun: string, plural = `${noun}s`): string {
-  return `${formatCount(count)} ${count === 1 ? noun : plural}`;
-}
-
 /** US dollars: `$1,234.50`. */
 export function formatUsd(amount: number): string {
   return amount.toLocaleString("en-US", { style: "currency", currency: "USD" });
-}
-
-/** A time in UTC, to the second: `2027-12-31 23:59:59`. */
-export function formatUtc(moment: Date): string {
-  return moment.toISOString().slice(0, 19).replace("T", " ");
-}
-
-/** A time with its zone: `2027-12-31 23:59:59 UTC`. */
-export function formatUtcWithZone(moment: Date): string {
-  return `${formatUtc(moment)} UTC`;
 }
 
 /** A rounded duration: `45 s`, `3 min`, `5 h`, `12 d`. */

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from "commander";
-import { createKey, endKey, readKeys, rotateKey, type ShownKey } from "../acts/manage-keys.ts";
+import { createKey, readKeys, rotateKey, type ShownKey } from "../acts/manage-keys.ts";
 import { SCOPES } from "../core/keys/api-keys.ts";
 import type { ListedKey } from "../core/keys/db/api-keys.ts";
 import { isNetwork } from "../platform/addresses.ts";
@@ -40,16 +40,6 @@ export const key: Noun = {
         const { keys, ...mark } = await readKeys(ctx, org);
         const headings = ["ID", "STATE", "SCOPES", "LAST USED", "LABEL"];
         ctx.print({ keys, ...mark }, () => formatTable(headings, keys.map(toRow), "No keys."));
-      },
-    }),
-    "revoke <id>": verb({
-      description: "revoke a key permanently; it stops working everywhere within a second",
-      options: { yes: YES },
-      examples: ["key_…"],
-      async run(ctx, { yes }, id) {
-        await confirmLoss(ctx, yes, `This permanently revokes the key ${id}: every call with it is refused.`);
-        await endKey(ctx, id);
-        ctx.print({ id, revoked: true }, () => `Key ${id} is revoked.`);
       },
     }),
     "rotate <id>": verb({

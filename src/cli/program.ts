@@ -1,5 +1,7 @@
 import { Command } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
+import { ACTS } from "../acts/acts.ts";
+import { verbOf } from "./act-verb.ts";
 import { alert } from "./alert.ts";
 import { audit } from "./audit.ts";
 import { batch } from "./batch.ts";
@@ -64,7 +66,7 @@ export function buildProgram(ofWings: readonly CommandPart[]): Command {
     ]);
     for (const { name, description, verbs } of withWings) {
       const noun = program.command(name).description(description).usage("<verb> [options]");
-      for (const [verb, define] of Object.entries(verbs)) define(noun.command(verb));
+      for (const [verb, define] of Object.entries({ ...verbsOf(name, verbs), ...verbs })) define(noun.command(verb));
     }
   }
   const defineCompletion = verbWithoutServers({
@@ -79,6 +81,13 @@ export function buildProgram(ofWings: readonly CommandPart[]): Command {
     command.helpCommand(false).showHelpAfterError(`See ${nameOf(command)} --help`);
   }
   return program;
+}
+
+/** The verbs of a noun's acts, without those that the noun defines itself. */
+function verbsOf(noun: string, own: Noun["verbs"]): Noun["verbs"] {
+  const isOwn = (name: string) => Object.keys(own).some((verb) => `${noun} ${verb.split(" ")[0]}` === name);
+  const acts = ACTS.filter(({ name, only }) => name.split(" ")[0] === noun && only !== "console" && !isOwn(name));
+  return Object.fromEntries(acts.map((act) => verbOf(act)));
 }
 
 /** Turns commander's `error: unknown option '--x'` into a sentence. */

@@ -1,12 +1,14 @@
 import { findVouchersEverywhere, readAnyVoucherHistory } from "../acts/across-organizations.ts";
 import { readVoucher } from "../acts/read-voucher.ts";
 import { readVoucherHistory } from "../acts/read-voucher-history.ts";
-import { voidVoucher } from "../acts/void-voucher.ts";
+import { findVoucherId } from "../acts/void-voucher.ts";
+import { type LeaseRelease, voidVoucher } from "../acts/voucher/void.ts";
 import type { FoundVouchers, VoucherHistory } from "../core/look-up/api/voucher-history.ts";
 import { findVouchers, type VoucherQuery } from "../core/look-up/find-vouchers.ts";
 import { INTEGER_MAX } from "../platform/api/fields.ts";
 import { readAddress } from "../platform/config.ts";
-import { confirmLoss, type Noun, readEnvironment, verb } from "./command.ts";
+import { type CommandFace, verbOf } from "./act-verb.ts";
+import { type Noun, readEnvironment, verb } from "./command.ts";
 import { UsageError } from "./exit-code.ts";
 import {
   formatFields,
@@ -18,10 +20,24 @@ import {
   pluralize,
   type TableRow,
 } from "./format.ts";
-import { integer, name, option, required, YES } from "./options.ts";
+import { integer, option, required } from "./options.ts";
 
 const OWNER = required("<id>", "the organization that owns it");
 const REF = option("<reference>", "the partner's reference of its redemption");
+
+/** How `voucher void` names the voucher. */
+const VOID: CommandFace<object, LeaseRelease> = {
+  options: { org: OWNER },
+  target: {
+    argument: "<code>",
+    find: (ctx, { org }, code) => findVoucherId(ctx, String(org), code),
+  },
+  async around(ctx, _options, perform) {
+    // Loaded on demand, because most commands need no Redis.
+    const { releaseLeaseOfVoid } = await import("./release-lease.ts");
+    return { result: await perform({ releaseLeaseOf: (voided) => releaseLeaseOfVoid(ctx, voided) }) };
+  },
+};
 
 export const voucher: Noun = {
   name: "voucher",
@@ -72,19 +88,7 @@ export const voucher: Noun = {
         ctx.print(history, () => describeHistory(history));
       },
     }),
-    "void <code>": verb({
-      description: "void an active voucher permanently and end its reservation",
-      options: { yes: YES, org: OWNER, reason: option("<reason>", "why; kept in the voucher's sealed history", name) },
-      examples: ['7Q4K-9MZX-2HTB-W8RC --org org_… --reason "printed twice"'],
-      async run(ctx, { yes, org, reason = null }, code) {
-        await confirmLoss(ctx, yes, `This permanently voids the voucher ${code}.`);
-        const voided = await voidVoucher(ctx, org, code, reason);
-        // Loaded on demand, because most commands need no Redis.
-        const { releaseLeaseOfVoid } = await import("./release-lease.ts");
-        await releaseLeaseOfVoid(ctx, voided);
-        ctx.print({ id: voided.voucherId, status: "Voided" }, () => `Voucher ${voided.voucherId} is voided.`);
-      },
-    }),
+    ...Object.fromEntries([verbOf(voidVoucher, VOID)]),
   },
 };
 

@@ -1,4 +1,4 @@
-import { type IssueInput, issueBatch } from "../acts/issue-batch.ts";
+import { type IssueInput, writeBatch } from "../acts/issue-batch.ts";
 import { createBrand, createListing, createOrganization, createProduct } from "../acts/manage-catalog.ts";
 import { changeContract, makeLink, offerContract } from "../acts/manage-contracts.ts";
 import { createKey } from "../acts/manage-keys.ts";
@@ -50,7 +50,7 @@ async function issue(ctx: AuditContext, productId: string, audience: Audience, w
   const validUntil = new Date(Date.now() + VALID_DAYS * 86_400_000);
   const codes: string[] = [];
   const input = { productId, count: BATCH_SIZE, validUntil, audience, windows, codes: null };
-  const { id } = await issueBatch(ctx, input, (vouchers) => void codes.push(...vouchers.map(({ code }) => code)));
+  const { id } = await writeBatch(ctx, input, (vouchers) => void codes.push(...vouchers.map(({ code }) => code)));
   return { id, codes };
 }
 

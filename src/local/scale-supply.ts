@@ -1,4 +1,4 @@
-import { issueBatch } from "../acts/issue-batch.ts";
+import { writeBatch } from "../acts/issue-batch.ts";
 import { createBrand, createOrganization, createProduct } from "../acts/manage-catalog.ts";
 import { createKey, endKey } from "../acts/manage-keys.ts";
 import type { AdminContext } from "../acts/open-acts.ts";
@@ -39,7 +39,7 @@ export async function openSupply(admin: AdminContext, given: string | null, coun
   const keys = await Promise.all(Array.from({ length: KEYS }, () => createKey(ctx, { ...terms, expiresAt })));
   const codes: string[] = [];
   const input = { productId, count, validUntil: expiresAt, audience: "OpenToAll" as const, windows: {}, codes: null };
-  await issueBatch(ctx, input, (vouchers) => void codes.push(...vouchers.map(({ code }) => code)));
+  await writeBatch(ctx, input, (vouchers) => void codes.push(...vouchers.map(({ code }) => code)));
   return {
     organizationId,
     keys: keys.map(({ key }) => key),

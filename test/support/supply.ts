@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import type pg from "pg";
-import { type IssuedVoucher, type IssueInput, issueBatch } from "../../src/acts/issue-batch.ts";
+import { type IssuedVoucher, type IssueInput, writeBatch } from "../../src/acts/issue-batch.ts";
 import { createKey, type ShownKey } from "../../src/acts/manage-keys.ts";
 import { auditedCommand } from "../../src/acts/with-audit-entry.ts";
 import { insertBrand, insertOrganization, insertProduct } from "../../src/core/catalog/db/catalog.ts";
@@ -81,8 +81,8 @@ export async function issueTestBatch(
 ): Promise<{ batchId: string; vouchers: IssuedVoucher[] }> {
   const vouchers: IssuedVoucher[] = [];
   const imported = codes === undefined ? null : () => Readable.from(codes);
-  const input = { productId, count, validUntil, audience, windows, codes: imported, mayBePast: true };
-  const { id } = await issueBatch(provisioning(db), input, (chunk) => void vouchers.push(...chunk));
+  const input = { productId, count, validUntil, audience, windows, codes: imported };
+  const { id } = await writeBatch(provisioning(db), input, (chunk) => void vouchers.push(...chunk));
   return { batchId: id, vouchers };
 }
 

@@ -86,9 +86,9 @@ export interface Action<F extends Fields = Fields, Deps = object> {
   creates?(id: string, parentId: string): string | Html;
   /**
    * Returns the path after `/ops` of the next page, or what to show once; if the action `creates`, the id of the entity
-   * instead of the path.
+   * instead of the path. Null: the entity's own page is next.
    */
-  run: (ctx: Acting<Deps>, id: string, values: Values<F>, lineage: Lineage) => Promise<string | Html>;
+  run: (ctx: Acting<Deps>, id: string, values: Values<F>, lineage: Lineage) => Promise<string | Html | null>;
 }
 
 /** Checks an action's types, and forgets them, so that different actions fit into one list. */

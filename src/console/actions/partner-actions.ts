@@ -1,9 +1,11 @@
+import { revokeKey } from "../../acts/key/revoke.ts";
 import { listCatalog } from "../../acts/list-catalog.ts";
 import { changeContract, makeLink, offerContract } from "../../acts/manage-contracts.ts";
-import { createKey, endKey, rotateKey } from "../../acts/manage-keys.ts";
+import { createKey, rotateKey } from "../../acts/manage-keys.ts";
 import { SCOPES } from "../../core/keys/api-keys.ts";
 import { html } from "../../pages/html.ts";
 import { renderTime } from "../../pages/time.ts";
+import { formOf } from "./act-form.ts";
 import { type Acting, defineAction, defineSimpleAction } from "./action.ts";
 import { integer, line, networks, optionalLine, optionalTime, someOf } from "./fields.ts";
 
@@ -43,15 +45,7 @@ seen it, rotate it on its organization's page.`,
       return html`${renderKey(ctx, key)} The old secret works until ${renderTime(oldSecretsUntil)}.`;
     },
   }),
-  defineAction({
-    is: ["/keys/:id/revoke", "key revoke", "Revoke the API key"],
-    about: ({ keyId, keyLabel }) =>
-      html`<bdi>${keyLabel ?? keyId}</bdi> stops working everywhere within a second, for good.`,
-    run: async (ctx, id, _values, { organizationId }) => {
-      await endKey(ctx, id);
-      return `/organizations/${organizationId}`;
-    },
-  }),
+  formOf(revokeKey),
   defineAction({
     is: ["/brands/:id/contracts/new", "contract offer", "Offer a referrer a contract"],
     fields: {

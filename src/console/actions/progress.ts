@@ -27,6 +27,8 @@ export function openProgress(response: Response, stopping: AbortSignal, render: 
     /** Begins the page at its first call. @throws RunLeft. */
     advance(done: number, total: number): void {
       if (response.closed || stopping.aborted) throw new RunLeft();
+      // What is done at once needs no progress.
+      if (tail === null && done >= total) return;
       if (tail === null) {
         const [head = "", rest = ""] = render(MARKER).markup.split(MARKER.markup);
         tail = rest;

@@ -1,6 +1,7 @@
 import type { Request, RequestHandler } from "express";
 import type pg from "pg";
 import { z } from "zod";
+import { InvalidValues } from "../../acts/act.ts";
 import { PastTime } from "../../acts/assert-future.ts";
 import { assertNotSent, SentBefore } from "../../acts/claim-form.ts";
 import { readLineage } from "../../acts/read-lineage.ts";
@@ -95,9 +96,11 @@ export function runAction<Deps extends ActionDeps>(
     const { advance, end } = openProgress(response, console.signal, (lines) =>
       renderPage(config, action, lineage, html`<p><a href="${next}">Stop</a></p>${lines}`),
     );
-    const answer = (outcome: string | Html) => {
+    const answer = (outcome: string | Html | null) => {
       const [shown, goOn] =
-        outcome instanceof Html ? [outcome, next] : [html`Done.`, `${config.basePath}${OPS_PATH}${outcome}`];
+        outcome instanceof Html
+          ? [outcome, next]
+          : [html`Done.`, outcome === null ? next : `${config.basePath}${OPS_PATH}${outcome}`];
       const done = html`<p role="status">${shown}</p><p><a href="${goOn}">Continue</a></p>`;
       if (end(done)) return;
       if (outcome instanceof Html) sendPage(response, 200, renderPage(config, action, lineage, done));
@@ -120,6 +123,7 @@ export function runAction<Deps extends ActionDeps>(
         return error.isSame ? answer(action.creates(error.entityId, String(id))) : refuse(409, { "": SENT_BEFORE });
       }
       if (error instanceof PastTime) return refuse(400, { [error.field]: error.message });
+      if (error instanceof InvalidValues) return refuse(400, explainProblems(action, error));
       if (error instanceof FieldProblem) return refuse(400, { [error.field]: say(action, error.field, error.message) });
       const refusal = explain(error, act.audited.mayHaveWritten);
       const sentence = refusal instanceof AppError ? refusal.message : "It ended before everything was done.";
@@ -174,7 +178,20 @@ function check(action: Action<Fields, never>, entered: Entered) {
   return { values, recorded, problems };
 }
 
+/** What is wrong with each field, in the words of the form. */
+function explainProblems(action: Action<Fields, never>, { problems }: InvalidValues): Record<string, string> {
+  const labelled = problems.map((problem): [string, string] => [
+    problem.field,
+    new InvalidValues([problem], (field) => labelOf(action, field)).message,
+  ]);
+  return Object.fromEntries(labelled.toReversed());
+}
+
+/** The label of a field, without what stands in brackets after it. */
+const labelOf = ({ fields }: Action<Fields, never>, name: string) =>
+  String(fields?.[name]?.label).replace(/ \(.*\)$|,$/, "");
+
 /** A problem as the API says it: the field's name and what is wrong with it. */
-function say({ fields }: Action<Fields, never>, name: string, problem: string): string {
-  return `${fields?.[name]?.label.replace(/ \(.*\)$|,$/, "")} ${problem}.`;
+function say(action: Action<Fields, never>, name: string, problem: string): string {
+  return `${labelOf(action, name)} ${problem}.`;
 }

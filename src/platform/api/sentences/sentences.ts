@@ -53,6 +53,15 @@ export interface Sentences {
     urlWithFragment: string;
     urlPort: string;
     urlHost: string;
+    noMoment: string;
+    noDollars: string;
+    noDuration: string;
+    noNetworks: string;
+    noChoice: string;
+    isPast(time: string): string;
+    earlierThan(name: string): string;
+    laterThan(name: string): string;
+    needWindow(times: string, windows: string): string;
   };
   /** What is wrong with a request as a whole, without a full stop. */
   wholes: {

@@ -1,0 +1,146 @@
+import type { z } from "zod";
+import { isPast, type Lineage } from "../core/catalog/db/catalog.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { problemIn } from "../platform/api/problems.ts";
+import type { Sentence } from "../platform/api/sentences/sentences.ts";
+import type { Queryable } from "../platform/db/pool.ts";
+import type { EntityKind } from "./entities.ts";
+import type { Fields, Values } from "./fields.ts";
+import type { OperatorRole } from "./operator-role.ts";
+import type { AuditContext } from "./with-audit-entry.ts";
+
+/** The name of a field as a face shows it: `--valid-until`, "Valid until" or `validUntil`. */
+export type NameOf = (field: string) => string;
+
+/** What is wrong with a field: a sentence without its full stop, with the names of a face. */
+export interface Problem {
+  field: string;
+  say: (nameOf: NameOf) => Sentence;
+  /** Whether it is a time that has passed. */
+  isPast?: boolean;
+}
+
+/** Values that an act refuses, with all that is wrong with them. */
+export class InvalidValues extends AppError {
+  readonly problems: readonly Problem[];
+
+  constructor(problems: readonly Problem[], nameOf: NameOf = (field) => field) {
+    super("invalid_request", (sentences) => problems.map(({ say }) => `${say(nameOf)(sentences)}.`).join(" "));
+    this.problems = problems;
+  }
+}
+
+/** What a field's schema found wrong with it. */
+export const problemWith = (field: string, sentence: Sentence): Problem => ({
+  field,
+  say: (nameOf) => (sentences) => `${nameOf(field)} ${sentence(sentences)}`,
+});
+
+/**
+ * Reports how much of a long act is done, with what it has changed for good until then.
+ * @throws an error that ends the act when its caller has left.
+ */
+export type Advance = (done: number, total: number, soFar?: object) => void;
+
+/** What is asked before an act that cannot be undone. */
+interface Confirmation<F extends Fields> {
+  /** What is lost, as a sentence, which a command asks about; null if nothing is. */
+  loss(ctx: Pick<AuditContext, "pool">, id: string, values: Values<F>): Promise<string | null> | string | null;
+  /** What must be typed into a form. */
+  typed?: { name: string; label: string; isNot: string; matches(typed: string, lineage: Lineage): boolean };
+}
+
+/**
+ * What an administrator can do, declared once. The verb of `voucherctl`, the form of the console, the endpoint of the
+ * issuer API and the audit trail follow from it: a face may add presentation, never a rule.
+ */
+export interface Definition<F extends Fields, Result extends object, Deps extends object> {
+  /** Noun and verb: the command, and the name in the audit trail. */
+  name: `${string} ${string}`;
+  /** What it acts on, or adds something to; null if it stands alone. */
+  on: EntityKind | null;
+  /** Whether it may be done without what it is on. */
+  mayStandAlone?: true;
+  /** What it adds. `run` then returns its id as `id`. A form acts once for each time that it is opened. */
+  creates?: EntityKind;
+  /** The least role that may do it. */
+  role: OperatorRole;
+  /** Whether an organization's own programs may do it. */
+  scope?: "issuer";
+  /** The face that offers it, if not all do. */
+  only?: "command" | "console";
+  /** An order of a few words: "Create a brand". */
+  title: string;
+  /** What one should know before, as sentences. Differs by id only if the id is a name. */
+  about?: string | ((id: string) => string);
+  /** What follows a command's name in its examples. */
+  examples: readonly string[];
+  fields: F;
+  /** The field that a refusal concerns if the refusal names none. */
+  refused?: keyof F & string;
+  /** Whether to ask before a second entity gets the same `name` under the same parent. */
+  asksNamesake?: true;
+  /** Rules across fields. Those of one field belong to its declaration. */
+  rules?(values: Values<F>, refuse: (field: keyof F & string, say: (nameOf: NameOf) => Sentence) => void): void;
+  confirm?: Confirmation<F>;
+  /** Words for the progress of a long act: "Issuing", "vouchers", "issued". */
+  progress?: { doing: string; of: string; done: string };
+  /** The fields of the result that programs get. By default `id`. */
+  result?: z.ZodObject;
+  /** Does it, in a transaction with its audit entry. `id` is of what it is on; empty if it stands alone. */
+  run(ctx: AuditContext & Deps, id: string, values: Values<F>, advance: Advance): Promise<Result>;
+  /** What was done, as a sentence. */
+  said(result: Result, values: Values<F>, id: string): string;
+  /** What a long act that ended early had done, as a sentence. Without it, such an act does nothing. */
+  partly?(soFar: Result): string;
+  /** The secret in the result, which is shown once. */
+  secret?(result: Result): string;
+  /** Whether the console shows what was done before it goes on. */
+  isReport?: true;
+  /** What usually comes next, for the user of a command. */
+  next?(result: Result, values: Values<F>, id: string): string;
+  /** What the console offers next to create on the new entity. */
+  leadsTo?: EntityKind;
+}
+
+/** An act whose `run` has checked its rules. What it takes from its process besides the audit context is `Deps`. */
+export interface Act<F extends Fields = Fields, Result extends object = object, Deps extends object = object>
+  extends Omit<Definition<F, Result, Deps>, "run"> {
+  /** @throws InvalidValues; what the act throws. */
+  run(ctx: AuditContext & Deps, id: string, values: Values<F>, advance?: Advance): Promise<Result>;
+  /** Keeps a table of acts from taking one that needs more than the table's process has. */
+  readonly needs?: (deps: Deps) => void;
+}
+
+/** Declares an act. */
+export function act<const F extends Fields, Result extends object, Deps extends object = object>(
+  definition: Definition<F, Result, Deps>,
+): Act<F, Result, Deps> {
+  return {
+    ...definition,
+    run: async (ctx, id, values, advance = () => undefined) => {
+      const problems = await findProblems(definition, values, ctx.pool);
+      if (problems.length > 0) throw new InvalidValues(problems);
+      return definition.run(ctx, id, values, advance);
+    },
+  };
+}
+
+/**
+ * What the rules of an act refuse: those across fields, and times that have passed by the database's clock, unless the
+ * value `mayBePast` accepts them.
+ */
+export async function findProblems<F extends Fields>(
+  { fields, rules }: { fields: F; rules?: Definition<F, object, object>["rules"] },
+  values: Values<F>,
+  db: Queryable,
+): Promise<Problem[]> {
+  const problems: Problem[] = [];
+  rules?.(values, (field, say) => problems.push({ field, say }));
+  for (const [field, { future }] of Object.entries(fields)) {
+    const end = values[field];
+    if (!future || !(end instanceof Date) || values.mayBePast === true || !(await isPast(db, end))) continue;
+    problems.push({ field, isPast: true, say: () => problemIn("isPast", end.toISOString()) });
+  }
+  return problems;
+}

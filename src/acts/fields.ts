@@ -1,0 +1,189 @@
+import { z } from "zod";
+import { isNetwork } from "../platform/addresses.ts";
+import { filledTextUpTo } from "../platform/api/fields.ts";
+import { problem } from "../platform/api/problems.ts";
+import { wholeNumber } from "../platform/http/whole-number.ts";
+import { readTime, type TimeUse } from "../platform/times.ts";
+
+/**
+ * One value that an act takes. Each face reads it in its own form, and all refuse the same with the same words, which
+ * follow the field's name: "must not be empty".
+ */
+export interface Field<Value = unknown> {
+  /** Its name for people, which stands alone: "Price of the voucher". */
+  label: string;
+  /** What to know about it, as sentences. */
+  hint: string;
+  kind: "text" | "time" | "duration" | "choice" | "choices" | "list" | "flag" | "reference";
+  /** Reads what a person types, without surrounding blanks: a text, or for choices all that are chosen. */
+  typed: z.ZodType<Value>;
+  /** Reads JSON, and describes it in the API reference. */
+  json: z.ZodType<Value>;
+  /** What stands for a value in the help of a command. */
+  placeholder: string;
+  /** The name of the option of a command, if it differs from the field's. */
+  option?: string;
+  /** The values to choose from. */
+  values?: readonly string[];
+  /** The value if none is given. Without it, the field must be given. */
+  initial?: Value;
+  /** What an empty form contains, if not the initial value. */
+  suggested?: readonly string[];
+  /** For a time: whether it must not have passed. */
+  future?: boolean;
+  /** For a time: what a date alone means. */
+  use?: TimeUse;
+  /** For choices: an option without a value for each, and its description, in place of one option with values. */
+  flags?: Readonly<Record<string, string>>;
+  /** Whether only commands offer it. */
+  commandOnly?: boolean;
+  /** Whether a link to the form may fill it. */
+  fromLink?: boolean;
+}
+
+export type Fields = Readonly<Record<string, Field>>;
+
+/** The values of fields. */
+export type Values<F extends Fields> = { [Name in keyof F]: F[Name] extends Field<infer Value> ? Value : never };
+
+/** What most fields may add. */
+type More<Value> = Partial<
+  Pick<Field<Value>, "hint" | "placeholder" | "option" | "initial" | "suggested" | "fromLink" | "commandOnly">
+>;
+
+/** The message of a schema for JSON: another one if the field is absent. */
+const orRequired = (message: string) => ({
+  error: (issue: { input?: unknown }) => (issue.input === undefined ? problem("required") : message),
+});
+
+/** A line of text. `max` counts code points. */
+export function text(label: string, max: number, more: More<string> = {}): Field<string> {
+  const { hint = "" } = more;
+  const line = filledTextUpTo(max, hint || label).refine(
+    (value) => !/\p{Cc}/u.test(value),
+    problem("controlCharacters"),
+  );
+  return { kind: "text", label, hint, placeholder: "<text>", typed: line, json: line, ...more };
+}
+
+/** A whole number. */
+export function integer(label: string, min: number, max: number, more: More<number> = {}): Field<number> {
+  const message = problem("notWhole", min, max);
+  return {
+    kind: "text",
+    label,
+    hint: "",
+    placeholder: "<n>",
+    typed: z
+      .string()
+      .transform((value) => wholeNumber(value, min, max) ?? Number.NaN)
+      .refine((value) => !Number.isNaN(value), message),
+    json: z.int(orRequired(message)).min(min, message).max(max, message),
+    ...more,
+  };
+}
+
+/** US dollars, with at most two decimals. */
+export function dollars(label: string, more: More<number> = {}): Field<number> {
+  const message = problem("noDollars");
+  const written = z.string().regex(/^\d{1,10}(\.\d{1,2})?$/, message);
+  return {
+    kind: "text",
+    label: `${label} in US dollars`,
+    hint: "",
+    placeholder: "<dollars>",
+    typed: written.transform(Number),
+    json: z.number(orRequired(message)).refine((value) => written.safeParse(String(value)).success, message),
+    ...more,
+  };
+}
+
+/** A date, or a time with its zone. What a date alone means depends on its use. `future`: refused if it has passed. */
+export function time(label: string, use: TimeUse, more: More<Date> & Pick<Field, "future"> = {}): Field<Date> {
+  const moment = z
+    .string(orRequired(problem("noMoment")))
+    .transform((value) => readTime(value, use))
+    .refine((value) => value !== null, { error: problem("noMoment"), abort: true })
+    .refine((value) => /^2\d\d\d$/.test(String(value.getUTCFullYear())), problem("noYear"));
+  const json = moment.meta({ override: { type: "string", format: "date-time" } });
+  return { kind: "time", label, hint: "", use, placeholder: "<time>", typed: moment, json, ...more };
+}
+
+const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A duration like 30m, 24h or 7d, in milliseconds. */
+export function duration(label: string, more: More<number> = {}): Field<number> {
+  const typed = z
+    .string(orRequired(problem("noDuration")))
+    .regex(/^\d{1,6}[smhd]$/, problem("noDuration"))
+    .transform((value) => Number(value.slice(0, -1)) * (UNIT_MS[value.slice(-1)] ?? 0));
+  return { kind: "duration", label, hint: "", placeholder: "<duration>", typed, json: typed, ...more };
+}
+
+/** One of some values. */
+export function choice<const Value extends string>(
+  label: string,
+  values: readonly Value[],
+  more: More<Value> = {},
+): Field<Value> {
+  const one = z.enum(values as readonly [Value, ...Value[]], orRequired(problem("notOneOf", values)));
+  const read = one as unknown as z.ZodType<Value>;
+  return { kind: "choice", label, hint: "", values, placeholder: "<value>", typed: read, json: read, ...more };
+}
+
+/** Some of some values, each once. Without an initial value, at least one. */
+export function choices<const Value extends string>(
+  label: string,
+  values: readonly Value[],
+  more: More<Value[]> & Pick<Field, "flags"> = {},
+): Field<Value[]> {
+  const read = z
+    .array(choice(label, values).typed, orRequired(problem("noChoice")))
+    .min(more.initial === undefined ? 1 : 0, problem("noChoice"))
+    .transform((given) => [...new Set(given)]);
+  return { kind: "choices", label, hint: "", values, placeholder: "<value>", typed: read, json: read, ...more };
+}
+
+/** Yes or no. */
+export function flag(label: string, more: Pick<Field, "option" | "commandOnly"> = {}): Field<boolean> {
+  const json = z.boolean(orRequired(problem("notTrueOrFalse")));
+  const typed = z.string().transform(Boolean);
+  return { kind: "flag", label, hint: "", placeholder: "", typed, json, initial: false, ...more };
+}
+
+/** Addresses and networks. */
+export function networks(label: string, more: More<string[]> = {}): Field<string[]> {
+  const message = problem("noNetworks");
+  const json = z.array(z.string().refine(isNetwork, message), orRequired(message));
+  const typed = z
+    .string()
+    .transform((value) => value.split(/[\s,]+/).filter(Boolean))
+    .refine((entries) => entries.every(isNetwork), message);
+  return { kind: "list", label, hint: "", placeholder: "<cidr>", typed, json, initial: [], ...more };
+}
+
+/** The id of a product of the brand that the act's entity belongs to. A form offers them. */
+export function product(label: string, more: More<string> = {}): Field<string> {
+  return { ...text(label, 128, { placeholder: "<id>", ...more }), kind: "reference" };
+}
+
+/** A field that may be left out, and then is null. */
+export function optional<Value>(field: Field<Value>): Field<Value | null> {
+  const typed = z.string().transform((value, issues) => {
+    if (value === "") return null;
+    const parsed = field.typed.safeParse(value);
+    if (parsed.success) return parsed.data;
+    issues.addIssue(parsed.error.issues[0]?.message ?? "is invalid");
+    return z.NEVER;
+  });
+  return { ...field, typed, json: field.json.nullable(), initial: null };
+}
+
+/** A schema of a JSON body with these fields. Its problems name each wrong field at once. */
+export function bodyOf<F extends Fields>(fields: F): z.ZodType<Values<F>> {
+  const shape = Object.entries(fields).flatMap(([name, { json, initial, commandOnly }]) => {
+    const field = initial === undefined ? json : json.default(initial as never);
+    return commandOnly ? [] : [[name, field] as const];
+  });
+  return z.object(Object.fromEntries(shape)) as unknown as z.ZodType<Values<F>>;
+}

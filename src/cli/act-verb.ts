@@ -1,0 +1,185 @@
+import { InvalidArgumentError, Option } from "commander";
+import { type Act, InvalidValues, type NameOf } from "../acts/act.ts";
+import { ENTITIES } from "../acts/entities.ts";
+import type { Field, Fields, Values } from "../acts/fields.ts";
+import { findNamesake } from "../core/catalog/db/catalog.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { pickFields } from "../platform/api/fields.ts";
+import { type CommandContext, confirmLoss, type Verb, verb } from "./command.ts";
+import { Interrupted, UsageError } from "./exit-code.ts";
+import { formatSecret } from "./format.ts";
+import { flag, type OptionOf, option, required, YES } from "./options.ts";
+import { NO_PROGRESS } from "./progress.ts";
+
+/** The options of a command as it was given them. */
+type Given = Record<string, unknown>;
+
+/** What a command adds to an act: options, files and words, and what the act takes from its process. */
+export interface CommandFace<Result extends object = object, Deps extends object = object> {
+  options?: Record<string, OptionOf<unknown>>;
+  /** How a command names what the act is on, if not by its id. */
+  target?: { argument: string; find(ctx: CommandContext, options: Given, argument: string): Promise<string> };
+  help?: string;
+  /** Runs the act with what it takes. Returns its result, and what else a person should know. */
+  around?(
+    ctx: CommandContext,
+    options: Given,
+    perform: (deps: Deps) => Promise<Result>,
+  ): Promise<{ result: Result; notes?: readonly (string | false | undefined)[] }>;
+}
+
+const FORCE = flag("do not ask when the name is already in use");
+
+/** The verb of an act, with what the command adds to it; its name begins with the act's verb. */
+export function verbOf<F extends Fields, Result extends object, Deps extends object>(
+  act: Act<F, Result, Deps>,
+  face: CommandFace<Result, Deps> = {},
+): [name: string, Verb] {
+  const { on, creates, mayStandAlone, confirm, asksNamesake, title, about } = act;
+  const parent = on !== null && creates !== undefined ? ENTITIES[on].option : null;
+  const argument = on === null || parent !== null ? "" : ` ${face.target?.argument ?? "<id>"}`;
+  const parentOption = mayStandAlone ? option("<id>", `its ${on}`) : required("<id>", `the ${on} that it belongs to`);
+  const text = typeof about === "function" ? "" : (about ?? "");
+  const define = verb<Record<string, OptionOf<unknown>>>({
+    description: `${title.charAt(0).toLowerCase()}${title.slice(1)}${text && `. ${text}`}`,
+    options: {
+      ...(parent !== null && { [parent]: parentOption }),
+      ...optionsOf(act.fields),
+      ...face.options,
+      ...(asksNamesake && { force: FORCE }),
+      ...(confirm && { yes: YES }),
+    },
+    ...(face.help !== undefined && { help: face.help }),
+    examples: act.examples,
+    async run(ctx, options, ...args) {
+      const values = valuesOf(act.fields, options);
+      const given = parent === null ? (args[0] ?? "") : String(options[parent] ?? "");
+      if (asksNamesake) await confirmName(ctx, parent === null ? null : given, String(values.name), options.force);
+      const id = (await face.target?.find(ctx, options, given)) ?? given;
+      const loss = await confirm?.loss(ctx, face.target ? given : id, values);
+      if (loss) await confirmLoss(ctx, options.yes === true ? true : undefined, loss);
+      const perform = (deps: Deps) => performAct(ctx, act, deps, id, values);
+      const { result, notes = [] } = await (face.around?.(ctx, options, perform) ??
+        perform({} as Deps).then((done) => ({ result: done, notes: [] })));
+      const secret = act.secret?.(result);
+      const lines = [act.said(result, values, id), secret && formatSecret(secret), ...notes].filter(Boolean);
+      ctx.print(act.result === undefined ? result : pickFields(act.result, result as never), () => lines.join("\n"));
+      const next = act.next?.(result, values, id);
+      if (next !== undefined) ctx.next(next);
+    },
+  });
+  return [`${act.name.split(" ")[1]}${argument}`, define];
+}
+
+/** Runs an act with its progress on the terminal, and explains its end in the words of commands. */
+async function performAct<F extends Fields, Result extends object, Deps extends object>(
+  ctx: CommandContext,
+  act: Act<F, Result, Deps>,
+  deps: Deps,
+  id: string,
+  values: Values<F>,
+): Promise<Result> {
+  const { progress: words, partly } = act;
+  let progress = NO_PROGRESS;
+  let reached: object | undefined;
+  try {
+    return await act.run({ ...ctx, ...deps }, id, values, (done, total, soFar) => {
+      reached = soFar;
+      if (progress === NO_PROGRESS && words !== undefined) progress = ctx.progress(words.doing, words.of, total);
+      progress.advance(done);
+      ctx.signal.throwIfAborted();
+    });
+  } catch (error) {
+    progress.end();
+    if (partly !== undefined && reached !== undefined) process.stderr.write(`${partly(reached as Result)}\n`);
+    if (error instanceof Interrupted && partly === undefined && words !== undefined) {
+      error.message = `Interrupted. Nothing was ${words.done}.`;
+    }
+    throw error instanceof InvalidValues ? explainProblems(error, act.fields) : error;
+  }
+}
+
+/** A rule or a time that an option accepts makes the command line wrong. Other times in the past are refused. */
+function explainProblems({ problems }: InvalidValues, fields: Fields): Error {
+  const nameOf = optionNames(fields);
+  const named = new InvalidValues(problems, nameOf);
+  if (!problems.every(({ isPast }) => isPast)) return new UsageError(named.message);
+  return "mayBePast" in fields ? new UsageError(`${named.message} ${nameOf("mayBePast")} accepts it.`) : named;
+}
+
+/**
+ * Asks before creating a second organization, brand or product with the same name. Without a terminal, only warns. With
+ * `--force` or `--json` it does neither, because scripts may reuse a name.
+ * @throws AppError `invalid_request` when the answer is no.
+ */
+async function confirmName(ctx: CommandContext, parentId: string | null, name: string, force: unknown): Promise<void> {
+  const namesake = force ? null : await findNamesake(ctx.pool, { parentId, name });
+  if (namesake === null) return;
+  const found = `There is already ${namesake} with the name ${name}.`;
+  const answer = await ctx.confirm(`${found} Create another one?`);
+  if (answer === false) throw new AppError("invalid_request", "Nothing was created.");
+  if (answer === null) ctx.warn(`${found} Another one is created.`);
+}
+
+const toOption = (key: string) => `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+
+/** The names of fields as users type them. */
+const optionNames =
+  (fields: Fields): NameOf =>
+  (name) => {
+    const { option: own = name, flags } = fields[name] ?? {};
+    return flags === undefined ? toOption(own) : Object.keys(flags).map(toOption).join(" or ");
+  };
+
+function optionsOf(fields: Fields): Record<string, OptionOf<unknown>> {
+  const options = Object.entries(fields).flatMap(([name, field]): [string, OptionOf<unknown>][] =>
+    field.flags === undefined
+      ? [[field.option ?? name, optionOf(field)]]
+      : Object.entries(field.flags).map(([value, about]) => [value, flag(about)]),
+  );
+  return Object.fromEntries(options);
+}
+
+/** What a date alone means. */
+const DATE_HELP = {
+  start: "A day such as 2027-12-01 from its beginning, or a time: 2027-12-01T08:00Z",
+  end: "A day such as 2027-12-31 to its end, or a time: 2027-12-31T18:00Z",
+  rangeEnd: "A day such as 2027-12-31 to its end, or a time: 2027-12-31T18:00Z",
+};
+
+const isList = ({ kind }: Field) => kind === "choices" || kind === "list";
+
+function optionOf(field: Field): OptionOf<unknown> {
+  const { kind, label, values, initial, placeholder } = field;
+  const hint = kind === "time" ? DATE_HELP[field.use ?? "start"] : field.hint;
+  const described = `${label.charAt(0).toLowerCase()}${label.slice(1)}${hint && `. ${hint}`}`.replace(/\.$/, "");
+  if (kind === "flag") return flag(described);
+  const about = isList(field) ? `${described}; repeatable${values ? `: ${values.join(", ")}` : ""}` : described;
+  return {
+    build(name) {
+      const built = new Option(`${name} ${placeholder}`, about);
+      if (kind === "choice") built.choices(values ?? []);
+      else built.argParser((text: string, previous: unknown) => readTyped(field, text, previous));
+      if (initial === undefined) return built.makeOptionMandatory();
+      return ["string", "number"].includes(typeof initial) ? built.default(initial) : built;
+    },
+  };
+}
+
+/** Reads the text of an option. An option with a list may be repeated. */
+function readTyped(field: Field, text: string, previous: unknown): unknown {
+  const { success, data, error } = field.typed.safeParse(field.kind === "choices" ? [text] : text.trim());
+  if (!success) throw new InvalidArgumentError(`It ${error.issues[0]?.message ?? "is invalid"}.`);
+  return isList(field) && Array.isArray(data)
+    ? [...new Set([...(Array.isArray(previous) ? previous : []), ...data])]
+    : data;
+}
+
+/** The values of an act's fields among a command's options. */
+function valuesOf<F extends Fields>(fields: F, options: Given): Values<F> {
+  const values = Object.entries(fields).map(([name, { option: own = name, flags, initial }]) => [
+    name,
+    flags === undefined ? (options[own] ?? initial) : Object.keys(flags).filter((value) => options[value] === true),
+  ]);
+  return Object.fromEntries(values) as Values<F>;
+}
