@@ -34,7 +34,7 @@ beforeAll(async () => {
 
 const openJobs = () => countJobs(servers, redeemQueue.name);
 
-it("a redeem without a reply before its deadline answers the redemption that an earlier attempt with its reference has made", async () => {
+it("a redeem without a reply before its deadline answers an earlier redemption under its reference", async () => {
   const voucher = await issue();
   const retry = till.redeem({ code: voucher.code, externalRef: "redeemed-earlier" });
   await until(async () => (await openJobs()) === 1);
@@ -46,7 +46,7 @@ it("a redeem without a reply before its deadline answers the redemption that an 
   });
 });
 
-it("a redeem without a reply before its deadline answers redeem_unknown while a transaction that may redeem under its reference is open", async () => {
+it("a redeem without a reply answers redeem_unknown while a transaction that may redeem for it is open", async () => {
   const voucher = await issue();
   const reply = await inTransaction(worker.pool, async (outside) => {
     const ref = { organizationId: partner.organizationId, externalRef: "still-open" };
@@ -57,7 +57,7 @@ it("a redeem without a reply before its deadline answers redeem_unknown while a 
   expect(reply.body.error).not.toMatch(/nothing/i);
 });
 
-it("a redeem without a reply before its deadline redeems nothing later when Redis loses the withdrawal of its job and a worker runs it", async () => {
+it("a redeem without a reply redeems nothing later, even if Redis loses the withdrawal of its job", async () => {
   const voucher = await issue();
   const asked = till.redeem({ code: voucher.code, externalRef: "handed-out-late" });
   const queue = `${servers.shardOf(voucher.id).prefix}:${redeemQueue.name}`;
@@ -73,7 +73,7 @@ it("a redeem without a reply before its deadline redeems nothing later when Redi
   expect((await till.lookUp(voucher.code)).body.voucher.status).toBe("Active");
 });
 
-it("a reference that was refused with 409 is not redeemed by an attempt that was made before, and is redeemed by a retry after the refusal", async () => {
+it("a reference that was refused with 409 is redeemed by a retry, but not by an earlier attempt", async () => {
   const { code, id } = await issue();
   const order = { code, externalRef: "refused-by-a-worker" };
   const before = redeemJob(partner, keys.till.id, id, order.externalRef);
@@ -177,7 +177,7 @@ it("a job that is delivered again after its caller got voucher_busy redeems noth
   await workers.close();
 });
 
-it("a redeem that waited unread in its socket while the process was paused answers redeem_unknown and adds no job", async () => {
+it("a redeem that was left unread while its process was paused answers redeem_unknown and adds no job", async () => {
   const { code } = await issue();
   const body = JSON.stringify({ code, externalRef: "unread" });
   const head = ["POST /partner/vouchers/redeem HTTP/1.1", "Host: x", `X-Api-Key: ${keys.till.key}`];
@@ -196,7 +196,7 @@ function blockProcess(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-it("a reference that was refused with 409 is not redeemed in a transaction that begins while the refusal is being committed", async () => {
+it("a reference that was refused with 409 is not redeemed while the refusal is being committed", async () => {
   const { id } = await issue();
   const job = redeemJob(partner, keys.till.id, id, "being-ended");
   await inTransaction(worker.pool, async (outside) => {
@@ -206,7 +206,7 @@ it("a reference that was refused with 409 is not redeemed in a transaction that 
   expect(await runRedeemJob(worker, newAttempt(id), job)).toMatchObject({ kind: "redeemed" });
 });
 
-it("a reference that was refused with 409 answers redeem_unknown instead of 409 when its end cannot be committed", async () => {
+it("a refusal answers redeem_unknown instead of 409 when its reference's end cannot be committed", async () => {
   vi.spyOn(api.ctx.referenceEnds, "submit").mockRejectedValueOnce(new Error("the connection is lost"));
   expect(await refuse("not-ended")).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
 });
@@ -231,7 +231,7 @@ it("a redeem that a worker has decided counts once, by the answer that its calle
   expect(await redeemOnce("decided-in-vain")).toEqual({ status: 503, answered: 0, unanswered: 1 });
 });
 
-it("a reference that was refused with 409 keeps its end until every attempt that may not have seen it redeems nothing", async () => {
+it("a reference that was refused with 409 keeps its end until attempts that may not see it are too old", async () => {
   const [first, second, third] = (await issueVouchers(servers.db, partner, 3)).map(({ id }) => id);
   const attempt = (voucherId = "", generation: number) =>
     runRedeemJob(
@@ -281,7 +281,7 @@ async function beginGeneration(): Promise<void> {
   await deleteOldEnds(worker.pool, 0);
 }
 
-it("a redeem of a voucher that has expired answers redeem_unknown while an earlier attempt that was decided in time is not committed, and its redemption afterwards", async () => {
+it("a redeem after expiry answers redeem_unknown until an attempt decided in time is committed", async () => {
   const patient = await service.startApi({ REDEEM_WAIT_MS: "15000" });
   const workers = await startWorkers(servers);
   const client = partnerClient(patient.url, keys.till.key);

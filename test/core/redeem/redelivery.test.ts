@@ -70,7 +70,7 @@ it.each(TWICE)("another job with the same reference is confirmed and redeems not
   await expectOneRedemption(id, first.redeemCode);
 });
 
-it("another job with the same reference is confirmed even when it names another voucher, which stays untouched", async () => {
+it("another job with the same reference is confirmed, and leaves another voucher that it names untouched", async () => {
   const [redeemed, spare] = await issueVouchers(db, partner, 2);
   const job = makeJob(redeemed?.id as string);
   await runRedeemJob(one, newAttempt(job.voucherId), job);
@@ -88,7 +88,7 @@ it("a job that runs a second time is decided again when its first run was refuse
   expect(await runRedeemJob(one, attempt, job)).toMatchObject({ kind: "redeemed" });
 });
 
-it("a job past its deadline redeems nothing when the deadline passes while it waits for the voucher's row", async () => {
+it("a job past its deadline redeems nothing when the deadline passes during its wait for the row", async () => {
   const { id } = await issue();
   const { run } = await whileLocked(db, [id], async () => {
     const deadline = new Date((await databaseTime(db)).getTime() + 50);
@@ -101,7 +101,7 @@ it("a job past its deadline redeems nothing when the deadline passes while it wa
   await expectUntouched(id);
 });
 
-it("a job past its deadline redeems nothing on a connection to another server than the one that its caller has read", async () => {
+it("a job past its deadline redeems nothing on a connection to another server than its caller's", async () => {
   const { id } = await issue();
   // The worker's state if the server is started again after the worker has accepted the job.
   const before = { ...one, deployment: { id: one.deployment.id, origin: "before", ready: async () => undefined } };
@@ -135,7 +135,7 @@ it("a job with invalid data fails alone, and the same voucher's next redeem succ
   await expectOneRedemption(id, redeem.body.redeemCode);
 });
 
-it("a job that the database refuses fails alone, the rest of its batch redeems, and so does its voucher's next job", async () => {
+it("a job that the database refuses fails alone, and the rest of its batch and its next job redeem", async () => {
   const run = (job: RedeemJob) => runRedeemJob(one, newAttempt(job.voucherId), job).catch((error: unknown) => error);
   const expectRefused = async (poison: RedeemJob) => {
     const [first, ...rest] = await issueVouchers(db, partner, 4);

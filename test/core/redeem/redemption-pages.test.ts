@@ -33,15 +33,18 @@ beforeAll(async () => {
       [batchId, productId, COUNT],
     );
     await servers.db.query(
-      `INSERT INTO vouchers (serial, last_sequence, sealed_sequence, id, organization_id, batch_id, code, code_key, sealed_hash, pickable)
-       SELECT n, 1, 1, 'vch_' || $1 || lpad(n::text, 6, '0'), $2, $1, 'CODE' || n, 'CODE' || n, sha256(n::text::bytea), false
+      `INSERT INTO vouchers
+         (serial, last_sequence, sealed_sequence, id, organization_id, batch_id, code, code_key, sealed_hash, pickable)
+       SELECT n, 1, 1, 'vch_' || $1 || lpad(n::text, 6, '0'), $2, $1, 'CODE' || n, 'CODE' || n,
+              sha256(n::text::bytea), false
          FROM generate_series(1, $3::int) AS n`,
       [batchId, organizationId, COUNT],
     );
     // Redemptions one second apart, interleaved with those of the other organization.
     await servers.db.query(
       `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
-       SELECT timestamptz '2026-01-01 00:00Z' + serial * interval '1 second', id, organization_id, 'key', id, id, 'order-' || serial
+       SELECT timestamptz '2026-01-01 00:00Z' + serial * interval '1 second', id, organization_id, 'key', id, id,
+              'order-' || serial
          FROM vouchers WHERE batch_id = $1`,
       [batchId],
     );
@@ -57,7 +60,7 @@ afterAll(async () => {
 it.each([
   ["planned before there was any", () => early],
   ["planned on the full table", prepared],
-])("a page of many redemptions reads as few pages of the database as its rows need, at any place in the list: %s", async (_, connect) => {
+])("a page of redemptions reads as few database pages as its rows need, wherever it is: %s", async (_, connect) => {
   const client = await connect();
   const { organizationId } = partner;
   const empty = await readPages(client, "org_unheard_of", "2026-01-01");

@@ -43,7 +43,7 @@ afterAll(() => servers.close());
 const FAR = new Date("2999-01-01");
 
 describe("a redemption that is inserted and not committed", () => {
-  it("a redemption that is inserted and not committed bounds completeUntil, also for later redemptions that are committed, and is listed after its commit", async () => {
+  it("an uncommitted redemption bounds completeUntil for later ones too, and is listed after its commit", async () => {
     const slow = await issue();
     const quick = await besideTransaction(servers.db, async (outside) => {
       const redeemedAt = await now();
@@ -61,7 +61,7 @@ describe("a redemption that is inserted and not committed", () => {
     expect(voucherIds).toEqual([slow, quick.id]);
   });
 
-  it("a redemption that is inserted and not committed no longer bounds completeUntil once its transaction or its connection has ended", async () => {
+  it("an uncommitted redemption no longer bounds completeUntil once its transaction or connection ends", async () => {
     const redeemedAt = await now();
     const client = await servers.db.connect();
     const ended = new Promise((resolve) => client.on("error", resolve));
@@ -79,7 +79,7 @@ describe("a redemption that is inserted and not committed", () => {
     await until(async () => (await readList()).completeUntil.getTime() > redeemedAt.getTime());
   });
 
-  it("a redemption that is inserted and not committed in another database on the server does not bound completeUntil", async () => {
+  it("an uncommitted redemption in another database of the server does not bound completeUntil", async () => {
     const others = await openTestServers();
     try {
       const stranger = await makePartner(others.db);
@@ -160,7 +160,7 @@ it("redemptions of one time are listed in order of voucher, and a page may end b
 });
 
 describe("completeUntil that two processes answer in turn", () => {
-  it("completeUntil that two processes answer in turn does not go back to what the first one has read before", async () => {
+  it("completeUntil that two processes answer in turn does not go back to what one of them read before", async () => {
     const [first, second] = [openProcess(), openProcess()];
     const before = await first();
     // The other process may move the time as soon as a millisecond has passed.
@@ -172,7 +172,7 @@ describe("completeUntil that two processes answer in turn", () => {
     expect((await first()).getTime()).toBeGreaterThanOrEqual(told.getTime());
   });
 
-  it("completeUntil that two processes answer in turn does not go back while a redemption waits to be refused as outdated", async () => {
+  it("completeUntil does not go back while a redemption waits to be refused as outdated", async () => {
     const { id, redeemedAt } = await redeem();
     await untilClosed(redeemedAt);
     const told = await openProcess()();
@@ -201,7 +201,7 @@ describe("the closed time", () => {
     await expect(servers.db.query("TRUNCATE redemptions_closed")).rejects.toThrow("permanent");
   });
 
-  it("the closed time does not follow a clock that jumped ahead while a process ran, and does when an operator trusts it", async () => {
+  it("the closed time follows a clock that jumped ahead only when an operator trusts it", async () => {
     const clock = new DatabaseClock(() => 0);
     // The time before a jump of an hour, which the monotonic clock does not show.
     const before = later(await now(), -3_600_000);
@@ -215,7 +215,7 @@ describe("the closed time", () => {
     expect(await findComplete()).not.toEqual(complete);
   });
 
-  it("the closed time comes back from the future only when an operator trusts the clock, with an audit entry", async () => {
+  it("the closed time comes back from the future only when an operator trusts the clock, with an entry", async () => {
     const ahead = later(await now(), 3_600_000);
     await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = $1, complete_until = $1", [ahead]);
     await advanceCompleteUntil(worker.pool, FAR);
@@ -232,7 +232,7 @@ describe("the closed time", () => {
     expect(rows).toEqual([{ n: 1 }]);
   });
 
-  it("the closed time is the time of redemptions after the database's clock was set back, and they are listed when the clock has passed it", async () => {
+  it("redemptions after the clock was set back have the closed time, and are listed when it has passed", async () => {
     // The same as a clock that was ahead by a few seconds.
     const closedUntil = later(await now(), 4_000);
     await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = $1", [closedUntil]);

@@ -16,7 +16,7 @@ beforeAll(async () => {
   await redeemAll(foreign, await issueVouchers(servers.db, stranger, 1), "setup");
 });
 
-it("the list of redemptions has every documented field of the organization's redemptions, oldest first, and no voucher code", async () => {
+it("the list of redemptions has all documented fields of the organization's, oldest first, and no code", async () => {
   const voucher = await service.issue();
   const { ticket } = (await till.reserve(voucher.code)).body;
   const { body } = await till.redeem({ ticket, externalRef: "every field" });
@@ -57,7 +57,7 @@ it("the list has each redemption once with any page size, in order of time, then
   }
 });
 
-it("the list of redemptions has those from one time to before another one, and no next page once it is complete up to the later one", async () => {
+it("the list of redemptions has those of a span, and no next page once it is complete to its end", async () => {
   const all = (await readAll(till, {})).listed;
   const [from, to] = [all[1]?.redeemedAt ?? "", all[3]?.redeemedAt ?? ""];
   const inRange = all.filter(({ redeemedAt }) => redeemedAt >= from && redeemedAt < to);
@@ -70,7 +70,7 @@ it("the list of redemptions has those from one time to before another one, and n
   expect((await till.redemptions(early)).body).toMatchObject({ redemptions: [], nextCursor: null });
 });
 
-it("the list of redemptions ends with a cursor, with which a later call lists what was redeemed since, and nothing twice", async () => {
+it("the list of redemptions ends with a cursor, from which a later call lists only what is new", async () => {
   const tomorrow = { to: new Date(Date.now() + 86_400_000).toISOString() };
   for (const query of [{}, tomorrow] as Record<string, string>[]) {
     const first = await readAll(till, query);
@@ -84,14 +84,14 @@ it("the list of redemptions ends with a cursor, with which a later call lists wh
   }
 });
 
-it("the list of redemptions reads completeUntil from the database at most once a second, however many pages are read", async () => {
+it("the list of redemptions reads completeUntil at most once a second, however many pages are read", async () => {
   const times = new Set<string>();
   const startedAt = performance.now();
   for (let page = 0; page < 30; page++) times.add((await till.redemptions({ limit: "1" })).body.completeUntil);
   expect(times.size).toBeLessThanOrEqual(2 + (performance.now() - startedAt) / 1_000);
 });
 
-it("the list of redemptions accepts cursors that another configured secret has signed, and none that a removed secret has signed", async () => {
+it("the list of redemptions accepts cursors signed by a configured secret, and none by a removed one", async () => {
   const { cursor } = await readAll(till, {});
   for (const [secrets, status] of [
     ["a-new-secret-of-some-length,test-reservation-token-secret", 200],
@@ -118,11 +118,12 @@ it("the list of redemptions is one CSV file with the same values for a caller th
   expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8");
   expect(answer.headers.get("complete-until")).toBe(to);
   const [heading, ...lines] = (await answer.text()).split("\r\n");
-  expect(heading).toBe(
-    "externalRef,voucherInstanceId,redeemCode,serial,productName,productKey,discountPriceUsd,benefitMonths,redeemedAt,ticket,keyId,keyLabel,verifyUrl",
-  );
-  expect(lines.pop()).toBe("");
   const columns = heading?.split(",") as (keyof (typeof listed)[number])[];
+  expect(columns).toEqual([
+    ...["externalRef", "voucherInstanceId", "redeemCode", "serial", "productName", "productKey"],
+    ...["discountPriceUsd", "benefitMonths", "redeemedAt", "ticket", "keyId", "keyLabel", "verifyUrl"],
+  ]);
+  expect(lines.pop()).toBe("");
   const quoted = (value: string) => (/[",\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
   expect(lines).toEqual(listed.map((one) => columns.map((column) => quoted(String(one[column] ?? ""))).join(",")));
   expect(lines.some((line) => line.startsWith('"=1+""2"", 3",vch_'))).toBe(true);

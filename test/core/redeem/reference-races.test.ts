@@ -17,7 +17,7 @@ const service = useService({ apis: [{}, {}], workers: [{}, {}], env: { REDEEM_WA
 const { servers, api, partner, keys, tills, issue } = service;
 
 describe("one reference on many vouchers", () => {
-  it("one reference on 50 vouchers redeems one of them, and all 50 simultaneous calls get that redemption, 49 of them marked as of another voucher", async () => {
+  it("one reference on 50 vouchers redeems one, and marks 49 simultaneous answers as of another voucher", async () => {
     const vouchers = await issueVouchers(servers.db, partner, 50);
     const replies = await Promise.all(
       vouchers.map((voucher, n) =>
@@ -45,7 +45,7 @@ describe("one reference on many vouchers", () => {
 });
 
 describe("two workers that redeem under the same references", () => {
-  it("two workers that redeem under the same references do not deadlock in any order of jobs, and redeem each reference once", async () => {
+  it("two workers that redeem under the same references never deadlock, and redeem each reference once", async () => {
     const vouchers = (await issueVouchers(servers.db, partner, 7)).map(({ id }) => id);
     const [blocker, ...rest] = vouchers as [string, ...string[]];
     const refs = ["lock-a", "lock-m", "lock-z"];
@@ -65,7 +65,7 @@ describe("two workers that redeem under the same references", () => {
     expect([...(await redeemedBy(refs)).values()].map((redeemed) => redeemed.length)).toEqual([1, 1, 1]);
   });
 
-  it("two workers that redeem under the same references decide a batch again when the other one commits one of its references first, answer it as confirmed, and redeem the rest", async () => {
+  it("a batch is decided again when another worker commits one of its references first", async () => {
     const vouchers = (await issueVouchers(servers.db, partner, 5)).map(({ id }) => id);
     const refs = ["batch-0", "batch-1", "batch-2", "batch-3", "batch-4"];
     await countDeadlocks(async (one, other) => {
@@ -87,7 +87,7 @@ describe("two workers that redeem under the same references", () => {
     ]);
   });
 
-  it("two workers that redeem under the same references redeem the second voucher when the first redemption is rolled back", async () => {
+  it("a worker redeems a second voucher under a reference when its first redemption is rolled back", async () => {
     const [first, second] = (await issueVouchers(servers.db, partner, 2)).map(({ id }) => id) as [string, string];
     await countDeadlocks(async (one) => {
       const { redeeming } = await besideTransaction(servers.db, async (outside) => {

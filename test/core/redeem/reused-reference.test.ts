@@ -34,7 +34,7 @@ it.each<[string, boolean, (first: First) => Promise<object> | object]>([
   ["its own code in another spelling", false, ({ code }) => ({ code: ` ${code.toLowerCase().replaceAll("-", " ")}` })],
   ["its own ticket", false, ({ ticket }) => ({ ticket })],
   ["its own ticket in the field of codes", false, ({ ticket }) => ({ code: ticket })],
-])("a redeem with a used reference and %s answers the first result; otherVoucher and the count of reuses: %s", async (_, isOther, name) => {
+])("a redeem with a used reference and %s answers the first result; otherVoucher: %s", async (_, isOther, name) => {
   const first = await redeemed();
   const named = await name(first);
   const before = await reuses();
@@ -90,7 +90,7 @@ it("a redeem answers otherVoucher when its worker finds that another call has us
   expect(await reply).toMatchObject(answer);
 });
 
-it("a redeem without a reply answers otherVoucher when another call has used the reference during the wait", async () => {
+it("a redeem without a reply answers otherVoucher when another call used the reference during the wait", async () => {
   const hasty = await service.startApi({ REDEEM_WAIT_MS: "1000" });
   const client = partnerClient(hasty.url, keys.rival.key);
   const { id, code } = await issue();
@@ -102,7 +102,7 @@ it("a redeem without a reply answers otherVoucher when another call has used the
   });
 });
 
-it("a redeem of an expired voucher answers otherVoucher when another call uses the reference before the refusal", async () => {
+it("a redeem of an expired voucher answers otherVoucher when the reference is used before the refusal", async () => {
   const { code } = await issue({ validUntil: new Date(Date.now() + 1_000) });
   await untilPast(servers.db, new Date(Date.now() + 1_000));
   // The API finds no redemption at its first read; there is one when it reads the outcome.
@@ -116,7 +116,7 @@ it("a redeem of an expired voucher answers otherVoucher when another call uses t
   expect({ status, body }).toMatchObject(answer);
 });
 
-it("a reference that an earlier release stored in another form is found by the same text, redeems nothing again, and its late attempts are ended", async () => {
+it("a reference in the form of an earlier release is found by its text, and redeems nothing again", async () => {
   const [ctx] = service.contexts;
   const [stored, sent] = ["straße e\u0301 1", "straße é 1"];
   const first = await issue();

@@ -52,7 +52,7 @@ it("a lease is released when the voucher's row then refuses the reservation", as
   expect(await leaseTicket(id)).toBeNull();
 });
 
-it("another key's lease without a reservation answers voucher_busy, because Postgres proves no reservation", async () => {
+it("another key's lease without a reservation answers voucher_busy, because Postgres has no reservation", async () => {
   const { code } = await issue();
   const gate = makeGate();
   const ctx = { ...delayed.ctx, leases: new HookedLeases({ afterAcquire: gate.pass }) };
@@ -94,7 +94,7 @@ it("a lease without a live reservation turns no key away once it is older than t
   expect(await leaseTicket(id)).toBe(later.body.ticket);
 });
 
-it("a lease from the future, as after the Redis host set its clock back, turns no key away without a live reservation", async () => {
+it("a lease from the future, as after Redis's clock was set back, turns no key away by itself", async () => {
   const { id, code } = await issue();
   const lease = { ticket: newId("rsv"), key: holder.keyId, start: Date.now() + 3_600_000 };
   await servers.redis.hset(servers.leaseKey(id), lease);
@@ -123,7 +123,8 @@ it("reserve answers 409 voucher_reserved when a row was inserted without lease a
   const ticket = `rsv_outside_${id}`;
   const { late } = await besideTransaction(servers.db, async (outside) => {
     await outside.query(
-      `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
+      `INSERT INTO reservations
+         (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
          VALUES (clock_timestamp(), clock_timestamp() + interval '900 seconds', $1, $2, $3, $4, 'Live', 'none')`,
       [ticket, id, partner.organizationId, service.keys.rival.id],
     );

@@ -41,7 +41,7 @@ it("the ids of token secrets are the first 8 hex digits of their SHA-256, at any
   ]);
 });
 
-it("a reservation's token stays the same wherever its secret is in the list; the first secret replaces one that was removed", () => {
+it("a reservation's token stays the same wherever its secret is listed; the first replaces a removed one", () => {
   const tokenOf = (secrets: string[], signer: string) =>
     reservationToken(nameTokenSecrets(secrets), TICKET, idOf(signer));
   const [byOld, byNew] = [OLD, NEW].map((secret) => hmac(secret, TICKET).toString("base64url"));

@@ -57,7 +57,7 @@ async function endSoon(round: Round, inMs: number): Promise<Date> {
 it.each([
   ["redeem", redeemBy(rival, "code")],
   ["reserve", reserveBy(rival)],
-])("the end of a reservation is the moment until which only the holder can redeem, and from which another key can %s", async (what, byOther) => {
+])("only the holder redeems until a reservation ends, and then another key can %s", async (what, byOther) => {
   const delays = fc.sample(fc.tuple(fc.nat(25), fc.nat(40), fc.nat(40)), { seed: SEED, numRuns: 60 });
   for (let wave = 0; wave < 6; wave++) {
     const rounds = await makeRounds(10, true);

@@ -21,7 +21,7 @@ const hasty = service.apis[1];
 const readLease = (voucherId: string) => servers.redis.hgetall(servers.leaseKey(voucherId));
 const hasLease = async (voucherId: string) => (await servers.redis.exists(servers.leaseKey(voucherId))) === 1;
 
-it("reserve reserves a voucher for 15 minutes, answers ticket, token, end and the voucher's id, acquires a lease as long, and stores no token", async () => {
+it("reserve holds a voucher for 15 minutes with ticket, token and a lease as long, and stores no token", async () => {
   const voucher = await issue();
   const tables = ["vouchers", "voucher_events", "redemptions"] as const;
   const before = await dumpRows(servers.db, tables);
@@ -66,7 +66,7 @@ it("reserve opens no reservation and acquires no lease without a secret to sign 
   expect(await hasLease(voucher.id)).toBe(false);
 });
 
-it("reserve answers the holder's simultaneous repeats, by code or ticket, with the same ticket, token and end, and leaves the lease unchanged", async () => {
+it("reserve answers the holder's simultaneous repeats with the same ticket, token and end", async () => {
   const voucher = await issue();
   const first = (await shop.reserve(voucher.code)).body;
   const lease = await readLease(voucher.id);
@@ -91,7 +91,7 @@ it("reserve refuses another key of the organization with 409 voucher_reserved an
   expect(await readLease(voucher.id)).toEqual(lease);
 });
 
-it("reserve refuses used, voided and expired vouchers with their own codes, even to the holder, and acquires no lease", async () => {
+it("reserve refuses used, voided and expired vouchers by their own codes, and acquires no lease", async () => {
   const [used, voided] = [await issue(), await issue()];
   const [expired, held] = [await issue({ validUntil: new Date(Date.now() - 1_000) }), await issue()];
   expect((await till.redeem({ code: used.code, externalRef: "used-before-reserve" })).status).toBe(200);
@@ -107,7 +107,7 @@ it("reserve refuses used, voided and expired vouchers with their own codes, even
   for (const { id } of [used, voided, expired]) expect(await hasLease(id)).toBe(false);
 });
 
-it("reserve refuses a released or expired ticket with 409 reservation_ended and a consumed one with voucher_used", async () => {
+it("reserve refuses an ended ticket with 409 reservation_ended, and a consumed one with voucher_used", async () => {
   const [released, consumed, overdue] = [await issue(), await issue(), await issue()];
   const releasedTicket = (await shop.reserve(released.code)).body.ticket;
   await shop.release(releasedTicket);
@@ -156,7 +156,7 @@ it("reserve succeeds for another key after a reservation's time, and records the
   expect(fresh.started_at.getTime()).toBeGreaterThanOrEqual(old.expires_at.getTime());
 });
 
-it("reserve opens a new reservation for the same key after the time of the old one, which a repeat does not extend", async () => {
+it("reserve opens a new reservation for the same key after the old one, which a repeat never extends", async () => {
   const voucher = await issue();
   const client = partnerClient(hasty.url, keys.till.key);
   const first = (await client.reserve(voucher.code)).body;
@@ -206,7 +206,7 @@ it("a reservation holds for its holder and against others after Redis has lost e
   expect((await shop.redeem({ ticket: held.ticket, externalRef: "after-flush" })).status).toBe(200);
 });
 
-it("a reservation's token stays the same and valid when the secret is rotated; only new reservations are signed with the new one", async () => {
+it("a reservation's token stays valid when the secret is rotated, which signs only new reservations", async () => {
   const NEXT = "the-next-reservation-token-secret";
   const [held, fresh] = [await issue(), await issue()];
   const before = (await shop.reserve(held.code)).body;
