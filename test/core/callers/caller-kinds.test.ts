@@ -87,7 +87,7 @@ it.each(
   }
 });
 
-it("floods of all kinds at once leave a connection to every other caller, because the pool has those of all kinds", async () => {
+it("floods of all kinds of callers leave a connection to every other caller, in a pool for all kinds", async () => {
   const kinds = (Object.keys(CALLER_KINDS) as Kind[]).filter((kind) => kind !== "operatorReads");
   const floods = await Promise.all(kinds.map(flood));
   try {

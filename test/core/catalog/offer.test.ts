@@ -20,7 +20,7 @@ const moments = Object.keys(MOMENTS) as Moment[];
 const STATUSES: ContractStatus[] = ["Offered", "Active", "Ended", "Declined"];
 const STRANGER: Eligibility = Object.freeze({ isOwner: false, contract: null });
 
-it("the audience rule names why supply is open: to all, to the brand's owner, or by a contract that is Active and before its end", () => {
+it("the audience rule says whether supply is open to all, to the brand's owner or by a contract in force", () => {
   for (const status of STATUSES) {
     for (const end of moments) {
       const contract = { id: "ctr_1", status, endsAt: momentOf(end) };
@@ -77,7 +77,7 @@ describe("for every supply and caller", () => {
     return byLink || one.audience === "OpenToAll" || isOwner || contractOpens;
   }
 
-  it("decideOffers offers each open batch that is open to the caller, first those that expire first, and of equal ones the older", () => {
+  it("decideOffers offers each batch open to the caller, the first to expire first, and then the oldest", () => {
     fc.assert(
       fc.property(offers, eligibility, fc.boolean(), (supply, caller, byLink) => {
         const open = supply.filter((one) => isWindowOpen(one, NOW));

@@ -29,7 +29,7 @@ it("an API key begins with pvt_ for a sandbox, and is refused with the other pre
   }
 });
 
-it("an API key carries at least 160 random bits: so many single bits of the source change the key, each in its own way", () => {
+it("an API key carries at least 160 random bits: that many bits of the source each change the key", () => {
   let asked = 0;
   const keyWithBit = (bit: number) =>
     makeApiKey((size) => {
@@ -79,7 +79,8 @@ it("an API key is refused in lower case, empty, as its prefix alone and as 10 kB
 it("an API key is refused with more or fewer random symbols, even if its checksum fits them", () => {
   const withChecksum = (secret: string) => {
     const bits = crc32(`pvk_${secret}`).toString(2).padStart(35, "0");
-    return `pvk_${secret}${bits.replace(/.{5}/g, (five) => "0123456789ABCDEFGHJKMNPQRSTVWXYZ".charAt(Number.parseInt(five, 2)))}`;
+    const symbolOf = (five: string) => "0123456789ABCDEFGHJKMNPQRSTVWXYZ".charAt(Number.parseInt(five, 2));
+    return `pvk_${secret}${bits.replace(/.{5}/g, symbolOf)}`;
   };
   expect(isWellFormedApiKey(withChecksum("7".repeat(40)))).toBe(true);
   for (const length of [0, 1, 39, 41, 80]) expect(isWellFormedApiKey(withChecksum("7".repeat(length)))).toBe(false);

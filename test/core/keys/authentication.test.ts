@@ -32,7 +32,7 @@ const lookUp = ROUTES[0] as PartnerRoute;
 // reference-calls.test.ts provokes each of these refusals at every route.
 it.each(
   ROUTES,
-)("$method $path checks key, organization, address and scope in this order, before the request's shape", async (route) => {
+)("$method $path checks key, organization, address and scope in this order, and then the request", async (route) => {
   const { organizationId } = partner;
   const allowIps = ["192.0.2.0/24", "2001:db8::/32"];
   const scopes: Scope[] = [route.scope === "voucher.read" ? "voucher.redeem" : "voucher.read"];
@@ -81,7 +81,7 @@ it("an API key that was just used stops working at its end, not half a second la
 /** Believes X-Forwarded-For of callers on this machine. */
 const behindProxy = service.apis[1];
 
-it("an API key stops working in every process within a second of being revoked, with both secrets of its grace", async () => {
+it("a revoked API key stops working in every process within a second, with its old secret too", async () => {
   const made = await key(partner.organizationId);
   for (const each of [api, behindProxy]) expect(isThrough(await call(lookUp, made.key, { api: each }))).toBe(true);
   const rotated = await rotateKey(provisioning(servers.db), made.id, 60_000);
@@ -148,7 +148,7 @@ it("an allowlist ignores X-Forwarded-For and headers like it when no proxy is tr
 });
 
 // caller-network.test.ts and api-keys.test.ts have the other spellings of an address.
-it("an allowlist reads the last untrusted address of X-Forwarded-For from a trusted proxy, in each spelling", async () => {
+it("an allowlist reads the last untrusted address of a trusted proxy's X-Forwarded-For, in any spelling", async () => {
   const inside = await key(partner.organizationId, { allowIps: ["::ffff:198.51.100.0/120", "2001:db8::/32"] });
   const ask = (forwarded: string) =>
     call(lookUp, inside.key, { api: behindProxy, headers: { "x-forwarded-for": forwarded } });

@@ -29,7 +29,8 @@ beforeAll(async () => {
       RETURN NEW;
     END
     $$;
-    CREATE TRIGGER writes_are_marked AFTER INSERT OR UPDATE ON api_key_uses FOR EACH ROW EXECUTE FUNCTION mark_write()`);
+    CREATE TRIGGER writes_are_marked AFTER INSERT OR UPDATE ON api_key_uses
+      FOR EACH ROW EXECUTE FUNCTION mark_write()`);
 });
 
 const newKey = () => makeKey(servers.db, partner.organizationId);
@@ -132,7 +133,7 @@ describe("the cache of keys", () => {
     return { keys: open({ query } as unknown as TestServers["db"]), queries };
   }
 
-  it("the cache of keys calls the guard before it looks up a key that is not cached, and never for a cached key", async () => {
+  it("the cache of keys calls the guard before it looks up an unknown key, and never for a cached key", async () => {
     const { keys, queries } = openRecordingQueries();
     const { key } = await newKey();
     const refuse = () => {

@@ -44,7 +44,7 @@ it("a look-up has exactly the documented fields and types", async () => {
   });
 });
 
-it("a look-up shows the product's type and the terms of the batch, although the product has changed since", async () => {
+it("a look-up shows the product's type and the batch's terms, although the product has changed since", async () => {
   for (const type of ["Subscription", "Product", "Service", "Discount"] as const) {
     const stated = { type, retailPriceUsd: 0.1, priceUsd: 0, benefitMonths: 0, usageUnitLabel: null };
     const product = { id: newId("prd"), key: `bare-${type}`, ...stated };
@@ -132,7 +132,7 @@ it("a look-up shows Expired from validUntil on, without any change of a row", as
   expect(rows[0].now.getTime()).toBeGreaterThanOrEqual(validUntil.getTime());
 });
 
-it("a look-up shows a reservation to the holder with its ticket, to another key of the organization without it, and never with the token", async () => {
+it("a look-up shows a reservation's ticket to the holder alone, and its token to no caller", async () => {
   const { code } = await service.issue();
   const held = (await shop.reserve(code)).body;
   const { rows } = await servers.db.query("SELECT started_at FROM reservations WHERE ticket = $1", [held.ticket]);
@@ -162,7 +162,7 @@ function visible({ status, body, headers }: Reply) {
   return { status, fields: Object.keys(body), rest, names: [...headers.keys()], shown };
 }
 
-it("a look-up answers 404 with the same bytes and headers for unknown, foreign and malformed codes and tickets", async () => {
+it("a look-up answers unknown, foreign and malformed codes and tickets with the same 404, byte for byte", async () => {
   const theirs = await issueVoucher(servers.db, stranger);
   const { ticket } = (await foreign.reserve(theirs.code)).body;
   const unknown = visible(await shop.lookUp("7Q4K-9MZX-2HTB-W8RC"));

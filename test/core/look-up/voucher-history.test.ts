@@ -10,7 +10,7 @@ const SHARED_CODE = "SPRING-2026";
 
 const { api, servers, partner: one, stranger: other, keys, till } = useService();
 
-it("findVouchers finds a redeemed voucher by each identifier, in all organizations or its own, but not in another one", async () => {
+it("findVouchers finds a redeemed voucher by each identifier, in all organizations or only in its own", async () => {
   const voucher = await issueVoucher(servers.db, one);
   const { ticket } = (await till.reserve(voucher.code)).body;
   const { redeemCode } = (await till.redeem({ code: ticket, externalRef: "order-find" })).body;
@@ -46,7 +46,7 @@ const history = (idCodeOrTicket: string, organizationId: string | null = null) =
     ? readAnyVoucherHistory(api.ctx, idCodeOrTicket)
     : readVoucherHistory(api.ctx, organizationId, idCodeOrTicket);
 
-it("findVouchers finds the vouchers of all organizations that use the same code, or only that of a given organization", async () => {
+it("findVouchers finds the vouchers of all organizations with a code, or that of one organization", async () => {
   const owners = [one, other];
   const validUntil = new Date(Date.now() - 1_000);
   for (const owner of owners) await issueVouchers(servers.db, owner, 1, { codes: [SHARED_CODE], validUntil });
@@ -66,14 +66,16 @@ it("findVouchers finds nothing by malformed identifiers", async () => {
   }
 });
 
-it("readVoucherHistory returns each reservation with its key and end, each event with its seal state, and the redemption with its reference", async () => {
+it("readVoucherHistory returns reservations and their ends, events and their seals, and the redemption", async () => {
   const voucher = await issueVoucher(servers.db, one);
   const first = (await till.reserve(voucher.code)).body;
   await till.release(first.ticket, "basket emptied");
   const second = (await till.reserve(voucher.code)).body;
   // The second reservation has expired, but no process has recorded that.
   await servers.db.query(
-    "UPDATE reservations SET started_at = now() - interval '2 minutes', expires_at = date_trunc('second', now()) - interval '1 minute' WHERE ticket = $1",
+    `UPDATE reservations
+        SET started_at = now() - interval '2 minutes', expires_at = date_trunc('second', now()) - interval '1 minute'
+      WHERE ticket = $1`,
     [second.ticket],
   );
   const unrecorded = await history(voucher.id);
@@ -108,7 +110,7 @@ it("readVoucherHistory returns each reservation with its key and end, each event
   for (const name of [voucher.id, third.ticket, first.ticket]) expect(await history(name)).toEqual(complete);
 });
 
-it("readVoucherHistory fails with voucher_not_found for an unknown id, code or ticket, and for a voucher of another organization", async () => {
+it("readVoucherHistory fails with voucher_not_found for an unknown or another organization's voucher", async () => {
   const { id } = await issueVoucher(servers.db, one);
   for (const [name, organizationId] of [
     ["vch_unknown", null],

@@ -20,7 +20,7 @@ it("a voucher code has four groups of four symbols of an alphabet without I, L, 
   }
 });
 
-it("a voucher code carries 75 random bits: each of the low five bits of 15 bytes changes the symbol of its byte", () => {
+it("a voucher code carries 75 random bits: each of the low five bits of 15 bytes changes its symbol", () => {
   const seen = new Set<string>();
   for (let position = 0; position < 15; position++) {
     for (let value = 0; value < 32; value++) {
@@ -79,7 +79,7 @@ it("a voucher code is checked in every spelling", () => {
   expect(hasValidCheckSymbol(` ${code.replaceAll("0", "o").replaceAll("1", "l").replaceAll("-", " - ")} `)).toBe(true);
 });
 
-it("a voucher code fails its check when it is too short, too long, has a symbol outside the alphabet or is no code", () => {
+it("a voucher code fails its check when it is too short, too long or has a symbol of another alphabet", () => {
   const [code = ""] = CODES;
   // Sixteen zeros fit their check symbol, and so would any other number of them.
   expect(hasValidCheckSymbol("0".repeat(16))).toBe(true);
@@ -174,7 +174,7 @@ it("normaliseCode ignores white space, dashes, format characters and three marks
   }
 });
 
-it("normaliseTicket finds a ticket in capitals, with a line feed or in compatibility forms, and changes no other text", () => {
+it("normaliseTicket finds a ticket in capitals, compatibility forms or with a line feed, and nothing else", () => {
   const ticket = "rsv_01jz8r6g2tfqm9x3w5c7d0e4a0";
   for (const text of [
     ticket,

@@ -45,7 +45,7 @@ it.each<StatusCase>([
   ["Active", "after", "Active", null],
   ...moments.map((moment): StatusCase => ["Redeemed", moment, "Redeemed", "voucher_used"]),
   ...moments.map((moment): StatusCase => ["Voided", moment, "Voided", "voucher_voided"]),
-])("a voucher stored as %s whose validUntil lies %s now reads %s and is refused with %s", (stored, validUntil, read, refusal) => {
+])("a %s voucher that is valid until %s now reads %s and is refused with %s", (stored, validUntil, read, refusal) => {
   expect(statusAt(makeVoucher(stored, validUntil), NOW)).toBe(read);
   expect(finalRefusal(makeVoucher(stored, validUntil), NOW)).toBe(refusal);
 });

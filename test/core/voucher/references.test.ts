@@ -21,7 +21,7 @@ it.each([
   expect(formsOf(text).at(-1)).toBe(stored);
 });
 
-it("a reference has an earlier form only if releases up to 0.1.0 stored it in another one, and that form is looked for first", () => {
+it("a reference has an earlier form only if a release up to 0.1.0 stored another, which is tried first", () => {
   expect(["order-1", " order-1 ", "\u2028order-1"].map(earlierFormOf)).toEqual([null, null, null]);
   expect(formsOf(" cafe\u0301 ")).toEqual(["cafe\u0301", "café"]);
   expect(["a\0", "\ud800"].map(formsOf)).toEqual([[], []]);

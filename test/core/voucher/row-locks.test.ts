@@ -39,7 +39,7 @@ describe("while another transaction locks one voucher's row", () => {
     ["redeem", "worker"],
     ["reserve", "api"],
     ["release", "api"],
-  ] as const)("other vouchers are served while a row is locked, and its own %s succeeds once the row is free", async (kind, role) => {
+  ] as const)("a locked row delays no other voucher, and its own %s succeeds after the lock", async (kind, role) => {
     const locked = await issue();
     const call = await prepareCall(kind, locked.code);
     const { reply } = await whileLocked(servers.db, [locked.id], async () => {
@@ -61,7 +61,7 @@ describe("while another transaction locks one voucher's row", () => {
     "redeem",
     "reserve",
     "release",
-  ] as const)("the %s of a locked voucher answers 503 voucher_busy with Retry-After after the wait, changes nothing, and succeeds when it is repeated later", async (kind) => {
+  ] as const)("the %s of a locked voucher answers voucher_busy after the wait, and succeeds later", async (kind) => {
     const locked = await issue();
     const call = await prepareCall(kind, locked.code);
     const before = await readRecorded(servers.db, locked.id);
@@ -145,7 +145,7 @@ const REDEEM_LOCK_MS = 5_000;
 const RETRY_AFTER_MS = 200;
 
 describe("while many vouchers' rows are locked", () => {
-  it("all of a worker's redeems succeed if the rows become free at once, and a free voucher of their batch does not wait", async () => {
+  it("all of a worker's redeems succeed if rows become free at once, and a free voucher does not wait", async () => {
     const locked = await issueVouchers(servers.db, partner, CONCURRENCY - 1);
     const free = await issue();
     const { redemptions } = await whileLocked(
@@ -161,7 +161,7 @@ describe("while many vouchers' rows are locked", () => {
     expect(await Promise.all(redemptions)).toMatchObject(locked.map(() => ({ reply: { kind: "redeemed" } })));
   });
 
-  it("a quarter of a worker's jobs wait for locked vouchers and get busy after the wait; the others get busy much earlier", async () => {
+  it("a quarter of a worker's jobs wait for locked vouchers; the others get busy much earlier", async () => {
     const locked = await issueVouchers(servers.db, partner, 2 * CONCURRENCY - 3);
     const free = await issue();
     const ids = locked.map(({ id }) => id);
@@ -185,7 +185,7 @@ describe("while many vouchers' rows are locked", () => {
     });
   });
 
-  it("other vouchers are redeemed while callers keep retrying the locked ones, and each retry is answered in time", async () => {
+  it("other vouchers are redeemed while callers retry locked ones, and each retry is answered in time", async () => {
     const locked = await issueVouchers(servers.db, partner, 40);
     const ids = locked.map(({ id }) => id);
     const answers: Awaited<ReturnType<typeof timed>>[] = [];
@@ -212,7 +212,7 @@ describe("while many vouchers' rows are locked", () => {
     expect(Math.max(...answers.map(({ tookMs }) => tookMs))).toBeLessThan(2 * REDEEM_LOCK_MS);
   });
 
-  it("60 reserves of locked vouchers answer voucher_busy after a single wait, and other vouchers are reserved in the meantime", async () => {
+  it("60 reserves of locked vouchers answer voucher_busy after a single wait, and delay no other voucher", async () => {
     const locked = await issueVouchers(servers.db, partner, 60);
     const neighbours = await issueVoucher(servers.db, stranger);
     const ids = [...locked, neighbours].map(({ id }) => id);
@@ -232,12 +232,13 @@ describe("while many vouchers' rows are locked", () => {
 });
 
 describe("while a redemption under one reference is written and not committed", () => {
-  it("a redeem under a reference whose redemption is not committed waits, and redeems under other references do not", async () => {
+  it("a redeem under an uncommitted reference waits, and redeems under other references do not", async () => {
     const [first, second] = await issueVouchers(servers.db, partner, 2);
     const externalRef = newRef();
     const { redeem } = await besideTransaction(servers.db, async (outside) => {
       await outside.query(
-        `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
+        `INSERT INTO redemptions
+           (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
          VALUES (date_trunc('milliseconds', clock_timestamp()), $1, $2, 'key', 'attempt', 'code', $3)`,
         [first?.id, partner.organizationId, externalRef],
       );
