@@ -86,7 +86,7 @@ const NOTHING: Record<string, unknown> = {
 
 it.each(
   Object.entries(PROBES),
-)("%s gives another organization's key the same answer for an existing voucher as for one that does not exist, and changes nothing", async (route, probe) => {
+)("%s tells another organization's key nothing about a voucher, and changes nothing", async (route, probe) => {
   const leases = async () => (await servers.redis.keys("lease:*")).sort();
   const before = [await dumpRows(servers.db), await leases()];
   const seen = async (code: string, token: string | null, ref: string) =>

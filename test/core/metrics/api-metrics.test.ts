@@ -74,7 +74,7 @@ it("the business metrics name at most 100 brands, and count the others together"
   }
 });
 
-it("requests are counted by the route's pattern, the method and the status, with one label for all unknown paths and methods", async () => {
+it("requests are counted by route pattern, method and status, with one label for all unknown ones", async () => {
   const { code } = await issue();
   const route = "/partner/vouchers/:codeOrTicket";
   const counts = (labels: Record<string, string>, by: number, work: () => Promise<unknown>) =>

@@ -14,7 +14,7 @@ const { api, servers, db, partner, stranger, keys, issue } = useService({ env: {
 const headers = basic(OPS_TOKEN);
 const search = (words: string) => browse(`${api.url}/ops/vouchers`, { headers, form: { words } });
 
-it("the last calls of an organization have key, route, status, error code, duration and request id, and nothing that was sent", async () => {
+it("an organization's last calls show key, route, status, error, duration and request id, and no content", async () => {
   const { code } = await issue();
   const [till, rival] = [keys.till.key, keys.rival.key];
   const order = { code, externalRef: "order-of-mrs-miller", note: "a note of the till" };
@@ -44,7 +44,7 @@ it("the last calls of an organization have key, route, status, error code, durat
   expect((await pageOf("org_none")).status).toBe(404);
 });
 
-it("the search finds a call of the last hour by its request id, and each view of calls leaves an audit entry", async () => {
+it("the search finds a call of the last hour by its request id, and each view leaves an audit entry", async () => {
   const looks = async () =>
     (
       await db.query("SELECT FROM audit_entries WHERE command = 'page calls' AND entity_id = $1", [
@@ -92,7 +92,7 @@ it("a request id that a caller has sent is marked as such on the page of calls a
   }
 });
 
-it("the calls of an organization are the newest 200 of the last hour, in pages below 100 kB, and leave Redis after it", async () => {
+it("an organization's calls are the last 200 of an hour, in pages below 100 kB, and leave Redis after it", async () => {
   const { organizationId } = await makePartner(db);
   const { calls } = api.ctx;
   const prefix = `{pva:${api.ctx.deployment.id}:calls}`;

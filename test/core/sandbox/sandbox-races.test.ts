@@ -19,7 +19,7 @@ const { servers, apis, workers, issuer } = useService({ apis: [{}, {}], workers:
 
 const DAY = 86_400;
 
-it("a sandbox keeps every invariant while 150 calls reserve, release and redeem the vouchers whose times are moved", async () => {
+it("a sandbox keeps every invariant while 150 calls use the vouchers whose times are moved", async () => {
   const sandbox = await makeSandbox();
   const { tills } = sandbox;
   const advances: Reply[] = [];
@@ -70,8 +70,10 @@ it("a sandbox keeps every invariant while 150 calls reserve, release and redeem 
   // locked.
   for (const { ctx } of workers) await sweep(ctx);
   const { rows: unrecorded } = await servers.db.query(
-    `SELECT v.id FROM vouchers v JOIN batches b ON b.id = v.batch_id ${of} AND v.status = 'Active' AND b.valid_until <= now()
-        AND NOT EXISTS (SELECT 1 FROM voucher_events e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired')`,
+    `SELECT v.id FROM vouchers AS v JOIN batches AS b ON b.id = v.batch_id ${of}
+        AND v.status = 'Active' AND b.valid_until <= now()
+        AND NOT EXISTS (SELECT 1 FROM voucher_events AS e
+                         WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired')`,
     [sandbox.organizationId],
   );
   expect(unrecorded).toEqual([]);
@@ -111,7 +113,7 @@ it("ten simultaneous advances move a reservation ten times", async () => {
   expect(Date.parse(expiresAt) - Date.parse(reservation.expiresAt)).toBe(500_000);
 });
 
-it("an advance of a sandbox waits for the row of a reserved voucher, and moves nothing when the row stays locked", async () => {
+it("an advance of a sandbox waits for a reserved voucher's row, and moves nothing if it stays locked", async () => {
   const sandbox = await makeSandbox();
   const [till = sandbox.tills[0] as PartnerClient] = sandbox.tills;
   const [voucher] = await issueVouchers(servers.db, sandbox, 1);

@@ -52,7 +52,7 @@ it.each([
   ["a sandbox key of a live organization", false, true],
   ["a live key of a sandbox", true, false],
   ["a sandbox key without an organization", null, true],
-])("a key is refused as unknown when its prefix and its organization disagree: %s", async (_what, isSandbox, prefix) => {
+])("a key whose prefix does not fit its organization is refused as unknown: %s", async (_what, isSandbox, prefix) => {
   const partner = isSandbox === null ? null : await makePartner(servers.db, { sandbox: isSandbox });
   const { id } = await makeKey(servers.db, partner?.organizationId ?? null);
   const forged = makeApiKey(pooledRandomBytes, prefix);
@@ -72,7 +72,7 @@ it("the database refuses to make a live organization a sandbox, or a sandbox liv
   }
 });
 
-it('"sandbox": true is in every response about a sandbox\'s voucher, as a notice on its page, and in none about a live one', async () => {
+it('"sandbox": true is in every response about a sandbox\'s voucher, and in none about a live one', async () => {
   const sandbox = await makeSandbox();
   for (const [till, partner, mark] of [
     [sandbox.till, sandbox, { sandbox: true }],
@@ -100,7 +100,7 @@ it('"sandbox": true is in every response about a sandbox\'s voucher, as a notice
   }
 });
 
-it('"sandbox": true is in the sealed payload of each type of event of a sandbox, and in none of a live organization', async () => {
+it('"sandbox": true is in the sealed payload of each event type of a sandbox, and of no live one', async () => {
   const sandbox = await makeSandbox();
   for (const [till, partner, mark] of [
     [sandbox.till, sandbox, true],
@@ -133,7 +133,7 @@ it('"sandbox": true is in the sealed payload of each type of event of a sandbox,
   }
 });
 
-it('"sandbox": true is in the description of every response to a partner\'s key except that of the advance itself', () => {
+it('"sandbox": true is described in every response to a partner\'s key except that of the advance', () => {
   // A receipt is a text.
   const isJson = ({ responses }: Operation) => "application/json" in (responses["200"]?.content ?? {});
   const described = OPERATIONS.filter(({ security }) => security.some((scheme) => "apiKey" in scheme))
@@ -159,7 +159,7 @@ describe("the marketplace", () => {
     return (body.listings as { id: string; sandbox?: true }[]).find(({ id }) => id === listingId);
   };
 
-  it("the marketplace hides a sandbox's listings and products from other users, who get its vouchers by a referrer's link alone", async () => {
+  it("the marketplace hides a sandbox from other users, who get its vouchers only by a referrer's link", async () => {
     const offer = await offerFromSandbox();
     const other = await signedIn(api.url, issuer);
     const ofLive = await offerBatch(servers.db, live, 1);
@@ -186,7 +186,7 @@ describe("the marketplace", () => {
     expect(page.body.listings.map(({ id }: { id: string }) => id)).toEqual([shown.listingId]);
   });
 
-  it("the marketplace shows a sandbox's listings, marked, to its members and to referrers with an active contract, who can buy", async () => {
+  it("the marketplace shows a sandbox, marked, to members and referrers under contract, who can buy", async () => {
     const offer = await offerFromSandbox();
     const [employee, referrer] = [newUser(), newUser()];
     await makeMember(servers.db, { organizationId: offer.organizationId, userId: employee, role: "employee" });
@@ -206,7 +206,7 @@ describe("the marketplace", () => {
   });
 });
 
-it("POST /sandbox/advance ends a reservation: the voucher is free, the ticket is refused, and the lease is gone", async () => {
+it("POST /sandbox/advance ends a reservation, its ticket and its lease, and frees the voucher", async () => {
   const sandbox = await makeSandbox();
   const { till } = sandbox;
   const rival = partnerClient(api.url, (await makeKey(servers.db, sandbox.organizationId)).key);
@@ -222,7 +222,7 @@ it("POST /sandbox/advance ends a reservation: the voucher is free, the ticket is
   expect((await rival.reserve(code)).status).toBe(200);
 });
 
-it("POST /sandbox/advance expires vouchers, seals the expired event before it answers, leaves the past as it is, and writes one audit entry", async () => {
+it("POST /sandbox/advance expires vouchers, seals that before it answers, and writes one audit entry", async () => {
   const sandbox = await makeSandbox();
   const vouchers = await issueVouchers(servers.db, sandbox, 3, { validUntil: inSeconds(86_400) });
   const [used, code] = [vouchers[0]?.code ?? "", vouchers[1]?.code ?? ""];
@@ -241,7 +241,8 @@ it("POST /sandbox/advance expires vouchers, seals the expired event before it an
   const { events } = (await sandbox.till.events(code)).body;
   expect(events.at(-1)).toMatchObject({ eventType: "voucher.instance.expired", sealStatus: "Sealed" });
   const { rows } = await servers.db.query(
-    "SELECT command, arguments, entity_type, after FROM audit_entries WHERE entity_id = $1 AND command = 'sandbox advance'",
+    `SELECT command, arguments, entity_type, after
+       FROM audit_entries WHERE entity_id = $1 AND command = 'sandbox advance'`,
     [sandbox.organizationId],
   );
   const entry = { command: "sandbox advance", arguments: { seconds: 86_401, key: sandbox.keyId } };
@@ -301,7 +302,7 @@ it("POST /sandbox/advance refuses all but a whole number of seconds up to 400 da
   expect((await sandbox.till.lookUp(code)).body).toEqual(before);
 });
 
-it("POST /sandbox/advance refuses a live key with 403 sandbox_only before it looks at the body, and moves nothing", async () => {
+it("POST /sandbox/advance refuses a live key with 403 sandbox_only before it reads the body", async () => {
   const { code } = await issueVoucher(servers.db, live);
   await liveTill.reserve(code);
   const before = (await liveTill.lookUp(code)).body;
@@ -309,13 +310,15 @@ it("POST /sandbox/advance refuses a live key with 403 sandbox_only before it loo
   expect((await liveTill.lookUp(code)).body).toEqual(before);
 });
 
-it("POST /sandbox/advance refuses a sandbox with more than 10 000 live reservations with a sentence, and moves nothing", async () => {
+it("POST /sandbox/advance refuses more than 10 000 live reservations, and moves nothing", async () => {
   const sandbox = await makeSandbox();
   await issueVouchers(servers.db, sandbox, 10_001);
   await servers.db.query(
     `WITH v AS MATERIALIZED (SELECT id, organization_id FROM vouchers WHERE organization_id = $1)
-       INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
-       SELECT now(), now() + interval '15 minutes', 'rsv_many_' || id, id, organization_id, 'key_x', 'Live', 'none' FROM v`,
+       INSERT INTO reservations
+         (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
+       SELECT now(), now() + interval '15 minutes', 'rsv_many_' || id, id, organization_id, 'key_x', 'Live', 'none'
+         FROM v`,
     [sandbox.organizationId],
   );
   const { status, body } = await sandbox.till.advance(900);
@@ -324,7 +327,8 @@ it("POST /sandbox/advance refuses a sandbox with more than 10 000 live reservati
     error: "This sandbox has more than 10,000 live reservations. Release some of them first.",
   });
   const { rows } = await servers.db.query(
-    "SELECT count(*)::int AS live FROM reservations WHERE organization_id = $1 AND state = 'Live' AND expires_at > now()",
+    `SELECT count(*)::int AS live FROM reservations
+      WHERE organization_id = $1 AND state = 'Live' AND expires_at > now()`,
     [sandbox.organizationId],
   );
   expect(rows).toEqual([{ live: 10_001 }]);
@@ -334,7 +338,7 @@ describe("the database", () => {
   const advance = (organizationId: string, seconds: number | null) =>
     servers.db.query("SELECT * FROM advance_sandbox($1, $2, 'key_x', 'me', 'here')", [organizationId, seconds]);
 
-  it("the database refuses to advance a live organization or one that does not exist, and a bad number of seconds", async () => {
+  it("the database refuses to advance an unknown or a live organization, or by a bad number of seconds", async () => {
     const { organizationId } = await makeSandbox();
     for (const [id, seconds] of [
       [live.organizationId, 900],
@@ -347,7 +351,7 @@ describe("the database", () => {
     }
   });
 
-  it("the database lets only a sandbox move the end of an open contract, only to an earlier time, and with no other change", async () => {
+  it("the database lets only a sandbox move an open contract's end, and only to an earlier time", async () => {
     const sandbox = await makeSandbox();
     const ends = inSeconds(3_600);
     const [ofSandbox, ofLive] = [

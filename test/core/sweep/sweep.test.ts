@@ -75,7 +75,7 @@ it("the end of a reservation leaves the lease of a later reservation untouched",
   expect(await leaseOf(id)).toMatchObject({ ticket: "rsv_of_another" });
 });
 
-it("reservations past their end are left for the next sweep while their voucher is locked, and do not delay others", async () => {
+it("reservations past their end are left for the next sweep while locked, and do not delay others", async () => {
   const locked = await makeOverdue();
   const free = await makeOverdue();
   await whileLocked(db, [locked.id], async () => {
@@ -101,7 +101,7 @@ it("a sweep does not end a live reservation, and does not remove its lease, howe
   expect(await leaseOf(id)).toMatchObject({ ticket });
 });
 
-it("leases of live reservations are restored with their remaining time after Redis lost everything, and turn other keys away again", async () => {
+it("leases of live reservations are restored with their remaining time after Redis lost everything", async () => {
   const { id, code, expiresAt } = await makeHeld();
   const before = await leaseOf(id);
   await servers.redis.flushdb();
@@ -124,9 +124,10 @@ it("a restored lease replaces the lease of another ticket", async () => {
 it("leases are all restored, over several sweeps", async () => {
   const vouchers = await issueVouchers(db, partner, 1_100);
   await db.query(
-    `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
-       SELECT date_trunc('second', now()), date_trunc('second', now()) + interval '5 minutes', 'rsv_many_' || id, id, $2, 'key',
-              'Live', 'none' FROM unnest($1::text[]) AS id`,
+    `INSERT INTO reservations
+       (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
+     SELECT date_trunc('second', now()), date_trunc('second', now()) + interval '5 minutes', 'rsv_many_' || id, id,
+            $2, 'key', 'Live', 'none' FROM unnest($1::text[]) AS id`,
     [vouchers.map(({ id }) => id), partner.organizationId],
   );
   expect((await sweepRound()).leasesRestored).toBe(1_100);
@@ -153,7 +154,7 @@ const past = () => new Date(Date.now() - 1_000);
 const expiredEvents = async (voucherId: string) =>
   (await readRecorded(db, voucherId)).events.filter(({ eventType }) => eventType === "voucher.instance.expired");
 
-it("vouchers past their validUntil get one sealed expired event at the end of their chain, and read Expired before and after", async () => {
+it("vouchers past their validUntil get one sealed expired event, and read Expired before and after", async () => {
   const validUntil = past();
   const { id, code } = await issue({ validUntil });
   const read = async () => (await till.lookUp(code)).body.voucher.status;
@@ -172,7 +173,7 @@ it("vouchers past their validUntil get one sealed expired event at the end of th
   expect((await till.events(code)).body.events[1]).toMatchObject({ code: "VCH006", actorConnectedId: null });
 });
 
-it("expiries are all recorded once, over many transactions of simultaneous sweeps, without a seal job each", async () => {
+it("expiries are all recorded once, over many simultaneous transactions, without a seal job each", async () => {
   const vouchers = await issueVouchers(db, partner, 1_200, { validUntil: past() });
   const jobs = await countJobs(servers, "seal");
   let recorded = 0;
@@ -184,7 +185,8 @@ it("expiries are all recorded once, over many transactions of simultaneous sweep
   }
   expect(recorded).toBe(vouchers.length);
   const { rows } = await db.query(
-    "SELECT count(*)::int AS n FROM voucher_events WHERE voucher_id = ANY ($1) AND event_type = 'voucher.instance.expired'",
+    `SELECT count(*)::int AS n FROM voucher_events
+      WHERE voucher_id = ANY ($1) AND event_type = 'voucher.instance.expired'`,
     [vouchers.map(({ id }) => id)],
   );
   expect(rows[0].n).toBe(vouchers.length);
@@ -220,7 +222,7 @@ it("expiries are recorded later when their row is locked, and the others are rec
   for (const { id } of vouchers) expect(await expiredEvents(id)).toHaveLength(1);
 });
 
-it("expiries are recorded, and their batch is finished, when a chain among them has an event beyond its head", async () => {
+it("expiries are recorded, and their batch finished, even if a chain has an event beyond its head", async () => {
   const vouchers = await issueVouchers(db, partner, 3, { validUntil: past() });
   const [damaged, ...others] = vouchers.map(({ id }) => id) as [string, string, string];
   await db.query(
@@ -263,7 +265,7 @@ const statusOf = async (id: string) =>
 const contract = (...how: [status?: "Offered" | "Active" | "Ended" | "Declined", endsAt?: Date | null]) =>
   makeContract(db, partner.brandId, newUser(), ...how);
 
-it("referrer contracts past their end become Ended once and allow a new contract; other contracts stay unchanged", async () => {
+it("referrer contracts past their end become Ended once and allow a new one; others stay unchanged", async () => {
   const user = newUser();
   const over = await makeContract(db, partner.brandId, user, "Active", inSeconds(-1));
   const others = [
@@ -294,7 +296,7 @@ it("referrer contracts become Ended once in simultaneous sweeps, the rest in lat
   expect(passes.reduce((sum, pass) => sum + pass.contractsEnded, contractsEnded)).toBe(1_500);
 });
 
-it("referrer contracts are left for the next sweep while another transaction locks them, and do not delay others", async () => {
+it("referrer contracts are left for the next sweep while they are locked, and do not delay others", async () => {
   const [locked, free] = [await contract("Active", inSeconds(-1)), await contract("Active", inSeconds(-1))];
   await besideTransaction(db, async (outside) => {
     await outside.query("SELECT 1 FROM referrer_contracts WHERE id = $1 FOR UPDATE", [locked]);
@@ -310,7 +312,8 @@ async function claimEarlier(vouchers: readonly IssuedVoucher[]): Promise<void> {
   for (const { id } of vouchers) await appendPending(db, id, 1);
   await bypassTriggers(
     db,
-    "UPDATE voucher_events SET occurred_at = now() - interval '6 seconds' WHERE voucher_id = ANY ($1) AND seal_status = 'Pending'",
+    `UPDATE voucher_events SET occurred_at = now() - interval '6 seconds'
+      WHERE voucher_id = ANY ($1) AND seal_status = 'Pending'`,
     [vouchers.map(({ id }) => id)],
   );
 }
@@ -440,15 +443,17 @@ async function writeReservations(voucherId: string, state: string, daysAgo: numb
   const first = firstIdAt("rsv", rows[0].at);
   const tickets = Array.from({ length: count }, (_, n) => first.slice(0, -8) + String(n).padStart(8, "0"));
   await db.query(
-    `INSERT INTO reservations (started_at, expires_at, ended_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
-     SELECT $1, $1::timestamptz + interval '15 minutes', CASE WHEN $4 <> 'Live' THEN $1::timestamptz + interval '1 second' END, t, $2, $3, 'key', $4, 'secret'
+    `INSERT INTO reservations
+       (started_at, expires_at, ended_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
+     SELECT $1, $1::timestamptz + interval '15 minutes',
+            CASE WHEN $4 <> 'Live' THEN $1::timestamptz + interval '1 second' END, t, $2, $3, 'key', $4, 'secret'
        FROM unnest($5::text[]) AS t`,
     [rows[0].at, voucherId, partner.organizationId, state, tickets],
   );
   return tickets;
 }
 
-it("reservations that ended unused long ago are deleted, at a pace above that of writing, and others are kept with their tickets", async () => {
+it("reservations that ended unused long ago are deleted faster than they are written, and others kept", async () => {
   const { id, code } = await issue();
   const { ticket } = (await till.reserve(code)).body;
   const worker = await startWorkers(servers);
@@ -478,7 +483,7 @@ it("reservations that ended unused long ago are deleted, at a pace above that of
   expect((await till.redeem({ ticket, externalRef: "order-kept" })).body).toMatchObject({ alreadyConfirmed: true });
 });
 
-it("finished jobs of all queues and shards are removed once they were kept long enough, although no other job ends", async () => {
+it("finished jobs of all queues and shards are removed after their time, even if no other job ends", async () => {
   const former = openWorkerContext(testConfig(servers, { QUEUE_SHARDS: "3,2" }));
   onTestFinished(() => former.close());
   await untilStarted(() => former.redis.status === "ready");
@@ -510,7 +515,7 @@ it("finished jobs of all queues and shards are removed once they were kept long 
   for (const { key, state } of sets) expect(await servers.redis.exists(`${key}:old-${state}`)).toBe(0);
 });
 
-it("the log line of a pass is at level info only when the pass changed something or met a fault; verified chains do not count", async () => {
+it("the log line of a pass is at level info only after a change or a fault; verified chains do not count", async () => {
   const quiet: SweepReport = {
     reservationsExpired: 0,
     leasesRestored: 0,
