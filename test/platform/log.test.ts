@@ -58,7 +58,7 @@ afterAll(() => {
   for (const { child } of processes) child.kill("SIGKILL");
 });
 
-it("the log of the API and a worker is one JSON object a line on both processes, each with time, level, role and message", () => {
+it("the log of the API and a worker is one JSON object a line, with time, level, role and message", () => {
   expect(apiLines.length).toBeGreaterThan(requests.size);
   expect(workerLines.length).toBeGreaterThan(0);
   for (const line of [...apiLines, ...workerLines]) {
@@ -72,7 +72,7 @@ it("the log of the API and a worker is one JSON object a line on both processes,
   expect(new Set(workerLines.map(({ role }) => role))).toEqual(new Set(["worker"]));
 });
 
-it("the log of the API and a worker has exactly one line a request, also if its path cannot be decoded, with method, route pattern, status, ids and duration", () => {
+it("the log of the API and a worker has one line a request, with its route, status, ids and duration", () => {
   expect(requests.size).toBeGreaterThanOrEqual(20);
   for (const [requestId, expected] of requests) {
     const lines = apiLines.filter((line) => line.requestId === requestId);
@@ -100,7 +100,7 @@ it("the log of the API and a worker contains no key, token, ticket, code, note o
   expect(secrets.filter((secret) => written.includes(secret.toLowerCase()))).toEqual([]);
 });
 
-it("the log of the API and a worker tells that each process listened or worked, drained at SIGTERM and ended in order", () => {
+it("the log of the API and a worker tells that each process worked, drained at SIGTERM and ended", () => {
   for (const [lines, first] of [
     [apiLines, "listening"],
     [workerLines, "working"],
@@ -124,16 +124,9 @@ function parse(text: string): Line[] {
   });
 }
 
-/** Sends requests of every kind; records what their lines must say and what no line may contain. */
-async function use(url: string): Promise<void> {
-  const { id: keyId, key } = keys.till;
-  const unbound = await makeKey(servers.db, null);
-  const issued = await issueVouchers(servers.db, partner, 4);
-  const [looked, held, redeemed, refused] = issued.map(({ code }) => code) as [string, string, string, string];
-  const imported = "IMPORTED/SECRET?77";
-  await issueVouchers(servers.db, partner, 1, { codes: [imported] });
-  const by = { keyId, organizationId: partner.organizationId };
-  const go = async (
+/** Returns what sends a request, by this key unless told otherwise, and records what its line must say. */
+function recordCalls(url: string, key: string) {
+  return async (
     method: string,
     path: string,
     expected: { status: number; [field: string]: unknown },
@@ -148,6 +141,18 @@ async function use(url: string): Promise<void> {
     expect(reply.status, `${method} ${path}`).toBe(expected.status);
     return reply.body;
   };
+}
+
+/** Sends requests of every kind; records what their lines must say and what no line may contain. */
+async function use(url: string): Promise<void> {
+  const { id: keyId, key } = keys.till;
+  const unbound = await makeKey(servers.db, null);
+  const issued = await issueVouchers(servers.db, partner, 4);
+  const [looked, held, redeemed, refused] = issued.map(({ code }) => code) as [string, string, string, string];
+  const imported = "IMPORTED/SECRET?77";
+  await issueVouchers(servers.db, partner, 1, { codes: [imported] });
+  const by = { keyId, organizationId: partner.organizationId };
+  const go = recordCalls(url, key);
   const route = "/partner/vouchers/:codeOrTicket";
   const at = (code: string) => `/partner/vouchers/${encodeURIComponent(code)}`;
   const post = (name: string, status: number, body: unknown, errorCode?: string) => {
