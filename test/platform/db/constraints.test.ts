@@ -407,7 +407,8 @@ const TRIGGER = "23001";
 it.each([
   [
     "a redemption is final",
-    `UPDATE redemptions SET external_ref = 'another'; UPDATE redemptions SET redeemed_at = redeemed_at; DELETE FROM redemptions;
+    `UPDATE redemptions SET external_ref = 'another'; UPDATE redemptions SET redeemed_at = redeemed_at;
+     DELETE FROM redemptions;
      TRUNCATE redemptions; TRUNCATE redemptions CASCADE`,
   ],
   [
@@ -435,7 +436,8 @@ it.each([
   ["contracts are permanent", "DELETE FROM referrer_contracts; TRUNCATE referrer_contracts CASCADE"],
   ...["claims", "purchases"].map((table) => [
     `${table} are permanent`,
-    `DELETE FROM ${table}; TRUNCATE ${table}; UPDATE ${table} SET voucher_id = voucher_id; UPDATE ${table} SET voucher_id = NULL`,
+    `DELETE FROM ${table}; TRUNCATE ${table}; UPDATE ${table} SET voucher_id = voucher_id;
+     UPDATE ${table} SET voucher_id = NULL`,
   ]),
   [
     "audit entries are permanent",
@@ -842,7 +844,9 @@ it("an audit entry gets its time and role from the database, and not from the IN
   const { rows } = await db.query("SELECT session_user AS role, clock_timestamp() AS before");
   await accepted(...audit({ entity_id: "org_dated", at: "2001-01-01", database_role: "another_role" })());
   const { rows: written } = await db.query(
-    "SELECT database_role, at >= date_trunc('milliseconds', $1::timestamptz) AND at <= clock_timestamp() AS just FROM audit_entries WHERE entity_id = 'org_dated'",
+    `SELECT database_role,
+            at >= date_trunc('milliseconds', $1::timestamptz) AND at <= clock_timestamp() AS just
+       FROM audit_entries WHERE entity_id = 'org_dated'`,
     [rows[0].before],
   );
   expect(written).toEqual([{ database_role: rows[0].role, just: true }]);

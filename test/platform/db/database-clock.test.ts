@@ -16,7 +16,7 @@ it("the database's clock follows small differences, however many, and steps back
   expect(read(1_000, -3_600_000)).toEqual({ now: -3_600_000, steady: -3_600_000, ahead: 0 });
 });
 
-it("the database's clock keeps the steady time through a jump ahead, until the clock is right again or an operator trusts it", () => {
+it("the database's clock keeps the steady time through a jump ahead, until it is right or trusted again", () => {
   const { read } = openClock();
   const jumped = { now: 3_600_000, steady: 0, ahead: 3_600_000 };
   expect(read(1_000, 3_600_000)).toEqual(jumped);
@@ -26,7 +26,7 @@ it("the database's clock keeps the steady time through a jump ahead, until the c
   expect(read(1_000, 3_600_000, new Date(START))).toEqual({ now: 3_600_000, steady: 3_600_000, ahead: 0 });
 });
 
-it("the database's clock takes no answer that it read late, because its process was frozen, for the time before a jump", () => {
+it("the database's clock takes no answer that a frozen process read late for the time before a jump", () => {
   const { clock, pass } = openClock();
   pass(30_000);
   clock.observe(new Date(START), null, 0);

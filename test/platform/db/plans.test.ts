@@ -35,14 +35,18 @@ const STATES: Record<string, (servers: TestServers) => Promise<unknown>> = {
     await makeKey(db, partner.organizationId);
     await issueVouchers(db, partner, 20, { windows: { claim: { opensAt: null, closesAt: null } } });
     await db.query(
-      `INSERT INTO reservations (started_at, expires_at, ended_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
-       SELECT now(), now() + interval '15 minutes', CASE WHEN serial > 9 THEN now() END, 'ticket_' || serial, id, organization_id,
+      `INSERT INTO reservations
+         (started_at, expires_at, ended_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
+       SELECT now(), now() + interval '15 minutes', CASE WHEN serial > 9 THEN now() END,
+              'ticket_' || serial, id, organization_id,
               'key', CASE WHEN serial > 9 THEN 'Consumed' ELSE 'Live' END, 'secret'
          FROM vouchers`,
     );
     await db.query(
       `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
-       SELECT date_trunc('milliseconds', now()), id, organization_id, 'key', 'attempt', 'code_' || serial, 'order-' || serial FROM vouchers WHERE serial > 9`,
+       SELECT date_trunc('milliseconds', now()), id, organization_id, 'key', 'attempt', 'code_' || serial,
+              'order-' || serial
+         FROM vouchers WHERE serial > 9`,
     );
     await db.query("VACUUM (ANALYZE)");
   },

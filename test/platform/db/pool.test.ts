@@ -10,7 +10,7 @@ import { useDatabase } from "../../support/use-service.ts";
 
 const { servers } = useDatabase();
 
-it("a connection that is lost in a transaction fails the transaction, does not end the process, and is replaced", async () => {
+it("a connection lost in a transaction fails the transaction, spares the process and is replaced", async () => {
   const pool = openOne(servers.databaseUrl);
   // An error event without a listener becomes an uncaught exception.
   const uncaught: unknown[] = [];
@@ -53,7 +53,8 @@ it("the options in DATABASE_URL set what the service does not set itself", async
   url.searchParams.set("options", "-c plan_cache_mode=auto -c work_mem=7MB");
   const pool = openOne(url.href);
   const { rows } = await pool.query(
-    "SELECT current_setting('plan_cache_mode') AS mode, current_setting('work_mem') AS memory, current_setting('enable_seqscan') AS scans",
+    `SELECT current_setting('plan_cache_mode') AS mode, current_setting('work_mem') AS memory,
+            current_setting('enable_seqscan') AS scans`,
   );
   expect(rows).toEqual([{ mode: "force_generic_plan", memory: "7MB", scans: "off" }]);
 });

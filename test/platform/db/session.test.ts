@@ -102,7 +102,7 @@ describe("settings of a database or a role", () => {
         () => "ALTER SYSTEM",
       ].map((alter) => [name, alter("db"), alter] as const),
     ),
-  )("%s is not overridden: everything refuses it, and the command in the sentence mends %s", async (name, _at, alter) => {
+  )("%s is not overridden: everything refuses it, and the command given mends %s", async (name, _at, alter) => {
     const database = await makeDatabase();
     await migrateDatabase(ownerOf(database));
     onTestFinished(() => run(`${alter(database)} RESET ${name}`, "SELECT pg_reload_conf()"));
@@ -206,7 +206,7 @@ describe("schemas", () => {
     await runIn(database, "DO $$ BEGIN ASSERT NOT EXISTS (SELECT FROM public.redemptions); END $$");
   });
 
-  it("a role whose search_path names none of several schemas with the tables is refused with the command that sets it", async () => {
+  it("a role whose search_path names none of several schemas with the tables is refused with a remedy", async () => {
     const database = await makeDatabase();
     for (const schema of ["first", "second"]) {
       await runIn(database, `CREATE SCHEMA ${schema} AUTHORIZATION ${OWNER.name}`);
@@ -236,7 +236,7 @@ describe("schemas", () => {
     "",
     "nowhere",
     "pg_catalog",
-  ])("a migration refuses a search_path of '%s', and the command in the sentence makes a schema for the tables", async (path) => {
+  ])("a migration refuses a search_path of '%s' with a command that makes a schema", async (path) => {
     const database = await makeDatabase();
     await run(`ALTER DATABASE ${database} SET search_path = '${path}'`);
     const sentence = await refusalOf(ownerOf(database));
@@ -246,7 +246,7 @@ describe("schemas", () => {
     expect(await schemasOf(database)).toEqual(["vouchers"]);
   });
 
-  it("a migration refuses a schema in which another program has a table of migrations, and the command makes another one", async () => {
+  it("a migration refuses a schema with another program's migrations, and its command makes another one", async () => {
     const database = await makeDatabase();
     await runIn(database, "CREATE TABLE public.migrations (id integer, timestamp bigint, name text)");
     const sentence = await refusalOf(ownerOf(database));
@@ -317,7 +317,7 @@ it("a database behind a Unix socket is migrated and redeems", async () => {
   await expectRedeems(servers, { ownerUrl: at(OWNER), databaseUrl: at(API) });
 });
 
-it("db check lists all that the service needs with the value of this server, and exits with 1 for what is missing", async () => {
+it("db check lists what the service needs with this server's values, and exits with 1 if any is missing", async () => {
   const database = await makeDatabase();
   await migrateDatabase(ownerOf(database));
   const env = { DATABASE_URL: ownerOf(database), REDIS_URL: "" };

@@ -68,7 +68,8 @@ describe.each(STATEMENTS)("$file $name", ({ name, text, parameters, columns }) =
   it.skipIf(name.startsWith("state_of_"))("returns the columns that its module declares", async () => {
     const fields = await describeResult(text);
     const { rows } = await client.query<{ types: string[] }>(
-      "SELECT coalesce(array_agg(format_type(t.oid, NULL) ORDER BY t.n), '{}') AS types FROM unnest($1::oid[]) WITH ORDINALITY AS t (oid, n)",
+      `SELECT coalesce(array_agg(format_type(t.oid, NULL) ORDER BY t.n), '{}') AS types
+         FROM unnest($1::oid[]) WITH ORDINALITY AS t (oid, n)`,
       [fields.map((field) => field.dataTypeID)],
     );
     const types = fields.map((field, index) => [field.name, rows[0]?.types[index]]);

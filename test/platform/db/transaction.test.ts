@@ -63,7 +63,7 @@ it("a transaction writes nothing when BEGIN fails, although its reads are sent t
   expect({ wrote, notes: await notes() }).toEqual({ wrote: false, notes: [] });
 });
 
-it("a transaction sends its reads together with BEGIN, and each statement sees what was committed before it", async () => {
+it("a transaction sends its reads together with BEGIN, and each sees what was committed before it", async () => {
   const seen = await readThenWrite(
     pool,
     async (tx) => {
@@ -113,7 +113,8 @@ it("a transaction rolls back when a write affects too few rows, although COMMIT 
       writes: [
         { text: "INSERT INTO notes (text) VALUES ('before')" },
         {
-          text: "WITH kept AS (INSERT INTO notes VALUES ('one') RETURNING 1) SELECT assert_row_count(count(*), 2, 'notes') FROM kept",
+          text: `WITH kept AS (INSERT INTO notes VALUES ('one') RETURNING 1)
+                 SELECT assert_row_count(count(*), 2, 'notes') FROM kept`,
         },
         { text: "INSERT INTO notes (text) VALUES ('after')" },
       ],
@@ -134,7 +135,7 @@ it("a transaction rejects with the error of the first failed statement, and roll
   expect(await notes()).toEqual(["taken"]);
 });
 
-it("a transaction rejects with the first statement's error when the refusal of a later one is seen earlier", async () => {
+it("a transaction rejects with the first statement's error, even if a later refusal is seen earlier", async () => {
   await servers.db.query("INSERT INTO notes (text) VALUES ('taken')");
   const done = inTransaction(pool, (tx) => {
     const failed = note(tx, "taken");
