@@ -16,7 +16,7 @@ it("a batcher hands a lone item over in the same turn of the event loop and sets
   for (const timer of timers) expect(timer).not.toHaveBeenCalled();
 });
 
-it("a batcher collects what is submitted while a batch is under way and hands it over as one batch, in order", async () => {
+it("a batcher collects what is submitted while a batch is under way, and hands it over in order", async () => {
   const { batcher, begun, next } = startBatcher();
   const first = batcher.submit("a");
   const running = await next();
@@ -65,7 +65,7 @@ it("a batcher refuses with BatcherFull only items that would wait beyond waiting
 
 const ownerOf = (item: string) => item.split(" ")[0] ?? "";
 
-it("a batcher gives the places of a batch to owners in turns, so that a neighbour's item is in the next batch", async () => {
+it("a batcher gives the places of a batch to owners in turns, so that a neighbour's item is in the next", async () => {
   const { batcher, next } = startBatcher({ batchMax: 3, ownerOf });
   const crowd = Array.from({ length: 40 }, (_, n) => batcher.submit(`crowd ${n}`));
   const running = await next();
@@ -145,7 +145,7 @@ it("a result that is a promise delays its own submitter alone, and fails it alon
   await expect(b).rejects.toThrow("failed at last");
 });
 
-it("a batch that fails, fails for all its items and is not run again, unless the batcher is told to split it", async () => {
+it("a batch that fails, fails for all its items and is not run again, unless the batcher may split it", async () => {
   const { batcher, begun, next } = startBatcher();
   const error = new Error("the database is away");
   const results = ["a", "b"].map((item) => batcher.submit(item));

@@ -14,7 +14,7 @@ it("a starter starts a lone caller at once, and does not ask for its owner", () 
   expect(started).toEqual(["lone"]);
 });
 
-it("a starter with two starts per turn starts many callers two at a time, in order, with other work in between", async () => {
+it("a starter with two starts per turn starts callers two at a time in order, with other work between", async () => {
   const { started, start } = record(2);
   for (const name of ["a", "b", "c", "d", "e"]) start(name);
   const seen: string[] = [];

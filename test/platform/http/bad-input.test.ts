@@ -82,7 +82,7 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
     }
   });
 
-  it(`POST ${path} refuses no body, an empty body, an empty object and null with 400, and names what is missing`, async () => {
+  it(`POST ${path} refuses a missing or empty body and null with 400, and names what is missing`, async () => {
     expectInvalid(await post({ ...valid(), [required]: null }), required);
     expectInvalid(await send("POST", url(path), { key }), required);
     for (const body of ["", "{}", " {} "]) expectInvalid(await post(body), required);
@@ -103,7 +103,7 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
     }
   });
 
-  it(`POST ${path} refuses NUL and lone surrogates in any field, known or not, as a value, inside one or as a name, with 400`, async () => {
+  it(`POST ${path} refuses NUL and lone surrogates anywhere in any field, known or not, with 400`, async () => {
     for (const bad of ["\\u0000", "\\ud800", "\\udfff", "\\udc00\\ud800", "x\\ud83dx", "fine\\u0000"]) {
       for (const field of [...Object.keys(fields), "unknown"]) {
         const body = JSON.stringify({ ...valid(), [field]: "@" }).replace('"@"', `"${bad}"`);
@@ -126,7 +126,7 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
     expect(Object.prototype).not.toHaveProperty("ticket");
   });
 
-  it(`POST ${path} refuses nesting as deep as a body allows: in a known field for its type, in an unknown one for its innermost value`, async () => {
+  it(`POST ${path} refuses nesting as deep as a body allows, in known and unknown fields`, async () => {
     const nested = (inner: string) => "[".repeat(8_000) + inner + "]".repeat(8_000);
     const objects = `${'{"a":'.repeat(2_000)}"\\ud800"${"}".repeat(2_000)}`;
     const base = JSON.stringify(valid()).slice(1, -1);
@@ -383,10 +383,11 @@ describe("what is not HTTP enough to reach a route", () => {
 
   it("the API answers 431 headers_too_large in JSON when headers or address are too long", async () => {
     const long = "x".repeat(20_000);
+    const many = Array.from({ length: 4_000 }, (_, i) => (i < 2_000 ? `H${i}: x\r\n` : "A: b\r\n")).join("");
     for (const raw of [
       `GET /healthz HTTP/1.1\r\nHost: x\r\nA: ${long}\r\n\r\n`,
       `GET /partner/vouchers/${long} HTTP/1.1\r\nHost: x\r\n\r\n`,
-      `GET /healthz HTTP/1.1\r\nHost: x\r\n${Array.from({ length: 2_000 }, (_, i) => `H${i}: x\r\n`).join("")}${"A: b\r\n".repeat(2_000)}\r\n`,
+      `GET /healthz HTTP/1.1\r\nHost: x\r\n${many}\r\n`,
     ]) {
       expectError(await exchange(api.url, raw), 431, "headers_too_large");
     }

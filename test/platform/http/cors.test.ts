@@ -21,9 +21,7 @@ const OPEN: [method: string, path: string][] = [
   ["GET", "/integrity/events/VoucherInstance/vch_1/1/proof"],
 ];
 
-it.each(
-  OPEN,
-)("a page of a listed origin may call %s %s: the preflight is answered, and so is the call, errors included", async (method, path) => {
+it.each(OPEN)("a page of a listed origin may call %s %s, and reads errors too", async (method, path) => {
   for (const origin of [SHOP, LOCAL]) {
     const asked = await preflight(api.url + path, origin, method);
     expect(asked.status).toBe(204);
@@ -51,9 +49,7 @@ const NEVER: [method: string, path: string][] = [
   ["GET", "/nowhere"],
 ];
 
-it.each(
-  NEVER,
-)("a page of a listed origin may never call %s %s: no preflight is answered and no header is sent", async (method, path) => {
+it.each(NEVER)("a page of a listed origin may never call %s %s, and gets no CORS header", async (method, path) => {
   const asked = await preflight(api.url + path, SHOP, method);
   expect(asked.status).toBeGreaterThanOrEqual(404);
   expect(corsOf(asked.headers)).toEqual([]);
@@ -68,7 +64,7 @@ it.each([
   ...OTHERS,
   `${SHOP}, ${LOCAL}`,
   "",
-])("a page of any other origin gets no CORS header, and caches keep its responses apart: Origin: %s", async (origin) => {
+])("a page of another origin gets no CORS header, and Vary tells caches so: Origin: %s", async (origin) => {
   for (const [method, path] of OPEN) {
     const asked = await preflight(api.url + path, origin, method);
     expect({ status: asked.status, cors: corsOf(asked.headers) }).toEqual({ status: 405, cors: [] });

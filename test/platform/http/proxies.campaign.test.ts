@@ -69,7 +69,7 @@ afterAll(async () => {
   for (const stop of stops.reverse()) await stop();
 });
 
-it("docs/proxies.md has a row for each example of nginx, HAProxy and Caddy, with the whole host and with a path", () => {
+it("docs/proxies.md has a row for each example of nginx, HAProxy and Caddy, for a host and for a path", () => {
   for (const program of ["nginx", "haproxy", "caddy"] as const)
     for (const path of ["", "/vouchers"])
       expect(PROXY_EXAMPLES.filter((example) => example.program === program && example.path === path)).not.toEqual([]);
@@ -163,7 +163,7 @@ describe.each(runnable)("$name", (example) => {
     expect([csv.status, csv.headers.has("complete-until")]).toEqual([200, true]);
   });
 
-  it(`${example.name} leads to every page that the start page, the reference, the portal and operator pages link to`, async () => {
+  it(`${example.name} leads to every page that the start page, reference, portal and operator pages link`, async () => {
     const { url } = of(example);
     const visit = (path: string) => {
       const secret = path.startsWith(`${example.path}/ops`) ? OPS_TOKEN : reader;

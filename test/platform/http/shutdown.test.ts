@@ -33,7 +33,7 @@ it("an API that is told to stop answers what is under way, ends that connection 
   agent.destroy();
 });
 
-it("an API process that gets SIGTERM answers every request of 64 clients that keep sending on their connections", async () => {
+it("an API process that gets SIGTERM answers every request of 64 clients on their open connections", async () => {
   const port = await findSteadyPort();
   const api = startNode(["src/main.ts"], {
     DATABASE_URL: servers.databaseUrl,
@@ -61,7 +61,7 @@ it("an API process that gets SIGTERM answers every request of 64 clients that ke
   expect(performance.now() - startedAt).toBeLessThan(8_000);
 });
 
-it("an API process that gets one Ctrl-C twice, from the terminal and from npm, answers what is under way before it ends", async () => {
+it("an API process that gets Ctrl-C twice, from terminal and npm, answers what is under way first", async () => {
   const port = await findSteadyPort();
   const { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL } = servers;
   const env = { DATABASE_URL, REDIS_URL, PORT: String(port), REDEEM_WAIT_MS: String(REDEEM_WAIT_MS) };
@@ -79,7 +79,7 @@ it("an API process that gets one Ctrl-C twice, from the terminal and from npm, a
   agent.destroy();
 });
 
-it("an API that is told to stop ends idle connections after two seconds, and closes sooner when there are none", async () => {
+it("an API that is told to stop ends idle connections after two seconds, or at once without any", async () => {
   const idle = await startApi(servers, {}, CONNECTION_LIMITS);
   const unused = await startApi(servers, {}, CONNECTION_LIMITS);
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });

@@ -86,7 +86,8 @@ it("a burst of misses does not reveal a code that follows them", async () => {
   // The server may meet them in any order, but a hit is answered only before the last permitted miss.
   if (hits === 0) expect(replies[150]?.body.code).toBe("too_many_misses");
   const { rows } = await servers.db.query(
-    "SELECT count(*)::int AS reservations FROM reservations AS r JOIN vouchers AS v ON v.id = r.voucher_id WHERE v.code = $1",
+    `SELECT count(*)::int AS reservations
+       FROM reservations AS r JOIN vouchers AS v ON v.id = r.voucher_id WHERE v.code = $1`,
     [code],
   );
   expect(rows).toEqual([{ reservations: hits }]);
@@ -117,7 +118,7 @@ it("a key over the miss limit still gets retries of its redemptions confirmed, b
   expect(await retry(UNKNOWN)).toEqual({ ...first.body, alreadyConfirmed: true, otherVoucher: true });
 });
 
-it("look-ups of existing codes never count as misses in any status of the voucher, and make no Redis call", async () => {
+it("look-ups of existing codes never count as misses in any status, and make no Redis call", async () => {
   const monitor = await monitorRedis(servers.redisUrl);
   const [client] = await newClients();
   const { code } = await service.issue();

@@ -11,7 +11,7 @@ const times = (count: number) => Array.from({ length: count }, (_, index) => ind
 
 it.each([
   1, 5, 16, 60,
-])("a limit on misses answers the first %i misses of a caller, however many come at once, and then nothing", async (limit) => {
+])("a limit on misses answers only the first %i misses of a caller, even simultaneous ones", async (limit) => {
   const { seen, guard, burst, misses } = await open(counting.newName(), { limit });
   expect(await burst(500, () => false)).toEqual(times(500).map((n) => n < limit));
   const { ran } = seen;
@@ -29,7 +29,7 @@ it("a limit on misses withholds a hit after the last miss of a burst", async () 
   expect(await burst(100, (n) => [3, 9, 50].includes(n))).toEqual(times(100).map((n) => n < 12));
 });
 
-it("a limit on misses answers any number of hits at once, without a call of Redis, also when it permits one more miss", async () => {
+it("a limit on misses answers any number of simultaneous hits, without a call of Redis", async () => {
   const name = counting.newName();
   const { seen, guard, burst, misses } = await open(name, { limit: 3 });
   const hits = times(2_000).map(() => guard(true));
@@ -72,7 +72,7 @@ it("a limit on misses says when the window ends, and is forgotten with it", asyn
 
 it.each([
   2, 4,
-])("a limit on misses in several processes is one limit: a burst at %i processes gets at most as many misses answered as at one process", async (processes) => {
+])("a limit on misses is shared: a burst at %i processes gets as many misses as at one", async (processes) => {
   const name = counting.newName();
   const limiters = await Promise.all(times(processes).map(() => open(name)));
   const answered = await Promise.all(limiters.map(({ misses }) => misses(300)));
@@ -80,7 +80,7 @@ it.each([
   for (const { guard } of limiters) expect((await guard(true)).allowed).toBe(false);
 });
 
-it("a limit on misses in several processes reaches another process with its first miss there, which is withheld", async () => {
+it("a limit on misses in several processes reaches another process with its first miss there", async () => {
   const name = counting.newName();
   const [one, other] = [await open(name), await open(name)];
   await one.misses(300);

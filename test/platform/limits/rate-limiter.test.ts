@@ -16,7 +16,7 @@ const countAllowed = (verdicts: readonly Verdict[]) => verdicts.filter((verdict)
 
 it.each([
   1, 2, 19, 20, 200, 1_000,
-])("a rate limiter lets exactly the first %i calls of a caller through in a window, however many come at once", async (limit) => {
+])("a rate limiter lets exactly the first %i calls through in a window, even at once", async (limit) => {
   const limiter = await openLimiter(counting.newName(), { limit });
   const verdicts = await Promise.all(Array.from({ length: 3 * limit + 5 }, () => limiter.take("caller")));
   expect([countAllowed(verdicts), countAllowed(verdicts.slice(0, limit))]).toEqual([limit, limit]);
@@ -46,7 +46,7 @@ const SLACK = 15;
 
 it.each([
   2, 4,
-])("rate limiters of several processes share one limit, give or take a thirteenth each: %i processes under a storm", async (processes) => {
+])("rate limiters of several processes share a limit within a thirteenth each: %i processes", async (processes) => {
   const name = counting.newName();
   const limiters = await Promise.all(Array.from({ length: processes }, () => openLimiter(name)));
   const allowed = await Promise.all(limiters.map((limiter) => burst(limiter, 2 * LIMIT)));
@@ -64,7 +64,7 @@ it("rate limiters of several processes share one limit when calls come one after
   expect(Math.abs(allowed - LIMIT)).toBeLessThanOrEqual(2 * SLACK);
 });
 
-it("rate limiters of several processes permit at most their credit once another process has used the limit up", async () => {
+it("rate limiters of several processes permit at most their credit once another has used the limit up", async () => {
   const name = counting.newName();
   const [first, second] = [await openLimiter(name), await openLimiter(name)];
   expect(await burst(first, LIMIT)).toBe(LIMIT);
@@ -81,7 +81,7 @@ it("the calls of Redis that a rate limiter makes are none for occasional callers
   expect(await counting.monitor.count(`limit:${name}`)).toBe(0);
 });
 
-it("the calls of Redis that a rate limiter makes are a twentieth of the calls at full rate, and none for refused calls", async () => {
+it("a rate limiter calls Redis for a twentieth of the calls at full rate, and for no refused call", async () => {
   const name = counting.newName();
   const limiter = await openLimiter(name);
   for (let call = 0; call < LIMIT; call++) await limiter.take("caller");
@@ -93,7 +93,7 @@ it("the calls of Redis that a rate limiter makes are a twentieth of the calls at
   expect(await counting.monitor.count(`limit:${name}`)).toBe(asked);
 });
 
-it("a process that was blocked longer than it waits for Redis counts with the reply that arrived meanwhile", async () => {
+it("a process that was blocked longer than it waits for Redis counts with the reply that arrived then", async () => {
   const name = counting.newName();
   const other = (await counting.openCounts())(name, LONG_S);
   const count = (await counting.openCounts())(name, LONG_S);
@@ -164,7 +164,7 @@ it("what a rate limiter remembers is bounded, however many addresses call", asyn
 
 // Each of them waits for its own window to end.
 describe.concurrent("a rate limiter whose window ends", () => {
-  it("a rate limiter whose window ends says when, leaves nothing in Redis, and lets the caller through again from then on", async () => {
+  it("a rate limiter whose window ends says when, leaves nothing in Redis, and lets the caller through", async () => {
     const name = counting.newName();
     const limiter = await openLimiter(name, { limit: 3, seconds: 1 });
     await until(async () => (await burst(limiter, 5)) < 5);
@@ -176,7 +176,7 @@ describe.concurrent("a rate limiter whose window ends", () => {
     await until(async () => (await limiter.take("caller")).allowed);
   });
 
-  it("a rate limiter whose window ends gives no credit to a caller who used more than half of the last second's limit", async () => {
+  it("a rate limiter gives no credit to a caller who used more than half of the last second's limit", async () => {
     const name = counting.newName();
     let asked = 0;
     const count = (await counting.openCounts())(name, 1);

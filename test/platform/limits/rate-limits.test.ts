@@ -33,7 +33,7 @@ let addresses = 0;
 const from = (address: string) => ({ "x-forwarded-for": address });
 
 describe("the rate limit headers", () => {
-  it("every answer to a partner, a refusal too, states the rate limit and what remains of it as structured fields", async () => {
+  it("every answer to a partner, even a refusal, states the rate limit and its rest in structured fields", async () => {
     const client = partnerClient(ample.url, await newKey());
     const { code } = await service.issue();
     const { ticket } = (await client.reserve(code)).body;
@@ -210,7 +210,7 @@ describe("an address's limit", () => {
     }
   });
 
-  it("an address's limit keeps new valid keys from being read until the address is within its limit again", async () => {
+  it("an address's limit keeps new valid keys from being read until the address is within it again", async () => {
     const address = newAddress();
     const key = await until(async () => {
       const fresh = await newKey();
@@ -225,7 +225,7 @@ describe("the address that a limit counts", () => {
   const unknownPath = (to: TestApi, forwarded: string) =>
     send("GET", `${to.url}/nothing`, { headers: from(forwarded) });
 
-  it("the address that a limit counts is the one that the trusted proxy added to X-Forwarded-For, not one that the caller sent", async () => {
+  it("the address that a limit counts is the one that the trusted proxy added, not one from the caller", async () => {
     const address = newAddress();
     await limited(() => unknownPath(api, `${newAddress()}, ${address}`));
     expect(isLimited(await unknownPath(api, newAddress()))).toBe(false);

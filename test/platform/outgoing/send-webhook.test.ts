@@ -96,7 +96,7 @@ it("an address of the family that works is used although the name has many of th
   expect(await makeSender({ resolve: async () => [...others, "::1"] })(`http://hooks.test:${port}/`)).toEqual(OK);
 });
 
-it("an address that is not public is never connected to by a name that answers differently at the second look-up", async () => {
+it("an address that is not public is never reached by a name that changes at the second look-up", async () => {
   const secret = await receive();
   // The same port at an address that nothing else uses.
   const good = await receive({
@@ -115,7 +115,7 @@ it("an address that is not public is never connected to by a name that answers d
   expect([good.connections, secret.connections]).toEqual([1, 0]);
 });
 
-it("an address that is not public is refused although the endpoint was created when private addresses were allowed", async () => {
+it("an address that is not public is refused although it was allowed when the endpoint was created", async () => {
   const receiver = await receive();
   const anywhere = makeSender({ allowPrivate: false, mayConnectTo: () => true });
   expect(await anywhere(receiver.url)).toEqual(failed("refused_address"));
@@ -181,7 +181,7 @@ it("an attempt is a failure when the connection is refused or cut", async () => 
   expect(await makeSender()(halfway.url)).toEqual(failed("connection"));
 });
 
-it("an attempt is a failure when the certificate is not trusted, it speaks no TLS, or the name has no address", async () => {
+it("an attempt fails on an untrusted certificate, without TLS, and for a name without an address", async () => {
   const [trusted, plain] = [await receive({ tls: true }), await receive()];
   for (const { port } of [trusted, plain])
     expect(await makeSender()(`https://127.0.0.1:${port}/`)).toEqual(failed("tls"));

@@ -14,7 +14,17 @@ const ENDPOINT = { id: "whk_1", signingVersions: [2, 1] };
 const VECTOR = {
   id: "vch_01jzbq0000e00a4g0g0000002b-2",
   timestampSeconds: 1_800_000_000,
-  body: '{"type":"voucher.instance.redeemed","timestamp":"2027-02-14T19:30:05.007Z","data":{"voucherId":"vch_01jzbq0000e00a4g0g0000002b","sequence":2,"recordHash":"58493e991815493a63a4412ae1bd4daaf62f0f62888588d3592c0d0156307c98","externalRef":"Bestellung № 4711/ä","redeemCode":"W8RC-7Q4K-9MZX"}}',
+  body: JSON.stringify({
+    type: "voucher.instance.redeemed",
+    timestamp: "2027-02-14T19:30:05.007Z",
+    data: {
+      voucherId: "vch_01jzbq0000e00a4g0g0000002b",
+      sequence: 2,
+      recordHash: "58493e991815493a63a4412ae1bd4daaf62f0f62888588d3592c0d0156307c98",
+      externalRef: "Bestellung № 4711/ä",
+      redeemCode: "W8RC-7Q4K-9MZX",
+    },
+  }),
   keys: [createSecretKey("uWK94YHe94pUT6OXCTYiEMMlBT1/xyoL++e1MKXeBP4=", "base64")],
 };
 
@@ -22,7 +32,7 @@ it("the signature of a webhook is over the bytes that Standard Webhooks prescrib
   expect(signWebhook(VECTOR)).toBe("v1,RHroBtAE5AY6GVKNy7PWWtT9pLwb562xUgKzQkbN9oU=");
 });
 
-it("the signature of a webhook is accepted by the library under each secret that signs, the newest first, and refused under another", () => {
+it("the signature of a webhook is accepted under each secret that signs, and refused under another", () => {
   const body = '{"type":"webhook.test"}';
   const keys = openSigningKeys(ROOT, ENDPOINT);
   const headers = webhookHeaders({ id: "vch_1-2", timestampSeconds: Math.floor(Date.now() / 1_000), body, keys });
@@ -34,7 +44,7 @@ it("the signature of a webhook is accepted by the library under each secret that
   expect(() => new Webhook(other ?? "").verify(body, headers)).toThrow("No matching signature");
 });
 
-it("deriveWebhookSecret derives 32 bytes, the same for each call, and others for each root, endpoint and version", () => {
+it("deriveWebhookSecret always derives the same 32 bytes, and others for a root, endpoint or version", () => {
   const secret = deriveWebhookSecret(ROOT, "whk_1", 1);
   expect(secret).toBe(deriveWebhookSecret(ROOT, "whk_1", 1));
   expect(Buffer.from(secret.slice("whsec_".length), "base64")).toHaveLength(32);

@@ -177,7 +177,7 @@ const SUM = { a: 1, b: 2 };
 it.each([
   ["invalid JSON", { returnvalue: "{" }],
   ["invalid times", { processedOn: "yesterday" }],
-])("a reply that was lost, and is stored with %s, is unknown and does not affect other jobs", async (_title, malformed) => {
+])("a lost reply that is stored with %s is unknown, and spares other jobs", async (_title, malformed) => {
   const jobId = newJobId();
   const asked = awaited.addAndWait(jobId, SUM, NO_TIMEOUT_MS);
   await untilQueued(1);
@@ -188,7 +188,7 @@ it.each([
   expect(await call(1, 2)).toMatchObject(isReply(3));
 });
 
-it("a malformed message does not affect the next reply, and replies arrive by message again after a reconnect", async () => {
+it("a malformed message does not affect the next reply, and replies arrive again after a reconnect", async () => {
   work(add);
   for (const nonsense of ["{", "[]", '[{"jobId":1}]', "null"]) await servers.redis.spublish(inbox.channel, nonsense);
   expect(await call(1, 2)).toMatchObject(isReply(3));
@@ -299,7 +299,7 @@ it("a caller whose wait ends gets unknown for a running job, and the late reply 
   expect(await call(4, 4)).toMatchObject(isReply(8));
 });
 
-it("a caller whose wait ends gets unknown for a job that was started and put back, which stays in the queue", async () => {
+it("a caller whose wait ends gets unknown for a job that was put back, which stays in the queue", async () => {
   const jobId = newJobId();
   const asked = awaited.addAndWait(jobId, SUM, 1_000);
   await untilQueued(1);
@@ -409,7 +409,7 @@ it("a job with too much data is unknown at once and is not added", async () => {
   expect(await findJob(jobId)).toEqual([]);
 });
 
-it("a queue has room for 2000 callers, has room again after an answer, and answers unknown to all when it closes", async () => {
+it("a queue has room for 2000 callers, and again after an answer, and answers unknown when it closes", async () => {
   const asked: Promise<WaitResult<SumReply>>[] = [];
   const ask = () => asked.push(call(1, 2));
   // Asks in portions, so that no command waits longer for Redis than its timeout.

@@ -11,7 +11,7 @@ import { useVoucherctl } from "../../support/voucherctl.ts";
 const { servers } = useDatabase();
 const voucherctl = useVoucherctl(servers);
 
-it("voucherctl queue drop-shards deletes only the queue keys of an unused number of shards, adds an audit entry, and refuses a number that a process uses", async () => {
+it("voucherctl queue drop-shards deletes only the queue keys of a division that no process uses", async () => {
   const current = await startApi(servers);
   const former = await startApi(servers, { QUEUE_SHARDS: "4" });
   const { prefix } = findShard(servers.deploymentId, 3, 4);
