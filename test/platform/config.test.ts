@@ -131,7 +131,7 @@ it.each<[variable: string, value: string, read: object]>([
   expect(read({ [name]: value })).toMatchObject(expected);
 });
 
-it("the configuration takes an empty variable for one that is not set, and ignores variables that it does not know", () => {
+it("the configuration takes an empty variable for one that is not set, and ignores unknown variables", () => {
   const optional = VARIABLE_NAMES.filter((name) => !(name in REQUIRED));
   const empty = Object.fromEntries(optional.map((name) => [name, ""]));
   expect(read({ ...empty, PATH: "/bin", PORTS: "x" })).toEqual(readConfig(REQUIRED));
@@ -144,8 +144,11 @@ it.each([
   "postgresql:///vouchers?host=a,b",
   "postgres://a/vouchers?sslmode=require&host=a%2Cb",
 ])("the configuration refuses the several hosts of %s, and says what to give instead", (url) => {
-  expect(complaints({ DATABASE_URL: url })).toEqual([
-    "DATABASE_URL names several hosts, which the service does not choose between; give one address that always leads to the primary, such as a proxy's",
+  const [complaint = "", ...more] = complaints({ DATABASE_URL: url });
+  expect(more).toEqual([]);
+  expect(complaint.split("; ")).toEqual([
+    "DATABASE_URL names several hosts, which the service does not choose between",
+    "give one address that always leads to the primary, such as a proxy's",
   ]);
 });
 

@@ -9,7 +9,7 @@ import { until } from "../support/until.ts";
 const log = pino({ level: "silent" });
 const setBack = { state: "copied", message: expect.stringContaining("set back") };
 
-it("a process that reached a promoted standby closes its connections to the former primary and refuses new ones", async () => {
+it("a process that reached a promoted standby leaves the former primary and refuses it from then on", async () => {
   const deployment = new DatabaseFence(log);
   const [former, promoted, again] = [
     new Connection(new Server("00000001")),
@@ -39,7 +39,7 @@ it("a server that was started again is another origin, to which no open connecti
   ]);
 });
 
-it("a process that starts compares its first connections with what other processes remember, whichever is admitted first", async () => {
+it("a starting process compares each of its first connections with what other processes remember", async () => {
   const shared = shareOf({ position: 2, id: "b" });
   const deployment = new DatabaseFence(log, shared.store);
   const copy = new Server("00000001", "1", ["a", "c", "d"]);
@@ -67,7 +67,7 @@ it("a process that starts waits a bounded time for what other processes remember
   expect(shared.written).toEqual([]);
 });
 
-it("a process asks again what other processes remember when it reaches a start of a server that it has not seen", async () => {
+it("a process asks others again what they remember when its server has started again", async () => {
   const shared = shareOf(null);
   const deployment = new DatabaseFence(log, shared.store);
   await deployment.admit(new Connection(new Server("00000001", "1", ["a", "b"])).client);
@@ -78,7 +78,7 @@ it("a process asks again what other processes remember when it reaches a start o
   }
 });
 
-it("a process that refuses its server, which may be a copy, leaves the newest mark of the others in Redis, and one that starts compares with both", async () => {
+it("a process on a copy leaves the newest mark of others in Redis, and a starting one compares with both", async () => {
   const shared = shareOf({ position: 2, id: "b" });
   const copy = new Server("00000001", "2", ["a"]);
   const onCopy = new DatabaseFence(log, shared.store);
@@ -97,7 +97,7 @@ it("a process that refuses its server, which may be a copy, leaves the newest ma
   await expect(starts(["a"])).rejects.toMatchObject(setBack);
 });
 
-it("a mark counts once Redis has it or cannot be asked, and an older memory never replaces a newer one there", async () => {
+it("a mark counts once Redis has it or is away, and an older memory never replaces a newer one there", async () => {
   const shared = shareOf({ position: 1, id: "a" });
   const written = Promise.withResolvers<void>();
   const replace: SharedMemory["replace"] = async (next, before) => {
@@ -129,7 +129,7 @@ async function startOn(server: Server, store: SharedMemory) {
   return { deployment, connection, marks, admit: () => deployment.admit(new Connection(server).client) };
 }
 
-it("the processes of a server go on when a copy beside it, which had all of its marks, shares marks of its own, and those of the copy refuse it", async () => {
+it("a server's processes go on beside a copy with all of its marks, and the copy's processes refuse it", async () => {
   const shared = shareOf({ position: 1, id: "a" });
   const [original, copy] = [new Server("00000001", "1", ["a", "b"]), new Server("00000001", "2", ["a", "b"])];
   const onOriginal = await startOn(original, shared.store);
@@ -155,7 +155,7 @@ it("the processes of a server go on when a copy beside it, which had all of its 
   for (const { deployment } of [onCopy, goesOn]) deployment.close();
 });
 
-it("a start of a server that is not shared yet must have the marks of all shared starts; the process remembers the newest, and reports one that is lacking", async () => {
+it("a start of a server must have the marks of all shared starts, or reports the one that it lacks", async () => {
   const shared = shareOf({ position: 1, id: "a" });
   shared.starts = [...shared.starts, shared.seen({ position: 2, id: "b" }, "1")];
   const { deployment } = await startOn(new Server("00000001", "2", ["a", "b"]), shared.store);
@@ -165,7 +165,7 @@ it("a start of a server that is not shared yet must have the marks of all shared
   expect(shared.lacked?.newest.id).toBe("b");
 });
 
-it("a process that was led to a later start of its server shares no mark of the one before, which would remove those of the later one", async () => {
+it("a process that was led to a later start of its server shares no mark of the earlier start", async () => {
   const shared = shareOf({ position: 2, id: "b" });
   const { deployment } = await startOn(new Server("00000001", "0", ["a", "b"]), shared.store);
   shared.starts = [shared.seen({ position: 1, id: "a" }), shared.seen({ position: 3, id: "c" }, "1")];
@@ -195,7 +195,7 @@ it("a mark that is shared while another process writes is shared before it count
   expect(shared.newest()).toEqual(["c"]);
 });
 
-it("a loss that was accepted before the remembered mark lifts no refusal, and one that was accepted later lifts it", async () => {
+it("an accepted loss lifts a refusal only if it was accepted after the remembered mark", async () => {
   const shared = shareOf(null);
   const deployment = new DatabaseFence(log, shared.store);
   const server = new Server("00000001", "1", ["a", "b"]);

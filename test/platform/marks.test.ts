@@ -170,7 +170,7 @@ it("a start of a server runs alone after ten marks, and one mark of an earlier s
   expect(addMarks("2", 29)).toEqual(["2"]);
 });
 
-it("a start need not have the marks of those that came after it on its timeline, and any other server must have all", () => {
+it("a start need not have marks of later starts on its timeline, and any other server must have all", () => {
   const told = starts([first, 1], [second, 1], [third, 1]);
   const has = (started: string, timeline = MEMORY.timeline, of = told) =>
     startsToHave(of, { started, timeline }).map(({ memory }) => memory.started);
@@ -187,7 +187,7 @@ it("a start need not have the marks of those that came after it on its timeline,
 /** What happens to a server, one thing after another. */
 type Happens = "mark" | "restart" | { setBackBy: number };
 
-it("the shared memory refuses files that lack a mark of any start, however often the server was started again, and accepts the right files", () => {
+it("the shared memory refuses files that lack a mark of any start, and accepts the right files", () => {
   const happens = fc.oneof(
     { weight: 5, arbitrary: fc.constant<Happens>("mark") },
     { weight: 2, arbitrary: fc.constant<Happens>("restart") },

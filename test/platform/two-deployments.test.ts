@@ -80,7 +80,7 @@ async function expectReadyAfter(database: TestServers, unready: object, repair: 
   }
 }
 
-it("a copy of the database is refused by API and workers until it is adopted, and then is a deployment of its own", async () => {
+it("a copy of the database is refused by API and workers until it is adopted as its own deployment", async () => {
   const voucher = await issueVoucher(servers.db, partner);
   await withCopy(async (copy) => {
     const copied = { postgres: "copied", error: expect.stringContaining("db adopt") };
@@ -94,12 +94,13 @@ it("a copy of the database is refused by API and workers until it is adopted, an
   });
 });
 
-it("a copy of the database cannot replace the original under a running process: new connections are refused", async () => {
+it("a copy of the database cannot replace the original under a process, which refuses connections", async () => {
   const ctx = openApi(testConfig(other));
   await ctx.deployment.ready();
   await adoptDatabase(other.db);
   await other.db.query(
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'api'",
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND application_name = 'api'`,
   );
   await until(async () =>
     ctx.pool.query("SELECT 1").then(
@@ -110,7 +111,7 @@ it("a copy of the database cannot replace the original under a running process: 
   await ctx.close();
 });
 
-it("a database that lacks a migration of this release makes the API not ready and gives workers no jobs, until it is migrated", async () => {
+it("a database that lacks a migration keeps the API from being ready and workers from jobs", async () => {
   const lagging = await openTestServers();
   const last = "DELETE FROM migrations WHERE id = (SELECT max(id) FROM migrations) RETURNING id, name, hash";
   const { rows } = await lagging.db.query(last);

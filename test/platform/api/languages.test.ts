@@ -143,7 +143,7 @@ it("what is for operators stays English, and says so", async () => {
   }
 });
 
-it("the pages of links, listings, a voucher's history and the check speak the reader's language, and name it", async () => {
+it("the pages of links, listings, histories and the check speak and name the reader's language", async () => {
   const offer = await makeOffer(service.db, 1);
   const link = await makeReferral(service.db, offer);
   const { id } = await issue();

@@ -21,8 +21,11 @@ const TO_TRY = [
   "request_timeout",
 ] as ErrorCode[];
 
-const MACHINE =
-  /\b(token|jeton|key|schlüssel|clé|clave|sleutel|body|scope|json|http|header|utf|api|externalref|null|server|code \d+)\b/i;
+const TECHNICAL = [
+  "token|jeton|key|schlüssel|clé|clave|sleutel",
+  "body|scope|json|http|header|utf|api|externalref|null|server|code \\d+",
+];
+const MACHINE = new RegExp(`\\b(${TECHNICAL.join("|")})\\b`, "i");
 
 it.each(LANGUAGES)("the sentences that a till may show have no technical term, in the language %s", (language) => {
   for (const code of TO_TRY) {
@@ -86,8 +89,11 @@ it("the scripts of pages say exactly the sentences that are translated, with the
 });
 
 /** Words that a language shares with English, and names. */
-const SHARED =
-  /^(Sandbox|Portal|Webhooks?|Status|Payload|Site|Hash|Hashes|Nee|No: |Guide|Order|Product|Note|Sandbox\.|Partner Voucher API, version .*|Proof|Voucher|Ticket)$/;
+const SHARED_WORDS = [
+  "Sandbox|Portal|Webhooks?|Status|Payload|Site|Hash|Hashes|Nee|No: |Guide|Order|Product|Note|Sandbox\\.",
+  "Partner Voucher API, version .*|Proof|Voucher|Ticket",
+];
+const SHARED = new RegExp(`^(${SHARED_WORDS.join("|")})$`);
 
 it.each(LANGUAGES.slice(1))("no text of a page is left in English in the language %s", (language) => {
   const texts = (of: (typeof LANGUAGES)[number]) => flatten(JSON.parse(JSON.stringify(TEXTS[of])));

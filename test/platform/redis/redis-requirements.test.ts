@@ -60,7 +60,7 @@ const REFUSALS: [kind: string, words: RegExp, begin: () => Promise<unknown>, end
   ],
   [
     "the role of a replica",
-    /Redis refuses writes: READONLY |REDIS_URL leads to a replica, 127\.0\.0\.1:\d+\. It must lead to the primary, 127\.0\.0\.1:1; or promote the replica: REPLICAOF NO ONE/,
+    /Redis refuses writes: READONLY |REDIS_URL leads to a replica, 127\.0\.0\.1:\d+\. It must lead to the primary/,
     () => redis.client.replicaof("127.0.0.1", 1),
     () => redis.client.replicaof("NO", "ONE"),
   ],
@@ -74,7 +74,7 @@ const REFUSALS: [kind: string, words: RegExp, begin: () => Promise<unknown>, end
 
 it.each(
   REFUSALS,
-)("while Redis has %s, readiness, the gauge and the overview say so in the server's words, and all recover after it", async (_, words, begin, end) => {
+)("while Redis has %s, readiness, gauge and overview quote it, and later recover", async (_, words, begin, end) => {
   const readiness = async () => (await send("GET", `${api.url}/readyz`)).body;
   const gauge = async () => (await scrape(api.metricsUrl)).value("voucher_server_up", { server: "redis" });
   // A fault that was found once is suspected, and is shown when it is found again.
@@ -162,7 +162,7 @@ it("a user with the documented rights lacks nothing, and the check runs none of 
   expect(await redis.client.dbsize()).toBe(before);
 });
 
-it("the rights that are checked include every command of the service's scripts and of those of BullMQ that it runs", () => {
+it("the rights that are checked include every command of the service's and BullMQ's scripts", () => {
   const directories = [
     "node_modules/bullmq/dist/cjs/commands",
     "node_modules/bullmq/dist/cjs/commands/includes",

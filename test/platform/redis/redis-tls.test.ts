@@ -45,7 +45,7 @@ afterAll(async () => {
   await servers.close();
 });
 
-it("the service reserves and redeems over TLS, as a user of Redis with the documented rights, in every process", async () => {
+it("the service reserves and redeems over TLS in every process, as a Redis user with documented rights", async () => {
   // The processes read NODE_EXTRA_CA_CERTS when they start, as the command below does.
   setDefaultCACertificates([...authorities, readFileSync(tls.caFile, "utf8")]);
   const { REDIS_URL } = environment();

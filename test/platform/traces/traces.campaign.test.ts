@@ -172,7 +172,12 @@ describe("the variables of OpenTelemetry", () => {
   it("the variables of OpenTelemetry load OpenTelemetry only when they enable it", async () => {
     // Prints LOADED for every module of the SDK that is loaded.
     const witness = `import { registerHooks } from "node:module";
-      registerHooks({ load(url, context, next) { if (/opentelemetry.sdk|open-telemetry/.test(url)) console.log("LOADED"); return next(url, context); } });`;
+      registerHooks({
+        load(url, context, next) {
+          if (/opentelemetry.sdk|open-telemetry/.test(url)) console.log("LOADED");
+          return next(url, context);
+        },
+      });`;
     const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(witness)}`;
     for (const [otel, loads] of [
       [{ OTEL_TRACES_EXPORTER: "none" }, false],
