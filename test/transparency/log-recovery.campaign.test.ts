@@ -26,7 +26,7 @@ const refused = (reason: RegExp) => ({ placed: 0, refused: expect.stringMatching
 const FIRST = "log_slot = (SELECT min(log_slot) FROM voucher_events)";
 const LAST = "log_slot = (SELECT max(log_slot) FROM voucher_events)";
 
-it("log audit finds nothing wrong in a log, counts what waits, and finds every change of an event, a leaf, a tile or a checkpoint", async () => {
+it("log audit finds nothing wrong in a log, and then every change that is made to it", async () => {
   await begin();
   await issue(700);
   await run();
@@ -53,7 +53,7 @@ it("log audit finds nothing wrong in a log, counts what waits, and finds every c
   }
 });
 
-it("an event that is cut off the end of a chain is found by log audit, although the chain alone looks complete", async () => {
+it("log audit finds an event that is cut off a chain's end, although the chain alone looks complete", async () => {
   await begin();
   const [cut] = await issue(3);
   if (cut === undefined) throw new Error("no voucher");
@@ -73,7 +73,7 @@ it("an event that is cut off the end of a chain is found by log audit, although 
   expect((await audit()).problems).toEqual(["leaf 3 belongs to no event"]);
 });
 
-it("a database that was restored from an older backup signs nothing until the log is recovered from an export, and then continues after the lost leaves", async () => {
+it("a restored database signs nothing until the log is recovered, and then continues after the loss", async () => {
   const restore = await beginWithBackup({ kept: 300, lost: 500 });
   expect(await exportTo("copy")).toBe(800);
   await restore();
@@ -97,7 +97,7 @@ it("a database that was restored from an older backup signs nothing until the lo
   expect(await monitor("now", { keep: true })).toMatchObject({ before: 800, size: 820 });
 });
 
-it("a database that was restored from an older backup keeps the leaf of every event that it still has, whether it waited, was outside of the log or Pending at the backup", async () => {
+it("a restored database keeps the leaf of every event that it still has", async () => {
   await begin();
   await issue(300);
   await run();
@@ -159,7 +159,7 @@ it("a database that was restored from an older backup keeps the leaf of every ev
   await assertInvariants(db);
 });
 
-it("a database that was restored from an older backup is recovered without an anchor, up to the checkpoint of the copy", async () => {
+it("a restored database is recovered without an anchor, up to the checkpoint of the copy", async () => {
   const restore = await beginWithBackup({ kept: 10, lost: 10 });
   await exportTo("copy");
   await restore();
@@ -170,7 +170,7 @@ it("a database that was restored from an older backup is recovered without an an
   expect(await run()).toMatchObject({ published: 20, refused: null });
 });
 
-it("a database that was restored from an older backup is recovered up to the checkpoint of a copy that is behind the anchor, and then from a newer copy", async () => {
+it("a restored database is recovered from a copy that is behind the anchor, then from a newer one", async () => {
   const restore = await beginWithBackup({ kept: 10, lost: 10 });
   await exportTo("behind");
   await issue(7);
@@ -193,7 +193,7 @@ it("a database that was restored from an older backup is recovered up to the che
   await assertInvariants(db);
 });
 
-it("a database that was restored from an older backup is not recovered from a copy with another leaf", async () => {
+it("a restored database is not recovered from a copy with another leaf", async () => {
   const restore = await beginWithBackup({ kept: 10, lost: 10 });
   await exportTo("copy");
   await restore();
@@ -221,7 +221,8 @@ const TAMPERINGS: [statement: string, problem: RegExp][] = [
     /^leaf 3 belongs to no event$/,
   ],
   [
-    "DELETE FROM voucher_events AS e USING log_batches AS b WHERE b.id = e.log_slot >> 12 AND b.first_index + (e.log_slot & 4095) = 699",
+    `DELETE FROM voucher_events AS e USING log_batches AS b
+      WHERE b.id = e.log_slot >> 12 AND b.first_index + (e.log_slot & 4095) = 699`,
     /^leaf 699 belongs to no event$/,
   ],
   [
@@ -229,7 +230,8 @@ const TAMPERINGS: [statement: string, problem: RegExp][] = [
     /has another hash than leaf 0$/,
   ],
   [
-    `UPDATE voucher_events SET log_slot = (SELECT min(log_slot) FROM voucher_events) WHERE log_slot = (SELECT min(log_slot) + 1 FROM voucher_events)`,
+    `UPDATE voucher_events SET log_slot = (SELECT min(log_slot) FROM voucher_events)
+      WHERE log_slot = (SELECT min(log_slot) + 1 FROM voucher_events)`,
     /shares leaf 0|has another hash/,
   ],
   [`UPDATE voucher_events SET log_slot = NULL WHERE ${FIRST}`, /is not in the log; see voucherctl log backfill$/],
@@ -240,7 +242,8 @@ const TAMPERINGS: [statement: string, problem: RegExp][] = [
   ["UPDATE log_tiles SET hashes = overlay(hashes placing sha256('x') from 1)", /^tile 1\/0 is not that of the leaves$/],
   ["DELETE FROM log_bundles WHERE index = 2", /^bundle 2 is missing or too short$/],
   [
-    "DELETE FROM vouchers WHERE id = (SELECT min(id) FROM vouchers); DELETE FROM voucher_events WHERE voucher_id NOT IN (SELECT id FROM vouchers)",
+    `DELETE FROM vouchers WHERE id = (SELECT min(id) FROM vouchers);
+     DELETE FROM voucher_events WHERE voucher_id NOT IN (SELECT id FROM vouchers)`,
     /^leaf 0 belongs to no event$/,
   ],
   [
@@ -250,7 +253,8 @@ const TAMPERINGS: [statement: string, problem: RegExp][] = [
   ],
   [
     `UPDATE log_tree SET size = 701;
-     UPDATE log_bundles SET entries = entries || (SELECT record_hash FROM voucher_events WHERE ${FIRST}) WHERE index = 2`,
+     UPDATE log_bundles SET entries = entries || (SELECT record_hash FROM voucher_events WHERE ${FIRST})
+      WHERE index = 2`,
     /^leaf 700 belongs to no event$/,
   ],
   [

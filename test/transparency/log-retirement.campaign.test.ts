@@ -25,7 +25,7 @@ const { exportTo, recoverFrom, monitor, policyIn, beginWithBackup } = log;
 
 const refused = (reason: RegExp) => ({ placed: 0, refused: expect.stringMatching(reason) });
 
-it("a log that is retired is continued by the next one with the same leaves, and its receipts stay valid under its own policy", async () => {
+it("a retired log's receipts stay valid under its policy, and the next log has the same leaves", async () => {
   const { url, state } = await startWitness(servers, files);
   files.setWitnesses([url]);
   next.setWitnesses([url]);
@@ -153,14 +153,15 @@ it("a log that is retired serves no checkpoint that its worker signed before it 
     const late = publishCheckpoint(db, { ...published, origin: ORIGIN });
     await untilWaiting(db, 1);
     await tx.query(
-      "SET LOCAL session_replication_role = replica; UPDATE log_tree SET origin = 'next'; DELETE FROM log_published; COMMIT",
+      `SET LOCAL session_replication_role = replica;
+       UPDATE log_tree SET origin = 'next'; DELETE FROM log_published; COMMIT`,
     );
     return { late };
   });
   expect([await late, await findPublished(db)]).toEqual([false, null]);
 });
 
-it("a restored database whose lost leaves no copy has is retired only when the loss is accepted, and the next log records the end", async () => {
+it("a restored database that lacks signed leaves is retired only when the loss is accepted", async () => {
   const restore = await beginWithBackup({ kept: 300, lost: 500 });
   await exportTo("copy");
   await monitor("copy");
@@ -178,7 +179,7 @@ it("a restored database whose lost leaves no copy has is retired only when the l
   await expect(monitor("next", { retired: ORIGIN })).rejects.toThrow(/has 304 leaves, and had 800/);
 });
 
-it("a restored database from before the retirement goes on with the next log, when both are recovered and the first is retired again", async () => {
+it("a restored database from before the retirement goes on with the next log after both recoveries", async () => {
   const restore = await beginWithBackup({ kept: 10, lost: 5 });
   await retire();
   await issue(3);
@@ -196,7 +197,7 @@ it("a restored database from before the retirement goes on with the next log, wh
   expect(await audit()).toMatchObject({ leaves: 19, events: 10, lost: 8, retirements: 1, problemCount: 0 });
 });
 
-it("a log that is retired by a process that dies at any statement is not retired, or the next run completes it", async () => {
+it("a retirement that dies at any statement did not happen, or the next run completes it", async () => {
   await begin();
   await issue(10);
   await run();

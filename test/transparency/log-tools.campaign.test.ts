@@ -106,7 +106,7 @@ it("log export fails, and writes no checkpoint, when a tile is missing", async (
   expect(readdirSync(at("copy"))).not.toContain("checkpoint");
 });
 
-it("log backfill adds the events that were sealed before the log began, once, and can be interrupted and continued", async () => {
+it("log backfill adds the events from before the log once, also after an interruption", async () => {
   await issue(5_000);
   await tamper(db, "UPDATE voucher_events SET log_slot = NULL", "DELETE FROM log_batches");
   await issue(10);
@@ -137,7 +137,7 @@ async function exportTwice() {
   }
 }
 
-it("log monitor refuses a log that shrinks, forks or changes its name, and keeps only a proven contradiction as evidence", async () => {
+it("log monitor refuses a log that shrinks, forks or changes its name, and keeps proofs only", async () => {
   await exportTwice();
   expect(await monitor("small", { keep: true })).toMatchObject({ size: 300, before: 0, cosignedAge: null });
   expect(await monitor("large", { keep: true })).toMatchObject({ size: 600, before: 300 });
@@ -153,7 +153,7 @@ it("log monitor refuses a log that shrinks, forks or changes its name, and keeps
   expect(read("seen/refused-600").toString()).toBe(fork);
 });
 
-it("log monitor proves a fork from the tiles of a larger tree, and does not take damaged tiles or a server in trouble for one", async () => {
+it("log monitor proves a fork from the tiles of a larger tree, and takes no damage for one", async () => {
   await exportTwice();
   const fork = new TreeAppender(0, []);
   fork.append(Buffer.alloc(300 * 32, 7));
@@ -172,7 +172,7 @@ it("log monitor proves a fork from the tiles of a larger tree, and does not take
   expect(refusals()).toEqual([]);
 });
 
-it("log monitor stores no bundle that the checkpoint does not prove, and replaces a damaged one at the next run", async () => {
+it("log monitor stores no bundle that the checkpoint does not prove, and replaces a damaged one", async () => {
   await exportTwice();
   for (const path of ["tile/entries/001", "tile/entries/002.p/88"]) {
     const good = read(`large/${path}`);
@@ -204,7 +204,7 @@ it("log monitor reports a damaged checkpoint of its own with the way out, and ch
   expect(refusals()).toEqual([]);
 });
 
-it("log monitor refuses a checkpoint whose newest cosignature is older than the limit, and an audit does so too", async () => {
+it("log monitor and log audit refuse a checkpoint whose newest cosignature is too old", async () => {
   await exportTwice();
   const checkpoint = read("small/checkpoint").toString();
   const text = checkpoint.slice(0, checkpoint.indexOf("\n\n") + 1);

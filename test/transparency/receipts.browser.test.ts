@@ -72,7 +72,7 @@ it("the verifier file verifies a receipt without a network, shows what it proves
   expect([requests, complaints]).toEqual([[FILE], []]);
 });
 
-it("the verifier file accepts every valid receipt of the test vectors, and rejects every broken one unless a text field repairs its line ends", async () => {
+it("the verifier file accepts every valid receipt of the test vectors, and rejects the broken ones", async () => {
   const { page } = await visit(FILE);
   for (const { receipt, name } of vectors.receipts) {
     expect((await verify(page, receipt, vectors.policy)).look, name).toBe("good");
@@ -90,7 +90,7 @@ it("the verifier file accepts every valid receipt of the test vectors, and rejec
   expect(accepted).toEqual(["the lines end with CR and LF", "the last line end is missing"]);
 });
 
-it("the verifier file verifies nothing without a receipt and a policy that names the log, and warns about a policy without witnesses", async () => {
+it("the verifier file verifies nothing without a receipt and a policy that names its log", async () => {
   const { page } = await visit(FILE);
   for (const [receipt, policy, look, words] of [
     [redemption, "", "waiting", /Whom do you trust/],
@@ -98,7 +98,7 @@ it("the verifier file verifies nothing without a receipt and a policy that names
       redemption,
       tlogKey.text,
       "bad",
-      /^This receipt is of a log that the policy does not name\. Do not rely on it\n+The policy has no log vouchers.example.com\/log\.$/,
+      /^This receipt is of a log that the policy does not name\. Do not .*\n+.* no log vouchers.example.com\/log\.$/,
     ],
     [
       redemption,
@@ -120,7 +120,7 @@ it("the verifier file uses a policy that is saved in the file", async () => {
   expect(complaints).toEqual([]);
 });
 
-it("the verifier file runs no other script and loads nothing, because its content security policy forbids it", async () => {
+it("the verifier file's content security policy forbids other scripts and anything to load", async () => {
   const forged = `<script>document.title = "forged"</script><img src="${api.url}/assets/x">`;
   const { page, complaints } = await visit("about:blank");
   const requests: string[] = [];
@@ -147,7 +147,7 @@ it("the verifier file reports no receipt as verified in a browser without Ed2551
   expect((await verify(page, String(broken?.receipt))).look).toBe("bad");
 });
 
-it("the verification page verifies a sandbox's receipt with the served policy, says that it is one, finds its entry in the history, and sends nothing", async () => {
+it("the verification page verifies a sandbox's receipt against its history, and sends nothing", async () => {
   const { page, complaints } = await visit(first);
   await page.locator("#verdict.good").waitFor();
   const requests: string[] = [];
@@ -173,7 +173,7 @@ it("the verification page verifies the proof of an entry with the hash that the 
   expect(await verify(page, await proofOf(second))).toMatchObject({ look: "bad", words: /no recordHash was given/ });
 });
 
-it("the verification page says that a receipt contradicts the page if the history on the page was changed", async () => {
+it("the verification page says that a receipt contradicts a history that was changed", async () => {
   const { page } = await visit("about:blank");
   await page.route(first, async (route) => {
     const response = await route.fetch();
@@ -187,7 +187,7 @@ it("the verification page says that a receipt contradicts the page if the histor
   await photograph(page, "receipt, contradiction");
 });
 
-it("the verification page shows which entries are in the log, with links to their proofs, and looks again by itself until the log has each", async () => {
+it("the verification page shows which entries are in the log, and looks again until all are", async () => {
   const { page, complaints } = await visit(first);
   expect(await page.locator("#log").innerText()).toBe(
     "Every entry here is in the log vouchers.test/log, up to its checkpoint of 5 leaves.",
@@ -198,7 +198,7 @@ it("the verification page shows which entries are in the log, with links to thei
   ]);
   await page.goto(waiting);
   expect(await page.locator("#log.pending").innerText()).toMatch(
-    /^Entry 2 is not yet in the log .* leaves\. It usually gets there within seconds\. This page looks again by itself\.$/,
+    /^Entry 2 is not yet in the log .* leaves\. .* within seconds\. This page looks again by itself\.$/,
   );
   expect(await page.locator("#entry-2 .leaf").innerText()).toBe("Not in the log yet");
   expect(await openSequencer(servers, files).run()).toMatchObject({ published: 6 });
@@ -216,7 +216,7 @@ it("the verification page offers the verifier file as a download", async () => {
 
 it.each(
   LOOKS,
-)("the verifier file and the verification page pass axe and do not overflow on a %s, with a valid and with a broken receipt", async (look, options) => {
+)("the verifier file and the verification page pass axe and do not overflow on a %s", async (look, options) => {
   for (const [what, address] of [
     ["file", FILE],
     ["history", first],

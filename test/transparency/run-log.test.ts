@@ -40,7 +40,7 @@ afterEach(async () => {
 
 const FORGED = Buffer.alloc(32, 7);
 
-it("the sequencer puts every sealed event into the tree in the order of its chain, and serves the signed root", async () => {
+it("the sequencer puts every sealed event into the tree in the order of its chain, and serves the root", async () => {
   const issued = await issueVouchers(db, partner, 1_100, { validUntil: new Date(Date.now() - 1_000) });
   expect(await run()).toMatchObject({ placed: 0, size: 0, refused: null });
   expect([await tree(), await published(), existsSync(files.anchor)]).toEqual([null, null, false]);
@@ -54,7 +54,7 @@ it("the sequencer puts every sealed event into the tree in the order of its chai
   expect(parseCheckpoint(readAnchor())?.size).toBe(2_200);
 });
 
-it("the sequencer does not change the tree while another process has locked it, or before it has compared the server with the witnesses", async () => {
+it("the sequencer leaves a tree alone that another process has locked or witnesses have not confirmed", async () => {
   await begin();
   await issue(3);
   const { run } = open();
@@ -67,7 +67,7 @@ it("the sequencer does not change the tree while another process has locked it, 
   expect(await run()).toMatchObject({ placed: 3 });
 });
 
-it("the sequencer may die at any statement: no leaf is lost, doubled or out of order, and no two notes contradict each other", async () => {
+it("the sequencer may die at any statement: no leaf is lost or doubled, and no two notes contradict", async () => {
   await begin();
   await issue(300);
   const notes = new KeptNotes();
@@ -120,7 +120,7 @@ describe("a tree that was changed in the database", () => {
   /** What the log has signed and serves. */
   const signed = async () => [readAnchor(), (await published())?.note, state()];
 
-  it("a tree that was changed in the database is refused before any of it is signed, until it is repaired", async () => {
+  it("a tree that was changed in the database is refused before it is signed, until it is repaired", async () => {
     const running = await begun(5);
     const [before, asked] = [await signed(), roots.length];
     const expectRefused = async (reason: RegExp) => {
@@ -206,7 +206,7 @@ it.each([
   "2199023255552",
   "0",
   "-1",
-])("a batch whose id %s no sequence has drawn is set aside and reported, and the log goes on, until the owner deletes it", async (id) => {
+])("a batch whose id %s no sequence has drawn is set aside until the owner deletes it", async (id) => {
   const { run } = await begun(5);
   await tamper(
     db,
@@ -264,7 +264,7 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
     payload: "UPDATE voucher_events SET payload = '{}'",
   };
 
-  it("a person who connects to the database as the API can add a leaf, which an audit finds, and can change nothing of the log", async () => {
+  it("a person with pva_api can only add a leaf to the log, which an audit finds", async () => {
     const attempt = connect(servers.databaseUrl);
     const { payload, ...changes } = CHANGES;
     const restore = await backUp(db);
@@ -280,7 +280,7 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
     await restore();
   });
 
-  it("a person who connects to the database as an administrator can also add a leaf to the tree or stop the log, and can change nothing that was published", async () => {
+  it("a person with pva_admin can add a leaf or stop the log, but change nothing that was published", async () => {
     const attempt = connect(servers.adminUrl);
     for (const change of ["served", "policy", "lost", "event"] as const)
       expect(await attempt(CHANGES[change]), change).toBe(NOT_ALLOWED);
@@ -288,7 +288,9 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
       expect(await attempt(CHANGES[change]), change).toBe(REFUSED_BY_TRIGGER);
     const hash = createHash("sha256").update("x").digest();
     const root = naiveRoot([...(await readLeaves(db)), hash]).toString("hex");
-    const add = `UPDATE log_bundles SET entries = entries || sha256('x'); UPDATE log_tree SET size = 6, root = '\\x${root}'`;
+    const add = `
+      UPDATE log_bundles SET entries = entries || sha256('x');
+      UPDATE log_tree SET size = 6, root = '\\x${root}'`;
     expect(await attempt(add)).toBeNull();
     expect(await run()).toMatchObject({ published: 6, refused: null });
     expect((await audit()).problems).toEqual(["leaf 5 belongs to no event"]);
@@ -296,7 +298,7 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
     expect(await run()).toMatchObject(refused(/^The database states 7 leaves/));
   });
 
-  it("a person who connects to the database as the owner can change every row, and the log refuses or repairs what it has published", async () => {
+  it("a person with the owner's rights can change every row, and the log refuses or repairs it", async () => {
     const attempt = connect(servers.ownerUrl);
     const change = async (statement: string) =>
       expect(await attempt(`SET LOCAL session_replication_role = replica; ${statement}`), statement).toBeNull();
@@ -305,9 +307,8 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
     await run();
     const last = await published();
     // An old checkpoint is replaced by the next pass, and so is another policy.
-    await change(
-      `UPDATE log_published SET size = 5, root = '\\x${encodeHex(old?.root ?? new Uint8Array())}', note = E'${old?.note.replaceAll("\n", "\\n")}'`,
-    );
+    const [root, note] = [encodeHex(old?.root ?? new Uint8Array()), old?.note.replaceAll("\n", "\\n")];
+    await change(`UPDATE log_published SET size = 5, root = '\\x${root}', note = E'${note}'`);
     expect(await run()).toMatchObject({ published: 7, refused: null });
     await change(CHANGES.policy);
     await run();
@@ -328,7 +329,7 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
   });
 });
 
-it("an anchor with a larger tree, with another root or without a signature of this log stops the sequencer", async () => {
+it("an anchor with a larger tree, another root or no signature of this log stops the sequencer", async () => {
   const { run } = await begun(5);
   const before = await published();
   const other = await makeSigner("log", "other.test/log", Buffer.alloc(32, 9));
@@ -377,7 +378,7 @@ it("the anchor of a second host follows the checkpoints that the first one serve
   expect(readFileSync(other, "utf8")).toBe(readAnchor());
 });
 
-it("the anchor of a log that the database does not have stops everything, and `log init` does not begin a second log", async () => {
+it("an anchor whose log the database does not have stops every pass and `log init`", async () => {
   await writeAnchor(2);
   expect(await run()).toMatchObject(refused(/has no log, but an anchor has one/));
   await expect(begin(true)).rejects.toThrow(/knows 2 leaves, the database 0/);
@@ -415,7 +416,7 @@ it.each<[string, Answer, RegExp]>([
     /has seen 9007199254740991/,
   ],
   ["rejects everything", (response) => response.writeHead(422).end("no\n"), /contradicts the database/],
-])("a witness that %s counts as failed while the others meet the quorum, and stops a log that needs it", async (_, answer, claim) => {
+])("a witness that %s stops only a log that needs it for its quorum", async (_, answer, claim) => {
   const honest = [(await startWitness(servers, files, 0)).url, (await startWitness(servers, files, 1)).url];
   const liar = await startFake(answer);
   files.setWitnesses([...honest, liar], 2);
@@ -506,7 +507,7 @@ function runWithoutAnchor() {
 
 it.each([
   4, 0,
-])("witnesses of a log whose anchor was deleted stop a database that was restored to %i leaves, before anything gets a place or is signed", async (count) => {
+])("witnesses stop a database that was restored to %i leaves, when the anchor was deleted", async (count) => {
   const { url, state, close } = await startWitness(servers, files);
   files.setWitnesses([url]);
   if (count > 0) await begun(count);
@@ -528,7 +529,7 @@ it.each([
   expect([(await tree()).size, state()]).toEqual([count, seen]);
 });
 
-it("witnesses of a log whose anchor was deleted are enough when those that do not answer are too few for a quorum, and the anchor is written again", async () => {
+it("witnesses replace a deleted anchor if those that do not answer are too few for a quorum", async () => {
   const witnesses = [await startWitness(servers, files, 0), await startWitness(servers, files, 1)];
   files.setWitnesses(witnesses.map(({ url }) => url));
   expect((await begun(4)).report).toMatchObject({ published: 4, cosigned: 2 });
@@ -545,7 +546,7 @@ it("witnesses of a log whose anchor was deleted are enough when those that do no
   });
 });
 
-it("witnesses of a log whose anchor was deleted are sent only text that the log has signed, even if the database serves other text", async () => {
+it("witnesses of a log whose anchor was deleted are sent only text that the log has signed", async () => {
   const { url, state } = await startWitness(servers, files);
   files.setWitnesses([url]);
   await begun(4);
@@ -570,7 +571,7 @@ it("witnesses that do not cosign an empty tree let a new log begin", async () =>
   expect((await begun(4)).report).toMatchObject({ published: 4, cosigned: 1, refused: null });
 });
 
-it("the settings refuse a key file that others can read, one without a key, another origin, a policy without this log, and no anchor", async () => {
+it("the settings refuse unsafe or unfit files of the key and the policy, and no anchor", async () => {
   chmodSync(files.env.LOG_KEY_FILE, 0o640);
   await expect(settingsOf(files)).rejects.toThrow(/Other users can read/);
   chmodSync(files.env.LOG_KEY_FILE, 0o600);

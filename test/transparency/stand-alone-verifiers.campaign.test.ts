@@ -68,7 +68,7 @@ describe.each(STAND_ALONE)("$name", ({ command, script }) => {
     expect(run(short)).toMatchObject({ status: 1, stdout: "", stderr: expect.stringMatching(/^Refused: [^\n]+\.\n$/) });
   });
 
-  it("the stand-alone verifiers name the cause and the way out for a receipt that a program has changed or replaced", () => {
+  it("the stand-alone verifiers name the cause and the way out for a receipt that was changed", () => {
     const text = String(receipts[2]?.receipt);
     for (const [changed, reason] of [
       [text.replaceAll("\n", "\r\n"), /end with CR and LF; download .* or remove each CR/],
@@ -82,7 +82,7 @@ describe.each(STAND_ALONE)("$name", ({ command, script }) => {
     }
   });
 
-  it("the stand-alone verifiers ask for the log's vkey and a file that exists, with another exit status than a refusal", () => {
+  it("the stand-alone verifiers need the log's vkey and a file, and exit unlike for a refusal", () => {
     const { status, stderr } = run(String(receipts[2]?.receipt), []);
     expect([status, stderr]).toEqual([2, "Cannot verify: name a receipt and the vkey of its log.\n"]);
     const missing = spawnSync(command, [script, join(directory, "missing"), keys.log.vkey], { encoding: "utf8" });

@@ -17,7 +17,7 @@ const voucherctl = useVoucherctl(servers);
 const files = makeTlogFiles();
 afterAll(() => files.remove());
 
-it("voucherctl takes a deployment from its first key to a receipt that verifies offline, with a witness of its own", async () => {
+it("voucherctl takes a deployment from its first key to a receipt that verifies offline", async () => {
   const at = (name: string) => join(files.directory, name);
   const { vkey } = await voucherctl.json("log", "keygen", "--origin", "cli.test/log", "--out", at("log.key"));
   expect(statSync(at("log.key")).mode & 0o777).toBe(0o600);
@@ -123,7 +123,7 @@ it("voucherctl takes a deployment from its first key to a receipt that verifies 
   await serving.ended;
 });
 
-it("log audit finds a database that was set back together with its checkpoint, by an anchor or by a witness", async () => {
+it("log audit finds by an anchor or a witness that a database was set back with its checkpoint", async () => {
   const own = await openTestServers();
   const command = openVoucherctl(own);
   const log = makeTlogFiles();
