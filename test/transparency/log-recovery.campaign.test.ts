@@ -101,12 +101,7 @@ it("a restored database keeps the leaf of every event that it still has", async 
   await begin();
   await issue(300);
   await run();
-  const outside = await issue(5);
-  await tamper(
-    db,
-    `UPDATE voucher_events SET log_slot = NULL WHERE voucher_id = ANY ('{${outside.map(({ id }) => id)}}')`,
-    "DELETE FROM log_batches WHERE first_index IS NULL",
-  );
+  const outside = await issueOutside(5);
   const [sealedAlone, sealedTogether, later, ...waiting] = await issue(40);
   if (!sealedAlone || !sealedTogether || !later) throw new Error("no vouchers");
   for (const voucher of [sealedAlone, sealedTogether]) await claimOne(voucher);
@@ -122,12 +117,7 @@ it("a restored database keeps the leaf of every event that it still has", async 
 
   // Sealed again, in one batch with an event that the copy does not have.
   await claimOne(later);
-  const together = [sealedTogether.id, later.id];
-  await readThenWrite(
-    servers.db,
-    (tx) => readChainsToSeal(tx, together),
-    async (unsealed) => sealChains(together, unsealed),
-  );
+  await sealInOneBatch([sealedTogether.id, later.id]);
   await issue(20);
   expect(await run()).toMatchObject(refused(/has 447 leaves, the database 300/));
   expect(await recoverFrom("copy")).toEqual({
@@ -203,6 +193,25 @@ it("a restored database is not recovered from a copy with another leaf", async (
   await expect(recoverFrom(".")).rejects.toThrow(/has no bundle 0/);
   expect(await audit()).toMatchObject({ leaves: 10, problemCount: 0 });
 });
+
+/** Issues vouchers whose events are outside of the log, like those from before it began. */
+async function issueOutside(count: number) {
+  const outside = await issue(count);
+  await tamper(
+    db,
+    `UPDATE voucher_events SET log_slot = NULL WHERE voucher_id = ANY ('{${outside.map(({ id }) => id)}}')`,
+    "DELETE FROM log_batches WHERE first_index IS NULL",
+  );
+  return outside;
+}
+
+async function sealInOneBatch(voucherIds: string[]) {
+  await readThenWrite(
+    servers.db,
+    (tx) => readChainsToSeal(tx, voucherIds),
+    async (unsealed) => sealChains(voucherIds, unsealed),
+  );
+}
 
 /** The leaf of each event, by voucher and sequence. */
 async function leavesByEvent(): Promise<Map<string, number | null>> {

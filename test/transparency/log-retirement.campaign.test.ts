@@ -79,20 +79,25 @@ it("a retired log's receipts stay valid under its policy, and the next log has t
   const monitored = await monitor("next", { keep: true, retired: ORIGIN });
   expect(monitored).toMatchObject({ origin: NEXT_ORIGIN, before: 300, size: 306 });
   expect(await monitor("next")).toMatchObject({ before: 306 });
+});
 
-  // A second retirement only exports again.
-  expect(await retire({ directory: at("again") })).toMatchObject({ size: 300, exported: 300, anchorsWritten: [] });
+it("a log that is retired a second time is only exported again", async () => {
+  await retireThree();
+  expect(await retire({ directory: at("again") })).toMatchObject({ size: 3, exported: 3, anchorsWritten: [] });
   expect(sha256("again/last-checkpoint")).toBe(sha256("retired/last-checkpoint"));
-  expect(await audit()).toMatchObject({ leaves: 306, retirements: 1, problemCount: 0 });
-  // An audit sees a changed end.
+  expect(await audit()).toMatchObject({ leaves: 4, retirements: 1, problemCount: 0 });
+});
+
+it("log audit finds a change of a retired log's end", async () => {
+  await retireThree();
   await tamper(db, "UPDATE log_retirements SET last_note = 'other'");
-  expect((await audit()).problems).toEqual([`leaf 300 is not the last checkpoint of ${ORIGIN}`]);
-  await tamper(db, "UPDATE log_retirements SET size = 299");
-  expect((await audit()).problems).toContain(`leaf 299 is the end of ${ORIGIN}, but belongs to an event`);
-  await tamper(db, "UPDATE log_retirements SET size = 306");
+  expect((await audit()).problems).toEqual([`leaf 3 is not the last checkpoint of ${ORIGIN}`]);
+  await tamper(db, "UPDATE log_retirements SET size = 2");
+  expect((await audit()).problems).toContain(`leaf 2 is the end of ${ORIGIN}, but belongs to an event`);
+  await tamper(db, "UPDATE log_retirements SET size = 4");
   expect((await audit()).problems).toEqual([
-    "leaf 300 belongs to no event",
-    `leaf 306 is the end of ${ORIGIN}, but not in the tree`,
+    "leaf 3 belongs to no event",
+    `leaf 4 is the end of ${ORIGIN}, but not in the tree`,
   ]);
 });
 
@@ -230,6 +235,15 @@ it("a retirement that dies at any statement did not happen, or the next run comp
   }
   expect(origins).toEqual(new Set([ORIGIN, NEXT_ORIGIN]));
 });
+
+/** Retires a log of three leaves, and publishes the next one. */
+async function retireThree() {
+  await begin();
+  await issue(3);
+  await run();
+  await retire();
+  expect(await run(next)).toMatchObject({ published: 4, refused: null });
+}
 
 const sha256 = (file: string) =>
   createHash("sha256")

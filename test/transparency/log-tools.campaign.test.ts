@@ -32,31 +32,8 @@ it("log audit --url finds no problem in an export, and reports every changed til
     `SELECT voucher_id AS id, encode(record_hash, 'hex') AS hash FROM voucher_events WHERE log_slot & 4095 = 3 LIMIT 1`,
   );
   const [event] = rows;
-  const history = (logIndex: number | null, recordHash = event.hash, hasMore = false): LogSource => ({
-    from: "histories",
-    read: async () =>
-      Buffer.from(
-        JSON.stringify({
-          entityType: "VoucherInstance",
-          entityId: event.id,
-          anchorNamespace: ANCHOR_NAMESPACE,
-          hasMore,
-          canonPreservedSinceUtc: "2026-09-01T06:00:00.000Z",
-          events: [
-            {
-              sequence: 1,
-              eventType: "voucher.instance.issued",
-              code: "VCH001",
-              sealStatus: "Sealed",
-              occurredAt: "2026-09-01T06:00:00.000Z",
-              recordHash,
-              logIndex,
-              previousHash: "0".repeat(64),
-            },
-          ],
-        }),
-      ),
-  });
+  const history = (logIndex: number | null, hasMore = false) =>
+    serveHistory({ voucherId: event.id, recordHash: event.hash, logIndex, hasMore });
   const served = (histories = history(3)) => auditServedTlog({ log, histories, policy, vouchers: [event.id] });
   expect(await served()).toEqual({
     origin: "vouchers.test/log",
@@ -73,7 +50,7 @@ it("log audit --url finds no problem in an export, and reports every changed til
     `event 1 of ${event.id} names leaf 700, which the checkpoint does not cover`,
   ]);
   expect(await served(history(null))).toMatchObject({ events: 0, waiting: 1, problemCount: 0 });
-  expect((await served(history(3, event.hash, true))).problems).toEqual([
+  expect((await served(history(3, true))).problems).toEqual([
     `event 1 of ${event.id} does not follow event 1`,
     `event 1 of ${event.id} shares leaf 3 with another event`,
   ]);
@@ -96,6 +73,36 @@ it("log audit --url finds no problem in an export, and reports every changed til
   write("copy/checkpoint", await signCheckpoint(w2, { size: 700, root: Buffer.alloc(32) }));
   await expect(served()).rejects.toThrow(/The policy has no log/);
 });
+
+/** The history of a voucher of one event. Each of its pages is the same. */
+function serveHistory(of: {
+  voucherId: string;
+  recordHash: string;
+  logIndex: number | null;
+  hasMore: boolean;
+}): LogSource {
+  const { voucherId, recordHash, logIndex, hasMore } = of;
+  const time = "2026-09-01T06:00:00.000Z";
+  const event = {
+    sequence: 1,
+    eventType: "voucher.instance.issued",
+    code: "VCH001",
+    sealStatus: "Sealed",
+    occurredAt: time,
+    recordHash,
+    logIndex,
+    previousHash: "0".repeat(64),
+  };
+  const history = {
+    entityType: "VoucherInstance",
+    entityId: voucherId,
+    anchorNamespace: ANCHOR_NAMESPACE,
+    hasMore,
+    canonPreservedSinceUtc: time,
+    events: [event],
+  };
+  return { from: "histories", read: async () => Buffer.from(JSON.stringify(history)) };
+}
 
 it("log export fails, and writes no checkpoint, when a tile is missing", async () => {
   await begin();

@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { runNode, startNode } from "../support/child-process.ts";
 import { partnerClient } from "../support/client.ts";
 import { beginWithBackup, makeTlogFiles, startWitness, tamper, tlogKey } from "../support/log-setup.ts";
@@ -15,16 +15,115 @@ import { openVoucherctl, useVoucherctl } from "../support/voucherctl.ts";
 const { servers, db } = useService({ apis: [], workers: [] });
 const voucherctl = useVoucherctl(servers);
 const files = makeTlogFiles();
+const at = (name: string) => join(files.directory, name);
 afterAll(() => files.remove());
 
-it("voucherctl takes a deployment from its first key to a receipt that verifies offline", async () => {
-  const at = (name: string) => join(files.directory, name);
-  const { vkey } = await voucherctl.json("log", "keygen", "--origin", "cli.test/log", "--out", at("log.key"));
-  expect(statSync(at("log.key")).mode & 0o777).toBe(0o600);
-  const again = await voucherctl.run(["log", "keygen", "--origin", "cli.test/log", "--out", at("log.key")]);
-  expect(again).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/exists already/) });
-  const witness = await voucherctl.json("witness", "keygen", "--name", "w.test", "--out", at("w.key"));
+describe("a deployment with a log, a witness and a redemption", () => {
+  let own: Awaited<ReturnType<typeof startDeployment>>;
+  beforeAll(async () => {
+    own = await startDeployment();
+  });
+  afterAll(() => own.close());
 
+  it("log keygen writes a key for its owner alone, and replaces none", async () => {
+    expect(statSync(at("log.key")).mode & 0o777).toBe(0o600);
+    const again = await voucherctl.run(["log", "keygen", "--origin", "cli.test/log", "--out", at("log.key")]);
+    expect(again).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/exists already/) });
+  });
+
+  it("receipt get prints what the service serves, and receipt verify verifies it offline", async () => {
+    const got = await voucherctl.run(["receipt", "get", "order-1", "--org", own.partner.organizationId]);
+    expect(`${got.stdout}`).toBe(own.receipt);
+    const verify = ["receipt", "verify", at("receipt"), "--policy", at("policy")];
+    const { exitCode, stdout } = await voucherctl.run(verify);
+    expect([exitCode, stdout]).toEqual([
+      0,
+      expect.stringMatching(/Seen by w.test at .*\n.*"externalRef":"order-1".*"sandbox":true/),
+    ]);
+    writeFileSync(at("broken"), own.receipt.replace("index 1", "index 0"));
+    const broken = await voucherctl.run(verify.with(2, at("broken")));
+    expect(broken).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(/does not lead to the checkpoint's root/),
+    });
+    expect((await voucherctl.run([...verify.slice(0, -1), at("missing")])).exitCode).toBe(2);
+  });
+
+  it("log monitor continues what it has seen, verifies a receipt, and exits 69 for a silent log", async () => {
+    const watch = ["log", "monitor", `${own.api.url}/log`, "--policy", at("policy"), "--state", at("seen"), "--keep"];
+    expect(await voucherctl.json(...watch, "--receipt", at("receipt"))).toMatchObject({
+      size: 2,
+      before: 0,
+      receipts: 1,
+    });
+    expect((await voucherctl.run(watch)).stdout).toMatch(
+      /continues the 2 seen before.*A witness has cosigned it \d+ s ago\.$/m,
+    );
+    expect(await voucherctl.run(watch.with(2, "http://127.0.0.1:1/log"))).toMatchObject({
+      exitCode: 69,
+      stderr: "http://127.0.0.1:1/log does not answer.\n",
+    });
+  });
+
+  it("witness serve refuses a port that another process has", async () => {
+    const taken = ["witness", "serve", "--key", at("w.key"), "--state", at("w2.json"), "--log", own.vkey, "--port"];
+    expect(await voucherctl.run([...taken, new URL(own.api.url).port])).toMatchObject({
+      exitCode: 1,
+      stderr: "Another process listens on this port.\n",
+    });
+  });
+
+  it("log audit needs the database, and log audit --url a policy instead", async () => {
+    expect(await voucherctl.json("log", "audit")).toMatchObject({ leaves: 2, events: 2, problemCount: 0 });
+    const served = ["log", "audit", "--url", own.api.url, "--policy", at("policy"), "--voucher", own.voucherId];
+    // This command needs no database: DATABASE_URL names one that does not answer.
+    const elsewhere = { DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" };
+    const audited = await voucherctl.run([...served, "--json"], elsewhere);
+    expect(JSON.parse(audited.stdout)).toEqual({
+      origin: "cli.test/log",
+      leaves: 2,
+      tiles: 1,
+      events: 2,
+      waiting: 0,
+      problemCount: 0,
+      problems: [],
+      cosignedAge: expect.any(Number),
+    });
+    const untrusted = await voucherctl.run(served.slice(0, 4), elsewhere);
+    expect(untrusted).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(/--url needs --policy/) });
+  });
+
+  it("log recover refuses an export that has no more leaves than the database", async () => {
+    expect(await voucherctl.json("log", "backfill")).toEqual({ events: 0 });
+    expect(await voucherctl.json("log", "export", "--to", at("export"))).toEqual({ size: 2 });
+    expect(readFileSync(at("export/checkpoint"), "utf8")).toContain("cli.test/log\n2\n");
+    const recover = await until(async () => {
+      const ended = await voucherctl.run(["log", "recover", "--from", at("export")], own.env);
+      // The worker may have the tree for a moment.
+      return ended.stderr.includes("is in use") ? null : ended;
+    });
+    expect(recover).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(/has 2 leaves, the copy's checkpoint 2/),
+    });
+  });
+
+  it("log retire refuses, and exports nothing, while a worker of the log runs", async () => {
+    await voucherctl.json("log", "keygen", "--origin", "cli.test/log2", "--out", at("log2.key"));
+    const next = { ...own.env, LOG_KEY_FILE: at("log2.key"), LOG_POLICY: "", REDIS_URL: servers.redisUrl };
+    const retire = ["log", "retire", "cli.test/log", "--reason", "key leaked", "--to", at("retired")];
+    expect(await voucherctl.run(retire, next)).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(/A worker of the queue log is running/),
+    });
+    expect(existsSync(at("retired"))).toBe(false);
+  });
+});
+
+/** Starts a deployment with its first key and a witness of its own, and redeems a voucher of a sandbox. */
+async function startDeployment() {
+  const { vkey } = await voucherctl.json("log", "keygen", "--origin", "cli.test/log", "--out", at("log.key"));
+  const witness = await voucherctl.json("witness", "keygen", "--name", "w.test", "--out", at("w.key"));
   const serve = ["src/cli/main.ts", "witness", "serve", "--key", at("w.key"), "--state", at("w.json"), "--log", vkey];
   const serving = startNode([...serve, "--port", "0", "--json"], {});
   const { url } = JSON.parse(await untilStarted(() => serving.output()));
@@ -45,83 +144,13 @@ it("voucherctl takes a deployment from its first key to a receipt that verifies 
   const receipt = await until(async () =>
     (await till.receipt("order-1")).status === 200 ? till.receipt("order-1") : null,
   );
-
-  const got = await voucherctl.run(["receipt", "get", "order-1", "--org", partner.organizationId]);
-  expect(`${got.stdout}`).toBe(receipt.body);
   writeFileSync(at("receipt"), receipt.body);
-  const verify = ["receipt", "verify", at("receipt"), "--policy", at("policy")];
-  const { exitCode, stdout } = await voucherctl.run(verify);
-  expect([exitCode, stdout]).toEqual([
-    0,
-    expect.stringMatching(/Seen by w.test at .*\n.*"externalRef":"order-1".*"sandbox":true/),
-  ]);
-  writeFileSync(at("receipt"), receipt.body.replace("index 1", "index 0"));
-  const broken = await voucherctl.run(verify);
-  expect(broken).toMatchObject({
-    exitCode: 1,
-    stderr: expect.stringMatching(/does not lead to the checkpoint's root/),
-  });
-  expect((await voucherctl.run([...verify.slice(0, -1), at("missing")])).exitCode).toBe(2);
-
-  writeFileSync(at("receipt"), receipt.body);
-  const watch = ["log", "monitor", `${api.url}/log`, "--policy", at("policy"), "--state", at("seen"), "--keep"];
-  expect(await voucherctl.json(...watch, "--receipt", at("receipt"))).toMatchObject({
-    size: 2,
-    before: 0,
-    receipts: 1,
-  });
-  expect((await voucherctl.run(watch)).stdout).toMatch(
-    /continues the 2 seen before.*A witness has cosigned it \d+ s ago\.$/m,
-  );
-  expect(await voucherctl.run(watch.with(2, "http://127.0.0.1:1/log"))).toMatchObject({
-    exitCode: 69,
-    stderr: "http://127.0.0.1:1/log does not answer.\n",
-  });
-  const taken = ["witness", "serve", "--key", at("w.key"), "--state", at("w2.json"), "--log", vkey, "--port"];
-  expect(await voucherctl.run([...taken, new URL(api.url).port])).toMatchObject({
-    exitCode: 1,
-    stderr: "Another process listens on this port.\n",
-  });
-  expect(await voucherctl.json("log", "audit")).toMatchObject({ leaves: 2, events: 2, problemCount: 0 });
-  const served = ["log", "audit", "--url", api.url, "--policy", at("policy"), "--voucher", String(voucher?.id)];
-  // This command needs no database: DATABASE_URL names one that does not answer.
-  const elsewhere = { DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" };
-  const audited = await voucherctl.run([...served, "--json"], elsewhere);
-  expect(JSON.parse(audited.stdout)).toEqual({
-    origin: "cli.test/log",
-    leaves: 2,
-    tiles: 1,
-    events: 2,
-    waiting: 0,
-    problemCount: 0,
-    problems: [],
-    cosignedAge: expect.any(Number),
-  });
-  const untrusted = await voucherctl.run(served.slice(0, 4), elsewhere);
-  expect(untrusted).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(/--url needs --policy/) });
-  expect(await voucherctl.json("log", "backfill")).toEqual({ events: 0 });
-  expect(await voucherctl.json("log", "export", "--to", at("export"))).toEqual({ size: 2 });
-  expect(readFileSync(at("export/checkpoint"), "utf8")).toContain("cli.test/log\n2\n");
-  const recover = await until(async () => {
-    const ended = await voucherctl.run(["log", "recover", "--from", at("export")], env);
-    // The worker may have the tree for a moment.
-    return ended.stderr.includes("is in use") ? null : ended;
-  });
-  expect(recover).toMatchObject({
-    exitCode: 1,
-    stderr: expect.stringMatching(/has 2 leaves, the copy's checkpoint 2/),
-  });
-
-  await voucherctl.json("log", "keygen", "--origin", "cli.test/log2", "--out", at("log2.key"));
-  const next = { ...env, LOG_KEY_FILE: at("log2.key"), LOG_POLICY: "", REDIS_URL: servers.redisUrl };
-  const retire = ["log", "retire", "cli.test/log", "--reason", "key leaked", "--to", at("retired")];
-  const working = await voucherctl.run(retire, next);
-  expect(working).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/A worker of the queue log is running/) });
-  expect(existsSync(at("retired"))).toBe(false);
-
-  serving.child.kill("SIGTERM");
-  await serving.ended;
-});
+  const close = async () => {
+    serving.child.kill("SIGTERM");
+    await serving.ended;
+  };
+  return { vkey, env, api, partner, voucherId: String(voucher?.id), receipt: receipt.body, close };
+}
 
 it("log audit finds by an anchor or a witness that a database was set back with its checkpoint", async () => {
   const own = await openTestServers();

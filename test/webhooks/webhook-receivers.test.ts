@@ -20,7 +20,17 @@ const VECTOR = {
   id: "vch_01jzbq0000e00a4g0g0000002b-2",
   timestamp: String(NOW),
   signature: "v1,RHroBtAE5AY6GVKNy7PWWtT9pLwb562xUgKzQkbN9oU=",
-  body: '{"type":"voucher.instance.redeemed","timestamp":"2027-02-14T19:30:05.007Z","data":{"voucherId":"vch_01jzbq0000e00a4g0g0000002b","sequence":2,"recordHash":"58493e991815493a63a4412ae1bd4daaf62f0f62888588d3592c0d0156307c98","externalRef":"Bestellung № 4711/ä","redeemCode":"W8RC-7Q4K-9MZX"}}',
+  body: JSON.stringify({
+    type: "voucher.instance.redeemed",
+    timestamp: "2027-02-14T19:30:05.007Z",
+    data: {
+      voucherId: "vch_01jzbq0000e00a4g0g0000002b",
+      sequence: 2,
+      recordHash: "58493e991815493a63a4412ae1bd4daaf62f0f62888588d3592c0d0156307c98",
+      externalRef: "Bestellung № 4711/ä",
+      redeemCode: "W8RC-7Q4K-9MZX",
+    },
+  }),
 };
 type Sent = typeof VECTOR;
 

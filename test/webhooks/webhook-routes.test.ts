@@ -69,10 +69,11 @@ it.each([
   "gone",
   "failing",
   "operator",
-])("endpoints that are disabled for the reason %s can be enabled by the partner, but not if an operator did it", async (reason) => {
+])("endpoints that are disabled as %s can be enabled by the partner, unless an operator did it", async (reason) => {
   const { id } = await create();
   await servers.db.query(
-    "UPDATE webhook_endpoints SET enabled = false, disabled_reason = $2, disabled_at = now(), failing_since = now() WHERE id = $1",
+    `UPDATE webhook_endpoints SET enabled = false, disabled_reason = $2, disabled_at = now(), failing_since = now()
+      WHERE id = $1`,
     [id, reason],
   );
   const answer = await call("PATCH", `/${id}`, { description: "new", enabled: true });
@@ -198,7 +199,7 @@ async function openLocal() {
   return { receiver, local, post, ...created };
 }
 
-it("a replaced secret signs for 24 hours from its own replacement, however many rotations follow, up to ten secrets", async () => {
+it("a replaced secret signs for 24 hours from its own replacement, among at most ten secrets", async () => {
   const { receiver, post, id, secret } = await openLocal();
   /** Sends a test, and returns the secrets that have signed it. */
   const signers = async (secrets: readonly string[]) => {
