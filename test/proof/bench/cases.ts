@@ -45,7 +45,8 @@ const REDEMPTION: Pick<Case, "proof" | "isRight"> = {
     receipt: ({ reference, body }) => `${reference} ${JSON.parse(body).redeemCode}`,
     sql: `SELECT r.voucher_id AS subject, r.external_ref || ' ' || r.redeem_code AS receipt
             FROM redemptions AS r
-            JOIN voucher_events AS e ON e.voucher_id = r.voucher_id AND e.event_type = 'voucher.instance.redeemed' AND e.seal_status = 'Sealed'
+            JOIN voucher_events AS e ON e.voucher_id = r.voucher_id AND e.event_type = 'voucher.instance.redeemed'
+             AND e.seal_status = 'Sealed'
            WHERE r.voucher_id = ANY ($1::text[])`,
   },
   isRight({ subject, body }) {

@@ -92,7 +92,8 @@ try {
       for (let made = 0; made < leaves; ) {
         const count = Math.ceil(Math.min(leaves - made, 65_536) / size);
         await db.query(
-          "INSERT INTO log_batches (id, leaves, hashes) SELECT nextval('log_batch_ids'), $1, h FROM unnest($2::bytea[]) AS b (h)",
+          `INSERT INTO log_batches (id, leaves, hashes)
+           SELECT nextval('log_batch_ids'), $1, h FROM unnest($2::bytea[]) AS b (h)`,
           [size, Array.from({ length: count }, () => randomBytes(size * 32))],
         );
         made += count * size;
@@ -149,7 +150,8 @@ try {
       await watching;
       running.check();
       const { rows } = await db.query<{ leaf: number | null; at: number }>(
-        `SELECT (b.first_index + (e.log_slot & 4095))::int AS leaf, extract(epoch FROM e.occurred_at)::float8 * 1000 AS at
+        `SELECT (b.first_index + (e.log_slot & 4095))::int AS leaf,
+                extract(epoch FROM e.occurred_at)::float8 * 1000 AS at
            FROM voucher_events AS e JOIN log_batches AS b ON b.id = e.log_slot >> 12
           WHERE e.event_type = 'voucher.instance.redeemed' AND e.voucher_id = ANY ($1)`,
         [units.map(({ subject }) => subject.id)],

@@ -17,7 +17,7 @@ function round(rate: number, worker = 0): Round {
 
 const cells = (table: string): string[][] => table.split("\n").map((line) => line.split(/ *\| */).slice(1, -1));
 
-it("the table of a case shows medians, half the range, the ratio per round, and the CPU time of all processes without the client", () => {
+it("the table of a case shows medians, half the range, the ratio per round and the CPU time", () => {
   const service = { contender: "service" as const, rounds: [round(150, 20), round(200, 20), round(100, 30)] };
   const a = { contender: "a" as const, rounds: [round(100), round(50), round(50)] };
   const [head, , first, second] = cells(showCase("Redeem", [service, a]));

@@ -130,14 +130,7 @@ export async function openStage(
   };
   const voucherctl = async (...args: string[]) => JSON.parse(await command("src/cli/main.ts", ...args, "--json"));
   await command("src/cli/migrate.ts");
-  const scopes = ["--scope", "voucher.read", "--scope", "voucher.redeem"];
-  const { id: organizationId } = await voucherctl("org", "create", "--name", "Bench");
-  const { key } = await voucherctl("key", "create", "--org", organizationId, ...scopes);
-  const { id: brandId } = await voucherctl("brand", "create", "--org", organizationId, "--name", "Bench");
-  const { id: productId } = await voucherctl(
-    ...["product", "create", "--brand", brandId, "--key", "pass", "--name", "Bench Pass", "--type", "Subscription"],
-    ...["--retail-price-usd", "29.90", "--price-usd", "19.90", "--benefit-months", "3"],
-  );
+  const partner = await createPartner(voucherctl);
   const userKeysUrl = await useLocalUserKeys(directory);
   const db = new pg.Pool({ connectionString: databaseUrl, max: 2 });
   // The next statement reports a connection that is lost while idle.
@@ -145,8 +138,8 @@ export async function openStage(
 
   /** Issues vouchers with a window, or with a file for their codes. */
   const issue = async (count: number, ...how: string[]): Promise<Subject[]> => {
-    const batch = ["batch", "issue", "--product", productId, "--count", String(count), "--valid-until", VALID_UNTIL];
-    const { id } = await voucherctl(...batch, ...how);
+    const batch = ["batch", "issue", "--product", partner.productId, "--count", String(count)];
+    const { id } = await voucherctl(...batch, "--valid-until", VALID_UNTIL, ...how);
     const select = "SELECT id, code, '' AS token FROM vouchers WHERE batch_id = $1 ORDER BY random()";
     const { rows } = await db.query(select, [id]);
     // The state that Postgres would have reached a little later by itself.
@@ -163,7 +156,7 @@ export async function openStage(
     vouchers: [],
     users: [],
     env: { ...EVERYTHING_ON, AUTH_JWKS_URL: userKeysUrl },
-    partner: { productId, key },
+    partner,
     async ensure(supply, count) {
       const missing = count - stage[supply].length;
       if (missing <= 0) return;
@@ -181,6 +174,21 @@ export async function openStage(
     close: () => db.end(),
   };
   return stage;
+}
+
+/** Creates an organization with a key and a product. */
+async function createPartner(
+  voucherctl: (...args: string[]) => Promise<Record<"id" | "key", string>>,
+): Promise<Stage["partner"]> {
+  const scopes = ["--scope", "voucher.read", "--scope", "voucher.redeem"];
+  const { id: organizationId } = await voucherctl("org", "create", "--name", "Bench");
+  const { key } = await voucherctl("key", "create", "--org", organizationId, ...scopes);
+  const { id: brandId } = await voucherctl("brand", "create", "--org", organizationId, "--name", "Bench");
+  const { id: productId } = await voucherctl(
+    ...["product", "create", "--brand", brandId, "--key", "pass", "--name", "Bench Pass", "--type", "Subscription"],
+    ...["--retail-price-usd", "29.90", "--price-usd", "19.90", "--benefit-months", "3"],
+  );
+  return { productId, key };
 }
 
 /** Ends every hold, as time would, and removes the leases in a contender's Redis database. */

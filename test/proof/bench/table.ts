@@ -70,8 +70,9 @@ export function showCase(title: string, all: readonly Series[]): string {
 /** Aligns the columns for reading on a terminal. The first column is text, the others are numbers. */
 export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((name, column) => Math.max(3, name.length, ...rows.map((row) => row[column]?.length ?? 0)));
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((text, column) => (column === 0 ? text.padEnd(widths[0] ?? 0) : text.padStart(widths[column] ?? 0))).join(" | ")} |`;
+  const pad = (text: string, column: number) =>
+    column === 0 ? text.padEnd(widths[0] ?? 0) : text.padStart(widths[column] ?? 0);
+  const line = (cells: readonly string[]) => `| ${cells.map(pad).join(" | ")} |`;
   const rule = widths.map((width, column) => (column === 0 ? "-".repeat(width) : `${"-".repeat(width - 1)}:`));
   return [head, rule, ...rows].map(line).join("\n");
 }

@@ -145,7 +145,8 @@ export async function findMissing({ db }: Pick<TestServers, "db">, answers: read
 async function compare({ db }: Pick<TestServers, "db">, answers: readonly Answer[]): Promise<void> {
   const refs = answers.filter(({ status }) => status === 200).map(({ externalRef }) => externalRef);
   const { rows } = await db.query<{ ref: string; voucher: string; at: Date }>(
-    "SELECT external_ref AS ref, voucher_id AS voucher, redeemed_at AS at FROM redemptions WHERE external_ref = ANY($1)",
+    `SELECT external_ref AS ref, voucher_id AS voucher, redeemed_at AS at FROM redemptions
+      WHERE external_ref = ANY ($1)`,
     [refs],
   );
   expect(rows.filter(({ ref, voucher }) => ref !== voucher)).toEqual([]);

@@ -30,14 +30,14 @@ beforeAll(async () => {
   vouchers = await issueVouchers(own.servers.db, own.partner, 200);
 });
 
-it("a promoted replica that missed the start of a redeem job never makes the API answer that nothing was redeemed when the dead worker had committed", async () => {
+it("a promoted replica that missed a job's start never leads to a denial of a committed redemption", async () => {
   const reply = await redeemAcrossFailover(0, async (jobId, data) => {
     await runRedeemJob(ctx, jobId, data as never);
   });
   expect(reply).toMatchObject({ status: 200, body: { redeemed: true, voucherInstanceId: inShard(0).id } });
 });
 
-it("a promoted replica that missed the start of a redeem job never makes it answer that while the worker's transaction is open; a repetition gets the result", async () => {
+it("a promoted replica that missed a job's start never leads to a denial while its transaction is open", async () => {
   const { id, code } = inShard(5);
   const ref = { organizationId: own.partner.organizationId, externalRef: `order-${id}` };
   const reply = await inTransaction(own.servers.db, async (outside) => {

@@ -18,7 +18,7 @@ const NAMED = Object.fromEntries(SECRETS.map((name) => [name, `<${name}>`]));
 const SERVICES = readServices(NAMED);
 const ALL = Object.entries(SERVICES);
 
-it("./setup makes .env from .env.example with a distinct long secret for each name, readable by its owner alone, and never replaces it", () => {
+it("./setup makes .env with a long secret for each name, for its owner alone, and never replaces it", () => {
   const folder = mkdtempSync(join(tmpdir(), "voucher-compose-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   for (const file of [".env.example", "setup"]) copyFileSync(file, join(folder, file));
@@ -80,14 +80,14 @@ it("docker-compose.yml gives each container the secrets that it needs and no oth
   }
 });
 
-it("docker-compose.yml limits the memory of every container, and checks the health of every one that keeps running", () => {
+it("docker-compose.yml limits the memory of every container, and checks the health of what keeps running", () => {
   for (const [name, { mem_limit, healthcheck }] of ALL) {
     expect(mem_limit, name).toBeDefined();
     expect({ name, checked: healthcheck.test?.[0] === "CMD" }).toEqual({ name, checked: !RUN_ONCE.test(name) });
   }
 });
 
-it("docker-compose.yml runs the service unprivileged, on a read-only file system, within limits, with time to drain", () => {
+it("docker-compose.yml runs the service unprivileged and read-only, within limits, with time to drain", () => {
   expect(readDockerfile().user).toBe("node");
   const own = ALL.filter(([, { image }]) => image === "partner-voucher-api");
   expect(own).toHaveLength(14);
@@ -104,7 +104,7 @@ it("docker-compose.yml runs the service unprivileged, on a read-only file system
   }
 });
 
-it("docker-compose.yml pins every foreign image by tag and digest, the base of its own image too, and three of the profile ha by tag", () => {
+it("docker-compose.yml pins every foreign image by tag and digest, or three of the profile ha by tag", () => {
   const pinned = /^[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}$/;
   for (const [name, { image }] of ALL.filter(([, one]) => !one.image.startsWith("partner-voucher-api"))) {
     expect(image, name).toMatch(/^ha-(pg-\d|etcd|postgres)$/.test(name) ? /^[\w./-]+:v?\d[\w.-]+$/ : pinned);
@@ -114,7 +114,7 @@ it("docker-compose.yml pins every foreign image by tag and digest, the base of i
   expect(dockerfile.match(/^FROM (?!\$\{NODE_IMAGE\})/gm)).toBeNull();
 });
 
-it("docker-compose.yml shows the log's key to its workers alone, and keeps the anchor on a volume apart from the key's and the database's", () => {
+it("docker-compose.yml shows the log's key to its workers alone, and keeps the anchor apart from it", () => {
   const { LOG_KEY_FILE, LOG_ANCHOR } = SERVICES.log?.environment ?? {};
   const [key, anchor] = [LOG_KEY_FILE, LOG_ANCHOR].map((path) => dirname(String(path).replace("file:", "")));
   const mounts = ALL.flatMap(([name, { volumes = [] }]) =>
@@ -131,7 +131,7 @@ it("docker-compose.yml shows the log's key to its workers alone, and keeps the a
   expect(withKey.toSorted()).toEqual(["ha-log", "ha-log-init", "log", "log-init"]);
 });
 
-it("docker-compose.yml publishes ports on loopback only, except the proxy's, at addresses that variables may change", () => {
+it("docker-compose.yml publishes ports on loopback only, except the proxy's, where variables say", () => {
   for (const [name, { ports = [] }] of ALL) {
     for (const port of ports) expect(port, name).toMatch(name === "proxy" ? /^0\.0\.0\.0:/ : /^127\.0\.0\.1:/);
   }
@@ -141,7 +141,7 @@ it("docker-compose.yml publishes ports on loopback only, except the proxy's, at 
   expect(SERVICES.api?.environment?.TRUST_PROXY).toBe(SERVICES.proxy?.networks.edge?.ipv4_address);
 });
 
-it("docker-compose.yml lets Patroni of the profile ha wait for a synchronous standby, within the times that Patroni accepts", () => {
+it("docker-compose.yml lets Patroni of the profile ha wait for a synchronous standby", () => {
   const nodes = [1, 2, 3].map((n) => SERVICES[`ha-pg-${n}`]?.environment?.SPILO_CONFIGURATION);
   expect(new Set(nodes).size).toBe(1);
   const { dcs } = JSON.parse(String(nodes[0])).bootstrap;
@@ -155,7 +155,7 @@ it("docker-compose.yml lets Patroni of the profile ha wait for a synchronous sta
   expect(Math.min(dcs.loop_wait - 2, dcs.retry_timeout - 3)).toBeGreaterThanOrEqual(0);
 });
 
-it("docker-compose.yml points the processes of the profile ha at its six Redis nodes, with shards for each master", () => {
+it("docker-compose.yml points the processes of the profile ha at six Redis nodes, with equal shards", () => {
   for (const name of ["ha-api-1", "ha-api-2", "ha-worker", "ha-log", "ha-voucherctl"]) {
     const { REDIS_URL, QUEUE_SHARDS } = SERVICES[name]?.environment ?? {};
     for (const node of HA_REDIS) expect(REDIS_URL, name).toContain(`${node}:6379`);

@@ -59,7 +59,7 @@ describe("docker compose", () => {
     assert.equal(((await looked.json()) as { sandbox: boolean }).sandbox, true);
   });
 
-  it("loses and doubles no redemption when a worker, Redis and Postgres are killed while vouchers are redeemed", async () => {
+  it("loses and doubles no redemption when a worker, Redis and Postgres are killed during redeems", async () => {
     await redeemDuring(async () => {
       for (const service of ["worker", "redis", "postgres"]) {
         await deployment.run("docker", "kill", "-s", "KILL", await deployment.idOf(service));

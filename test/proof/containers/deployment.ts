@@ -19,11 +19,8 @@ export interface Services {
   psql: string[];
 }
 
-/**
- * Runs docker-compose.yml in a copy of this checkout, on ports of its own. Calls the service by the partner's rule, and
- * compares what it confirmed.
- */
-export async function openDeployment({ urls, psql, ...services }: Services) {
+/** Copies this checkout, with ports of its own and new secrets. Its commands run there. */
+async function copyCheckout(baseUrl: string | undefined) {
   const checkout = mkdtempSync(join(tmpdir(), "voucher-containers-"));
   const env: NodeJS.ProcessEnv = {
     ...process.env,
@@ -36,7 +33,7 @@ export async function openDeployment({ urls, psql, ...services }: Services) {
     HTTP_LISTEN: "127.0.0.1:13081",
     HTTPS_LISTEN: "127.0.0.1:13443",
     PROMETHEUS_LISTEN: "127.0.0.1:13090",
-    BASE_URL: urls[0],
+    BASE_URL: baseUrl,
     LOG_ORIGIN: "vouchers.test/log",
     VOUCHERCTL_USER: "alice",
     VOUCHERCTL_HOST: "desk-1",
@@ -52,97 +49,150 @@ export async function openDeployment({ urls, psql, ...services }: Services) {
   }
   const run = (command: string, ...args: string[]) => runWith("", command, ...args);
   const compose = (...args: string[]) => run("docker", "compose", ...args);
-  /** Runs a command of voucherctl with standard input. Returns its JSON. */
-  const voucherctlWith = async (input: string, ...args: string[]) =>
-    JSON.parse(await runWith(input, "docker", "compose", "run", "--rm", "-T", services.voucherctl, ...args, "--json"));
-  const voucherctl = (...args: string[]) => voucherctlWith("", ...args);
+  const copy = `git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t '${checkout}'`;
+  await promisify(execFile)("bash", ["-c", copy], { cwd: ROOT });
+  await run("./setup");
+  return { checkout, run, runWith, compose };
+}
 
-  let key = "";
-  let organization = "";
+/** Runs a command of voucherctl with standard input. Returns its JSON. */
+type VoucherctlWith = (input: string, ...args: string[]) => Promise<Record<string, string>>;
+
+/** Makes an organization, a key and vouchers. */
+async function supplyVouchers(voucherctlWith: VoucherctlWith, count: number) {
+  const create = (...args: string[]) => voucherctlWith("", ...args);
+  const { id: organization = "" } = await create("org", "create", "--name", "Corner Shop");
+  const { id: brand = "" } = await create("brand", "create", "--org", organization, "--name", "Corner");
+  const prices = ["--retail-price-usd", "5", "--price-usd", "4"];
+  const named = ["--key", "cup", "--name", "A cup", "--type", "Product"];
+  const { id: product = "" } = await create("product", "create", "--brand", brand, ...named, ...prices);
+  const scopes = ["--scope", "voucher.read", "--scope", "voucher.redeem"];
+  const { key = "" } = await create("key", "create", "--org", organization, ...scopes);
+  const suffix = organization.slice(-8).toUpperCase();
+  const codes = Array.from({ length: count }, (_, n) => `CUP-${String(n).padStart(4, "0")}-${suffix}`);
+  const batch = ["--product", product, "--count", String(count), "--valid-until", "2099-01-01"];
+  await voucherctlWith(codes.join("\n"), "batch", "issue", ...batch, "--codes", "/dev/stdin");
+  return { organization, key, codes };
+}
+
+/** A response, and how long it took with all repeats. Milliseconds. */
+interface Answered {
+  status: number;
+  body: Record<string, unknown>;
+  tookMs: number;
+}
+
+/** Calls the API by the partner's rule: repeats the same call after a lost connection or a 5xx. */
+async function callPatiently(nextUrl: () => string, headers: Record<string, string>, body?: object): Promise<Answered> {
+  const startedAt = performance.now();
+  for (;;) {
+    const url = nextUrl();
+    try {
+      const response = await fetch(url, {
+        method: body === undefined ? "GET" : "POST",
+        headers,
+        signal: AbortSignal.timeout(10_000),
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      if (response.status < 500) {
+        const tookMs = performance.now() - startedAt;
+        return { status: response.status, body: (await response.json()) as Record<string, unknown>, tookMs };
+      }
+    } catch {
+      // Repeated below.
+    }
+    assert.ok(performance.now() < startedAt + RETRY_MAX_MS, `${url} got no answer in ${RETRY_MAX_MS} ms`);
+    await sleep(250);
+  }
+}
+
+/** Calls `redeem` again and again while `work` runs, and once after it. */
+async function repeatDuring(work: () => Promise<unknown>, redeem: () => Promise<void>): Promise<void> {
+  let isOver = false;
+  const redeeming = (async () => {
+    for (let last = false; !last; await sleep(50)) {
+      last = isOver;
+      await redeem();
+    }
+  })();
+  await Promise.all([work().finally(() => (isOver = true)), redeeming]);
+}
+
+/** A partner that calls the API processes in turn, and remembers what they confirmed. */
+function openPartner(urls: readonly string[]) {
   let calls = 0;
-  /** The redeem code of each confirmed redeem, by its reference. */
-  const confirmed = new Map<string, string>();
-  const deployment = {
-    checkout,
-    run,
-    compose,
-    voucherctl,
-    idOf: async (service: string) => (await compose("ps", "-q", service)).trim().split("\n")[0] ?? "",
+  const partner = {
+    key: "",
+    /** The redeem code of each confirmed redeem, by its reference. */
+    confirmed: new Map<string, string>(),
     /** Longest time until a call was answered, repeats included, since this was last set to 0. Milliseconds. */
     slowestMs: 0,
     get headers() {
-      return { "x-api-key": key, "content-type": "application/json" };
+      return { "x-api-key": partner.key, "content-type": "application/json" };
     },
 
-    /** Makes an organization, a key and vouchers, and returns their codes. */
-    async supply(count: number): Promise<string[]> {
-      organization = (await voucherctl("org", "create", "--name", "Corner Shop")).id;
-      const brand = (await voucherctl("brand", "create", "--org", organization, "--name", "Corner")).id;
-      const prices = ["--retail-price-usd", "5", "--price-usd", "4"];
-      const named = ["--key", "cup", "--name", "A cup", "--type", "Product"];
-      const product = (await voucherctl("product", "create", "--brand", brand, ...named, ...prices)).id;
-      const scopes = ["--scope", "voucher.read", "--scope", "voucher.redeem"];
-      key = (await voucherctl("key", "create", "--org", organization, ...scopes)).key;
-      const suffix = organization.slice(-8).toUpperCase();
-      const codes = Array.from({ length: count }, (_, n) => `CUP-${String(n).padStart(4, "0")}-${suffix}`);
-      const batch = ["--product", product, "--count", String(count), "--valid-until", "2099-01-01"];
-      await voucherctlWith(codes.join("\n"), "batch", "issue", ...batch, "--codes", "/dev/stdin");
-      return codes;
-    },
-
-    /** Calls the API by the partner's rule: repeats the same call after a lost connection or a 5xx. */
-    async call(path: string, body?: object): Promise<{ status: number; body: Record<string, unknown> }> {
-      const startedAt = performance.now();
-      for (;;) {
-        try {
-          const response = await fetch(`${urls[calls++ % urls.length]}${path}`, {
-            method: body === undefined ? "GET" : "POST",
-            headers: deployment.headers,
-            signal: AbortSignal.timeout(10_000),
-            ...(body !== undefined && { body: JSON.stringify(body) }),
-          });
-          if (response.status < 500) {
-            deployment.slowestMs = Math.max(deployment.slowestMs, performance.now() - startedAt);
-            return { status: response.status, body: (await response.json()) as Record<string, unknown> };
-          }
-        } catch {
-          // Repeated below.
-        }
-        assert.ok(performance.now() < startedAt + RETRY_MAX_MS, `${path} got no answer in ${RETRY_MAX_MS} ms`);
-        await sleep(250);
-      }
+    async call(path: string, body?: object): Promise<Pick<Answered, "status" | "body">> {
+      const nextUrl = () => `${urls[calls++ % urls.length]}${path}`;
+      const { tookMs, ...answer } = await callPatiently(nextUrl, partner.headers, body);
+      partner.slowestMs = Math.max(partner.slowestMs, tookMs);
+      return answer;
     },
 
     async redeemAll(codes: readonly string[]): Promise<void> {
       for (const code of codes) {
         const externalRef = `order-${code}`;
-        const { status, body } = await deployment.call("/partner/vouchers/redeem", { code, externalRef });
+        const { status, body } = await partner.call("/partner/vouchers/redeem", { code, externalRef });
         assert.equal(status, 200, JSON.stringify(body));
-        confirmed.set(externalRef, String(body.redeemCode));
+        partner.confirmed.set(externalRef, String(body.redeemCode));
       }
     },
 
     /** Redeems vouchers, one after another, while `work` runs, and one after it. Returns the codes that are left. */
     async redeemDuring(codes: readonly string[], work: () => Promise<unknown>): Promise<string[]> {
-      let isOver = false;
       const left = [...codes];
-      const redeeming = (async () => {
-        for (let last = false; !last; await sleep(50)) {
-          last = isOver;
-          const code = left.shift();
-          assert.ok(code, "the supply is too small");
-          await deployment.redeemAll([code]);
-        }
-      })();
-      await Promise.all([work().finally(() => (isOver = true)), redeeming]);
+      await repeatDuring(work, async () => {
+        const code = left.shift();
+        assert.ok(code, "the supply is too small");
+        await partner.redeemAll([code]);
+      });
       return left;
+    },
+  };
+  return partner;
+}
+
+/**
+ * Runs docker-compose.yml in a copy of this checkout, on ports of its own. Calls the service by the partner's rule, and
+ * compares what it confirmed.
+ */
+export async function openDeployment({ urls, psql, ...services }: Services) {
+  const { checkout, run, runWith, compose } = await copyCheckout(urls[0]);
+  const voucherctlWith = async (input: string, ...args: string[]) =>
+    JSON.parse(await runWith(input, "docker", "compose", "run", "--rm", "-T", services.voucherctl, ...args, "--json"));
+  const voucherctl = (...args: string[]) => voucherctlWith("", ...args);
+
+  const partner = openPartner(urls);
+  let organization = "";
+  return Object.assign(partner, {
+    checkout,
+    run,
+    compose,
+    voucherctl,
+    idOf: async (service: string) => (await compose("ps", "-q", service)).trim().split("\n")[0] ?? "",
+
+    /** Makes an organization, a key and vouchers, and returns their codes. */
+    async supply(count: number): Promise<string[]> {
+      const supplied = await supplyVouchers(voucherctlWith, count);
+      ({ organization, key: partner.key } = supplied);
+      return supplied.codes;
     },
 
     /** Every confirmed redemption is in the database, and there is no other. */
     async assertProved(): Promise<void> {
-      const sql = `SELECT external_ref || ' ' || redeem_code FROM redemptions WHERE organization_id = '${organization}' ORDER BY 1`;
+      const sql = `SELECT external_ref || ' ' || redeem_code FROM redemptions
+                    WHERE organization_id = '${organization}' ORDER BY 1`;
       const stored = (await compose("exec", "-T", ...psql, "-At", "-c", sql)).trim().split("\n");
-      assert.deepEqual(stored, [...confirmed].map(([ref, redeemCode]) => `${ref} ${redeemCode}`).sort());
+      assert.deepEqual(stored, [...partner.confirmed].map(([ref, redeemCode]) => `${ref} ${redeemCode}`).sort());
       // Exits with 1 when a chain is broken.
       await voucherctl("chain", "verify", "--all");
     },
@@ -151,9 +201,5 @@ export async function openDeployment({ urls, psql, ...services }: Services) {
       await compose("--profile", "*", "down", "--volumes", "--timeout", "5");
       rmSync(checkout, { recursive: true });
     },
-  };
-  const copy = `git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t '${checkout}'`;
-  await promisify(execFile)("bash", ["-c", copy], { cwd: ROOT });
-  await run("./setup");
-  return deployment;
+  });
 }

@@ -94,7 +94,7 @@ it("the variables of the Kubernetes files are all known to the configuration", (
 it.each([
   false,
   true,
-])("the variables of the Kubernetes files give each process a valid configuration (with the overlay: %s)", (withOverlay) => {
+])("the variables of the Kubernetes files give valid configurations (with the overlay: %s)", (withOverlay) => {
   const api = readApiConfig(environmentOf(container("vouchers-api"), withOverlay));
   const worker = readWorkerConfig(environmentOf(container("vouchers-worker"), withOverlay));
   const log = readWorkerConfig(environmentOf(container("vouchers-log"), withOverlay));
@@ -160,7 +160,7 @@ it("containers use the image of this version", () => {
 /** The id of the user `node` in Node's official images. */
 const NODE_USER = 1000;
 
-it("containers run unprivileged, on a read-only file system, with limited memory, and mount only volumes of their pod", () => {
+it("containers run unprivileged and read-only, with limited memory, and mount only their pod's volumes", () => {
   for (const { pod, spec, securityContext, resources, volumeMounts } of CONTAINERS) {
     expect(spec.securityContext, pod).toMatchObject({
       runAsNonRoot: true,
@@ -268,7 +268,7 @@ it("the overlay patches only fields that the base has", () => {
     expect([base.configMapGenerator.some((map: Yaml) => map.name === name), behavior]).toEqual([true, "merge"]);
 });
 
-it("the autoscaler of workers adds a pod for every WORKER_CONCURRENCY waiting jobs of the pods' queues, counted once per shard by the API processes", () => {
+it("the autoscaler of workers adds a pod for every WORKER_CONCURRENCY waiting jobs, counted once", () => {
   const { triggers } = find("ScaledObject", "vouchers-worker").spec;
   const { query, threshold } = triggers.find(({ type }: Yaml) => type === "prometheus").metadata;
   const { workerQueues, workerConcurrency } = readWorkerConfig(environmentOf(container("vouchers-worker"), true));
@@ -304,9 +304,9 @@ it("the guide's numbers of connections follow from the maximum numbers of pods",
   const large = overlay.patches.slice(0, 2).map(({ patch }: Yaml) => parseAllDocuments(patch)[0]?.toJS()[1].value);
   const needed = ([apis = 0, workers = 0]: number[]) =>
     (apis + 1) * API_CONNECTIONS_MAX + (workers + 1 + 1) * WORKER_CONNECTIONS_MAX + 20;
-  expect(GUIDE.replace(/\s+/g, " ")).toContain(
-    `That is ${needed(small)} with the base's limits of ${small[0]} API pods and ${small[1]} workers, and ${needed(large)} with the overlay's ${large[0]} and ${large[1]}.`,
-  );
+  const ofBase = `${needed(small)} with the base's limits of ${small[0]} API pods and ${small[1]} workers`;
+  const ofOverlay = `${needed(large)} with the overlay's ${large[0]} and ${large[1]}`;
+  expect(GUIDE.replace(/\s+/g, " ")).toContain(`That is ${ofBase}, and ${ofOverlay}.`);
 });
 
 it.runIf(onPath("kubectl") !== null)("kubectl builds the overlay with the secrets of the guide", () => {
