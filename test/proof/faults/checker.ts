@@ -46,8 +46,8 @@ const MUST_BE_EMPTY: Record<string, string> = {
   "each redemption has its sealed event": `
     SELECT d.voucher_id FROM redemptions d
      WHERE (SELECT count(*) FROM voucher_events e
-             WHERE e.voucher_id = d.voucher_id AND e.event_type = 'voucher.instance.redeemed' AND e.seal_status = 'Sealed'
-               AND (e.payload::json -> 'data' ->> 'externalRef') = d.external_ref
+             WHERE e.voucher_id = d.voucher_id AND e.event_type = 'voucher.instance.redeemed'
+               AND e.seal_status = 'Sealed' AND (e.payload::json -> 'data' ->> 'externalRef') = d.external_ref
                AND (e.payload::json -> 'data' ->> 'redeemCode') = d.redeem_code
                AND e.occurred_at = d.redeemed_at) <> 1`,
   "an expired reservation ended at its expiresAt": `

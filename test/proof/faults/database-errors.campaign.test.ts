@@ -26,7 +26,7 @@ describe.each([
     expect(await countFailures()).toBe(3);
   });
 
-  it("a database error that persists leads to redeem_timeout after a limited number of attempts, redeems nothing and does not block other vouchers", async () => {
+  it("a database error that persists leads to redeem_timeout, and blocks no other voucher", async () => {
     const poisoned = await issue();
     const others = await issueVouchers(db, partner, 5);
     const order = { code: poisoned.code, externalRef: `${what} again and again` };

@@ -49,7 +49,7 @@ it("connections that are lost without being closed are replaced, both to Postgre
   await Promise.all([postgres.close(), redis.close()]);
 });
 
-it("connections that are lost without being closed leave no voucher locked: Postgres ends an idle transaction", async () => {
+it("connections that are lost without being closed leave no voucher locked", async () => {
   const { till, pool } = await start();
   const { rows } = await pool.query("SHOW idle_in_transaction_session_timeout");
   expect(rows).toEqual([{ idle_in_transaction_session_timeout: "10s" }]);
@@ -103,7 +103,7 @@ async function makeRepeats(pool: pg.Pool, api: TestApi) {
 /** A window that is always open. */
 const ALWAYS = { opensAt: null, closesAt: null };
 
-it("an answer that was read from a lost primary is not confirmed by the promoted one, which may lack what was read", async () => {
+it("an answer that was read from a lost primary is not confirmed by the promoted one", async () => {
   const { api, close } = await start();
   const { till, order, repeats } = await makeRepeats(db, api);
   await till.redeem(order);
@@ -114,7 +114,7 @@ it("an answer that was read from a lost primary is not confirmed by the promoted
   await close();
 });
 
-it("a primary whose synchronous standby is gone confirms nothing that the standby may not have, also after the wait for it was cut off, and everything once it is back", async () => {
+it("a primary whose synchronous standby is gone confirms nothing until the standby is back", async () => {
   const postgres = await openOwnPostgres();
   onTestFinished(() => postgres.close());
   await postgres.superuser.query("CREATE DATABASE vouchers");
@@ -164,7 +164,7 @@ it("a primary whose synchronous standby is gone confirms nothing that the standb
   await admin.end();
 });
 
-it("a read-only database, such as a standby, answers 503 and is not ready, and both end when the host name points to the primary again", async () => {
+it("a read-only database answers 503 and is not ready, until the host name leads to the primary", async () => {
   const { username, pathname } = new URL(servers.databaseUrl);
   /** Makes new connections read-only, as if the host name pointed to a standby. Open connections do not change. */
   const setReadOnly = (value: "on" | "off") =>
@@ -189,7 +189,7 @@ it("a read-only database, such as a standby, answers 503 and is not ready, and b
   await until(async () => (await fetch(`${api.url}/readyz`)).status === 200);
 });
 
-it("a read-only database, such as a standby, is disconnected when it became read-only after the connection was opened", async () => {
+it("a read-only database is disconnected when it became read-only after the connection was opened", async () => {
   const { pool } = await start();
   const removed = once(pool, "remove");
   const refused = readThenWrite(
@@ -201,7 +201,7 @@ it("a read-only database, such as a standby, is disconnected when it became read
   await removed;
 });
 
-it("with a synchronous standby, a process accepts its promotion, remembers no mark that it lacks, and refuses another standby that was promoted from before", async () => {
+it("a process accepts a synchronous standby, and refuses another one that was promoted from before", async () => {
   const directory = mkdtempSync(join(tmpdir(), "voucher-promotions-"));
   // Postgres runs as another user when the tests run as root.
   chmodSync(directory, 0o755);

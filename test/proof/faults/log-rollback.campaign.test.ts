@@ -46,7 +46,7 @@ afterEach(async () => {
 it.each([
   ["a standby that lagged and was promoted", true],
   ["a copy of the disk that was put back", false],
-])("a database that has lost what was committed last as %s, signs nothing until the log is recovered, and redeems only as a standby", async (_, isStandby) => {
+])("a database that lost what was last committed as %s signs nothing until recovery", async (_, isStandby) => {
   const notes = new KeptNotes();
   const [primary, copy] = [await makeServer("primary"), await makeServer("copy")];
   const old = await open(primary);

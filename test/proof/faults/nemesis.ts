@@ -119,7 +119,8 @@ const TARGETS = {
     // Cancels a statement of the service, or ends one of its connections.
     async ({ cluster: { db } }, { action }) => {
       const busy = action === "cancel" ? "AND state <> 'idle'" : "";
-      const query = `SELECT pg_${action}_backend(pid) FROM pg_stat_activity WHERE usename LIKE 'pva\\_%' ${busy} ORDER BY random() LIMIT 1`;
+      const query = `SELECT pg_${action}_backend(pid) FROM pg_stat_activity
+                      WHERE usename LIKE 'pva\\_%' ${busy} ORDER BY random() LIMIT 1`;
       const ended = await db.query(query).catch(() => null);
       return (ended?.rowCount ?? 0) > 0;
     },

@@ -40,7 +40,7 @@ const codeOf = ({ status, body }: Answer) => (status === 200 ? 200 : body?.code)
 
 it.each(
   GROWTHS,
-)("a server whose files are set back is refused by every process until the right files are back, although its log grows (%s)", async (growth) => {
+)("a server with older files is refused until the right ones are back, although its log grows: %s", async (growth) => {
   const { db } = cluster;
   const kept = await postgres.keepFiles();
   const orders = newOrders(5);
@@ -90,7 +90,7 @@ async function redeemBesideLock(deliverLater: (answered: Promise<Answer>) => Pro
 
 const hasNoJob = async () => (await countRedeemJobs()).all === 0;
 
-it("a redeem whose job is delivered again while its row is locked redeems nothing after an answer that this attempt changed nothing", async () => {
+it("a redeem whose job comes twice redeems nothing after an answer that it changed nothing", async () => {
   const { order, answer } = await redeemBesideLock(async (asked) => {
     // The first delivery gives up before the second one, which waits as long as the first.
     await until(async () => (await longestWaitMs(cluster.db)) > 1_500);
@@ -103,7 +103,7 @@ it("a redeem whose job is delivered again while its row is locked redeems nothin
 it.each([
   ["its last second", "AppendOnlyTail"],
   ["everything since the job was delivered", "SinceKept"],
-] as const)("a redeem whose job comes back with a Redis that has lost %s while its row is locked redeems nothing after an answer that this attempt changed nothing", async (_what, loss) => {
+] as const)("a redelivered redeem after a loss of %s redeems nothing that was denied", async (_what, loss) => {
   const { order, answer } = await redeemBesideLock(async (asked) => {
     cluster.redis.keepFiles();
     const answered = await asked;
@@ -120,7 +120,7 @@ it.each([
 /** A process that was frozen for longer notices it. Milliseconds. */
 const NOTICED_MS = 3_500;
 
-it("an API process that was frozen redeems nothing for a request that waited in its socket, after another process refused the retry", async () => {
+it("an API process that was frozen redeems nothing for a request whose retry was refused elsewhere", async () => {
   const { key, otherKey } = own;
   const { id, code } = newVoucher();
   const held = await post(otherApi, "reserve", { code }, { key: otherKey });

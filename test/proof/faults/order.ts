@@ -79,5 +79,6 @@ function describe(rule: string, contradictions: readonly Contradiction[]): Viola
 }
 
 function tell({ rank, content, exchange }: Observation): string {
-  return `${exchange === null ? "a webhook" : "an answer"} showed ${rank}${content === undefined ? "" : ` (${content})`}`;
+  const shown = content === undefined ? rank : `${rank} (${content})`;
+  return `${exchange === null ? "a webhook" : "an answer"} showed ${shown}`;
 }

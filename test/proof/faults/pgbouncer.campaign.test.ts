@@ -46,7 +46,8 @@ describe.skipIf(!hasProgram("pgbouncer"))("PgBouncer", () => {
     const pool = openServicePool(databaseUrl);
     const { rows } = await pool.query(
       `SELECT current_setting('statement_timeout') AS statement, current_setting('lock_timeout') AS lock,
-              current_setting('idle_in_transaction_session_timeout') AS idle, current_setting('plan_cache_mode') AS plans`,
+              current_setting('idle_in_transaction_session_timeout') AS idle,
+              current_setting('plan_cache_mode') AS plans`,
     );
     await pool.end();
     return rows[0];
@@ -63,7 +64,7 @@ describe.skipIf(!hasProgram("pgbouncer"))("PgBouncer", () => {
       ["server_reset_query ="],
       "connect_query='SET DateStyle = German'",
     ],
-  ])("PgBouncer in session mode, %s, is migrated and redeems with all limits, also on used connections", async (_title, settings, ofDatabases) => {
+  ])("PgBouncer in session mode, %s, is migrated and redeems with limits", async (_title, settings, ofDatabases) => {
     const through = await start(settings, ofDatabases);
     await migrateDatabase(through.owner);
     const env = { DATABASE_URL: through.owner, PVA_API_PASSWORD: API.password };

@@ -64,7 +64,7 @@ const GROWTH: [string, () => Promise<unknown>][] = [
   ],
 ];
 
-it("a running process refuses files of Postgres that were set back, however much is written to them, until the loss is accepted, and accepts a server that was only started again", async () => {
+it("a running process refuses files of Postgres that were set back, until the loss is accepted", async () => {
   const known = openProcess();
   await untilItRemembers(known);
   const { origin } = known.deployment;
@@ -89,7 +89,7 @@ it("a loss that was accepted before, and came back with the files, lifts no refu
   await untilItRemembers(known);
 });
 
-it("a standby from before is refused after its promotion if it lacks a mark that had to be on it, and otherwise accepted", async () => {
+it("a promoted standby is refused if it lacks a mark that had to be on it, and otherwise accepted", async () => {
   const known = openProcess();
   // Marks that are too old for a standby to lack, as if written in the last minutes.
   const writeMinutes = () =>
@@ -111,7 +111,7 @@ it("a standby from before is refused after its promotion if it lacks a mark that
   await untilItRemembers(known);
 });
 
-it("a process that starts after the files were set back learns the refusal from Redis, as long as Redis or one running process knows it", async () => {
+it("a process that starts after the files were set back learns the refusal from Redis", async () => {
   const running = openProcess(shares());
   await loseMarks([running]);
   await untilRedisKnows(running);
@@ -135,7 +135,7 @@ it("a process that starts after the files were set back learns the refusal from 
 });
 
 itOnOneRedis(
-  "a process that starts without Redis admits the server, and refuses it when Redis answers and knows a mark that it lacks",
+  "a process that starts without Redis admits the server until Redis knows a mark that it lacks",
   async () => {
     const proxy = await openTcpProxy(servers.redisUrl);
     onTestFinished(() => proxy.close());
@@ -151,7 +151,7 @@ itOnOneRedis(
   },
 );
 
-it("a process that starts after all others have stopped knows what Redis knows, and nothing once Redis was emptied", async () => {
+it("a process that starts after all others have stopped knows only what Redis knows", async () => {
   const known = openProcess(shares());
   await loseMarks([known]);
   await untilRedisKnows(known);
@@ -163,7 +163,7 @@ it("a process that starts after all others have stopped knows what Redis knows, 
   await untilItRemembers(openProcess(shares()));
 });
 
-it("a mark is kept until a day's number of newer marks exists, and a process that has seen none of them is admitted like one that starts", async () => {
+it("a mark is kept for a day's marks, and a process that missed them all is admitted like a new one", async () => {
   const frozen = openProcess();
   await untilItRemembers(frozen);
   const position = frozen.newest()?.position ?? 0;
@@ -194,7 +194,7 @@ it("a mark is kept until a day's number of newer marks exists, and a process tha
   expect(await reconnects()).toBe("ok");
 });
 
-it("marks go on when the database's clock was set back or ahead, and one that is not confirmed is not remembered", async () => {
+it("marks go on when the database's clock was set, and one that is not confirmed is not remembered", async () => {
   const known = openProcess();
   for (const step of ["1 day", "-1 day"]) {
     await server.superuser.query("UPDATE database_marks SET made_at = made_at + $1::interval", [step]);

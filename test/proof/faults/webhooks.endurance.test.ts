@@ -4,7 +4,7 @@ import { assertInvariants } from "../../support/invariants.ts";
 import { newAttempt, redeemJob } from "../../support/redeem-jobs.ts";
 import type { TestServers } from "../../support/servers.ts";
 import { openWorkerContext, testConfig, type WorkerContext } from "../../support/service.ts";
-import { issueVouchers, makePartner } from "../../support/supply.ts";
+import { issueVouchers, makePartner, type TestPartner } from "../../support/supply.ts";
 import { until, untilStarted } from "../../support/until.ts";
 import { startReceiver, WEBHOOK_ENV, type WebhookReceiver } from "../../support/webhook-receiver.ts";
 import { type Cluster, openCluster } from "./cluster.ts";
@@ -45,7 +45,7 @@ afterAll(async () => {
   await receiver?.close();
 });
 
-it(`loses no event, signs every request and keeps each voucher's order in ${KILLS} kills of workers, with Redis emptied and Postgres restarted`, async () => {
+it(`loses no event, signs every request and keeps each voucher's order in ${KILLS} kills`, async () => {
   const partner = await makePartner(cluster.db);
   const endpoints = [
     await receiver.addEndpoint(cluster.db, partner.organizationId),
@@ -53,72 +53,26 @@ it(`loses no event, signs every request and keeps each voucher's order in ${KILL
   ];
   const vouchers = await issueVouchers(cluster.db, partner, KILLS * REDEEMS_PER_KILL);
   const reserved = vouchers.filter((_, n) => n % 2 === 0).map(({ id }) => id);
-  await cluster.db.query(
-    `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
-     SELECT date_trunc('second', now() - interval '2 minutes'), date_trunc('second', now() - interval '1 minute') + interval '1 day', 'rsv_' || id, id, $2, 'key', 'Live', 'secret'
-       FROM unnest($1::text[]) AS v (id)`,
-    [reserved, partner.organizationId],
-  );
-  await cluster.db.query("UPDATE reservations SET expires_at = expires_at - interval '1 day'");
-  const redeem = async (id: string) => {
-    const job = redeemJob(partner, "key", id, `order-${id}`, { deadlineMs: Date.now() + 3_600_000 });
-    await untilStarted(async () => {
-      const reply = await runRedeemJob(redeemer, newAttempt(id), job).catch(() => null);
-      return reply?.kind === "redeemed" || reply?.kind === "confirmed";
-    });
-  };
+  await reserveUntilPast(reserved, partner);
   const { workers } = cluster;
   for (const worker of workers) worker.start();
   const startedAt = Date.now();
   for (let kill = 0; kill < KILLS; kill++) {
     const portion = vouchers.slice(kill * REDEEMS_PER_KILL, (kill + 1) * REDEEMS_PER_KILL);
-    const redeemed = Promise.all(portion.map(({ id }) => redeem(id)));
+    const redeemed = Promise.all(portion.map(({ id }) => redeem(partner, id)));
     await killAtWork(workers[kill % workers.length] as ServiceProcess, kill % 7);
-    if (kill % SERVER_FAULT_EVERY === 3) {
-      await cluster.redis.kill("Everything");
-      await cluster.redis.start();
-    }
-    if (kill % SERVER_FAULT_EVERY === 7) {
-      await cluster.postgres.kill();
-      await cluster.postgres.start();
-    }
+    await failServer(kill);
     await redeemed;
   }
   const seconds = (Date.now() - startedAt) / 1_000;
-
-  // Second attempts are due after five seconds, third ones after minutes: the test must not wait for them because a
-  // receiver was busy.
-  await until(async () => {
-    await cluster.db.query(
-      "UPDATE webhook_deliveries SET next_attempt_at = now() WHERE attempts > 1 AND next_attempt_at > now()",
-    );
-    const { rows } = await cluster.db.query(
-      "SELECT (SELECT count(*) FROM webhook_outbox) + (SELECT count(*) FROM webhook_deliveries WHERE finished_at IS NULL) AS left",
-    );
-    return Number(rows[0].left) === 0;
-  }, 180_000);
+  await untilAllDelivered();
 
   const expected = [
     vouchers.flatMap(({ id }) => [`${id}-2`]).concat(reserved.map((id) => `${id}-r`)),
     vouchers.map(({ id }) => `${id}-2`),
   ];
   let repeated = 0;
-  for (const [n, endpoint] of endpoints.entries()) {
-    const requests = receiver.of(endpoint);
-    expect(requests.filter(({ isSigned }) => !isSigned)).toEqual([]);
-    const accepted = requests.filter(({ status }) => status === 204);
-    const ids = new Set(accepted.map(({ id }) => id.replace(/-r\d+$/, "-r")));
-    expect([...ids].sort()).toEqual(expected[n]?.sort());
-    repeated += accepted.length - ids.size;
-    for (const [id, ofId] of Map.groupBy(requests, (request) => request.id)) {
-      expect(new Set(ofId.map(({ text }) => text)).size, `bodies of ${id}`).toBe(1);
-    }
-    for (const [voucherId, ofVoucher] of Map.groupBy(requests, (request) => request.voucherId)) {
-      const redeemedAt = ofVoucher.findIndex(({ type }) => type === "voucher.instance.redeemed");
-      const after = ofVoucher.slice(redeemedAt).filter(({ type }) => type === "reservation.expired");
-      expect(after, `requests of ${voucherId} about its earlier event, after the later one`).toEqual([]);
-    }
-  }
+  for (const [n, endpoint] of endpoints.entries()) repeated += expectDelivered(endpoint, expected[n] ?? []);
   // A kill repeats at most the requests that the worker had sent and not recorded: one portion per endpoint.
   expect(repeated).toBeLessThanOrEqual(KILLS * 2 * 64);
   process.stdout.write(
@@ -126,6 +80,76 @@ it(`loses no event, signs every request and keeps each voucher's order in ${KILL
   );
   await assertInvariants(cluster.db);
 }, 3_600_000);
+
+/** Gives each voucher a reservation whose time is over. */
+async function reserveUntilPast(voucherIds: readonly string[], { organizationId }: TestPartner): Promise<void> {
+  await cluster.db.query(
+    `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state,
+                               token_secret_id)
+     SELECT date_trunc('second', now() - interval '2 minutes'),
+            date_trunc('second', now() - interval '1 minute') + interval '1 day',
+            'rsv_' || id, id, $2, 'key', 'Live', 'secret'
+       FROM unnest($1::text[]) AS v (id)`,
+    [voucherIds, organizationId],
+  );
+  await cluster.db.query("UPDATE reservations SET expires_at = expires_at - interval '1 day'");
+}
+
+/** Redeems a voucher, and repeats that while servers are away. */
+async function redeem(partner: TestPartner, id: string): Promise<void> {
+  const job = redeemJob(partner, "key", id, `order-${id}`, { deadlineMs: Date.now() + 3_600_000 });
+  await untilStarted(async () => {
+    const reply = await runRedeemJob(redeemer, newAttempt(id), job).catch(() => null);
+    return reply?.kind === "redeemed" || reply?.kind === "confirmed";
+  });
+}
+
+/** Empties Redis or restarts Postgres after some of the kills. */
+async function failServer(kill: number): Promise<void> {
+  if (kill % SERVER_FAULT_EVERY === 3) {
+    await cluster.redis.kill("Everything");
+    await cluster.redis.start();
+  }
+  if (kill % SERVER_FAULT_EVERY === 7) {
+    await cluster.postgres.kill();
+    await cluster.postgres.start();
+  }
+}
+
+/**
+ * Waits until every delivery has ended. Second attempts are due after five seconds, third ones after minutes: the test
+ * must not wait for them because a receiver was busy.
+ */
+async function untilAllDelivered(): Promise<void> {
+  await until(async () => {
+    await cluster.db.query(
+      "UPDATE webhook_deliveries SET next_attempt_at = now() WHERE attempts > 1 AND next_attempt_at > now()",
+    );
+    const { rows } = await cluster.db.query(
+      `SELECT (SELECT count(*) FROM webhook_outbox)
+            + (SELECT count(*) FROM webhook_deliveries WHERE finished_at IS NULL) AS left`,
+    );
+    return Number(rows[0].left) === 0;
+  }, 180_000);
+}
+
+/** Expects that an endpoint has accepted these events, each in order. Returns how many requests it accepted again. */
+function expectDelivered(endpoint: string, expected: string[]): number {
+  const requests = receiver.of(endpoint);
+  expect(requests.filter(({ isSigned }) => !isSigned)).toEqual([]);
+  const accepted = requests.filter(({ status }) => status === 204);
+  const ids = new Set(accepted.map(({ id }) => id.replace(/-r\d+$/, "-r")));
+  expect([...ids].sort()).toEqual(expected.sort());
+  for (const [id, ofId] of Map.groupBy(requests, (request) => request.id)) {
+    expect(new Set(ofId.map(({ text }) => text)).size, `bodies of ${id}`).toBe(1);
+  }
+  for (const [voucherId, ofVoucher] of Map.groupBy(requests, (request) => request.voucherId)) {
+    const redeemedAt = ofVoucher.findIndex(({ type }) => type === "voucher.instance.redeemed");
+    const after = ofVoucher.slice(redeemedAt).filter(({ type }) => type === "reservation.expired");
+    expect(after, `requests of ${voucherId} about its earlier event, after the later one`).toEqual([]);
+  }
+  return accepted.length - ids.size;
+}
 
 /** Kills a worker in the middle of its work, once the receiver got some requests. */
 async function killAtWork(worker: ServiceProcess, requests: number): Promise<void> {

@@ -105,10 +105,8 @@ async function prepareDrop({ brandId }: TestPartner): Promise<() => Promise<Reco
       return socket.setEncoding("latin1");
     }),
   );
-  const claims = tokens.map(
-    (token) =>
-      `POST /products/${productId}/claim HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Length: 2\r\n\r\n{}`,
-  );
+  const head = `POST /products/${productId}/claim HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n`;
+  const claims = tokens.map((token) => `${head}Authorization: Bearer ${token}\r\n\r\n{}`);
   return async () => {
     const counts: Record<string, number> = {};
     const answers = sockets.map(

@@ -14,10 +14,11 @@ export interface HostileService {
 
 /** Reports changed built-in prototypes at exit. */
 const WATCH_PROTOTYPES = `data:text/javascript,${encodeURIComponent(`
-const watched = [Object, Array, Function, String].map(({ name, prototype }) => [name, prototype, Reflect.ownKeys(prototype).length]);
+const count = ({ prototype }) => Reflect.ownKeys(prototype).length;
+const watched = [Object, Array, Function, String].map((built) => [built, count(built)]);
 process.once("exit", () => {
-  for (const [name, prototype, count] of watched)
-    if (Reflect.ownKeys(prototype).length !== count) process.stderr.write("the prototype of " + name + " was changed\\n");
+  for (const [built, before] of watched)
+    if (count(built) !== before) process.stderr.write("the prototype of " + built.name + " was changed\\n");
 });`)}`;
 
 /** Starts both processes, with `env`, and waits until they are ready. */

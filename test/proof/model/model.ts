@@ -115,8 +115,9 @@ export function lookUp(model: Model, key: KeyName, named: Named): Expected {
   const { name } = voucher;
   const live = liveReservation(model, voucher);
   const heldByCaller = live?.key === key;
+  const holder = heldByCaller ? "the caller" : "another key";
   return {
-    outcome: `found ${statusOf(model, voucher)}${live === null ? "" : `, reserved by ${heldByCaller ? "the caller" : "another key"}`}`,
+    outcome: `found ${statusOf(model, voucher)}${live === null ? "" : `, reserved by ${holder}`}`,
     status: 200,
     body: {
       voucher: {
