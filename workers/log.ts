@@ -1,5 +1,6 @@
 import { METRICS } from "../src/core/metrics/metric-definitions.ts";
 import { type WorkerService, workerOptions } from "../src/open/open-worker-service.ts";
+import { closeAll } from "../src/platform/lifetime.ts";
 import { Schedule } from "../src/platform/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
 import { tlogQueue } from "../src/transparency/job.ts";
@@ -43,11 +44,5 @@ function start(ctx: WorkerService, sequencer: Sequencer): RunningWorker {
         ctx.metrics?.logRefused.with(reason).set(reason === obstacle ? 1 : 0);
     }
   });
-  return {
-    isReady: () => obstacle === null,
-    async close() {
-      schedule.close();
-      await worker.close();
-    },
-  };
+  return { isReady: () => obstacle === null, close: () => closeAll([schedule, worker]) };
 }

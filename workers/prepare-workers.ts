@@ -1,11 +1,13 @@
+import { serveMetrics } from "../src/core/metrics/serve-metrics.ts";
 import type { WorkerService } from "../src/open/open-worker-service.ts";
+import { closeAll } from "../src/platform/lifetime.ts";
 import type { QueueName } from "../src/platform/queues/queue-settings.ts";
 import type { RunningWorker } from "../src/platform/queues/worker.ts";
 import { WING_WORKERS } from "./wings.ts";
 
 /** What the jobs of one queue need, and the start of its worker. */
 interface PreparedWorker {
-  ctx: WorkerService;
+  ctx: object;
   start: () => RunningWorker;
 }
 
@@ -23,11 +25,31 @@ const WORKERS: Partial<Record<QueueName, () => Promise<{ prepare: Prepare }>>> =
 };
 
 /**
- * Opens the workers of the queues that WORKER_QUEUES names. They start once the database is ready.
+ * Opens the workers of the queues that WORKER_QUEUES names, and listens on METRICS_PORT. `start` waits for the database
+ * and starts the workers. When the service closes, they close first.
  * @throws TlogSettingsError when the process serves the queue `log` and the log's key or policy cannot be used.
  */
-export async function prepareWorkers(service: WorkerService): Promise<PreparedWorker[]> {
+export async function prepareWorkers(service: WorkerService) {
   const modules = await Promise.all(service.config.workerQueues.flatMap((queue) => WORKERS[queue]?.() ?? []));
-  const workers = await Promise.all(modules.map(({ prepare }) => prepare(service)));
-  return workers.filter((worker) => worker !== null);
+  const all = await Promise.all(modules.map(({ prepare }) => prepare(service)));
+  const prepared = all.filter((worker) => worker !== null);
+  let running: RunningWorker[] = [];
+  let isClosing = false;
+  const metrics = await serveMetrics(service, () => running.some((worker) => worker.isReady?.() ?? true));
+  if (metrics !== null) service.use(metrics);
+  service.use({
+    close() {
+      isClosing = true;
+      return closeAll(running);
+    },
+  });
+  return {
+    /** Everything that their jobs need. */
+    ctx: Object.assign({ ...service }, ...prepared.map(({ ctx }) => ctx)),
+    metricsPort: metrics?.port,
+    async start() {
+      await service.deployment.ready();
+      if (!isClosing) running = prepared.map((worker) => worker.start());
+    },
+  };
 }

@@ -11,7 +11,7 @@ import { startWorker } from "../src/platform/queues/worker.ts";
  * externalRef. The lease of a consumed reservation expires.
  */
 export function prepare(service: WorkerService) {
-  const ctx = { ...service, redeemCommitter: service.drainLater(openRedeemCommitter(service)) };
+  const ctx = { ...service, redeemCommitter: service.use(openRedeemCommitter(service)) };
   const start = () =>
     startWorker(redeemQueue, workerOptions(ctx, ctx.config.workerConcurrency), (jobId, job, traceparent) =>
       ctx.traces.processJob(redeemQueue.name, traceparent, () => runRedeemJob(ctx, jobId, job)),

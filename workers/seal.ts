@@ -10,7 +10,7 @@ import { startWorker } from "../src/platform/queues/worker.ts";
  * Pending. The sweeper adds another job, or the next redemption of the voucher seals them.
  */
 export function prepare(service: WorkerService) {
-  const ctx = { ...service, sealCommitter: service.drainLater(openSealCommitter(service)) };
+  const ctx = { ...service, sealCommitter: service.use(openSealCommitter(service)) };
   const start = () =>
     startWorker(sealQueue, workerOptions(ctx, ctx.config.workerConcurrency), (_jobId, job, traceparent) =>
       ctx.traces.processJob(sealQueue.name, traceparent, () => runSealJob(ctx, job)),

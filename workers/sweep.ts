@@ -5,6 +5,7 @@ import { isIdle } from "../src/core/sweep/sweep.ts";
 import { sweep } from "../src/open/open-sweep.ts";
 import { type WorkerService, workerOptions } from "../src/open/open-worker-service.ts";
 import { openTasks } from "../src/open/wings/sweeper.ts";
+import { closeAll } from "../src/platform/lifetime.ts";
 import { FinishedJobs } from "../src/platform/queues/finished-jobs.ts";
 import { Schedule } from "../src/platform/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
@@ -21,8 +22,8 @@ export function prepare(service: WorkerService) {
   const queueLinks = { ...service, shards: service.config.queueShards[0] };
   const ctx = {
     ...service,
-    finishedJobs: service.closeLater(new FinishedJobs(service)),
-    sealRequests: service.closeLater(openSealRequests(queueLinks)),
+    finishedJobs: service.use(new FinishedJobs(service)),
+    sealRequests: service.use(openSealRequests(queueLinks)),
     ...openTasks({ ...service, queueLinks }),
   };
   if (ctx.metrics !== null) reportZeros(ctx.metrics);
@@ -45,12 +46,7 @@ function start(ctx: ReturnType<typeof prepare>["ctx"]): RunningWorker {
     if (ctx.metrics !== null) recordSweep(ctx.metrics, report);
     return report;
   });
-  return {
-    async close() {
-      schedule.close();
-      await worker.close();
-    },
-  };
+  return { close: () => closeAll([schedule, worker]) };
 }
 
 /** Records one pass of the sweeper. */

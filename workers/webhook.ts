@@ -2,6 +2,7 @@ import pLimit from "p-limit";
 import { openConfirmations } from "../src/core/commit/confirm-reads.ts";
 import { type WorkerService, workerOptions } from "../src/open/open-worker-service.ts";
 import { FairSlots } from "../src/platform/batching/fair-slots.ts";
+import { closeAll } from "../src/platform/lifetime.ts";
 import { openWebhookSender } from "../src/platform/outgoing/send-webhook.ts";
 import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
 import { deliverToTarget, FAILING_MAX, REQUESTS_MAX } from "../src/webhooks/deliver.ts";
@@ -29,9 +30,9 @@ export function prepare(service: WorkerService) {
   if (secret === null) return null;
   const webhookReads = pLimit(WEBHOOK_READS);
   const links = { ...service, shards: service.config.queueShards[0] };
-  const webhookRequests = service.closeLater(openWebhookRequests(links));
-  const webhookSender = service.closeLater(openWebhookSender({ allowPrivate }));
-  const fanOut = new FanOut({ ...service, webhookRequests, webhookReads });
+  const webhookRequests = service.use(openWebhookRequests(links));
+  const webhookSender = openWebhookSender({ allowPrivate });
+  const fanOut = service.use(new FanOut({ ...service, webhookRequests, webhookReads }));
   service.announcements.listener = () => fanOut.nudge();
   const ctx = {
     ...service,
@@ -39,8 +40,8 @@ export function prepare(service: WorkerService) {
     webhookReads,
     webhookRequests,
     webhookSender,
-    confirmations: service.drainLater(openConfirmations(service)),
-    attempts: service.drainLater(openAttemptRecorder(service)),
+    confirmations: service.use(openConfirmations(service)),
+    attempts: service.use(openAttemptRecorder(service)),
     requests: new FairSlots(REQUESTS_MAX),
     failing: new FairSlots(FAILING_MAX),
     fanOut,
@@ -53,10 +54,6 @@ function start(ctx: NonNullable<ReturnType<typeof prepare>>["ctx"]): RunningWork
   const worker = startWorker(webhookQueue, workerOptions(ctx, TARGETS_MAX), (_jobId, { endpointId }) =>
     deliverToTarget(ctx, endpointId),
   );
-  return {
-    async close() {
-      ctx.webhookSender.stop();
-      await Promise.all([ctx.fanOut.close(), worker.close()]);
-    },
-  };
+  // A closing sender ends the runs, for which a closing worker waits.
+  return { close: () => closeAll([ctx.webhookSender, worker]) };
 }

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { GroupCommitter, type Undecided } from "../core/commit/group-committer.ts";
 import { type Observing, observeBatches } from "../core/metrics/metrics.ts";
-import { Batcher } from "../platform/batching/batcher.ts";
+import { Batcher, OpenWork } from "../platform/batching/batcher.ts";
 import type { Transaction } from "../platform/db/pool.ts";
 import { isLockTimeout, mayBeFromOneItem, readThenWrite, violates, waitForLocks } from "../platform/db/transaction.ts";
 import { pickFreeVouchers, pickVoucher } from "./db/acquisitions.ts";
@@ -41,6 +41,7 @@ const WAITING_MAX = 10_000;
  * same source, and only while it has none.
  */
 export class AcquisitionCommitter {
+  readonly #work = new OpenWork();
   readonly #reads: Batcher<AcquisitionRequest, AcquisitionOutcome | Candidate>;
   readonly #committer: GroupCommitter<Candidate, AcquisitionOutcome>;
 
@@ -65,16 +66,20 @@ export class AcquisitionCommitter {
     });
   }
 
-  /** Decides one request and commits. @throws BatcherFull when too many requests wait, or the database's error. */
-  async submit(request: AcquisitionRequest): Promise<AcquisitionOutcome> {
-    const read = await this.#reads.submit(request);
-    return "kind" in read ? read : this.#committer.submit(read);
+  /**
+   * Decides one request and commits.
+   * @throws BatcherFull when too many requests wait, BatcherClosed after the close, or the database's error.
+   */
+  submit(request: AcquisitionRequest): Promise<AcquisitionOutcome> {
+    return this.#work.run(async () => {
+      const read = await this.#reads.submit(request);
+      return "kind" in read ? read : this.#committer.submit(read);
+    });
   }
 
-  /** Resolves once no request is waiting or being decided. */
-  async drain(): Promise<void> {
-    await this.#reads.drain();
-    await this.#committer.drain();
+  /** Accepts no further request. Resolves once none waits or is being decided. */
+  close(): Promise<void> {
+    return this.#work.close();
   }
 }
 

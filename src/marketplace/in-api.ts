@@ -39,8 +39,8 @@ const linkPage: PublicPage<DepsOf<typeof renderLink>> = {
 /** Listings, links, claims and purchases, as the API serves them. */
 export const marketplace = {
   open: (service: OpenDeps) => ({
-    acquisitions: service.drainLater(new AcquisitionCommitter(service)),
-    keptCounts: service.drainLater(new KeptCounts(service)),
+    acquisitions: service.use(new AcquisitionCommitter(service)),
+    keptCounts: service.use(new KeptCounts(service)),
   }),
   endpoints: [listings, listing, buyListing, buyProduct, claimProduct, link, claimByLink],
   pages: { pages: [listingsPage, linkPage] },

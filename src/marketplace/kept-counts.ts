@@ -51,8 +51,8 @@ export class KeptCounts {
     return kept.available;
   }
 
-  drain(): Promise<void> {
-    return this.#batcher.drain();
+  close(): Promise<void> {
+    return this.#batcher.close();
   }
 
   #count(batchId: string): Promise<number> {

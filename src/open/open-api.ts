@@ -45,45 +45,43 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
     answerTimeoutMs: 1_500,
     log,
   });
-  service.onClose(() => probes.end());
-  const keys = service.drainLater(new KeyAuthenticator(pool, log));
-  const inbox = service.closeLater(new ReplyInbox(config.redisUrl, log));
+  service.use({ close: () => probes.end() });
+  const keys = service.use(new KeyAuthenticator(pool, log));
+  const inbox = service.use(new ReplyInbox(config.redisUrl, log));
   const onForeignReply = () => {
     metrics?.foreignMessages.with("reply").inc();
     service.report.faults.count("foreignMessages");
   };
   const resources = { redis, inbox, shards, deployment, log, onForeignReply };
-  const redeemQueue = service.closeLater(new AwaitedQueue(redeemQueueDefinition, resources));
+  const redeemQueue = service.use(new AwaitedQueue(redeemQueueDefinition, resources));
   const probeServers = openServerProbe({ ...service, probes, redeemQueue });
   const backlog = openBacklog({ ...service, probeServers }, Object.assign({}, ...each("backlog")));
   const metrics = config.metricsPort === null ? null : openApiMetrics(service, backlog);
   metrics?.callsDropped.with().inc(0);
   const observed = { pool, metrics, traces };
-  const confirmations = service.drainLater(openConfirmations(service));
+  const confirmations = service.use(openConfirmations(service));
   const { partnerCalls, portalReads, ...otherKinds } = openKinds();
   const confirming = { ...service, confirmations };
-  const webhookSender = service.closeLater(openWebhookSender(config.webhooks));
-  const alerts = service.drainLater(new AlertTeller({ ...service, webhookSender }));
+  const webhookSender = service.use(openWebhookSender({ ...config.webhooks, endRuns: service.endRuns }));
+  const alerts = service.use(new AlertTeller({ ...service, webhookSender }));
   const readFinders = each("readFinders");
-  const queueViews = service.closeLater(new QueueViews(config, deployment, log));
-  service.closeLater(
-    watchFaults({ ...service, ...otherKinds, probeServers, redeemQueue, queueViews, readFinders, alerts }),
-  );
+  const queueViews = service.use(new QueueViews(config, deployment, log));
+  service.use(watchFaults({ ...service, ...otherKinds, probeServers, redeemQueue, queueViews, readFinders, alerts }));
   const core = {
     ...service,
     metrics,
-    calls: service.closeLater(
+    calls: service.use(
       new PartnerCalls({ redis, deployment, log, onDropped: (calls) => metrics?.callsDropped.with().inc(calls) }),
     ),
     keys,
     limits: openLimits(config, redis, log),
     voucherReads: openVoucherReads(observed),
     confirmations,
-    referenceEnds: service.drainLater(openReferenceEnds(service)),
-    pauses: service.closeLater(new PauseWatch()),
+    referenceEnds: service.use(openReferenceEnds(service)),
+    pauses: service.use(new PauseWatch()),
     redeemQueue,
-    sealQueue: service.closeLater(new AwaitedQueue(sealQueue, resources)),
-    reservationCommitter: service.drainLater(openReservationCommitter(observed)),
+    sealQueue: service.use(new AwaitedQueue(sealQueue, resources)),
+    reservationCommitter: service.use(openReservationCommitter(observed)),
     ...otherKinds,
     partnerCalls,
     portalReads,
@@ -92,7 +90,7 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
       partnerCalls: portalReads,
       completeUntil: openCompleteUntil({ ...confirming, partnerCalls: portalReads }),
     },
-    redemptionReads: service.drainLater(openRedemptionReads(service)),
+    redemptionReads: service.use(openRedemptionReads(service)),
     webhookSender,
     queueLinks: resources,
     readFinders,
@@ -101,7 +99,7 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
     probes,
     probeServers,
     users: new UserAuthenticator(config.users, deployment.clock),
-    console: openConsole(service, config),
+    console: openConsole(service),
     queueViews,
   };
   return { ...core, ...openWings(core) };

@@ -1,6 +1,7 @@
+import type { Logger } from "pino";
 import type { Config } from "../platform/config.ts";
 import { openPool } from "../platform/db/pool.ts";
-import type { openService } from "./open-service.ts";
+import type { Lifetime } from "../platform/lifetime.ts";
 
 /**
  * Postgres connections of operators who change something: one issues or voids a batch, the others work meanwhile.
@@ -10,10 +11,10 @@ const CONSOLE_CONNECTIONS_MAX = 3;
 
 /**
  * Opens what the operator pages need to change something: connections with the rights of voucherctl, which are
- * read-only except within `withAuditEntry`, and a signal that ends long runs when the process stops. Null without
+ * read-only except within `withAuditEntry`, and a signal that ends long runs when the process closes. Null without
  * OPS_WRITABLE.
  */
-export function openConsole({ log, onClose }: Pick<ReturnType<typeof openService>, "log" | "onClose">, config: Config) {
+export function openConsole({ config, log, use, endRuns }: { config: Pick<Config, "ops">; log: Logger } & Lifetime) {
   const { token, writable, databaseUrl } = config.ops;
   if (token === null || !writable) return null;
   const pool = openPool({
@@ -24,7 +25,6 @@ export function openConsole({ log, onClose }: Pick<ReturnType<typeof openService
     readOnly: true,
     log,
   });
-  onClose(() => pool.end());
-  const stopping = new AbortController();
-  return { pool, signal: stopping.signal, stop: () => stopping.abort() };
+  use({ close: () => pool.end() });
+  return { pool, signal: endRuns };
 }

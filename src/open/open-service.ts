@@ -5,6 +5,7 @@ import { nameTokenSecrets } from "../core/reserve/reservation-token.ts";
 import type { Config } from "../platform/config.ts";
 import { DatabaseFence } from "../platform/db/database-fence.ts";
 import { openPool } from "../platform/db/pool.ts";
+import { openLifetime } from "../platform/lifetime.ts";
 import { droppedLines, openLogger } from "../platform/logger.ts";
 import { pooledRandomBytes } from "../platform/random.ts";
 import { openFailFast } from "../platform/redis/connections.ts";
@@ -27,31 +28,27 @@ export function openService(
   }: { traces: Traces; role: string; redisName: string; connectionsMax: number },
 ) {
   const log = openLogger(config.logLevel, role);
-  /** Closed in reverse order, each one even if another fails. */
-  const closers = new AsyncDisposableStack();
-  closers.defer(() => traces.close());
-  const stalls = new StallMeter();
-  closers.defer(() => stalls.close());
+  const lifetime = openLifetime();
+  const { use } = lifetime;
+  use(traces);
+  const stalls = use(new StallMeter());
   const redis = openFailFast(config.redisUrl, redisName, log);
-  closers.defer(async () => redis.disconnect());
+  use({ close: async () => redis.disconnect() });
   const deployment = new DatabaseFence(log, shareMemory(redis));
   const { databaseUrl } = config;
   const pool = openPool({ databaseUrl, max: connectionsMax, applicationName: role, deployment, log });
-  closers.defer(() => pool.end());
+  use({ close: () => pool.end() });
   void deployment.connect(pool);
   void deployment.ready().then(() => deployment.watchClock(pool));
   void deployment.ready().then(() => deployment.watchMarks(pool));
   void deployment.watchShared(pool);
-  closers.defer(async () => deployment.close());
+  use(deployment);
   const { queueShards, workerShards } = config;
-  const report = new ProcessReport(
-    { redis, deployment, stalls, pool, droppedLines, log },
-    { role, queueShards, workerShards },
+  const report = use(
+    new ProcessReport({ redis, deployment, stalls, pool, droppedLines, log }, { role, queueShards, workerShards }),
   );
-  closers.defer(() => report.close());
   if (config.production) void deployment.ready().then(() => warnOfRisks(log, findDurabilityRisks(pool)));
-  const redisWatch = new RedisWatch({ config, log });
-  closers.defer(() => redisWatch.close());
+  const redisWatch = use(new RedisWatch({ config, log }));
   return {
     config,
     log,
@@ -66,17 +63,6 @@ export function openService(
     traces,
     tokenSecrets: nameTokenSecrets(config.reservationTokenSecrets),
     randomBytes: pooledRandomBytes,
-    onClose: (closer: () => Promise<void>) => closers.defer(closer),
-    /** Closes a resource with the service, before those that were opened earlier. Returns the resource. */
-    closeLater<Resource extends { close(): Promise<void> }>(resource: Resource): Resource {
-      closers.defer(() => resource.close());
-      return resource;
-    },
-    /** As closeLater, for a resource that is drained. */
-    drainLater<Resource extends { drain(): Promise<void> }>(resource: Resource): Resource {
-      closers.defer(() => resource.drain());
-      return resource;
-    },
-    close: () => closers.disposeAsync(),
+    ...lifetime,
   };
 }

@@ -1,8 +1,9 @@
 import type { Logger } from "pino";
 import { type Config, ConfigError, type readConfig } from "./config.ts";
+import type { Closable } from "./lifetime.ts";
 
 /** Longest time from the first signal to the end of the process. Milliseconds. */
-export const DRAIN_MAX_MS = 15_000;
+export const CLOSE_MAX_MS = 15_000;
 /**
  * One Ctrl-C arrives twice: the terminal signals the whole process group, and npm forwards its own signal.
  * Milliseconds.
@@ -28,23 +29,23 @@ export function failStart(error: unknown): never {
 }
 
 /**
- * Runs `drain` at SIGTERM, SIGINT or the end of the parent, and exits. Exits at once on a later signal or after {@link
- * DRAIN_MAX_MS}. Does the same, with exit code 1, once `mustEnd` resolves with a reason, so that the process is started
- * again.
+ * Closes what is `open` at SIGTERM, SIGINT or the end of the parent, and exits. Exits at once on a later signal or after
+ * {@link CLOSE_MAX_MS}. Does the same, with exit code 1, once `mustEnd` resolves with a reason, so that the process is
+ * started again.
  */
-export function drainOnSignal(log: Logger, drain: () => Promise<void>, mustEnd?: Promise<string>): void {
-  let drainingSince: number | null = null;
+export function closeOnSignal(log: Logger, open: Closable, mustEnd?: Promise<string>): void {
+  let closingSince: number | null = null;
   let exitCode = 0;
   const end = (signal: string) => {
-    if (drainingSince !== null) {
-      if (performance.now() - drainingSince < ONE_SIGNAL_MS) return;
-      log.warn({ signal }, "exiting before the drain finished");
+    if (closingSince !== null) {
+      if (performance.now() - closingSince < ONE_SIGNAL_MS) return;
+      log.warn({ signal }, "exiting before everything was closed");
       process.exit(1);
     }
-    drainingSince = performance.now();
+    closingSince = performance.now();
     log.info({ signal }, "draining");
-    setTimeout(end, DRAIN_MAX_MS, "timeout").unref();
-    drain().then(
+    setTimeout(end, CLOSE_MAX_MS, "timeout").unref();
+    open.close().then(
       () => {
         log.info("drained");
         process.exit(exitCode);

@@ -108,16 +108,16 @@ class Run {
     await this.#waitUntilUnfinished(0, Number.POSITIVE_INFINITY);
     if (this.#error !== undefined) throw this.#error;
     // After too many failures the sweeper requests the next run, so that other targets get their turn.
-    if (more && this.#failures < FAILURES_MAX && !this.#ctx.webhookSender.stopping.aborted) {
+    if (more && this.#failures < FAILURES_MAX && !this.#ctx.webhookSender.closing.aborted) {
       await this.#ctx.webhookRequests.add([this.#target.id]);
     }
     return this.#report;
   }
 
   #mayContinue(): boolean {
-    const { stopping } = this.#ctx.webhookSender;
+    const { closing } = this.#ctx.webhookSender;
     const isLate = performance.now() - this.#startedAt > RUN_MAX_MS;
-    return !stopping.aborted && !isLate && this.#failures < FAILURES_MAX && this.#error === undefined;
+    return !closing.aborted && !isLate && this.#failures < FAILURES_MAX && this.#error === undefined;
   }
 
   /**
@@ -190,7 +190,7 @@ class Run {
     if (state === "Delivered" && !delivery.isReplay) this.#ctx.metrics?.webhookDelay.with().observe(delayMs / 1_000);
   }
 
-  /** Returns null if the run ended before the request began, or the process stopped before the request ended. */
+  /** Returns null if the run ended before the request began, or the process closed before the request ended. */
   async #send(delivery: DueDelivery): Promise<WebhookResult | null> {
     if (!this.#mayContinue()) return null;
     const { url, now, sandbox } = this.#target;

@@ -34,8 +34,8 @@ const operatorPages: ConsolePart<WebhookActionDeps> = {
 
 /** Webhook endpoints and their deliveries, as the API serves them. */
 export const webhooks = {
-  open: ({ queueLinks, closeLater }: Pick<Lifetime, "closeLater"> & { queueLinks: QueueResources }) => ({
-    webhookRequests: closeLater(openWebhookRequests(queueLinks)),
+  open: ({ queueLinks, use }: Pick<Lifetime, "use"> & { queueLinks: QueueResources }) => ({
+    webhookRequests: use(openWebhookRequests(queueLinks)),
     webhookTests: new FairSlots(WEBHOOK_TESTS),
   }),
   endpoints: [

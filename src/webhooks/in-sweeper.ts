@@ -5,8 +5,8 @@ import { removeDeliveries, requestWebhooks } from "./sweep-tasks.ts";
 
 /** What the sweeper does for webhooks. */
 export const webhooks = {
-  open: ({ queueLinks, closeLater }: Pick<Lifetime, "closeLater"> & { queueLinks: QueueResources }) => ({
-    webhookRequests: closeLater(openWebhookRequests(queueLinks)),
+  open: ({ queueLinks, use }: Pick<Lifetime, "use"> & { queueLinks: QueueResources }) => ({
+    webhookRequests: use(openWebhookRequests(queueLinks)),
   }),
   tasks: { requestWebhooks, removeDeliveries },
 };

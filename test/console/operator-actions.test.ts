@@ -355,10 +355,25 @@ it("the console names the wrong setting and sends no code when its role may not 
   }
 });
 
-it("the console ends a long run when its process stops, and issues nothing", async () => {
+it("the console finishes a run that is under way when its process begins to close", async () => {
+  const { productId } = await makePartner(db);
+  const closing = await service.startApi({ OPS_WRITABLE: "true" });
+  const finished = await besideTransaction(db, async (outside) => {
+    await outside.query("SELECT FROM products WHERE id = $1 FOR UPDATE", [productId]);
+    const run = open(`/products/${productId}/batches/new`, { ...BATCH, count: "2001" }, { at: closing.url });
+    await untilWaiting(db, 1);
+    void closing.close();
+    await outside.query("ROLLBACK");
+    return run;
+  });
+  expect([finished.status, finished.text.includes("Done.")]).toEqual([200, true]);
+  expect((await db.query("SELECT FROM batches WHERE product_id = $1", [productId])).rowCount).toBe(1);
+});
+
+it("the console ends a run that takes too long while its process closes, and issues nothing", async () => {
   const { productId } = await makePartner(db);
   const stopping = await service.startApi({ OPS_WRITABLE: "true" });
-  stopping.ctx.console?.stop();
+  Object.assign(stopping.ctx.console ?? {}, { signal: AbortSignal.abort() });
   const form = { ...BATCH, count: "2001" };
   const stopped = await open(`/products/${productId}/batches/new`, form, { at: stopping.url });
   expect([stopped.status, stopped.text.includes("The run was stopped")]).toEqual([503, true]);

@@ -1,11 +1,9 @@
-import { startInTurns } from "../../src/core/keys/routes/start-in-turns.ts";
-import { serveMetrics } from "../../src/core/metrics/serve-metrics.ts";
-import { createApp } from "../../src/open/app.ts";
 import { type ApiContext, openApi } from "../../src/open/open-api.ts";
 import { learnRedis } from "../../src/open/open-redis.ts";
 import { openWorkerService, type WorkerService } from "../../src/open/open-worker-service.ts";
+import { serveApi } from "../../src/open/serve-api.ts";
 import { readConfig } from "../../src/platform/config.ts";
-import { CONNECTION_LIMITS, listen } from "../../src/platform/http/server.ts";
+import { CONNECTION_LIMITS } from "../../src/platform/http/server.ts";
 import { prepareWorkers } from "../../workers/prepare-workers.ts";
 import * as redeem from "../../workers/redeem.ts";
 import * as seal from "../../workers/seal.ts";
@@ -65,23 +63,12 @@ export async function startApiUnready(
   limits = TEST_LIMITS,
 ): Promise<TestApi> {
   const ctx = openApi(await learnRedis(testConfig(servers, env)));
-  const metrics = await serveMetrics(ctx);
-  const server = await listen(
-    startInTurns(ctx, createApp(ctx)),
-    ctx.config,
-    ctx.log,
-    (code) => ctx.metrics?.refusals.with(code).inc(),
-    limits,
-  );
+  const { port, metricsPort } = await serveApi(ctx, limits);
   return {
-    url: `http://127.0.0.1:${server.port}`,
-    metricsUrl: `http://127.0.0.1:${metrics?.port}/metrics`,
+    url: `http://127.0.0.1:${port}`,
+    metricsUrl: `http://127.0.0.1:${metricsPort}/metrics`,
     ctx,
-    close: closeOnce(servers, async () => {
-      await server.close();
-      await metrics?.close();
-      await ctx.close();
-    }),
+    close: closeOnce(servers, ctx.close),
   };
 }
 
@@ -125,18 +112,12 @@ export interface TestWorker {
 /** Starts workers with their own connections. The sweeper runs only if WORKER_QUEUES names it. */
 export async function startWorkers(servers: TestServers, env: Environment = {}): Promise<TestWorker> {
   const service = openWorkerService(await learnRedis(testConfig(servers, { WORKER_QUEUES: "redeem,seal", ...env })));
-  const prepared = await prepareWorkers(service);
-  const ctx: TestWorker["ctx"] = Object.assign(completeContext(service), ...prepared.map((worker) => worker.ctx));
-  const metrics = await serveMetrics(ctx);
-  await ctx.deployment.ready();
-  const workers = prepared.map((worker) => worker.start());
+  const complete = completeContext(service);
+  const { ctx, metricsPort, start } = await prepareWorkers(service);
+  await start();
   return {
-    metricsUrl: `http://127.0.0.1:${metrics?.port}/metrics`,
-    ctx,
-    close: closeOnce(servers, async () => {
-      await Promise.all(workers.map((worker) => worker.close()));
-      await metrics?.close();
-      await ctx.close();
-    }),
+    metricsUrl: `http://127.0.0.1:${metricsPort}/metrics`,
+    ctx: { ...complete, ...ctx },
+    close: closeOnce(servers, service.close),
   };
 }

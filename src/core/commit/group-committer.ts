@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pLimit, { type LimitFunction } from "p-limit";
-import { Batcher, type BatchObserver } from "../../platform/batching/batcher.ts";
+import { Batcher, type BatchObserver, OpenWork } from "../../platform/batching/batcher.ts";
 import { Shares } from "../../platform/batching/shares.ts";
 import { isDatabaseUnavailable, retryConflicts } from "../../platform/db/transaction.ts";
 
@@ -94,7 +94,7 @@ interface Group<Item, Result> {
 export class GroupCommitter<Item extends object, Result extends object | number | null> {
   readonly #options: GroupCommitterOptions<Item, Result>;
   readonly #fastPath: Batcher<Item, Result | Undecided>;
-  readonly #pending = new Set<Promise<Result>>();
+  readonly #work = new OpenWork();
   /** Places of items that join a later batch after their pause. */
   readonly #skipped: Shares;
   /** When an item last counted as locked, on the monotonic clock. Milliseconds. */
@@ -117,18 +117,17 @@ export class GroupCommitter<Item extends object, Result extends object | number 
     this.#fastPath = this.#openBatcher((items) => options.commit(items, null), options.ownerOf);
   }
 
-  /** Decides one item and commits the decision. @throws BatcherFull when too many wait, or the database's error. */
+  /**
+   * Decides one item and commits the decision.
+   * @throws BatcherFull when too many wait, BatcherClosed after the close, or the database's error.
+   */
   submit(item: Item): Promise<Result> {
-    const result = this.#submit(item);
-    const remove = () => this.#pending.delete(result);
-    this.#pending.add(result);
-    result.then(remove, remove);
-    return result;
+    return this.#work.run(() => this.#submit(item));
   }
 
-  /** Resolves once no item is waiting or being decided. */
-  async drain(): Promise<void> {
-    await Promise.allSettled(this.#pending);
+  /** Accepts no further item. Resolves once none waits or is being decided. */
+  close(): Promise<void> {
+    return this.#work.close();
   }
 
   async #submit(item: Item): Promise<Result> {

@@ -1,6 +1,7 @@
 import type pg from "pg";
 import type { Logger } from "pino";
 import { Batcher } from "../../platform/batching/batcher.ts";
+import { closeAll } from "../../platform/lifetime.ts";
 import { hashApiKey, isSandboxKey, isWellFormedApiKey, makeAllowlist } from "./api-keys.ts";
 import { type ApiKey, findKeysBySecret, recordKeyUsage } from "./db/api-keys.ts";
 
@@ -109,9 +110,10 @@ export class KeyAuthenticator {
     return this.#cache.get(hashApiKey(secret))?.key.organizationId ?? null;
   }
 
-  /** Resolves after all usage so far is recorded, or recording it has failed. */
-  drain(): Promise<void> {
-    return this.#usage.drain();
+  /** Looks up no further key. Resolves after all usage is recorded, or recording it has failed. */
+  async close(): Promise<void> {
+    await closeAll([this.#seen, this.#unseen]);
+    await this.#usage.close();
   }
 
   #forgetOldest(): void {

@@ -2,12 +2,12 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
 import type { Config } from "../../platform/config.ts";
+import type { Closable } from "../../platform/lifetime.ts";
 import type { Scrapable } from "./metrics.ts";
 
 /** A server that listens for scrapes. */
-interface MetricsServer {
+interface MetricsServer extends Closable {
   port: number;
-  close(): Promise<void>;
 }
 
 /**

@@ -61,7 +61,7 @@ export class PartnerCalls {
   /** The newest calls of each organization; from `CALLS_MAX` on, each replaces the oldest. */
   #waiting = new Map<string, { calls: NotedCall[]; noted: number }>();
   #waitingCount = 0;
-  #writing = false;
+  #writing: Promise<void> | null = null;
 
   constructor(deps: PartnerCallsDeps) {
     this.#deps = deps;
@@ -91,22 +91,29 @@ export class PartnerCalls {
 
   /** Writes what waits, unless an earlier write has not ended. Never rejects. */
   async write(): Promise<void> {
-    if (this.#writing || this.#waitingCount === 0) return;
+    if (this.#writing !== null) return;
+    this.#writing = this.#writeWaiting();
+    await this.#writing;
+    this.#writing = null;
+  }
+
+  /** Writes the last calls, after the write under way. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#writing;
+    await this.#writeWaiting();
+  }
+
+  async #writeWaiting(): Promise<void> {
+    if (this.#waitingCount === 0) return;
     const [waiting, count] = [this.#waiting, this.#waitingCount];
-    [this.#waiting, this.#waitingCount, this.#writing] = [new Map(), 0, true];
+    [this.#waiting, this.#waitingCount] = [new Map(), 0];
     try {
       await this.#send(waiting);
     } catch (error) {
       this.#deps.onDropped(count);
       this.#deps.log.debug({ err: error, calls: count }, "calls of partners could not be written for operators");
-    } finally {
-      this.#writing = false;
     }
-  }
-
-  async close(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.write();
   }
 
   async #send(waiting: ReadonlyMap<string, { calls: readonly NotedCall[] }>): Promise<void> {

@@ -8,6 +8,34 @@ export class BatcherFull extends Error {
   }
 }
 
+/** The error for a further item after the close. */
+export class BatcherClosed extends Error {
+  constructor() {
+    super("no further item is accepted, because the process closes");
+    this.name = "BatcherClosed";
+  }
+}
+
+/** Work that was begun and has not ended. */
+export class OpenWork {
+  readonly #open = new Set<Promise<unknown>>();
+  #closed = false;
+
+  /** Begins work. @throws BatcherClosed after the close, or what the work throws. */
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#closed) throw new BatcherClosed();
+    const running = work();
+    this.#open.add(running);
+    return running.finally(() => this.#open.delete(running));
+  }
+
+  /** Begins no further work, and resolves once all has ended. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.allSettled(this.#open);
+  }
+}
+
 interface Waiting<Item, Result> {
   item: Item;
   owner: string;
@@ -64,6 +92,7 @@ export class Batcher<Item, Result> {
   #running = 0;
   #scheduled = false;
   #idle: (() => void)[] = [];
+  #closed = false;
 
   constructor(run: (items: Item[]) => Promise<(Result | PromiseLike<Result>)[]>, options: BatcherOptions<Item>) {
     const { observer, ownerOf, ...limits } = options;
@@ -76,9 +105,10 @@ export class Batcher<Item, Result> {
 
   /**
    * Adds an item to a batch. Validate it first: if `run` throws, its whole batch is rejected.
-   * @throws BatcherFull, or what `run` threw.
+   * @throws BatcherFull, BatcherClosed, or what `run` threw.
    */
   submit(item: Item): Promise<Result> {
+    if (this.#closed) return Promise.reject(new BatcherClosed());
     const owner = this.#ownerOf?.(item) ?? "";
     if (!this.#hasRoom(owner)) return Promise.reject(new BatcherFull());
     this.#shares.take(owner);
@@ -89,8 +119,9 @@ export class Batcher<Item, Result> {
     });
   }
 
-  /** Resolves once no item waits and no batch runs. */
-  drain(): Promise<void> {
+  /** Accepts no further item. Resolves once none waits and no batch runs. */
+  close(): Promise<void> {
+    this.#closed = true;
     if (this.#running === 0 && this.#waiting.length === 0) return Promise.resolve();
     return new Promise((resolve) => this.#idle.push(resolve));
   }

@@ -212,7 +212,7 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /** Ends {@link connect} and the watches. */
-  close(): void {
+  async close(): Promise<void> {
     this.#closed = true;
   }
 

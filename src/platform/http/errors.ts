@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler, RequestHandler } from "express";
 import { AppError, statusOf } from "../api/errors.ts";
-import { BatcherFull } from "../batching/batcher.ts";
+import { BatcherClosed, BatcherFull } from "../batching/batcher.ts";
 import { CallerLeft } from "../batching/fair-slots.ts";
 import { isDatabaseUnavailable, isLockTimeout, isRetryable } from "../db/transaction.ts";
 import { languageOf } from "./middleware/reader-language.ts";
@@ -40,6 +40,7 @@ export const errorHandler: ErrorRequestHandler = (error, _request, response, nex
 function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   if (error instanceof BatcherFull) return new AppError("overloaded", undefined, { cause: error });
+  if (error instanceof BatcherClosed) return new AppError("unavailable", undefined, { cause: error });
   if (isDatabaseUnavailable(error) || isLockTimeout(error) || isRetryable(error)) {
     return new AppError("unavailable", undefined, { cause: error });
   }

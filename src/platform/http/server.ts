@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
 import { AppError, type ErrorCode, statusOf } from "../api/errors.ts";
 import type { Config } from "../config.ts";
+import type { Closable } from "../lifetime.ts";
 
 /** The limits of the service on slow clients and on their number. Durations are milliseconds. */
 export const CONNECTION_LIMITS = {
@@ -49,7 +50,7 @@ const ACCEPT_MS = 1_000;
 const LOG_FULL_EVERY_MS = 30_000;
 
 /** A listening HTTP server. */
-export interface HttpServer {
+export interface HttpServer extends Closable {
   port: number;
   /**
    * Accepts the waiting connections, then stops listening. Each connection may finish one last request. Resolves when

@@ -10,8 +10,8 @@ const USER_AGENT = "Partner-Voucher-API-Webhooks";
 const CONNECT_MAX_MS = 5_000;
 /** Longest time of an attempt, whatever the receiver sends. Milliseconds. */
 const ATTEMPT_MAX_MS = 15_000;
-/** How long attempts go on when the process stops. Milliseconds. */
-const STOP_MAX_MS = 3_000;
+/** How long attempts go on once the sender closes. Milliseconds. */
+const CLOSE_MAX_MS = 3_000;
 /** Most bytes of a response's body that are read. The body is not used. */
 const BODY_MAX = 16 * 1_024;
 /** Most bytes of a response's headers. A response with more fails. */
@@ -55,13 +55,15 @@ interface SenderOptions {
   attemptMaxMs?: number;
   /** Certificates of authorities to trust instead of the usual ones. */
   ca?: string;
+  /** Ends the attempts under way when it aborts. */
+  endRuns?: AbortSignal;
 }
 
 /**
  * Opens what {@link sendWebhook} sends with: an agent that keeps connections, and checks the addresses of each new one.
  */
 export function openWebhookSender(options: SenderOptions) {
-  const { allowPrivate, ca } = options;
+  const { allowPrivate, ca, endRuns } = options;
   const resolve = options.resolve ?? (allowPrivate ? resolveLocally : resolveByDns);
   const mayConnectTo = options.mayConnectTo ?? (allowPrivate ? () => true : isPublicAddress);
   const connect = buildConnector({
@@ -86,25 +88,25 @@ export function openWebhookSender(options: SenderOptions) {
         else callback(new SendFailure(failureOfConnecting(error, to.protocol)), null);
       }),
   });
-  const stopping = new AbortController();
-  const stopped = new AbortController();
+  const closing = new AbortController();
+  const closed = new AbortController();
   return {
     allowPrivate,
     mayConnectTo,
     agent,
     attemptMaxMs: options.attemptMaxMs ?? ATTEMPT_MAX_MS,
-    /** Aborts when no attempt may begin any more. */
-    stopping: stopping.signal,
-    stopped: stopped.signal,
-    /** Begins no attempt after this, and ends those under way after a short while. */
-    stop() {
-      stopping.abort();
-      setTimeout(() => stopped.abort(), STOP_MAX_MS).unref();
-    },
+    /** Aborts when no further attempt may begin. */
+    closing: closing.signal,
+    /** Aborts when the attempts under way must end. */
+    closed: AbortSignal.any([closed.signal, ...(endRuns === undefined ? [] : [endRuns])]),
+    /** Begins no further attempt, and resolves when those under way have ended, which they must after a short while. */
     async close() {
-      stopping.abort();
-      stopped.abort();
-      await agent.destroy();
+      closing.abort();
+      const timer = setTimeout(() => {
+        closed.abort();
+        void agent.destroy();
+      }, CLOSE_MAX_MS);
+      await agent.close().finally(() => clearTimeout(timer));
     },
   };
 }
@@ -190,14 +192,15 @@ class SendFailure extends Error {
 
 /**
  * Sends one signed request and reads its response: without redirects, without credentials, to an address that is
- * checked whenever a connection is opened. Always ends within the limit of an attempt. Returns null if the process
- * stops before, and does not throw when the server fails.
+ * checked whenever a connection is opened. Always ends within the limit of an attempt. Returns null if the sender
+ * closes before, and does not throw when the server fails.
  */
 export async function sendWebhook(
   { webhookSender }: { webhookSender: WebhookSender },
   { url, headers, body }: WebhookRequest,
 ): Promise<WebhookResult | null> {
-  const { allowPrivate, mayConnectTo, agent, attemptMaxMs, stopped } = webhookSender;
+  const { allowPrivate, mayConnectTo, agent, attemptMaxMs, closing, closed } = webhookSender;
+  if (closing.aborted) return null;
   const to = URL.parse(url);
   // `allowPrivate` may have changed since the endpoint was created. An IP address as host is checked here, because it
   // is not looked up.
@@ -210,7 +213,7 @@ export async function sendWebhook(
       headers: { "content-type": "application/json", "user-agent": USER_AGENT, ...headers },
       body,
       dispatcher: agent,
-      signal: AbortSignal.any([limit, stopped]),
+      signal: AbortSignal.any([limit, closed]),
     });
     let bytes = 0;
     for await (const chunk of response.body) {
@@ -219,7 +222,7 @@ export async function sendWebhook(
     }
     return resultOf(response.statusCode, response.headers);
   } catch (error) {
-    if (stopped.aborted) return null;
+    if (closed.aborted) return null;
     return noResponse(limit.aborted ? "timeout" : failureOf(error as Error));
   }
 }

@@ -42,7 +42,7 @@ export class Schedule {
   }
 
   /** Stops adding jobs. Other processes continue. */
-  close(): void {
+  async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#redis.disconnect();
   }

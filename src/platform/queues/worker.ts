@@ -4,17 +4,17 @@ import pLimit from "p-limit";
 import pTimeout from "p-timeout";
 import type { Logger } from "pino";
 import type { DeploymentIdentity } from "../deployment-identity.ts";
+import type { Closable } from "../lifetime.ts";
 import { openPatient, type RedisClient } from "../redis/connections.ts";
 import { logErrors } from "../redis/log-errors.ts";
 import { type JobEnd, jobEnvelope } from "./job-envelope.ts";
 import type { QueueDefinition } from "./queue-settings.ts";
 import { listShardsOf, type Shard } from "./shards.ts";
 
-/** A running worker. `close` stops fetching jobs and waits for those that are running. */
-export interface RunningWorker {
+/** A running worker. `close` ends the fetching of jobs and waits for those that are running. */
+export interface RunningWorker extends Closable {
   /** Whether its work succeeds, if it knows. */
   isReady?(): boolean;
-  close(): Promise<void>;
 }
 
 export interface WorkerOptions {

@@ -22,6 +22,7 @@ export class AlertTeller {
   readonly #ctx: Deps;
   readonly #store: AlertStore;
   #telling: Promise<void> | null = null;
+  #closed = false;
 
   constructor(ctx: Deps) {
     this.#ctx = ctx;
@@ -34,7 +35,7 @@ export class AlertTeller {
    */
   async tell(red: readonly FoundFault[]): Promise<void> {
     const { url } = this.#ctx.config.alerts;
-    if (url === null || this.#telling !== null) return;
+    if (url === null || this.#closed || this.#telling !== null) return;
     const telling = this.#tell(red, url).catch((error) => {
       this.#ctx.log.warn({ err: error }, "cannot tell of faults");
     });
@@ -43,8 +44,9 @@ export class AlertTeller {
     this.#telling = null;
   }
 
-  /** Waits for messages under way. */
-  async drain(): Promise<void> {
+  /** Sends no further message, and waits for those under way. */
+  async close(): Promise<void> {
+    this.#closed = true;
     await this.#telling;
   }
 

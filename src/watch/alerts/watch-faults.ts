@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Bulkhead } from "../../core/callers/bulkhead.ts";
 import type { Config } from "../../platform/config.ts";
+import type { Closable } from "../../platform/lifetime.ts";
 import { knownId, type OverviewDeps } from "../facts.ts";
 import { lookForFaults, nameOf } from "../find-attention.ts";
 import type { AlertTeller } from "./alert-teller.ts";
@@ -23,7 +24,7 @@ interface Deps extends OverviewDeps {
  * Looks for faults whether or not an operator has a page open, so that it is known since when they exist, and sends
  * messages about red ones to ALERT_URL. Does nothing in a process without operators' pages and without ALERT_URL.
  */
-export function watchFaults(ctx: Deps): { close(): Promise<void> } {
+export function watchFaults(ctx: Deps): Closable {
   const { ops, alerts } = ctx.config;
   const closing = new AbortController();
   const startedAtMs = performance.now();

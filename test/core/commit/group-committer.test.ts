@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { GroupCommitter, type Undecided } from "../../../src/core/commit/group-committer.ts";
+import { BatcherClosed } from "../../../src/platform/batching/batcher.ts";
 import { until } from "../../support/until.ts";
 
 it("locked rows of one owner leave places and a connection to another owner's locked row", async () => {
@@ -19,6 +20,18 @@ it("locked rows of one owner leave places and a connection to another owner's lo
   free();
   expect(await neighbour).toBe(1);
   expect((await Promise.all(crowd)).filter((result) => result === 1)).toHaveLength(12);
+});
+
+it("a closed committer accepts no item, and has closed when all that it accepted are decided", async () => {
+  const { committer, waiting, free } = startCommitter();
+  const accepted = committer.submit({ owner: "one", row: "a row" });
+  const closed = committer.close().then(() => "closed");
+  await expect(committer.submit({ owner: "one", row: "another row" })).rejects.toBeInstanceOf(BatcherClosed);
+  await until(() => waiting.length === 1);
+  expect(await Promise.race([closed, Promise.resolve("open")])).toBe("open");
+  free();
+  expect(await accepted).toBe(1);
+  expect(await closed).toBe("closed");
 });
 
 interface Item {

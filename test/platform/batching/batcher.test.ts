@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { Batcher, BatcherFull, type BatcherOptions } from "../../../src/platform/batching/batcher.ts";
+import { Batcher, BatcherClosed, BatcherFull, type BatcherOptions } from "../../../src/platform/batching/batcher.ts";
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -221,21 +221,21 @@ it.each([
   }
 });
 
-it("drain resolves at once when nothing waits and nothing runs", async () => {
+it("a closed batcher accepts no item, and closes at once when nothing waits and nothing runs", async () => {
   const { batcher, next } = startBatcher();
-  await batcher.drain();
   const result = batcher.submit("a");
   (await next()).succeed();
   await result;
   await settle();
-  await batcher.drain();
+  await batcher.close();
+  await expect(batcher.submit("b")).rejects.toBeInstanceOf(BatcherClosed);
 });
 
-it.each([1, 2])("drain waits for submitted items and all batches, %s at a time", async (concurrency) => {
+it.each([1, 2])("close waits for submitted items and all batches, %s at a time", async (concurrency) => {
   const { batcher, next } = startBatcher({ batchMax: 1, concurrency });
   const results = ["a", "b"].map((item) => batcher.submit(item));
-  const drained = batcher.drain();
-  const watched = watch(drained);
+  const closed = batcher.close();
+  const watched = watch(closed);
   await settle();
   expect(watched.settled).toBe(false);
   const first = await next();
@@ -244,16 +244,16 @@ it.each([1, 2])("drain waits for submitted items and all batches, %s at a time",
   await settle();
   expect(watched.settled).toBe(false);
   (second === null ? await next() : first).succeed();
-  await drained;
+  await closed;
   expect(await Promise.all(results)).toEqual(["done a", "done b"]);
 });
 
-it("drain resolves for every waiter, also when the last batch fails", async () => {
+it("close resolves for every waiter, also when the last batch fails", async () => {
   const { batcher, next } = startBatcher();
   const failed = Promise.allSettled([batcher.submit("a")]);
-  const drained = Promise.all([batcher.drain(), batcher.drain()]);
+  const closed = Promise.all([batcher.close(), batcher.close()]);
   (await next()).fail(new Error("broken"));
-  await drained;
+  await closed;
   await failed;
 });
 

@@ -23,7 +23,7 @@ import {
   readWebhookConfig,
   readWorkerConfig,
 } from "../../../src/platform/config.ts";
-import { DRAIN_MAX_MS } from "../../../src/platform/process.ts";
+import { CLOSE_MAX_MS } from "../../../src/platform/process.ts";
 import { QUEUE_NAMES } from "../../../src/platform/queues/queue-settings.ts";
 import { readTlogSettings } from "../../../src/transparency/log-settings.ts";
 import { readDockerfile } from "../../support/image.ts";
@@ -199,7 +199,7 @@ it("containers have time to drain", () => {
   for (const name of SERVING) {
     const { spec, lifecycle } = container(name);
     const pause = Number(lifecycle?.preStop.exec.command[1] ?? 0);
-    expect(spec.terminationGracePeriodSeconds, name).toBeGreaterThan(pause + DRAIN_MAX_MS / 1_000);
+    expect(spec.terminationGracePeriodSeconds, name).toBeGreaterThan(pause + CLOSE_MAX_MS / 1_000);
     expect(pause > 0, name).toBe(name === "vouchers-api");
   }
 });

@@ -4,7 +4,7 @@ import { createApp } from "../../../../src/open/app.ts";
 import { type ApiContext, openApi } from "../../../../src/open/open-api.ts";
 import { readApiConfig } from "../../../../src/platform/config.ts";
 import { listen } from "../../../../src/platform/http/server.ts";
-import { configureProcess, drainOnSignal } from "../../../../src/platform/process.ts";
+import { closeOnSignal, configureProcess } from "../../../../src/platform/process.ts";
 import type { WaitResult } from "../../../../src/platform/queues/awaited-queue.ts";
 
 // Baseline (d): the service's API with the worker's group committer in the same process. Comparing it with the
@@ -15,11 +15,13 @@ const WAITING_MAX = 1_000;
 
 const config = configureProcess(readApiConfig);
 const service = openApi(config);
-const redeemCommitter = openRedeemCommitter({
-  ...service,
-  onAnnounced: () => undefined,
-  config: { ...config, workerConcurrency: WAITING_MAX },
-});
+const redeemCommitter = service.use(
+  openRedeemCommitter({
+    ...service,
+    onAnnounced: () => undefined,
+    config: { ...config, workerConcurrency: WAITING_MAX },
+  }),
+);
 const withoutQueue = {
   isOpen: true,
   hasRoomFor: () => true,
@@ -29,9 +31,5 @@ const withoutQueue = {
   },
 };
 const ctx = { ...service, redeemQueue: withoutQueue as unknown as ApiContext["redeemQueue"] };
-const server = await listen(createApp(ctx), config, ctx.log);
-drainOnSignal(ctx.log, async () => {
-  await server.close();
-  await redeemCommitter.drain();
-  await service.close();
-});
+ctx.use(await listen(createApp(ctx), config, ctx.log));
+closeOnSignal(ctx.log, ctx);

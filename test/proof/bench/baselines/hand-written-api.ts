@@ -15,7 +15,7 @@ import { type Endpoint, validate } from "../../../../src/platform/http/endpoint.
 import { jsonBody } from "../../../../src/platform/http/middleware/json-body.ts";
 import { respondJson } from "../../../../src/platform/http/respond.ts";
 import { listen } from "../../../../src/platform/http/server.ts";
-import { configureProcess, drainOnSignal } from "../../../../src/platform/process.ts";
+import { closeOnSignal, configureProcess } from "../../../../src/platform/process.ts";
 import {
   lookUpInOneQuery,
   type RedeemBody,
@@ -35,6 +35,7 @@ const { databaseUrl } = config;
 const { log } = ctx;
 const deployment = new DatabaseFence(log);
 const pool = openPool({ databaseUrl, max: POOL_MAX, applicationName: "baseline", deployment, log });
+ctx.use({ close: () => pool.end() });
 const own = { ...ctx, pool };
 
 /** Replaces the work of an endpoint after its checks of key and body. */
@@ -63,9 +64,5 @@ const app = createApp(ctx, [
   ),
   readiness,
 ]);
-const server = await listen(app, config, log);
-drainOnSignal(log, async () => {
-  await server.close();
-  await pool.end();
-  await ctx.close();
-});
+ctx.use(await listen(app, config, log));
+closeOnSignal(log, ctx);
