@@ -1,11 +1,19 @@
 import { METRICS } from "../src/core/metrics/metric-definitions.ts";
-import { type WorkerService, workerOptions } from "../src/open/open-worker-service.ts";
+import type { WorkerMetrics } from "../src/core/metrics/metrics.ts";
+import { type WorkerDeps, workerOptions } from "../src/core/processes/worker-options.ts";
+import type { Config } from "../src/platform/config.ts";
 import { closeAll } from "../src/platform/lifetime.ts";
 import { Schedule } from "../src/platform/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
 import { tlogQueue } from "../src/transparency/job.ts";
 import { readTlogSettings } from "../src/transparency/log-settings.ts";
 import { Sequencer } from "../src/transparency/run-log.ts";
+
+/** What the worker takes from its process. */
+type Deps = WorkerDeps & {
+  config: Pick<Config, "transparencyLog">;
+  metrics: Pick<WorkerMetrics, "logClaims" | "logSetAside" | "logLeaves" | "logRefused"> | null;
+};
 
 /**
  * Trigger: a job every LOG_INTERVAL_MS, added by one of the worker processes that have the log's key. Without the key,
@@ -15,7 +23,7 @@ import { Sequencer } from "../src/transparency/run-log.ts";
  * happened. After it, the next pass signs the tree.
  * @throws TlogSettingsError when the log's key or its policy cannot be used.
  */
-export async function prepare(ctx: WorkerService) {
+export async function prepare(ctx: Deps) {
   const { transparencyLog } = ctx.config;
   const { keyFile } = transparencyLog;
   if (keyFile === null) return null;
@@ -23,7 +31,7 @@ export async function prepare(ctx: WorkerService) {
   return { ctx, start: () => start(ctx, new Sequencer({ ...ctx, tlogSettings })) };
 }
 
-function start(ctx: WorkerService, sequencer: Sequencer): RunningWorker {
+function start(ctx: Deps, sequencer: Sequencer): RunningWorker {
   const { config } = ctx;
   const servers = { redisUrl: config.redisUrl, shards: config.queueShards[0] };
   const schedule = new Schedule(tlogQueue, ctx.deployment, servers, config.transparencyLog.intervalMs, ctx.log);

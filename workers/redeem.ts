@@ -1,7 +1,15 @@
+import { type WorkerDeps, workerOptions } from "../src/core/processes/worker-options.ts";
 import { redeemQueue } from "../src/core/redeem/job.ts";
 import { openRedeemCommitter, runRedeemJob } from "../src/core/redeem/redeem-committer.ts";
-import { type WorkerService, workerOptions } from "../src/open/open-worker-service.ts";
+import type { DepsOf } from "../src/platform/http/endpoint.ts";
+import type { Lifetime } from "../src/platform/lifetime.ts";
 import { startWorker } from "../src/platform/queues/worker.ts";
+
+/** What the worker takes from its process. */
+type Deps = WorkerDeps &
+  Pick<Lifetime, "use"> &
+  DepsOf<typeof openRedeemCommitter> &
+  Omit<DepsOf<typeof runRedeemJob>, "redeemCommitter">;
 
 /**
  * Trigger: one job per redeem attempt. The API adds it and waits for the reply. Effect: at most one redemption with its
@@ -10,7 +18,7 @@ import { startWorker } from "../src/platform/queues/worker.ts";
  * nothing has changed. After the commit, the redemption exists, and the API or the partner's retry finds it by its
  * externalRef. The lease of a consumed reservation expires.
  */
-export function prepare(service: WorkerService) {
+export function prepare(service: Deps) {
   const ctx = { ...service, redeemCommitter: service.use(openRedeemCommitter(service)) };
   const start = () =>
     startWorker(redeemQueue, workerOptions(ctx, ctx.config.workerConcurrency), (jobId, job, traceparent) =>

@@ -1,7 +1,12 @@
 import { openSealCommitter, runSealJob } from "../src/core/chain/seal-committer.ts";
 import { sealQueue } from "../src/core/chain/seal-job.ts";
-import { type WorkerService, workerOptions } from "../src/open/open-worker-service.ts";
+import { type WorkerDeps, workerOptions } from "../src/core/processes/worker-options.ts";
+import type { DepsOf } from "../src/platform/http/endpoint.ts";
+import type { Lifetime } from "../src/platform/lifetime.ts";
 import { startWorker } from "../src/platform/queues/worker.ts";
+
+/** What the worker takes from its process. */
+type Deps = WorkerDeps & Pick<Lifetime, "use"> & DepsOf<typeof openSealCommitter>;
 
 /**
  * Trigger: one job per voucher with a Pending event, added by a claim, a purchase or the sweeper. Effect: all Pending
@@ -9,7 +14,7 @@ import { startWorker } from "../src/platform/queues/worker.ts";
  * delivery, or after a redemption that sealed the events: there is nothing to seal. After a crash: the events are still
  * Pending. The sweeper adds another job, or the next redemption of the voucher seals them.
  */
-export function prepare(service: WorkerService) {
+export function prepare(service: Deps) {
   const ctx = { ...service, sealCommitter: service.use(openSealCommitter(service)) };
   const start = () =>
     startWorker(sealQueue, workerOptions(ctx, ctx.config.workerConcurrency), (_jobId, job, traceparent) =>

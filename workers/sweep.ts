@@ -1,14 +1,24 @@
 import { openSealRequests } from "../src/core/chain/seal-job.ts";
 import type { WorkerMetrics } from "../src/core/metrics/metrics.ts";
+import { type WorkerDeps, workerOptions } from "../src/core/processes/worker-options.ts";
 import { SWEEP_TASKS, type SweepReport, sweepQueue, UNCOUNTED_TASKS } from "../src/core/sweep/report.ts";
 import { isIdle } from "../src/core/sweep/sweep.ts";
 import { sweep } from "../src/open/open-sweep.ts";
-import { type WorkerService, workerOptions } from "../src/open/open-worker-service.ts";
 import { openTasks } from "../src/open/wings/sweeper.ts";
-import { closeAll } from "../src/platform/lifetime.ts";
+import type { DepsOf } from "../src/platform/http/endpoint.ts";
+import { closeAll, type Lifetime } from "../src/platform/lifetime.ts";
 import { FinishedJobs } from "../src/platform/queues/finished-jobs.ts";
 import { Schedule } from "../src/platform/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
+import type { RedisClient } from "../src/platform/redis/connections.ts";
+
+/** What the worker takes from its process. */
+type Deps = WorkerDeps &
+  Pick<Lifetime, "use"> &
+  Omit<DepsOf<typeof sweep>, "finishedJobs" | "sealRequests" | "webhookRequests"> & {
+    redis: RedisClient;
+    metrics: WorkerMetrics | null;
+  };
 
 /**
  * Trigger: a job every SWEEP_INTERVAL_MS, added by one of the worker processes. Effect: records expired reservations,
@@ -18,7 +28,7 @@ import { type RunningWorker, startWorker } from "../src/platform/queues/worker.t
  * each pass skips the rows that the other has locked. After a crash: each step is its own transaction. The next pass
  * continues from the state in Postgres.
  */
-export function prepare(service: WorkerService) {
+export function prepare(service: Deps) {
   const queueLinks = { ...service, shards: service.config.queueShards[0] };
   const ctx = {
     ...service,

@@ -1,10 +1,13 @@
 import pLimit from "p-limit";
 import { openConfirmations } from "../src/core/commit/confirm-reads.ts";
-import { type WorkerService, workerOptions } from "../src/open/open-worker-service.ts";
+import { type WorkerDeps, workerOptions } from "../src/core/processes/worker-options.ts";
 import { FairSlots } from "../src/platform/batching/fair-slots.ts";
-import { closeAll } from "../src/platform/lifetime.ts";
+import type { Config } from "../src/platform/config.ts";
+import type { DepsOf } from "../src/platform/http/endpoint.ts";
+import { closeAll, type Lifetime } from "../src/platform/lifetime.ts";
 import { openWebhookSender } from "../src/platform/outgoing/send-webhook.ts";
 import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
+import type { RedisClient } from "../src/platform/redis/connections.ts";
 import { deliverToTarget, FAILING_MAX, REQUESTS_MAX } from "../src/webhooks/deliver.ts";
 import { FanOut } from "../src/webhooks/fan-out.ts";
 import { openWebhookRequests, webhookQueue } from "../src/webhooks/job.ts";
@@ -17,6 +20,17 @@ const TARGETS_MAX = 256;
 /** Connections for the fan-out and for reads of due deliveries. */
 const WEBHOOK_READS = 1;
 
+/** What the worker takes from its process. */
+type Deps = WorkerDeps &
+  Pick<Lifetime, "use"> &
+  DepsOf<typeof openAttemptRecorder> & {
+    config: Pick<Config, "webhooks">;
+    redis: RedisClient;
+    metrics: DepsOf<typeof deliverToTarget>["metrics"];
+    /** Where the process says that a commit has events for webhooks. */
+    announcements: { listener: () => void };
+  };
+
 /**
  * Trigger: a job per target with due deliveries, added by the fan-out, the sweeper or a replay. The fan-out runs in
  * this process too: it reads the outbox every second and after commits of this process. Without WEBHOOK_SECRET, this
@@ -25,7 +39,7 @@ const WEBHOOK_READS = 1;
  * twice with the same id. The first result that is recorded counts. After a crash: what was sent and not recorded is
  * sent again, with the same id. Another worker takes over the job, or the sweeper adds one.
  */
-export function prepare(service: WorkerService) {
+export function prepare(service: Deps) {
   const { secret, allowPrivate } = service.config.webhooks;
   if (secret === null) return null;
   const webhookReads = pLimit(WEBHOOK_READS);

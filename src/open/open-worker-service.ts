@@ -1,6 +1,5 @@
 import { openWorkerMetrics } from "../core/metrics/open-metrics.ts";
 import type { Config } from "../platform/config.ts";
-import type { WorkerOptions } from "../platform/queues/worker.ts";
 import { TRACES_OFF, type Traces } from "../platform/traces/traces.ts";
 import { openService } from "./open-service.ts";
 
@@ -36,26 +35,3 @@ export function openWorkerService(config: Config, traces: Traces = TRACES_OFF) {
 }
 
 export type WorkerService = ReturnType<typeof openWorkerService>;
-
-/** The options that all workers of a process share. */
-export function workerOptions(service: WorkerService, concurrency: number): WorkerOptions {
-  const { config, pool, deployment, log, metrics, report } = service;
-  return {
-    redisUrl: config.redisUrl,
-    queueShards: config.queueShards,
-    workerShards: config.workerShards,
-    deployment,
-    reconnect: () => pool.query("SELECT"),
-    concurrency,
-    log,
-    onForeignJob() {
-      metrics?.foreignMessages.with("job").inc();
-      report.faults.count("foreignMessages");
-    },
-    onJob: report.observeJob,
-    onShard(queue, shard, fetchers) {
-      metrics?.queueFetchers.with(queue, shard).set(fetchers);
-      report.serve(queue);
-    },
-  };
-}

@@ -95,7 +95,7 @@ export function openWorkerContext(config: ReturnType<typeof testConfig>) {
 }
 
 function completeContext(service: WorkerService) {
-  return { ...redeem.prepare(service).ctx, ...seal.prepare(service).ctx, ...sweep.prepare(service).ctx };
+  return { ...redeem.prepare(service).ctx, ...seal.prepare(service).ctx, ...sweep.prepare(service).ctx, ...service };
 }
 
 export type WorkerContext = ReturnType<typeof openWorkerContext>;

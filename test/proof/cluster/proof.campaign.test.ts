@@ -1,8 +1,8 @@
 import { beforeAll, expect, it } from "vitest";
+import { workerOptions } from "../../../src/core/processes/worker-options.ts";
 import { lockReferences } from "../../../src/core/redeem/db/redemptions.ts";
 import { redeemQueue } from "../../../src/core/redeem/job.ts";
 import { runRedeemJob } from "../../../src/core/redeem/redeem-committer.ts";
-import { workerOptions } from "../../../src/open/open-worker-service.ts";
 import { inTransaction } from "../../../src/platform/db/transaction.ts";
 import { findShard, shardOf } from "../../../src/platform/queues/shards.ts";
 import { type RunningWorker, startWorker } from "../../../src/platform/queues/worker.ts";

@@ -1,0 +1,40 @@
+import type pg from "pg";
+import type { Logger } from "pino";
+import type { Config } from "../../platform/config.ts";
+import type { DatabaseFence } from "../../platform/db/database-fence.ts";
+import type { WorkerOptions } from "../../platform/queues/worker.ts";
+import type { WorkerMetrics } from "../metrics/metrics.ts";
+import type { ProcessReport } from "./process-report.ts";
+
+/** What every worker takes from its process. */
+export interface WorkerDeps {
+  config: Pick<Config, "redisUrl" | "queueShards" | "workerShards">;
+  pool: pg.Pool;
+  deployment: DatabaseFence;
+  log: Logger;
+  metrics: Pick<WorkerMetrics, "foreignMessages" | "queueFetchers"> | null;
+  report: ProcessReport;
+}
+
+/** The options that all workers of a process share, and the number of jobs that this one runs at once. */
+export function workerOptions(deps: WorkerDeps, concurrency: number): WorkerOptions {
+  const { config, pool, deployment, log, metrics, report } = deps;
+  return {
+    redisUrl: config.redisUrl,
+    queueShards: config.queueShards,
+    workerShards: config.workerShards,
+    deployment,
+    reconnect: () => pool.query("SELECT"),
+    concurrency,
+    log,
+    onForeignJob() {
+      metrics?.foreignMessages.with("job").inc();
+      report.faults.count("foreignMessages");
+    },
+    onJob: report.observeJob,
+    onShard(queue, shard, fetchers) {
+      metrics?.queueFetchers.with(queue, shard).set(fetchers);
+      report.serve(queue);
+    },
+  };
+}
