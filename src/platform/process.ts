@@ -29,9 +29,9 @@ export function failStart(error: unknown): never {
 }
 
 /**
- * Closes what is `open` at SIGTERM, SIGINT or the end of the parent, and exits. Exits at once on a later signal or after
- * {@link CLOSE_MAX_MS}. Does the same, with exit code 1, once `mustEnd` resolves with a reason, so that the process is
- * started again.
+ * Closes what is `open` at SIGTERM, SIGINT or the end of the parent, and exits. Exits at once on a later signal or
+ * after {@link CLOSE_MAX_MS}. Does the same, with exit code 1, once `mustEnd` resolves with a reason, so that the
+ * process is started again.
  */
 export function closeOnSignal(log: Logger, open: Closable, mustEnd?: Promise<string>): void {
   let closingSince: number | null = null;
