@@ -74,13 +74,7 @@ export function voucherClient(settings: Settings) {
     redemptions: (from: Time, to: Time) => readRedemptions(call, from, to),
 
     /** The same as a CSV file. @throws OutcomeUnknown when the list up to `to` is not final yet. */
-    redemptionsCsv: (from: Time, to: Time): Promise<string> =>
-      call("GET", `/partner/redemptions?${new URLSearchParams({ from: timeOf(from), to: timeOf(to) })}`, undefined, {
-        as: { accept: "text/csv", read: (response) => readCsv(response, timeOf(to)) },
-      }).then((csv) => {
-        if (typeof csv === "string") return csv;
-        throw csv;
-      }),
+    redemptionsCsv: (from: Time, to: Time) => readRedemptionsCsv(call, from, to),
 
     /**
      * The receipt of a redemption: keep it with the order. `verifyReceipt` checks it. Refused with `not_logged_yet` for
@@ -129,6 +123,15 @@ async function* readRedemptions(call: Call, from: Time, to: Time): AsyncGenerato
     if (redemptions.length === 0) throw notFinal(completeUntil);
     query = { cursor: nextCursor };
   }
+}
+
+async function readRedemptionsCsv(call: Call, from: Time, to: Time): Promise<string> {
+  const range = new URLSearchParams({ from: timeOf(from), to: timeOf(to) });
+  const csv = await call("GET", `/partner/redemptions?${range}`, undefined, {
+    as: { accept: "text/csv", read: (response) => readCsv(response, timeOf(to)) },
+  });
+  if (typeof csv === "string") return csv;
+  throw csv;
 }
 
 async function readHistory(call: Call, codeOrTicket: string): Promise<Schemas["Chain"]> {
