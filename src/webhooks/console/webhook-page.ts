@@ -1,6 +1,7 @@
 import { LIST_MAX, lastId, renderList } from "../../console/list-pages.ts";
 import type { Page, Visit } from "../../console/visit.ts";
 import { type Html, html } from "../../pages/html.ts";
+import type { Site } from "../../pages/layout.ts";
 import {
   COUNT,
   layOutForOperators,
@@ -43,24 +44,7 @@ export const webhookPage: Page = async ({ ctx, site, id, query, recordVisit }) =
     `Webhook endpoint ${endpoint.id}`,
     html`<h1>Webhook endpoint</h1>
 ${renderFigures(["Waiting deliveries", `${morePending ? "more than " : ""}${COUNT.format(pending)}`])}
-${renderFacts([
-  ["Id", html`<code>${endpoint.id}</code>`],
-  ["Organization", linkTo(site, "organizations", endpoint.organizationId)],
-  ["URL", html`<code>${endpoint.url}</code>`],
-  ["Description", endpoint.description || null],
-  ["Events", endpoint.eventTypes.length === 0 ? "all" : endpoint.eventTypes.join(", ")],
-  [
-    "State",
-    html`${renderWebhookState(endpoint)}${endpoint.disabledReason === null ? null : html` ${WEBHOOK_REASONS[endpoint.disabledReason]}`}`,
-  ],
-  ["Disabled", endpoint.disabledAt === null ? null : renderTime(endpoint.disabledAt)],
-  ["Failing since", endpoint.failingSince === null ? null : renderTime(endpoint.failingSince)],
-  [
-    "Previous secret signs until",
-    endpoint.previousSecretUntil === null ? null : renderTime(endpoint.previousSecretUntil),
-  ],
-  ["Created", renderTime(endpoint.createdAt)],
-])}
+${renderEndpointFacts(site, endpoint)}
 ${linkActions(
   site,
   ["webhooks", id],
@@ -78,7 +62,31 @@ last ${DELIVERIES_KEPT_DAYS} days: ${
       : html`<a \
 href="${path}">all</a>`
   }${filters}.</p>\n`,
-  renderTable(
+  renderDeliveries(site, deliveries),
+  linkNext(nextCursor && `${path}?${filter}cursor=${nextCursor}`, "Earlier deliveries"),
+)}`,
+  );
+};
+
+function renderEndpointFacts(site: Site, endpoint: WebhookRow): Html {
+  const { disabledReason, disabledAt, failingSince, previousSecretUntil } = endpoint;
+  const reason = disabledReason === null ? null : html` ${WEBHOOK_REASONS[disabledReason]}`;
+  return renderFacts([
+    ["Id", html`<code>${endpoint.id}</code>`],
+    ["Organization", linkTo(site, "organizations", endpoint.organizationId)],
+    ["URL", html`<code>${endpoint.url}</code>`],
+    ["Description", endpoint.description || null],
+    ["Events", endpoint.eventTypes.length === 0 ? "all" : endpoint.eventTypes.join(", ")],
+    ["State", html`${renderWebhookState(endpoint)}${reason}`],
+    ["Disabled", disabledAt === null ? null : renderTime(disabledAt)],
+    ["Failing since", failingSince === null ? null : renderTime(failingSince)],
+    ["Previous secret signs until", previousSecretUntil === null ? null : renderTime(previousSecretUntil)],
+    ["Created", renderTime(endpoint.createdAt)],
+  ]);
+}
+
+function renderDeliveries(site: Site, deliveries: readonly WebhookDeliveryView[]): Html {
+  return renderTable(
     "Deliveries",
     ["Event", "Happened", "State", "Attempts", "Last attempt"],
     deliveries.map((delivery) => [
@@ -89,11 +97,8 @@ href="${path}">all</a>`
       String(delivery.attempts),
       describeAttempt(delivery),
     ]),
-  ),
-  linkNext(nextCursor && `${path}?${filter}cursor=${nextCursor}`, "Earlier deliveries"),
-)}`,
   );
-};
+}
 
 /** The list of the endpoints of all organizations. */
 export const webhooksPage: Page = async ({ ctx, site, query }) => {
