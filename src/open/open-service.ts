@@ -66,3 +66,5 @@ export function openService(
     ...lifetime,
   };
 }
+
+export type ServiceContext = ReturnType<typeof openService>;

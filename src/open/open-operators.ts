@@ -1,0 +1,47 @@
+import type { Logger } from "pino";
+import type { Config } from "../platform/config.ts";
+import { openPool } from "../platform/db/pool.ts";
+import type { Lifetime } from "../platform/lifetime.ts";
+import { openWebhookSender } from "../platform/outgoing/send-webhook.ts";
+import { AlertTeller } from "../watch/alerts/alert-teller.ts";
+import { watchFaults } from "../watch/alerts/watch-faults.ts";
+import { each } from "./wings/api.ts";
+
+/**
+ * Postgres connections of operators who change something: one issues or voids a batch, the others work meanwhile.
+ * Opened on demand.
+ */
+const CONSOLE_CONNECTIONS_MAX = 3;
+
+type Watched = Omit<Parameters<typeof watchFaults>[0], "readFinders" | "alerts">;
+type Told = Omit<ConstructorParameters<typeof AlertTeller>[0], "webhookSender">;
+
+/** Opens what tells operators of faults, and what they change something with. */
+export function openOperators(ctx: Watched & Told & Lifetime & { config: Config }) {
+  const { config, use, endRuns } = ctx;
+  const webhookSender = use(openWebhookSender({ ...config.webhooks, endRuns }));
+  const alerts = use(new AlertTeller({ ...ctx, webhookSender }));
+  const readFinders = each("readFinders");
+  use(watchFaults({ ...ctx, readFinders, alerts }));
+  return { webhookSender, readFinders, console: openConsole(ctx) };
+}
+
+/**
+ * Opens what the operator pages need to change something: connections with the rights of voucherctl, which are
+ * read-only except within `withAuditEntry`, and a signal that ends long runs when the process closes. Null without
+ * OPS_WRITABLE.
+ */
+function openConsole({ config, log, use, endRuns }: { config: Pick<Config, "ops">; log: Logger } & Lifetime) {
+  const { token, writable, databaseUrl } = config.ops;
+  if (token === null || !writable) return null;
+  const pool = openPool({
+    databaseUrl,
+    max: CONSOLE_CONNECTIONS_MAX,
+    applicationName: "api-console",
+    deployment: null,
+    readOnly: true,
+    log,
+  });
+  use({ close: () => pool.end() });
+  return { pool, signal: endRuns };
+}

@@ -1,0 +1,30 @@
+import { PROBE_CONNECTIONS } from "../core/callers/caller-kinds.ts";
+import { openApiMetrics } from "../core/metrics/open-metrics.ts";
+import { openServerProbe } from "../core/servers/probe-servers.ts";
+import { openPool } from "../platform/db/pool.ts";
+import { openBacklog } from "../watch/measure-backlog.ts";
+import type { openQueues } from "./open-queues.ts";
+import type { ServiceContext } from "./open-service.ts";
+import { each } from "./wings/api.ts";
+
+/** Longest wait for an answer to a probe. Milliseconds. */
+const ANSWER_TIMEOUT_MS = 1_500;
+
+/** Opens what finds out whether the servers work, and the metrics, which tell it. */
+export function openProbes(service: ServiceContext, { redeemQueue }: ReturnType<typeof openQueues>) {
+  const { config, deployment, log, use } = service;
+  const probes = openPool({
+    databaseUrl: config.databaseUrl,
+    max: PROBE_CONNECTIONS,
+    applicationName: "api-probe",
+    deployment,
+    answerTimeoutMs: ANSWER_TIMEOUT_MS,
+    log,
+  });
+  use({ close: () => probes.end() });
+  const probeServers = openServerProbe({ ...service, probes, redeemQueue });
+  const backlog = openBacklog({ ...service, probeServers }, Object.assign({}, ...each("backlog")));
+  const metrics = config.metricsPort === null ? null : openApiMetrics(service, backlog);
+  metrics?.callsDropped.with().inc(0);
+  return { probes, probeServers, metrics };
+}

@@ -1,0 +1,19 @@
+import { sealQueue } from "../core/chain/seal-job.ts";
+import { redeemQueue } from "../core/redeem/job.ts";
+import { AwaitedQueue } from "../platform/queues/awaited-queue.ts";
+import { QueueViews } from "../platform/queues/queue-views.ts";
+import { ReplyInbox } from "../platform/queues/reply-inbox.ts";
+import type { ServiceContext } from "./open-service.ts";
+
+/** Opens the queues whose replies calls wait for, and the views of all queues. */
+export function openQueues(service: ServiceContext, onForeignReply: () => void) {
+  const { config, redis, deployment, log, use } = service;
+  const inbox = use(new ReplyInbox(config.redisUrl, log));
+  const queueLinks = { redis, inbox, shards: config.queueShards[0], deployment, log, onForeignReply };
+  return {
+    queueLinks,
+    redeemQueue: use(new AwaitedQueue(redeemQueue, queueLinks)),
+    sealQueue: use(new AwaitedQueue(sealQueue, queueLinks)),
+    queueViews: use(new QueueViews(config, deployment, log)),
+  };
+}
