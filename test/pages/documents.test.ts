@@ -16,7 +16,8 @@ it("docs/errors.md says when each error code is sent, in the order of the status
   expect(listed).toEqual(listed.toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10)));
 });
 
-it("docs/receipt-verifier.html has the script of the verification page and the verifier of packages/tlog; `npx vitest run test/pages/documents.test.ts -u` writes it", async () => {
+it("docs/receipt-verifier.html has the verifier of packages/tlog and the verification page's script", async () => {
+  // `npx vitest run test/pages/documents.test.ts -u` writes it.
   const { markup } = renderReceiptVerifier();
   await expect(markup).toMatchFileSnapshot("../../docs/receipt-verifier.html");
 });
@@ -72,7 +73,7 @@ describe("connections to Postgres", () => {
     expect(readFileSync(file, "utf8")).toContain(told);
   });
 
-  it("connections to Postgres of each kind of caller are those in the table of docs/design.md, and their sum is the pool", () => {
+  it("connections to Postgres of each kind of caller are those in docs/design.md, and add up to the pool", () => {
     const [, table = ""] =
       /## Kinds of callers\n[\s\S]*?\n(\|[\s\S]*?)\n\n/.exec(readFileSync("docs/design.md", "utf8")) ?? [];
     const sharedBy = {
@@ -97,7 +98,7 @@ describe("connections to Postgres", () => {
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(api);
   });
 
-  it("connections to Postgres leave the reserve that the example of sizing asks for, in the compose file's server as well", () => {
+  it("connections to Postgres leave the reserve that the sizing example needs, in the compose file too", () => {
     const [, reserve = "", max = "", apis = "", workers = "", sum = ""] =
       /at least (\d+) more [\s\S]*with (\d+), for example (\w+) APIs and (\w+) workers \((\d+)\)/.exec(scaling) ?? [];
     const numbers = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];

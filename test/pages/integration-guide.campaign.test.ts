@@ -90,7 +90,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     rmSync(join(directory, `order-${externalRef}.json`), { force: true });
   });
 
-  it(`the client in ${language} redeems once although responses get lost, and gives the customer the code of that redemption`, async () => {
+  it(`the client in ${language} redeems once although responses get lost, and passes on the code`, async () => {
     const { id, code } = await issue();
     const requests: string[] = [];
     const redeems = () => requests.filter(isRedeem).length;
@@ -114,7 +114,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     expect(redeems()).toBe(3);
   });
 
-  it(`the client in ${language} repeats the redeem after a crash, and gives the customer the code of the redemption before it`, async () => {
+  it(`the client in ${language} repeats the redeem after a crash, and passes on the first code`, async () => {
     const { id, code } = await issue();
     // The first run is killed after its redeem has succeeded and before the response arrives.
     const { promise: redeemed, resolve } = Promise.withResolvers<void>();
@@ -150,7 +150,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     });
   });
 
-  it(`the client in ${language} stops and delivers nothing when the order's reference has redeemed another voucher`, async () => {
+  it(`the client in ${language} delivers nothing when the order's reference redeemed another voucher`, async () => {
     const [first, second] = [await issue(), await issue()];
     expect((await shop.redeem({ code: first.code, externalRef })).status).toBe(200);
     // Either sign is enough: the field, or the voucher's id.
@@ -173,7 +173,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     expect((await shop.lookUp(second.code)).body.voucher.status).toBe("Active");
   });
 
-  it(`the client in ${language} adds up a day to the cent once it is complete, and reports a day that is not`, async () => {
+  it(`the client in ${language} adds up a complete day to the cent, and reports one that is not`, async () => {
     const vouchers = await issueVouchers(db, partner, 3);
     const times: string[] = [];
     for (const { code, serial } of vouchers) {
@@ -194,22 +194,31 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     const scripts = {
       php: [
         "hopeless.php",
-        '<?php require "voucher-client.php";\ntry { (new VoucherClient(getenv("API"), "pvk_x", 1.5))->redeem("y", ["code" => "x"]); } catch (OutcomeUnknown) { echo "true\\n"; }\n',
+        '<?php require "voucher-client.php";',
+        'try { (new VoucherClient(getenv("API"), "pvk_x", 1.5))->redeem("y", ["code" => "x"]); }',
+        'catch (OutcomeUnknown) { echo "true\\n"; }',
       ],
       js: [
         "hopeless.mjs",
-        'import { OutcomeUnknown, voucherClient } from "./voucher-client.mjs";\nconst calls = voucherClient(process.env.API, "pvk_x", 1500);\nawait calls.redeem({ code: "x", externalRef: "y" }).catch((error) => console.log(error instanceof OutcomeUnknown));\n',
+        'import { OutcomeUnknown, voucherClient } from "./voucher-client.mjs";',
+        'const redeem = voucherClient(process.env.API, "pvk_x", 1500).redeem({ code: "x", externalRef: "y" });',
+        "await redeem.catch((error) => console.log(error instanceof OutcomeUnknown));",
       ],
       python: [
         "hopeless.py",
-        'from voucher_client import OutcomeUnknown, VoucherClient\nimport os\ntry:\n    VoucherClient(os.environ["API"], "pvk_x", 1.5).redeem("y", code="x")\nexcept OutcomeUnknown:\n    print("true")\n',
+        "from voucher_client import OutcomeUnknown, VoucherClient",
+        "import os",
+        "try:",
+        '    VoucherClient(os.environ["API"], "pvk_x", 1.5).redeem("y", code="x")',
+        "except OutcomeUnknown:",
+        '    print("true")',
       ],
     } as const;
-    const script = scripts[language];
-    writeFileSync(join(directory, script[0]), script[1]);
+    const [script, ...lines] = scripts[language];
+    writeFileSync(join(directory, script), `${lines.join("\n")}\n`);
     const { exitCode, stdout } = await serving(
       (request) => void request.socket.destroy(),
-      (url) => start(language, script[0], { API: url }).ended,
+      (url) => start(language, script, { API: url }).ended,
     );
     expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "true\n" });
   });
@@ -220,7 +229,7 @@ describe("an order with several vouchers", () => {
   const runOrder = (codes: readonly string[], url = api.url) =>
     run("js", "several-vouchers.mjs", { CODES: codes.join(" "), API: url });
 
-  it("an order with several vouchers redeems each voucher of an order by its ticket, under a reference of its own", async () => {
+  it("an order with several vouchers redeems each by its ticket, under a reference of its own", async () => {
     const vouchers = [await issue(), await issue()];
     const { exitCode, stdout } = await runOrder(vouchers.map(({ code }) => code));
     const redemptions = await Promise.all(vouchers.map(({ id }) => redeemOf(id)));
@@ -229,7 +238,7 @@ describe("an order with several vouchers", () => {
     for (const one of redemptions) expect(one?.ticket).toMatch(/^rsv_/);
   });
 
-  it("an order with several vouchers redeems no voucher of an order and reserves none when one is refused before the payment", async () => {
+  it("an order with several vouchers redeems and reserves none when one is refused before the payment", async () => {
     const [first, second] = [await issue(), await issue()];
     await voidVoucher(provisioning(db), partner.organizationId, second.code, null);
     const refused = await runOrder([first.code, second.code]);
@@ -242,7 +251,7 @@ describe("an order with several vouchers", () => {
     expect((await shop.lookUp(first.code)).body).toMatchObject({ voucher: { status: "Active" }, reservation: null });
   });
 
-  it("an order with several vouchers redeems the other vouchers of an order when one is refused after the payment", async () => {
+  it("an order with several vouchers redeems the others when one is refused after the payment", async () => {
     const vouchers = [await issue(), await issue()];
     const [first, second] = vouchers;
     const cancel = passOn((path, body) =>
@@ -257,13 +266,15 @@ describe("an order with several vouchers", () => {
       ),
     );
     const redemption = await redeemOf(second?.id ?? "");
-    expect(stdout).toBe(
-      `shop-10006-1: The issuer has cancelled this voucher. Another form of payment is needed.\nshop-10006-2: ${redemption?.redeemCode}\n`,
-    );
+    expect(stdout.split("\n")).toEqual([
+      "shop-10006-1: The issuer has cancelled this voucher. Another form of payment is needed.",
+      `shop-10006-2: ${redemption?.redeemCode}`,
+      "",
+    ]);
     expect(redemption?.externalRef).toBe("shop-10006-2");
   });
 
-  it("an order with several vouchers redeems a voucher of an order by its code when its reservation has ended", async () => {
+  it("an order with several vouchers redeems one by its code when its reservation has ended", async () => {
     const { id, code } = await issue();
     const release = passOn((path, body) =>
       isRedeem(path) && body.includes("ticket") ? shop.release(JSON.parse(body).ticket) : undefined,
@@ -299,7 +310,7 @@ describe("the client in TypeScript, installed from its package", () => {
     });
   });
 
-  it("the client in TypeScript, installed from its package gives nothing away when the order's number was used for another voucher", async () => {
+  it("the client in TypeScript, from its package, delivers nothing for a reference used elsewhere", async () => {
     const [first, second] = [await issue(), await issue()];
     await shop.redeem({ code: first.code, externalRef: "shop-10004" });
     const { exitCode, stdout } = await run("ts", "checkout.ts", { CODE: second.code });
@@ -335,7 +346,7 @@ describe.for(["bash", "js", "python", "php"] as const)("the verifier in %s", (la
   beforeEach((context) => context.skip(!HAS[language], `${language} is not installed`));
   const verify = (env: Record<string, string>) => start(language, VERIFIERS[language], env).ended;
 
-  it(`the verifier in ${language} accepts each event of a real chain and reports an unsealed one as pending`, async () => {
+  it(`the verifier in ${language} accepts each event of a real chain, and calls an unsealed one pending`, async () => {
     const { id, code } = await issue();
     await shop.redeem({ code, externalRef: `verified in ${language}`, note: 'für "Jürgen" 😀\\n\n\u0085' });
     await appendPending(db, id, 1);

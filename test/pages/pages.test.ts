@@ -35,7 +35,7 @@ it.each([
   ["page", ["application/json;q=0.4, text/html;q=0.5", "text/html;q=0.1, */*;q=0"]],
   ["JSON", [null, "*/*", "application/json", "application/json, text/plain, */*", "image/png", "text/html;q=0"]],
   ["JSON", ["text/html;q=0.5, application/json", "application/*, text/html;q=0.9", "text/html;q=x, */*;q=0.5"]],
-])("an address that answers with a page or with JSON gives the %s to callers who prefer it, and names Accept in Vary: %s", async (what, accepts) => {
+])("an address with a page and JSON gives the %s by Accept, which Vary names: %s", async (what, accepts) => {
   for (const accept of accepts) {
     for (const path of [chainPath(voucher.id), "/"]) {
       const { status, headers, kind } = await open(path, accept);
@@ -50,7 +50,7 @@ it.each([
   }
 });
 
-it("an address that answers with a page or with JSON answers HEAD like GET without a body, and other methods with 405 in JSON", async () => {
+it("an address with a page and JSON answers HEAD without a body, and other methods with 405 in JSON", async () => {
   for (const path of ["/", chainPath(voucher.id)]) {
     const head = await open(path, BROWSER, "HEAD");
     expect([head.status, head.text, head.kind]).toEqual([200, "", "page"]);
@@ -59,7 +59,7 @@ it("an address that answers with a page or with JSON answers HEAD like GET witho
   }
 });
 
-it("every page names the version, allows its own style, scripts and pictures and no others, cannot be framed and sends forms nowhere else; a pasted payload cannot leave the verification page", async () => {
+it("every page names the version, loads own files only, cannot be framed, and sends no form elsewhere", async () => {
   for (const path of ["/", "/check", "/nowhere", "/r/none", chainPath(voucher.id), chainPath("vch_none")]) {
     const { headers, text } = await open(path);
     expect(text, path).toContain(`Partner Voucher API, version ${packageJson.version}</p></footer>`);
@@ -79,7 +79,7 @@ it("every page names the version, allows its own style, scripts and pictures and
   }
 });
 
-it("every page has no inline style or script, and loads its files from addresses that change with their content", async () => {
+it("every page has no inline style or script, and its files' addresses change with their content", async () => {
   const { text } = await open(chainPath(voucher.id));
   expect(text).not.toMatch(/<style|style=|<script(?![^>]* src=)|\son\w+=|javascript:/i);
   const assets = [...text.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => path ?? "");
@@ -106,7 +106,7 @@ it("every page has no other files: other names under /assets get 404", async () 
   }
 });
 
-it("the page of a chain shows each event in plain words, with its time in UTC, its seal, its hash and its link", async () => {
+it("the page of a chain shows each event in plain words, with its time, seal, hash and link", async () => {
   const { text } = await open(chainPath(voucher.id));
   expect(text.match(/>Sealed</g)).toHaveLength(2);
   for (const part of [
@@ -126,7 +126,7 @@ it("the page of a chain shows each event in plain words, with its time in UTC, i
   );
 });
 
-it("the page of a chain shows only what the public JSON contains: no payload, code, reference, note or actor", async () => {
+it("the page of a chain shows only what the public JSON has: no payload, code, reference, note or actor", async () => {
   const { text } = await open(chainPath(voucher.id));
   const said = JSON.parse(payloads[1] ?? "");
   const { nonce, redeemCode } = said.data;
@@ -139,7 +139,7 @@ it("the page of a chain shows only what the public JSON contains: no payload, co
   }
 });
 
-it("the page of a chain says of an event that is not sealed yet that it is pending, and shows no hash for it", async () => {
+it("the page of a chain shows an event that is not sealed yet as pending, without a hash", async () => {
   const { id } = await issue();
   await appendPending(servers.db, id, 1);
   const { text } = await open(chainPath(id));
@@ -179,7 +179,7 @@ it("the page of a chain shows a long chain in pages, each with the hash that its
   expect(behind).toContain("There are no entries after number 900.");
 });
 
-it("the page of a chain answers an unknown voucher, an unknown type and nonsense with 404 as a page, and with 404 in JSON for others", async () => {
+it("the page of a chain answers an unknown voucher or type with 404, as a page or in JSON", async () => {
   for (const path of [
     chainPath("vch_none"),
     chainPath("%00"),
@@ -195,7 +195,7 @@ it("the page of a chain answers an unknown voucher, an unknown type and nonsense
   }
 });
 
-it("the page of a chain says on a page that it cannot be shown while Postgres is away, and when to try again", async () => {
+it("the page of a chain says while Postgres is away that it cannot be shown, and when to try again", async () => {
   const port = await findSteadyPort();
   const DATABASE_URL = `postgres://unknown:a-secret@127.0.0.1:${port}/nowhere`;
   const alone = await startApiUnready(servers, { DATABASE_URL });
@@ -214,7 +214,7 @@ it("the page of a chain answers a bad after or limit with 400, on a page that na
   }
 });
 
-it("the landing page links the reference, the OpenAPI document and health, gives programs their addresses as JSON, and links the queue dashboard only where there is one", async () => {
+it("the landing page links documents, health and an existing queue dashboard, and lists them as JSON", async () => {
   const { text } = await open("/");
   for (const path of ["/docs", "/openapi.json", "/readyz"]) expect(text).toContain(`href="${path}"`);
   expect(text).not.toContain("/ops/");
@@ -249,7 +249,7 @@ it("the pages put the path of the base address before every address", async () =
   }
 });
 
-it("the marketplace's page has the listings of the JSON for an anonymous user, page by page, with hostile names escaped", async () => {
+it("the marketplace's page has the anonymous listings of the JSON, page by page, with names escaped", async () => {
   for (let one = 1; one <= 3; one += 1) {
     const offer = await makeOffer(servers.db, one, { audience: one === 3 ? "ReferrerOnly" : "OpenToAll" });
     await servers.db.query("UPDATE products SET name = $2 WHERE id = $1", [offer.productId, `<i>"${one}"\u202e`]);
@@ -286,7 +286,7 @@ it("an unknown address answers browsers with a page that leads on, and programs 
 const check = (entered: string, accept: string | null = BROWSER) =>
   open(`/check?voucher=${encodeURIComponent(entered)}`, accept);
 
-it("the field that checks a voucher leads from an id or a verify link, as typed or pasted, to the voucher's history", async () => {
+it("the field that checks a voucher leads from an id or a verify link, typed or pasted, to the history", async () => {
   for (const entered of [
     voucher.id,
     `  ${voucher.id.toUpperCase()}\n`,
@@ -299,7 +299,7 @@ it("the field that checks a voucher leads from an id or a verify link, as typed 
   }
 });
 
-it("the field that checks a voucher says what is wrong with any other text, keeps the text and leads nowhere else", async () => {
+it("the field that checks a voucher says what is wrong with other text, keeps it and leads nowhere", async () => {
   for (const entered of [
     voucher.code,
     "https://evil.test/integrity/events/VoucherInstance/..%2f..",
@@ -403,7 +403,7 @@ it("a referrer's link leads to the storefront with its code, and has the QR code
   expect(page.text).toContain(`<a class="button" href="${href}">Continue to shop.test</a>`);
 });
 
-it("a referrer's link in a browser shows the validUntil of the vouchers that a claim gives, not of a batch with none left", async () => {
+it("a referrer's link in a browser shows the validUntil of what a claim gives, not of an empty batch", async () => {
   const [soon, later] = [new Date("2051-03-01T12:00:00Z"), new Date("2052-04-01T12:00:00Z")];
   const offer = await makeOffer(servers.db, 1, { validUntil: soon });
   await offerBatch(servers.db, offer, 1, { validUntil: later });
@@ -426,7 +426,7 @@ it("a referrer's link in a browser says when nothing is left, and when the offer
   expect(closed).not.toContain("Use it by");
 });
 
-it("a referrer's link in a browser does not exist for an unknown code, or unless the contract is in force", async () => {
+it("a referrer's link in a browser exists only for a known code whose contract is in force", async () => {
   const offer = await makeOffer(servers.db, 1);
   const { code: over } = await makeReferral(servers.db, offer, "Active", new Date(Date.now() - 1_000));
   const { code: ended } = await makeReferral(servers.db, offer, "Ended");

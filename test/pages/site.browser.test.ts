@@ -110,7 +110,7 @@ it("the guide has a button on each program that copies it as it is written", asy
   expect(copied).toBe(programs.find(({ language }) => language === "php")?.code);
 });
 
-it("the guide is found from the reference, lists its sections and leads to the other documents, without JavaScript", async () => {
+it("the guide is found from the reference, and leads to sections and documents without JavaScript", async () => {
   const { page } = await visit(`${api.url}/docs`, { javaScriptEnabled: false });
   await page.getByRole("link", { name: "openapi.json" }).click();
   await page.waitForURL(`${api.url}/openapi.json`);

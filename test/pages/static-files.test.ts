@@ -68,7 +68,7 @@ it("a public file is sent as it is if no encoding makes it a tenth smaller", asy
   }
 });
 
-it("a public file has one entity tag in every encoding, by which a caller that has it gets 304 and no body", async () => {
+it("a public file has one entity tag in every encoding, which gives its holder 304 without a body", async () => {
   const { headers: first } = await ask(SCRIPT, { "accept-encoding": "br" });
   for (const accepted of ["br", "gzip", "identity"]) {
     const condition = { "accept-encoding": accepted, "if-none-match": `"other", ${first.etag}` };

@@ -57,7 +57,7 @@ it("the Bruno collection has an environment for `npm start`, and no key in any f
   for (const file of globSync("docs/bruno/**/*.bru")) expect(readFileSync(file, "utf8")).not.toMatch(/pv[kt]_/);
 });
 
-it("the Bruno collection looks up, reserves, redeems and releases against the service, in the order of the requests", async () => {
+it("the Bruno collection looks up, reserves, redeems and releases in the order of its requests", async () => {
   const { id, code } = await issueVoucher(db, partner);
   const { key } = await makeKey(db, partner.organizationId, { scopes: [...SCOPES] });
   const variables = new Map(ENVIRONMENT.map(({ name, value }) => [name, value]));

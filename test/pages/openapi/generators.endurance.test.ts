@@ -52,6 +52,7 @@ const GENERATORS = {
 };
 
 it.each(Object.entries(GENERATORS))("the types of %s say what the service answers", async (name, generator) => {
+  const known = Object.fromEntries(Object.keys(ERRORS).map((code) => [code, true]));
   if (generator.command.length > 0) await run("npx", ...generator.command);
   const uses = `${generator.types}
     export const reasonOf = (release: Release): string => (release.released === true ? "released" : release.reason);
@@ -62,8 +63,11 @@ it.each(Object.entries(GENERATORS))("the types of %s say what the service answer
     export const at = ({ redeemedAt }: Voucher): string | null => redeemedAt;
     // @ts-expect-error it is null until the voucher is redeemed
     export const always = ({ redeemedAt }: Voucher): string => redeemedAt;
-    export const known: Record<KnownErrorCode, true> = ${JSON.stringify(Object.fromEntries(Object.keys(ERRORS).map((code) => [code, true])))};
-    export const later = ({ code, ...rest }: Refusal): Refusal => ({ ...rest, code: code === "voucher_used" ? "a_later_code" : code });`;
+    export const known: Record<KnownErrorCode, true> = ${JSON.stringify(known)};
+    export const later = ({ code, ...rest }: Refusal): Refusal => ({
+      ...rest,
+      code: code === "voucher_used" ? "a_later_code" : code,
+    });`;
   const file = `uses-${name.replaceAll(/\W/g, "-")}.ts`;
   writeFileSync(join(folder, file), uses);
   const options = ["--noEmit", "--strict", "--skipLibCheck", "--target", "es2022", "--lib", "es2024,dom,dom.iterable"];

@@ -17,7 +17,7 @@ import { useService } from "../../support/use-service.ts";
 
 const { api } = useService({ workers: [], env: { OPS_TOKEN: "a-token-for-operators" } });
 
-it("the API's description is valid OpenAPI 3.1, has the version of the service and is served at /openapi.json", async () => {
+it("the API's description is valid OpenAPI 3.1 with the service's version, served at /openapi.json", async () => {
   const { status, body } = await send("GET", `${api.url}/openapi.json`);
   expect(status).toBe(200);
   expect(body).toEqual(JSON.parse(JSON.stringify(DESCRIPTION)));
@@ -67,7 +67,7 @@ it("the API's description describes every error code at its endpoints, with its 
   expect([...told.keys(), ...outside].toSorted()).toEqual(Object.keys(ERRORS).toSorted());
 });
 
-it("the API's description requires Retry-After on exactly 429 and 503, and describes rate limits at every address except the two for probes", () => {
+it("the API's description requires Retry-After on exactly 429 and 503, and rate limits except for probes", () => {
   for (const { operationId, path, responses } of OPERATIONS) {
     const isProbe = ["/healthz", "/readyz"].includes(path);
     expect("429" in responses, operationId).toBe(!isProbe);
@@ -106,7 +106,7 @@ it("the API's description shows an example chain that a verifier accepts", () =>
   expect(verifyServedChain(examples.get(partnerChain)?.chain?.value.events ?? [])).toBeNull();
 });
 
-it("the API's description describes every operation, parameter, header and field, and gives each operation a unique id", () => {
+it("the API's description has every operation, with a unique id, and every parameter, header and field", () => {
   const nameless: string[] = [];
   const look = (place: string, schema: Schema) => {
     for (const [name, field] of Object.entries(schema.properties ?? {})) {
@@ -133,7 +133,7 @@ it("the API's description describes every operation, parameter, header and field
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-it("the API's description states the license, names the configured base address in servers, contact and the link to the guide, and depends on it nowhere else", () => {
+it("the API's description names its license, and the base address in servers, contact and guide alone", () => {
   const elsewhere = "https://elsewhere.test/vouchers";
   const described = describeApi(REFERENCE, { reservationSeconds: RESERVATION_SECONDS, baseUrl: elsewhere });
   expect(described.servers).toEqual([{ url: elsewhere }]);
