@@ -19,7 +19,7 @@ const FAULT = {
   since: "2026-11-26T20:59:00.000Z",
 };
 
-it("a fault's beginning is told at once and its end once it has been gone for a minute, with the time when it was gone", () => {
+it("a fault's beginning is told at once, and its end after a minute without it, with the time of the end", () => {
   const watch = openWatch();
   watch.lookFor(120, () => true);
   expect(watch.kinds).toEqual(["alr_1-begin"]);
@@ -55,7 +55,7 @@ it("a fault that returns after a calm day is sent at once and ends after a minut
   expect(watch.kinds).toEqual(["alr_1-begin", "alr_1-end", "alr_2-begin", "alr_2-end"]);
 });
 
-it("a message that is not accepted is tried again at growing intervals of up to an hour while its fault lasts, and is a fault itself from the first failure on", () => {
+it("a rejected message is retried at growing intervals while its fault lasts, and is a fault at once", () => {
   const watch = openWatch({ accepts: () => false });
   watch.lookFor(30, () => true);
   expect(watch.tried).toBe(1);
@@ -92,9 +92,10 @@ it("a process that takes over does not send what another one is sending", () => 
 
 it("the text of a message is one line in which Slack finds no link and no call", () => {
   const evil = { ...FAULT, subject: "<!channel>\n<https://evil.example|click>", endedAt: null };
-  const { text, ...rest } = alertBody(evil, "https://vouchers.example/ops");
+  const url = "https://vouchers.example/ops";
+  const { text, ...rest } = alertBody(evil, url);
   expect(text).toBe(
-    "RED: Nothing is redeemed ( !channel   https://evil.example|click ), since 2026-11-26 20:59 UTC. https://vouchers.example/ops",
+    `RED: Nothing is redeemed ( !channel   https://evil.example|click ), since 2026-11-26 20:59 UTC. ${url}`,
   );
   expect(rest).toEqual({
     severity: "red",

@@ -43,7 +43,7 @@ describe("the table of faults", () => {
     expect([...compared, ...minutes], alert?.expr).toContain(limit);
   });
 
-  it("the alert for stalls has the limits of the stall meter, and the alert for waiting redeems has the time of the overview", () => {
+  it("the alerts for stalls and waiting redeems have the limits of the stall meter and the overview", () => {
     const [stalls, backlog] = ["VouchersEventLoopBlocked", "VouchersQueueBacklog"].map((wanted) =>
       alerts.find(({ name }) => name === wanted),
     );

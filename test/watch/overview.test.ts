@@ -46,7 +46,7 @@ beforeAll(async () => {
 });
 
 describe("the overview", () => {
-  it("the overview has the redemptions of an organization that GET /partner/redemptions lists for the same time", async () => {
+  it("the overview has the same redemptions of an organization as GET /partner/redemptions", async () => {
     const view = JSON.parse((await open(`/overview.json?organization=${partner.organizationId}`)).text);
     const { body } = await till.redemptions({ from: view.minutes[0].at, to: view.completeUntil, limit: "1000" });
     expect(body.redemptions.length).toBe(3);
@@ -61,11 +61,12 @@ describe("the overview", () => {
     expect(all.organization).toBeNull();
   });
 
-  it("the overview of an organization leaves one audit entry an hour for each operator, and that of all organizations none", async () => {
+  it("the overview leaves an audit entry an hour for each operator and organization, and none for all", async () => {
     const looks = async () =>
       (
         await db.query(
-          "SELECT os_user AS user, entity_id AS of FROM audit_entries WHERE command = 'page overview' AND entity_id = $1 ORDER BY id",
+          `SELECT os_user AS user, entity_id AS of FROM audit_entries
+            WHERE command = 'page overview' AND entity_id = $1 ORDER BY id`,
           [stranger.organizationId],
         )
       ).rows;
@@ -114,7 +115,7 @@ describe("the overview", () => {
     expect(latencyMs.p99).toBeGreaterThanOrEqual(latencyMs.p50 ?? 0);
   });
 
-  it("the overview shows a process that vanished until an operator dismisses it, which leaves an audit entry", async () => {
+  it("the overview shows a process that vanished until an operator's audited dismissal", async () => {
     const id = "host 1 worker 2026";
     const key = reportsKey(ctx.deployment);
     const since = "2026-01-01T00:00:00Z";
@@ -170,7 +171,7 @@ describe("the overview", () => {
     expect(rows).toEqual([{ arguments: { id }, entity_type: "Process" }]);
   });
 
-  it("the overview has each queue's pause in any shard, the processes that report to serve it, and its oldest job's age", async () => {
+  it("the overview has each queue's pause in any shard, its serving processes and its oldest job's age", async () => {
     const shards = listShards(ctx.deployment.id, servers.queueShards[0]);
     const find = async (queue: string) => (await read()).queues.find(({ name }) => name === queue);
     await until(async () => (await find("redeem"))?.workers === 1);
@@ -202,7 +203,7 @@ describe("the overview", () => {
     expect(await countEnded()).toBe(before + 1);
   });
 
-  it("the overview counts one claim in the singular, and tells organizations of one name apart by their ids", async () => {
+  it("the overview counts one claim in the singular, and tells organizations of one name apart by id", async () => {
     const namesake = await makePartner(db);
     await db.query("UPDATE organizations SET name = 'Corner Shop' WHERE id = ANY ($1)", [
       [partner.organizationId, namesake.organizationId],
@@ -257,7 +258,10 @@ describe("the counts", () => {
   it.each([
     [
       "redemption",
-      "INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref) SELECT date_trunc('milliseconds', clock_timestamp()), id, organization_id, 'key', id, id, id FROM vouchers WHERE id = $1",
+      `INSERT INTO redemptions
+         (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
+       SELECT date_trunc('milliseconds', clock_timestamp()), id, organization_id, 'key', id, id, id
+         FROM vouchers WHERE id = $1`,
     ],
     ["claim", "INSERT INTO claims (user_id, product_id, voucher_id) SELECT $1, p.id, $1 FROM products AS p LIMIT 1"],
     ["purchase", "INSERT INTO purchases (organization_id, user_id, payment_ref, voucher_id) VALUES ($1, $1, $1, $1)"],
@@ -292,7 +296,7 @@ describe("the counts", () => {
   });
 });
 
-it("the list of faults has an endpoint that failed three times in a row, and one that was disabled for failing", async () => {
+it("the list of faults has an endpoint that failed three times in a row, and one disabled for failing", async () => {
   const id = "whk_01jzbq0000e00a4g0g00000001";
   const deployed = (await db.query("SELECT canon_preserved_since AS at FROM deployment")).rows[0].at;
   const failingSince = new Date(deployed.getTime() + 1);
@@ -318,7 +322,7 @@ it("the list of faults has an endpoint that failed three times in a row, and one
   expect(await faultsOf("VouchersWebhookEndpointDisabled")).toMatchObject([{ since: deployed.toISOString() }]);
 });
 
-it("a process goes on from the last look that it has read, not from an older one of its own, when Redis is away", async () => {
+it("a process goes on from the last look that it read, not an older one of its own, without Redis", async () => {
   const report = (reportingMs: number) => ({
     self: api.ctx.report.self,
     redeems: api.ctx.report.redeems,
@@ -435,7 +439,7 @@ it("the list of faults has failed jobs since they were first seen, and no longer
   expect(await faultsOf("VouchersJobsFail")).toEqual([]);
 });
 
-it("since when a fault exists is kept in Postgres while Redis forgets, and a fault that ends and returns begins again", async () => {
+it("a fault's beginning stays in Postgres while Redis forgets it, and a fault that returns begins again", async () => {
   const key = `${findShard(ctx.deployment.id, 0, ctx.config.queueShards[0]).prefix}:redeem:failed`;
   await servers.redis.zadd(key, 1, "job");
   const [first] = await faultsOf("VouchersJobsFail");
@@ -540,7 +544,7 @@ it("an API process without Redis judges for all when no other one has looked for
   expect(looked).toEqual([true, false, false]);
 });
 
-it("faults that Redis and all processes forgot go on from Postgres, and those of later releases stay open", async () => {
+it("faults that Redis and processes forgot go on from Postgres, and those of later releases stay open", async () => {
   const row = (name: string) =>
     db.query(
       `INSERT INTO faults (began_at, name, subject, page, severity, what)
@@ -590,7 +594,7 @@ async function ageLook(ms: number) {
   await servers.redis.pexpire(key, (await servers.redis.pttl(key)) - ms);
 }
 
-it("faults are looked for again after their time by Redis's clock, although the database's clock was set back since", async () => {
+it("faults are looked for again by Redis's clock, even after the database's clock was set back", async () => {
   const { at } = await lookForFaults(api.ctx, -1);
   const key = `${reportPrefix(ctx.deployment)}:look`;
   // The begin of a fault that was found while the database's clock was an hour ahead.
@@ -606,7 +610,7 @@ it("faults are looked for again after their time by Redis's clock, although the 
   expect(await servers.redis.pttl(key)).toBeLessThanOrEqual(7 * 86_400_000);
 });
 
-it("the list of faults has a sweeper that made no pass for five minutes, and not one whose counts are late by the database's clock", async () => {
+it("the list of faults has a sweeper idle for five minutes, but none that only a clock makes late", async () => {
   const sweeper = async () => {
     await ageLook(40_000);
     return (await faultsOf("VouchersSweeperStopped")).length;

@@ -26,7 +26,7 @@ describe.runIf(checked)("the files for Prometheus", () => {
     expect(testRules(HEALTHY, { promql_expr_test: asks })).toMatchObject({ ok: true });
   });
 
-  it("the files for Prometheus link to the runbook by an absolute address, which begins with the external label", () => {
+  it("the files for Prometheus link to the runbook by an absolute address, from the external label", () => {
     const alert = {
       exp_labels: { severity: "critical" },
       exp_annotations: {

@@ -58,7 +58,7 @@ it("one of several API processes sends the beginning of a red fault and its end,
   }
 });
 
-it("API processes that replace all others send the ends of faults whose beginnings those have sent, and nothing twice", async () => {
+it("API processes that replace all others send the ends of faults begun before them, and nothing twice", async () => {
   const { startTwo, told } = await open();
   await tellAll(await startTwo(), RED);
   await servers.redis.flushdb();
@@ -182,7 +182,7 @@ it("an API process that starts while Postgres is away sends to ALERT_URL that no
   await until(() => receiver.received.some(({ body }) => sentence.test(JSON.parse(body).text)), 60_000);
 });
 
-it("the state of alerts is committed without waiting for a standby, because the alert may be about its absence", async () => {
+it("the state of alerts is committed without a standby, because the alert may be about its absence", async () => {
   const pool = openServicePool(servers.databaseUrl);
   const setting = await inTransaction(pool, async (tx) => {
     await replaceAlerts(tx, { before: 0, version: 1, state: "{}" });
