@@ -196,6 +196,18 @@ it("audit list --entity prints the entries of one entity, and none for an entity
 });
 
 it("voucherctl log writes one audit entry for each change of the log, and none when nothing changes", async () => {
+  const log = await openLog();
+  await issueVouchers(log.own.db, await makePartner(log.own.db), 3);
+  await beginLog(log);
+  await fillLog(log);
+  const published = await recoverLog(log);
+  await retireLog(log, published);
+});
+
+type OwnLog = Awaited<ReturnType<typeof openLog>>;
+
+/** A database of its own and the files of its log, until the end of the test. */
+async function openLog() {
   const own = await openTestServers();
   const files = makeTlogFiles();
   const ctl = openVoucherctl(own);
@@ -215,51 +227,59 @@ it("voucherctl log writes one audit entry for each change of the log, and none w
     const ended = await ctl.run([...args, "--json"], files.env);
     return { exitCode: ended.exitCode, entries: (await entriesOf()).slice(before) };
   };
-  const empty = { size: 0, root: createHash("sha256").digest("base64") };
-  const entry = (command: string, given: State, entityId: string, before: State, after: State) => ({
-    exitCode: 0,
-    entries: [{ command, arguments: given, entity_type: "Log", entity_id: entityId, before, after }],
-  });
-  const nothing = { exitCode: 0, entries: [] };
+  return { own, files, ctl, entriesOf, entriesBy };
+}
 
-  await issueVouchers(own.db, await makePartner(own.db), 3);
-  const anchor = files.anchor;
-  expect(await entriesBy("log", "init")).toEqual(
-    entry("log init", {}, ORIGIN, { anchorsWritten: [] }, { ...empty, anchorsWritten: [anchor] }),
-  );
-  expect(await entriesBy("log", "init")).toEqual(nothing);
+/** The state of a log without leaves. */
+const EMPTY_LOG = { size: 0, root: createHash("sha256").digest("base64") };
+const NO_ENTRY = { exitCode: 0, entries: [] };
+
+const logEntry = (command: string, given: State, entityId: string, before: State, after: State) => ({
+  exitCode: 0,
+  entries: [{ command, arguments: given, entity_type: "Log", entity_id: entityId, before, after }],
+});
+
+async function beginLog({ files: { anchor }, entriesBy }: OwnLog): Promise<void> {
+  const begun = { ...EMPTY_LOG, anchorsWritten: [anchor] };
+  expect(await entriesBy("log", "init")).toEqual(logEntry("log init", {}, ORIGIN, { anchorsWritten: [] }, begun));
+  expect(await entriesBy("log", "init")).toEqual(NO_ENTRY);
   rmSync(anchor);
   expect(await entriesBy("log", "init")).toEqual({ exitCode: 1, entries: [] });
   expect(await entriesBy("log", "init", "--accept-anchor")).toEqual(
-    entry(
-      "log init",
-      { acceptAnchor: true },
-      ORIGIN,
-      { ...empty, anchorsWritten: [] },
-      { ...empty, anchorsWritten: [anchor] },
-    ),
+    logEntry("log init", { acceptAnchor: true }, ORIGIN, { ...EMPTY_LOG, anchorsWritten: [] }, begun),
   );
+}
 
-  expect(await entriesBy("log", "backfill")).toEqual(nothing);
+/** Takes away what waits for the log, and lets the command fill it in again. */
+async function fillLog({ own, entriesBy }: OwnLog): Promise<void> {
+  expect(await entriesBy("log", "backfill")).toEqual(NO_ENTRY);
   await tamper(own.db, "UPDATE voucher_events SET log_slot = NULL", "DELETE FROM log_batches");
   expect(await entriesBy("log", "backfill")).toEqual(
-    entry("log backfill", {}, "backfill", { events: 0 }, { events: 3 }),
+    logEntry("log backfill", {}, "backfill", { events: 0 }, { events: 3 }),
   );
+}
 
+/** Publishes the log, empties it and recovers it from a copy. Returns the state that was published. */
+async function recoverLog({ own, files, entriesBy }: OwnLog): Promise<State> {
   expect(await openSequencer(own, files).run()).toMatchObject({ published: 3 });
   const copy = join(files.directory, "copy");
-  expect(await entriesBy("log", "export", "--to", copy)).toEqual(nothing);
+  expect(await entriesBy("log", "export", "--to", copy)).toEqual(NO_ENTRY);
   expect(await entriesBy("log", "recover", "--from", copy)).toEqual({ exitCode: 1, entries: [] });
   const { rows } = await own.db.query("SELECT encode(root, 'base64') AS root FROM log_tree");
+  const published = { size: 3, root: rows[0].root };
   await tamper(
     own.db,
     ...["log_bundles", "log_tiles", "log_published", "log_batches"].map((table) => `DELETE FROM ${table}`),
-    `UPDATE log_tree SET size = 0, root = decode('${empty.root}', 'base64')`,
+    `UPDATE log_tree SET size = 0, root = decode('${EMPTY_LOG.root}', 'base64')`,
   );
   expect(await entriesBy("log", "recover", "--from", copy)).toEqual(
-    entry("log recover", { from: copy }, ORIGIN, empty, { size: 3, root: rows[0].root }),
+    logEntry("log recover", { from: copy }, ORIGIN, EMPTY_LOG, published),
   );
+  return published;
+}
 
+/** Retires the log twice: the second run exports it again, and changes nothing. */
+async function retireLog({ own, files, ctl, entriesOf }: OwnLog, published: State): Promise<void> {
   await openSequencer(own, files).run();
   const next = makeNextTlogFiles();
   onTestFinished(() => next.remove());
@@ -269,10 +289,10 @@ it("voucherctl log writes one audit entry for each change of the log, and none w
   expect((await ctl.run(args, next.env)).exitCode).toBe(78);
   const owner = { ...next.env, DATABASE_URL: own.ownerUrl };
   for (const _ of ["retires it", "exports it again"]) expect((await ctl.run(args, owner)).exitCode).toBe(0);
-  const state = { size: 3, root: rows[0].root };
-  const { entries } = entry("log retire", { origin: ORIGIN, ...given }, ORIGIN, state, { retiredFor: NEXT_ORIGIN });
+  const retired = { retiredFor: NEXT_ORIGIN };
+  const { entries } = logEntry("log retire", { origin: ORIGIN, ...given }, ORIGIN, published, retired);
   expect((await entriesOf()).slice(before)).toEqual(entries);
-});
+}
 
 const entriesAfter = async (id: number) =>
   (await db.query("SELECT * FROM audit_entries WHERE id > $1 ORDER BY id", [id])).rows;
