@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { expectSound, LOOKS, photograph, useBrowser } from "../support/browser.ts";
+import { expectSound, LOOKS, photograph, useBrowser, type Visit } from "../support/browser.ts";
 import { partnerClient } from "../support/client.ts";
 import { useService } from "../support/use-service.ts";
 
@@ -15,35 +15,59 @@ it.each(
   LOOKS,
 )("an operator on a %s needs no JavaScript and no mouse to act, and every page passes axe", async (look, options) => {
   const { page } = await visit(`${api.url}/ops`, { ...options, javaScriptEnabled: false });
-  const inspector = await visit("about:blank", options);
-  /** Opens the same page with script, which axe needs. */
-  const inspect = async (what: string) => {
-    await inspector.page.goto(page.url());
-    await expectSound(inspector, `acting, ${what}, ${look}`);
-    expect((await page.content()).length, what).toBeLessThan(76_000);
-  };
+  const acting = { page, inspector: await visit("about:blank", options), look };
+  await createBatch(acting);
+  const code = await printCodes(acting);
+  const key = await createKey(acting);
+  expect((await partnerClient(api.url, key).redeem({ code, externalRef: `order, ${look}` })).status).toBe(200);
+  await voidBatch(acting);
+  await linkReferrer(acting);
+});
+
+/** An operator's page, and one with script beside it. */
+interface Acting {
+  page: Page;
+  inspector: Visit;
+  look: string;
+}
+
+/** Opens the same page with script, which axe needs. */
+async function inspect({ page, inspector, look }: Acting, what: string): Promise<void> {
+  await inspector.page.goto(page.url());
+  await expectSound(inspector, `acting, ${what}, ${look}`);
+  expect((await page.content()).length, what).toBeLessThan(76_000);
+}
+
+/** Creates an organization and what leads to a batch of 30 vouchers. */
+async function createBatch(acting: Acting): Promise<void> {
+  const { page, look } = acting;
   await page
     .getByRole("navigation", { name: "Operations" })
     .getByRole("link", { name: "Organizations" })
     .press("Enter");
   await page.getByRole("link", { name: "New organization" }).press("Enter");
-  await inspect("a form");
+  await inspect(acting, "a form");
   await send(page, { Name: "" });
   expect(await page.getByRole("alert").innerText()).toBe("Name must not be empty.");
   await photograph(page, `acting, a problem, ${look}`);
   await send(page, { Name: `${look} ${HOSTILE}`.slice(0, 200) });
   await page.getByRole("heading", { name: "Create a brand" }).waitFor();
   await send(page, { Name: HOSTILE });
-  await inspect("a product's form");
+  await inspect(acting, "a product's form");
   await send(page, { Name: HOSTILE, Key: "day", "List price": "20", "Price of the voucher": "15.00" });
-  await inspect("a batch's form");
+  await inspect(acting, "a batch's form");
   await send(page, { "Number of vouchers": "30", "Valid until": "2999-12-31T23:59" });
-  await inspect("a batch");
+  await inspect(acting, "a batch");
+}
+
+/** Downloads the codes of the batch and prints its first sheet. Returns the first code. */
+async function printCodes(acting: Acting): Promise<string> {
+  const { page, inspector, look } = acting;
   const downloading = page.waitForEvent("download");
   await page.getByRole("button", { name: "Codes as CSV" }).press("Enter");
   expect((await downloading).suggestedFilename()).toMatch(/^bat_\w+\.csv$/);
   await page.getByRole("link", { name: "Print sheet" }).press("Enter");
-  await inspect("the choice of serials");
+  await inspect(acting, "the choice of serials");
   await inspector.page.getByRole("button", { name: "Show these" }).press("Enter");
   await inspector.page.locator(".voucher").first().waitFor();
   await expectSound(inspector, `acting, the sheet on the screen, ${look}`);
@@ -52,6 +76,12 @@ it.each(
   expect((await page.content()).length).toBeLessThan(76_000);
   const code = await page.locator(".voucher code").first().innerText();
   expect(await page.locator(".voucher svg.qr").count()).toBe(24);
+  await expectOnPaper(acting);
+  return code;
+}
+
+/** Expects labels of 34 mm on one page of A4. */
+async function expectOnPaper({ page, look }: Acting): Promise<void> {
   await page.emulateMedia({ media: "print" });
   await photograph(page, `acting, the sheet on paper, ${look}`);
   const boxes = await page
@@ -66,21 +96,36 @@ it.each(
     true,
   ]);
   await page.emulateMedia({ media: "screen" });
+}
+
+/** Creates a key of the organization, and returns it. */
+async function createKey(acting: Acting): Promise<string> {
+  const { page, look } = acting;
   await page.getByRole("navigation", { name: "Where" }).getByRole("link").first().press("Enter");
-  await inspect("an organization");
+  await inspect(acting, "an organization");
   await page.getByRole("link", { name: "New API key" }).press("Enter");
-  await inspect("a key's form");
+  await inspect(acting, "a key's form");
   await send(page, { Label: "till <1>" });
   const key = await page.locator("pre.secret").innerText();
   await photograph(page, `acting, a key, ${look}`);
-  expect((await partnerClient(api.url, key).redeem({ code, externalRef: `order, ${look}` })).status).toBe(200);
+  return key;
+}
+
+/** Voids the batch, of which one voucher is redeemed. */
+async function voidBatch(acting: Acting): Promise<void> {
+  const { page } = acting;
   await page.goBack();
   await page.goto(`${page.url().replace(/\/keys\/new$/, "")}#batches`);
   await page.getByRole("table", { name: "Batches" }).getByRole("link").first().press("Enter");
   await page.getByRole("link", { name: "Void the batch" }).press("Enter");
-  await inspect("a void");
+  await inspect(acting, "a void");
   await send(page, { "The product's name": HOSTILE });
   expect(await page.getByRole("status").innerText()).toBe("29 voided. 1 were redeemed, voided or expired before.");
+}
+
+/** Makes a link for a referrer whose contract with the brand is accepted. */
+async function linkReferrer(acting: Acting): Promise<void> {
+  const { page, look } = acting;
   await page.getByRole("navigation", { name: "Where" }).getByRole("link").nth(1).press("Enter");
   await page.getByRole("link", { name: "Offer a contract" }).press("Enter");
   await send(page, { User: `referrer on a ${look}` });
@@ -89,8 +134,8 @@ it.each(
   await page.getByRole("link", { name: "Create a link" }).press("Enter");
   await send(page, {});
   expect(await page.locator("td svg.qr").count()).toBe(1);
-  await inspect("a contract");
-});
+  await inspect(acting, "a contract");
+}
 
 /** Fills in the fields with these labels and sends the form with the keyboard. */
 async function send(page: Page, fields: Record<string, string>): Promise<void> {
