@@ -40,34 +40,45 @@ const WATCHING_MS = { min: 20, max: 150 };
 const SETTLED_MS = 8_000;
 const SETTLED_MAX = 1_000;
 
-/**
- * A partner that serves one customer after another until `goesOn` returns false, then finishes the current one. It
- * repeats every request, with the same reference, until it gets an answer other than a 5xx. Its choices are seeded; the
- * answers are not.
- */
-export async function workAsPartner(options: PartnerOptions, goesOn: () => boolean): Promise<void> {
-  const { name, random, keys, nextVoucher, contestedVoucher, foreignVoucher, reservationSeconds } = options;
-  const [ownKey, ...otherKeys] = keys;
-  let refs = 0;
-  const newRef = () => `${name}-${++refs}`;
-  const anotherKey = () => random.pick(otherKeys);
-  const ask = (what: PartnerAsk) => askUntilAnswered(options, what);
-  const redeem = (
-    voucher: SuppliedVoucher,
-    externalRef: string,
-    { key = ownKey, ticket = "", token = null as string | null } = {},
-  ) => {
-    const by = ticket === "" ? { code: voucher.code } : { ticket };
-    return ask({ operation: "redeem", key, voucher, externalRef, by, token });
-  };
-  const reserve = (voucher: SuppliedVoucher, key = ownKey) => ask({ operation: "reserve", key, voucher });
-  const release = (voucher: SuppliedVoucher, ticket: string) =>
-    ask({ operation: "release", key: ownKey, voucher, ticket });
-  const read = (operation: (typeof WATCHED)[number], voucher: SuppliedVoucher, key = ownKey) =>
-    ask({ operation, key, voucher });
-  const findRedemption = (externalRef: string) => ask({ operation: "redemption", key: ownKey, externalRef });
+type Checkouts = Record<keyof typeof CHECKOUTS, () => Promise<unknown>>;
 
-  const checkouts: Record<keyof typeof CHECKOUTS, () => Promise<unknown>> = {
+/** A partner's calls. Each is repeated until it is answered. */
+function openCalls(options: PartnerOptions) {
+  const { name, random, keys } = options;
+  const [ownKey, ...otherKeys] = keys;
+  const ask = (what: PartnerAsk) => askUntilAnswered(options, what);
+  /** The references that the partner has used. */
+  const refs: string[] = [];
+  return {
+    ask,
+    refs,
+    newRef(): string {
+      const ref = `${name}-${refs.length + 1}`;
+      refs.push(ref);
+      return ref;
+    },
+    anotherKey: () => random.pick(otherKeys),
+    redeem(
+      voucher: SuppliedVoucher,
+      externalRef: string,
+      { key = ownKey, ticket = "", token = null as string | null } = {},
+    ) {
+      const by = ticket === "" ? { code: voucher.code } : { ticket };
+      return ask({ operation: "redeem", key, voucher, externalRef, by, token });
+    },
+    reserve: (voucher: SuppliedVoucher, key = ownKey) => ask({ operation: "reserve", key, voucher }),
+    release: (voucher: SuppliedVoucher, ticket: string) => ask({ operation: "release", key: ownKey, voucher, ticket }),
+    read: (operation: (typeof WATCHED)[number], voucher: SuppliedVoucher, key = ownKey) =>
+      ask({ operation, key, voucher }),
+    findRedemption: (externalRef: string) => ask({ operation: "redemption", key: ownKey, externalRef }),
+  };
+}
+
+type Calls = ReturnType<typeof openCalls>;
+
+/** Checkouts that redeem a voucher, with or without a reservation. */
+function redeemOnce({ random, nextVoucher }: PartnerOptions, { newRef, anotherKey, redeem, reserve }: Calls) {
+  return {
     redeemByCode: () => redeem(nextVoucher(), newRef()),
 
     async redeemByTicket() {
@@ -85,7 +96,35 @@ export async function workAsPartner(options: PartnerOptions, goesOn: () => boole
       if (random.chance(0.3)) await redeem(voucher, newRef(), { key });
       await redeem(voucher, newRef(), { key, token: body.token });
     },
+  } satisfies Partial<Checkouts>;
+}
 
+/** Checkouts that redeem by several calls, of which at most one redeems. */
+function redeemOften({ random, nextVoucher }: PartnerOptions, { newRef, anotherKey, redeem }: Calls) {
+  return {
+    sameRedeemTwice() {
+      const [voucher, ref] = [nextVoucher(), newRef()];
+      return Promise.all([redeem(voucher, ref), redeem(voucher, ref, { key: anotherKey() })]);
+    },
+
+    async sameRefOnAnotherVoucher() {
+      const [one, other, ref] = [nextVoucher(), nextVoucher(), newRef()];
+      const first = redeem(one, ref);
+      if (random.chance(0.5)) await first;
+      await Promise.all([first, redeem(other, ref)]);
+    },
+
+    severalRefsOnOneVoucher() {
+      const voucher = nextVoucher();
+      return Promise.all([1, 2, 3].map(() => redeem(voucher, newRef())));
+    },
+  } satisfies Partial<Checkouts>;
+}
+
+/** Checkouts in which a reservation ends or is contested. */
+function reserveAndLeave(options: PartnerOptions, { newRef, anotherKey, redeem, reserve, release }: Calls) {
+  const { random, nextVoucher, contestedVoucher, reservationSeconds } = options;
+  return {
     async reserveAndRelease() {
       const voucher = nextVoucher();
       const { status, body } = await reserve(voucher);
@@ -105,30 +144,19 @@ export async function workAsPartner(options: PartnerOptions, goesOn: () => boole
       await reserve(voucher, anotherKey());
     },
 
-    sameRedeemTwice() {
-      const [voucher, ref] = [nextVoucher(), newRef()];
-      return Promise.all([redeem(voucher, ref), redeem(voucher, ref, { key: anotherKey() })]);
-    },
-
-    async sameRefOnAnotherVoucher() {
-      const [one, other, ref] = [nextVoucher(), nextVoucher(), newRef()];
-      const first = redeem(one, ref);
-      if (random.chance(0.5)) await first;
-      await Promise.all([first, redeem(other, ref)]);
-    },
-
-    severalRefsOnOneVoucher() {
-      const voucher = nextVoucher();
-      return Promise.all([1, 2, 3].map(() => redeem(voucher, newRef())));
-    },
-
     async contestReservation() {
       const voucher = contestedVoucher();
       const { status, body } = await reserve(voucher, anotherKey());
       if (status === 200 && random.chance(0.5)) await release(voucher, body.ticket);
       else await redeem(voucher, newRef());
     },
+  } satisfies Partial<Checkouts>;
+}
 
+/** Checkouts that read vouchers and redemptions. */
+function readAlong({ random, keys, nextVoucher, contestedVoucher, foreignVoucher }: PartnerOptions, calls: Calls) {
+  const { ask, newRef, anotherKey, redeem, reserve, read, findRedemption } = calls;
+  return {
     async lookAround() {
       const voucher = contestedVoucher();
       await read("lookUp", voucher);
@@ -159,8 +187,25 @@ export async function workAsPartner(options: PartnerOptions, goesOn: () => boole
     async settle() {
       const from = new Date(Date.now() - SETTLED_MS).toISOString();
       await ask({ operation: "list", key: random.pick(keys), from, limit: SETTLED_MAX });
-      if (refs > 0) await findRedemption(`${name}-${random.between(1, refs)}`);
+      const { refs } = calls;
+      if (refs.length > 0) await findRedemption(random.pick(refs));
     },
+  } satisfies Partial<Checkouts>;
+}
+
+/**
+ * A partner that serves one customer after another until `goesOn` returns false, then finishes the current one. It
+ * repeats every request, with the same reference, until it gets an answer other than a 5xx. Its choices are seeded; the
+ * answers are not.
+ */
+export async function workAsPartner(options: PartnerOptions, goesOn: () => boolean): Promise<void> {
+  const { random } = options;
+  const calls = openCalls(options);
+  const checkouts: Checkouts = {
+    ...redeemOnce(options, calls),
+    ...redeemOften(options, calls),
+    ...reserveAndLeave(options, calls),
+    ...readAlong(options, calls),
   };
   while (goesOn()) {
     await checkouts[random.weigh(CHECKOUTS)]();
