@@ -62,13 +62,10 @@ const SERVICE_PASSWORD = "service-under-faults";
 /** The number of shards on a Redis Cluster of three masters. */
 export const CLUSTER_SHARDS = 6;
 
-/** Starts the servers and migrates the database. `heal` starts the API and worker processes. */
-export async function openCluster(options: ClusterOptions) {
-  const directory = mkdtempSync(join(tmpdir(), "voucher-faults-"));
-  // Postgres runs as another user when the tests run as root.
-  chmodSync(directory, 0o755);
-  const logs = join(directory, "logs");
-  mkdirSync(logs);
+type Servers = Awaited<ReturnType<typeof openServers>>;
+
+/** Opens Postgres and Redis in a folder. Only a Redis Cluster and the proxies run at once. */
+async function openServers(options: ClusterOptions, directory: string, logs: string) {
   const postgresFolder = join(directory, "postgres");
   const postgres =
     (await options.openPostgres?.(postgresFolder, logs)) ??
@@ -82,9 +79,19 @@ export async function openCluster(options: ClusterOptions) {
   const apiWire = await openTcpProxy(redis.url);
   /** Replaces `redis`, `replica` and both proxies unless null. */
   const redisCluster = options.redisCluster ? await startRedisCluster() : null;
+  const close = async () => {
+    await Promise.all([postgres, redis, replica, workerWire, apiWire].map((server) => server.close()));
+    await redisCluster?.close();
+  };
+  return { postgres, redis, replica, workerWire, apiWire, redisCluster, close };
+}
+
+type Maker = ReturnType<typeof openMaker>;
+
+/** Makes processes of the service, which do not run yet, and pools of a superuser. */
+function openMaker(options: ClusterOptions, { postgres, redis, redisCluster }: Servers, logs: string) {
   const processes: ServiceProcess[] = [];
   const pools: pg.Pool[] = [];
-
   const redisEnv = (url: string): Env =>
     redisCluster === null ? { REDIS_URL: url } : { REDIS_URL: redisCluster.url, QUEUE_SHARDS: String(CLUSTER_SHARDS) };
   const makeProcess = (name: string, script: "src/main.ts" | "workers/main.ts", own: Env, accidents: string[]) => {
@@ -107,53 +114,40 @@ export async function openCluster(options: ClusterOptions) {
     processes.push(process);
     return process;
   };
-  const makeApi = async (name: string, env: Env, accidents: string[]): Promise<ApiProcess> => {
-    const port = await findSteadyPort();
-    const process = makeProcess(name, "src/main.ts", { PORT: String(port), ...env }, accidents);
-    return { process, url: `http://127.0.0.1:${port}` };
+  return {
+    redisEnv,
+    makeProcess,
+    async makeApi(name: string, env: Env, accidents: string[]): Promise<ApiProcess> {
+      const port = await findSteadyPort();
+      const process = makeProcess(name, "src/main.ts", { PORT: String(port), ...env }, accidents);
+      return { process, url: `http://127.0.0.1:${port}` };
+    },
+    openDatabase(url: string): pg.Pool {
+      const pool = new pg.Pool({ connectionString: url, max: 8, connectionTimeoutMillis: 10_000 });
+      pool.on("error", () => undefined);
+      pools.push(pool);
+      return pool;
+    },
+    killAll: () => Promise.all(processes.map((process) => process.kill())),
+    endPools: () => Promise.all(pools.map((pool) => pool.end())),
   };
-  const openDatabase = (url: string): pg.Pool => {
-    const pool = new pg.Pool({ connectionString: url, max: 8, connectionTimeoutMillis: 10_000 });
-    pool.on("error", () => undefined);
-    pools.push(pool);
-    return pool;
-  };
-  /**
-   * Creates, but does not start, a worker and the wanted number of API processes for another database of the server.
-   */
+}
+
+/** Creates, but does not start, deployments of further databases on the servers of the main one. */
+function deployBeside(main: Deployment, { postgres }: Servers, maker: Maker) {
+  /** Makes a worker and the wanted number of API processes for a database. */
   const deploy = async (name: string, apis: number): Promise<Deployment> => {
     const url = postgres.urlOf(name);
-    const db = openDatabase(url);
+    const db = maker.openDatabase(url);
     await makeRoles(db, SERVICE_PASSWORD);
     const env = { DATABASE_URL: serviceUrl(url) };
     const accidents: string[] = [];
     const made: ApiProcess[] = [];
-    while (made.length < apis) made.push(await makeApi(`${name}-api`, env, accidents));
-    const workers = [makeProcess(`${name}-worker`, "workers/main.ts", env, accidents)];
-    return { options, apis: made, workers, db, accidents };
+    while (made.length < apis) made.push(await maker.makeApi(`${name}-api`, env, accidents));
+    const workers = [maker.makeProcess(`${name}-worker`, "workers/main.ts", env, accidents)];
+    return { options: main.options, apis: made, workers, db, accidents };
   };
-  const main: Deployment = { options, apis: [], workers: [], db: openDatabase(postgres.url), accidents: [] };
-  /** Adds, but does not start, a worker process with extra variables. */
-  const addWorker = (env: Env) => {
-    const name = `worker-${main.workers.length + 1}`;
-    const worker = makeProcess(name, "workers/main.ts", { ...redisEnv(workerWire.url), ...env }, main.accidents);
-    main.workers.push(worker);
-    return worker;
-  };
-  const cluster = {
-    ...main,
-    postgres,
-    redis,
-    replica,
-    workerWire,
-    apiWire,
-    redisCluster,
-    addWorker,
-    /** Adds, but does not start, a worker process of the log, with the variables of its key, anchor and policy. */
-    addTlogWorker(env: Env): ServiceProcess {
-      const own = { WORKER_QUEUES: "log", LOG_INTERVAL_MS: "200", ...env };
-      return addWorker({ DATABASE_URL: serviceUrl(postgres.url, "pva_log"), ...own });
-    },
+  return {
     /** Creates, but does not start, an unrelated deployment on the same servers. */
     async addDeployment(): Promise<Deployment> {
       await main.db.query("CREATE DATABASE second");
@@ -166,33 +160,73 @@ export async function openCluster(options: ClusterOptions) {
      */
     async addCopy(): Promise<Deployment> {
       // Postgres copies a database only while it has no connections; the pool reconnects by itself.
-      const aside = openDatabase(postgres.urlOf("template1"));
+      const aside = maker.openDatabase(postgres.urlOf("template1"));
       const original = new URL(postgres.url).pathname.slice(1);
       await aside.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", [original]);
       await aside.query(`CREATE DATABASE copy TEMPLATE ${original}`);
       return deploy("copy", 0);
     },
-    /**
-     * Starts a physical copy of the running embedded Postgres with a worker that shares the Redis by mistake. `stop`
-     * returns the number of redemptions that the copy made.
-     */
-    async startHotCopy(): Promise<{ db: pg.Pool; worker: ServiceProcess; stop(): Promise<number> }> {
-      const copy = await embedded(postgres).startHotCopy();
-      const db = new pg.Pool({ connectionString: copy.url, max: 2 });
-      db.on("error", () => undefined);
-      const count = async () => Number((await db.query("SELECT count(*) FROM redemptions")).rows[0].count);
-      const before = await count();
-      const worker = makeProcess("hot-copy-worker", "workers/main.ts", { DATABASE_URL: serviceUrl(copy.url) }, []);
-      worker.start();
-      const stop = async () => {
-        await worker.kill();
-        const made = (await count()) - before;
-        await db.end();
-        await copy.close();
-        return made;
-      };
-      return { db, worker, stop };
+  };
+}
+
+/** A physical copy of the running Postgres. */
+interface HotCopy {
+  db: pg.Pool;
+  worker: ServiceProcess;
+  /** Returns the number of redemptions that the copy made. */
+  stop(): Promise<number>;
+}
+
+/** Starts a physical copy of the running embedded Postgres with a worker that shares the Redis by mistake. */
+async function startHotCopy(postgres: FaultyDatabase, maker: Maker): Promise<HotCopy> {
+  const copy = await embedded(postgres).startHotCopy();
+  const db = new pg.Pool({ connectionString: copy.url, max: 2 });
+  db.on("error", () => undefined);
+  const count = async () => Number((await db.query("SELECT count(*) FROM redemptions")).rows[0].count);
+  const before = await count();
+  const worker = maker.makeProcess("hot-copy-worker", "workers/main.ts", { DATABASE_URL: serviceUrl(copy.url) }, []);
+  worker.start();
+  const stop = async () => {
+    await worker.kill();
+    const made = (await count()) - before;
+    await db.end();
+    await copy.close();
+    return made;
+  };
+  return { db, worker, stop };
+}
+
+/** Starts the servers and migrates the database. `heal` starts the API and worker processes. */
+export async function openCluster(options: ClusterOptions) {
+  const directory = mkdtempSync(join(tmpdir(), "voucher-faults-"));
+  // Postgres runs as another user when the tests run as root.
+  chmodSync(directory, 0o755);
+  const logs = join(directory, "logs");
+  mkdirSync(logs);
+  const servers = await openServers(options, directory, logs);
+  const { close: closeServers, ...opened } = servers;
+  const { postgres, redis, redisCluster } = opened;
+  const maker = openMaker(options, servers, logs);
+  const main: Deployment = { options, apis: [], workers: [], db: maker.openDatabase(postgres.url), accidents: [] };
+  const { workers, accidents } = main;
+  /** Adds, but does not start, a worker process with extra variables. */
+  const addWorker = (env: Env) => {
+    const own = { ...maker.redisEnv(opened.workerWire.url), ...env };
+    const worker = maker.makeProcess(`worker-${workers.length + 1}`, "workers/main.ts", own, accidents);
+    workers.push(worker);
+    return worker;
+  };
+  const cluster = {
+    ...main,
+    ...opened,
+    ...deployBeside(main, servers, maker),
+    addWorker,
+    /** Adds, but does not start, a worker process of the log, with the variables of its key, anchor and policy. */
+    addTlogWorker(env: Env): ServiceProcess {
+      const own = { WORKER_QUEUES: "log", LOG_INTERVAL_MS: "200", ...env };
+      return addWorker({ DATABASE_URL: serviceUrl(postgres.url, "pva_log"), ...own });
     },
+    startHotCopy: () => startHotCopy(postgres, maker),
     /** Resumes frozen processes and starts stopped ones. Resolves once the servers run. */
     async heal(): Promise<void> {
       const ours = processesOf(main);
@@ -202,28 +236,31 @@ export async function openCluster(options: ClusterOptions) {
     },
     /** Stops every process and removes every file. */
     async close(): Promise<void> {
-      await Promise.all(processes.map((process) => process.kill()));
-      await Promise.all([postgres, redis, replica, workerWire, apiWire].map((server) => server.close()));
-      await redisCluster?.close();
-      await Promise.all(pools.map((pool) => pool.end()));
+      await maker.killAll();
+      await closeServers();
+      await maker.endPools();
       if (options.keepLogsIn !== undefined) cpSync(logs, options.keepLogsIn, { recursive: true });
       rmSync(directory, { recursive: true, force: true });
     },
   };
-  try {
-    for (let i = 1; i <= API_PROCESSES; i++) {
-      const env = { ...(i === 2 && options.apiWire && redisEnv(apiWire.url)), ...options.apis?.[i - 1] };
-      main.apis.push(await makeApi(`api-${i}`, env, main.accidents));
-    }
-    for (const env of options.workers ?? [{}, {}]) addWorker(env);
-    await Promise.all([postgres.start(), redisCluster ?? redis.start()]);
-    await migrateDatabase(postgres.url);
-    await makeRoles(main.db, SERVICE_PASSWORD);
-    return cluster;
-  } catch (error) {
+  await startMain(main, servers, maker).catch(async (error) => {
     await cluster.close();
     throw error;
+  });
+  for (const env of options.workers ?? [{}, {}]) addWorker(env);
+  return cluster;
+}
+
+/** Makes the API processes of the main deployment, starts its servers and migrates its database. */
+async function startMain({ options, apis, db, accidents }: Deployment, servers: Servers, maker: Maker): Promise<void> {
+  const { postgres, redis, redisCluster, apiWire } = servers;
+  for (let i = 1; i <= API_PROCESSES; i++) {
+    const env = { ...(i === 2 && options.apiWire && maker.redisEnv(apiWire.url)), ...options.apis?.[i - 1] };
+    apis.push(await maker.makeApi(`api-${i}`, env, accidents));
   }
+  await Promise.all([postgres.start(), redisCluster ?? redis.start()]);
+  await migrateDatabase(postgres.url);
+  await makeRoles(db, SERVICE_PASSWORD);
 }
 
 /** @throws Error for a Postgres under Patroni. */
