@@ -49,6 +49,54 @@ it.each([
 ])("a database that lost what was last committed as %s signs nothing until recovery", async (_, isStandby) => {
   const notes = new KeptNotes();
   const [primary, copy] = [await makeServer("primary"), await makeServer("copy")];
+  const running = await startWithLog(primary, copy);
+  const { old, redeem, refused } = running;
+  for (const index of [0, 1, 2]) expect((await redeem(index)).status).toBe(200);
+  await untilStarted(async () => (await findPublished(old))?.size === 23);
+  expect(await refused()).toBe(0);
+  await until(() => [running.api, running.worker].every(({ ctx }) => ctx.deployment.memory !== null));
+  notes.keepAnchor(files.anchor);
+  const anchor = readFileSync(files.anchor, "utf8");
+  const mirror = join(files.directory, "mirror");
+  expect(await exportTlog(old, mirror)).toBe(23);
+
+  await stopPostgres(primary);
+  if (isStandby) writeFileSync(join(copy.directory, "standby.signal"), "");
+  const db = await open(copy);
+  if (isStandby) await db.query("SELECT pg_promote()");
+  running.proxy.lead(postgresUrl(copy));
+  // The lost redemption is repeated, as the runbook says.
+  const repeatLost = async () => {
+    await untilStarted(async () => (await redeem(3)).status === 200);
+    expect((await redeem(0)).status).toBe(200);
+  };
+  if (isStandby) {
+    await repeatLost();
+    await until(async () => (await refused()) === 1);
+  } else await expectCopied(running);
+  expect(await findTlogTree(db)).toMatchObject({ size: 0 });
+  expect([await findPublished(db), readFileSync(files.anchor, "utf8")]).toEqual([null, anchor]);
+
+  expect(await recover(db, mirror)).toEqual({
+    firstIndex: 0,
+    leaves: 23,
+    added: isStandby ? 2 : 0,
+    lost: [{ firstIndex: 20, leaves: 3 }],
+    missing: 0,
+  });
+  if (!isStandby) await repeatLost();
+  await untilStarted(async () => (await findPublished(db))?.size === 25);
+  await until(async () => (await refused()) === 0);
+  expect((await redeem(4)).status).toBe(200);
+  await untilStarted(async () => (await findPublished(db))?.size === 26);
+  notes.keepAnchor(files.anchor);
+  expect(await notes.findProblems(db)).toEqual([]);
+  expect(await onSnapshot(db, auditTlog)).toMatchObject({ leaves: 26, events: 23, waiting: 0, lost: 3, problems: [] });
+  await assertInvariants(db);
+});
+
+/** Copies a server whose log has begun, starts it again, and runs an API and a worker that reach it by a proxy. */
+async function startWithLog(primary: LocalPostgres, copy: LocalPostgres) {
   const old = await open(primary);
   await migrateDatabase(postgresUrl(primary));
   const partner = await makePartner(old);
@@ -67,70 +115,40 @@ it.each([
   const worker = await startWorkers(reached, { ...env, WORKER_QUEUES: "redeem,seal,log" });
   servers.onClose(() => Promise.all([api.close(), worker.close()]));
   const till = partnerClient(api.url, key);
-  const redeem = (index: number) => till.redeem({ code: vouchers[index]?.code ?? "", externalRef: `order-${index}` });
-  const refused = async () =>
-    (await scrape(worker.metricsUrl)).value("voucher_log_refused", { reason: "contradiction" });
-  for (const index of [0, 1, 2]) expect((await redeem(index)).status).toBe(200);
-  await untilStarted(async () => (await findPublished(old))?.size === 23);
-  expect(await refused()).toBe(0);
-  await until(() => [api, worker].every(({ ctx }) => ctx.deployment.memory !== null));
-  notes.keepAnchor(files.anchor);
-  const anchor = readFileSync(files.anchor, "utf8");
-  const mirror = join(files.directory, "mirror");
-  expect(await exportTlog(old, mirror)).toBe(23);
-
-  await stopPostgres(primary);
-  if (isStandby) writeFileSync(join(copy.directory, "standby.signal"), "");
-  const db = await open(copy);
-  if (isStandby) await db.query("SELECT pg_promote()");
-  proxy.lead(postgresUrl(copy));
-  // The lost redemption is repeated, as the runbook says.
-  const repeatLost = async () => {
-    await untilStarted(async () => (await redeem(3)).status === 200);
-    expect((await redeem(0)).status).toBe(200);
+  return {
+    old,
+    proxy,
+    reached,
+    api,
+    worker,
+    redeem: (index: number) => till.redeem({ code: vouchers[index]?.code ?? "", externalRef: `order-${index}` }),
+    /** Whether the worker refuses to sign: 1 or 0. */
+    refused: async () => (await scrape(worker.metricsUrl)).value("voucher_log_refused", { reason: "contradiction" }),
   };
-  if (isStandby) {
-    await repeatLost();
-    await until(async () => (await refused()) === 1);
-  } else {
-    await until(async () => (await readiness(api.url)).postgres === "copied");
-    expect(await redeem(3)).toMatchObject({ status: 503, body: { code: "unavailable" } });
-    // A process that starts now learns it from Redis.
-    const late = await startApiUnready(reached);
-    const answer = await untilStarted(async () => {
-      const seen = await readiness(late.url);
-      return seen.postgres !== "unavailable" && seen;
-    });
-    expect(answer).toMatchObject({ postgres: "copied", error: expect.stringContaining("set back") });
-    await late.close();
-  }
-  expect(await findTlogTree(db)).toMatchObject({ size: 0 });
-  expect([await findPublished(db), readFileSync(files.anchor, "utf8")]).toEqual([null, anchor]);
+}
 
-  const recovered = await untilStarted(async () =>
+/** Expects that the running API refuses the copy, and that one that starts now learns it from Redis. */
+async function expectCopied({ api, reached, redeem }: Awaited<ReturnType<typeof startWithLog>>): Promise<void> {
+  await until(async () => (await readiness(api.url)).postgres === "copied");
+  expect(await redeem(3)).toMatchObject({ status: 503, body: { code: "unavailable" } });
+  const late = await startApiUnready(reached);
+  const answer = await untilStarted(async () => {
+    const seen = await readiness(late.url);
+    return seen.postgres !== "unavailable" && seen;
+  });
+  expect(answer).toMatchObject({ postgres: "copied", error: expect.stringContaining("set back") });
+  await late.close();
+}
+
+/** Recovers the log from an export, once the worker does not have the tree. */
+async function recover(db: pg.Pool, mirror: string) {
+  return untilStarted(async () =>
     recoverTlog(provisioning(db), await settingsOf(files), openLogSource(mirror)).catch((error: Error) => {
-      // The worker may have the tree for a moment.
       if (!error.message.includes("is in use")) throw error;
       return null;
     }),
   );
-  expect(recovered).toEqual({
-    firstIndex: 0,
-    leaves: 23,
-    added: isStandby ? 2 : 0,
-    lost: [{ firstIndex: 20, leaves: 3 }],
-    missing: 0,
-  });
-  if (!isStandby) await repeatLost();
-  await untilStarted(async () => (await findPublished(db))?.size === 25);
-  await until(async () => (await refused()) === 0);
-  expect((await redeem(4)).status).toBe(200);
-  await untilStarted(async () => (await findPublished(db))?.size === 26);
-  notes.keepAnchor(files.anchor);
-  expect(await notes.findProblems(db)).toEqual([]);
-  expect(await onSnapshot(db, auditTlog)).toMatchObject({ leaves: 26, events: 23, waiting: 0, lost: 3, problems: [] });
-  await assertInvariants(db);
-});
+}
 
 async function makeServer(name: string): Promise<LocalPostgres> {
   return {

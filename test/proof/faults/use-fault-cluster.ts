@@ -21,15 +21,22 @@ const VOUCHERS = 5_000;
 /** Longer than any answer takes. Milliseconds. */
 const CALL_TIMEOUT_MS = 20_000;
 
-/**
- * A cluster for faults that are inflicted one at a time. It is whole before each test, and its invariants hold at the
- * end of the file. Its members are there from the first `beforeAll` on.
- */
-export function useFaultCluster(
-  options: Omit<ClusterOptions, "postgres" | "reservationSeconds">,
-  clock = hasFakeTime(),
-) {
-  let vouchers: SuppliedVoucher[] = [];
+async function countRedemptions({ db }: Cluster, ids: readonly string[]): Promise<number> {
+  const query = "SELECT count(*)::int AS count FROM redemptions WHERE voucher_id = ANY ($1)";
+  return (await db.query(query, [ids])).rows[0].count;
+}
+
+/** Counts the redeem jobs that wait, and those that wait or run. */
+async function countRedeemJobs(cluster: Cluster): Promise<{ waiting: number; all: number }> {
+  const redis = new Redis(cluster.redis.url);
+  const queuePrefix = await readQueuePrefix(cluster.db);
+  const counts = [redis.llen(`${queuePrefix}:redeem:wait`), countJobs({ redis, queuePrefix }, "redeem")];
+  const [waiting = 0, all = 0] = await Promise.all(counts).finally(() => redis.disconnect());
+  return { waiting, all };
+}
+
+/** The members, without those that exist only when the cluster runs. */
+function makeMembers() {
   let orders = 0;
   const own = {
     cluster: undefined as unknown as Cluster,
@@ -39,8 +46,9 @@ export function useFaultCluster(
     /** Two keys of the organization. */
     key: undefined as unknown as SuppliedKey,
     otherKey: undefined as unknown as SuppliedKey,
+    vouchers: [] as SuppliedVoucher[],
     newVoucher(): SuppliedVoucher {
-      const voucher = vouchers.pop();
+      const voucher = own.vouchers.pop();
       if (voucher === undefined) throw new Error("no voucher is left");
       return voucher;
     },
@@ -68,18 +76,8 @@ export function useFaultCluster(
       const order = own.newOrder();
       await untilStarted(async () => (await own.redeem(order, one)).status === 200);
     },
-    async countRedemptions(ids: readonly string[]): Promise<number> {
-      const query = "SELECT count(*)::int AS count FROM redemptions WHERE voucher_id = ANY ($1)";
-      return (await own.cluster.db.query(query, [ids])).rows[0].count;
-    },
-    /** Counts the redeem jobs that wait, and those that wait or run. */
-    async countRedeemJobs(): Promise<{ waiting: number; all: number }> {
-      const redis = new Redis(own.cluster.redis.url);
-      const queuePrefix = await readQueuePrefix(own.cluster.db);
-      const counts = [redis.llen(`${queuePrefix}:redeem:wait`), countJobs({ redis, queuePrefix }, "redeem")];
-      const [waiting = 0, all = 0] = await Promise.all(counts).finally(() => redis.disconnect());
-      return { waiting, all };
-    },
+    countRedemptions: (ids: readonly string[]) => countRedemptions(own.cluster, ids),
+    countRedeemJobs: () => countRedeemJobs(own.cluster),
     /** Heals the cluster and waits until each API process can redeem, and each worker works. */
     async makeWhole(): Promise<void> {
       const { cluster } = own;
@@ -89,25 +87,38 @@ export function useFaultCluster(
       for (const worker of cluster.workers) await untilStarted(() => worker.hasLogged("working"));
     },
   };
+  return own;
+}
+
+/** Makes an organization with two keys and vouchers. */
+async function supply({ db }: Cluster) {
+  const partner = await makePartner(db);
+  const { organizationId } = partner;
+  const [key, otherKey] = await Promise.all(
+    [1, 2].map(async (): Promise<SuppliedKey> => {
+      const made = await makeKey(db, organizationId);
+      return { id: made.id, secret: made.key, organizationId };
+    }),
+  );
+  const issued = await issueVouchers(db, partner, VOUCHERS);
+  return { key, otherKey, vouchers: issued.map(({ id, code }): SuppliedVoucher => ({ id, code, organizationId })) };
+}
+
+/**
+ * A cluster for faults that are inflicted one at a time. It is whole before each test, and its invariants hold at the
+ * end of the file. Its members are there from the first `beforeAll` on.
+ */
+export function useFaultCluster(
+  options: Omit<ClusterOptions, "postgres" | "reservationSeconds">,
+  clock = hasFakeTime(),
+) {
+  const own = makeMembers();
 
   beforeAll(async () => {
     // Reservations outlive every test.
     const cluster = await openCluster({ ...options, postgres: { standby: true, clock }, reservationSeconds: 120 });
     const [api, otherApi] = cluster.apis as [ApiProcess, ApiProcess];
-    const partner = await makePartner(cluster.db);
-    const { organizationId } = partner;
-    const [key, otherKey] = await Promise.all(
-      [1, 2].map(async (): Promise<SuppliedKey> => {
-        const made = await makeKey(cluster.db, organizationId);
-        return { id: made.id, secret: made.key, organizationId };
-      }),
-    );
-    vouchers = (await issueVouchers(cluster.db, partner, VOUCHERS)).map(({ id, code }) => ({
-      id,
-      code,
-      organizationId,
-    }));
-    Object.assign(own, { cluster, postgres: embedded(cluster.postgres), api, otherApi, key, otherKey });
+    Object.assign(own, { cluster, postgres: embedded(cluster.postgres), api, otherApi, ...(await supply(cluster)) });
     await own.makeWhole();
   });
 
