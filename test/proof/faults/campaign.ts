@@ -5,28 +5,18 @@ import { auditTlog } from "../../../src/transparency/audit-log.ts";
 import { HOSTILE_KINDS, type HostileKind, startHostileReceiver } from "../../support/hostile-receiver.ts";
 import { KeptNotes } from "../../support/kept-notes.ts";
 import { beginTlog, makeTlogFiles, startWitness } from "../../support/log-setup.ts";
-import { makeOffer } from "../../support/marketplace.ts";
 import { until } from "../../support/until.ts";
 import { type IssuerKey, makeIssuerKey, writeKeysFile } from "../../support/user-tokens.ts";
 import { WEBHOOK_ENV } from "../../support/webhook-receiver.ts";
-import { addReceivers, checkDeliveries, listenToWebhooks } from "./campaign-webhooks.ts";
+import { type CampaignSetup, setUpCampaign, startCallers } from "./campaign-setup.ts";
+import { checkDeliveries } from "./campaign-webhooks.ts";
 import { checkAnswersAgain, checkEverything, checkUntouched, untilReady, violation } from "./checker.ts";
 import { type Cluster, openCluster, processesOf } from "./cluster.ts";
-import { FLOODED_OPS_TOKEN, makeFlooder } from "./floods.ts";
-import { acquisitionOf, History, refOf, type SuppliedOffer, type Violation } from "./history.ts";
+import { FLOODED_OPS_TOKEN } from "./floods.ts";
+import { acquisitionOf, type History, refOf, type Violation } from "./history.ts";
 import { inflictFaults, TARGET_NAMES, type TargetName, targetsOnCluster } from "./nemesis.ts";
-import {
-  LAST_ANSWERS_MS,
-  LOOPS_PER_ORGANIZATION,
-  type Organization,
-  RESERVATION_SECONDS,
-  startPartners,
-  supplyOrganization,
-  upcomingOf,
-} from "./organizations.ts";
-import { workAsShopper } from "./partner.ts";
+import { LAST_ANSWERS_MS, RESERVATION_SECONDS, upcomingOf } from "./organizations.ts";
 import { hasPatroni, PatroniPostgres } from "./patroni.ts";
-import { SeededRandom } from "./seeded-random.ts";
 import { hasFakeTime } from "./stepped-clock.ts";
 
 export interface CampaignOptions {
@@ -48,19 +38,6 @@ export interface CampaignOptions {
 export type Totals = Awaited<ReturnType<typeof runOn>>;
 
 const REDEEM_WAIT_MS = 3_000;
-const ORGANIZATIONS = 2;
-/**
- * Vouchers that a loop uses per second while most calls fail. A loop without unused vouchers starts over with its first
- * ones, which are used.
- */
-const VOUCHERS_PER_LOOP_SECOND = 6;
-/** Users who claim and buy. They soon empty each offer, so that a new one follows every few seconds. */
-const SHOPPERS = 4;
-const OFFER_SUPPLY = 8;
-const OFFER_EVERY_MS = 3_000;
-/** The second deployment checks isolation, which needs little load. */
-const SECOND_LOOPS = 3;
-const SECOND_VOUCHERS = 1_500;
 const PROGRESS_MS = 10_000;
 /** Time for the log's worker to put the last events into a checkpoint. Milliseconds. */
 const LOGGED_WITHIN_MS = 30_000;
@@ -109,6 +86,53 @@ export async function runCampaign(options: CampaignOptions): Promise<Totals> {
   }
 }
 
+/** Inflicts the faults, and returns their counts and what they broke. */
+async function inflict(
+  setup: CampaignSetup,
+  options: CampaignOptions & { targets: readonly TargetName[] },
+  signal: AbortSignal,
+) {
+  const { cluster, organizations, history, secondHistory } = setup;
+  const counts: Record<string, number> = {};
+  const violations: Violation[] = [];
+  const progress = setInterval(() => {
+    const faults = Object.values(counts).reduce((sum, count) => sum + count, 0);
+    const [requests, accidents] = [history.exchanges.length, cluster.accidents.length];
+    options.onProgress?.({ elapsedMs: setup.elapsedMs(), requests, faults, accidents });
+  }, PROGRESS_MS);
+  const scene = {
+    cluster,
+    secondDeployment: setup.secondDeployment,
+    copyOfDatabase: setup.copyOfDatabase,
+    flooder: setup.flooder,
+    upcomingVouchers: () => organizations.flatMap(upcomingOf),
+    enableReceivers: setup.enableReceivers,
+    counts,
+    violations,
+    onPrimaryLost: () => {
+      for (const { lostPrimariesMs } of [history, secondHistory]) lostPrimariesMs.push(performance.now());
+    },
+  };
+  const length = { forMs: options.faultsMs, count: options.faultsMax };
+  await inflictFaults(scene, options.targets, setup.random.fork("faults"), length, signal).finally(() =>
+    clearInterval(progress),
+  );
+  signal.throwIfAborted();
+  return { faults: counts, violations };
+}
+
+/** Checks what the second deployment answered, which has to end first. */
+async function checkSecond(
+  { secondDeployment, secondHistory, cluster }: CampaignSetup,
+  working: readonly Promise<void>[],
+): Promise<Violation[]> {
+  for (const process of processesOf(secondDeployment)) process.start();
+  await untilReady(secondDeployment);
+  const violations = await checkEnds(working, secondHistory);
+  violations.push(...(await checkEverything(secondDeployment, secondHistory, cluster.postgres.clock)));
+  return violations.map(({ rule, ...rest }) => ({ rule: `second deployment: ${rule}`, ...rest }));
+}
+
 async function runOn(
   cluster: Cluster,
   issuer: IssuerKey,
@@ -116,112 +140,40 @@ async function runOn(
   receivers: readonly { kind: HostileKind; url: string }[],
   options: CampaignOptions & { targets: readonly TargetName[] },
 ) {
-  const { db, apis, postgres } = cluster;
-  const { seed, faultsMs, signal = new AbortController().signal } = options;
-  const random = new SeededRandom(seed);
-  const [history, secondHistory] = [new History(), new History()];
-  const faults: Record<string, number> = {};
-  const violations: Violation[] = [];
-  const vouchersPerLoop = Math.ceil((faultsMs / 1_000) * VOUCHERS_PER_LOOP_SECOND);
-  const organizations: Organization[] = [];
-  while (organizations.length < ORGANIZATIONS)
-    organizations.push(await supplyOrganization(db, vouchersPerLoop * LOOPS_PER_ORGANIZATION));
-  const [first, second] = organizations as [Organization, Organization];
-  const lastVouchers = first.vouchers.splice(-apis.length);
-  const offers: SuppliedOffer[] = [];
-  while (offers.length < Math.ceil(faultsMs / OFFER_EVERY_MS))
-    offers.push({ ...(await makeOffer(db, OFFER_SUPPLY)), supply: OFFER_SUPPLY });
-  const enableReceivers = await addReceivers(db, first.keys[0].organizationId, receivers);
-  const listener = await listenToWebhooks(db, second.keys[0].organizationId, history);
-  const flooder = await makeFlooder(db);
-  const secondDeployment = await cluster.addDeployment();
-  const secondOrganization = await supplyOrganization(secondDeployment.db, SECOND_VOUCHERS);
-  const copyOfDatabase = await cluster.addCopy();
-
-  await cluster.heal();
-  const startedAt = performance.now();
-  const elapsedMs = () => Math.round(performance.now() - startedAt);
-  const progress = setInterval(() => {
-    const inflicted = Object.values(faults).reduce((sum, count) => sum + count, 0);
-    const [requests, accidents] = [history.exchanges.length, cluster.accidents.length];
-    options.onProgress?.({ elapsedMs: elapsedMs(), requests, faults: inflicted, accidents });
-  }, PROGRESS_MS);
+  const { db, postgres } = cluster;
+  const { seed, signal = new AbortController().signal } = options;
+  const setup = await setUpCampaign(cluster, receivers, options);
+  const { history, secondHistory, first, random } = setup;
   let open = true;
   const over = new AbortController();
-  const at = { random, signal: over.signal };
-  const goesOn = () => open;
-  const currentOffer = () =>
-    offers[Math.min(Math.floor(elapsedMs() / OFFER_EVERY_MS), offers.length - 1)] as SuppliedOffer;
   try {
-    const working = [
-      ...organizations.flatMap((organization, which) => {
-        const foreign = organizations[(which + 1) % organizations.length] as Organization;
-        const own = { ...at, name: `org-${which + 1}`, history };
-        return startPartners(cluster, organization, foreign, LOOPS_PER_ORGANIZATION, own, goesOn);
-      }),
-      ...Array.from({ length: SHOPPERS }, (_, index) => {
-        const name = `shopper-${index + 1}`;
-        const own = { ...at, name, random: random.fork(name), apis, history, issuer, currentOffer };
-        return workAsShopper(own, goesOn);
-      }),
-    ];
-    const ofSecondDeployment = { ...at, name: "second", history: secondHistory };
-    const secondWorking = startPartners(
-      ...([secondDeployment, secondOrganization, first, SECOND_LOOPS, ofSecondDeployment, goesOn] as const),
-    );
-    // Failures are reported at the end.
-    for (const work of [...working, ...secondWorking]) work.catch(() => undefined);
-    const upcomingVouchers = () => organizations.flatMap(upcomingOf);
-    await inflictFaults(
-      {
-        cluster,
-        secondDeployment,
-        copyOfDatabase,
-        flooder,
-        upcomingVouchers,
-        enableReceivers,
-        counts: faults,
-        violations,
-        onPrimaryLost: () => {
-          for (const { lostPrimariesMs } of [history, secondHistory]) lostPrimariesMs.push(performance.now());
-        },
-      },
-      options.targets,
-      random.fork("faults"),
-      { forMs: faultsMs, count: options.faultsMax },
-      signal,
-    );
-    signal.throwIfAborted();
+    const { working, secondWorking } = startCallers(setup, issuer, over.signal, () => open);
+    const { faults, violations } = await inflict(setup, options, signal);
     await cluster.heal();
     open = false;
-    const answeredAgain = await checkAnswersAgain(cluster, first.keys[0], lastVouchers, history);
+    const answeredAgain = await checkAnswersAgain(cluster, first.keys[0], setup.lastVouchers, history);
     violations.push(...answeredAgain.violations, ...(await checkEnds(working, history)));
-    for (const kind of HOSTILE_KINDS) await enableReceivers(kind, true);
+    for (const kind of HOSTILE_KINDS) await setup.enableReceivers(kind, true);
     violations.push(...(await checkDeliveries(cluster, first, random.fork("deliveries"), history)));
     violations.push(...(await checkEverything(cluster, history, postgres.clock)));
-    violations.push(...(await checkUntouched(copyOfDatabase.db)), ...(await checkLog(db, notes)));
-    for (const process of processesOf(secondDeployment)) process.start();
-    await untilReady(secondDeployment);
-    const ofSecond = await checkEnds(secondWorking, secondHistory);
-    ofSecond.push(...(await checkEverything(secondDeployment, secondHistory, postgres.clock)));
-    violations.push(...ofSecond.map(({ rule, ...rest }) => ({ rule: `second deployment: ${rule}`, ...rest })));
+    violations.push(...(await checkUntouched(setup.copyOfDatabase.db)), ...(await checkLog(db, notes)));
+    violations.push(...(await checkSecond(setup, secondWorking)));
     return {
       ...countAnswers(history),
       second: countAnswers(secondHistory),
       seed,
       faults,
       violations,
-      elapsedMs: elapsedMs(),
+      elapsedMs: setup.elapsedMs(),
       /** Checkpoints of the log that were signed. */
       checkpoints: notes.count,
       /** Time from the last fault until every API process redeems again. */
       answeredAgainMs: answeredAgain.tookMs,
     };
   } finally {
-    clearInterval(progress);
     open = false;
     over.abort();
-    await listener.close();
+    await setup.listener.close();
   }
 }
 

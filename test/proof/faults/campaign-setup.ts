@@ -1,0 +1,99 @@
+import type { HostileKind } from "../../support/hostile-receiver.ts";
+import { makeOffer } from "../../support/marketplace.ts";
+import type { IssuerKey } from "../../support/user-tokens.ts";
+import type { CampaignOptions } from "./campaign.ts";
+import { addReceivers, listenToWebhooks } from "./campaign-webhooks.ts";
+import type { Cluster } from "./cluster.ts";
+import { makeFlooder } from "./floods.ts";
+import { History, type SuppliedOffer } from "./history.ts";
+import { LOOPS_PER_ORGANIZATION, type Organization, startPartners, supplyOrganization } from "./organizations.ts";
+import { workAsShopper } from "./partner.ts";
+import { SeededRandom } from "./seeded-random.ts";
+
+const ORGANIZATIONS = 2;
+/**
+ * Vouchers that a loop uses per second while most calls fail. A loop without unused vouchers starts over with its first
+ * ones, which are used.
+ */
+const VOUCHERS_PER_LOOP_SECOND = 6;
+/** Users who claim and buy. They soon empty each offer, so that a new one follows every few seconds. */
+const SHOPPERS = 4;
+const OFFER_SUPPLY = 8;
+const OFFER_EVERY_MS = 3_000;
+/** The second deployment checks isolation, which needs little load. */
+const SECOND_LOOPS = 3;
+const SECOND_VOUCHERS = 1_500;
+
+/** What runs in a campaign: the deployments, who calls them, and what they saw. */
+export type CampaignSetup = Awaited<ReturnType<typeof setUpCampaign>>;
+
+/** Supplies both deployments, adds their receivers and a copy of the database, and starts all processes. */
+export async function setUpCampaign(
+  cluster: Cluster,
+  receivers: readonly { kind: HostileKind; url: string }[],
+  { seed, faultsMs }: Pick<CampaignOptions, "seed" | "faultsMs">,
+) {
+  const { db, apis } = cluster;
+  const [history, secondHistory] = [new History(), new History()];
+  const vouchersPerLoop = Math.ceil((faultsMs / 1_000) * VOUCHERS_PER_LOOP_SECOND);
+  const organizations: Organization[] = [];
+  while (organizations.length < ORGANIZATIONS)
+    organizations.push(await supplyOrganization(db, vouchersPerLoop * LOOPS_PER_ORGANIZATION));
+  const [first, second] = organizations as [Organization, Organization];
+  const lastVouchers = first.vouchers.splice(-apis.length);
+  const offers: SuppliedOffer[] = [];
+  while (offers.length < Math.ceil(faultsMs / OFFER_EVERY_MS))
+    offers.push({ ...(await makeOffer(db, OFFER_SUPPLY)), supply: OFFER_SUPPLY });
+  const enableReceivers = await addReceivers(db, first.keys[0].organizationId, receivers);
+  const listener = await listenToWebhooks(db, second.keys[0].organizationId, history);
+  const flooder = await makeFlooder(db);
+  const secondDeployment = await cluster.addDeployment();
+  const secondOrganization = await supplyOrganization(secondDeployment.db, SECOND_VOUCHERS);
+  const copyOfDatabase = await cluster.addCopy();
+
+  await cluster.heal();
+  const startedAt = performance.now();
+  return {
+    cluster,
+    random: new SeededRandom(seed),
+    history,
+    secondHistory,
+    organizations,
+    first,
+    lastVouchers,
+    offers,
+    enableReceivers,
+    listener,
+    flooder,
+    secondDeployment,
+    secondOrganization,
+    copyOfDatabase,
+    elapsedMs: () => Math.round(performance.now() - startedAt),
+  };
+}
+
+/** Starts every caller. Their failures are reported at the end. */
+export function startCallers(setup: CampaignSetup, issuer: IssuerKey, signal: AbortSignal, goesOn: () => boolean) {
+  const { cluster, random, history, organizations, first, offers, secondDeployment, secondOrganization } = setup;
+  const at = { random, signal };
+  const currentOffer = () =>
+    offers[Math.min(Math.floor(setup.elapsedMs() / OFFER_EVERY_MS), offers.length - 1)] as SuppliedOffer;
+  const working = [
+    ...organizations.flatMap((organization, which) => {
+      const foreign = organizations[(which + 1) % organizations.length] as Organization;
+      const own = { ...at, name: `org-${which + 1}`, history };
+      return startPartners(cluster, organization, foreign, LOOPS_PER_ORGANIZATION, own, goesOn);
+    }),
+    ...Array.from({ length: SHOPPERS }, (_, index) => {
+      const name = `shopper-${index + 1}`;
+      const own = { ...at, name, random: random.fork(name), apis: cluster.apis, history, issuer, currentOffer };
+      return workAsShopper(own, goesOn);
+    }),
+  ];
+  const ofSecond = { ...at, name: "second", history: setup.secondHistory };
+  const secondWorking = startPartners(
+    ...([secondDeployment, secondOrganization, first, SECOND_LOOPS, ofSecond, goesOn] as const),
+  );
+  for (const work of [...working, ...secondWorking]) work.catch(() => undefined);
+  return { working, secondWorking };
+}
