@@ -1,5 +1,5 @@
 import { findOrganization } from "../core/catalog/db/catalog.ts";
-import { hashApiKey, makeApiKey } from "../core/keys/api-keys.ts";
+import { hashSecret, makeApiKey } from "../core/keys/api-keys.ts";
 import {
   findKeySandbox,
   insertKey,
@@ -49,7 +49,7 @@ export async function createKey(ctx: AuditContext, key: Omit<NewApiKey, "id">): 
 async function addSecret(ctx: Pick<AuditContext, "randomBytes">, tx: Transaction, id: string): Promise<ShownKey> {
   const sandbox = await findKeySandbox(tx, id);
   const key = makeApiKey(ctx.randomBytes, sandbox);
-  await insertSecret(tx, id, hashApiKey(key));
+  await insertSecret(tx, id, hashSecret(key));
   return { id, key, ...markSandbox(sandbox) };
 }
 

@@ -15,12 +15,17 @@ const PREFIX = { live: "pvk_", sandbox: "pvt_" } as const;
 const SECRET_SYMBOLS = 40;
 /** 7 symbols hold the 32 bits of the checksum. */
 const CHECKSUM_SYMBOLS = 7;
-const SHAPE = new RegExp(`^(${PREFIX.live}|${PREFIX.sandbox})[${ALPHABET}]{${SECRET_SYMBOLS + CHECKSUM_SYMBOLS}}$`);
+const SYMBOLS = new RegExp(`^[${ALPHABET}]{${SECRET_SYMBOLS + CHECKSUM_SYMBOLS}}$`);
 
-/** Makes an API key: `pvk_`, or `pvt_` for a sandbox, 200 random bits and a CRC-32 checksum, in Crockford base32. */
+/** Makes an API key: `pvk_`, or `pvt_` for a sandbox, and what {@link makeSecret} adds. */
 export function makeApiKey(randomBytes: RandomBytes, sandbox = false): string {
+  return makeSecret(randomBytes, sandbox ? PREFIX.sandbox : PREFIX.live);
+}
+
+/** Makes a secret: the prefix, 200 random bits, and a CRC-32 checksum of both, in Crockford base32. */
+export function makeSecret(randomBytes: RandomBytes, prefix: string): string {
   const symbols = Array.from(randomBytes(SECRET_SYMBOLS), (byte) => ALPHABET[byte & 31]).join("");
-  const secret = `${sandbox ? PREFIX.sandbox : PREFIX.live}${symbols}`;
+  const secret = `${prefix}${symbols}`;
   return `${secret}${checksum(secret)}`;
 }
 
@@ -41,14 +46,23 @@ function checksum(secret: string): string {
 
 /** Whether a value has the form and the checksum of a key. Refuses nearly every mistyped key without a query. */
 export function isWellFormedApiKey(key: string): boolean {
-  return SHAPE.test(key) && checksum(key.slice(0, -CHECKSUM_SYMBOLS)) === key.slice(-CHECKSUM_SYMBOLS);
+  return isWellFormedSecret(key, PREFIX.live) || isWellFormedSecret(key, PREFIX.sandbox);
+}
+
+/** Whether a value is a secret with this prefix, as far as its form and its checksum tell. */
+export function isWellFormedSecret(secret: string, prefix: string): boolean {
+  return (
+    secret.startsWith(prefix) &&
+    SYMBOLS.test(secret.slice(prefix.length)) &&
+    checksum(secret.slice(0, -CHECKSUM_SYMBOLS)) === secret.slice(-CHECKSUM_SYMBOLS)
+  );
 }
 
 /**
- * The hash by which a key is stored and found: SHA-256, in hex. 200 random bits need neither a salt nor a slow hash.
+ * The hash by which a secret is stored and found: SHA-256, in hex. 200 random bits need neither a salt nor a slow hash.
  */
-export function hashApiKey(key: string): string {
-  return hash("sha256", key);
+export function hashSecret(secret: string): string {
+  return hash("sha256", secret);
 }
 
 /** Makes a matcher for addresses and CIDRs; an empty list allows all. An IPv4-mapped IPv6 address counts as IPv4. */

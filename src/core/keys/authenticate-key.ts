@@ -2,7 +2,7 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import { Batcher } from "../../platform/batching/batcher.ts";
 import { closeAll } from "../../platform/lifetime.ts";
-import { hashApiKey, isSandboxKey, isWellFormedApiKey, makeAllowlist } from "./api-keys.ts";
+import { hashSecret, isSandboxKey, isWellFormedApiKey, makeAllowlist } from "./api-keys.ts";
 import { type ApiKey, findKeysBySecret, recordKeyUsage } from "./db/api-keys.ts";
 
 /** A valid API key. */
@@ -79,7 +79,7 @@ export class KeyAuthenticator {
    */
   async authenticate(secret: string, mayBeUnknown: () => void = () => {}): Promise<AuthenticatedKey | null> {
     if (!isWellFormedApiKey(secret)) return null;
-    const hash = hashApiKey(secret);
+    const hash = hashSecret(secret);
     const startedAt = performance.now();
     const cached = this.#cache.get(hash);
     if (cached !== undefined && cached.usableUntil > startedAt) return cached.key;
@@ -107,7 +107,7 @@ export class KeyAuthenticator {
   /** The organization of a key that worked in this process before. Not a check of the key. */
   knownOrganization(secret: string): string | null {
     if (!isWellFormedApiKey(secret)) return null;
-    return this.#cache.get(hashApiKey(secret))?.key.organizationId ?? null;
+    return this.#cache.get(hashSecret(secret))?.key.organizationId ?? null;
   }
 
   /** Looks up no further key. Resolves after all usage is recorded, or recording it has failed. */

@@ -11,10 +11,15 @@ import {
 } from "jose";
 import { AppError } from "../../platform/api/errors.ts";
 import { startsPerTurn } from "../../platform/batching/starts-per-turn.ts";
-import type { Config } from "../../platform/config.ts";
 import type { DatabaseClock } from "../../platform/db/database-clock.ts";
 
-type UserTokens = Config["users"];
+/** Who issues tokens, for whom, and where the keys that verify them are. Null accepts any. */
+interface TokenRules {
+  /** Null: every token is refused. */
+  jwksUrl: string | null;
+  issuer: string | null;
+  audience: string | null;
+}
 
 /** Asymmetric signatures only: anyone who can verify a token with a shared secret can also forge one. */
 const ALGORITHMS = [
@@ -48,67 +53,80 @@ const WITHDRAWN_KEY_MS = 600_000;
  * Milliseconds.
  */
 const KEYS = { maxAge: WITHDRAWN_KEY_MS - TRUSTED_MS, cooldown: 10_000, timeoutDuration: 2_000 };
-/** Longest subject, in characters. */
-const SUBJECT_MAX = 255;
+/** Longest name of a caller, in characters. */
+const NAME_MAX = 255;
 
 /** A verified token. */
-interface Trusted {
-  subject: string;
+interface Trusted<Caller> {
+  caller: Caller;
   /** When its signature must be checked again, on the monotonic clock. Milliseconds. */
   until: number;
   /** When the token expires, on the database's clock, including the tolerance. Milliseconds. */
   expiresAt: number;
 }
 
+/** How a caller is read from a token. */
+interface ReadingTokens<Caller> {
+  /** The variable that names the keys. */
+  variable: string;
+  /** Claims that a token must have. */
+  required: readonly string[];
+  /** The caller that a verified token names; null refuses it. */
+  readCaller(claims: JWTPayload): Caller | null;
+}
+
 /**
- * Verifies users' tokens: JWTs (RFC 7519) signed with a key of the configured JWKS (RFC 7517). Remembers a valid one
- * for seconds.
+ * Verifies tokens: JWTs (RFC 7519) signed with a key of the configured JWKS (RFC 7517). Remembers a valid one for
+ * seconds.
  */
-export class UserAuthenticator {
-  readonly #tokens: UserTokens;
+export class TokenAuthenticator<Caller> {
+  readonly #rules: TokenRules;
   readonly #clock: DatabaseClock;
+  readonly #reading: ReadingTokens<Caller>;
   readonly #keys: JWTVerifyGetKey | null;
   readonly #startInTurn = startsPerTurn(STARTS_PER_TURN);
   /** Verified tokens by the token's hash, oldest first. */
-  readonly #trusted = new Map<string, Trusted>();
+  readonly #trusted = new Map<string, Trusted<Caller>>();
 
   /** @throws Error when `jwksUrl` names a file that cannot be read as a key set. */
-  constructor(tokens: UserTokens, clock: DatabaseClock) {
-    this.#tokens = tokens;
+  constructor(rules: TokenRules, clock: DatabaseClock, reading: ReadingTokens<Caller>) {
+    this.#rules = rules;
     this.#clock = clock;
-    this.#keys = tokens.jwksUrl === null ? null : openKeys(new URL(tokens.jwksUrl));
+    this.#reading = reading;
+    this.#keys = rules.jwksUrl === null ? null : openKeys(new URL(rules.jwksUrl), reading.variable);
   }
 
   /**
-   * Verifies a token and returns its subject.
+   * Verifies a token and returns its caller.
    * @throws AppError `invalid_token`, or `unavailable` if the keys cannot be read.
    */
-  async authenticate(token: string): Promise<string> {
+  async authenticate(token: string): Promise<Caller> {
     if (this.#keys === null) throw invalidToken();
     await this.#clock.ready();
     const tokenHash = hash("sha256", token, "base64");
     const startedAt = performance.now();
     const now = this.#clock.now();
     const trusted = this.#trusted.get(tokenHash);
-    if (trusted !== undefined && trusted.until > startedAt && trusted.expiresAt > now.getTime()) return trusted.subject;
+    if (trusted !== undefined && trusted.until > startedAt && trusted.expiresAt > now.getTime()) return trusted.caller;
     await new Promise<void>((start) => this.#startInTurn(start));
-    const { issuer, audience } = this.#tokens;
+    const { issuer, audience } = this.#rules;
     try {
-      const { sub, exp = 0 } = await verify(token, this.#keys, {
+      const claims = await verify(token, this.#keys, {
         algorithms: ALGORITHMS,
         clockTolerance: CLOCK_TOLERANCE_S,
         currentDate: now,
-        requiredClaims: ["sub", "exp"],
+        requiredClaims: [...this.#reading.required, "exp"],
         ...(issuer !== null && { issuer }),
         ...(audience !== null && { audience }),
       });
-      if (!isSubject(sub)) throw invalidToken();
+      const caller = this.#reading.readCaller(claims);
+      if (caller === null) throw invalidToken();
       this.#remember(tokenHash, {
-        subject: sub,
+        caller,
         until: startedAt + TRUSTED_MS,
-        expiresAt: (exp + CLOCK_TOLERANCE_S) * 1_000,
+        expiresAt: ((claims.exp ?? 0) + CLOCK_TOLERANCE_S) * 1_000,
       });
-      return sub;
+      return caller;
     } catch (error) {
       if (error instanceof AppError) throw error;
       if (isKeysUnavailable(error)) {
@@ -120,7 +138,7 @@ export class UserAuthenticator {
     }
   }
 
-  #remember(tokenHash: string, trusted: Trusted): void {
+  #remember(tokenHash: string, trusted: Trusted<Caller>): void {
     this.#trusted.delete(tokenHash);
     this.#trusted.set(tokenHash, trusted);
     const [oldest] = this.#trusted.keys();
@@ -128,13 +146,21 @@ export class UserAuthenticator {
   }
 }
 
-function openKeys(url: URL): JWTVerifyGetKey {
+/** Verifies the tokens of users, whose caller is the token's subject. */
+export class UserAuthenticator extends TokenAuthenticator<string> {
+  constructor(rules: TokenRules, clock: DatabaseClock) {
+    const readCaller = ({ sub }: JWTPayload) => (isPrintable(sub) ? sub : null);
+    super(rules, clock, { variable: "AUTH_JWKS_URL", required: ["sub"], readCaller });
+  }
+}
+
+function openKeys(url: URL, variable: string): JWTVerifyGetKey {
   if (url.protocol !== "file:") return openRemoteKeys(url);
   try {
     return createLocalJWKSet(JSON.parse(readFileSync(url, "utf8")));
   } catch {
     // No cause: a parse error quotes the file, which may contain secrets.
-    throw new Error("AUTH_JWKS_URL names a file that cannot be read as a JSON Web Key Set");
+    throw new Error(`${variable} names a file that cannot be read as a JSON Web Key Set`);
   }
 }
 
@@ -178,10 +204,9 @@ async function verify(token: string, keys: JWTVerifyGetKey, options: JWTVerifyOp
   }
 }
 
-function isSubject(subject: unknown): subject is string {
-  return (
-    typeof subject === "string" && subject !== "" && subject.length <= SUBJECT_MAX && !/[\p{Cc}\p{Cs}]/u.test(subject)
-  );
+/** Whether a claim can name a caller: a text that is not too long and has no control character. */
+export function isPrintable(name: unknown): name is string {
+  return typeof name === "string" && name !== "" && name.length <= NAME_MAX && !/[\p{Cc}\p{Cs}]/u.test(name);
 }
 
 /** Whether verification failed because of the keys and not because of the token. */

@@ -3,7 +3,7 @@ import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import {
-  hashApiKey,
+  hashSecret,
   isSandboxKey,
   isWellFormedApiKey,
   makeAllowlist,
@@ -92,9 +92,9 @@ it("an API key is refused with more or fewer random symbols, even if its checksu
 
 it("an API key is stored as the SHA-256 of its characters", () => {
   // The digest of "abc" stands in FIPS 180-4's examples.
-  expect(hashApiKey("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  expect(hashSecret("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   for (const key of KEYS) {
-    expect(hashApiKey(key)).toBe(createHash("sha256").update(Buffer.from(key, "ascii")).digest("hex"));
+    expect(hashSecret(key)).toBe(createHash("sha256").update(Buffer.from(key, "ascii")).digest("hex"));
   }
 });
 

@@ -2,7 +2,7 @@ import type pg from "pg";
 import { pino } from "pino";
 import { beforeAll, describe, expect, it } from "vitest";
 import { endKey } from "../../../src/acts/manage-keys.ts";
-import { hashApiKey, makeApiKey } from "../../../src/core/keys/api-keys.ts";
+import { hashSecret, makeApiKey } from "../../../src/core/keys/api-keys.ts";
 import { KeyAuthenticator } from "../../../src/core/keys/authenticate-key.ts";
 import { recordKeyUsage, selectKeys } from "../../../src/core/keys/db/api-keys.ts";
 import { BatcherFull } from "../../../src/platform/batching/batcher.ts";
@@ -166,7 +166,7 @@ describe("the cache of keys", () => {
   it("the cache of keys does not delay a valid key during a flood of made-up keys", async () => {
     const { keys, queries } = openRecordingQueries();
     const { id, key } = await newKey();
-    const hash = hashApiKey(key);
+    const hash = hashSecret(key);
     expect(await keys.authenticate(key)).not.toBeNull();
     // Repeats until the valid key is looked up again during such a flood.
     await until(async () => {

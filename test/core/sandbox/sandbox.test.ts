@@ -3,7 +3,7 @@ import { rotateKey } from "../../../src/acts/manage-keys.ts";
 import { voidVoucher } from "../../../src/acts/void-voucher.ts";
 import { recordExpiries } from "../../../src/core/chain/record-expiries.ts";
 import { sealVoucher } from "../../../src/core/chain/seal-events.ts";
-import { hashApiKey, makeApiKey } from "../../../src/core/keys/api-keys.ts";
+import { hashSecret, makeApiKey } from "../../../src/core/keys/api-keys.ts";
 import { newId } from "../../../src/core/voucher/ids.ts";
 import { sweep } from "../../../src/open/open-sweep.ts";
 import { pooledRandomBytes } from "../../../src/platform/random.ts";
@@ -58,7 +58,7 @@ it.each([
   const forged = makeApiKey(pooledRandomBytes, prefix);
   await servers.db.query("UPDATE api_key_secrets SET secret_hash = $2 WHERE key_id = $1", [
     id,
-    Buffer.from(hashApiKey(forged), "hex"),
+    Buffer.from(hashSecret(forged), "hex"),
   ]);
   expect(outcome(await partnerClient(api.url, forged).lookUp("7Q4K-9MZX-2HTB-W8RC"))).toBe("401 unknown_key");
 });
