@@ -1,6 +1,7 @@
 import { openApi } from "./open/open-api.ts";
 import { learnRedis } from "./open/open-redis.ts";
 import { serveApi } from "./open/serve-api.ts";
+import { tellSignIns } from "./open/tell-sign-ins.ts";
 import { readApiConfig } from "./platform/config.ts";
 import { openLogger } from "./platform/logger.ts";
 import { closeOnSignal, configureProcess, failStart } from "./platform/process.ts";
@@ -11,6 +12,7 @@ const given = configureProcess(readApiConfig);
 try {
   const config = await learnRedis(given);
   const ctx = openApi(config, await openTraces(config.traces, "api", openLogger(config.logLevel, "api")));
+  await tellSignIns(ctx);
   const { port } = await serveApi(ctx);
   closeOnSignal(ctx.log, ctx, ctx.redisWatch.mustEnd);
   ctx.log.info({ port, baseUrl: config.baseUrl }, "listening");

@@ -22,6 +22,7 @@ export const ENTITIES = {
   listing: { collection: "listings", option: "listing" },
   link: { collection: "links", option: "link" },
   member: { collection: "members", option: "member" },
+  operator: { collection: "operators", option: "operator" },
   queue: { collection: "queues", option: "queue" },
 } as const satisfies Record<string, EntityNames>;
 

@@ -14,6 +14,11 @@ const ID_FIELD = {
   webhooks: "webhookId",
 } as const;
 
+/** Whether the entities of a collection belong to an organization, and so have a lineage. */
+export function hasLineage(collection: string): boolean {
+  return Object.hasOwn(ID_FIELD, collection);
+}
+
 /** Finds an entity of a collection, and what it belongs to. @throws AppError `not_found`. */
 export async function readLineage({ pool }: { pool: pg.Pool }, collection: string, id: string): Promise<Lineage> {
   const lineage = await findLineage(pool, id);

@@ -6,7 +6,7 @@ import type { RandomBytes } from "../platform/base32.ts";
 import type { Transaction } from "../platform/db/pool.ts";
 import { inTransaction, violates, waitForLocks } from "../platform/db/transaction.ts";
 import { claimForm, type FormCommand } from "./claim-form.ts";
-import { type Entity, insertAuditEntry, lockEntity, readEntityState } from "./db/audit-entries.ts";
+import { type ActingBy, type Entity, insertAuditEntry, lockEntity, readEntityState } from "./db/audit-entries.ts";
 
 /** Longest wait of an administrative command for each lock, bounded because a person is waiting. Milliseconds. */
 const LOCK_WAIT_MS = 10_000;
@@ -15,6 +15,7 @@ const LOCK_WAIT_MS = 10_000;
 export interface AuditedCommand extends FormCommand {
   osUser: string;
   host: string;
+  by: ActingBy;
   /**
    * Whether the command has begun a transaction that writes. Even if it then fails, the transaction may have been
    * committed.
@@ -30,20 +31,26 @@ export interface AuditContext {
 }
 
 /**
- * Describes a command that the operating system's current user runs, unless `by` names a user and a host. `args` must
- * contain no secret and no voucher code.
+ * Describes a command that the operating system's current user runs, unless `acting` names a user and a host. `args`
+ * must contain no secret and no voucher code.
  */
 export function auditedCommand(
   command: string,
   args: Record<string, unknown>,
-  by: { user?: string | undefined; host?: string | undefined; formToken?: string | null } = {},
+  acting: {
+    user?: string | undefined;
+    host?: string | undefined;
+    by?: ActingBy;
+    formToken?: string | null;
+  } = {},
 ): AuditedCommand {
   return {
     command,
     arguments: args,
-    osUser: by.user || userName(),
-    host: by.host || hostname(),
-    formToken: by.formToken ?? null,
+    osUser: acting.user || userName(),
+    host: acting.host || hostname(),
+    by: acting.by ?? "command",
+    formToken: acting.formToken ?? null,
     mayHaveWritten: false,
   };
 }

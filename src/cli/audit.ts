@@ -17,10 +17,11 @@ export const audit: Noun = {
       options: {
         limit: option("<n>", "number of entries", integer(1, LIMIT_MAX), LIMIT_DEFAULT),
         entity: option("<id>", "only changes of this organization, key, batch, …"),
+        user: option("<name>", "only changes by this operator or user"),
       },
-      examples: ["", "--entity key_…", "--limit 1000 --json"],
-      async run(ctx, { entity, limit }) {
-        const acts = await selectAuditEntries(ctx.pool, { entityId: entity ?? null, limit });
+      examples: ["", "--entity key_…", "--user zoe", "--limit 1000 --json"],
+      async run(ctx, { entity = null, user = null, limit }) {
+        const acts = await selectAuditEntries(ctx.pool, { entityId: entity, user, limit });
         const headings = ["TIME (UTC)", "COMMAND", "ENTITY"];
         ctx.print({ acts }, () => formatTable(headings, acts.map(toRow), "There are no audit entries."));
       },
@@ -33,7 +34,7 @@ function toRow(entry: AuditEntry): TableRow {
   const change = [describeChange(entry), more].filter(Boolean).join("; ");
   return {
     cells: [formatUtc(entry.at), entry.command, entity],
-    note: `by ${entry.osUser}@${entry.host}${change === "" ? "" : `: ${change}`}`,
+    note: `by ${entry.osUser}@${entry.host}${entry.by === null ? "" : ` (${entry.by})`}${change === "" ? "" : `: ${change}`}`,
   };
 }
 

@@ -13,6 +13,7 @@ import { db } from "./db.ts";
 import { EXIT_HELP } from "./exit-code.ts";
 import { paintError, paintHelp } from "./format.ts";
 import { key } from "./key.ts";
+import { operator } from "./operator.ts";
 import { processes } from "./process.ts";
 import { queue } from "./queue.ts";
 import { redemption } from "./redemption.ts";
@@ -23,7 +24,7 @@ import { voucher } from "./voucher.ts";
 /** Every noun but those of wings, under its heading in `voucherctl --help`. */
 const NOUNS: Record<string, readonly Noun[]> = {
   "Supply:": [org, brand, product, batch, voucher, listing],
-  "Access:": [key, member, contract, link, user],
+  "Access:": [key, member, contract, link, user, operator],
   "History:": [redemption, chain, audit],
   "Tests:": [sandbox],
   "Servers:": [db, queue, processes, alert],

@@ -18,7 +18,7 @@ import {
 } from "../pages/operator-frame.ts";
 import { qrCode } from "../pages/qr-code.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
-import type { Page, Visit } from "./visit.ts";
+import type { Page, Pages, Visit } from "./visit.ts";
 
 /** The page of an entity: what it belongs to, and lists of what belongs to it. */
 function pageOf(
@@ -135,13 +135,22 @@ const LINKS = listOf({
 });
 
 /** The pages of brands, products and contracts. */
-export const CATALOG_PAGES = {
-  "/brands/:id": pageOf("brands", "Brand", ({ brandName }) => html`<bdi>${brandName}</bdi>`, PRODUCTS, CONTRACTS),
-  "/products/:id": pageOf("products", "Product", ({ productName }) => html`<bdi>${productName}</bdi>`, BATCHES),
-  "/contracts/:id": pageOf(
-    "contracts",
-    "ReferrerContract",
-    ({ userId, contractStatus }) => html`Contract with <bdi>${userId}</bdi> ${renderStatus(String(contractStatus))}`,
-    LINKS,
-  ),
+export const CATALOG_PAGES: Pages = {
+  "/brands/:id": [
+    "viewer",
+    pageOf("brands", "Brand", ({ brandName }) => html`<bdi>${brandName}</bdi>`, PRODUCTS, CONTRACTS),
+  ],
+  "/products/:id": [
+    "viewer",
+    pageOf("products", "Product", ({ productName }) => html`<bdi>${productName}</bdi>`, BATCHES),
+  ],
+  "/contracts/:id": [
+    "viewer",
+    pageOf(
+      "contracts",
+      "ReferrerContract",
+      ({ userId, contractStatus }) => html`Contract with <bdi>${userId}</bdi> ${renderStatus(String(contractStatus))}`,
+      LINKS,
+    ),
+  ],
 };

@@ -1,13 +1,12 @@
 import type { Html } from "../pages/html.ts";
 import type { Action, Fields } from "./actions/action.ts";
-import type { Page, Visit } from "./visit.ts";
+import type { Pages, Visit } from "./visit.ts";
 
 /** What a wing adds to the operator pages. */
 export interface ConsolePart<Deps = object> {
   /** Names in the navigation. Each is a page below `/ops`, in lower case. */
   sections?: readonly string[];
-  /** By their paths after `/ops`. */
-  pages?: Readonly<Record<string, Page<Deps>>>;
+  pages?: Pages<Deps>;
   actions?: readonly Action<Fields, Deps>[];
   /** The last section of an organization's page. */
   organizationSection?: (visit: Visit<Deps>) => Promise<Html>;

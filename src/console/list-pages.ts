@@ -1,4 +1,4 @@
-import { selectChanges } from "../acts/db/audit-entries.ts";
+import { type ActingBy, selectChanges } from "../acts/db/audit-entries.ts";
 import { listCatalog } from "../acts/list-catalog.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
@@ -11,7 +11,8 @@ import {
   renderTable,
 } from "../pages/operator-frame.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
-import type { Page } from "./visit.ts";
+import { renderState } from "./render-state.ts";
+import type { Page, Pages } from "./visit.ts";
 
 /** Most entries on a page of a list. */
 export const LIST_MAX = 100;
@@ -46,40 +47,80 @@ const COLLECTIONS: Record<string, string> = {
   Queue: "queues",
 };
 
-/** The lists of organizations and changes. */
-export const LIST_PAGES: Record<string, Page> = {
-  "/organizations": async ({ ctx, site, query }) => {
-    const page = { after: query("after"), limit: LIST_MAX };
-    const { items, nextCursor } = await listCatalog(ctx, "organizations", {}, page);
-    return renderList(
-      site,
-      "Organizations",
-      linkActions(site, ["organizations"], ["new", "New organization"]),
-      ["Organization", "Created"],
-      items.map(({ id, name, sandbox, createdAt }) => [
-        html`${linkTo(site, "organizations", id, name)}${renderSandbox(sandbox)}`,
-        renderTime(createdAt, MINUTES),
-      ]),
-      nextCursor && `?after=${encodeURIComponent(nextCursor)}`,
-    );
-  },
+/** How it is known who has acted. */
+const KNOWN_BY: Record<ActingBy, string> = {
+  operator: "named operator",
+  jwt: "signed in by the proxy",
+  shared: "shared token, name not checked",
+  command: "command",
+  key: "API key",
+};
 
-  "/audit": async ({ ctx, site, number }) => {
-    const before = number("before", 1, Number.MAX_SAFE_INTEGER) ?? Number.MAX_SAFE_INTEGER;
-    const changes = await selectChanges(ctx.pool, { before, limit: LIST_MAX });
-    const next = lastId(changes);
-    return renderList(
-      site,
-      "Audit",
-      html`<p class="lead">What was changed, newest first. <code>voucherctl audit list</code> shows the states before \
+const showOrganizations: Page = async ({ ctx, site, query }) => {
+  const page = { after: query("after"), limit: LIST_MAX };
+  const { items, nextCursor } = await listCatalog(ctx, "organizations", {}, page);
+  return renderList(
+    site,
+    "Organizations",
+    linkActions(site, ["organizations"], ["new", "New organization"]),
+    ["Organization", "Created"],
+    items.map(({ id, name, sandbox, createdAt }) => [
+      html`${linkTo(site, "organizations", id, name)}${renderSandbox(sandbox)}`,
+      renderTime(createdAt, MINUTES),
+    ]),
+    nextCursor && `?after=${encodeURIComponent(nextCursor)}`,
+  );
+};
+
+const showAudit: Page = async ({ ctx, site, number }) => {
+  const before = number("before", 1, Number.MAX_SAFE_INTEGER) ?? Number.MAX_SAFE_INTEGER;
+  const changes = await selectChanges(ctx.pool, { before, limit: LIST_MAX });
+  const next = lastId(changes);
+  return renderList(
+    site,
+    "Audit",
+    html`<p class="lead">What was changed, newest first. <code>voucherctl audit list</code> shows the states before \
 and after, and views of pages.</p>`,
-      ["Time", "Command", "Entity", "By"],
-      changes.map(({ at, command, entityType, entityId, osUser, host }) => {
-        const collection = COLLECTIONS[entityType];
-        const entity = collection === undefined ? html`<code>${entityId}</code>` : linkTo(site, collection, entityId);
-        return [renderTime(at), command, entity, `${osUser}@${host}`];
-      }),
-      next === null ? null : `?before=${next}`,
-    );
-  },
+    ["Time", "Command", "Entity", "By"],
+    changes.map(({ at, command, entityType, entityId, osUser, host, by }) => {
+      const collection = COLLECTIONS[entityType];
+      const entity = collection === undefined ? html`<code>${entityId}</code>` : linkTo(site, collection, entityId);
+      const known = by === null ? null : html`<br><span class="fine">${KNOWN_BY[by]}</span>`;
+      return [renderTime(at), command, entity, html`<bdi>${osUser}</bdi>@${host}${known}`];
+    }),
+    next === null ? null : `?before=${next}`,
+  );
+};
+
+/** What each operator may do, the name with which to sign in, and until when. Shows no token. */
+const showOperators: Page = async ({ ctx, site, query }) => {
+  const page = { after: query("after"), limit: LIST_MAX };
+  const { items, nextCursor } = await listCatalog(ctx, "operators", {}, page);
+  return renderList(
+    site,
+    "Operators",
+    html`<p class="lead">Who signs in with a name and a token of their own. People whom a proxy signs in, and those \
+who use the shared token, are not listed.</p>${linkActions(site, ["operators"], ["new", "New operator"])}`,
+    ["Operator", "Role", "State", "Id"],
+    items.map(({ id, name, role, state, expiresAt, revokedAt, oldTokensUntil }) => [
+      html`<bdi>${name}</bdi>`,
+      role,
+      html`${renderState({ state, revokedAt, expiresAt })}${
+        oldTokensUntil === null || state !== "Active"
+          ? null
+          : html`<br>an old token works until ${renderTime(oldTokensUntil, MINUTES)}`
+      }`,
+      html`<code>${id}</code>${
+        state === "Active" ? linkActions(site, ["operators", id], ["rotate", "Rotate"], ["revoke", "Revoke"]) : null
+      }`,
+    ]),
+    nextCursor && `?after=${encodeURIComponent(nextCursor)}`,
+  );
+};
+
+/** The lists of organizations, changes and operators. */
+export const LIST_PAGES: Pages = {
+  "/organizations": ["viewer", showOrganizations],
+  "/audit": ["viewer", showAudit],
+  "/operators": ["viewer", showOperators],
 };

@@ -1,37 +1,46 @@
-import type { RequestHandler, Router } from "express";
+import { type RequestHandler, Router } from "express";
 import { offerPage } from "../pages/error-page.ts";
-import { frameErrors, type OperatedSite } from "../pages/operator-frame.ts";
+import type { Site } from "../pages/layout.ts";
+import { frameErrors } from "../pages/operator-frame.ts";
 import { headersOf } from "../pages/page-headers.ts";
 import { AppError } from "../platform/api/errors.ts";
-import type { LimitingRefusals } from "../platform/http/middleware/rate-limit.ts";
+import type { Config } from "../platform/config.ts";
 import { speakEnglish } from "../platform/http/middleware/reader-language.ts";
 import type { QueueViews } from "../platform/queues/queue-views.ts";
 import { isRedisUnavailable } from "../platform/redis/connections.ts";
-import { authenticateOperator, refuseAllWrites } from "./authenticate-operator.ts";
+import {
+  type AuthenticatingDeps,
+  authenticateOperator,
+  refuseAllWrites,
+  skipUnlessOpen,
+} from "./sign-in/authenticate-operator.ts";
+import { requireRole } from "./sign-in/signed-in.ts";
 
 /** The path of the dashboard, after the base path. */
 const DASHBOARD_PATH = "/ops/queues/jobs";
 
-interface DashboardDeps extends LimitingRefusals {
-  config: OperatedSite;
+interface DashboardDeps extends AuthenticatingDeps {
+  config: Site & Pick<Config, "ops">;
   queueViews: Pick<QueueViews, "open">;
 }
 
-/** Mounts the dashboard of single jobs, or nothing without OPS_TOKEN. */
+/** Mounts the dashboard of single jobs, or nothing with OPS_TOKEN=off. Everyone who signs in may read it. */
 export function mountDashboard(router: Router, ctx: DashboardDeps): void {
-  const { token } = ctx.config.ops;
-  if (token === null) return;
-  router.use(
-    DASHBOARD_PATH,
+  if (ctx.config.ops.isOff) return;
+  const guarded = Router({ caseSensitive: true });
+  guarded.use(
+    skipUnlessOpen(ctx),
     dashboardHeaders,
     describeResponse,
     speakEnglish,
     offerPage(ctx.config),
-    authenticateOperator(ctx, token),
+    authenticateOperator(ctx),
     frameErrors(ctx.config),
+    requireRole("viewer"),
     refuseAllWrites("This page is read-only. Queues are changed on /ops/queues."),
     openBoard(ctx),
   );
+  router.use(DASHBOARD_PATH, guarded);
 }
 
 /** The strictest policy that bull-board works with: it sets a base URL and inline styles. */

@@ -4,114 +4,139 @@ import { frameErrors, OPS_PATH } from "../pages/operator-frame.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { signalOf } from "../platform/http/middleware/caller-signal.ts";
-import type { LimitingRefusals } from "../platform/http/middleware/rate-limit.ts";
 import { speakEnglish } from "../platform/http/middleware/reader-language.ts";
 import { refuseCrossSite } from "../platform/http/middleware/refuse-cross-site.ts";
 import { sendPage } from "../platform/http/negotiate.ts";
-import type { ActionDeps } from "./actions/action.ts";
+import type { Action, ActionDeps, Fields } from "./actions/action.ts";
 import { CATALOG_ACTIONS } from "./actions/catalog-actions.ts";
 import { DISMISS_PATH, type DismissDeps, runDismissal } from "./actions/dismiss-process.ts";
-import { PARTNER_ACTIONS } from "./actions/partner-actions.ts";
+import { OPERATOR_ACTIONS, PARTNER_ACTIONS } from "./actions/partner-actions.ts";
 import { QUEUE_ACTIONS } from "./actions/queue-actions.ts";
 import { choosePrintSheet, sendCsv, showPrintSheet } from "./actions/send-codes.ts";
 import { type Console, runAction, showForm } from "./actions/serve-action.ts";
-import { authenticateOperator, refuseWrites } from "./authenticate-operator.ts";
 import { callsPage } from "./calls-page.ts";
 import { CATALOG_PAGES } from "./catalog-pages.ts";
 import type { ConsolePart } from "./console-part.ts";
 import { LIST_PAGES } from "./list-pages.ts";
-import { mountOverview, type OverviewPageDeps } from "./mount-overview.ts";
+import { type OverviewPageDeps, overviewRoutes } from "./mount-overview.ts";
+import { mountOperatorRoutes, type OperatorRoute } from "./operator-route.ts";
 import { batchPage, showOrganization } from "./organization-page.ts";
 import { queuePage, queuesPage } from "./queue-pages.ts";
+import { CODES_ROLE, openRoles } from "./roles.ts";
 import { runbookPage } from "./runbook-page.ts";
 import { findPage, searchPage } from "./search-page.ts";
-import { type DepsOfPages, type Page, visitOf } from "./visit.ts";
+import {
+  type AuthenticatingDeps,
+  authenticateOperator,
+  refuseWrites,
+  signOut,
+  skipUnlessOpen,
+} from "./sign-in/authenticate-operator.ts";
+import { type DepsOfPages, type Page, type Pages, visitOf } from "./visit.ts";
 import { type ReleaseDeps, releaseReservationOf, voucherPage } from "./voucher-page.ts";
 
 /** Every page but those of wings, by its path after `/ops`. */
 const PAGES = {
   ...CATALOG_PAGES,
   ...LIST_PAGES,
-  "/batches/:id": batchPage,
-  "/organizations/:id/calls": callsPage,
-  "/queues": queuesPage,
-  "/queues/:id": queuePage,
-  "/runbook": runbookPage,
-  "/vouchers": findPage,
-  "/vouchers/:id": voucherPage,
-};
+  "/batches/:id": ["viewer", batchPage],
+  "/organizations/:id/calls": ["viewer", callsPage],
+  "/queues": ["viewer", queuesPage],
+  "/queues/:id": ["viewer", queuePage],
+  "/runbook": ["viewer", runbookPage],
+  "/vouchers": ["viewer", findPage],
+  "/vouchers/:id": ["viewer", voucherPage],
+} as const;
 
 type ActingDeps = ActionDeps & DismissDeps;
-type OperatorDeps = ActingDeps &
-  OverviewPageDeps &
-  ReleaseDeps &
-  LimitingRefusals &
-  DepsOfPages<typeof PAGES> & { console: Console | null };
+/** What the operator pages take, but the roles of their paths. */
+type OperatorDeps = Omit<
+  ActingDeps & OverviewPageDeps & ReleaseDeps & AuthenticatingDeps & DepsOfPages<typeof PAGES>,
+  "roles"
+> & { console: Console | null };
 
 const readForm = express.urlencoded({ extended: false, limit: "16kb" });
 
-/** Mounts the operator pages under `/ops`, with what wings add. Mounts nothing without OPS_TOKEN. */
+/** Mounts the operator pages under `/ops`, with what wings add. Mounts nothing with OPS_TOKEN=off. */
 export function mountOperatorPages<Deps extends OperatorDeps>(
   router: Router,
   ctx: Deps,
   ofWings: readonly ConsolePart<Deps>[],
 ): void {
-  const { token } = ctx.config.ops;
-  if (token === null) return;
+  if (ctx.config.ops.isOff) return;
   const pages = Router({ caseSensitive: true });
-  if (ctx.console !== null) mountActions(pages, ctx, ctx.console, ofWings);
-  mountOverview(pages, ctx);
+  mountOperatorRoutes(pages, operatorRoutes(ctx, ofWings));
+  const guarded = Router({ caseSensitive: true });
+  guarded.use(skipUnlessOpen(ctx), speakEnglish, pageHeaders, offerPage(ctx.config));
+  guarded.get("/sign-out", signOut);
+  guarded.use(authenticateOperator(ctx), frameErrors(ctx.config), refuseCrossSite(ctx.config), pages);
+  router.use(OPS_PATH, guarded);
+}
+
+/** Every page, form and file below `/ops`, in the order of their mounting. */
+export function operatorRoutes<Deps extends OperatorDeps>(
+  deps: Deps,
+  ofWings: readonly ConsolePart<Deps>[],
+): OperatorRoute[] {
+  const found: OperatorRoute[] = [];
+  const ctx = { ...deps, roles: openRoles(() => found) };
   const serve =
-    (path: string, render: Page<Deps>): RequestHandler =>
+    (render: Page<Deps>): RequestHandler =>
     async (request, response) => {
-      response.locals.route = `${OPS_PATH}${path}`;
       const page = await ctx.operatorReads({ signal: signalOf(response) }, () => render(visitOf(ctx, request)));
       if (typeof page === "string") response.redirect(303, page);
       else sendPage(response, 200, page);
     };
   const sections = ofWings.flatMap(({ organizationSection }) => organizationSection ?? []);
   const organizationPage: Page<Deps> = (visit) => showOrganization(visit, sections);
-  const all: Record<string, Page<Deps>>[] = [PAGES, { "/organizations/:id": organizationPage }];
-  for (const [path, render] of [...all, ...ofWings.map((part) => part.pages ?? {})].flatMap(Object.entries<Page<Deps>>))
-    pages.get(path, serve(path, render));
-  pages.post("/vouchers", readForm, serve("/vouchers", searchPage));
-  const release = "/vouchers/:id/release";
-  const refuse = refuseWrites(ctx, "The operator pages are read-only.");
-  pages.post(release, refuse, readForm, async (request, response) => {
-    response.locals.route = OPS_PATH + release;
-    response.redirect(303, await releaseReservationOf(visitOf(ctx, request), request.body?.ticket));
-  });
-  const guard = [
-    speakEnglish,
-    pageHeaders,
-    offerPage(ctx.config),
-    authenticateOperator(ctx, token),
-    frameErrors(ctx.config),
-    refuseCrossSite(ctx.config),
+  const tables: Pages<Deps>[] = [
+    PAGES,
+    { "/organizations/:id": ["viewer", organizationPage] },
+    ...ofWings.map((part) => part.pages ?? {}),
   ];
-  router.use(OPS_PATH, ...guard, pages);
+  const release: RequestHandler = async (request, response) => {
+    response.redirect(303, await releaseReservationOf(visitOf(ctx, request), request.body?.ticket));
+  };
+  const refuse = refuseWrites(ctx, "The operator pages are read-only.");
+  found.push(
+    ...(ctx.console === null ? [] : actionRoutes(ctx, ctx.console, ofWings)),
+    ...overviewRoutes(ctx),
+    ...tables
+      .flatMap((table) => Object.entries(table))
+      .map(([path, [role, render]]) => ({ method: "get" as const, path, role, handlers: [serve(render)] })),
+    { method: "post", path: "/vouchers", role: "viewer", handlers: [readForm, serve(searchPage)] },
+    { method: "post", path: "/vouchers/:id/release", role: "operator", handlers: [refuse, readForm, release] },
+  );
+  return found;
 }
 
-/** Mounts what operators can do. */
-function mountActions<Deps extends ActingDeps>(
-  pages: Router,
+/** What operators can do. */
+function actionRoutes<Deps extends ActingDeps>(
   ctx: Deps,
   console: Console,
   ofWings: readonly ConsolePart<Deps>[],
-): void {
+): OperatorRoute[] {
   const further = ofWings.flatMap(({ actions }) => actions ?? []);
-  for (const action of [...CATALOG_ACTIONS, ...PARTNER_ACTIONS, ...QUEUE_ACTIONS, ...further]) {
-    const [path] = action.is;
-    pages.get(path, showForm(ctx, action));
-    pages.post(path, readForm, runAction(ctx, console, action));
-  }
-  pages.post(DISMISS_PATH, readForm, runDismissal(ctx, console));
+  const actions = [...CATALOG_ACTIONS, ...PARTNER_ACTIONS, ...OPERATOR_ACTIONS, ...QUEUE_ACTIONS, ...further];
+  const codes = { path: "/batches/:id/codes.csv", role: CODES_ROLE };
+  const print = { path: "/batches/:id/print", role: CODES_ROLE };
   // Codes are sent for a POST only, because each reading of codes leaves an audit entry.
-  pages.post("/batches/:id/codes.csv", readForm, sendCsv(ctx, console));
-  pages.all("/batches/:id/codes.csv", (_request, response) => {
+  const refuseReads: RequestHandler = (_request, response) => {
     response.setHeader("Allow", "POST");
     throw new AppError("method_not_allowed", "Codes are sent for the button of the batch's page.");
-  });
-  pages.get("/batches/:id/print", choosePrintSheet(ctx));
-  pages.post("/batches/:id/print", readForm, showPrintSheet(ctx, console));
+  };
+  return [
+    ...actions.flatMap((action: Action<Fields, Deps>): OperatorRoute[] => {
+      const form = { path: action.is[0], role: action.role };
+      return [
+        { ...form, method: "get", handlers: [showForm(ctx, action)] },
+        { ...form, method: "post", handlers: [readForm, runAction(ctx, console, action)] },
+      ];
+    }),
+    { method: "post", path: DISMISS_PATH, role: "admin", handlers: [readForm, runDismissal(ctx, console)] },
+    { ...codes, method: "post", handlers: [readForm, sendCsv(ctx, console)] },
+    { ...codes, method: "all", handlers: [refuseReads] },
+    { ...print, method: "get", handlers: [choosePrintSheet(ctx)] },
+    { ...print, method: "post", handlers: [readForm, showPrintSheet(ctx, console)] },
+  ];
 }

@@ -1,14 +1,14 @@
-import type { Request, Router } from "express";
+import type { Request, RequestHandler } from "express";
 import type { OperatorReads } from "../core/callers/bulkhead.ts";
 import { findOrganization } from "../core/catalog/db/catalog.ts";
-import { OPS_PATH } from "../pages/operator-frame.ts";
 import { headersOf } from "../pages/page-headers.ts";
 import { AppError } from "../platform/api/errors.ts";
 import type { DepsOf } from "../platform/http/endpoint.ts";
 import { sendPage } from "../platform/http/negotiate.ts";
 import { type Overview, readOverview, viewOverview } from "../watch/read-overview.ts";
-import { nameOf } from "./authenticate-operator.ts";
+import type { OperatorRoute } from "./operator-route.ts";
 import { renderOverviewPage } from "./overview-page.ts";
+import { actingOf } from "./sign-in/signed-in.ts";
 import { type PageDeps, visitOf } from "./visit.ts";
 
 /**
@@ -25,23 +25,26 @@ const REMEMBERED_MAX = 50;
 
 export type OverviewPageDeps = PageDeps & DepsOf<typeof readOverview> & OperatorReads;
 
-/** Mounts the overview as a page and as JSON. */
-export function mountOverview(pages: Router, ctx: OverviewPageDeps): void {
+/** The overview as a page and as JSON. */
+export function overviewRoutes(ctx: OverviewPageDeps): OperatorRoute[] {
   const read = openOverview(ctx);
   const record = openVisitRecorder(ctx);
-  pages.get("/", overviewHeaders, async (request, response) => {
-    response.locals.route = OPS_PATH;
-    const overview = await read(request.query.organization);
+  const showPage: RequestHandler = async (request, response) => {
+    const { query, site, operator } = visitOf(ctx, request);
+    const overview = await read(query("organization"));
     await record(request, overview.organizationId);
-    sendPage(response, 200, renderOverviewPage(ctx.config, overview));
-  });
-  pages.get("/overview.json", async (request, response) => {
-    response.locals.route = `${OPS_PATH}/overview.json`;
+    sendPage(response, 200, renderOverviewPage(site, operator, overview));
+  };
+  const sendJson: RequestHandler = async (request, response) => {
     response.setHeader("Cache-Control", "no-store");
-    const overview = await read(request.query.organization);
+    const overview = await read(visitOf(ctx, request).query("organization"));
     await record(request, overview.organizationId);
     response.json(viewOverview(overview));
-  });
+  };
+  return [
+    { method: "get", path: "/", role: "viewer", handlers: [overviewHeaders, showPage] },
+    { method: "get", path: "/overview.json", role: "viewer", handlers: [sendJson] },
+  ];
 }
 
 /**
@@ -52,7 +55,8 @@ function openVisitRecorder(ctx: OverviewPageDeps): (request: Request, organizati
   const recordedAt = new Map<string, number>();
   return async (request, organizationId) => {
     if (organizationId === null) return;
-    const key = JSON.stringify([nameOf(request.get("authorization")), request.ip, organizationId]);
+    const { user, by } = actingOf(request);
+    const key = JSON.stringify([user, by, request.ip, organizationId]);
     if (performance.now() - (recordedAt.get(key) ?? Number.NEGATIVE_INFINITY) < VISIT_COUNTS_MS) return;
     const { recordVisit } = visitOf(ctx, request);
     await ctx.operatorReads({}, () => recordVisit("page overview", { type: "Organization", id: organizationId }));
@@ -68,10 +72,9 @@ const overviewHeaders = headersOf({ "form-action": ["'self'"], "connect-src": ["
  * Returns a function that reads the overview of an organization, or of all for none.
  * @throws AppError `not_found`, `overloaded`.
  */
-function openOverview(ctx: OverviewPageDeps): (organization: unknown) => Promise<Overview> {
+function openOverview(ctx: OverviewPageDeps): (organizationId: string) => Promise<Overview> {
   const latest = new Map<string, { overview: Promise<Overview>; readAt: number }>();
-  return async (organization) => {
-    const id = typeof organization === "string" && !organization.includes("\0") ? organization : "";
+  return async (id) => {
     const known = latest.get(id);
     if (known !== undefined && performance.now() - known.readAt < MAX_AGE_MS) return known.overview;
     // Without a signal, because others may wait for the same overview.

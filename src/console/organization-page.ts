@@ -22,13 +22,13 @@ import {
   renderFigures,
   renderSandbox,
   renderSection,
-  renderStatus,
   renderTable,
   renderTrail,
   USD,
 } from "../pages/operator-frame.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
 import { AppError } from "../platform/api/errors.ts";
+import { renderState } from "./render-state.ts";
 import type { Page, Visit } from "./visit.ts";
 
 /** Entries of each list on one page. */
@@ -168,7 +168,7 @@ function renderKeys(site: OperatedSite, heading: string, { shown, next }: Cut<Li
       // The search links to the id of a key.
       shown.map((key) => [
         html`<code id="${key.id}">${key.id}</code>${key.label === null ? null : html`<br>${key.label}`}`,
-        html`${renderKeyState(key)}${key.state === "Active" ? linkActions(site, ["keys", key.id], ["rotate", "Rotate"], ["revoke", "Revoke"]) : null}`,
+        html`${renderState(key)}${key.state === "Active" ? linkActions(site, ["keys", key.id], ["rotate", "Rotate"], ["revoke", "Revoke"]) : null}`,
         key.lastUsedAt === null ? "never" : renderTime(key.lastUsedAt, MINUTES),
         key.scopes.join(", "),
         renderTime(key.createdAt, MINUTES),
@@ -181,12 +181,6 @@ function renderKeys(site: OperatedSite, heading: string, { shown, next }: Cut<Li
 function describeLeft({ hasWindow, left }: BatchOfOrganization): string {
   if (!hasWindow) return "no window";
   return left > LEFT_MAX ? `more than ${COUNT.format(LEFT_MAX)}` : String(left);
-}
-
-/** The state of a key, and when it began; of an active key, when it ends. */
-function renderKeyState({ state, revokedAt, expiresAt }: ListedKey): Html {
-  const at = revokedAt ?? expiresAt;
-  return html`${renderStatus(state)}${at === null ? null : html` ${state === "Active" ? "until " : ""}${renderTime(at, MINUTES)}`}`;
 }
 
 /** A batch with the number of its vouchers in each status, and its listing. */
@@ -229,7 +223,7 @@ ${linkActions(
   ...(batch.active === 0 ? [] : [["void", "Void the batch"] as const]),
 )}
 ${
-  site.ops.writable
+  site.offers(`/batches/${id}/codes.csv`)
     ? html`<form action="${opsPath(site, "batches", id)}/codes.csv" method="post"><p class="actions">\
 <button type="submit">Codes as CSV</button></p></form>`
     : null

@@ -20,12 +20,13 @@ import type { Attention } from "../watch/find-attention.ts";
 import type { Severity } from "../watch/found.ts";
 import type { Counts, Overview } from "../watch/read-overview.ts";
 import { DISMISS_PATH } from "./actions/dismiss-process.ts";
+import type { SignedIn } from "./sign-in/signed-in.ts";
 
 /**
  * The start page of operators. Parts with `data-live` are replaced every five seconds; the script draws the plots from
  * the tables.
  */
-export function renderOverviewPage(site: OperatedSite, overview: Overview): Html {
+export function renderOverviewPage(site: OperatedSite, operator: Named, overview: Overview): Html {
   const { look, minutes, hours, completeUntil } = overview;
   const exactness =
     completeUntil === null
@@ -60,7 +61,20 @@ ${renderFacts([
     renderSection("servers", "Servers", live("health", renderServers(overview))),
   ];
   const assets = { scripts: [ASSETS.overviewScript], styles: [ASSETS.overviewStyle] };
-  return layOutForOperators(site, "Overview", html`<h1>Overview</h1>\n${sections}`, "", assets);
+  return layOutForOperators(
+    site,
+    "Overview",
+    html`<h1>Overview</h1>\n${renderOperator(operator)}${sections}`,
+    "",
+    assets,
+  );
+}
+
+type Named = Pick<SignedIn, "name" | "role">;
+
+/** Who has signed in. */
+function renderOperator({ name, role }: Named): Html {
+  return html`<p class="fine">Signed in as <bdi>${name}</bdi>, with the role ${role}.</p>\n`;
 }
 
 const live = (id: string, content: Html) => html`<div id="${id}" data-live>${content}</div>`;
@@ -214,7 +228,7 @@ function renderProcesses(site: OperatedSite, { processes }: Overview): Html {
 function renderEnd(site: OperatedSite, { state, at, problem, role, pid, id }: ReportedProcess): Html | null {
   if (state === "up") return problem === null ? null : html`<br>not ready: ${problem}`;
   const last = html`<br>${renderTime(at, MINUTES)}`;
-  if (state !== "gone" || !site.ops.writable) return last;
+  if (state !== "gone" || !site.offers(DISMISS_PATH)) return last;
   return html`${last}<form action="${opsPath(site)}${DISMISS_PATH}" method="post">\
 <input type="hidden" name="process" value="${id}">
 <button type="submit">Dismiss<span class="hidden"> ${role} ${String(pid)}</span></button></form>`;

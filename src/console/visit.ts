@@ -1,23 +1,32 @@
 import type { Request } from "express";
 import type pg from "pg";
 import { insertVisit, type VisitEntry } from "../acts/db/audit-entries.ts";
+import { isAllowed, type OperatorRole } from "../acts/operator-role.ts";
 import type { Html } from "../pages/html.ts";
+import type { Site } from "../pages/layout.ts";
 import type { OperatedSite } from "../pages/operator-frame.ts";
 import { AppError } from "../platform/api/errors.ts";
+import type { Config } from "../platform/config.ts";
 import { pathId } from "../platform/http/endpoint.ts";
 import { wholeNumber } from "../platform/http/whole-number.ts";
-import { nameOf } from "./authenticate-operator.ts";
+import { CODES_ROLE, type Roles } from "./roles.ts";
+import { actingOf, operatorOf, type SignedIn } from "./sign-in/signed-in.ts";
 
 /** The dependencies of every page. */
 export interface PageDeps {
   pool: pg.Pool;
-  config: OperatedSite;
+  config: Site & { sections?: readonly string[] } & Pick<Config, "ops">;
+  /** The role that each path needs. */
+  roles: Roles;
 }
 
 /** An operator's request for a page. */
 export interface Visit<Deps = object> {
   ctx: PageDeps & Deps;
   site: OperatedSite;
+  operator: SignedIn;
+  /** Whether the operator may see voucher codes. */
+  seesCodes: boolean;
   /** The id in the page's path. */
   id: string;
   /** A parameter of the query. Empty if it is missing, is repeated or contains NUL. */
@@ -30,8 +39,8 @@ export interface Visit<Deps = object> {
   /** A field of the form that was sent. Empty as in `query`. */
   entered(name: string): string;
   /**
-   * Records the visit before the page is sent, under the name that the browser sends. The name is not verified, because
-   * all operators share OPS_TOKEN. `args` must contain no secret and no voucher code.
+   * Records the visit before the page is sent, with the operator's name and how it is known. `args` must contain no
+   * secret and no voucher code.
    */
   recordVisit(
     command: VisitEntry["command"],
@@ -46,10 +55,13 @@ export interface Visit<Deps = object> {
  */
 export type Page<Deps = object> = (visit: Visit<Deps>) => Promise<Html | string>;
 
+/** Pages by their paths after `/ops`, each with the role that it needs. */
+export type Pages<Deps = object> = Readonly<Record<string, readonly [role: OperatorRole, page: Page<Deps>]>>;
+
 /** The dependencies of a table of pages: those of all its pages together. */
 export type DepsOfPages<Pages> = (
   Pages[keyof Pages] extends infer Each
-    ? Each extends Page<infer Deps>
+    ? Each extends readonly [OperatorRole, Page<infer Deps>]
       ? (deps: Deps) => void
       : never
     : never
@@ -58,9 +70,12 @@ export type DepsOfPages<Pages> = (
   : never;
 
 export function visitOf<Deps extends PageDeps>(ctx: Deps, request: Request): Visit<Deps> {
+  const operator = operatorOf(request);
   return {
     ctx,
-    site: ctx.config,
+    site: siteOf(ctx, operator),
+    operator,
+    seesCodes: isAllowed(operator.role, CODES_ROLE),
     id: pathId(request.params.id),
     query: (name) => textOf(request.query[name]),
     number: (name, min, max) => {
@@ -71,17 +86,26 @@ export function visitOf<Deps extends PageDeps>(ctx: Deps, request: Request): Vis
       throw new AppError("invalid_request", `${name} must be one whole number from ${min} to ${max}.`);
     },
     entered: (name) => textOf(Object(request.body)[name]),
-    recordVisit: (command, entity, args = {}) =>
-      insertVisit(ctx.pool, {
-        osUser: nameOf(request.get("authorization")),
+    recordVisit: (command, entity, args = {}) => {
+      const { user, by } = actingOf(request);
+      return insertVisit(ctx.pool, {
+        osUser: user,
         host: request.ip ?? "unknown",
+        by,
         command,
         entity,
         arguments: args,
-      }),
+      });
+    },
   };
 }
 
-function textOf(value: unknown): string {
+/** The site as this operator sees it. */
+function siteOf({ config, roles }: PageDeps, { role }: SignedIn): OperatedSite {
+  return { ...config, offers: (path) => config.ops.writable && isAllowed(role, roles(path)) };
+}
+
+/** A text that was sent; empty if it is missing, is repeated or contains NUL. */
+export function textOf(value: unknown): string {
   return typeof value === "string" && !value.includes("\0") ? value : "";
 }

@@ -21,18 +21,22 @@ import type { DepsOf } from "../platform/http/endpoint.ts";
 import type { Page, Visit } from "./visit.ts";
 
 /**
- * The page of a voucher: its fields, and its events and reservations in order of time. For an Active voucher, it shows
- * only the end of the code and no payloads.
+ * The page of a voucher: its fields, and its events and reservations in order of time. For an Active voucher, and to
+ * operators who may see no code, it shows only the end of the code and no payloads.
  */
-export const voucherPage: Page<HistoryDeps> = async ({ ctx, site, id, recordVisit }) => {
+export const voucherPage: Page<HistoryDeps> = async ({ ctx, site, id, seesCodes, recordVisit }) => {
   // Accepts ids only, because a code must not become part of a URL.
   if (!id.startsWith("vch_")) throw new AppError("voucher_not_found", "No voucher has this id.");
   const { voucher, events, reservations, redemption } = await readAnyVoucherHistory(ctx, id);
   await recordVisit("page voucher", { type: "VoucherInstance", id: voucher.id });
   // The code of an Active voucher is worth money, so it is hidden. The payloads contain it, so they are hidden too.
   const isUsable = voucher.status === "Active";
+  const showsCode = seesCodes && !isUsable;
   const entries = [
-    ...events.map((event) => ({ at: event.occurredAt, entry: renderEvent(event, redemption, !isUsable) })),
+    ...events.map((event) => ({
+      at: event.occurredAt,
+      entry: renderEvent(event, seesCodes ? redemption : null, showsCode),
+    })),
     ...reservations.map((reservation) => ({
       at: reservation.startedAt,
       entry: renderReservation(site, voucher.id, reservation),
@@ -45,14 +49,14 @@ export const voucherPage: Page<HistoryDeps> = async ({ ctx, site, id, recordVisi
 ${voucher.sandbox ? renderSandboxNotice() : null}
 ${renderFacts([
   ["Status", renderStatus(voucher.status)],
-  ["Code", html`<code>${isUsable ? `…${voucher.code.slice(-4)}` : voucher.code}</code>`],
+  ["Code", html`<code>${showsCode ? voucher.code : `…${voucher.code.slice(-4)}`}</code>`],
   ["Id", html`<code>${voucher.id}</code>`],
   ["Product", `${voucher.productName} (${voucher.productKey}), ${voucher.brand}`],
   ["Organization", linkTo(site, "organizations", voucher.organizationId)],
   ["Batch", html`${linkTo(site, "batches", voucher.batchId)}, serial ${voucher.serial}`],
   ["Valid until", renderTime(voucher.validUntil)],
   ["Reference", voucher.externalRef],
-  ["Redeem code", voucher.redeemCode === null ? null : html`<code>${voucher.redeemCode}</code>`],
+  ["Redeem code", voucher.redeemCode === null || !seesCodes ? null : html`<code>${voucher.redeemCode}</code>`],
   ["Public history", html`<a href="${voucher.verifyUrl}">${voucher.verifyUrl}</a>`],
 ])}
 ${linkActions(site, ["vouchers", voucher.id], ...(isUsable ? [["void", "Void this voucher"] as const] : []))}
@@ -82,7 +86,7 @@ export async function releaseReservationOf(
 function renderReservation(site: OperatedSite, voucherId: string, reservation: PastReservation): Html {
   const { ticket, state, keyId, keyLabel, expiresAt, endedAt, endReason } = reservation;
   const release =
-    site.ops.writable && state === "Live"
+    site.offers(`/vouchers/${voucherId}/release`) && state === "Live"
       ? html`<form action="${opsPath(site, "vouchers", voucherId, "release")}" method="post">\
 <input type="hidden" name="ticket" value="${ticket}">
 <button type="submit">Release this reservation</button></form>`

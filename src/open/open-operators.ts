@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { OperatorSignIn } from "../console/sign-in/operator-sign-in.ts";
 import type { Config } from "../platform/config.ts";
 import { openPool } from "../platform/db/pool.ts";
 import type { Lifetime } from "../platform/lifetime.ts";
@@ -15,15 +16,16 @@ const CONSOLE_CONNECTIONS_MAX = 3;
 
 type Watched = Omit<Parameters<typeof watchFaults>[0], "readFinders" | "alerts">;
 type Told = Omit<ConstructorParameters<typeof AlertTeller>[0], "webhookSender">;
+type SigningIn = ConstructorParameters<typeof OperatorSignIn>[0];
 
-/** Opens what tells operators of faults, and what they change something with. */
-export function openOperators(ctx: Watched & Told & Lifetime & { config: Config }) {
+/** Opens what tells operators of faults, and what they sign in and change something with. */
+export function openOperators(ctx: Watched & Told & SigningIn & Lifetime & { config: Config }) {
   const { config, use, endRuns } = ctx;
   const webhookSender = use(openWebhookSender({ ...config.webhooks, endRuns }));
   const alerts = use(new AlertTeller({ ...ctx, webhookSender }));
   const readFinders = each("readFinders");
   use(watchFaults({ ...ctx, readFinders, alerts }));
-  return { webhookSender, readFinders, console: openConsole(ctx) };
+  return { webhookSender, readFinders, signIn: new OperatorSignIn(ctx), console: openConsole(ctx) };
 }
 
 /**
@@ -32,8 +34,8 @@ export function openOperators(ctx: Watched & Told & Lifetime & { config: Config 
  * OPS_WRITABLE.
  */
 function openConsole({ config, log, use, endRuns }: { config: Pick<Config, "ops">; log: Logger } & Lifetime) {
-  const { token, writable, databaseUrl } = config.ops;
-  if (token === null || !writable) return null;
+  const { isOff, writable, databaseUrl } = config.ops;
+  if (isOff || !writable) return null;
   const pool = openPool({
     databaseUrl,
     max: CONSOLE_CONNECTIONS_MAX,

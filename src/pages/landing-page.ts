@@ -1,4 +1,4 @@
-import type { Config } from "../platform/config.ts";
+import { type Config, hasConfiguredSignIn } from "../platform/config.ts";
 import { getRoute, type Route } from "../platform/http/endpoint.ts";
 import { wantsPage } from "../platform/http/negotiate.ts";
 import { sendJson } from "../platform/http/respond.ts";
@@ -10,7 +10,7 @@ import { pageHeaders } from "./page-headers.ts";
 import { servePage } from "./serve-file.ts";
 import { PACKAGES_PATH } from "./serve-packages.ts";
 
-type LandingSite = Site & Pick<Config, "ops">;
+type LandingSite = Site & Pick<Config, "ops" | "production">;
 
 /** The start page, and its links as JSON for programs. */
 export function landingRoute({ config }: { config: LandingSite }): Route {
@@ -31,7 +31,8 @@ export function landingRoute({ config }: { config: LandingSite }): Route {
 
 /** The page at the root: what this service does and where to go next. */
 function renderLandingPage(config: LandingSite): Html {
-  const { basePath, baseUrl, ops } = config;
+  const { basePath, baseUrl } = config;
+  const isOperated = hasConfiguredSignIn(config);
   return layOut(config, {
     title: "Redeem each voucher exactly once",
     description: "Look up, reserve and redeem vouchers exactly once, and check the history of a voucher.",
@@ -54,8 +55,8 @@ ${card(`${basePath}/openapi.json`, "OpenAPI document", "The same for programs, t
 ${card(`${basePath}${PACKAGES_PATH}/`, "Packages", "A typed client, a check of your own client, and a verifier of receipts.")}
 ${card(`${basePath}/readyz`, "Health", "Whether the service and its servers are up.")}
 ${card(`${basePath}/portal`, "Portal", "For people of a partner: redemptions, sums and receipts. Requires an API key that can only read.")}
-${ops.token === null ? null : card(`${basePath}/ops`, "Operator pages", "Find a voucher, an organization's redemptions and batches.")}
-${ops.token === null ? null : card(`${basePath}/ops/queues`, "Queue dashboard", "For operators. Requires the operations token.")}
+${!isOperated ? null : card(`${basePath}/ops`, "Operator pages", "Find a voucher, an organization's redemptions and batches.")}
+${!isOperated ? null : card(`${basePath}/ops/queues`, "Queue dashboard", "For operators, who sign in.")}
 </ul>
 </section>
 <section aria-labelledby="course">

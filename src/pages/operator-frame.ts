@@ -1,6 +1,5 @@
 import type { RequestHandler } from "express";
 import type { Lineage } from "../core/catalog/db/catalog.ts";
-import type { Config } from "../platform/config.ts";
 import { wantsPage } from "../platform/http/negotiate.ts";
 import { ASSETS, type Asset } from "./assets.ts";
 import { describeError } from "./error-page.ts";
@@ -28,19 +27,24 @@ export function linkTo(site: Site, collection: string, id: string, name?: string
 /** What an operator page needs to link to others: the sections that wings add to the navigation. */
 type NavigatedSite = Site & { sections?: readonly string[] };
 
-/** What a page needs to link to actions, too: whether there are any. */
-export type OperatedSite = NavigatedSite & Pick<Config, "ops">;
+/** What a page needs to offer actions, too. */
+export type OperatedSite = NavigatedSite & {
+  /** Whether the operator may use the action at this path after `/ops`. */
+  offers(path: string): boolean;
+};
 
 /**
- * Links to the actions on an entity: each with its path after the entity's and its label. Nothing without OPS_WRITABLE.
+ * Links to the actions on an entity: each with its path after the entity's and its label. Only those that the operator
+ * may use.
  */
 export function linkActions(
   site: OperatedSite,
   entity: readonly string[],
   ...actions: readonly (readonly [path: string, label: string])[]
 ): Html | null {
-  if (!site.ops.writable || actions.length === 0) return null;
-  const links = actions.map(([path, label]) => html`<a href="${opsPath(site, ...entity)}/${path}">${label}</a> `);
+  const offered = actions.filter(([path]) => site.offers(`/${[...entity, path].join("/")}`));
+  if (offered.length === 0) return null;
+  const links = offered.map(([path, label]) => html`<a href="${opsPath(site, ...entity)}/${path}">${label}</a> `);
   return html`<p class="actions">${links}</p>`;
 }
 
@@ -75,8 +79,9 @@ export function renderTrail(site: Site, lineage: Lineage): Html {
 
 /** Links to the sections of the operator pages. */
 export function renderNavigation(site: NavigatedSite): Html {
-  const names = ["Organizations", "Queues", ...(site.sections ?? []), "Audit", "Runbook"];
-  const links = names.map((name) => html` <a href="${opsPath(site, name.toLowerCase())}">${name}</a>`);
+  const names = ["Organizations", "Queues", ...(site.sections ?? []), "Audit", "Operators", "Runbook"];
+  const pages = [...names.map((name) => [name.toLowerCase(), name] as const), ["sign-out", "Sign out"] as const];
+  const links = pages.map(([path, name]) => html` <a href="${opsPath(site, path)}">${name}</a>`);
   return html`<nav class="ops" aria-label="Operations"><a href="${opsPath(site)}">Overview</a>${links}</nav>`;
 }
 

@@ -42,7 +42,7 @@ export function readConfig(env: Environment) {
     baseUrl,
     /** The path of `baseUrl`, which a proxy removes from requests. Empty when there is none. */
     basePath: new URL(baseUrl).pathname.replace(/\/$/, ""),
-    ops: { ...values.ops, databaseUrl: values.ops.databaseUrl ?? values.databaseUrl },
+    ops: opsSettings(values),
     traces: traceSettings(values.traces),
   };
 }
@@ -54,6 +54,17 @@ export type WebhookConfig = Config["webhooks"];
 
 function baseUrlOf({ baseUrl, port }: { baseUrl?: string | undefined; port: number }): string {
   return (baseUrl ?? `http://localhost:${port}`).replace(/\/+$/, "");
+}
+
+/** The settings of the operator pages. `isOff`: they do not exist. */
+function opsSettings({ ops, databaseUrl, production }: Values<typeof VARIABLES>) {
+  const { jwksUrl, issuer, audience } = ops;
+  if (production && jwksUrl !== null && (issuer === null || audience === null)) {
+    const missing = issuer === null ? "OPS_ISSUER" : "OPS_AUDIENCE";
+    throw new ConfigError(`${missing} is not set, which NODE_ENV=production requires with OPS_JWKS_URL`);
+  }
+  const isOff = ops.token === OPS_OFF;
+  return { ...ops, token: isOff ? null : ops.token, isOff, databaseUrl: ops.databaseUrl ?? databaseUrl };
 }
 
 function refusePrivateReceivers({ production, webhooks }: Pick<Config, "production" | "webhooks">): void {
@@ -89,17 +100,27 @@ function requirePrivateSecret(config: Config): void {
   }
 }
 
-/** As {@link readConfig}, for an API process, which requires OPS_TOKEN in production. */
+/** As {@link readConfig}, for an API process. */
 export function readApiConfig(env: Environment): Config {
   const config = readConfig(env);
   requirePrivateSecret(config);
-  if (config.production && !readText(env, "OPS_TOKEN")) {
-    throw new ConfigError(
-      `OPS_TOKEN is not set, which NODE_ENV=production requires of an API process; ${OPS_OFF} runs it without a ` +
-        "dashboard",
-    );
-  }
   return config;
+}
+
+/**
+ * Whether operators may sign in by what the configuration says alone. In production, a process whose pages are not off
+ * has named operators otherwise, or it does not start.
+ */
+export function hasConfiguredSignIn({ ops, production }: Pick<Config, "ops" | "production">): boolean {
+  return ops.token !== null || ops.jwksUrl !== null || (production && !ops.isOff);
+}
+
+/** The error of an API process in production without a way to sign in to the operator pages. */
+export function missingSignIn(): ConfigError {
+  return new ConfigError(
+    "OPS_TOKEN is not set, which NODE_ENV=production requires of an API process without OPS_JWKS_URL and without " +
+      `named operators (voucherctl operator create); ${OPS_OFF} runs it without operator pages`,
+  );
 }
 
 /**

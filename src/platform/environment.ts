@@ -57,6 +57,11 @@ const databaseUrl = z
       "postgres://user:password@/database?host=/folder/of/socket",
   });
 
+/** The address of a JSON Web Key Set. */
+const jwksUrl = orNull(
+  z.url({ protocol: /^(https?|file)$/, error: "must be an address that begins with https:, http: or file:" }),
+);
+
 /** The title of a variable whose value may be in a file. */
 const secret = (title: string) => ({ title, isSecret: true });
 
@@ -144,15 +149,13 @@ export const VARIABLES = {
     .meta({ title: "WORKER_QUEUES" }),
   /** How users' tokens are verified. If `jwksUrl` is null, every token is refused. */
   users: {
-    jwksUrl: orNull(
-      z.url({ protocol: /^(https?|file)$/, error: "must be an address that begins with https:, http: or file:" }),
-    ).meta({ title: "AUTH_JWKS_URL" }),
+    jwksUrl: jwksUrl.meta({ title: "AUTH_JWKS_URL" }),
     issuer: orNull(z.string()).meta({ title: "AUTH_ISSUER" }),
     audience: orNull(z.string()).meta({ title: "AUTH_AUDIENCE" }),
   },
   /**
-   * The operator pages and the queue dashboard: their password, null when they are off; whether they may change
-   * anything, and where.
+   * The operator pages and the queue dashboard: the password that operators share, and other ways to sign in; whether
+   * they may change anything, and where.
    */
   ops: {
     token: orNull(
@@ -162,9 +165,19 @@ export const VARIABLES = {
           (token) => token === OPS_OFF || token.length >= 16,
           `must be at least 16 characters long, or ${OPS_OFF}`,
         ),
-    )
-      .transform((token) => (token === OPS_OFF ? null : token))
-      .meta(secret("OPS_TOKEN")),
+    ).meta(secret("OPS_TOKEN")),
+    /** The JWTs of a proxy that signs operators in: as `users`, the header with the token, and the claims that count. */
+    jwksUrl: jwksUrl.meta({ title: "OPS_JWKS_URL" }),
+    issuer: orNull(z.string()).meta({ title: "OPS_ISSUER" }),
+    audience: orNull(z.string()).meta({ title: "OPS_AUDIENCE" }),
+    jwtHeader: z
+      .string()
+      .regex(/^[\w-]+$/, "must be the name of a header, such as Cf-Access-Jwt-Assertion")
+      .transform((name) => name.toLowerCase())
+      .default("authorization")
+      .meta({ title: "OPS_JWT_HEADER" }),
+    nameClaim: z.string().default("email").meta({ title: "OPS_NAME_CLAIM" }),
+    roleClaim: z.string().default("roles").meta({ title: "OPS_ROLE_CLAIM" }),
     writable: flag.meta({ title: "OPS_WRITABLE" }),
     databaseUrl: databaseUrl.optional().meta(secret("OPS_DATABASE_URL")),
   },

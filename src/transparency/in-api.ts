@@ -14,7 +14,10 @@ import { tlogRoutes } from "./routes/log.ts";
 import { receiptByReference } from "./routes/receipt-by-reference.ts";
 import { redemptionReceipt } from "./routes/redemption-receipt.ts";
 
-const operatorPages: ConsolePart<DepsOf<typeof readTlogStatus>> = { sections: ["Log"], pages: { "/log": tlogPage } };
+const operatorPages: ConsolePart<DepsOf<typeof readTlogStatus>> = {
+  sections: ["Log"],
+  pages: { "/log": ["viewer", tlogPage] },
+};
 
 /** The transparency log, its receipts and its proofs, as the API serves them. */
 export const transparency = {

@@ -13,6 +13,7 @@ export const HARMS = [
   "some are refused",
   "proof is late",
   "webhooks are late",
+  "sign-ins fail",
   "stock",
 ] as const;
 
@@ -39,7 +40,7 @@ export interface Fault {
 /** What a process finds of itself alone. */
 export const OF_ONE_PROCESS = "VouchersServerAway";
 
-const [NOTHING, SOME, PROOF, WEBHOOKS, STOCK] = HARMS;
+const [NOTHING, SOME, PROOF, WEBHOOKS, SIGN_INS, STOCK] = HARMS;
 
 function fault(
   name: string,
@@ -136,6 +137,7 @@ export const FAULTS: readonly Fault[] = [
   inWing("VouchersWebhookOutboxGrows", "amber", WEBHOOKS, "transactions in the outbox", 1_000),
   inWing("VouchersWebhookEndpointDisabled", "amber", WEBHOOKS, "disabled endpoints", 0),
   onlyOverview("AlertsFail", "amber", WEBHOOKS, "messages that ALERT_URL did not accept", 0, data.findFailingAlerts),
+  onlyOverview("SignInsFail", "amber", SIGN_INS, "failed sign-ins to the operator pages", 0, counts.findFailedSignIns),
   onlyOverview("BatchEnds", "grey", STOCK, "batches that end or are sold out", 0, data.findBatchEnds),
 ];
 

@@ -43,6 +43,18 @@ export const findDroppedLines = ofCount(
   (count) => `${several(count, "log line was", "log lines were")} dropped`,
 );
 
+/** From this number of failures on, they are no slips of the hand: one address has no more in 15 minutes. */
+const SIGN_INS_MANY = 10;
+
+/** @param failuresMax sign-ins to the operator pages that may fail. */
+export function findFailedSignIns({ counts }: Facts, failuresMax: number): Found[] | null {
+  if (counts === null) return null;
+  const count = counts.signInsFailed ?? 0;
+  if (count <= failuresMax) return [];
+  const what = several(count, "sign-in to these pages has failed", "sign-ins to these pages have failed");
+  return [{ what, subject: "Operator pages", ...(count < SIGN_INS_MANY && { severity: "grey" }) }];
+}
+
 /** @param shareMax of the responses of a minute. */
 export function findErrors({ counts }: Facts, shareMax: number): Found[] | null {
   if (counts === null) return null;

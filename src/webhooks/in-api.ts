@@ -27,7 +27,7 @@ const WEBHOOKS_MAX = 100_000;
 
 const operatorPages: ConsolePart<WebhookActionDeps> = {
   sections: ["Webhooks"],
-  pages: { "/webhooks": webhooksPage, "/webhooks/:id": webhookPage },
+  pages: { "/webhooks": ["viewer", webhooksPage], "/webhooks/:id": ["viewer", webhookPage] },
   actions: WEBHOOK_ACTIONS,
   organizationSection: renderWebhooks,
 };

@@ -25,6 +25,7 @@ const expected: Record<ListName, string[]> = {
   listings: [],
   contracts: [],
   links: [],
+  operators: [],
 };
 
 beforeAll(async () => {

@@ -56,7 +56,7 @@ it("the console leads from an organization to a redeemed voucher, and audit entr
   const { status } = await partnerClient(api.url, key).redeem({ code, externalRef: "order-1" });
   expect(status).toBe(200);
 
-  const by = { user: "Zoë", host: "console" };
+  const by = { user: "shared: Zoë", host: "console" };
   const created = { ...by, created: true };
   expect(await entriesOf(organizationId)).toEqual([
     { ...created, command: "org create", arguments: { name: "Corner Shop", sandbox: true } },
@@ -173,8 +173,8 @@ it("the console rotates and revokes a key", async () => {
   expect(await go(`/keys/${id}/revoke`, {})).toBe(`/organizations/${organizationId}`);
   await until(async () => (await status(next)) === 401);
   expect((await entriesOf(id)).slice(1)).toMatchObject([
-    { command: "key rotate", arguments: { id, graceHours: 0 }, user: "Zoë" },
-    { command: "key revoke", arguments: { id }, user: "Zoë" },
+    { command: "key rotate", arguments: { id, graceHours: 0 }, user: "shared: Zoë" },
+    { command: "key revoke", arguments: { id }, user: "shared: Zoë" },
   ]);
 });
 
@@ -231,7 +231,7 @@ it("the console voids a batch by its product's name, stops if the operator leave
   const again = await open(`/batches/${batchId}/void`, { product: "  Pass ", reason: "recalled" });
   expect(again.text).toContain("1 voided. 100 were redeemed, voided or expired before.");
   expect((await entriesOf(batchId)).slice(1)).toMatchObject([
-    { command: "batch void", user: "Zoë" },
+    { command: "batch void", user: "shared: Zoë" },
     { command: "batch void", arguments: { id: batchId, reason: "recalled" } },
   ]);
 });
@@ -340,7 +340,7 @@ it("the console tests, disables and enables a webhook endpoint, and sends its de
   expect((await open(`/webhooks/${id}/test`, {})).status).toBe(409);
   await go(`/webhooks/${id}/enable`, {});
   expect((await entriesOf(id)).map(({ command, user, host }) => [command, user, host])).toEqual(
-    ["replay", "disable", "enable"].map((verb) => [`webhook ${verb}`, "Zoë", "console"]),
+    ["replay", "disable", "enable"].map((verb) => [`webhook ${verb}`, "shared: Zoë", "console"]),
   );
 });
 

@@ -151,7 +151,15 @@ it("the operator pages record each view of a partner's data with the operator's 
     const after = await lastEntry();
     expect(after.id).toBe(before.id + 1);
     const host = expect.stringContaining("127.0.0.1");
-    expect(after).toMatchObject({ os_user: "Zoë", host, before: null, after: null, command, entity_id });
+    expect(after).toMatchObject({
+      os_user: "shared: Zoë",
+      by: "shared",
+      host,
+      before: null,
+      after: null,
+      command,
+      entity_id,
+    });
   }
   await search(REFERENCE);
   expect(await lastEntry()).toMatchObject({ command: "page search", entity_id: "vouchers", arguments: { found: 2 } });

@@ -33,7 +33,7 @@ afterAll(() => Promise.all(shards.map((shard) => shard.close())));
 const headers = basic(OPS_TOKEN);
 const open = (path: string, at = api) => browse(`${at.url}/ops${path}`, { headers });
 const paused = () => Promise.all(shards.map((shard) => shard.isPaused()));
-const BY = { os_user: "Zoë", host: "console", entity_type: "Queue", entity_id: "redeem" };
+const BY = { os_user: "shared: Zoë", host: "console", entity_type: "Queue", entity_id: "redeem" };
 
 describe("a pause", () => {
   it("a pause holds in all shards, for later workers too, until it is resumed, and each act is audited", async () => {
@@ -55,7 +55,7 @@ describe("a pause", () => {
         new RegExp(
           [
             "Paused: no worker takes a job</strong>",
-            "<p>By <bdi>Zoë</bdi> on <time[^>]*>[^<]*</time>: <bdi>Postgres is moved</bdi>",
+            "<p>By <bdi>shared: Zoë</bdi> on <time[^>]*>[^<]*</time>: <bdi>Postgres is moved</bdi>",
           ].join(""),
         ),
       );

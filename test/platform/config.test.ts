@@ -66,7 +66,18 @@ it("the configuration needs the addresses of Postgres and Redis and has a defaul
     logLevel: "info",
     workerConcurrency: 64,
     users: { jwksUrl: null, issuer: null, audience: null },
-    ops: { token: null, writable: false, databaseUrl: REQUIRED.DATABASE_URL },
+    ops: {
+      token: null,
+      isOff: false,
+      jwksUrl: null,
+      issuer: null,
+      audience: null,
+      jwtHeader: "authorization",
+      nameClaim: "email",
+      roleClaim: "roles",
+      writable: false,
+      databaseUrl: REQUIRED.DATABASE_URL,
+    },
     securityContact: null,
     storefrontUrl: null,
     sweepIntervalMs: 5_000,
@@ -117,8 +128,12 @@ it.each<[variable: string, value: string, read: object]>([
   ["WORKER_QUEUES", "seal , redeem", { workerQueues: ["seal", "redeem"] }],
   ["KEEP_ALIVE_SECONDS", "75", { keepAliveMs: 75_000 }],
   ["METRICS_PORT", "9464", { metricsPort: 9464 }],
-  ["OPS_TOKEN", "sixteen letters!", { ops: { token: "sixteen letters!", writable: false } }],
-  ["OPS_TOKEN", "off", { ops: { token: null } }],
+  ["OPS_TOKEN", "sixteen letters!", { ops: { token: "sixteen letters!", isOff: false, writable: false } }],
+  ["OPS_TOKEN", "off", { ops: { token: null, isOff: true } }],
+  ["OPS_JWKS_URL", "https://login.example/keys", { ops: { jwksUrl: "https://login.example/keys" } }],
+  ["OPS_JWT_HEADER", "Cf-Access-Jwt-Assertion", { ops: { jwtHeader: "cf-access-jwt-assertion" } }],
+  ["OPS_NAME_CLAIM", "name", { ops: { nameClaim: "name", roleClaim: "roles" } }],
+  ["OPS_ROLE_CLAIM", "realm_access.roles", { ops: { roleClaim: "realm_access.roles", nameClaim: "email" } }],
   ["OPS_WRITABLE", "true", { ops: { writable: true } }],
   ["OPS_DATABASE_URL", "postgres://pva_admin@db/x", { ops: { databaseUrl: "postgres://pva_admin@db/x" } }],
   ["AUTH_JWKS_URL", "file:///keys.json", { users: { jwksUrl: "file:///keys.json" } }],
@@ -183,6 +198,8 @@ it.each<[name: string, ...values: string[]]>([
   ["METRICS_PORT", "nine"],
   ["WORKER_CONCURRENCY", "0", "1001", "many", "1.5"],
   ["OPS_TOKEN", "fifteen letters", "OFF", "on"],
+  ["OPS_JWKS_URL", "login.example", "ftp://login.example/keys"],
+  ["OPS_JWT_HEADER", "X Token", "X-Token:"],
   ["OPS_WRITABLE", "1", "yes", "TRUE"],
   ["OPS_DATABASE_URL", "mysql://db/vouchers"],
   ["STOREFRONT_URL", "https://shop.example/r", "http://shop.example/{code}", "https://{code}.example/"],
@@ -239,6 +256,12 @@ const VALID: Record<string, string> = {
   AUTH_ISSUER: "login",
   AUTH_AUDIENCE: "vouchers",
   OPS_TOKEN: "a token of the operators",
+  OPS_JWKS_URL: "https://login.example.com/keys",
+  OPS_ISSUER: "login",
+  OPS_AUDIENCE: "operators",
+  OPS_JWT_HEADER: "x-token",
+  OPS_NAME_CLAIM: "name",
+  OPS_ROLE_CLAIM: "groups",
   OPS_WRITABLE: "true",
   OPS_DATABASE_URL: "postgres://ops@db/vouchers",
   SECURITY_CONTACT: "mailto:security@example.com",
@@ -319,16 +342,14 @@ it("the development secret is refused in production, set or left to its default,
   expect(complaints({ NODE_ENV: "production", WORKER_QUEUES: "seal" }, readWorkerConfig)).toEqual([]);
 });
 
-it("an API process in production needs OPS_TOKEN, which may be off; a worker needs none", () => {
-  for (const OPS_TOKEN of [undefined, ""]) {
-    expect(complaints({ ...PRODUCTION, OPS_TOKEN }, readApiConfig)).toEqual([
-      expect.stringMatching(/^OPS_TOKEN is not set/),
+it("a process in production takes JWTs of operators only from a named issuer and for a named audience", () => {
+  const tokens = { OPS_JWKS_URL: "https://login.example/keys", OPS_ISSUER: "login", OPS_AUDIENCE: "operators" };
+  expect(complaints({ ...PRODUCTION, ...tokens })).toEqual([]);
+  for (const name of ["OPS_ISSUER", "OPS_AUDIENCE"]) {
+    expect(complaints({ ...tokens, [name]: undefined })).toEqual([]);
+    expect(complaints({ ...PRODUCTION, ...tokens, [name]: undefined })).toEqual([
+      expect.stringMatching(`^${name} is not set`),
     ]);
-    expect(complaints({ ...PRODUCTION, OPS_TOKEN })).toEqual([]);
-    expect(complaints({ OPS_TOKEN }, readApiConfig)).toEqual([]);
-  }
-  for (const OPS_TOKEN of ["off", OWN_SECRET]) {
-    expect(complaints({ ...PRODUCTION, OPS_TOKEN }, readApiConfig)).toEqual([]);
   }
 });
 

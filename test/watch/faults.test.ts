@@ -62,7 +62,14 @@ describe("the table of faults", () => {
   });
 
   it("the table of faults has each fault in the order of its harm, and no fault that nothing finds", () => {
-    const order = ["nothing is redeemed", "some are refused", "proof is late", "webhooks are late", "stock"];
+    const order = [
+      "nothing is redeemed",
+      "some are refused",
+      "proof is late",
+      "webhooks are late",
+      "sign-ins fail",
+      "stock",
+    ];
     const places = FAULTS.map(({ harm }) => order.indexOf(harm));
     expect(places).toEqual(places.toSorted((a, b) => a - b));
     expect(FAULTS.filter(({ find, hasAlert }) => find === null && !hasAlert)).toEqual([]);

@@ -5,6 +5,7 @@ import { reportsKey } from "../../src/core/processes/process-report.ts";
 import { RedeemOutcomes } from "../../src/core/processes/redeem-outcomes.ts";
 import { workerOptions } from "../../src/core/processes/worker-options.ts";
 import { closePast } from "../../src/core/sweep/sweep.ts";
+import type { Site } from "../../src/pages/layout.ts";
 import { UnusableDatabase } from "../../src/platform/db/schema.ts";
 import { findShard, listShards } from "../../src/platform/queues/shards.ts";
 import { openFailFast } from "../../src/platform/redis/connections.ts";
@@ -23,6 +24,12 @@ import { issueVoucher, issueVouchers, makePartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 import { openVoucherctl } from "../support/voucherctl.ts";
+
+/** Who sees an overview that a test renders by itself. */
+const SEEN_BY = {
+  site: ({ ctx }: { ctx: { config: Site } }) => ({ ...ctx.config, offers: () => true }),
+  operator: { name: "Zoë", role: "admin" as const },
+};
 
 const { api, apis, db, servers, partner, stranger, till, foreign, issue, as, contexts, worker } = useService({
   apis: [{}, { OPS_WRITABLE: "true" }],
@@ -82,8 +89,8 @@ describe("the overview", () => {
       }
     }
     expect(await looks()).toEqual([
-      { user: "Ada", of },
-      { user: "Bob", of },
+      { user: "shared: Ada", of },
+      { user: "shared: Bob", of },
     ]);
     expect((await open("?organization=org_none")).status).toBe(404);
     const { rows } = await db.query(
@@ -130,7 +137,11 @@ describe("the overview", () => {
     });
     const dismiss = (process: string) =>
       browse(`${writable.url}/ops${DISMISS_PATH}`, { headers: basic(OPS_TOKEN, "Ada"), form: { process } });
-    const { markup } = renderOverviewPage(writable.ctx.config, await readOverview(writable.ctx, null));
+    const { markup } = renderOverviewPage(
+      SEEN_BY.site(writable),
+      SEEN_BY.operator,
+      await readOverview(writable.ctx, null),
+    );
     expect(markup).toContain(`name="process" value="${id}"`);
     // A process that still reports cannot be dismissed.
     for (const process of [api.ctx.report.id, id]) expect((await dismiss(process)).status).toBe(303);
@@ -139,7 +150,7 @@ describe("the overview", () => {
     const { rows } = await db.query(
       "SELECT os_user AS user, entity_id AS of FROM audit_entries WHERE command = 'process dismiss'",
     );
-    expect(rows).toEqual([{ user: "Ada", of: id }]);
+    expect(rows).toEqual([{ user: "shared: Ada", of: id }]);
   });
 
   it("voucherctl process lists processes, and dismisses one that vanished with an audit entry", async () => {
@@ -208,7 +219,11 @@ describe("the overview", () => {
     await db.query("UPDATE organizations SET name = 'Corner Shop' WHERE id = ANY ($1)", [
       [partner.organizationId, namesake.organizationId],
     ]);
-    const { markup: text } = renderOverviewPage(api.ctx.config, await readOverview(api.ctx, partner.organizationId));
+    const { markup: text } = renderOverviewPage(
+      SEEN_BY.site(api),
+      SEEN_BY.operator,
+      await readOverview(api.ctx, partner.organizationId),
+    );
     expect(text).toContain("3 redemptions, 1 claim, ");
     expect(text).toContain(`Corner Shop, ${partner.organizationId}<`);
     expect(text).toContain(`Corner Shop, ${namesake.organizationId}<`);

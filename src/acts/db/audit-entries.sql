@@ -92,6 +92,12 @@ SELECT ARRAY(SELECT r.rolname || CASE WHEN r.rolcanlogin THEN ' LOGIN' ELSE ' NO
        ARRAY(SELECT coalesce(r.rolname, 'PUBLIC') || ' ' || g.what FROM granted AS g LEFT JOIN pg_roles AS r ON r.oid = g.grantee
               WHERE g.grantee = 0 OR r.rolname IN ('pva_api', 'pva_log', 'pva_admin') ORDER BY 1) AS rights;
 
+-- name: state_of_operator(id)
+-- An operator with the expiry times of the tokens, oldest token first. The current token has NULL.
+SELECT o.name, o.role, o.expires_at AS "expiresAt", o.revoked_at AS "revokedAt",
+       ARRAY(SELECT t.expires_at FROM operator_tokens AS t WHERE t.operator_id = o.id ORDER BY t.created_at) AS "tokensExpireAt"
+  FROM operators AS o WHERE o.id = $1::text;
+
 -- name: state_of_log(origin)
 SELECT t.size, encode(t.root, 'base64') AS root FROM log_tree AS t WHERE t.origin = $1::text;
 
@@ -100,25 +106,27 @@ SELECT t.size, encode(t.root, 'base64') AS root FROM log_tree AS t WHERE t.origi
 SELECT d.id, d.system_identifier::text AS "systemIdentifier", d.database_oid::text AS "databaseOid"
   FROM deployment AS d WHERE d.singleton AND $1::text IS NOT NULL;
 
--- name: insert_audit_entry(os_user, host, command, arguments, entity_type, entity_id, before?, after?)
+-- name: insert_audit_entry(os_user, host, by, command, arguments, entity_type, entity_id, before?, after?)
 -- A trigger sets the time and the role.
-INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id, before, after)
-VALUES ($1::text, $2::text, $3::text, $4::jsonb, $5::text, $6::text, $7::jsonb, $8::jsonb);
+INSERT INTO audit_entries (os_user, host, by, command, arguments, entity_type, entity_id, before, after)
+VALUES ($1::text, $2::text, $3::text, $4::text, $5::jsonb, $6::text, $7::text, $8::jsonb, $9::jsonb);
 
--- name: insert_visit(os_user, host, command, arguments, entity_type, entity_id)
+-- name: insert_visit(os_user, host, by, command, arguments, entity_type, entity_id)
 -- Inserts the entry of an operator's visit to a page. Omits before and after, because the role of the API processes may not write them.
-INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id)
-VALUES ($1::text, $2::text, $3::text, $4::jsonb, $5::text, $6::text);
+INSERT INTO audit_entries (os_user, host, by, command, arguments, entity_type, entity_id)
+VALUES ($1::text, $2::text, $3::text, $4::text, $5::jsonb, $6::text, $7::text);
 
--- name: select_audit_entries(entity_id?, limit)
--- The newest audit entries of one entity or of all, newest first.
-SELECT a.id, a.at, a.database_role AS "databaseRole", a.os_user AS "osUser", a.host, a.command, a.arguments,
+-- name: select_audit_entries(entity_id?, user?, limit)
+-- The newest audit entries of one entity or of all, newest first; of one user only, if one is given, also where the name came with OPS_TOKEN.
+SELECT a.id, a.at, a.database_role AS "databaseRole", a.os_user AS "osUser", a.host, a.by, a.command, a.arguments,
        a.entity_type AS "entityType", a.entity_id AS "entityId", a.before, a.after
-  FROM audit_entries AS a WHERE $1::text IS NULL OR a.entity_id = $1::text ORDER BY a.id DESC LIMIT $2::int;
+  FROM audit_entries AS a
+ WHERE ($1::text IS NULL OR a.entity_id = $1::text) AND ($2::text IS NULL OR a.os_user IN ($2::text, 'shared: ' || $2::text))
+ ORDER BY a.id DESC LIMIT $3::int;
 
 -- name: select_changes(before, limit)
 -- Changes before an entry, newest first, without states and without views of pages.
-SELECT a.id, a.at, a.os_user AS "osUser", a.host, a.command, a.entity_type AS "entityType", a.entity_id AS "entityId"
+SELECT a.id, a.at, a.os_user AS "osUser", a.host, a.by, a.command, a.entity_type AS "entityType", a.entity_id AS "entityId"
   FROM audit_entries AS a WHERE a.id < $1::bigint AND a.command NOT LIKE 'page %' ORDER BY a.id DESC LIMIT $2::int;
 
 -- name: find_newest_pause(queue)

@@ -5,12 +5,21 @@ import { Statements } from "../../platform/db/statements.ts";
 /** The columns of an entity before and after a change, without secrets and codes. */
 type EntityState = Record<string, unknown>;
 
+/**
+ * How it is known who has acted: by a named operator's token, a JWT of a proxy, OPS_TOKEN with any name, the user of a
+ * command, or an API key.
+ */
+export type ActingBy = "operator" | "jwt" | "shared" | "command" | "key";
+
 const CHANGE = {
   id: bigint,
   /** The database's clock, shortly before the change was committed. */
   at: timestamptz,
+  /** The operator or user. One who has signed in with OPS_TOKEN is `shared: ` and the name that was given with it. */
   osUser: text,
   host: text,
+  /** Null in entries of earlier releases. */
+  by: orNull(textOf<ActingBy>()),
   command: text,
   entityType: text,
   entityId: text,
@@ -30,6 +39,7 @@ export const sql = new Statements(new URL("./audit-entries.sql", import.meta.url
 
 export const selectAuditEntries = sql.rows("select_audit_entries", AUDIT_ENTRY, {
   entityId: orNull(text),
+  user: orNull(text),
   limit: integer,
 });
 export const selectChanges = sql.rows("select_changes", CHANGE, { before: bigint, limit: integer });
@@ -48,6 +58,7 @@ const lockEntityName = sql.execute("lock_entity", { entityType: text, entityId: 
 const insertEntry = sql.execute("insert_audit_entry", {
   osUser: text,
   host: text,
+  by: textOf<ActingBy>(),
   command: text,
   arguments: jsonb<string>(),
   entityType: text,
@@ -58,6 +69,7 @@ const insertEntry = sql.execute("insert_audit_entry", {
 const insertVisitEntry = sql.execute("insert_visit", {
   osUser: text,
   host: text,
+  by: textOf<ActingBy>(),
   command: text,
   arguments: jsonb<string>(),
   entityType: text,
@@ -78,6 +90,7 @@ const STATE_OF = {
   ReferralLink: sql.prepare("state_of_link", { codeSha256: text }),
   Listing: sql.prepare("state_of_listing", { id: text }),
   WebhookEndpoint: sql.prepare("state_of_webhook_endpoint", { id: text }),
+  Operator: sql.prepare("state_of_operator", { id: text }),
   /** The rights of the service's roles. Its id is the name of the database. */
   DatabaseRoles: sql.prepare("state_of_roles", { database: text }),
   /** The transparency log. Its id is its origin. */
@@ -111,6 +124,7 @@ export async function readEntityState(tx: Transaction, { type, id }: Entity): Pr
 interface NewAuditEntry {
   osUser: string;
   host: string;
+  by: ActingBy;
   /** Noun and verb. */
   command: string;
   /** The arguments of the command, without secrets and codes. */
@@ -123,10 +137,11 @@ interface NewAuditEntry {
 
 /** Inserts an audit entry. A constraint rejects an entry whose `before` and `after` are equal. */
 export async function insertAuditEntry(tx: Transaction, entry: NewAuditEntry): Promise<void> {
-  const { osUser, host, command, entity, before, after } = entry;
+  const { osUser, host, by, command, entity, before, after } = entry;
   await insertEntry(tx, {
     osUser,
     host,
+    by,
     command,
     arguments: JSON.stringify(entry.arguments),
     entityType: entity.type,
@@ -137,7 +152,7 @@ export async function insertAuditEntry(tx: Transaction, entry: NewAuditEntry): P
 }
 
 /** What an operator viewed or did on a page. Recorded like an audit entry, without states. */
-export interface VisitEntry extends Pick<NewAuditEntry, "osUser" | "host" | "arguments"> {
+export interface VisitEntry extends Pick<NewAuditEntry, "osUser" | "host" | "by" | "arguments"> {
   /** `page` and what it shows or does. */
   command: `page ${string}`;
   entity: { type: Entity["type"] | "Search"; id: string };
@@ -145,10 +160,11 @@ export interface VisitEntry extends Pick<NewAuditEntry, "osUser" | "host" | "arg
 
 /** Inserts the audit entry of an operator's visit. */
 export async function insertVisit(db: Queryable, visit: VisitEntry): Promise<void> {
-  const { osUser, host, command, entity } = visit;
+  const { osUser, host, by, command, entity } = visit;
   await insertVisitEntry(db, {
     osUser,
     host,
+    by,
     command,
     arguments: JSON.stringify(visit.arguments),
     entityType: entity.type,

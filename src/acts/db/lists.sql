@@ -59,6 +59,13 @@ SELECT l.code, l.contract_id AS "contractId", l.product_id AS "productId", p.nam
    AND ($3::text IS NULL OR c.user_id = $3::text)
  ORDER BY l.code LIMIT $5::int;
 
+-- name: list_operators(after, limit)
+-- Operators in id order, without their tokens. oldTokensUntil: when the last replaced token expires; null if all have expired.
+SELECT o.id, o.name, o.role, o.expires_at AS "expiresAt", o.revoked_at AS "revokedAt",
+       CASE WHEN o.revoked_at IS NOT NULL THEN 'Revoked' WHEN o.expires_at <= clock_timestamp() THEN 'Expired' ELSE 'Active' END AS state,
+       (SELECT max(t.expires_at) FROM operator_tokens AS t WHERE t.operator_id = o.id AND t.expires_at > clock_timestamp()) AS "oldTokensUntil"
+  FROM operators AS o WHERE o.id > $1::text ORDER BY o.id LIMIT $2::int;
+
 -- name: find_by_name(kind, name)
 -- The ids of organizations, brands or products with a name, compared without case; at most ten.
 SELECT id FROM (SELECT 'org' AS kind, o.id, o.name FROM organizations AS o

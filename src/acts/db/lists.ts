@@ -5,6 +5,7 @@ import type { Audience } from "../../core/voucher/voucher.ts";
 import { arrayOf, boolean, integer, numeric, orNull, text, textOf, timestamptz } from "../../platform/db/columns.ts";
 import type { Queryable } from "../../platform/db/pool.ts";
 import { Statements } from "../../platform/db/statements.ts";
+import type { OperatorRole } from "../operator-role.ts";
 
 export const sql = new Statements(new URL("./lists.sql", import.meta.url));
 
@@ -104,6 +105,24 @@ export const LISTS = {
         createdAt: timestamptz,
       },
       { contract: orNull(text), product: orNull(text), user: orNull(text), after: text, limit: integer },
+    ),
+  },
+  operators: {
+    filters: [],
+    key: "id",
+    select: sql.rows(
+      "list_operators",
+      {
+        id: text,
+        name: text,
+        role: textOf<OperatorRole>(),
+        state: textOf<"Active" | "Expired" | "Revoked">(),
+        expiresAt: orNull(timestamptz),
+        revokedAt: orNull(timestamptz),
+        /** When the last replaced token expires; null if all have expired. */
+        oldTokensUntil: orNull(timestamptz),
+      },
+      { after: text, limit: integer },
     ),
   },
 } as const;

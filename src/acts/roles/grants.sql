@@ -131,9 +131,13 @@ GRANT UPDATE (place, url, description, event_types, enabled, disabled_reason, di
    ON webhook_endpoints TO pva_api;
 
 -- Page views by operators. `before` and `after` cannot be set, so these entries cannot claim a change.
-GRANT INSERT (os_user, host, command, arguments, entity_type, entity_id) ON audit_entries TO pva_api;
+GRANT INSERT (os_user, host, by, command, arguments, entity_type, entity_id) ON audit_entries TO pva_api;
 -- The list of changes on the operator pages, without states, and why a queue is paused.
-GRANT SELECT (id, at, os_user, host, command, arguments, entity_type, entity_id) ON audit_entries TO pva_api;
+GRANT SELECT (id, at, os_user, host, by, command, arguments, entity_type, entity_id) ON audit_entries TO pva_api;
+
+-- Named operators sign in, and are listed. The service cannot change them.
+GRANT SELECT ON operators TO pva_api;
+GRANT SELECT (token_hash, operator_id, expires_at) ON operator_tokens TO pva_api;
 
 -- pva_log: a worker process with WORKER_QUEUES=log. It reads no voucher and no event.
 GRANT SELECT ON deployment, migrations, redemptions_closed TO pva_log;
@@ -170,6 +174,11 @@ GRANT INSERT (code, contract_id, product_id, brand_id) ON referral_links TO pva_
 GRANT SELECT ON api_keys, api_key_secrets, api_key_uses TO pva_admin;
 GRANT INSERT (id, organization_id, label, scopes, allow_ips, expires_at), UPDATE (revoked_at) ON api_keys TO pva_admin;
 GRANT INSERT (key_id, secret_hash), UPDATE (expires_at) ON api_key_secrets TO pva_admin;
+
+-- Operators are created and revoked, and their tokens are rotated.
+GRANT SELECT ON operators, operator_tokens TO pva_admin;
+GRANT INSERT (id, name, role, expires_at), UPDATE (revoked_at) ON operators TO pva_admin;
+GRANT INSERT (operator_id, token_hash), UPDATE (expires_at) ON operator_tokens TO pva_admin;
 
 -- Vouchers are issued with their first event, shown and voided. Voiding ends a live reservation. Without Redis, voucherctl also seals the
 -- event of a voided voucher.
@@ -212,4 +221,4 @@ GRANT SELECT, INSERT (token, command, arguments, entity_id) ON sent_forms TO pva
 
 -- Audit entries are inserted and read. A trigger sets their time and role.
 GRANT SELECT ON audit_entries TO pva_admin;
-GRANT INSERT (os_user, host, command, arguments, entity_type, entity_id, before, after) ON audit_entries TO pva_admin;
+GRANT INSERT (os_user, host, by, command, arguments, entity_type, entity_id, before, after) ON audit_entries TO pva_admin;

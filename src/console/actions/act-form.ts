@@ -1,11 +1,12 @@
 import { z } from "zod";
 import type { Act } from "../../acts/act.ts";
-import { ENTITIES } from "../../acts/entities.ts";
+import { ENTITIES, type EntityKind } from "../../acts/entities.ts";
 import type { Field as ActField, Fields as ActFields, Values } from "../../acts/fields.ts";
 import { listCatalog } from "../../acts/list-catalog.ts";
 import type { AuditContext } from "../../acts/with-audit-entry.ts";
 import type { Lineage } from "../../core/catalog/db/catalog.ts";
 import { type Html, html } from "../../pages/html.ts";
+import type { Site } from "../../pages/layout.ts";
 import { wholeNumber } from "../../platform/http/whole-number.ts";
 import type { TimeUse } from "../../platform/times.ts";
 import { type Acting, type Action, type ActionDeps, type Field, FieldProblem, type Fields } from "./action.ts";
@@ -42,12 +43,14 @@ export function formOf<F extends ActFields, Result extends object, Deps extends 
   };
   return {
     is: [path, name, title],
+    role: act.role,
+    partly: (_done: number, _total: number, soFar?: object) => (soFar && act.partly?.(soFar as Result)) ?? null,
     fields,
     ...(about !== undefined && { about: (_lineage: Lineage) => (typeof about === "string" ? about : "") }),
     ...(refused !== undefined && { refused }),
     ...(creates !== undefined && {
       creates: (id: string, parentId: string) => {
-        if (act.secret !== undefined) return sayShownOnce(act.name, id);
+        if (act.secret !== undefined) return sayShownOnce(creates, id);
         if (leadsTo !== undefined) return `/${ENTITIES[creates].collection}/${id}/${ENTITIES[leadsTo].collection}/new`;
         return "idField" in ENTITIES[creates] ? `/${ENTITIES[creates].collection}/${id}` : `${collection}/${parentId}`;
       },
@@ -59,7 +62,7 @@ export function formOf<F extends ActFields, Result extends object, Deps extends 
       const result = await act.run({ ...contextOf(ctx), ...takes(ctx) }, id, values, ctx.advance);
       const said = act.said(result, values, id);
       const secret = act.secret?.(result);
-      if (secret !== undefined) return renderSecret(ctx, said, secret);
+      if (secret !== undefined) return renderSecret(ctx, creates ?? on, said, secret);
       if (creates !== undefined) return (result as { id?: string }).id ?? id;
       return act.isReport ? html`${said}` : null;
     },
@@ -70,19 +73,31 @@ const contextOf = ({ pool, randomBytes, audited }: AuditContext): AuditContext =
 
 const NOT_EMPTY = z.string().min(1, "must not be empty").max(1_000);
 
+/** What to do with the secret of an entity, and where the entity is listed. */
+const SECRETS: Partial<Record<EntityKind, { use: (config: Site) => Html; page: string }>> = {
+  key: {
+    use: ({ basePath }) => html`Try it in <a href="${basePath}/docs#/Partner/redeemVoucher">the API reference</a>: \
+choose Authorize, enter the key, and redeem a voucher's code.`,
+    page: "its organization's page",
+  },
+  operator: {
+    use: () => html`The operator signs in with the name, and this as the password.`,
+    page: "the page of operators",
+  },
+};
+
 /** A secret, which is shown only here, and what to do with it. */
-function renderSecret({ config }: Pick<Acting, "config">, said: string, secret: string): Html {
+function renderSecret({ config }: Pick<Acting, "config">, kind: EntityKind | null, said: string, secret: string): Html {
   return html`<strong>Copy this now. It is not shown again.</strong></p>
 <pre class="secret"><code>${secret}</code></pre>
-<p>${said} Try it in <a href="${config.basePath}/docs#/Partner/redeemVoucher">the API reference</a>: choose \
-Authorize, enter the key, and redeem a voucher's code.`;
+<p>${said} ${kind === null ? null : (SECRETS[kind]?.use(config) ?? null)}`;
 }
 
 const sayShownOnce = (
-  name: string,
+  kind: EntityKind,
   id: string,
-) => html`The ${String(name.split(" ")[0])} <code>${id}</code> was created when \
-this form was first sent, and shown only then. If you have not seen it, rotate it on its organization's page.`;
+) => html`The ${kind} <code>${id}</code> was created when this form was first sent, and its secret was shown only then. \
+If you have not seen it, rotate it on ${SECRETS[kind]?.page ?? "its page"}.`;
 
 /** The name of a field in the form. A duration is entered in hours. */
 const nameIn = (name: string, { kind }: ActField) => (kind === "duration" ? `${name}Hours` : name);

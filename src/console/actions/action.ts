@@ -1,11 +1,12 @@
 import type pg from "pg";
 import type { z } from "zod";
+import type { OperatorRole } from "../../acts/operator-role.ts";
 import type { AuditContext } from "../../acts/with-audit-entry.ts";
 import type { OperatorReads } from "../../core/callers/bulkhead.ts";
 import type { Lineage } from "../../core/catalog/db/catalog.ts";
 import type { releaseLease } from "../../core/reserve/lease.ts";
 import type { Html } from "../../pages/html.ts";
-import type { OperatedSite } from "../../pages/operator-frame.ts";
+import type { Site } from "../../pages/layout.ts";
 import type { RandomBytes } from "../../platform/base32.ts";
 import type { DepsOf } from "../../platform/http/endpoint.ts";
 import type { QueueViews } from "../../platform/queues/queue-views.ts";
@@ -14,7 +15,7 @@ import type { QueueViews } from "../../platform/queues/queue-views.ts";
 export type ActionDeps = DepsOf<typeof releaseLease> &
   OperatorReads & {
     pool: pg.Pool;
-    config: OperatedSite;
+    config: Site;
     randomBytes: RandomBytes;
     queueViews: Pick<QueueViews, "open">;
   };
@@ -73,6 +74,8 @@ export interface Action<F extends Fields = Fields, Deps = object> {
    * title.
    */
   is: readonly [path: string, command: string, title: string];
+  /** The role that the form needs, to be shown and to be sent. */
+  role: OperatorRole;
   /** What the operator should know before. */
   about?: (lineage: Lineage) => string | Html;
   /** A field `name` should be unique among the entity's children. */
@@ -84,6 +87,8 @@ export interface Action<F extends Fields = Fields, Deps = object> {
    * again after it has created the entity with this id. `parentId` is the id in the form's path. Such a form acts once.
    */
   creates?(id: string, parentId: string): string | Html;
+  /** What a long run that ended early had done, as a sentence. Without it, such a run does nothing. */
+  partly?(done: number, total: number, soFar?: object): string | null;
   /**
    * Returns the path after `/ops` of the next page, or what to show once; if the action `creates`, the id of the entity
    * instead of the path. Null: the entity's own page is next.
@@ -98,12 +103,14 @@ export function defineAction<const F extends Fields, Deps = object>(action: Acti
 
 /** An action without fields, and without a page of its own after it. */
 export const defineSimpleAction = (
+  role: OperatorRole,
   is: readonly [string, string, string],
   about: string,
   act: (ctx: Acting, id: string) => Promise<unknown>,
 ) =>
   defineAction<Fields>({
     is,
+    role,
     about: () => about,
     run: async (ctx, id) => {
       await act(ctx, id);

@@ -16,6 +16,7 @@ const REASON = optionalLine("Reason", 200, "Kept in the sealed history.");
 export const CATALOG_ACTIONS = [
   defineAction({
     is: ["/organizations/new", "org create", "Create an organization"],
+    role: "admin",
     fields: {
       name: line("Name", 200, "The partner, as operators see it."),
       sandbox: box(
@@ -28,6 +29,7 @@ export const CATALOG_ACTIONS = [
   formOf(createBrand),
   defineAction({
     is: ["/brands/:id/products/new", "product create", "Create a product"],
+    role: "admin",
     fields: {
       name: line("Name", 200, "Customers see it."),
       key: line("Key", 200, "For programs, unique within the brand: day-pass"),
@@ -44,6 +46,7 @@ export const CATALOG_ACTIONS = [
   formOf(issueBatch),
   defineAction({
     is: ["/batches/:id/listings/new", "listing create", "List the batch on the marketplace"],
+    role: "operator",
     about: () => "Users can buy the listed vouchers while the batch is open to buy.",
     creates: (_id, batchId) => `/batches/${batchId}`,
     run: async (ctx, batchId) => (await createListing(ctx, batchId)).id,
@@ -55,6 +58,7 @@ export const CATALOG_ACTIONS = [
   })),
   defineAction({
     is: ["/batches/:id/void", "batch void", "Void the batch"],
+    role: "admin",
     about: ({
       productName,
     }) => html`All active vouchers of this batch of <bdi>${productName}</bdi> can never be used again.

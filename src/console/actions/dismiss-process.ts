@@ -1,7 +1,7 @@
 import type { RequestHandler } from "express";
 import { dismissProcess } from "../../acts/dismiss-process.ts";
 import type { Site } from "../../pages/layout.ts";
-import { OPS_PATH, opsPath } from "../../pages/operator-frame.ts";
+import { opsPath } from "../../pages/operator-frame.ts";
 import type { DepsOf } from "../../platform/http/endpoint.ts";
 import { actingAs, type Console } from "./serve-action.ts";
 
@@ -17,7 +17,6 @@ export type DismissDeps = Pick<DepsOf<typeof dismissProcess>, "redis" | "deploym
  */
 export function runDismissal(ctx: DismissDeps, console: Console): RequestHandler {
   return async (request, response) => {
-    response.locals.route = OPS_PATH + DISMISS_PATH;
     const id = String(Object(request.body).process);
     await dismissProcess({ ...ctx, ...actingAs(request, ctx, console, "process dismiss", { id }) }, id);
     response.redirect(303, opsPath(ctx.config));

@@ -2,6 +2,9 @@ import { revokeKey } from "../../acts/key/revoke.ts";
 import { listCatalog } from "../../acts/list-catalog.ts";
 import { changeContract, makeLink, offerContract } from "../../acts/manage-contracts.ts";
 import { createKey, rotateKey } from "../../acts/manage-keys.ts";
+import { createOperator } from "../../acts/operator/create.ts";
+import { revokeOperator } from "../../acts/operator/revoke.ts";
+import { rotateOperator } from "../../acts/operator/rotate.ts";
 import { SCOPES } from "../../core/keys/api-keys.ts";
 import { html } from "../../pages/html.ts";
 import { renderTime } from "../../pages/time.ts";
@@ -18,10 +21,14 @@ const renderKey = ({ config }: Acting, key: string) => html`<strong>Copy this no
 <p>Try it in <a href="${config.basePath}/docs#/Partner/redeemVoucher">the API reference</a>: choose Authorize, enter \
 the key, and redeem a voucher's code.`;
 
+/** What admins do about named operators. */
+export const OPERATOR_ACTIONS = [formOf(createOperator), formOf(rotateOperator), formOf(revokeOperator)];
+
 /** What operators do about API keys and referrers. */
 export const PARTNER_ACTIONS = [
   defineAction({
     is: ["/organizations/:id/keys/new", "key create", "Create an API key"],
+    role: "admin",
     fields: {
       label: optionalLine("Label", 200, "For your own use: till 1"),
       scopes: someOf("Scopes", SCOPES, { min: 1, initial: ["voucher.read", "voucher.redeem"] }),
@@ -38,6 +45,7 @@ seen it, rotate it on its organization's page.`,
   }),
   defineAction({
     is: ["/keys/:id/rotate", "key rotate", "Rotate the API key"],
+    role: "admin",
     about: ({ keyId, keyLabel }) => html`<bdi>${keyLabel ?? keyId}</bdi> gets a new secret, which is shown once.`,
     fields: { graceHours: integer("Hours for which the old secret still works", 0, 8_760, "24") },
     run: async (ctx, id, { graceHours }) => {
@@ -48,6 +56,7 @@ seen it, rotate it on its organization's page.`,
   formOf(revokeKey),
   defineAction({
     is: ["/brands/:id/contracts/new", "contract offer", "Offer a referrer a contract"],
+    role: "operator",
     fields: {
       user: line("User", 255, "The subject of the referrer's tokens."),
       endsAt: optionalTime("Ends at", "end"),
@@ -57,22 +66,26 @@ seen it, rotate it on its organization's page.`,
     run: (ctx, brandId, { user: userId, endsAt }) => offerContract(ctx, { brandId, userId, endsAt }),
   }),
   defineSimpleAction(
+    "operator",
     ["/contracts/:id/accept", "contract accept", "Accept the contract"],
     "The referrer has accepted: links can be made.",
     (ctx, id) => changeContract(ctx, id, "Active"),
   ),
   defineSimpleAction(
+    "operator",
     ["/contracts/:id/decline", "contract decline", "Decline the contract"],
     "The referrer has declined the contract.",
     (ctx, id) => changeContract(ctx, id, "Declined"),
   ),
   defineSimpleAction(
+    "operator",
     ["/contracts/:id/end", "contract end", "End the contract"],
     "Its links stop working at once, for good.",
     (ctx, id) => changeContract(ctx, id, "Ended"),
   ),
   defineAction({
     is: ["/contracts/:id/links/new", "link create", "Create a link"],
+    role: "operator",
     about: () => "Each signed-in user can claim a voucher with the link while the contract is active.",
     fields: {
       product: {

@@ -10,27 +10,58 @@ const MARKER = new Html("<!-- progress -->");
 
 /** The operator has left the page, or the process stops. */
 export class RunLeft extends AppError {
-  constructor() {
-    super("unavailable", "The run was stopped before everything was done.");
+  constructor(message = "The run was stopped before everything was done.") {
+    super("unavailable", message);
   }
+}
+
+/** The operator was revoked, or has expired, while the run went on. */
+export class SignInEnded extends RunLeft {
+  /** @param outcome what was done, as a sentence. */
+  constructor(outcome: string) {
+    super(`Your sign-in has ended, so the run was stopped. ${outcome}`);
+  }
+}
+
+/** What a run that ended early had done, as a sentence; null if that is nothing. */
+type Partly = (done: number, total: number, soFar?: object) => string | null;
+
+/** How often a long run looks whether the operator may go on. Milliseconds. */
+const SIGN_IN_CHECK_MS = 500;
+
+/** Asks again and again until the response ends. Returns the last answer; true while none is known. */
+function watchSignIn(response: Response, stillHolds: () => Promise<boolean>): () => boolean {
+  let holds = true;
+  const timer = setInterval(async () => {
+    holds = holds && (await stillHolds().catch(() => true));
+  }, SIGN_IN_CHECK_MS);
+  response.once("close", () => clearInterval(timer));
+  return () => holds;
 }
 
 /**
  * Shows a long run on a page that grows until the run ends. It needs no script and no state: leaving the page ends the
  * run.
- * @param render the page, with its argument where the progress goes.
+ * @param run.render the page, with its argument where the progress goes.
  */
-export function openProgress(response: Response, stopping: AbortSignal, render: (progress: Html) => Html) {
+export function openProgress(
+  response: Response,
+  stopping: AbortSignal,
+  run: { render: (progress: Html) => Html; stillHolds: () => Promise<boolean>; partly: Partly },
+) {
   let tail: string | null = null;
   let shownAt = Number.NEGATIVE_INFINITY;
+  let signInHolds: (() => boolean) | null = null;
   return {
-    /** Begins the page at its first call. @throws RunLeft. */
-    advance(done: number, total: number): void {
+    /** Begins the page at its first call. @throws RunLeft, SignInEnded. */
+    advance(done: number, total: number, soFar?: object): void {
       if (response.closed || stopping.aborted) throw new RunLeft();
+      signInHolds ??= watchSignIn(response, run.stillHolds);
+      if (!signInHolds()) throw new SignInEnded(run.partly(done, total, soFar) ?? "Nothing was done.");
       // What is done at once needs no progress.
       if (tail === null && done >= total) return;
       if (tail === null) {
-        const [head = "", rest = ""] = render(MARKER).markup.split(MARKER.markup);
+        const [head = "", rest = ""] = run.render(MARKER).markup.split(MARKER.markup);
         tail = rest;
         // A proxy must not keep the lines back.
         response.set({ "Cache-Control": "no-store", "X-Accel-Buffering": "no" }).type("html").write(head);

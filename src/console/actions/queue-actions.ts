@@ -6,6 +6,7 @@ import {
   resumeQueue,
   retryFailed,
 } from "../../acts/manage-queues.ts";
+import type { OperatorRole } from "../../acts/operator-role.ts";
 import { QUEUE_NAMES, type QueueName } from "../../platform/queues/queue-settings.ts";
 import { type Acting, type Action, defineAction } from "./action.ts";
 import { line, optionalLine } from "./fields.ts";
@@ -30,6 +31,7 @@ const PAUSED: Record<QueueName, string> = {
 
 /** An act on jobs of a queue in one state. */
 const onJobs = (
+  role: OperatorRole,
   queue: QueueName,
   verb: string,
   title: string,
@@ -38,6 +40,7 @@ const onJobs = (
 ) =>
   defineAction({
     is: [`/queues/${queue}/${verb}`, `queue ${verb}`, `${title} of the queue ${queue}`],
+    role,
     about: () => about,
     fields: { job },
     refused: "job",
@@ -57,6 +60,7 @@ const onQueue = (
 ) =>
   defineAction({
     is: [`/queues/${queue}/${verb}`, `queue ${verb}`, `${title} the queue ${queue}`],
+    role: "admin",
     about: () => about,
     fields: { reason },
     run: async (ctx) => {
@@ -72,8 +76,16 @@ const onQueue = (
 export const QUEUE_ACTIONS: Action[] = QUEUE_NAMES.flatMap((queue) => [
   onQueue(queue, "pause", "Pause", PAUSED[queue], pauseQueue),
   onQueue(queue, "resume", "Resume", "Workers take its jobs again, in all of its shards.", resumeQueue),
-  onJobs(queue, "retry", "Retry failed jobs", "Workers try them again. What was done is not done twice.", retryFailed),
   onJobs(
+    "operator",
+    queue,
+    "retry",
+    "Retry failed jobs",
+    "Workers try them again. What was done is not done twice.",
+    retryFailed,
+  ),
+  onJobs(
+    "admin",
     queue,
     "promote",
     "Promote delayed jobs",
@@ -81,6 +93,7 @@ export const QUEUE_ACTIONS: Action[] = QUEUE_NAMES.flatMap((queue) => [
     promoteDelayed,
   ),
   onJobs(
+    "operator",
     queue,
     "clean",
     "Remove failed jobs",

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { InvalidValues } from "../../acts/act.ts";
 import { PastTime } from "../../acts/assert-future.ts";
 import { assertNotSent, SentBefore } from "../../acts/claim-form.ts";
-import { readLineage } from "../../acts/read-lineage.ts";
+import { hasLineage, readLineage } from "../../acts/read-lineage.ts";
 import { auditedCommand } from "../../acts/with-audit-entry.ts";
 import { findNamesake, type Lineage } from "../../core/catalog/db/catalog.ts";
 import { Html, html } from "../../pages/html.ts";
@@ -13,8 +13,8 @@ import { AppError, statusOf } from "../../platform/api/errors.ts";
 import { isDatabaseUnavailable } from "../../platform/db/transaction.ts";
 import { pathId } from "../../platform/http/endpoint.ts";
 import { sendPage } from "../../platform/http/negotiate.ts";
-import { nameOf } from "../authenticate-operator.ts";
-import { visitOf } from "../visit.ts";
+import { actingOf, operatorOf } from "../sign-in/signed-in.ts";
+import { textOf } from "../visit.ts";
 import { type Action, type ActionDeps, FieldProblem, type Fields } from "./action.ts";
 import { openProgress, RunLeft } from "./progress.ts";
 import { type Entered, FORM_TOKEN, renderFormPage, renderPage } from "./render-form.ts";
@@ -37,16 +37,16 @@ export function actingAs(
   args: object,
   formToken: string | null = null,
 ) {
-  const by = { user: nameOf(request.get("authorization")), host: "console", formToken };
-  const audited = auditedCommand(command, { ...args }, by);
+  const audited = auditedCommand(command, { ...args }, { ...actingOf(request), host: "console", formToken });
   return { pool: console.pool, randomBytes: ctx.randomBytes, audited };
 }
 
-/** The entity that a path such as `/brands/:id/…` names; null without an id. Names the route for logs. */
-export async function openLineage(ctx: ActionDeps, path: string, { params, res }: Request): Promise<Lineage | null> {
-  if (res !== undefined) res.locals.route = OPS_PATH + path;
+/** The entity that a path such as `/brands/:id/…` names; null if it names none that belongs to an organization. */
+export async function openLineage(ctx: ActionDeps, path: string, { params }: Request): Promise<Lineage | null> {
   const [, collection = ""] = path.split("/");
-  return path.includes(":id") ? ctx.operatorReads({}, () => readLineage(ctx, collection, pathId(params.id))) : null;
+  return path.includes(":id") && hasLineage(collection)
+    ? ctx.operatorReads({}, () => readLineage(ctx, collection, pathId(params.id)))
+    : null;
 }
 
 /** Shows an action's form. */
@@ -54,9 +54,8 @@ export function showForm(ctx: ActionDeps, action: Action<Fields, never>): Reques
   return async (request, response) => {
     const lineage = await openLineage(ctx, action.is[0], request);
     const fields = Object.entries(action.fields ?? {});
-    const { query } = visitOf(ctx, request);
     const entered = Object.fromEntries(
-      fields.map(([name, { initial = [], fromQuery }]) => [name, fromQuery ? [query(name)] : initial]),
+      fields.map(([name, { initial = [], fromQuery }]) => [name, fromQuery ? [textOf(request.query[name])] : initial]),
     );
     sendPage(response, 200, await renderFormPage(ctx, action, lineage, entered));
   };
@@ -83,7 +82,7 @@ export function runAction<Deps extends ActionDeps>(
   const { config } = ctx;
   return async (request, response) => {
     const lineage = await openLineage(ctx, path, request);
-    const id = lineage === null ? null : pathId(request.params.id);
+    const id = path.includes(":id") ? pathId(request.params.id) : null;
     const entered = enteredIn(action, request.body);
     const refuse = async (status: number, problems: Record<string, string>, offersNamesake = false) =>
       sendPage(response, status, await renderFormPage(ctx, action, lineage, entered, problems, offersNamesake));
@@ -92,10 +91,13 @@ export function runAction<Deps extends ActionDeps>(
     const { [FORM_TOKEN]: sentToken, namesake } = Object(request.body) as Record<string, unknown>;
     const formToken = action.creates === undefined ? null : z.uuid().safeParse(sentToken).data;
     if (formToken === undefined) return refuse(400, { "": "This form is out of date. Check it, and send it again." });
-    const next = lineage === null ? opsPath(config) : pathOf(config, lineage);
-    const { advance, end } = openProgress(response, console.signal, (lines) =>
-      renderPage(config, action, lineage, html`<p><a href="${next}">Stop</a></p>${lines}`),
-    );
+    const own = id === null ? opsPath(config) : opsPath(config, collection);
+    const next = lineage === null ? own : pathOf(config, lineage);
+    const { advance, end } = openProgress(response, console.signal, {
+      render: (lines) => renderPage(config, action, lineage, html`<p><a href="${next}">Stop</a></p>${lines}`),
+      stillHolds: operatorOf(request).stillHolds,
+      partly: (...done) => action.partly?.(...done) ?? null,
+    });
     const answer = (outcome: string | Html | null) => {
       const [shown, goOn] =
         outcome instanceof Html
@@ -109,7 +111,7 @@ export function runAction<Deps extends ActionDeps>(
     const args = { ...(id !== null && { [idName]: id }), ...recorded };
     const act = actingAs(request, ctx, console, command, args, formToken);
     try {
-      if (action.fields?.name !== undefined && namesake !== "on") {
+      if (action.fields?.name !== undefined && hasLineage(collection) && namesake !== "on") {
         if ((await findNamesake(console.pool, { parentId: id, name: String(values.name) })) !== null) {
           // The namesake may be what this form has created.
           await assertNotSent(console.pool, act.audited);

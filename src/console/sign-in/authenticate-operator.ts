@@ -1,50 +1,88 @@
-import { hash, timingSafeEqual } from "node:crypto";
-import { parse } from "basic-auth";
-import type { RequestHandler } from "express";
+import type { Request, RequestHandler, Response } from "express";
 import { RateLimiterMemory } from "rate-limiter-flexible";
-import { AppError } from "../platform/api/errors.ts";
-import type { Config } from "../platform/config.ts";
-import { consumeRefusalLimit, type LimitingRefusals } from "../platform/http/middleware/rate-limit.ts";
-import { networkOf } from "../platform/http/middleware/request-headers.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import type { Config } from "../../platform/config.ts";
+import {
+  assertRefusalsLeft,
+  consumeRefusalLimit,
+  type LimitingRefusals,
+} from "../../platform/http/middleware/rate-limit.ts";
+import { networkOf } from "../../platform/http/middleware/request-headers.ts";
+import type { OperatorSignIn } from "./operator-sign-in.ts";
 
 /**
- * Wrong passwords that each process allows per address in 15 minutes. Only keeps the log short: OPS_TOKEN is too long
- * to guess.
+ * Wrong passwords that each process allows per address in 15 minutes. Only keeps the log short: OPS_TOKEN and the
+ * tokens of operators are too long to guess.
  */
 const WRONG_PASSWORDS_MAX = 10;
 const WRONG_PASSWORDS_SECONDS = 900;
 
-/** Longest user name in an audit entry. Characters. */
-const NAME_MAX = 100;
+export interface AuthenticatingDeps extends LimitingRefusals {
+  signIn: Pick<OperatorSignIn, "isOpen" | "findCredentials" | "verify">;
+  report: { faults: { count(kind: "signInsFailed"): void } };
+}
+
+/** Leaves the router of the operator pages, as if it did not exist, while there is no way to sign in. */
+export function skipUnlessOpen({ signIn }: Pick<AuthenticatingDeps, "signIn">): RequestHandler {
+  return async (_request, _response, next) => ((await signIn.isOpen()) ? next() : next("router"));
+}
 
 /**
- * Accepts requests whose password (HTTP Basic, RFC 7617) is OPS_TOKEN, with any user name.
- * @throws AppError `missing_password`, `wrong_password`; `rate_limited` after too many wrong passwords from the
- * address.
+ * Admits operators who sign in: by HTTP Basic (RFC 7617) with a name and the operator's token, or any name and
+ * OPS_TOKEN; or by the JWT that a proxy adds.
+ * @throws AppError `missing_password`, `wrong_password`, `invalid_token`, `missing_role`, `unavailable`; `rate_limited`
+ * after too many wrong passwords from the address.
  */
-export function authenticateOperator(ctx: LimitingRefusals, token: string): RequestHandler {
-  const tokenDigest = digest(token);
+export function authenticateOperator(ctx: AuthenticatingDeps): RequestHandler {
   const wrongPasswords = new RateLimiterMemory({ points: WRONG_PASSWORDS_MAX, duration: WRONG_PASSWORDS_SECONDS });
-  return async (request, response, next) => {
-    const password = parse(request.get("authorization") ?? "")?.pass;
-    const address = networkOf(request.ip);
-    const isRight = password !== undefined && timingSafeEqual(digest(password), tokenDigest);
-    if (password !== undefined) {
-      // Count the attempt before checking the limit, so that concurrent attempts cannot exceed it.
-      const attempts = isRight ? await wrongPasswords.get(address) : await wrongPasswords.penalty(address);
-      const earlierCount = (attempts?.consumedPoints ?? 0) - (isRight ? 0 : 1);
-      if (attempts !== null && earlierCount >= WRONG_PASSWORDS_MAX) {
-        const retryAfterSeconds = Math.ceil(attempts.msBeforeNext / 1_000);
-        const message = "Too many wrong passwords from your address. Try again later.";
-        throw new AppError("rate_limited", message, { retryAfterSeconds });
-      }
-    }
-    if (isRight) return next();
+  const refuse = async (request: Request, response: Response, scheme: string, error: AppError) => {
     await consumeRefusalLimit(ctx, request, response);
-    response.setHeader("WWW-Authenticate", 'Basic realm="Operators", charset="UTF-8"');
-    throw new AppError(password === undefined ? "missing_password" : "wrong_password");
+    response.setHeader("WWW-Authenticate", scheme);
+    throw error;
+  };
+  return async (request, response, next) => {
+    const given = ctx.signIn.findCredentials(request);
+    if (given === null) return refuse(request, response, BASIC, new AppError("missing_password"));
+    const isPassword = given.kind === "basic";
+    const address = networkOf(request.ip);
+    // Before tokens are verified, so that a flood of wrong ones costs neither signature checks nor queries.
+    if (isPassword) assertPasswordsLeft(await wrongPasswords.get(address), 0);
+    else assertRefusalsLeft(ctx, request, response);
+    const operator = await ctx.signIn.verify(given);
+    if (operator !== null) {
+      response.locals.operator = operator;
+      return next();
+    }
+    ctx.report.faults.count("signInsFailed");
+    if (!isPassword) return refuse(request, response, BEARER, new AppError("invalid_token"));
+    assertPasswordsLeft(await wrongPasswords.penalty(address), 1);
+    return refuse(request, response, BASIC, new AppError("wrong_password"));
   };
 }
+
+const BASIC = 'Basic realm="Operators", charset="UTF-8"';
+/** Browsers do not ask for a password: the proxy signs people in. */
+const BEARER = 'Bearer error="invalid_token"';
+
+/** Attempts of an address, as the limiter has counted them. */
+interface Attempts {
+  consumedPoints: number;
+  msBeforeNext: number;
+}
+
+/** @param counted how many of the attempts are those of this request. @throws AppError `rate_limited`. */
+function assertPasswordsLeft(attempts: Attempts | null, counted: 0 | 1): void {
+  if (attempts === null || attempts.consumedPoints - counted < WRONG_PASSWORDS_MAX) return;
+  const message = "Too many wrong passwords from your address. Try again later.";
+  const retryAfterSeconds = Math.ceil(attempts.msBeforeNext / 1_000);
+  throw new AppError("rate_limited", message, { retryAfterSeconds });
+}
+
+/** Answers 401, so that browsers forget the password that they send. */
+export const signOut: RequestHandler = (_request, response) => {
+  response.setHeader("WWW-Authenticate", BASIC);
+  throw new AppError("missing_password", "You are signed out. To sign in again, enter your name and token.");
+};
 
 /** Refuses every request that is not a read, with this sentence. */
 export function refuseAllWrites(sentence: string): RequestHandler {
@@ -58,16 +96,4 @@ export function refuseAllWrites(sentence: string): RequestHandler {
 /** Refuses writes with this sentence unless OPS_WRITABLE is true. */
 export function refuseWrites({ config }: { config: Pick<Config, "ops"> }, sentence: string): RequestHandler {
   return config.ops.writable ? (_request, _response, next) => next() : refuseAllWrites(sentence);
-}
-
-/** The user name that the browser sent with the password, without control characters; `operator` if there is none. */
-export function nameOf(authorization: string | undefined): string {
-  const name = parse(authorization ?? "")?.name ?? "";
-  const printable = name.replaceAll(/\p{Cc}/gu, "").trim();
-  return printable.slice(0, NAME_MAX) || "operator";
-}
-
-/** Digests have equal length, so that comparing them takes the same time for every password. */
-function digest(text: string): Buffer {
-  return hash("sha256", text, "buffer");
 }

@@ -9,6 +9,7 @@ export const COUNTED = {
   referencesReused: 10,
   foreignMessages: 10,
   logLinesDropped: 10,
+  signInsFailed: 10,
   /** Of each of the sweeper's tasks, as `sweepFailures countActivity`. */
   sweepFailures: 15,
   /** The same that have happened just now. */

@@ -1,7 +1,7 @@
 import { TypeID, typeidUnboxed } from "typeid-js";
 
 /** The prefix of an id, which shows the kind of entity. */
-type IdPrefix = "org" | "brd" | "prd" | "bat" | "vch" | "key" | "rsv" | "lst" | "ctr" | "whk" | "tst" | "alr";
+type IdPrefix = "org" | "brd" | "prd" | "bat" | "vch" | "key" | "rsv" | "lst" | "ctr" | "whk" | "tst" | "alr" | "opr";
 
 /**
  * The last two symbols (ten bits) of voucher and reservation ids, reserved for the number of the deployment that has

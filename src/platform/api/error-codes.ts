@@ -37,6 +37,7 @@ export const ERRORS = {
   invalid_token: describe(401),
   missing_password: describe(401),
   wrong_password: describe(401),
+  missing_role: describe(403),
   cross_site: describe(403),
   portal_needs_read_key: describe(403),
   referrers_only: describe(403),

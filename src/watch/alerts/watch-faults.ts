@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Bulkhead } from "../../core/callers/bulkhead.ts";
-import type { Config } from "../../platform/config.ts";
+import { type Config, hasConfiguredSignIn } from "../../platform/config.ts";
 import type { Closable } from "../../platform/lifetime.ts";
 import { knownId, type OverviewDeps } from "../facts.ts";
 import { lookForFaults, nameOf } from "../find-attention.ts";
@@ -15,7 +15,7 @@ const LOOK_MAX_AGE_MS = 3_000;
 const UNREACHED_MS = 20_000;
 
 interface Deps extends OverviewDeps {
-  config: OverviewDeps["config"] & Pick<Config, "ops" | "alerts">;
+  config: OverviewDeps["config"] & Pick<Config, "ops" | "alerts" | "production">;
   operatorReads: Bulkhead<"none">;
   alerts: Pick<AlertTeller, "tell">;
 }
@@ -25,7 +25,7 @@ interface Deps extends OverviewDeps {
  * messages about red ones to ALERT_URL. Does nothing in a process without operators' pages and without ALERT_URL.
  */
 export function watchFaults(ctx: Deps): Closable {
-  const { ops, alerts } = ctx.config;
+  const { config } = ctx;
   const closing = new AbortController();
   const startedAtMs = performance.now();
   const run = async () => {
@@ -34,7 +34,7 @@ export function watchFaults(ctx: Deps): Closable {
       await sleep(LOOK_EVERY_MS, undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
     }
   };
-  if (ops.token !== null || alerts.url !== null) void run();
+  if (hasConfiguredSignIn(config) || config.alerts.url !== null) void run();
   return { close: async () => closing.abort() };
 }
 

@@ -46,6 +46,7 @@ it("the API's description describes exactly the mounted addresses that belong to
 const OUTSIDE_CODES: Partial<Record<ErrorCode, string>> = {
   missing_password: "the dashboard",
   wrong_password: "the dashboard",
+  missing_role: "the dashboard",
   cross_site: "the dashboard",
   portal_needs_read_key: "the portal",
 };

@@ -23,8 +23,9 @@ export const DE: Sentences = {
       "eingerichtet hat.",
     missing_token: "Sie sind nicht angemeldet. Bitte melden Sie sich an.",
     invalid_token: "Ihre Anmeldung ist ungültig oder abgelaufen. Bitte melden Sie sich erneut an.",
-    missing_password: "Melden Sie sich mit dem Betriebs-Token als Passwort an. Der Benutzername ist beliebig.",
-    wrong_password: "Das ist nicht das Betriebs-Token.",
+    missing_password: "Melden Sie sich mit Ihrem Namen und Ihrem Token als Passwort an, oder mit dem Betriebs-Token.",
+    wrong_password: "Dieser Name und dieses Token gehören nicht zusammen, oder das Token gilt nicht mehr.",
+    missing_role: "Ihre Rolle erlaubt das nicht. Bitten Sie um eine höhere.",
     cross_site:
       "Diese Anfrage kam von der Seite einer anderen Website. Öffnen Sie diese Seite selbst und versuchen Sie es " +
       "dort noch einmal.",

@@ -16,8 +16,10 @@ export const EN: Sentences = {
     missing_scope: "This sign-in is not allowed to do that. Ask the person who set up this till or shop.",
     missing_token: "You are not signed in. Please sign in.",
     invalid_token: "Your sign-in is invalid or has expired. Please sign in again.",
-    missing_password: "Sign in with the operations token as the password, under any user name.",
-    wrong_password: "This is not the operations token.",
+    missing_password:
+      "Sign in with your name and your token as the password, or with the operations token under any name.",
+    wrong_password: "This name and this token do not belong together, or the token is no longer valid.",
+    missing_role: "Your role does not allow this. Ask for a higher one.",
     cross_site: "This request came from a page of another site. Open this page by itself, and try again there.",
     portal_needs_read_key:
       "The portal needs a sign-in that can look vouchers up and cannot redeem them. Ask the operator for one, and " +

@@ -18,8 +18,9 @@ export const ES: Sentences = {
     missing_token: "No ha iniciado sesión. Inicie sesión, por favor.",
     invalid_token: "Su sesión no es válida o ha caducado. Vuelva a iniciar sesión, por favor.",
     missing_password:
-      "Inicie sesión con el token de operaciones como contraseña. El nombre de usuario puede ser cualquiera.",
-    wrong_password: "Este no es el token de operaciones.",
+      "Inicie sesión con su nombre y con su token como contraseña, o con el token de operaciones y cualquier nombre.",
+    wrong_password: "Este nombre y este token no van juntos, o el token ya no es válido.",
+    missing_role: "Su rol no permite hacer eso. Solicite uno superior.",
     cross_site:
       "Esta solicitud viene de una página de otro sitio. Abra esta página directamente e inténtelo allí de nuevo.",
     portal_needs_read_key:

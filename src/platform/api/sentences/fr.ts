@@ -21,8 +21,10 @@ export const FR: Sentences = {
       "boutique.",
     missing_token: "Vous n'êtes pas connecté. Veuillez vous connecter.",
     invalid_token: "Votre connexion n'est pas valable ou a expiré. Veuillez vous reconnecter.",
-    missing_password: "Connectez-vous avec le jeton d'exploitation comme mot de passe. Le nom d'utilisateur est libre.",
-    wrong_password: "Ce n'est pas le jeton d'exploitation.",
+    missing_password:
+      "Connectez-vous avec votre nom et votre jeton comme mot de passe, ou avec le jeton d'exploitation.",
+    wrong_password: "Ce nom et ce jeton ne vont pas ensemble, ou le jeton n'est plus valable.",
+    missing_role: "Votre rôle ne permet pas cela. Demandez-en un plus élevé.",
     cross_site: "Cette demande vient d'une page d'un autre site. Ouvrez cette page directement, puis réessayez.",
     portal_needs_read_key:
       "Le portail demande une connexion qui peut consulter les bons sans pouvoir les utiliser. Demandez-en une à " +

@@ -21,8 +21,10 @@ export const NL: Sentences = {
       "Met deze aanmelding mag dat niet. Vraag het aan de persoon die deze kassa of winkel heeft ingericht.",
     missing_token: "U bent niet aangemeld. Meld u aan.",
     invalid_token: "Uw aanmelding is ongeldig of verlopen. Meld u opnieuw aan.",
-    missing_password: "Meld u aan met het operations-token als wachtwoord. De gebruikersnaam is vrij te kiezen.",
-    wrong_password: "Dit is niet het operations-token.",
+    missing_password:
+      "Meld u aan met uw naam en uw token als wachtwoord, of met het operations-token onder een willekeurige naam.",
+    wrong_password: "Deze naam en dit token horen niet bij elkaar, of het token is niet meer geldig.",
+    missing_role: "Met uw rol mag dat niet. Vraag om een hogere rol.",
     cross_site:
       "Deze aanvraag kwam van een pagina van een andere site. Open deze pagina rechtstreeks en probeer het daar " +
       "opnieuw.",

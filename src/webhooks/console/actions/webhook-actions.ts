@@ -15,11 +15,12 @@ export type WebhookActionDeps = DepsOf<typeof testWebhook> & { webhookTests: Pic
 export const WEBHOOK_ACTIONS = [
   defineAction({
     is: ["/webhooks/:id/test", "webhook test", "Test the endpoint"],
+    role: "operator",
     about: () => "Sends one signed test event, and shows the response within 15 seconds.",
     run: async ({ api, audited }: Acting<WebhookActionDeps>, id, _values, { organizationId }): Promise<Html> => {
       if (!api.webhookTests.hasRoom(organizationId)) throw new AppError("overloaded");
-      const by = { osUser: audited.osUser, host: audited.host, arguments: {} };
-      const look = { ...by, command: "page webhook test", entity: { type: "WebhookEndpoint", id } } as const;
+      const acting = { osUser: audited.osUser, host: audited.host, by: audited.by, arguments: {} };
+      const look = { ...acting, command: "page webhook test", entity: { type: "WebhookEndpoint", id } } as const;
       await api.operatorReads({}, () => insertVisit(api.pool, look));
       const test = () => testWebhook(api, (read) => api.operatorReads({}, () => read(api.pool)), organizationId, id);
       const { delivered, status, failure, durationMs } = await api.webhookTests.run(organizationId, test);
@@ -28,17 +29,20 @@ export const WEBHOOK_ACTIONS = [
     },
   }),
   defineSimpleAction(
+    "operator",
     ["/webhooks/:id/disable", "webhook disable", "Disable the endpoint"],
     "Nothing more is sent to it, and only an operator can enable it again.",
     disableAnyWebhook,
   ),
   defineSimpleAction(
+    "operator",
     ["/webhooks/:id/enable", "webhook enable", "Enable the endpoint"],
     "Events that happen from now on are sent to it.",
     enableAnyWebhook,
   ),
   defineAction({
     is: ["/webhooks/:id/replay", "webhook replay", "Send deliveries again"],
+    role: "operator",
     about: () => "Sends finished deliveries of this time again, delivered and failed ones, the oldest first.",
     fields: { from: time("Events from", "start"), to: time("Events until", "rangeEnd") },
     run: async (ctx, id, { from, to }) => {

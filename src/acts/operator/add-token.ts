@@ -1,0 +1,21 @@
+import { hashSecret, makeSecret } from "../../core/keys/api-keys.ts";
+import type { Transaction } from "../../platform/db/pool.ts";
+import { insertOperatorToken, TOKEN_PREFIX } from "../db/operators.ts";
+import type { AuditContext } from "../with-audit-entry.ts";
+
+/** An operator's id and token. Only the token's hash is stored, so it cannot be shown again. */
+export interface ShownToken {
+  id: string;
+  token: string;
+}
+
+/** Gives an operator a current token. The previous one must already have an end. */
+export async function addToken(
+  { randomBytes }: Pick<AuditContext, "randomBytes">,
+  tx: Transaction,
+  id: string,
+): Promise<ShownToken> {
+  const token = makeSecret(randomBytes, TOKEN_PREFIX);
+  await insertOperatorToken(tx, id, hashSecret(token));
+  return { id, token };
+}

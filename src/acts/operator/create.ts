@@ -1,0 +1,42 @@
+import { newId } from "../../core/voucher/ids.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { act } from "../act.ts";
+import { insertOperator } from "../db/operators.ts";
+import { choice, optional, text, time } from "../fields.ts";
+import { OPERATOR_ROLES } from "../operator-role.ts";
+import { refuseIfTaken, withAuditEntry } from "../with-audit-entry.ts";
+import { addToken } from "./add-token.ts";
+
+/** Longest name of an operator, in characters. */
+const NAME_MAX = 100;
+
+export const createOperator = act({
+  name: "operator create",
+  on: null,
+  creates: "operator",
+  role: "admin",
+  title: "Create an operator",
+  about: "The token is shown only once.",
+  examples: ["--name zoe --role operator", "--name audit --role viewer --expires 2027-12-31"],
+  fields: {
+    name: text("Name", NAME_MAX, { hint: "The user name to sign in with.", placeholder: "<name>" }),
+    role: choice("Role", OPERATOR_ROLES, {
+      hint: "A viewer only looks, an operator does the daily work, an admin everything.",
+      placeholder: "<role>",
+    }),
+    expires: optional(time("Expires at", "end", { future: true })),
+  },
+  refused: "name",
+  async run(ctx, _id, { name, role, expires }) {
+    if (name.includes(":")) throw new AppError("invalid_request", "Browsers cannot send a name with a colon.");
+    const id = newId("opr");
+    const create = withAuditEntry(ctx, { type: "Operator", id }, async (tx) => {
+      await insertOperator(tx, { id, name, role, expiresAt: expires });
+      return addToken(ctx, tx, id);
+    });
+    return refuseIfTaken("operators_name", `There is already an operator ${name}.`, create);
+  },
+  said: ({ id }, { name }) => `Operator ${name}: ${id}`,
+  secret: ({ token }) => token,
+  next: () => "sign in at URL/ops with the name, and the token as the password",
+});

@@ -1,0 +1,143 @@
+import { hash, timingSafeEqual } from "node:crypto";
+import { parse } from "basic-auth";
+import type { Request } from "express";
+import type pg from "pg";
+import { findOperatorsByToken, hasOperators, type NamedOperator, TOKEN_PREFIX } from "../../acts/db/operators.ts";
+import { hashSecret, isWellFormedSecret } from "../../core/keys/api-keys.ts";
+import type { TokenAuthenticator } from "../../core/keys/authenticate-user.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { Batcher } from "../../platform/batching/batcher.ts";
+import type { Config } from "../../platform/config.ts";
+import type { DatabaseClock } from "../../platform/db/database-clock.ts";
+import { isDatabaseUnavailable } from "../../platform/db/transaction.ts";
+import { openOperatorTokens } from "./operator-tokens.ts";
+import type { SignedIn } from "./signed-in.ts";
+
+/** Longest name of an operator in an audit entry. Characters. */
+const NAME_MAX = 100;
+/** How long a process remembers whether there are named operators. Milliseconds. */
+const KNOWN_MS = 1_000;
+/** Tokens in one query, and tokens that wait for theirs. Few operators exist, so more of them are made up. */
+const TOKENS = { batchMax: 64, waitingMax: 256 };
+
+/** What a request gives to sign in with. */
+export type Credentials = { kind: "basic"; name: string; password: string } | { kind: "jwt"; token: string };
+
+export interface SignInDeps {
+  pool: pg.Pool;
+  config: Pick<Config, "ops">;
+  deployment: { clock: DatabaseClock };
+}
+
+/**
+ * The ways to sign in to the operator pages: the token of a named operator, OPS_TOKEN under any name, and the JWT of a
+ * proxy.
+ */
+export class OperatorSignIn {
+  readonly #pool: pg.Pool;
+  readonly #ops: Config["ops"];
+  readonly #sharedDigest: Buffer | null;
+  readonly #tokens: TokenAuthenticator<{ name: string; role: SignedIn["role"] | null }> | null;
+  /**
+   * Tokens are not cached, so a revoked one stops working at once. One query runs at a time, so made-up tokens take at
+   * most one connection.
+   */
+  readonly #named: Batcher<string, NamedOperator | null>;
+  #known = { areThere: false, until: Number.NEGATIVE_INFINITY };
+
+  constructor({ pool, config: { ops }, deployment: { clock } }: SignInDeps) {
+    this.#pool = pool;
+    this.#ops = ops;
+    this.#sharedDigest = ops.token === null ? null : digest(ops.token);
+    this.#tokens = ops.jwksUrl === null ? null : openOperatorTokens(ops, clock);
+    this.#named = new Batcher(async (hashes: string[]) => {
+      const found = await findOperatorsByToken(pool, hashes);
+      return hashes.map((tokenHash) => found.get(tokenHash) ?? null);
+    }, TOKENS);
+  }
+
+  /**
+   * Whether anyone can sign in. Named operators count within a second of their creation.
+   * @throws AppError `unavailable` if that depends on Postgres, which does not answer.
+   */
+  async isOpen(): Promise<boolean> {
+    if (this.#ops.isOff) return false;
+    if (this.#sharedDigest !== null || this.#tokens !== null) return true;
+    if (performance.now() < this.#known.until) return this.#known.areThere;
+    const areThere = await hasOperators(this.#pool).catch(throwUnchecked);
+    this.#known = { areThere, until: performance.now() + KNOWN_MS };
+    return areThere;
+  }
+
+  /** The ways that are open, in words for the log. */
+  async describeWays(): Promise<string[]> {
+    const { isOff, jwksUrl } = this.#ops;
+    if (isOff) return [];
+    const areNamed = await hasOperators(this.#pool);
+    return [
+      ...(areNamed ? ["named operators"] : []),
+      ...(jwksUrl === null ? [] : ["JWT (OPS_JWKS_URL)"]),
+      ...(this.#sharedDigest === null ? [] : ["shared token (OPS_TOKEN)"]),
+    ];
+  }
+
+  /** What a request gives to sign in with; null for nothing. HTTP Basic counts first, because a proxy adds its JWT. */
+  findCredentials(request: Request): Credentials | null {
+    const basic = parse(request.get("authorization") ?? "");
+    if (basic !== undefined) return { kind: "basic", name: basic.name, password: basic.pass };
+    if (this.#tokens === null) return null;
+    const header = request.get(this.#ops.jwtHeader);
+    const token = /^(?:Bearer +)?(\S+) *$/i.exec(header ?? "")?.[1];
+    return token === undefined ? null : { kind: "jwt", token };
+  }
+
+  /**
+   * The operator with these credentials; null if they are wrong.
+   * @throws AppError `missing_role` for a JWT without a role; `unavailable` if they cannot be checked; BatcherFull.
+   */
+  async verify(credentials: Credentials): Promise<SignedIn | null> {
+    if (credentials.kind === "jwt") return this.#verifyJwt(credentials.token);
+    const { name, password } = credentials;
+    if (this.#sharedDigest !== null && timingSafeEqual(digest(password), this.#sharedDigest)) {
+      return { name: `shared: ${printable(name)}`, role: "admin", by: "shared", stillHolds: async () => true };
+    }
+    const operator = await this.#findNamed(password);
+    if (operator === null || operator.name !== name) return null;
+    const stillHolds = async () => (await this.#findNamed(password)) !== null;
+    return { name: operator.name, role: operator.role, by: "operator", stillHolds };
+  }
+
+  async #findNamed(token: string): Promise<NamedOperator | null> {
+    if (!isWellFormedSecret(token, TOKEN_PREFIX)) return null;
+    return this.#named.submit(hashSecret(token)).catch(throwUnchecked);
+  }
+
+  async #verifyJwt(token: string): Promise<SignedIn | null> {
+    const found = await this.#tokens?.authenticate(token).catch((error: unknown) => {
+      if (error instanceof AppError && error.code === "invalid_token") return null;
+      throw error;
+    });
+    if (found === undefined || found === null) return null;
+    const { name, role } = found;
+    if (role !== null) return { name, role, by: "jwt", stillHolds: async () => true };
+    const message = "Your sign-in has none of the roles viewer, operator and admin. Ask for one of them.";
+    throw new AppError("missing_role", message);
+  }
+}
+
+/** @throws AppError `unavailable` instead of the errors of a Postgres that does not answer. */
+function throwUnchecked(cause: unknown): never {
+  if (!isDatabaseUnavailable(cause)) throw cause;
+  throw new AppError("unavailable", ({ inDetail }) => inDetail.signInUnchecked, { cause });
+}
+
+/** The user name that came with the shared token, without control characters; `operator` if there is none. */
+function printable(name: string): string {
+  const shown = name.replaceAll(/\p{Cc}/gu, "").trim();
+  return shown.slice(0, NAME_MAX) || "operator";
+}
+
+/** Digests have equal length, so that comparing them takes the same time for every password. */
+function digest(text: string): Buffer {
+  return hash("sha256", text, "buffer");
+}

@@ -1,0 +1,44 @@
+import type { JWTPayload } from "jose";
+import { OPERATOR_ROLES, type OperatorRole } from "../../acts/operator-role.ts";
+import { isPrintable, TokenAuthenticator } from "../../core/keys/authenticate-user.ts";
+import type { Config } from "../../platform/config.ts";
+import type { DatabaseClock } from "../../platform/db/database-clock.ts";
+
+/** The operator that a proxy's JWT names; without a role if none of the claim's values is one. */
+interface TokenOperator {
+  name: string;
+  role: OperatorRole | null;
+}
+
+type TokenSettings = Pick<Config["ops"], "jwksUrl" | "issuer" | "audience" | "nameClaim" | "roleClaim">;
+
+/** Verifies the JWTs of a proxy that signs operators in, by the rules for the tokens of users. */
+export function openOperatorTokens(ops: TokenSettings, clock: DatabaseClock): TokenAuthenticator<TokenOperator> {
+  return new TokenAuthenticator(ops, clock, {
+    variable: "OPS_JWKS_URL",
+    required: [],
+    readCaller(claims) {
+      const name = [findClaim(claims, ops.nameClaim), claims.sub].find(isPrintable);
+      return name === undefined ? null : { name, role: highestRole(findClaim(claims, ops.roleClaim)) };
+    },
+  });
+}
+
+/** A claim by its name. If no claim has this name, its parts between dots lead into objects, as in `realm_access.roles`. */
+function findClaim(claims: JWTPayload, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name];
+  return name
+    .split(".")
+    .reduce<unknown>(
+      (found, part) => (isObject(found) && Object.hasOwn(found, part) ? found[part] : undefined),
+      claims,
+    );
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
+
+/** The highest role among the values of a claim: a list, or a text with values between blanks or commas. */
+function highestRole(claim: unknown): OperatorRole | null {
+  const values: unknown[] = typeof claim === "string" ? claim.split(/[\s,]+/) : Array.isArray(claim) ? claim : [];
+  return OPERATOR_ROLES.findLast((role) => values.includes(role)) ?? null;
+}

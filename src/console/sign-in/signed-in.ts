@@ -1,0 +1,48 @@
+import type { Request, RequestHandler } from "express";
+import type { ActingBy } from "../../acts/db/audit-entries.ts";
+import { isAllowed, type OperatorRole } from "../../acts/operator-role.ts";
+import { AppError } from "../../platform/api/errors.ts";
+
+/** An operator who has signed in. */
+export interface SignedIn {
+  /** As audit entries name the operator. */
+  name: string;
+  role: OperatorRole;
+  /** How the name is known. */
+  by: Extract<ActingBy, "operator" | "jwt" | "shared">;
+  /** Whether the sign-in is still good: false once a named operator is revoked or has expired. */
+  stillHolds(): Promise<boolean>;
+}
+
+declare global {
+  namespace Express {
+    interface Locals {
+      /** The operator who has signed in to the operator pages. */
+      operator?: SignedIn;
+    }
+  }
+}
+
+/** The operator who has signed in. Only for requests that `authenticateOperator` has let pass. */
+export function operatorOf({ res }: Pick<Request, "res">): SignedIn {
+  const operator = res?.locals.operator;
+  if (operator === undefined) throw new Error("the route does not authenticate operators");
+  return operator;
+}
+
+/** Who an audit entry names for an act or a visit of this request. */
+export function actingOf(request: Request): { user: string; by: ActingBy } {
+  const { name, by } = operatorOf(request);
+  return { user: name, by };
+}
+
+/** Refuses operators of a lower role. @throws AppError `missing_role`. */
+export function requireRole(needed: OperatorRole): RequestHandler {
+  return (request, _response, next) => {
+    const { role } = operatorOf(request);
+    if (!isAllowed(role, needed)) {
+      throw new AppError("missing_role", `This needs the role ${needed}. You are signed in as ${role}.`);
+    }
+    next();
+  };
+}
