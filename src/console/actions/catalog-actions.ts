@@ -64,6 +64,7 @@ export const CATALOG_ACTIONS = [
     }) => html`All active vouchers of this batch of <bdi>${productName}</bdi> can never be used again.
 If you stop the run, another one continues it.`,
     fields: { product: confirmation("The product's name, to confirm,"), reason: REASON },
+    partly: (done, total) => `${done} of ${total} vouchers are done, and stay so.`,
     run: async (ctx, id, { product, reason }, { productName, voucherCount }) => {
       // Browsers show several blanks as one.
       const [typed, right] = [product, productName].map((name) =>

@@ -1,0 +1,214 @@
+import pg from "pg";
+import { beforeAll, describe, expect, it } from "vitest";
+import { revokeOperator } from "../../src/acts/operator/revoke.ts";
+import { rotateOperator } from "../../src/acts/operator/rotate.ts";
+import { basic, browse, OPS_TOKEN } from "../support/browse.ts";
+import { makeOperator, type TestOperator } from "../support/operators.ts";
+import { untilPast } from "../support/outside-transaction.ts";
+import type { TestApi } from "../support/service.ts";
+import { issueVouchers, makePartner, provisioning } from "../support/supply.ts";
+import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
+import { type IssuerKey, makeIssuerKey, secondsFromNow, signClaims, writeKeysFile } from "../support/user-tokens.ts";
+
+const NAMED = { OPS_WRITABLE: "true", TRUST_PROXY: "127.0.0.1" };
+// Two processes with OPS_TOKEN, and one without any way to sign in but named operators.
+const service = useService({ apis: [{ OPS_TOKEN, ...NAMED }, { OPS_TOKEN }, NAMED] });
+const { db, servers, apis } = service;
+const [api, other, namedOnly] = apis;
+
+/** Each caller has an address of its own, so that wrong passwords of one test do not block another one. */
+let addresses = 0;
+const elsewhere = () => ({ "x-forwarded-for": `192.0.2.${++addresses}` });
+const open = (headers: Record<string, string>, at: TestApi = api, path = "/overview.json") =>
+  browse(`${at.url}/ops${path}`, { headers: { accept: "application/json", ...elsewhere(), ...headers } });
+const codeOf = async (headers: Record<string, string>, at: TestApi = api) => {
+  const { status, text } = await open(headers, at);
+  return status === 200 ? "200" : `${status} ${JSON.parse(text).code}`;
+};
+
+it("the operator pages do not exist without a way to sign in, and exist within a second of the first operator", async () => {
+  expect(await codeOf({}, namedOnly)).toBe("404 not_found");
+  const { headers } = await makeOperator(db, "viewer");
+  await until(async () => (await codeOf(headers, namedOnly)) === "200", 2_000);
+  expect(await codeOf({}, namedOnly)).toBe("401 missing_password");
+  expect(await codeOf(basic(OPS_TOKEN), namedOnly)).toBe("401 wrong_password");
+});
+
+describe("a named operator", () => {
+  let zoe: TestOperator;
+  beforeAll(async () => {
+    zoe = await makeOperator(db, "operator");
+  });
+
+  it("an operator signs in with name and token, and only with both", async () => {
+    expect(zoe.token).toMatch(/^pvo_[0-9A-HJKMNP-TV-Z]{47}$/);
+    const mistyped = `${zoe.token.slice(0, -1)}${zoe.token.endsWith("0") ? "1" : "0"}`;
+    const another = await makeOperator(db, "admin");
+    expect(await codeOf(zoe.headers)).toBe("200");
+    for (const headers of [
+      basic(zoe.token, another.name),
+      basic(another.token, zoe.name),
+      basic(mistyped, zoe.name),
+      basic(zoe.name, zoe.token),
+      { authorization: `Bearer ${zoe.token}` },
+    ]) {
+      expect(await codeOf(headers)).toMatch(/^401 (wrong|missing)_password$/);
+    }
+  });
+
+  it("the database has no token, and the audit names the operator and how the name is known", async () => {
+    const { rows } = await db.query("SELECT encode(token_hash, 'hex') AS hash FROM operator_tokens");
+    expect(JSON.stringify(rows)).not.toContain(zoe.token);
+    const { organizationId } = service.partner;
+    for (const [headers, osUser, by] of [
+      [zoe.headers, zoe.name, "operator"],
+      [basic(OPS_TOKEN, zoe.name), `shared: ${zoe.name}`, "shared"],
+    ] as const) {
+      await open(headers, api, `/organizations/${organizationId}`);
+      const last = await db.query("SELECT os_user, by FROM audit_entries ORDER BY id DESC LIMIT 1");
+      expect(last.rows).toEqual([{ os_user: osUser, by }]);
+    }
+  });
+
+  it("an operator who has expired is refused, by the database's clock", async () => {
+    const ends = new Date(Date.now() + 1_000);
+    const brief = await makeOperator(db, "viewer", ends);
+    expect(await codeOf(brief.headers)).toBe("200");
+    await untilPast(db, ends);
+    expect(await codeOf(brief.headers)).toBe("401 wrong_password");
+  });
+
+  it("a rotated token works for the grace period and then no longer, and the new one at once", async () => {
+    const { id, name, token } = await makeOperator(db, "viewer");
+    const graceful = await rotateOperator.run(provisioning(db), id, { grace: 3_600_000 });
+    for (const one of [token, graceful.token]) expect(await codeOf(basic(one, name))).toBe("200");
+    const sudden = await rotateOperator.run(provisioning(db), id, { grace: 0 });
+    for (const one of [token, graceful.token]) expect(await codeOf(basic(one, name))).toBe("401 wrong_password");
+    expect(await codeOf(basic(sudden.token, name))).toBe("200");
+  });
+
+  it("a revoked operator is refused by every process within a second", async () => {
+    const operator = await makeOperator(db, "admin");
+    for (const at of [api, other]) expect(await codeOf(operator.headers, at)).toBe("200");
+    await revokeOperator.run(provisioning(db), operator.id, {});
+    const revokedAt = performance.now();
+    for (const at of [api, other])
+      await until(async () => (await codeOf(operator.headers, at)) === "401 wrong_password", 1_000);
+    expect(performance.now() - revokedAt).toBeLessThan(1_000);
+  });
+
+  it("an operator who is revoked in the middle of a long act is told what was done", async () => {
+    const admin = await makeOperator(db, "admin");
+    const partner = await makePartner(db);
+    const [first] = await issueVouchers(db, partner, 101);
+    const { rows } = await db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [first?.id]);
+    const locker = new pg.Client(servers.databaseUrl);
+    await locker.connect();
+    await locker.query("BEGIN");
+    // The first range finds every row locked, so that the page begins before anything is voided.
+    await locker.query("SELECT FROM vouchers WHERE batch_id = $1 FOR UPDATE", [rows[0].id]);
+    const body = new URLSearchParams({ product: "Pass" });
+    const sent = await fetch(`${api.url}/ops/batches/${rows[0].id}/void`, {
+      method: "POST",
+      headers: admin.headers,
+      body,
+    });
+    await revokeOperator.run(provisioning(db), admin.id, {});
+    const revokedAt = performance.now();
+    await until(async () => performance.now() - revokedAt > 1_000);
+    await locker.query("ROLLBACK");
+    await locker.end();
+    expect(await sent.text()).toMatch(/Your sign-in has ended, so the run was stopped\. 100 of 101 vouchers are done/);
+    const voided = await db.query("SELECT count(*)::int AS n FROM vouchers WHERE batch_id = $1 AND status = 'Voided'", [
+      rows[0].id,
+    ]);
+    expect(voided.rows[0].n).toBe(100);
+  });
+});
+
+describe("a proxy's JWT", () => {
+  let key: IssuerKey;
+  let withJwt: TestApi;
+  const claims = { iss: "https://login.test", aud: "operators", email: "zoe@shop.test", roles: ["viewer"] };
+  const sign = (changes: object = {}, by = key) =>
+    signClaims(by, { sub: "123", exp: secondsFromNow(60), ...claims, ...changes });
+  const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+  beforeAll(async () => {
+    key = await makeIssuerKey();
+    const file = writeKeysFile(key);
+    servers.onClose(async () => file.remove());
+    const rules = { OPS_JWKS_URL: file.url, OPS_ISSUER: claims.iss, OPS_AUDIENCE: claims.aud };
+    withJwt = await service.startApi({ ...rules, ...NAMED, OPS_ROLE_CLAIM: "realm.roles", OPS_JWT_HEADER: "X-Token" });
+    plain = await service.startApi({ ...rules, ...NAMED });
+  });
+  let plain: TestApi;
+
+  it("a JWT signs in under its name claim with the highest role, and without the claim under its subject", async () => {
+    const path = `/organizations/${service.partner.organizationId}`;
+    const cases: [changes: object, name: string][] = [
+      [{}, "zoe@shop.test"],
+      [{ roles: ["something", "viewer", "admin", "operator"] }, "zoe@shop.test"],
+      [{ email: undefined, roles: "viewer" }, "123"],
+      [{ email: "a\nb", roles: "staff,operator" }, "123"],
+    ];
+    const pages: string[] = [];
+    for (const [changes, name] of cases) {
+      expect((await open(bearer(await sign(changes)), plain, path)).status).toBe(200);
+      const { rows } = await db.query("SELECT os_user, by FROM audit_entries ORDER BY id DESC LIMIT 1");
+      expect(rows).toEqual([{ os_user: name, by: "jwt" }]);
+      pages.push((await open({ ...bearer(await sign(changes)), accept: "text/html" }, plain, "")).text);
+    }
+    const roles = pages.map((page) => /with the role (\w+)/.exec(page)?.[1]);
+    expect(roles).toEqual(["viewer", "admin", "viewer", "operator"]);
+  });
+
+  it("a JWT is refused that is expired, unsigned, or of another issuer, audience or key, and without a role", async () => {
+    const unsigned = (await sign()).split(".").with(0, Buffer.from('{"alg":"none"}').toString("base64url"));
+    for (const token of [
+      await sign({ iss: "https://other.test" }),
+      await sign({ aud: "shop" }),
+      await sign({ exp: secondsFromNow(-60) }),
+      await sign({ exp: undefined }),
+      await sign({}, { ...(await makeIssuerKey()), kid: key.kid }),
+      `${unsigned[0]}.${unsigned[1]}.`,
+      unsigned.join("."),
+      "x",
+    ]) {
+      const { status, headers, text } = await open(bearer(token), plain);
+      expect([status, JSON.parse(text).code]).toEqual([401, "invalid_token"]);
+      expect(headers.get("www-authenticate")).toMatch(/^Bearer /);
+    }
+    for (const roles of [undefined, [], ["root"], "viewers", { viewer: true }]) {
+      expect(await codeOf(bearer(await sign({ roles })), plain)).toBe("403 missing_role");
+    }
+  });
+
+  it("the header and the path of the role claim are configurable, and HTTP Basic counts first", async () => {
+    const token = await sign({ realm: { roles: ["admin"] }, roles: undefined });
+    expect(await codeOf({ "x-token": token }, withJwt)).toBe("200");
+    expect(await codeOf(bearer(token), withJwt)).toBe("401 missing_password");
+    const { headers } = await makeOperator(db, "viewer");
+    expect(await codeOf({ ...headers, "x-token": "x" }, withJwt)).toBe("200");
+  });
+});
+
+it("sign-ins that fail are limited per address, counted and shown on the overview, and signing out asks again", async () => {
+  const address = elsewhere();
+  for (let attempt = 0; attempt < 10; attempt += 1) {
+    expect(await codeOf({ ...basic("wrong"), ...address })).toBe("401 wrong_password");
+  }
+  expect(await codeOf({ ...basic(OPS_TOKEN), ...address })).toBe("429 rate_limited");
+  const failed = async () => {
+    const { attention } = JSON.parse((await open(basic(OPS_TOKEN))).text);
+    return attention.find(({ runbook }: { runbook: string }) => runbook === "SignInsFail");
+  };
+  await until(async () => /^\d\d sign-ins to these pages have failed$/.test((await failed())?.what));
+  expect(await failed()).toMatchObject({ severity: "amber", subject: "Operator pages" });
+  const signedOut = await open(basic(OPS_TOKEN), api, "/sign-out");
+  expect([signedOut.status, signedOut.headers.get("www-authenticate")]).toEqual([
+    401,
+    expect.stringMatching(/^Basic /),
+  ]);
+});
