@@ -1,0 +1,133 @@
+import { beforeAll, expect, it } from "vitest";
+import { isAllowed, OPERATOR_ROLES, type OperatorRole } from "../../src/acts/operator-role.ts";
+import { operatorRoutes } from "../../src/console/mount-operator-pages.ts";
+import { openRoles } from "../../src/console/roles.ts";
+import { each } from "../../src/open/wings/api.ts";
+import { browse, OPS_TOKEN } from "../support/browse.ts";
+import { makeOperators, type TestOperator } from "../support/operators.ts";
+import { issueVouchers } from "../support/supply.ts";
+import { useService } from "../support/use-service.ts";
+
+const service = useService({ apis: [{ OPS_TOKEN, OPS_WRITABLE: "true" }], shards: 1 });
+const { api, db, partner, till } = service;
+let operators: Record<OperatorRole, TestOperator>;
+
+beforeAll(async () => {
+  operators = await makeOperators(db);
+});
+
+/** All of them, from the table that mounts them. */
+const routes = () => operatorRoutes({ ...api.ctx, config: { ...api.ctx.config } }, each("operatorPages"));
+
+it("each page, form and file admits its role and those above, and names it to those below", async () => {
+  const table = routes();
+  expect(table.length).toBeGreaterThan(60);
+  for (const { method, path, role } of table) {
+    for (const has of OPERATOR_ROLES) {
+      for (const verb of method === "all" ? ["GET", "PUT"] : [method.toUpperCase()]) {
+        const { status, text } = await browse(`${api.url}/ops${path.replaceAll(/:\w+/g, "none_0")}`, {
+          method: verb,
+          headers: { ...operators[has].headers, accept: "application/json" },
+        });
+        const isRefused = !isAllowed(has, role);
+        expect({ verb, path, has, isRefused: status === 403 }).toEqual({ verb, path, has, isRefused });
+        if (isRefused) expect(text).toContain(`This needs the role ${role}. You are signed in as ${has}.`);
+      }
+    }
+  }
+});
+
+it("viewers only look, operators do the daily acts, and the rest is for admins", () => {
+  const needs = (role: OperatorRole) =>
+    routes().flatMap(({ method, path, role: needed }) => (needed === role && method === "post" ? [path] : []));
+  expect(needs("viewer")).toEqual(["/vouchers"]);
+  const queues = ["redeem", "seal", "sweep", "log", "webhook"];
+  expect(needs("operator").toSorted()).toEqual(
+    [
+      ...["codes.csv", "listings/new", "print"].map((act) => `/batches/:id/${act}`),
+      "/brands/:id/contracts/new",
+      ...["accept", "decline", "end", "links/new"].map((act) => `/contracts/:id/${act}`),
+      ...queues.flatMap((queue) => ["clean", "retry"].map((act) => `/queues/${queue}/${act}`)),
+      ...["release", "void"].map((act) => `/vouchers/:id/${act}`),
+      ...["disable", "enable", "replay", "test"].map((act) => `/webhooks/:id/${act}`),
+    ].toSorted(),
+  );
+  expect(needs("admin")).toEqual(
+    expect.arrayContaining([
+      "/organizations/new",
+      "/organizations/:id/keys/new",
+      "/operators/new",
+      "/products/:id/batches/new",
+      "/batches/:id/void",
+      "/queues/redeem/pause",
+      "/processes/dismiss",
+    ]),
+  );
+});
+
+it("a page offers only what its reader's role allows, and all of that", async () => {
+  const { paths } = await exampleOf();
+  const roleOf = openRoles(routes);
+  const offered: Record<OperatorRole, string[]> = { viewer: [], operator: [], admin: [] };
+  for (const has of OPERATOR_ROLES) {
+    for (const path of paths) {
+      const { status, text } = await browse(`${api.url}/ops${path}`, { headers: operators[has].headers });
+      expect(status, path).toBe(200);
+      for (const [, link = ""] of text.matchAll(/(?:href|action)="\/ops(\/[^"#]*)"/g)) {
+        if (/^\/(sign-out|queues\/jobs)/.test(link)) continue;
+        const needed = roleOf(link);
+        expect({ link, has, may: isAllowed(has, needed) }).toEqual({ link, has, may: true });
+        offered[needed].push(has);
+      }
+    }
+  }
+  expect(new Set(offered.operator)).toEqual(new Set(["operator", "admin"]));
+  expect(new Set(offered.admin)).toEqual(new Set(["admin"]));
+});
+
+it("a viewer sees no code, also none of a voucher that is used", async () => {
+  const { redeemed } = await exampleOf();
+  const open = async (has: OperatorRole) =>
+    (await browse(`${api.url}/ops/vouchers/${redeemed.id}`, { headers: operators[has].headers })).text;
+  const [seen, full] = [await open("viewer"), await open("operator")];
+  for (const secret of [redeemed.code, redeemed.redeemCode]) {
+    expect(full).toContain(secret);
+    expect(seen).not.toContain(secret);
+  }
+  expect(seen).toContain(`<code>…${redeemed.code.slice(-4)}</code>`);
+});
+
+it("a viewer reads the board of jobs, and its API changes nothing", async () => {
+  const headers = operators.viewer.headers;
+  expect((await browse(`${api.url}/ops/queues/jobs/`, { headers })).status).toBe(200);
+  expect((await browse(`${api.url}/ops/queues/jobs/api/queues`, { headers })).status).toBe(200);
+  for (const path of ["api/queues/redeem/pause", "api/queues/redeem/1/retry", "api/queues/redeem/clean/failed"]) {
+    for (const method of ["PUT", "POST", "PATCH", "DELETE"]) {
+      const { status } = await browse(`${api.url}/ops/queues/jobs/${path}`, { method, headers, json: {} });
+      expect([method, path, status]).toEqual([method, path, 405]);
+    }
+  }
+});
+
+/** A redeemed voucher, and pages with all kinds of actions. */
+async function exampleOf() {
+  const [used, active] = await issueVouchers(db, partner, 2);
+  if (used === undefined || active === undefined) throw new Error("no vouchers");
+  const { redeemCode } = (await till.redeem({ code: used.code, externalRef: `order-${used.id}` })).body;
+  await till.reserve(active.code);
+  const { rows } = await db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [used.id]);
+  const paths = [
+    "",
+    "/organizations",
+    `/organizations/${partner.organizationId}`,
+    `/brands/${partner.brandId}`,
+    `/products/${partner.productId}`,
+    `/batches/${rows[0].id}`,
+    `/vouchers/${active.id}`,
+    "/queues",
+    "/queues/redeem",
+    "/operators",
+    "/audit",
+  ];
+  return { redeemed: { ...used, redeemCode: String(redeemCode) }, paths };
+}
