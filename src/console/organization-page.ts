@@ -168,7 +168,11 @@ function renderKeys(site: OperatedSite, heading: string, { shown, next }: Cut<Li
       // The search links to the id of a key.
       shown.map((key) => [
         html`<code id="${key.id}">${key.id}</code>${key.label === null ? null : html`<br>${key.label}`}`,
-        html`${renderState(key)}${key.state === "Active" ? linkActions(site, ["keys", key.id], ["rotate", "Rotate"], ["revoke", "Revoke"]) : null}`,
+        html`${renderState(key)}${
+          key.state === "Active"
+            ? linkActions(site, ["keys", key.id], ["rotate", "Rotate"], ["revoke", "Revoke"])
+            : null
+        }`,
         key.lastUsedAt === null ? "never" : renderTime(key.lastUsedAt, MINUTES),
         key.scopes.join(", "),
         renderTime(key.createdAt, MINUTES),

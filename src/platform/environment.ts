@@ -57,10 +57,14 @@ const databaseUrl = z
       "postgres://user:password@/database?host=/folder/of/socket",
   });
 
-/** The address of a JSON Web Key Set. */
-const jwksUrl = orNull(
-  z.url({ protocol: /^(https?|file)$/, error: "must be an address that begins with https:, http: or file:" }),
-);
+/** How tokens of an issuer are verified. Null accepts any issuer and any audience; without keys, no token. */
+const tokens = (prefix: string) => ({
+  jwksUrl: orNull(
+    z.url({ protocol: /^(https?|file)$/, error: "must be an address that begins with https:, http: or file:" }),
+  ).meta({ title: `${prefix}_JWKS_URL` }),
+  issuer: orNull(z.string()).meta({ title: `${prefix}_ISSUER` }),
+  audience: orNull(z.string()).meta({ title: `${prefix}_AUDIENCE` }),
+});
 
 /** The title of a variable whose value may be in a file. */
 const secret = (title: string) => ({ title, isSecret: true });
@@ -147,16 +151,9 @@ export const VARIABLES = {
     .prefault(QUEUE_NAMES.join(","))
     .pipe(z.array(z.enum(QUEUE_NAMES)).min(1))
     .meta({ title: "WORKER_QUEUES" }),
-  /** How users' tokens are verified. If `jwksUrl` is null, every token is refused. */
-  users: {
-    jwksUrl: jwksUrl.meta({ title: "AUTH_JWKS_URL" }),
-    issuer: orNull(z.string()).meta({ title: "AUTH_ISSUER" }),
-    audience: orNull(z.string()).meta({ title: "AUTH_AUDIENCE" }),
-  },
-  /**
-   * The operator pages and the queue dashboard: the password that operators share, and other ways to sign in; whether
-   * they may change anything, and where.
-   */
+  /** How users' tokens are verified. */
+  users: tokens("AUTH"),
+  /** The operator pages and the queue dashboard: how one signs in, whether they may change anything, and where. */
   ops: {
     token: orNull(
       z
@@ -166,10 +163,8 @@ export const VARIABLES = {
           `must be at least 16 characters long, or ${OPS_OFF}`,
         ),
     ).meta(secret("OPS_TOKEN")),
-    /** The JWTs of a proxy that signs operators in: as `users`, the header with the token, and the claims that count. */
-    jwksUrl: jwksUrl.meta({ title: "OPS_JWKS_URL" }),
-    issuer: orNull(z.string()).meta({ title: "OPS_ISSUER" }),
-    audience: orNull(z.string()).meta({ title: "OPS_AUDIENCE" }),
+    /** The JWTs of a proxy: their header, and the claims that name the operator and the role. */
+    ...tokens("OPS"),
     jwtHeader: z
       .string()
       .regex(/^[\w-]+$/, "must be the name of a header, such as Cf-Access-Jwt-Assertion")

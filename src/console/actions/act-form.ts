@@ -96,8 +96,8 @@ function renderSecret({ config }: Pick<Acting, "config">, kind: EntityKind | nul
 const sayShownOnce = (
   kind: EntityKind,
   id: string,
-) => html`The ${kind} <code>${id}</code> was created when this form was first sent, and its secret was shown only then. \
-If you have not seen it, rotate it on ${SECRETS[kind]?.page ?? "its page"}.`;
+) => html`The ${kind} <code>${id}</code> was created when this form was first sent, and its secret was \
+shown only then. If you have not seen it, rotate it on ${SECRETS[kind]?.page ?? "its page"}.`;
 
 /** The name of a field in the form. A duration is entered in hours. */
 const nameIn = (name: string, { kind }: ActField) => (kind === "duration" ? `${name}Hours` : name);

@@ -24,7 +24,7 @@ export function openOperatorTokens(ops: TokenSettings, clock: DatabaseClock): To
   });
 }
 
-/** A claim by its name. If no claim has this name, its parts between dots lead into objects, as in `realm_access.roles`. */
+/** A claim by its name; if none has it, by the path that its parts name, as in `realm_access.roles`. */
 function findClaim(claims: JWTPayload, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
   return name
