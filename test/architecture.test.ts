@@ -309,7 +309,7 @@ it.each([
 });
 
 it.each([
-  ["sources", 54, 0],
+  ["sources", 0, 0],
   ["tests", 767, 0],
 ] as const)("the %s have at most %i lines of code and %i of comments over 120 columns", (which, code, comments) => {
   const found = longLinesOf(HAND_WRITTEN[which]);

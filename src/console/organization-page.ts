@@ -168,11 +168,7 @@ function renderKeys(site: OperatedSite, heading: string, { shown, next }: Cut<Li
       // The search links to the id of a key.
       shown.map((key) => [
         html`<code id="${key.id}">${key.id}</code>${key.label === null ? null : html`<br>${key.label}`}`,
-        html`${renderState(key)}${
-          key.state === "Active"
-            ? linkActions(site, ["keys", key.id], ["rotate", "Rotate"], ["revoke", "Revoke"])
-            : null
-        }`,
+        html`${renderState(key)}${key.state === "Active" ? linkKeyActions(site, key) : null}`,
         key.lastUsedAt === null ? "never" : renderTime(key.lastUsedAt, MINUTES),
         key.scopes.join(", "),
         renderTime(key.createdAt, MINUTES),
@@ -186,6 +182,9 @@ function describeLeft({ hasWindow, left }: BatchOfOrganization): string {
   if (!hasWindow) return "no window";
   return left > LEFT_MAX ? `more than ${COUNT.format(LEFT_MAX)}` : String(left);
 }
+
+const linkKeyActions = (site: OperatedSite, { id }: ListedKey) =>
+  linkActions(site, ["keys", id], ["rotate", "Rotate"], ["revoke", "Revoke"]);
 
 /** A batch with the number of its vouchers in each status, and its listing. */
 export const batchPage: Page = async ({ ctx, site, id, recordVisit }) => {

@@ -137,8 +137,8 @@ function renderChoice(site: Site, { organizationId, organizations }: Overview): 
 <option value="">All live organizations</option>
 ${organizations.map(
   (one) =>
-    html`<option value="${one.id}"${one.id === organizationId ? html` selected` : null}>${show(one)}${one.sandbox ? " (sandbox)" : ""}\
-</option>\n`,
+    html`<option value="${one.id}"${one.id === organizationId ? html` selected` : null}>\
+${show(one)}${one.sandbox ? " (sandbox)" : ""}</option>\n`,
 )}</select>
 <button type="submit">Show</button></div>
 </form>`;

@@ -98,6 +98,9 @@ export async function showMarketplaceDemo(admin: AdminContext, demo: Demo, claim
   const [user, referrer] = await Promise.all(
     users.map((each) => mintUserToken(LOCAL_DIRECTORY, each, TOKEN_MS, claims)),
   );
+  const buy = (listingId: string, who: string, payment: number) =>
+    `curl -s $API/marketplace/listings/${listingId}/buy -H "Authorization: Bearer $${who}_TOKEN" \
+-d '{"paymentRef":"payment-${payment}"}'`;
   return `Users take vouchers from open windows. These tokens are valid for a day;
 npm run voucherctl -- user token --user … creates more:
 
@@ -108,9 +111,9 @@ npm run voucherctl -- user token --user … creates more:
   curl -s $API/marketplace/listings -H "Authorization: Bearer $USER_TOKEN"
 
   # Buy from the open listing. The referrer-only listing refuses the user with 403 and sells to the referrer.
-  curl -s $API/marketplace/listings/${openListingId}/buy -H "Authorization: Bearer $USER_TOKEN" -d '{"paymentRef":"payment-1"}'
-  curl -s $API/marketplace/listings/${referrersListingId}/buy -H "Authorization: Bearer $USER_TOKEN" -d '{"paymentRef":"payment-2"}'
-  curl -s $API/marketplace/listings/${referrersListingId}/buy -H "Authorization: Bearer $REFERRER_TOKEN" -d '{"paymentRef":"payment-3"}'
+  ${buy(openListingId, "USER", 1)}
+  ${buy(referrersListingId, "USER", 2)}
+  ${buy(referrersListingId, "REFERRER", 3)}
 
   # Claim through the referrer's link.
   curl -s -X POST $API/r/${linkCode}/claim -H "Authorization: Bearer $USER_TOKEN"

@@ -72,14 +72,19 @@ export async function renderChain<Deps extends DepsOf<typeof readPublicChain> & 
     description: texts.description,
     main: html`<h1>${texts.heading}</h1>
 ${chain.sandbox ? renderSandboxNotice(locale) : null}
-<p class="entity"><span class="label">${texts.voucher}</span> <code id="entity-id" class="copied" data-entity-type="${chain.entityType}">${chain.entityId}</code></p>
+<p class="entity"><span class="label">${texts.voucher}</span> \
+<code id="entity-id" class="copied" data-entity-type="${chain.entityType}">${chain.entityId}</code></p>
 ${renderScriptTexts(locale)}${renderVerdict(excerpt)}
 <noscript><p class="notice">${texts.noScript}</p></noscript>
 <section aria-labelledby="entries">
 <h2 id="entries">${texts.happened}</h2>
 ${renderBefore(before, locale)}
 ${notes.map(({ statement }) => statement)}
-${chain.events.length === 0 ? html`<p class="notice">${texts.noneAfter(after)}</p>` : renderTable(chain.events, notes, locale)}
+${
+  chain.events.length === 0
+    ? html`<p class="notice">${texts.noneAfter(after)}</p>`
+    : renderTable(chain.events, notes, locale)
+}
 ${renderPaging(excerpt)}
 </section>
 <section id="payload-check" aria-labelledby="payload-heading" hidden>
@@ -121,8 +126,11 @@ function renderVerdict({ chain, path, after, limit, locale }: ChainExcerpt): Htm
   const notice =
     pending === 0
       ? null
-      : html`<p class="pending">${texts.unsealed(pending)} <a href="${path}?after=${after}&limit=${limit}">${texts.lookAgain}</a></p>`;
-  return html`<div id="verdict" class="verdict${pending > 0 ? " waiting" : ""}" role="status" data-whole="${String(isWhole)}"><strong>${sentence}</strong>${notice}</div>`;
+      : html`<p class="pending">${texts.unsealed(pending)} \
+<a href="${path}?after=${after}&limit=${limit}">${texts.lookAgain}</a></p>`;
+  const waiting = pending > 0 ? " waiting" : "";
+  return html`<div id="verdict" class="verdict${waiting}" role="status" data-whole="${String(isWhole)}">\
+<strong>${sentence}</strong>${notice}</div>`;
 }
 
 function renderTable(events: readonly PublicEvent[], notes: readonly ChainNotes[], locale: Locale): Html {
@@ -144,11 +152,15 @@ function renderRow(event: PublicEvent, notes: readonly ChainNotes[], locale: Loc
   const { title, sentence } = describeEvent(event.eventType, locale);
   const { chain: texts } = locale.texts;
   const sealed = event.sealStatus === "Sealed";
-  return html`<tr role="row" id="entry-${event.sequence}"${sealed ? null : html` class="waiting"`} data-event-type="${event.eventType}" data-seal="${event.sealStatus}"${event.logIndex === null ? null : html` data-leaf="${event.logIndex}"`}>
+  const leaf = event.logIndex === null ? null : html` data-leaf="${event.logIndex}"`;
+  return html`<tr role="row" id="entry-${event.sequence}"${sealed ? null : html` class="waiting"`} \
+data-event-type="${event.eventType}" data-seal="${event.sealStatus}"${leaf}>
 <td role="cell" class="number">${event.sequence}</td>
-<th role="rowheader" scope="row" class="what"><strong>${title}</strong> <span class="sentence">${sentence}</span> <span class="type">${event.code} · ${event.eventType}</span></th>
+<th role="rowheader" scope="row" class="what"><strong>${title}</strong> <span class="sentence">${sentence}</span> \
+<span class="type">${event.code} · ${event.eventType}</span></th>
 <td role="cell" class="when">${locale.time(event.occurredAt)}</td>
-<td role="cell" class="seal"><span class="badge ${sealed ? "good" : "waiting"}">${sealed ? texts.sealed : texts.pending}</span></td>
+<td role="cell" class="seal"><span class="badge ${sealed ? "good" : "waiting"}">\
+${sealed ? texts.sealed : texts.pending}</span></td>
 ${notes.map(({ column }) => html`<td role="cell" class="${column.className}">${column.cell(event)}</td>`)}
 <td role="cell" class="hashes">${sealed ? renderHashes(event, locale) : texts.notSealedYet}</td>
 </tr>
@@ -166,14 +178,16 @@ function renderBefore(before: PublicEvent | null, { texts: { chain: texts } }: L
   if (before === null) return null;
   const hash =
     before.recordHash === null ? texts.notSealedYet : html`<code class="record-hash">${before.recordHash}</code>`;
-  return html`<p class="before" id="before" data-sequence="${before.sequence}"><span class="label">${texts.continues(before.sequence)}</span> ${hash}</p>`;
+  return html`<p class="before" id="before" data-sequence="${before.sequence}">\
+<span class="label">${texts.continues(before.sequence)}</span> ${hash}</p>`;
 }
 
 function renderPaging({ chain, path, after, limit, locale }: ChainExcerpt): Html | null {
   const { chain: texts } = locale.texts;
   const last = chain.events.at(-1);
   if (after === 0 && !chain.hasMore) return null;
-  const earlier = html`<a rel="prev" href="${path}?after=${Math.max(0, after - limit)}&limit=${limit}">${texts.earlier}</a>`;
+  const before = Math.max(0, after - limit);
+  const earlier = html`<a rel="prev" href="${path}?after=${before}&limit=${limit}">${texts.earlier}</a>`;
   const later =
     chain.hasMore && last !== undefined
       ? html`<a rel="next" href="${path}?after=${last.sequence}&limit=${limit}">${texts.later}</a>`

@@ -12,6 +12,26 @@ import { PACKAGES_PATH } from "./serve-packages.ts";
 
 type LandingSite = Site & Pick<Config, "ops" | "production">;
 
+type Card = readonly [path: string, title: string, sentence: string];
+
+const CARDS: readonly Card[] = [
+  [GUIDE_PATH, "Guide for partners", "How to combine the calls, what to do on errors, and a client."],
+  ["/docs", "API reference", "Every request, response and error, with examples to try."],
+  ["/openapi.json", "OpenAPI document", "The same for programs, to generate a client from."],
+  [`${PACKAGES_PATH}/`, "Packages", "A typed client, a check of your own client, and a verifier of receipts."],
+  ["/readyz", "Health", "Whether the service and its servers are up."],
+  [
+    "/portal",
+    "Portal",
+    "For people of a partner: redemptions, sums and receipts. Requires an API key that can only read.",
+  ],
+];
+
+const OPERATOR_CARDS: readonly Card[] = [
+  ["/ops", "Operator pages", "Find a voucher, an organization's redemptions and batches."],
+  ["/ops/queues", "Queue dashboard", "For operators, who sign in."],
+];
+
 /** The start page, and its links as JSON for programs. */
 export function landingRoute({ config }: { config: LandingSite }): Route {
   const send = servePage(() => renderLandingPage(config));
@@ -49,15 +69,7 @@ ${renderCheckForm(config)}
 <section aria-labelledby="developers">
 <h2 id="developers">For developers and operators</h2>
 <ul class="cards">
-${card(`${basePath}${GUIDE_PATH}`, "Guide for partners", "How to combine the calls, what to do on errors, and a client.")}
-${card(`${basePath}/docs`, "API reference", "Every request, response and error, with examples to try.")}
-${card(`${basePath}/openapi.json`, "OpenAPI document", "The same for programs, to generate a client from.")}
-${card(`${basePath}${PACKAGES_PATH}/`, "Packages", "A typed client, a check of your own client, and a verifier of receipts.")}
-${card(`${basePath}/readyz`, "Health", "Whether the service and its servers are up.")}
-${card(`${basePath}/portal`, "Portal", "For people of a partner: redemptions, sums and receipts. Requires an API key that can only read.")}
-${!isOperated ? null : card(`${basePath}/ops`, "Operator pages", "Find a voucher, an organization's redemptions and batches.")}
-${!isOperated ? null : card(`${basePath}/ops/queues`, "Queue dashboard", "For operators, who sign in.")}
-</ul>
+${[...CARDS, ...(isOperated ? OPERATOR_CARDS : [])].map((card) => renderCard(basePath, card))}</ul>
 </section>
 <section aria-labelledby="course">
 <h2 id="course">From look-up to proof</h2>
@@ -88,8 +100,9 @@ cancelled, and checks that no entry was changed, removed or inserted. It does no
   });
 }
 
-function card(path: string, title: string, sentence: string): Html {
-  return html`<li><a href="${path}">${title}</a><p>${sentence}</p></li>`;
+function renderCard(basePath: string, [path, title, sentence]: Card): Html {
+  return html`<li><a href="${basePath}${path}">${title}</a><p>${sentence}</p></li>
+`;
 }
 
 function step(title: string, sentence: string, request: string): Html {

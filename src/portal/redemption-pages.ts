@@ -59,7 +59,13 @@ export function renderOverview(
   const main = html`<h1><bdi>${name}</bdi></h1>
 <p class="lead">${portal.upTo(locale.time(completeUntil))} ${portal.utc}</p>
 ${renderPeriod("today", portal.today(today), sumsOf.get(today) ?? [], locale, linkDay(today, portal.eachOfToday))}
-${renderPeriod("yesterday", portal.yesterday(yesterday), sumsOf.get(yesterday) ?? [], locale, linkDay(yesterday, portal.eachOfYesterday))}
+${renderPeriod(
+  "yesterday",
+  portal.yesterday(yesterday),
+  sumsOf.get(yesterday) ?? [],
+  locale,
+  linkDay(yesterday, portal.eachOfYesterday),
+)}
 ${renderPeriod(
   "month",
   portal.month(today.slice(0, 7)),
@@ -137,8 +143,8 @@ export function renderDayPage(
   const { portal } = locale.texts;
   const { columns } = portal;
   const main = html`<h1>${portal.ofDay(day)}</h1>
-<p>${renderTotal(sums, locale)} ${to <= page.completeUntil ? portal.onDay : portal.endsAt(locale.time(page.completeUntil))}\
-</p>
+<p>${renderTotal(sums, locale)} \
+${to <= page.completeUntil ? portal.onDay : portal.endsAt(locale.time(page.completeUntil))}</p>
 <p><a href="${path}.csv?from=${from}&to=${to}">${portal.csv}</a></p>
 <form class="check" action="${path}" method="get"><label for="day">${portal.anotherDay}</label>
 <div class="row"><input id="day" name="day" type="date" value="${day}" required> <button type="submit">${portal.show}\

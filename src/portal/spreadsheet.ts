@@ -13,11 +13,15 @@ const MARK = "\ufeff";
  * Texts that a spreadsheet would run as a formula, or take for a number or a date and so change: leading zeros, more
  * than 15 digits, exponents. U+FF0B, U+FF0D, U+FF1D and U+FF20 are the full-width forms.
  */
-const CHANGED =
-  /^[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20]|^(?:0\d+|\d{16,}|\d+(?:[.,]\d+)?E[+-]?\d+|\d{1,4}[-./]\d{1,2}(?:[-./]\d{1,4})?)$/i;
+const CHANGED = [
+  /^[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20]/,
+  /^(0\d+|\d{16,}|\d+([.,]\d+)?E[+-]?\d+)$/i,
+  /^\d{1,4}[-./]\d{1,2}([-./]\d{1,4})?$/,
+];
+const isChanged = (text: string) => CHANGED.some((form) => form.test(text));
 
 /** A text as a spreadsheet keeps it: with an apostrophe before it if needed. */
-const asText = (value: string | null) => (value !== null && CHANGED.test(value) ? `'${value}` : (value ?? ""));
+const asText = (value: string | null) => (value !== null && isChanged(value) ? `'${value}` : (value ?? ""));
 
 type Column = readonly [name: string, cell: (redemption: ListedRedemptionView, decimal: string) => string | number];
 

@@ -82,7 +82,8 @@ function renderField(
   if (type === "checkbox") return renderBox(name, "on", label, value !== "");
   const id = `f-${name}`;
   const describedBy = [hint ? `${id}-hint` : "", problem ? `${id}-problem` : ""].join(" ").trim();
-  const about = html`${describedBy ? html` aria-describedby="${describedBy}"` : null}${problem ? html` aria-invalid="true"` : null}`;
+  const description = describedBy ? html` aria-describedby="${describedBy}"` : null;
+  const about = html`${description}${problem ? html` aria-invalid="true"` : null}`;
   const notes = html`${hint ? html`<p class="fine" id="${id}-hint">${hint}</p>` : null}${renderProblem(name, problem)}`;
   if (many) {
     const boxes = choices.map(([each, text]) => renderBox(name, each, text, values.includes(each)));

@@ -16,7 +16,8 @@ export async function renderListings(
 ): Promise<Html> {
   const { cursor, limit } = validate(listingsQuery, query);
   const { listings, nextCursor } = await viewListings(deps, visitor, null, cursor, limit);
-  const next = `${deps.config.basePath}/marketplace/listings?cursor=${encodeURIComponent(nextCursor ?? "")}&limit=${limit}`;
+  const place = `cursor=${encodeURIComponent(nextCursor ?? "")}&limit=${limit}`;
+  const next = `${deps.config.basePath}/marketplace/listings?${place}`;
   const { title, description, lead, none, next: more } = locale.texts.listings;
   return layOut(deps.config, {
     locale,
@@ -37,14 +38,11 @@ ${nextCursor === null ? null : html`<p><a rel="next" href="${next}">${more}</a><
 function renderListing(listing: ListingResponse, { texts, usd, time }: Locale): Html {
   const { priceUsd, retailPriceUsd, benefitMonths, available, availableMore } = listing;
   const { frame, listings } = texts;
+  const insteadOf = priceUsd < retailPriceUsd ? ` ${listings.insteadOf(usd.format(retailPriceUsd))}` : "";
+  const lasting = benefitMonths === 0 ? "" : ` ${listings.lasting(frame.months(benefitMonths))}`;
+  const badge = listing.referrerOnly ? html` <span class="badge waiting">${listings.referrersOnly}</span>` : null;
   return html`<li><h2>${frame.from(html`<bdi>${listing.productName}</bdi>`, html`<bdi>${listing.brand}</bdi>`)}</h2>
-<p><strong>${usd.format(priceUsd)}\
-</strong>${priceUsd < retailPriceUsd ? ` ${listings.insteadOf(usd.format(retailPriceUsd))}` : ""}${benefitMonths === 0 ? "" : ` ${listings.lasting(frame.months(benefitMonths))}`}${
-    listing.referrerOnly
-      ? html` \
-<span class="badge waiting">${listings.referrersOnly}</span>`
-      : null
-  }</p>
+<p><strong>${usd.format(priceUsd)}</strong>${insteadOf}${lasting}${badge}</p>
 <p>${listings.available(available, availableMore, time(listing.validUntil, MINUTES))}</p></li>
 `;
 }

@@ -138,8 +138,9 @@ export const DE: PageTexts = {
     checkpoint: (leaves) => `Prüfpunkt mit ${leaves} ${leaves === 1 ? "Blatt" : "Blättern"}`,
     allLogged: (log, checkpoint) => html`Jeder Eintrag hier steht im Verzeichnis ${log}, bis zu seinem ${checkpoint}.`,
     someLogged: (missing, log, checkpoint) =>
-      html`${missing.length === 1 ? "Eintrag" : "Einträge"} ${missing.join(", ")} ${missing.length === 1 ? "steht" : "stehen"} noch \
-nicht im Verzeichnis ${log}, bis zu seinem ${checkpoint}. Das dauert meist nur Sekunden.`,
+      html`${missing.length === 1 ? "Eintrag" : "Einträge"} ${missing.join(", ")} \
+${missing.length === 1 ? "steht" : "stehen"} noch nicht im Verzeichnis ${log}, bis zu seinem ${checkpoint}. \
+Das dauert meist nur Sekunden.`,
     noneLogged: (log, checkpoint) =>
       html`Noch kein Eintrag hier steht im Verzeichnis ${log}, bis zu seinem ${checkpoint}. Das dauert meist nur \
 Sekunden.`,

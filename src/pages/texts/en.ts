@@ -34,7 +34,9 @@ export const EN: PageTexts = {
   },
   check: {
     title: "Check a voucher",
-    lead: "See what happened to a voucher, and whether its history is intact. Receipts usually have the link or the id.",
+    lead:
+      "See what happened to a voucher, and whether its history is intact. " +
+      "Receipts usually have the link or the id.",
     label: "Verify link or voucher id",
     button: "Check",
     notAnId:
@@ -114,8 +116,9 @@ export const EN: PageTexts = {
     checkpoint: (leaves) => `checkpoint of ${leaves} ${leaves === 1 ? "leaf" : "leaves"}`,
     allLogged: (log, checkpoint) => html`Every entry here is in the log ${log}, up to its ${checkpoint}.`,
     someLogged: (missing, log, checkpoint) =>
-      html`${missing.length === 1 ? "Entry" : "Entries"} ${missing.join(", ")} ${missing.length === 1 ? "is" : "are"} not \
-yet in the log ${log}, up to its ${checkpoint}. It usually gets there within seconds.`,
+      html`${missing.length === 1 ? "Entry" : "Entries"} ${missing.join(", ")} \
+${missing.length === 1 ? "is" : "are"} not yet in the log ${log}, up to its ${checkpoint}. \
+It usually gets there within seconds.`,
     noneLogged: (log, checkpoint) =>
       html`No entry here is yet in the log ${log}, up to its ${checkpoint}. It usually gets there within seconds.`,
     serves: (log, checkpoint) => html`The log ${log} serves its ${checkpoint}.`,

@@ -129,8 +129,9 @@ export const FR: PageTexts = {
     checkpoint: (leaves) => `point de contrôle de ${leaves} ${leaves === 1 ? "feuille" : "feuilles"}`,
     allLogged: (log, checkpoint) => html`Chaque entrée affichée est dans le journal ${log}, jusqu'à son ${checkpoint}.`,
     someLogged: (missing, log, checkpoint) =>
-      html`${missing.length === 1 ? "L'entrée" : "Les entrées"} ${missing.join(", ")} ${missing.length === 1 ? "n'est" : "ne sont"} pas \
-encore dans le journal ${log}, jusqu'à son ${checkpoint}. Cela prend en général quelques secondes.`,
+      html`${missing.length === 1 ? "L'entrée" : "Les entrées"} ${missing.join(", ")} \
+${missing.length === 1 ? "n'est" : "ne sont"} pas encore dans le journal ${log}, jusqu'à son ${checkpoint}. \
+Cela prend en général quelques secondes.`,
     noneLogged: (log, checkpoint) =>
       html`Aucune entrée affichée n'est encore dans le journal ${log}, jusqu'à son ${checkpoint}. Cela prend en \
 général quelques secondes.`,

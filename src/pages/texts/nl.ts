@@ -140,8 +140,9 @@ export const NL: PageTexts = {
     allLogged: (log, checkpoint) =>
       html`Elke vermelding hier staat in het logboek ${log}, tot en met het ${checkpoint}.`,
     someLogged: (missing, log, checkpoint) =>
-      html`${missing.length === 1 ? "Vermelding" : "Vermeldingen"} ${missing.join(", ")} ${missing.length === 1 ? "staat" : "staan"} nog \
-niet in het logboek ${log}, tot en met het ${checkpoint}. Dat duurt meestal maar enkele seconden.`,
+      html`${missing.length === 1 ? "Vermelding" : "Vermeldingen"} ${missing.join(", ")} \
+${missing.length === 1 ? "staat" : "staan"} nog niet in het logboek ${log}, tot en met het ${checkpoint}. \
+Dat duurt meestal maar enkele seconden.`,
     noneLogged: (log, checkpoint) =>
       html`Nog geen vermelding hier staat in het logboek ${log}, tot en met het ${checkpoint}. Dat duurt meestal maar \
 enkele seconden.`,

@@ -36,7 +36,8 @@ export const SCRIPT_DE: ScriptTexts = {
   "This is the text of entry {0}, but the chain on this page differs":
     "Das ist der Text von Eintrag {0}, aber die Kette auf dieser Seite weicht ab",
   "This is not the payload of an entry": "Das ist nicht die Payload eines Eintrags",
-  "It has the hash of no entry on this page and is not the text of an entry. Copy the whole payload field and nothing else.":
+  "It has the hash of no entry on this page and is not the text of an entry. \
+Copy the whole payload field and nothing else.":
     "Kein Eintrag auf dieser Seite hat ihren Hash, und sie ist nicht der Text eines Eintrags. Kopieren Sie das " +
     "ganze Feld payload und sonst nichts.",
   "It names {0}, but this is the history of {1}.": "Sie nennt {0}, aber dies ist der Verlauf von {1}.",
@@ -47,11 +48,13 @@ export const SCRIPT_DE: ScriptTexts = {
   "This entry is not sealed yet": "Dieser Eintrag ist noch nicht versiegelt",
   "That entry has no hash yet.": "Dieser Eintrag hat noch keinen Hash.",
   "This is not what was sealed as entry {0}": "Das ist nicht, was als Eintrag {0} versiegelt wurde",
-  "But its hash is not that entry's. One changed character is enough, and so is reformatted JSON: paste the text exactly as the API returned it.":
+  "But its hash is not that entry's. One changed character is enough, and so is reformatted JSON: \
+paste the text exactly as the API returned it.":
     "Aber ihr Hash ist nicht der dieses Eintrags. Ein geändertes Zeichen genügt, ebenso neu formatiertes JSON: " +
     "Fügen Sie den Text genau so ein, wie ihn die API geliefert hat.",
   "This browser cannot compute hashes here": "Dieser Browser kann hier keine Hashes berechnen",
-  "Browsers compute hashes on secure connections only, and this page was loaded over plain http. Open its https address.":
+  "Browsers compute hashes on secure connections only, and this page was loaded over plain http. \
+Open its https address.":
     "Browser berechnen Hashes nur über sichere Verbindungen, und diese Seite wurde über einfaches http geladen. " +
     "Öffnen Sie ihre https-Adresse.",
   "There is nothing to hash. Paste a payload first.": "Es gibt nichts zu berechnen. Fügen Sie zuerst eine Payload ein.",

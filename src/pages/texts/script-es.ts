@@ -36,7 +36,8 @@ export const SCRIPT_ES: ScriptTexts = {
   "This is the text of entry {0}, but the chain on this page differs":
     "Este es el texto de la entrada {0}, pero la cadena de esta página es distinta",
   "This is not the payload of an entry": "Esto no es la carga de una entrada",
-  "It has the hash of no entry on this page and is not the text of an entry. Copy the whole payload field and nothing else.":
+  "It has the hash of no entry on this page and is not the text of an entry. \
+Copy the whole payload field and nothing else.":
     "Ninguna entrada de esta página tiene su huella, y no es el texto de una entrada. Copie todo el campo payload " +
     "y nada más.",
   "It names {0}, but this is the history of {1}.": "Nombra a {0}, pero este es el historial de {1}.",
@@ -47,11 +48,13 @@ export const SCRIPT_ES: ScriptTexts = {
   "This entry is not sealed yet": "Esta entrada todavía no está sellada",
   "That entry has no hash yet.": "Esa entrada todavía no tiene huella.",
   "This is not what was sealed as entry {0}": "Esto no es lo que se selló como entrada {0}",
-  "But its hash is not that entry's. One changed character is enough, and so is reformatted JSON: paste the text exactly as the API returned it.":
+  "But its hash is not that entry's. One changed character is enough, and so is reformatted JSON: \
+paste the text exactly as the API returned it.":
     "Pero su huella no es la de esa entrada. Basta con un carácter cambiado, y también con un JSON con otro " +
     "formato: pegue el texto exactamente como lo devolvió la API.",
   "This browser cannot compute hashes here": "Este navegador no puede calcular huellas aquí",
-  "Browsers compute hashes on secure connections only, and this page was loaded over plain http. Open its https address.":
+  "Browsers compute hashes on secure connections only, and this page was loaded over plain http. \
+Open its https address.":
     "Los navegadores solo calculan huellas en conexiones seguras, y esta página se cargó por http sin cifrar. " +
     "Abra su dirección https.",
   "There is nothing to hash. Paste a payload first.": "No hay nada que calcular. Pegue primero una carga.",

@@ -37,7 +37,8 @@ export const SCRIPT_FR: ScriptTexts = {
   "This is the text of entry {0}, but the chain on this page differs":
     "C'est le texte de l'entrée {0}, mais la chaîne de cette page diffère",
   "This is not the payload of an entry": "Ce n'est pas la charge utile d'une entrée",
-  "It has the hash of no entry on this page and is not the text of an entry. Copy the whole payload field and nothing else.":
+  "It has the hash of no entry on this page and is not the text of an entry. \
+Copy the whole payload field and nothing else.":
     "Aucune entrée de cette page n'a son empreinte, et ce n'est pas le texte d'une entrée. Copiez tout le champ " +
     "payload et rien d'autre.",
   "It names {0}, but this is the history of {1}.": "Elle nomme {0}, mais ceci est l'historique de {1}.",
@@ -48,11 +49,13 @@ export const SCRIPT_FR: ScriptTexts = {
   "This entry is not sealed yet": "Cette entrée n'est pas encore scellée",
   "That entry has no hash yet.": "Cette entrée n'a pas encore d'empreinte.",
   "This is not what was sealed as entry {0}": "Ce n'est pas ce qui a été scellé comme entrée {0}",
-  "But its hash is not that entry's. One changed character is enough, and so is reformatted JSON: paste the text exactly as the API returned it.":
+  "But its hash is not that entry's. One changed character is enough, and so is reformatted JSON: \
+paste the text exactly as the API returned it.":
     "Mais son empreinte n'est pas celle de cette entrée. Un seul caractère modifié suffit, de même que du JSON " +
     "remis en forme. Collez le texte exactement tel que l'API l'a renvoyé.",
   "This browser cannot compute hashes here": "Ce navigateur ne peut pas calculer d'empreintes ici",
-  "Browsers compute hashes on secure connections only, and this page was loaded over plain http. Open its https address.":
+  "Browsers compute hashes on secure connections only, and this page was loaded over plain http. \
+Open its https address.":
     "Les navigateurs ne calculent des empreintes que sur des connexions sécurisées, et cette page a été chargée " +
     "en simple http. Ouvrez son adresse https.",
   "There is nothing to hash. Paste a payload first.": "Il n'y a rien à calculer. Collez d'abord une charge utile.",

@@ -36,7 +36,8 @@ export const SCRIPT_NL: ScriptTexts = {
   "This is the text of entry {0}, but the chain on this page differs":
     "Dit is de tekst van vermelding {0}, maar de keten op deze pagina wijkt af",
   "This is not the payload of an entry": "Dit is niet de payload van een vermelding",
-  "It has the hash of no entry on this page and is not the text of an entry. Copy the whole payload field and nothing else.":
+  "It has the hash of no entry on this page and is not the text of an entry. \
+Copy the whole payload field and nothing else.":
     "Geen vermelding op deze pagina heeft deze hash, en het is niet de tekst van een vermelding. Kopieer het hele " +
     "veld payload en verder niets.",
   "It names {0}, but this is the history of {1}.": "Hierin staat {0}, maar dit is de geschiedenis van {1}.",
@@ -47,11 +48,13 @@ export const SCRIPT_NL: ScriptTexts = {
   "This entry is not sealed yet": "Deze vermelding is nog niet verzegeld",
   "That entry has no hash yet.": "Die vermelding heeft nog geen hash.",
   "This is not what was sealed as entry {0}": "Dit is niet wat als vermelding {0} is verzegeld",
-  "But its hash is not that entry's. One changed character is enough, and so is reformatted JSON: paste the text exactly as the API returned it.":
+  "But its hash is not that entry's. One changed character is enough, and so is reformatted JSON: \
+paste the text exactly as the API returned it.":
     "Maar de hash is niet die van die vermelding. Eén gewijzigd teken is genoeg, en ook opnieuw opgemaakte JSON: " +
     "plak de tekst precies zoals de API die gaf.",
   "This browser cannot compute hashes here": "Deze browser kan hier geen hashes berekenen",
-  "Browsers compute hashes on secure connections only, and this page was loaded over plain http. Open its https address.":
+  "Browsers compute hashes on secure connections only, and this page was loaded over plain http. \
+Open its https address.":
     "Browsers berekenen hashes alleen via beveiligde verbindingen, en deze pagina is via gewoon http geladen. " +
     "Open het https-adres.",
   "There is nothing to hash. Paste a payload first.": "Er valt niets te berekenen. Plak eerst een payload.",

@@ -31,7 +31,8 @@ export const SCRIPT_SENTENCES = [
   "This is entry {0}, “{1}”, exactly as it was sealed",
   "This is the text of entry {0}, but the chain on this page differs",
   "This is not the payload of an entry",
-  "It has the hash of no entry on this page and is not the text of an entry. Copy the whole payload field and nothing else.",
+  "It has the hash of no entry on this page and is not the text of an entry. \
+Copy the whole payload field and nothing else.",
   "It names {0}, but this is the history of {1}.",
   "This payload is about another voucher",
   "Paste it on the page of the history that shows this entry.",
@@ -39,9 +40,11 @@ export const SCRIPT_SENTENCES = [
   "This entry is not sealed yet",
   "That entry has no hash yet.",
   "This is not what was sealed as entry {0}",
-  "But its hash is not that entry's. One changed character is enough, and so is reformatted JSON: paste the text exactly as the API returned it.",
+  "But its hash is not that entry's. One changed character is enough, and so is reformatted JSON: \
+paste the text exactly as the API returned it.",
   "This browser cannot compute hashes here",
-  "Browsers compute hashes on secure connections only, and this page was loaded over plain http. Open its https address.",
+  "Browsers compute hashes on secure connections only, and this page was loaded over plain http. \
+Open its https address.",
   "There is nothing to hash. Paste a payload first.",
   "SHA-256 of what you pasted",
   "Go to entry {0}",

@@ -137,6 +137,14 @@ function hasSqlState(error: unknown, code: string): boolean {
   return error instanceof pg.DatabaseError && error.code === code;
 }
 
+/** Messages of pg for a connection that was not opened, was lost, or did not answer. */
+const NO_ANSWER = [
+  "timeout exceeded when trying to connect",
+  "Query read timeout",
+  "Connection terminated",
+  "Client has encountered a connection error",
+];
+
 /**
  * Whether the database is unreachable, starting, stopping, full, too slow or not the primary: a later call may succeed.
  */
@@ -146,9 +154,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   const code = (error as { code?: unknown }).code;
   if (error instanceof pg.DatabaseError) return /^(08|57|53|25006|25P03)/.test(String(code));
   if (typeof code === "string") return /^E(CONN|PIPE|HOST|NET|NOTFOUND|TIMEDOUT|AI_)/.test(code);
-  return /timeout exceeded when trying to connect|Query read timeout|Connection terminated|Client has encountered a connection error/.test(
-    error.message,
-  );
+  return NO_ANSWER.some((message) => error.message.includes(message));
 }
 
 /** Whether the server is read-only. */

@@ -134,9 +134,20 @@ export async function untilReady(redis: RedisClient, maxMs: number): Promise<voi
   if (redis.status !== "ready") await once(redis, "ready", { signal: AbortSignal.timeout(maxMs) });
 }
 
-/** ioredis's own messages for a command that was not sent or got no response. */
-const NO_RESPONSE =
-  /^(Command timed out|Command aborted|Connection is closed|Reached the max retries|Stream isn't writeable|Socket timeout|Cluster isn't ready|Cluster is disconnect|None of startup nodes|Failed to refresh slots cache|Too many Cluster redirections)/;
+/** How ioredis's own messages begin for a command that was not sent or got no response. */
+const NO_RESPONSE = [
+  "Command timed out",
+  "Command aborted",
+  "Connection is closed",
+  "Reached the max retries",
+  "Stream isn't writeable",
+  "Socket timeout",
+  "Cluster isn't ready",
+  "Cluster is disconnect",
+  "None of startup nodes",
+  "Failed to refresh slots cache",
+  "Too many Cluster redirections",
+];
 
 /**
  * Whether a command failed because Redis is unreachable, starting, too slow or refuses writes: a later one may succeed.
@@ -145,5 +156,5 @@ export function isRedisUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof ReplyError)
     return /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|OOM|MISCONF)/.test(error.message);
-  return NO_RESPONSE.test(error.message);
+  return NO_RESPONSE.some((message) => error.message.startsWith(message));
 }

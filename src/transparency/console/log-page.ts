@@ -26,12 +26,12 @@ export const tlogPage: Page<DepsOf<typeof readTlogStatus>> = async ({ ctx, site 
 
 function renderStatus(site: Site, { origin, size, published, quorum, witnesses, pass, retirements }: TlogStatus): Html {
   const refused = pass?.report.refused ?? null;
+  const entry = pass?.report.obstacle === "witnesses" ? "VouchersLogStopped" : "VouchersLogRefused";
   return html`${
     refused === null
       ? null
       : html`<div class="verdict bad"><strong>The log is refused: no new checkpoint is served</strong><p>${refused}
-<a href="${opsPath(site, "runbook")}#${pass?.report.obstacle === "witnesses" ? "VouchersLogStopped" : "VouchersLogRefused"}">What \
-to do</a></p></div>`
+<a href="${opsPath(site, "runbook")}#${entry}">What to do</a></p></div>`
   }
 ${renderFigures(
   ["Leaves", COUNT.format(size)],

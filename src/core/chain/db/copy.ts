@@ -17,8 +17,8 @@ export interface NewVoucher {
   issued: Omit<SealedEvent, "logSlot">;
 }
 
-const COPY_VOUCHERS = `COPY vouchers (id, organization_id, batch_id, serial, last_sequence, sealed_sequence, code, code_key,
-  sealed_hash, pickable) FROM STDIN`;
+const COPY_VOUCHERS = `COPY vouchers (id, organization_id, batch_id, serial, last_sequence, sealed_sequence,
+  code, code_key, sealed_hash, pickable) FROM STDIN`;
 const COPY_EVENTS = `COPY voucher_events (voucher_id, sequence, event_type, occurred_at, seal_status,
   previous_hash, record_hash, payload, log_slot) FROM STDIN`;
 

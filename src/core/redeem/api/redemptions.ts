@@ -100,8 +100,8 @@ const CSV_COLUMNS = [
  * spreadsheets take for formulas.
  */
 export async function* redemptionsCsv(pages: AsyncIterable<ListedRedemptionView[]>): AsyncGenerator<string> {
-  const lineOf = (values: unknown[]) =>
-    `${values.map((value) => (/[",\r\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : (value ?? ""))).join(",")}\r\n`;
+  const quote = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const lineOf = (values: unknown[]) => `${values.map((value) => quote(String(value ?? ""))).join(",")}\r\n`;
   yield lineOf([...CSV_COLUMNS]);
   for await (const page of pages) yield page.map((one) => lineOf(CSV_COLUMNS.map((column) => one[column]))).join("");
 }
