@@ -53,7 +53,7 @@ it("voidBatch keeps what it has voided when it is interrupted, and the next run 
   expect(await voidAll(batchId)).toEqual({ voided: 2_500 - first, alreadyFinal: first });
 });
 
-it("voidBatch leaves each voucher redeemed or voided, and counts right, while redeems go on", async () => {
+it("voidBatch leaves each voucher redeemed or voided, and counts both, while redeems go on", async () => {
   const { batchId, vouchers } = await issueBatch(1_000);
   const answers: Awaited<ReturnType<PartnerClient["redeem"]>>[] = [];
   const queue = vouchers.values();

@@ -21,7 +21,7 @@ const hasty = service.apis[1];
 const readLease = (voucherId: string) => servers.redis.hgetall(servers.leaseKey(voucherId));
 const hasLease = async (voucherId: string) => (await servers.redis.exists(servers.leaseKey(voucherId))) === 1;
 
-it("reserve holds a voucher for 15 minutes with ticket, token and a lease as long, and stores no token", async () => {
+it("reserve reserves a voucher for 15 minutes with a ticket, a token that is not stored, and a lease", async () => {
   const voucher = await issue();
   const tables = ["vouchers", "voucher_events", "redemptions"] as const;
   const before = await dumpRows(servers.db, tables);

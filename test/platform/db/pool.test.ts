@@ -10,7 +10,7 @@ import { useDatabase } from "../../support/use-service.ts";
 
 const { servers } = useDatabase();
 
-it("a connection lost in a transaction fails the transaction, spares the process and is replaced", async () => {
+it("a connection lost in a transaction fails the transaction, not the process, and is replaced", async () => {
   const pool = openOne(servers.databaseUrl);
   // An error event without a listener becomes an uncaught exception.
   const uncaught: unknown[] = [];

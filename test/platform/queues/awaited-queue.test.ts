@@ -177,7 +177,7 @@ const SUM = { a: 1, b: 2 };
 it.each([
   ["invalid JSON", { returnvalue: "{" }],
   ["invalid times", { processedOn: "yesterday" }],
-])("a lost reply that is stored with %s is unknown, and spares other jobs", async (_title, malformed) => {
+])("a lost reply that is stored with %s is unknown, and affects no other job", async (_title, malformed) => {
   const jobId = newJobId();
   const asked = awaited.addAndWait(jobId, SUM, NO_TIMEOUT_MS);
   await untilQueued(1);
