@@ -166,7 +166,7 @@ it("a log that is retired serves no checkpoint that its worker signed before it 
   expect([await late, await findPublished(db)]).toEqual([false, null]);
 });
 
-it("a restored database that lacks signed leaves is retired only when the loss is accepted", async () => {
+it("the log of a restored database that lacks leaves is retired only when the loss is accepted", async () => {
   const restore = await beginWithBackup({ kept: 300, lost: 500 });
   await exportTo("copy");
   await monitor("copy");

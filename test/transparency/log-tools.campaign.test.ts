@@ -144,7 +144,7 @@ async function exportTwice() {
   }
 }
 
-it("log monitor refuses a log that shrinks, forks or changes its name, and keeps proofs only", async () => {
+it("log monitor refuses a log that shrinks, forks or is renamed, and keeps the proof of a fork", async () => {
   await exportTwice();
   expect(await monitor("small", { keep: true })).toMatchObject({ size: 300, before: 0, cosignedAge: null });
   expect(await monitor("large", { keep: true })).toMatchObject({ size: 600, before: 300 });

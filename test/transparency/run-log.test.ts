@@ -571,7 +571,7 @@ it("witnesses that do not cosign an empty tree let a new log begin", async () =>
   expect((await begun(4)).report).toMatchObject({ published: 4, cosigned: 1, refused: null });
 });
 
-it("the settings refuse unsafe or unfit files of the key and the policy, and no anchor", async () => {
+it("the settings refuse an unsafe key file, an unfit policy and a missing anchor", async () => {
   chmodSync(files.env.LOG_KEY_FILE, 0o640);
   await expect(settingsOf(files)).rejects.toThrow(/Other users can read/);
   chmodSync(files.env.LOG_KEY_FILE, 0o600);

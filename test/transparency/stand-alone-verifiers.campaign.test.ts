@@ -82,7 +82,7 @@ describe.each(STAND_ALONE)("$name", ({ command, script }) => {
     }
   });
 
-  it("the stand-alone verifiers need the log's vkey and a file, and exit unlike for a refusal", () => {
+  it("the stand-alone verifiers exit 2, not 1 as for a refusal, without the log's vkey or the file", () => {
     const { status, stderr } = run(String(receipts[2]?.receipt), []);
     expect([status, stderr]).toEqual([2, "Cannot verify: name a receipt and the vkey of its log.\n"]);
     const missing = spawnSync(command, [script, join(directory, "missing"), keys.log.vkey], { encoding: "utf8" });
