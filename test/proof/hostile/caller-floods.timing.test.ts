@@ -114,9 +114,6 @@ async function prepareCalls(): Promise<void> {
   hook = created.body.id;
   const from = (address: string, path: string) =>
     send("GET", url + path, { headers: { "X-Forwarded-For": address, Accept: "application/json" } });
-  // Does not look at the answer, because that would keep this process busy.
-  const flood = (method: string, path: string, headers: Record<string, string>, json?: object) =>
-    browse(url + path, { method, headers: { ...headers, accept: "*/*" }, json });
   const portal = (key: string) => browse(`${url}/portal`, { headers: basic(key) });
   const operator = (path: string) => browse(`${url}/ops${path}`, { headers: basic(OPS_TOKEN) });
   const [reader, otherReader] = [
@@ -124,16 +121,7 @@ async function prepareCalls(): Promise<void> {
     await keyOf(neighbour.organizationId, "voucher.read"),
   ];
   const otherHooks = await keyOf(neighbour.organizationId, "voucher.webhook");
-  floods = {
-    // The endpoint's row is locked, so each of these holds its connection until it gives up.
-    partnerCalls: () => flood("PATCH", `/partner/webhooks/${hook}`, { "X-Api-Key": hooks }, { enabled: true }),
-    sandboxAdvances: () => flood("POST", "/sandbox/advance", { "X-Api-Key": sandboxKey }, { seconds: 1 }),
-    portalReads: () => flood("GET", "/portal", basic(reader)),
-    operatorReads: () => flood("GET", "/ops/organizations", basic(OPS_TOKEN)),
-    publicReads: () => flood("GET", "/marketplace/listings?limit=100", { "X-Forwarded-For": "192.0.2.1" }),
-    "look-ups": () => flood("GET", "/partner/vouchers/unknown", { "X-Api-Key": keys.till.key }),
-    probes: () => flood("GET", "/readyz", {}),
-  };
+  floods = makeFloods(url, { hooks, sandboxKey, reader });
   others = [
     ["a look-up", "look-ups", () => other.lookUp(code)],
     ["a redemption by reference", "look-ups", () => other.redemption("order-1")],
@@ -148,4 +136,22 @@ async function prepareCalls(): Promise<void> {
     ["a public history", "publicReads", () => from("192.0.2.2", `/integrity/events/VoucherInstance/${id}`)],
     ["a readiness probe", "probes", () => send("GET", `${url}/readyz`)],
   ];
+}
+
+/** The floods, each by one caller. */
+function makeFloods(url: string, by: Record<"hooks" | "sandboxKey" | "reader", string>): typeof floods {
+  const { hooks, sandboxKey, reader } = by;
+  // Does not look at the answer, because that would keep this process busy.
+  const flood = (method: string, path: string, headers: Record<string, string>, json?: object) =>
+    browse(url + path, { method, headers: { ...headers, accept: "*/*" }, json });
+  return {
+    // The endpoint's row is locked, so each of these holds its connection until it gives up.
+    partnerCalls: () => flood("PATCH", `/partner/webhooks/${hook}`, { "X-Api-Key": hooks }, { enabled: true }),
+    sandboxAdvances: () => flood("POST", "/sandbox/advance", { "X-Api-Key": sandboxKey }, { seconds: 1 }),
+    portalReads: () => flood("GET", "/portal", basic(reader)),
+    operatorReads: () => flood("GET", "/ops/organizations", basic(OPS_TOKEN)),
+    publicReads: () => flood("GET", "/marketplace/listings?limit=100", { "X-Forwarded-For": "192.0.2.1" }),
+    "look-ups": () => flood("GET", "/partner/vouchers/unknown", { "X-Api-Key": keys.till.key }),
+    probes: () => flood("GET", "/readyz", {}),
+  };
 }

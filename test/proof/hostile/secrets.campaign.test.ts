@@ -12,7 +12,7 @@ import { dumpRedis, recordRedis } from "../../support/redis-record.ts";
 import { dumpRows } from "../../support/row-dump.ts";
 import { scrape } from "../../support/scrape.ts";
 import { issueVouchers, makeKey, provisioning } from "../../support/supply.ts";
-import { openTcpProxy } from "../../support/tcp-proxy.ts";
+import { openTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
 import { openTraceCollector } from "../../support/trace-collector.ts";
 import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
@@ -73,32 +73,65 @@ async function run(): Promise<void> {
   const database = await openTcpProxy(servers.databaseUrl);
   const [collector, record] = [await openTraceCollector(), await recordRedis(servers.redisUrl)];
   const keysFile = writeKeysFile(issuer);
-  const service = await startHostileService(
-    { databaseUrl: database.url, redisUrl: servers.redisUrl },
+  const service = await startRecorded(database.url, collector.url, keysFile.url);
+  const subjects = await makeSubjects();
+  const calls = openCalls(service.url, subjects);
+  const answers = await callSuccessfully(calls, subjects);
+  const publicly = await readPublicly(calls, subjects);
+  for (const secret of [subjects.key, subjects.userToken, subjects.vouchers.lookedUp.code, answers.reservation.token]) {
+    await misplaceInPaths(calls, subjects, secret);
+    await misplaceInHeaders(calls, subjects, secret);
+    await misplaceInBodies(calls, subjects, secret, answers.reservation.token);
+    await misplaceInLines(calls, secret);
+  }
+  await callUnauthenticated(calls, subjects);
+  await failInDatabase(calls, subjects, answers.reservation, database);
+  const dashboard = await visitDashboard(calls);
+  nameSecrets(subjects, answers);
+
+  const reports = await Promise.all(Object.values(service.metricsUrls).map(scrape));
+  emitted.metrics = reports.map(({ text }) => text).join("\n");
+  const ended = await service.stop();
+  const snapshots = [answers.snapshot, await dumpRedis(servers.redis)];
+  record.close();
+  keysFile.remove();
+  await Promise.all([collector.close(), database.close()]);
+  emitted.log = [ended.api, ended.worker].map(({ stdout, stderr }) => `${stdout}${stderr}`).join("\n");
+  emitted.dashboard = dashboard.join("\n");
+  emitted.refusals = calls.refusals.join("\n");
+  emitted["public answers"] = publicly.join("\n");
+  emitted.traces = collector.bodies.map(({ bytes }) => bytes.toString("utf8")).join("\n");
+  emitted.voucherctl = subjects.printed.join("\n");
+  const rows = await dumpRows(db);
+  emitted["audit entries"] = (rows.audit_entries ?? []).join("\n");
+  emitted.database = JSON.stringify(rows);
+  // Replies carry the redeem code to the API process, which answers the partner.
+  const redis = [record.text(), ...snapshots].join("\n");
+  emitted["Redis without replies"] = redis.replace(/\\*"redeemCode\\*":\\*"[0-9A-Z-]+\\*"/g, "(a redeem code)");
+  expect(redis).toContain("redeemCode");
+}
+
+/** Starts an API and a worker that log and trace everything. */
+function startRecorded(databaseUrl: string, collectorUrl: string, keysUrl: string) {
+  return startHostileService(
+    { databaseUrl, redisUrl: servers.redisUrl },
     {
       LOG_LEVEL: "trace",
       OPS_TOKEN,
       RESERVATION_TOKEN_SECRET: SIGNING.join(","),
-      AUTH_JWKS_URL: keysFile.url,
+      AUTH_JWKS_URL: keysUrl,
       SWEEP_INTERVAL_MS: "200",
       REDEEM_WAIT_MS: "3000",
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_ENDPOINT: collectorUrl,
       OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
     },
   );
-  const refusals: string[] = [];
-  const publicly: string[] = [];
-  /** Sends a request, records a refusal and returns the answer. */
-  const ask = async (method: string, path: string, headers: Record<string, string> = {}, body?: unknown) => {
-    const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
-    const reply = await fetch(`${service.url}${path}`, { method, headers, body: text ?? null, redirect: "manual" });
-    const answered = { status: reply.status, text: await reply.text(), headers: reply.headers };
-    statuses.add(reply.status);
-    if (reply.status >= 400) refusals.push(JSON.stringify([...reply.headers]), answered.text);
-    return answered;
-  };
+}
 
-  // Vouchers and keys, with audit entries.
+type Subjects = Awaited<ReturnType<typeof makeSubjects>>;
+
+/** Makes vouchers, keys and tokens, with audit entries. */
+async function makeSubjects() {
   const issued = await issueVouchers(db, partner, 12);
   const [lookedUp, reserved, redeemed, poisoned, locked, voided, late, spare] = issued as [
     ...[IssuedVoucher, IssuedVoucher, IssuedVoucher, IssuedVoucher],
@@ -120,103 +153,183 @@ async function run(): Promise<void> {
     await voucherctl("voucher", "void", "7Q4K-9MZX-2HTB-W8RC", "--org", partner.organizationId),
     await voucherctl("key", "list", "--org", partner.organizationId),
   ];
-  const userToken = await signUser(issuer, "a-user");
-  const forged = await signUser(await makeIssuerKey("EdDSA", issuer.kid), "a-user");
-  const [unknown, mistyped] = [makeApiKey(pooledRandomBytes), `${key.slice(0, -1)}${key.endsWith("0") ? "1" : "0"}`];
-  const [by, user] = [{ "x-api-key": key }, { authorization: `Bearer ${userToken}` }];
-  const post = (path: string, body: unknown, headers: Record<string, string> = by) => ask("POST", path, headers, body);
-  const redeem = (body: Record<string, unknown>, headers: Record<string, string> = by) =>
-    post("/partner/vouchers/redeem", body, headers);
+  return {
+    issued,
+    vouchers: { lookedUp, reserved, redeemed, poisoned, locked, voided, late },
+    key,
+    till,
+    unbound,
+    revoked,
+    rotated,
+    offer,
+    link,
+    /** The key that voucherctl made, and what its commands printed besides. */
+    madeKey: JSON.parse(made.stdout).key as string,
+    printed: [made.stderr, ...commands.flatMap(({ stdout, stderr }) => [stdout, stderr])],
+    userToken: await signUser(issuer, "a-user"),
+    forged: await signUser(await makeIssuerKey("EdDSA", issuer.kid), "a-user"),
+    unknown: makeApiKey(pooledRandomBytes),
+    mistyped: `${key.slice(0, -1)}${key.endsWith("0") ? "1" : "0"}`,
+  };
+}
 
-  // Successful calls.
+type Calls = ReturnType<typeof openCalls>;
+
+/** Calls of the service that keep statuses and refusals. Without other headers, they have the partner's key. */
+function openCalls(url: string, { key, userToken }: Subjects) {
+  const refusals: string[] = [];
+  const by: Record<string, string> = { "x-api-key": key };
+  const ask = async (method: string, path: string, headers: Record<string, string> = {}, body?: unknown) => {
+    const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
+    const reply = await fetch(`${url}${path}`, { method, headers, body: text ?? null, redirect: "manual" });
+    const answered = { status: reply.status, text: await reply.text(), headers: reply.headers };
+    statuses.add(reply.status);
+    if (reply.status >= 400) refusals.push(JSON.stringify([...reply.headers]), answered.text);
+    return answered;
+  };
+  const post = (path: string, body: unknown, headers = by) => ask("POST", path, headers, body);
+  return {
+    url,
+    by,
+    user: { authorization: `Bearer ${userToken}` },
+    refusals,
+    ask,
+    post,
+    redeem: (body: Record<string, unknown>, headers = by) => post("/partner/vouchers/redeem", body, headers),
+  };
+}
+
+const WRONG_TOKEN = "a-reservation-token-that-is-wrong";
+
+interface Reservation {
+  ticket: string;
+  token: string;
+}
+
+type Answers = Awaited<ReturnType<typeof callSuccessfully>>;
+
+async function callSuccessfully({ ask, post, redeem, by, user }: Calls, subjects: Subjects) {
+  const { till, rotated, offer, link } = subjects;
+  const { lookedUp, reserved, redeemed, late } = subjects.vouchers;
   await ask("GET", `/partner/vouchers/${lookedUp.code}`, by);
   await ask("GET", `/partner/vouchers/${lookedUp.code}/events`, by);
-  const reservation = JSON.parse((await post("/partner/vouchers/reserve", { code: reserved.code })).text);
-  const snapshots = [await dumpRedis(servers.redis)];
-  const wrongToken = "a-reservation-token-that-is-wrong";
+  const reserve = async (code: string): Promise<Reservation> =>
+    JSON.parse((await post("/partner/vouchers/reserve", { code })).text);
+  const reservation = await reserve(reserved.code);
+  const snapshot = await dumpRedis(servers.redis);
   const { ticket, token } = reservation;
-  const refused = await redeem({ ticket, token: wrongToken, externalRef: "WORD-REF-0" }, { "x-api-key": till.key });
+  const refused = await redeem({ ticket, token: WRONG_TOKEN, externalRef: "WORD-REF-0" }, { "x-api-key": till.key });
   const withToken = { ticket, token, externalRef: "WORD-REF-1", note: "WORD-NOTE" };
   const first = await redeem(withToken, { "x-api-key": rotated.key });
   const second = await redeem({ code: redeemed.code, externalRef: "WORD-REF-2" });
   expect([refused.status, first.status, second.status]).toEqual([409, 200, 200]);
   const repeated = await redeem({ code: redeemed.code, externalRef: "WORD-REF-2" });
   expect(JSON.parse(repeated.text).alreadyConfirmed).toBe(true);
-  const lateReservation = JSON.parse((await post("/partner/vouchers/reserve", { code: late.code })).text);
+  const lateReservation = await reserve(late.code);
   await post("/partner/vouchers/release", { ticket: lateReservation.ticket, reason: "WORD-REASON" });
   const bought = await post(`/marketplace/listings/${offer.listingId}/buy`, { paymentRef: "WORD-PAYMENT" }, user);
   const claimed = await post(`/r/${link.code}/claim`, {}, user);
   expect([bought.status, claimed.status]).toEqual([200, 200]);
+  return { reservation, lateReservation, snapshot, redemptions: [first, second], acquisitions: [bought, claimed] };
+}
 
-  // Public reads.
+async function readPublicly({ ask }: Calls, { vouchers }: Subjects): Promise<string[]> {
+  const read: string[] = [];
   for (const accept of ["application/json", "text/html"]) {
     for (const path of [
-      `/integrity/events/VoucherInstance/${redeemed.id}`,
-      `/integrity/events/VoucherInstance/${reserved.id}`,
+      `/integrity/events/VoucherInstance/${vouchers.redeemed.id}`,
+      `/integrity/events/VoucherInstance/${vouchers.reserved.id}`,
       "/",
       "/docs",
       "/openapi.json",
       "/marketplace/listings",
     ]) {
-      publicly.push((await ask("GET", path, { accept })).text);
+      read.push((await ask("GET", path, { accept })).text);
     }
   }
+  return read;
+}
 
-  // Misplaced secrets.
-  for (const secret of [key, userToken, lookedUp.code, reservation.token]) {
-    for (const path of [
-      `/partner/vouchers/${secret}`,
-      `/nowhere/${secret}?x-api-key=${secret}`,
-      `/integrity/events/VoucherInstance/${secret}`,
-      `/integrity/events/${secret}/x`,
-      `/marketplace/listings/${secret}`,
-      `/marketplace/listings?cursor=${secret}&limit=${secret}`,
-      `/partner/vouchers/${lookedUp.code}/events?after=${secret}`,
-      `/assets/${secret}`,
-      `/docs/${secret}`,
-      `/ops/queues/${secret}`,
-    ]) {
-      await ask("GET", path);
-      await ask("DELETE", path, by);
-      if (secret !== lookedUp.code) await ask("GET", path, by);
-      await ask("GET", path, { accept: "text/html", authorization: `Bearer ${secret}` });
-    }
-    const misplaced: Record<string, string>[] = [{ authorization: secret }, { cookie: `operator=${secret}` }];
-    if (secret !== key) misplaced.push({ "x-api-key": secret });
-    for (const headers of misplaced) {
-      await ask("GET", `/partner/vouchers/${lookedUp.code}`, headers);
-      await ask("GET", "/ops/queues/jobs/api/queues", headers);
-    }
-    for (const body of [
-      { externalRef: 5, code: secret },
-      { code: { [secret]: secret }, externalRef: "x" },
-      { [secret]: "\0", code: lookedUp.code },
-      { note: `${secret}\0`, code: lookedUp.code, externalRef: "x" },
-      { token: secret.repeat(9), code: lookedUp.code, externalRef: "x" },
-      { code: lookedUp.code, externalRef: secret.repeat(9) },
-      `{"code":"${secret}","token":"${reservation.token}"`,
-      `${secret}`,
-    ]) {
-      for (const path of ["reserve", "redeem", "release"]) await post(`/partner/vouchers/${path}`, body);
-      await post(`/products/${offer.productId}/buy`, body, user);
-      await post(`/marketplace/listings/${secret}/buy`, body, user);
-    }
-    for (const line of [
-      `GET /${secret} HTTP/9.9`,
-      `GET / HTTP/1.1\r\nbro ken: ${secret}`,
-      `GET /${secret} HTTP/1.1\r\nA: ${"x".repeat(20_000)}`,
-    ]) {
-      const { text, headers } = await exchange(service.url, `${line}\r\nX-Api-Key: ${secret}\r\n\r\n`);
-      refusals.push(text, JSON.stringify(headers));
-    }
+async function misplaceInPaths({ ask, by }: Calls, { vouchers }: Subjects, secret: string): Promise<void> {
+  const { lookedUp } = vouchers;
+  for (const path of [
+    `/partner/vouchers/${secret}`,
+    `/nowhere/${secret}?x-api-key=${secret}`,
+    `/integrity/events/VoucherInstance/${secret}`,
+    `/integrity/events/${secret}/x`,
+    `/marketplace/listings/${secret}`,
+    `/marketplace/listings?cursor=${secret}&limit=${secret}`,
+    `/partner/vouchers/${lookedUp.code}/events?after=${secret}`,
+    `/assets/${secret}`,
+    `/docs/${secret}`,
+    `/ops/queues/${secret}`,
+  ]) {
+    await ask("GET", path);
+    await ask("DELETE", path, by);
+    if (secret !== lookedUp.code) await ask("GET", path, by);
+    await ask("GET", path, { accept: "text/html", authorization: `Bearer ${secret}` });
   }
+}
+
+async function misplaceInHeaders({ ask }: Calls, { key, vouchers }: Subjects, secret: string): Promise<void> {
+  const misplaced: Record<string, string>[] = [{ authorization: secret }, { cookie: `operator=${secret}` }];
+  if (secret !== key) misplaced.push({ "x-api-key": secret });
+  for (const headers of misplaced) {
+    await ask("GET", `/partner/vouchers/${vouchers.lookedUp.code}`, headers);
+    await ask("GET", "/ops/queues/jobs/api/queues", headers);
+  }
+}
+
+async function misplaceInBodies(
+  { post, user }: Calls,
+  { vouchers: { lookedUp }, offer }: Subjects,
+  secret: string,
+  token: string,
+): Promise<void> {
+  for (const body of [
+    { externalRef: 5, code: secret },
+    { code: { [secret]: secret }, externalRef: "x" },
+    { [secret]: "\0", code: lookedUp.code },
+    { note: `${secret}\0`, code: lookedUp.code, externalRef: "x" },
+    { token: secret.repeat(9), code: lookedUp.code, externalRef: "x" },
+    { code: lookedUp.code, externalRef: secret.repeat(9) },
+    `{"code":"${secret}","token":"${token}"`,
+    `${secret}`,
+  ]) {
+    for (const path of ["reserve", "redeem", "release"]) await post(`/partner/vouchers/${path}`, body);
+    await post(`/products/${offer.productId}/buy`, body, user);
+    await post(`/marketplace/listings/${secret}/buy`, body, user);
+  }
+}
+
+async function misplaceInLines({ url, refusals }: Calls, secret: string): Promise<void> {
+  for (const line of [
+    `GET /${secret} HTTP/9.9`,
+    `GET / HTTP/1.1\r\nbro ken: ${secret}`,
+    `GET /${secret} HTTP/1.1\r\nA: ${"x".repeat(20_000)}`,
+  ]) {
+    const { text, headers } = await exchange(url, `${line}\r\nX-Api-Key: ${secret}\r\n\r\n`);
+    refusals.push(text, JSON.stringify(headers));
+  }
+}
+
+/** Calls with keys and tokens that give no access, and redeems a voided voucher. */
+async function callUnauthenticated({ ask, redeem }: Calls, subjects: Subjects): Promise<void> {
+  const { unknown, mistyped, unbound, revoked, vouchers, offer, forged } = subjects;
   for (const wrong of [unknown, mistyped, unbound.key, revoked.key]) {
-    await ask("GET", `/partner/vouchers/${lookedUp.code}`, { "x-api-key": wrong });
+    await ask("GET", `/partner/vouchers/${vouchers.lookedUp.code}`, { "x-api-key": wrong });
   }
   await ask("POST", `/products/${offer.productId}/claim`, { authorization: `Bearer ${forged}` });
-  await redeem({ code: voided.code, externalRef: "WORD-REF-3" });
+  await redeem({ code: vouchers.voided.code, externalRef: "WORD-REF-3" });
+}
 
-  // Database errors, whose messages quote the written values.
+/** Causes database errors, whose messages quote the written values, and takes the database away. */
+async function failInDatabase(
+  { ask, post, redeem, by, user }: Calls,
+  { vouchers: { lookedUp, poisoned, locked, late }, offer }: Subjects,
+  reservation: Reservation,
+  database: TcpProxy,
+): Promise<void> {
   await db.query("ALTER TABLE redemptions ADD CONSTRAINT poisoned CHECK (external_ref <> 'WORD-REF-POISON') NOT VALID");
   await db.query("ALTER TABLE reservations ADD CONSTRAINT poisoned CHECK (state <> 'Live') NOT VALID");
   const poison = { code: poisoned.code, externalRef: "WORD-REF-POISON", note: "WORD-NOTE-POISON" };
@@ -238,11 +351,14 @@ async function run(): Promise<void> {
   await ask("GET", "/readyz");
   database.mend();
   await until(async () => (await ask("GET", "/readyz")).status === 200);
+}
 
-  // The operators' dashboard.
-  const basic = (password: string) => Buffer.from(`operator:${password}`).toString("base64");
-  const authorization = `Basic ${basic(OPS_TOKEN)}`;
-  await ask("GET", "/ops/queues", { authorization: `Basic ${basic(`${OPS_TOKEN}x`)}` });
+const basicOf = (password: string) => Buffer.from(`operator:${password}`).toString("base64");
+
+/** Reads the queues and their jobs on the operators' dashboard. */
+async function visitDashboard({ ask }: Calls): Promise<string[]> {
+  await ask("GET", "/ops/queues", { authorization: `Basic ${basicOf(`${OPS_TOKEN}x`)}` });
+  const authorization = `Basic ${basicOf(OPS_TOKEN)}`;
   const dashboard: string[] = [];
   const look = async (path: string) => {
     const { status, text } = await ask("GET", `/ops/queues/jobs/${path}`, { authorization });
@@ -260,7 +376,12 @@ async function run(): Promise<void> {
       }
     }
   }
+  return dashboard;
+}
 
+/** Fills the secrets. */
+function nameSecrets(subjects: Subjects, { reservation, lateReservation, redemptions, acquisitions }: Answers): void {
+  const { key, till, rotated, unbound, revoked, unknown, mistyped, issued, link } = subjects;
   Object.assign(credentials, {
     "an API key": key,
     "another API key": till.key,
@@ -269,26 +390,26 @@ async function run(): Promise<void> {
     "a revoked API key": revoked.key,
     "an API key that was never made": unknown,
     "a mistyped API key": mistyped,
-    "an API key that voucherctl made": JSON.parse(made.stdout).key,
+    "an API key that voucherctl made": subjects.madeKey,
     "a reservation token": reservation.token,
     "a released reservation's token": lateReservation.token,
-    "a wrong reservation token": wrongToken,
-    "a user's token": userToken,
-    "a forged user's token": forged,
+    "a wrong reservation token": WRONG_TOKEN,
+    "a user's token": subjects.userToken,
+    "a forged user's token": subjects.forged,
     OPS_TOKEN,
-    "an operator's Basic credentials": basic(OPS_TOKEN),
+    "an operator's Basic credentials": basicOf(OPS_TOKEN),
     "the secret that signs": SIGNING[0] ?? "",
     "the secret that signed before": SIGNING[1] ?? "",
   });
   const password = decodeURIComponent(new URL(servers.databaseUrl).password);
   // A server with trust authentication has none.
   if (password.length >= 8) credentials["the database's password"] = password;
-  const acquired = [bought, claimed].map(({ text }) => JSON.parse(text).voucher.code as string);
+  const acquired = acquisitions.map(({ text }) => JSON.parse(text).voucher.code as string);
   for (const code of [...issued.map((voucher) => voucher.code), ...acquired, link.code]) {
     codes[`the code ${code}`] = code;
     codes[`the code ${code} without hyphens`] = code.replaceAll("-", "");
   }
-  for (const { text } of [first, second]) {
+  for (const { text } of redemptions) {
     const { redeemCode } = JSON.parse(text);
     redeemCodes[`the redeem code ${redeemCode}`] = redeemCode;
     redeemCodes[`the redeem code ${redeemCode} without hyphens`] = redeemCode.replaceAll("-", "");
@@ -298,30 +419,9 @@ async function run(): Promise<void> {
     notes: "WORD-NOTE",
     reasons: "WORD-REASON",
     payments: "WORD-PAYMENT",
-    "a ticket": ticket,
+    "a ticket": reservation.ticket,
     "another ticket": lateReservation.ticket,
   });
-
-  const reports = await Promise.all(Object.values(service.metricsUrls).map(scrape));
-  emitted.metrics = reports.map(({ text }) => text).join("\n");
-  const ended = await service.stop();
-  snapshots.push(await dumpRedis(servers.redis));
-  record.close();
-  keysFile.remove();
-  await Promise.all([collector.close(), database.close()]);
-  emitted.log = [ended.api, ended.worker].map(({ stdout, stderr }) => `${stdout}${stderr}`).join("\n");
-  emitted.dashboard = dashboard.join("\n");
-  emitted.refusals = refusals.join("\n");
-  emitted["public answers"] = publicly.join("\n");
-  emitted.traces = collector.bodies.map(({ bytes }) => bytes.toString("utf8")).join("\n");
-  emitted.voucherctl = [made.stderr, ...commands.flatMap(({ stdout, stderr }) => [stdout, stderr])].join("\n");
-  const rows = await dumpRows(db);
-  emitted["audit entries"] = (rows.audit_entries ?? []).join("\n");
-  emitted.database = JSON.stringify(rows);
-  // Replies carry the redeem code to the API process, which answers the partner.
-  const redis = [record.text(), ...snapshots].join("\n");
-  emitted["Redis without replies"] = redis.replace(/\\*"redeemCode\\*":\\*"[0-9A-Z-]+\\*"/g, "(a redeem code)");
-  expect(redis).toContain("redeemCode");
 }
 
 /** Returns the secrets that a text contains. */
