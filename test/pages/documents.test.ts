@@ -79,7 +79,7 @@ describe("connections to Postgres", () => {
     const sharedBy = {
       organization: "Organization",
       visitor: "Signed-in user, or address (IPv6: /64)",
-      none: "Nothing: they share a password",
+      none: "Nothing: there are few of them",
     };
     for (const { calls, connections, waitingMax, waitingMaxEach, share } of Object.values(CALLER_KINDS)) {
       const counts = [connections, waitingMax, waitingMaxEach].join(" | ");

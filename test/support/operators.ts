@@ -15,7 +15,11 @@ export interface TestOperator {
 let operators = 0;
 
 /** Creates an operator with a name of its own. */
-export async function makeOperator(db: pg.Pool, role: OperatorRole, expires: Date | null = null): Promise<TestOperator> {
+export async function makeOperator(
+  db: pg.Pool,
+  role: OperatorRole,
+  expires: Date | null = null,
+): Promise<TestOperator> {
   operators += 1;
   const name = `${role} ${operators} Zoë`;
   const { id, token } = await createOperator.run(provisioning(db), "", { name, role, expires });

@@ -3,6 +3,7 @@ import { parse } from "basic-auth";
 import type { Request } from "express";
 import type pg from "pg";
 import { findOperatorsByToken, hasOperators, type NamedOperator, TOKEN_PREFIX } from "../../acts/db/operators.ts";
+import type { OperatorReads } from "../../core/callers/bulkhead.ts";
 import { hashSecret, isWellFormedSecret } from "../../core/keys/api-keys.ts";
 import type { TokenAuthenticator } from "../../core/keys/authenticate-user.ts";
 import { AppError } from "../../platform/api/errors.ts";
@@ -23,7 +24,7 @@ const TOKENS = { batchMax: 64, waitingMax: 256 };
 /** What a request gives to sign in with. */
 export type Credentials = { kind: "basic"; name: string; password: string } | { kind: "jwt"; token: string };
 
-export interface SignInDeps {
+export interface SignInDeps extends OperatorReads {
   pool: pg.Pool;
   config: Pick<Config, "ops">;
   deployment: { clock: DatabaseClock };
@@ -34,7 +35,7 @@ export interface SignInDeps {
  * proxy.
  */
 export class OperatorSignIn {
-  readonly #pool: pg.Pool;
+  readonly #hasOperators: () => Promise<boolean>;
   readonly #ops: Config["ops"];
   readonly #sharedDigest: Buffer | null;
   readonly #tokens: TokenAuthenticator<{ name: string; role: SignedIn["role"] | null }> | null;
@@ -45,13 +46,13 @@ export class OperatorSignIn {
   readonly #named: Batcher<string, NamedOperator | null>;
   #known = { areThere: false, until: Number.NEGATIVE_INFINITY };
 
-  constructor({ pool, config: { ops }, deployment: { clock } }: SignInDeps) {
-    this.#pool = pool;
+  constructor({ pool, operatorReads, config: { ops }, deployment: { clock } }: SignInDeps) {
+    this.#hasOperators = () => operatorReads({}, () => hasOperators(pool));
     this.#ops = ops;
     this.#sharedDigest = ops.token === null ? null : digest(ops.token);
     this.#tokens = ops.jwksUrl === null ? null : openOperatorTokens(ops, clock);
     this.#named = new Batcher(async (hashes: string[]) => {
-      const found = await findOperatorsByToken(pool, hashes);
+      const found = await operatorReads({}, () => findOperatorsByToken(pool, hashes));
       return hashes.map((tokenHash) => found.get(tokenHash) ?? null);
     }, TOKENS);
   }
@@ -64,7 +65,7 @@ export class OperatorSignIn {
     if (this.#ops.isOff) return false;
     if (this.#sharedDigest !== null || this.#tokens !== null) return true;
     if (performance.now() < this.#known.until) return this.#known.areThere;
-    const areThere = await hasOperators(this.#pool).catch(throwUnchecked);
+    const areThere = await this.#hasOperators().catch(throwUnchecked);
     this.#known = { areThere, until: performance.now() + KNOWN_MS };
     return areThere;
   }
@@ -73,7 +74,7 @@ export class OperatorSignIn {
   async describeWays(): Promise<string[]> {
     const { isOff, jwksUrl } = this.#ops;
     if (isOff) return [];
-    const areNamed = await hasOperators(this.#pool);
+    const areNamed = await this.#hasOperators();
     return [
       ...(areNamed ? ["named operators"] : []),
       ...(jwksUrl === null ? [] : ["JWT (OPS_JWKS_URL)"]),

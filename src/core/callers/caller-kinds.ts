@@ -46,7 +46,7 @@ export const CALLER_KINDS = {
     waitingMax: 60,
     waitingMaxEach: 15,
   }),
-  /** Operators share a password. The service itself looks for faults here. */
+  /** Operators are few. Their sign-ins are looked up here, and the service itself looks for faults. */
   operatorReads: kind({
     calls: "Pages for operators",
     connections: 2,

@@ -258,6 +258,9 @@ describe("pva_api", () => {
     ["cannot change canon_preserved_since", "UPDATE deployment SET canon_preserved_since = now()"],
     ["cannot rename an organization", "UPDATE organizations SET name = 'Other'"],
     ["cannot change the list of migrations", "DELETE FROM migrations"],
+    ["cannot create an operator", "INSERT INTO operators (id, name, role) VALUES ('opr_x', 'root', 'admin')"],
+    ["cannot change an operator's role", "UPDATE operators SET role = 'admin'"],
+    ["cannot give an operator a token", "INSERT INTO operator_tokens (token_hash, operator_id) VALUES ('', 'opr_x')"],
     ["cannot read audit entries", "SELECT * FROM audit_entries"],
     [
       "cannot insert an audit entry",
