@@ -1,6 +1,6 @@
 import type { RequestHandler } from "express";
 import type { AppError, ErrorCode } from "../platform/api/errors.ts";
-import type { Language } from "../platform/api/sentences/languages.ts";
+import { type Language, SENTENCES } from "../platform/api/sentences/languages.ts";
 import { negotiate } from "../platform/http/negotiate.ts";
 import { type Html, html } from "./html.ts";
 import { CHECK_PATH, layOut, type Site } from "./layout.ts";
@@ -49,7 +49,8 @@ export function describeError(
   const title = headingOf(refusal.code, status, texts);
   const main = html`<p class="eyebrow">${status}</p>
 <h1>${title}</h1>
-<p class="lead">${refusal.sentenceIn(language)}${refusal.code === "not_logged_yet" ? ` ${error.looksAgain}` : null}</p>
+<p class="lead">${refusal.sentenceIn(SENTENCES[language])}\
+${refusal.code === "not_logged_yet" ? ` ${error.looksAgain}` : null}</p>
 ${isUnknownVoucher ? html`<p><a href="${site.basePath}${CHECK_PATH}">${error.checkAnother}</a></p>` : null}
 <p class="fine">${error.report} <code>${requestId}</code></p>
 <p><a href="${site.basePath}/">${error.start}</a></p>`;

@@ -3,7 +3,7 @@ import { ERRORS, type ErrorCode, REFUSAL_CODES, type RefusalCode, retryAfterOf, 
 import { EXAMPLE } from "./example.ts";
 import { named, text } from "./fields.ts";
 import { problemIn } from "./problems.ts";
-import { type Language, SENTENCES } from "./sentences/languages.ts";
+import { EN } from "./sentences/en.ts";
 import type { Sentence, Sentences } from "./sentences/sentences.ts";
 
 export { ERRORS, type ErrorCode, REFUSAL_CODES, statusOf };
@@ -40,7 +40,7 @@ export class AppError extends Error {
   constructor(code: Exclude<ErrorCode, NamingCode>, sentence?: undefined, options?: ErrorOptions);
   constructor(code: ErrorCode, sentence?: string | Sentence, options: ErrorOptions = {}) {
     const { cause, retryAfterSeconds, details, isExpected = false } = options;
-    super(say(SENTENCES.en, code, sentence), cause === undefined ? undefined : { cause });
+    super(say(EN, code, sentence), cause === undefined ? undefined : { cause });
     this.name = "AppError";
     this.code = code;
     this.#sentence = sentence;
@@ -53,9 +53,9 @@ export class AppError extends Error {
     return typeof this.#sentence === "string";
   }
 
-  /** What the error says to readers of a language. */
-  sentenceIn(language: Language): string {
-    return say(SENTENCES[language], this.code, this.#sentence);
+  /** What the error says to the readers of these sentences. A program that speaks English only loads no others. */
+  sentenceIn(sentences: Sentences): string {
+    return say(sentences, this.code, this.#sentence);
   }
 }
 

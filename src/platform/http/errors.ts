@@ -1,5 +1,6 @@
 import type { ErrorRequestHandler, RequestHandler } from "express";
 import { AppError, statusOf } from "../api/errors.ts";
+import { SENTENCES } from "../api/sentences/languages.ts";
 import { BatcherClosed, BatcherFull } from "../batching/batcher.ts";
 import { CallerLeft } from "../batching/fair-slots.ts";
 import { isDatabaseUnavailable, isLockTimeout, isRetryable } from "../db/transaction.ts";
@@ -34,7 +35,12 @@ export const errorHandler: ErrorRequestHandler = (error, _request, response, nex
     if (known.code === "not_logged_yet") response.setHeader("Refresh", "3");
     return sendPage(response, status, errorPage(known, status, requestId, language));
   }
-  sendJson(response, status, { error: known.sentenceIn(language), code: known.code, requestId, ...known.details });
+  sendJson(response, status, {
+    error: known.sentenceIn(SENTENCES[language]),
+    code: known.code,
+    requestId,
+    ...known.details,
+  });
 };
 
 function toAppError(error: unknown): AppError {

@@ -57,18 +57,18 @@ function problemsOf(language: (typeof LANGUAGES)[number]) {
 
 it("an error for operators stays English, and every other one speaks each language", () => {
   expect(new AppError("unavailable", "Redis does not answer.").isEnglishOnly).toBe(true);
-  expect(new AppError("unavailable", "Redis does not answer.").sentenceIn("de")).toBe("Redis does not answer.");
+  expect(new AppError("unavailable", "Redis does not answer.").sentenceIn(SENTENCES.de)).toBe("Redis does not answer.");
   const late = new AppError("reservation_ended");
   expect(late.isEnglishOnly).toBe(false);
   expect(late.message).toBe(SENTENCES.en.errors.reservation_ended);
-  expect(late.sentenceIn("fr")).toBe(SENTENCES.fr.errors.reservation_ended);
+  expect(late.sentenceIn(SENTENCES.fr)).toBe(SENTENCES.fr.errors.reservation_ended);
 });
 
 it("invalidFields names at most ten fields, each with its problem in the reader's language", () => {
   const empty = inAnyLanguage(problem("empty"));
   const error = invalidFields(Array.from({ length: 11 }, (_, at) => [`f${at}`, empty] as const));
   expect(error.message.match(/must not be empty\./g)).toHaveLength(10);
-  expect(error.sentenceIn("nl")).toMatch(/^f0 mag niet leeg zijn\. f1 /);
+  expect(error.sentenceIn(SENTENCES.nl)).toMatch(/^f0 mag niet leeg zijn\. f1 /);
 });
 
 const SCRIPTS = new URL("../../../src/pages/static/", import.meta.url);
