@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { GroupCommitter, type Undecided } from "../core/commit/group-committer.ts";
-import { type Observing, observeBatches } from "../core/metrics/metrics.ts";
+import { type Observing, observeBatches } from "../core/metrics/observe-batches.ts";
 import { Batcher, OpenWork } from "../platform/batching/batcher.ts";
 import type { Transaction } from "../platform/db/pool.ts";
 import { isLockTimeout, mayBeFromOneItem, readThenWrite, violates, waitForLocks } from "../platform/db/transaction.ts";

@@ -10,7 +10,7 @@ import { layOutForOperators, renderTrail, USD } from "../../pages/operator-frame
 import { qrCode } from "../../pages/qr-code.ts";
 import { renderEnd } from "../../pages/time.ts";
 import { AppError } from "../../platform/api/errors.ts";
-import { nextPiece } from "../../platform/batching/next-piece.ts";
+import { nextPiece } from "../../platform/batching/starts-per-turn.ts";
 import { sendPage } from "../../platform/http/negotiate.ts";
 import { CSV } from "../../platform/http/respond.ts";
 import { wholeNumber } from "../../platform/http/whole-number.ts";

@@ -2,7 +2,7 @@ import type pg from "pg";
 import type { Config } from "../../platform/config.ts";
 import type { GroupCommitter } from "../commit/group-committer.ts";
 import { openVoucherCommitter } from "../commit/voucher-committer.ts";
-import { type Observing, observeBatches } from "../metrics/metrics.ts";
+import { type Observing, observeBatches } from "../metrics/observe-batches.ts";
 import { readChainsToSeal, sealChains } from "./seal-events.ts";
 import type { SealJob, SealReply } from "./seal-job.ts";
 

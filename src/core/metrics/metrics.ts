@@ -1,8 +1,6 @@
 import pLimit from "p-limit";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import type { BatchObserver } from "../../platform/batching/batcher.ts";
-import { nextPiece } from "../../platform/batching/next-piece.ts";
-import type { Traces } from "../../platform/traces/traces.ts";
+import { nextPiece } from "../../platform/batching/starts-per-turn.ts";
 import type { MetricDefinition } from "./metric-definitions.ts";
 import { METRICS } from "./metric-definitions.ts";
 
@@ -111,33 +109,5 @@ export function openMetrics<Process extends "api" | "worker">(
         }
         return `${texts.join("\n\n")}\n`;
       }),
-  };
-}
-
-/** Where batches are recorded. `metrics` is null without METRICS_PORT. */
-export interface Observing {
-  metrics: Pick<ServiceMetrics, "batchItems" | "batchDuration"> | null;
-  traces: Traces;
-}
-
-/** Makes an observer that measures the size and duration of one kind of batch and traces it. */
-export function observeBatches(
-  ctx: Observing,
-  name: "redeem" | "reservations" | "lookups" | "acquisitions" | "seals",
-): BatchObserver {
-  const items = ctx.metrics?.batchItems.with(name);
-  const duration = ctx.metrics?.batchDuration.with(name);
-  return {
-    // The items of every observed batch are objects.
-    submitted: (item) => ctx.traces.recordSubmission(item as object),
-    async run(batch, work) {
-      const startedAt = performance.now();
-      try {
-        return await ctx.traces.runBatch(name, batch as object[], work);
-      } finally {
-        items?.observe(batch.length);
-        duration?.observe((performance.now() - startedAt) / 1_000);
-      }
-    },
   };
 }

@@ -10,7 +10,7 @@ import { type EventContent, nextEvent } from "../chain/chain.ts";
 import { appendEvents, type EventSinks, openSinks, readPending } from "../chain/seal-events.ts";
 import type { GroupCommitter } from "../commit/group-committer.ts";
 import { openVoucherCommitter } from "../commit/voucher-committer.ts";
-import { type Observing, observeBatches } from "../metrics/metrics.ts";
+import { type Observing, observeBatches } from "../metrics/observe-batches.ts";
 import { type EndedReservation, endReservations } from "../reserve/db/reservations.ts";
 import { type Leases, releaseLease } from "../reserve/lease.ts";
 import { expectedTokenHash, type TokenSecret } from "../reserve/reservation-token.ts";

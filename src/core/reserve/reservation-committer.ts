@@ -2,7 +2,7 @@ import type pg from "pg";
 import type { Decided } from "../../platform/db/transaction.ts";
 import type { GroupCommitter } from "../commit/group-committer.ts";
 import { openVoucherCommitter } from "../commit/voucher-committer.ts";
-import { type Observing, observeBatches } from "../metrics/metrics.ts";
+import { type Observing, observeBatches } from "../metrics/observe-batches.ts";
 import { type LockedVouchers, readLockedVouchers } from "../voucher/db/vouchers.ts";
 import {
   decideReservation,

@@ -6,7 +6,7 @@ import type { Config } from "../../platform/config.ts";
 import { mayBeFromOneItem } from "../../platform/db/transaction.ts";
 import type { Limits } from "../../platform/limits/open-limits.ts";
 import type { Caller } from "../keys/caller.ts";
-import { type Observing, observeBatches } from "../metrics/metrics.ts";
+import { type Observing, observeBatches } from "../metrics/observe-batches.ts";
 import { type VoucherView, voucherView } from "./api/voucher.ts";
 import { normaliseCode, normaliseTicket } from "./codes.ts";
 import { type ResolvedVoucher, resolveVouchers, type Voucher, type WantedVoucher } from "./db/vouchers.ts";
