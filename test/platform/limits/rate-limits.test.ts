@@ -33,7 +33,7 @@ let addresses = 0;
 const from = (address: string) => ({ "x-forwarded-for": address });
 
 describe("the rate limit headers", () => {
-  it("every answer to a partner, even a refusal, has the rate limit and what remains as structured fields", async () => {
+  it("each answer to a partner, even a refusal, has the rate limit and what is left as structured fields", async () => {
     const client = partnerClient(ample.url, await newKey());
     const { code } = await service.issue();
     const { ticket } = (await client.reserve(code)).body;
