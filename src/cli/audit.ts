@@ -32,10 +32,9 @@ export const audit: Noun = {
 function toRow(entry: AuditEntry): TableRow {
   const [entity, more] = nameEntity(entry);
   const change = [describeChange(entry), more].filter(Boolean).join("; ");
-  return {
-    cells: [formatUtc(entry.at), entry.command, entity],
-    note: `by ${entry.osUser}@${entry.host}${entry.by === null ? "" : ` (${entry.by})`}${change === "" ? "" : `: ${change}`}`,
-  };
+  const known = entry.by === null ? "" : ` (${entry.by})`;
+  const note = [`by ${entry.osUser}@${entry.host}${known}`, change].filter(Boolean).join(": ");
+  return { cells: [formatUtc(entry.at), entry.command, entity], note };
 }
 
 /** The entity's name for the table column, and details for the note, if any. */
