@@ -1,6 +1,7 @@
-import type { z } from "zod";
+import { z } from "zod";
 import { isPast, type Lineage } from "../core/catalog/db/catalog.ts";
 import { AppError } from "../platform/api/errors.ts";
+import { text } from "../platform/api/fields.ts";
 import { problemIn } from "../platform/api/problems.ts";
 import type { Sentence } from "../platform/api/sentences/sentences.ts";
 import type { Queryable } from "../platform/db/pool.ts";
@@ -85,7 +86,7 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   confirm?: Confirmation<F>;
   /** Words for the progress of a long act: "Issuing", "vouchers", "issued". */
   progress?: { doing: string; of: string; done: string };
-  /** The fields of the result that programs get. By default `id`. */
+  /** What programs get of the result. By default all of it. */
   result?: z.ZodObject;
   /** Does it, in a transaction with its audit entry. `id` is of what it is on; empty if it stands alone. */
   run(ctx: AuditContext & Deps, id: string, values: Values<F>, advance: Advance): Promise<Result>;
@@ -111,6 +112,9 @@ export interface Act<F extends Fields = Fields, Result extends object = object, 
   /** Keeps a table of acts from taking one that needs more than the table's process has. */
   readonly needs?: (deps: Deps) => void;
 }
+
+/** The result of an act that only creates something. */
+export const CREATED = z.object({ id: text("The id of what was created.") });
 
 /** Declares an act. */
 export function act<const F extends Fields, Result extends object, Deps extends object = object>(

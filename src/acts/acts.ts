@@ -1,11 +1,20 @@
 import type { Act } from "./act.ts";
 import { issueBatch } from "./batch/issue.ts";
 import { createBrand } from "./brand/create.ts";
+import { acceptContract, declineContract, endContract } from "./contract/move.ts";
+import { offerContract } from "./contract/offer.ts";
 import type { Fields } from "./fields.ts";
-import { revokeKey } from "./key/revoke.ts";
+import { createKey } from "./key/create.ts";
+import { revokeApiKey } from "./key/revoke.ts";
+import { rotateKey } from "./key/rotate.ts";
+import { createLink } from "./link/create.ts";
+import { createListing } from "./listing/create.ts";
+import { addMember } from "./member/add.ts";
 import { createOperator } from "./operator/create.ts";
 import { revokeOperator } from "./operator/revoke.ts";
 import { rotateOperator } from "./operator/rotate.ts";
+import { createOrganization } from "./org/create.ts";
+import { createProduct } from "./product/create.ts";
 import { voidVoucher } from "./voucher/void.ts";
 
 /** An act of a table, whatever it takes. */
@@ -13,10 +22,21 @@ export type AnyAct = Act<Fields, object, never>;
 
 /** Every act but those of wings, in the order of the help. */
 export const ACTS: readonly AnyAct[] = [
+  createOrganization,
   createBrand,
+  createProduct,
   issueBatch,
   voidVoucher,
-  revokeKey,
+  createListing,
+  createKey,
+  revokeApiKey,
+  rotateKey,
+  addMember,
+  offerContract,
+  acceptContract,
+  declineContract,
+  endContract,
+  createLink,
   createOperator,
   revokeOperator,
   rotateOperator,

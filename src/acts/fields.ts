@@ -19,8 +19,8 @@ export interface Field<Value = unknown> {
   typed: z.ZodType<Value>;
   /** Reads JSON, and describes it in the API reference. */
   json: z.ZodType<Value>;
-  /** What stands for a value in the help of a command. */
-  placeholder: string;
+  /** What stands for a value in the help of a command, if not the option's last word. */
+  placeholder?: string;
   /** The name of the option of a command, if it differs from the field's. */
   option?: string;
   /** The values to choose from. */
@@ -63,7 +63,7 @@ export function text(label: string, max: number, more: More<string> = {}): Field
     (value) => !/\p{Cc}/u.test(value),
     problem("controlCharacters"),
   );
-  return { kind: "text", label, hint, placeholder: "<text>", typed: line, json: line, ...more };
+  return { kind: "text", label, hint, typed: line, json: line, ...more };
 }
 
 /** A whole number. */
@@ -128,7 +128,7 @@ export function choice<const Value extends string>(
 ): Field<Value> {
   const one = z.enum(values as readonly [Value, ...Value[]], orRequired(problem("notOneOf", values)));
   const read = one as unknown as z.ZodType<Value>;
-  return { kind: "choice", label, hint: "", values, placeholder: "<value>", typed: read, json: read, ...more };
+  return { kind: "choice", label, hint: "", values, typed: read, json: read, ...more };
 }
 
 /** Some of some values, each once. Without an initial value, at least one. */
@@ -141,14 +141,14 @@ export function choices<const Value extends string>(
     .array(choice(label, values).typed, orRequired(problem("noChoice")))
     .min(more.initial === undefined ? 1 : 0, problem("noChoice"))
     .transform((given) => [...new Set(given)]);
-  return { kind: "choices", label, hint: "", values, placeholder: "<value>", typed: read, json: read, ...more };
+  return { kind: "choices", label, hint: "", values, typed: read, json: read, ...more };
 }
 
 /** Yes or no. */
 export function flag(label: string, more: Pick<Field, "option" | "commandOnly"> = {}): Field<boolean> {
   const json = z.boolean(orRequired(problem("notTrueOrFalse")));
   const typed = z.string().transform(Boolean);
-  return { kind: "flag", label, hint: "", placeholder: "", typed, json, initial: false, ...more };
+  return { kind: "flag", label, hint: "", typed, json, initial: false, ...more };
 }
 
 /** Addresses and networks. */

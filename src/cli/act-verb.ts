@@ -5,6 +5,7 @@ import type { Field, Fields, Values } from "../acts/fields.ts";
 import { findNamesake } from "../core/catalog/db/catalog.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { pickFields } from "../platform/api/fields.ts";
+import { problem } from "../platform/api/problems.ts";
 import { type CommandContext, confirmLoss, type Verb, verb } from "./command.ts";
 import { Interrupted, UsageError } from "./exit-code.ts";
 import { formatSecret } from "./format.ts";
@@ -150,14 +151,15 @@ const DATE_HELP = {
 const isList = ({ kind }: Field) => kind === "choices" || kind === "list";
 
 function optionOf(field: Field): OptionOf<unknown> {
-  const { kind, label, values, initial, placeholder } = field;
+  const { kind, label, values, initial } = field;
   const hint = kind === "time" ? DATE_HELP[field.use ?? "start"] : field.hint;
   const described = `${label.charAt(0).toLowerCase()}${label.slice(1)}${hint && `. ${hint}`}`.replace(/\.$/, "");
   if (kind === "flag") return flag(described);
   const about = isList(field) ? `${described}; repeatable${values ? `: ${values.join(", ")}` : ""}` : described;
   return {
     build(name) {
-      const built = new Option(`${name} ${placeholder}`, about);
+      const [word = "value"] = /[a-z]+$/.exec(name) ?? [];
+      const built = new Option(`${name} ${field.placeholder ?? `<${word}>`}`, about);
       if (kind === "choice") built.choices(values ?? []);
       else built.argParser((text: string, previous: unknown) => readTyped(field, text, previous));
       if (initial === undefined) return built.makeOptionMandatory();
@@ -168,6 +170,7 @@ function optionOf(field: Field): OptionOf<unknown> {
 
 /** Reads the text of an option. An option with a list may be repeated. */
 function readTyped(field: Field, text: string, previous: unknown): unknown {
+  if (text.trim() === "") throw new InvalidArgumentError(`It ${problem("empty")}.`);
   const { success, data, error } = field.typed.safeParse(field.kind === "choices" ? [text] : text.trim());
   if (!success) throw new InvalidArgumentError(`It ${error.issues[0]?.message ?? "is invalid"}.`);
   return isList(field) && Array.isArray(data)

@@ -1,8 +1,13 @@
+import { createBrand } from "../acts/brand/create.ts";
+import { acceptContract } from "../acts/contract/move.ts";
+import { offerContract } from "../acts/contract/offer.ts";
 import { type IssueInput, writeBatch } from "../acts/issue-batch.ts";
-import { createBrand, createListing, createOrganization, createProduct } from "../acts/manage-catalog.ts";
-import { changeContract, makeLink, offerContract } from "../acts/manage-contracts.ts";
-import { createKey } from "../acts/manage-keys.ts";
+import { createKey } from "../acts/key/create.ts";
+import { createLink } from "../acts/link/create.ts";
+import { createListing } from "../acts/listing/create.ts";
 import type { AdminContext } from "../acts/open-acts.ts";
+import { createOrganization } from "../acts/org/create.ts";
+import { createProduct } from "../acts/product/create.ts";
 import { type AuditContext, auditedCommand } from "../acts/with-audit-entry.ts";
 import { SCOPES } from "../core/keys/api-keys.ts";
 import type { Audience } from "../core/voucher/voucher.ts";
@@ -29,10 +34,9 @@ const auditedContext = (admin: AdminContext) => ({ ...admin, audited: auditedCom
 /** Creates a new organization with brand, product, batch and key. May run any number of times on the same database. */
 export async function makeDemo(admin: AdminContext, sandbox = false): Promise<Demo> {
   const ctx = auditedContext(admin);
-  const organizationId = await createOrganization(ctx, "Demo Partner", sandbox);
-  const brandId = await createBrand(ctx, organizationId, "Demo Brand");
-  const productId = await createProduct(ctx, {
-    brandId,
+  const { id: organizationId } = await createOrganization.run(ctx, "", { name: "Demo Partner", sandbox });
+  const { id: brandId } = await createBrand.run(ctx, organizationId, { name: "Demo Brand" });
+  const { id: productId } = await createProduct.run(ctx, brandId, {
     key: "demo-pass",
     name: "Demo Pass",
     type: "Subscription",
@@ -42,8 +46,8 @@ export async function makeDemo(admin: AdminContext, sandbox = false): Promise<De
     usageUnitLabel: null,
   });
   const { codes } = await issue(ctx, productId, "OpenToAll", {});
-  const terms = { organizationId, label: "demo", scopes: [...SCOPES], allowIps: [], expiresAt: null };
-  return { organizationId, brandId, productId, key: (await createKey(ctx, terms)).key, codes };
+  const terms = { label: "demo", scopes: [...SCOPES], allowIps: [], expiresAt: null };
+  return { organizationId, brandId, productId, key: (await createKey.run(ctx, organizationId, terms)).key, codes };
 }
 
 async function issue(ctx: AuditContext, productId: string, audience: Audience, windows: IssueInput["windows"]) {
@@ -58,7 +62,7 @@ async function issue(ctx: AuditContext, productId: string, audience: Audience, w
 async function listBatch(ctx: AuditContext, productId: string, audience: Audience): Promise<string> {
   const always = { opensAt: null, closesAt: null };
   const { id } = await issue(ctx, productId, audience, { claim: always, buy: always });
-  return (await createListing(ctx, id)).id;
+  return (await createListing.run(ctx, id, {})).id;
 }
 
 /** The partner's commands of a demo, to paste into a shell. They fit on 80 columns. */
@@ -92,9 +96,9 @@ export async function showMarketplaceDemo(admin: AdminContext, demo: Demo, claim
   const users = [`demo-user-${name}`, `demo-referrer-${name}`] as const;
   const openListingId = await listBatch(ctx, productId, "OpenToAll");
   const referrersListingId = await listBatch(ctx, productId, "ReferrerOnly");
-  const contractId = await offerContract(ctx, { brandId, userId: users[1], endsAt: null });
-  await changeContract(ctx, contractId, "Active");
-  const linkCode = await makeLink(ctx, contractId, productId);
+  const { id: contractId } = await offerContract.run(ctx, brandId, { user: users[1], endsAt: null });
+  await acceptContract.run(ctx, contractId, {});
+  const { code: linkCode } = await createLink.run(ctx, contractId, { product: productId });
   const [user, referrer] = await Promise.all(
     users.map((each) => mintUserToken(LOCAL_DIRECTORY, each, TOKEN_MS, claims)),
   );

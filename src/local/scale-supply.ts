@@ -1,7 +1,10 @@
+import { createBrand } from "../acts/brand/create.ts";
 import { writeBatch } from "../acts/issue-batch.ts";
-import { createBrand, createOrganization, createProduct } from "../acts/manage-catalog.ts";
-import { createKey, endKey } from "../acts/manage-keys.ts";
+import { createKey } from "../acts/key/create.ts";
+import { revokeApiKey } from "../acts/key/revoke.ts";
 import type { AdminContext } from "../acts/open-acts.ts";
+import { createOrganization } from "../acts/org/create.ts";
+import { createProduct } from "../acts/product/create.ts";
 import { type AuditContext, auditedCommand } from "../acts/with-audit-entry.ts";
 import { findNamesake, findOrganization } from "../core/catalog/db/catalog.ts";
 
@@ -27,16 +30,19 @@ const VALID_MS = 3_600_000;
  */
 export async function openSupply(admin: AdminContext, given: string | null, count: number): Promise<Supply> {
   const ctx = { ...admin, audited: auditedCommand("scale-check", {}) };
-  const organizationId = given ?? (await findSandbox(ctx)) ?? (await createOrganization(ctx, NAME, true));
+  const organizationId =
+    given ?? (await findSandbox(ctx)) ?? (await createOrganization.run(ctx, "", { name: NAME, sandbox: true })).id;
   const organization = await findOrganization(ctx.pool, organizationId);
   if (organization === null) throw new Error(`There is no organization ${organizationId}.`);
   if (!organization.sandbox) {
     throw new Error(`${organizationId} is a live organization. This redeems vouchers, so it works on a sandbox only.`);
   }
   const productId = await findProduct(ctx, organizationId);
-  const terms = { organizationId, label: "scale-check", scopes: ["voucher.redeem" as const], allowIps: [] };
+  const terms = { label: "scale-check", scopes: ["voucher.redeem" as const], allowIps: [] };
   const expiresAt = new Date(Date.now() + VALID_MS);
-  const keys = await Promise.all(Array.from({ length: KEYS }, () => createKey(ctx, { ...terms, expiresAt })));
+  const keys = await Promise.all(
+    Array.from({ length: KEYS }, () => createKey.run(ctx, organizationId, { ...terms, expiresAt })),
+  );
   const codes: string[] = [];
   const input = { productId, count, validUntil: expiresAt, audience: "OpenToAll" as const, windows: {}, codes: null };
   await writeBatch(ctx, input, (vouchers) => void codes.push(...vouchers.map(({ code }) => code)));
@@ -44,7 +50,7 @@ export async function openSupply(admin: AdminContext, given: string | null, coun
     organizationId,
     keys: keys.map(({ key }) => key),
     codes,
-    end: async () => void (await Promise.all(keys.map(({ id }) => endKey(ctx, id)))),
+    end: async () => void (await Promise.all(keys.map(({ id }) => revokeApiKey.run(ctx, id, {})))),
   };
 }
 
@@ -56,9 +62,8 @@ async function findSandbox({ pool }: AuditContext): Promise<string | null> {
 async function findProduct(ctx: AuditContext, organizationId: string): Promise<string> {
   const brandId =
     (await findNamesake(ctx.pool, { parentId: organizationId, name: NAME })) ??
-    (await createBrand(ctx, organizationId, NAME));
+    (await createBrand.run(ctx, organizationId, { name: NAME })).id;
   const product = {
-    brandId,
     key: "scale-check",
     name: NAME,
     type: "Service" as const,
@@ -67,5 +72,8 @@ async function findProduct(ctx: AuditContext, organizationId: string): Promise<s
     benefitMonths: 1,
     usageUnitLabel: null,
   };
-  return (await findNamesake(ctx.pool, { parentId: brandId, name: NAME })) ?? (await createProduct(ctx, product));
+  return (
+    (await findNamesake(ctx.pool, { parentId: brandId, name: NAME })) ??
+    (await createProduct.run(ctx, brandId, product)).id
+  );
 }

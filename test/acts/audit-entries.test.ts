@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { acceptContract, declineContract, endContract } from "../../src/acts/contract/move.ts";
 import { type Entity, readEntityState } from "../../src/acts/db/audit-entries.ts";
-import { changeContract } from "../../src/acts/manage-contracts.ts";
-import { endKey, rotateKey } from "../../src/acts/manage-keys.ts";
+import { revokeApiKey } from "../../src/acts/key/revoke.ts";
+import { rotateKey } from "../../src/acts/key/rotate.ts";
 import { openAdminContext } from "../../src/acts/open-acts.ts";
 import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import { withAuditEntry } from "../../src/acts/with-audit-entry.ts";
@@ -60,11 +61,11 @@ it("simultaneous changes leave audit entries that each begin where the entity's 
       const run: Record<(typeof CHANGES)[number], () => Promise<unknown>> = {
         "member owner": () => join("owner"),
         "member employee": () => join("employee"),
-        "key rotate": () => rotateKey(ctx, key.id, 60_000),
-        "key revoke": () => endKey(ctx, key.id),
-        "contract accept": () => changeContract(ctx, contract, "Active"),
-        "contract decline": () => changeContract(ctx, contract, "Declined"),
-        "contract end": () => changeContract(ctx, contract, "Ended"),
+        "key rotate": () => rotateKey.run(ctx, key.id, { grace: 60_000 }),
+        "key revoke": () => revokeApiKey.run(ctx, key.id, {}),
+        "contract accept": () => acceptContract.run(ctx, contract, {}),
+        "contract decline": () => declineContract.run(ctx, contract, {}),
+        "contract end": () => endContract.run(ctx, contract, {}),
         "voucher void": () => voidVoucher(ctx, partner.organizationId, voucher.code, null),
       };
       await Promise.all(changes.map((change) => run[change]().catch(ignoreRefusal)));

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { acceptContract } from "../../src/acts/contract/move.ts";
+import { offerContract } from "../../src/acts/contract/offer.ts";
 import { LISTS, type ListName } from "../../src/acts/db/lists.ts";
+import { createLink } from "../../src/acts/link/create.ts";
 import { listCatalog } from "../../src/acts/list-catalog.ts";
-import { createListing, createOrganization } from "../../src/acts/manage-catalog.ts";
-import { changeContract, makeLink, offerContract } from "../../src/acts/manage-contracts.ts";
+import { createListing } from "../../src/acts/listing/create.ts";
+import { createOrganization } from "../../src/acts/org/create.ts";
 import { insertContract } from "../../src/core/catalog/db/contracts.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
 import { readStatements } from "../../src/platform/db/statements.ts";
@@ -37,16 +40,16 @@ beforeAll(async () => {
     partners.push(partner);
     await issueVouchers(servers.db, partner, 1, { windows: { buy: { opensAt: null, closesAt: null } } });
     const { rows } = await servers.db.query("SELECT id FROM batches WHERE product_id = $1", [partner.productId]);
-    const listing = await createListing(ctx, rows[0].id);
-    const contract = await offerContract(ctx, { brandId: partner.brandId, userId: `user-${i}`, endsAt: null });
-    await changeContract(ctx, contract, "Active");
+    const listing = await createListing.run(ctx, rows[0].id, {});
+    const { id: contract } = await offerContract.run(ctx, partner.brandId, { user: `user-${i}`, endsAt: null });
+    await acceptContract.run(ctx, contract, {});
     expected.organizations.push(partner.organizationId);
     expected.brands.push(partner.brandId);
     expected.products.push(partner.productId);
     expected.batches.push(rows[0].id);
     expected.listings.push(listing.id);
     expected.contracts.push(contract);
-    expected.links.push(await makeLink(ctx, contract, partner.productId));
+    expected.links.push((await createLink.run(ctx, contract, { product: partner.productId })).code);
   }
   expected.links.sort();
 });
@@ -119,7 +122,7 @@ describe("a list with filters", () => {
 
   it("a list with filters names an id that does not exist, and is empty for one that has no entries", async () => {
     const ctx = provisioning(servers.db);
-    const empty = await createOrganization(ctx, "Without brands");
+    const { id: empty } = await createOrganization.run(ctx, "", { name: "Without brands", sandbox: false });
     expect(await ids("brands", { org: empty })).toEqual([]);
     for (const [name, filter, kind, prefix] of [
       ["brands", "org", "organization", "org"],
@@ -150,7 +153,7 @@ describe("a list with filters", () => {
     const id = newId("ctr");
     const endsAt = new Date(Date.now() - 1_000);
     await insertContract(servers.db, { id, brandId: partner?.brandId ?? "", userId: "late", endsAt });
-    await changeContract(ctx, id, "Active");
+    await acceptContract.run(ctx, id, {});
     expect(await ids("contracts", { user: "late", status: "Ended" })).toEqual([id]);
     expect(await ids("contracts", { user: "late", status: "Active" })).toEqual([]);
   });

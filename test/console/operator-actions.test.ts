@@ -1,6 +1,6 @@
 import pg from "pg";
 import { expect, it, vi } from "vitest";
-import { createKey } from "../../src/acts/manage-keys.ts";
+import { createKey } from "../../src/acts/key/create.ts";
 import { basic, browse, type Form, OPS_TOKEN } from "../support/browse.ts";
 import { partnerClient } from "../support/client.ts";
 import { makeOffer } from "../support/marketplace.ts";
@@ -497,13 +497,14 @@ it("an end in the past is refused with one sentence, by the database's clock", a
   vi.useFakeTimers({ toFake: ["Date"], now: new Date("2019-01-01T00:00:00Z") });
   try {
     const key = {
-      organizationId,
       label: null,
       scopes: ["voucher.read" as const],
       allowIps: [],
       expiresAt: new Date("2020-01-01"),
     };
-    await expect(createKey(provisioning(db), key)).rejects.toThrow("The time 2020-01-01T00:00:00.000Z is in the past.");
+    await expect(createKey.run(provisioning(db), organizationId, key)).rejects.toThrow(
+      "The time 2020-01-01T00:00:00.000Z is in the past.",
+    );
   } finally {
     vi.useRealTimers();
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { changeContract } from "../../src/acts/manage-contracts.ts";
+import { endContract } from "../../src/acts/contract/move.ts";
 import { partnerClient, type Reply } from "../support/client.ts";
 import {
   inSeconds,
@@ -91,7 +91,7 @@ describe.each(ROUTES)("POST $name", ({ name, kind, take }) => {
     };
     await repeats();
     await servers.db.query("DELETE FROM members WHERE user_id = $1", [user]);
-    await changeContract(provisioning(servers.db), supply.contractId, "Ended");
+    await endContract.run(provisioning(servers.db), supply.contractId, {});
     await repeats();
     await servers.db.query("UPDATE vouchers SET pickable = false, status = 'Voided' WHERE id = $1", [
       supply.vouchers[1]?.id,

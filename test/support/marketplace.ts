@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { IssuedVoucher, IssueInput } from "../../src/acts/issue-batch.ts";
-import { makeLink } from "../../src/acts/manage-contracts.ts";
+import { createLink } from "../../src/acts/link/create.ts";
 import { CONTRACT_MOVES, type ContractStatus } from "../../src/core/catalog/audience.ts";
 import { insertListing } from "../../src/core/catalog/db/catalog.ts";
 import { insertContract, insertMember, moveContract } from "../../src/core/catalog/db/contracts.ts";
@@ -76,7 +76,8 @@ export async function makeReferral(
 ): Promise<{ code: string; contractId: string; referrerId: string }> {
   const referrerId = newUser("referrer");
   const contractId = await makeContract(db, partner.brandId, referrerId, status, endsAt);
-  return { code: await makeLink(provisioning(db), contractId, partner.productId), contractId, referrerId };
+  const { code } = await createLink.run(provisioning(db), contractId, { product: partner.productId });
+  return { code, contractId, referrerId };
 }
 
 /** Adds a live reservation to each voucher, which ends at `expiresAt`. */

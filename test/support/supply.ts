@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import type pg from "pg";
 import { type IssuedVoucher, type IssueInput, writeBatch } from "../../src/acts/issue-batch.ts";
-import { createKey, type ShownKey } from "../../src/acts/manage-keys.ts";
+import { createKey, type ShownKey } from "../../src/acts/key/create.ts";
 import { auditedCommand } from "../../src/acts/with-audit-entry.ts";
 import { insertBrand, insertOrganization, insertProduct } from "../../src/core/catalog/db/catalog.ts";
 import type { Scope } from "../../src/core/keys/api-keys.ts";
@@ -52,8 +52,7 @@ export async function makeKey(
   organizationId: string | null,
   options: { scopes?: Scope[]; allowIps?: string[]; expiresAt?: Date } = {},
 ): Promise<ShownKey> {
-  const made = await createKey(provisioning(db), {
-    organizationId,
+  const made = await createKey.run(provisioning(db), organizationId ?? "", {
     label: null,
     scopes: options.scopes ?? ["voucher.read", "voucher.redeem"],
     allowIps: options.allowIps ?? [],

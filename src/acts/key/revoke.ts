@@ -1,9 +1,10 @@
-import { z } from "zod";
-import { text as shown } from "../../platform/api/fields.ts";
+import { revokeKey } from "../../core/keys/db/api-keys.ts";
+import { AppError } from "../../platform/api/errors.ts";
 import { act } from "../act.ts";
-import { endKey } from "../manage-keys.ts";
+import { withAuditEntry } from "../with-audit-entry.ts";
 
-export const revokeKey = act({
+/** Revoking a key again changes nothing. */
+export const revokeApiKey = act({
   name: "key revoke",
   on: "key",
   role: "admin",
@@ -12,10 +13,11 @@ export const revokeKey = act({
   examples: ["key_…"],
   fields: {},
   confirm: { loss: (_ctx, id) => `This permanently revokes the key ${id}: every call with it is refused.` },
-  result: z.object({ id: shown("The key's id."), revoked: z.literal(true) }),
   async run(ctx, id) {
-    await endKey(ctx, id);
-    return { id, revoked: true as const };
+    await withAuditEntry(ctx, { type: "ApiKey", id }, async (tx) => {
+      if (!(await revokeKey(tx, id))) throw new AppError("not_found", `There is no key ${id}.`);
+    });
+    return { id, revoked: true };
   },
   said: ({ id }) => `Key ${id} is revoked.`,
 });

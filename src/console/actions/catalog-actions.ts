@@ -1,56 +1,25 @@
 import { issueBatch } from "../../acts/batch/issue.ts";
 import { createBrand } from "../../acts/brand/create.ts";
-import { createListing, createOrganization, createProduct } from "../../acts/manage-catalog.ts";
+import { createListing } from "../../acts/listing/create.ts";
+import { createOrganization } from "../../acts/org/create.ts";
+import { createProduct } from "../../acts/product/create.ts";
 import { voidBatch } from "../../acts/void-batch.ts";
 import { voidVoucher } from "../../acts/voucher/void.ts";
 import { releaseLease } from "../../core/reserve/lease.ts";
-import { VOUCHER_TYPES } from "../../core/voucher/voucher.ts";
 import { html } from "../../pages/html.ts";
 import { formOf } from "./act-form.ts";
 import { defineAction, FieldProblem } from "./action.ts";
-import { box, confirmation, dollars, integer, line, oneOf, optionalLine } from "./fields.ts";
+import { confirmation, optionalLine } from "./fields.ts";
 
 const REASON = optionalLine("Reason", 200, "Kept in the sealed history.");
 
 /** Creates what partners sell, each step leading to the next, and voids it. */
 export const CATALOG_ACTIONS = [
-  defineAction({
-    is: ["/organizations/new", "org create", "Create an organization"],
-    role: "admin",
-    fields: {
-      name: line("Name", 200, "The partner, as operators see it."),
-      sandbox: box(
-        "Sandbox: for tests. Its keys begin with pvt_, its vouchers have no value. This cannot be changed later.",
-      ),
-    },
-    creates: (id) => `/organizations/${id}/brands/new`,
-    run: (ctx, _id, { name, sandbox }) => createOrganization(ctx, name, sandbox),
-  }),
+  formOf(createOrganization),
   formOf(createBrand),
-  defineAction({
-    is: ["/brands/:id/products/new", "product create", "Create a product"],
-    role: "admin",
-    fields: {
-      name: line("Name", 200, "Customers see it."),
-      key: line("Key", 200, "For programs, unique within the brand: day-pass"),
-      type: oneOf("Type", VOUCHER_TYPES),
-      retailPriceUsd: dollars("List price"),
-      priceUsd: dollars("Price of the voucher"),
-      benefitMonths: integer("Months", 0, 1_200, "0", "How long the benefit lasts. 0: not stated."),
-      usageUnitLabel: optionalLine("Usage unit", 200, "In which uses are counted, such as visit."),
-    },
-    refused: "key",
-    creates: (id) => `/products/${id}/batches/new`,
-    run: (ctx, brandId, values) => createProduct(ctx, { ...values, brandId }),
-  }),
+  formOf(createProduct),
   formOf(issueBatch),
-  defineAction({
-    is: ["/batches/:id/listings/new", "listing create", "List the batch on the marketplace"],
-    role: "operator",
-    about: () => "Users can buy the listed vouchers while the batch is open to buy.",
-    creates: (_id, batchId) => `/batches/${batchId}`,
-    run: async (ctx, batchId) => (await createListing(ctx, batchId)).id,
-  }),
+  formOf(createListing),
   formOf(voidVoucher, ({ api }) => ({
     async releaseLeaseOf({ voucherId, endedTicket }) {
       if (endedTicket !== null) await releaseLease(api, voucherId, endedTicket);

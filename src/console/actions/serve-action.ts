@@ -2,7 +2,6 @@ import type { Request, RequestHandler } from "express";
 import type pg from "pg";
 import { z } from "zod";
 import { InvalidValues } from "../../acts/act.ts";
-import { PastTime } from "../../acts/assert-future.ts";
 import { assertNotSent, SentBefore } from "../../acts/claim-form.ts";
 import { hasLineage, readLineage } from "../../acts/read-lineage.ts";
 import { auditedCommand } from "../../acts/with-audit-entry.ts";
@@ -124,7 +123,6 @@ export function runAction<Deps extends ActionDeps>(
       if (error instanceof SentBefore && action.creates !== undefined) {
         return error.isSame ? answer(action.creates(error.entityId, String(id))) : refuse(409, { "": SENT_BEFORE });
       }
-      if (error instanceof PastTime) return refuse(400, { [error.field]: error.message });
       if (error instanceof InvalidValues) return refuse(400, explainProblems(action, error));
       if (error instanceof FieldProblem) return refuse(400, { [error.field]: say(action, error.field, error.message) });
       const refusal = explain(error, act.audited.mayHaveWritten);

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { endKey, rotateKey } from "../../../src/acts/manage-keys.ts";
+import { revokeApiKey } from "../../../src/acts/key/revoke.ts";
+import { rotateKey } from "../../../src/acts/key/rotate.ts";
 import type { Scope } from "../../../src/core/keys/api-keys.ts";
 import { selectKeys } from "../../../src/core/keys/db/api-keys.ts";
 import { partnerClient, type Reply, send } from "../../support/client.ts";
@@ -84,8 +85,8 @@ const behindProxy = service.apis[1];
 it("a revoked API key stops working in every process within a second, with its old secret too", async () => {
   const made = await key(partner.organizationId);
   for (const each of [api, behindProxy]) expect(isThrough(await call(lookUp, made.key, { api: each }))).toBe(true);
-  const rotated = await rotateKey(provisioning(servers.db), made.id, 60_000);
-  await endKey(provisioning(servers.db), made.id);
+  const rotated = await rotateKey.run(provisioning(servers.db), made.id, { grace: 60_000 });
+  await revokeApiKey.run(provisioning(servers.db), made.id, {});
   const revokedAt = Date.now();
   for (const each of [api, behindProxy]) {
     expect(await lastCallThrough(made.key, each)).toBeLessThan(revokedAt + 1_000);
@@ -93,14 +94,16 @@ it("a revoked API key stops working in every process within a second, with its o
   for (const secret of [made.key, rotated.key])
     expectRefused(await call(lookUp, secret), { status: 401, code: "unknown_key" });
   // A rotated secret of a revoked key does not exist.
-  await expect(rotateKey(provisioning(servers.db), made.id, 0)).rejects.toMatchObject({ code: "not_found" });
+  await expect(rotateKey.run(provisioning(servers.db), made.id, { grace: 0 })).rejects.toMatchObject({
+    code: "not_found",
+  });
 });
 
 it("an API key keeps its id through a rotation: both secrets are the same holder while the grace lasts", async () => {
   const made = await key(partner.organizationId);
   const { code } = await issueVoucher(servers.db, partner);
   const held = (await partnerClient(api.url, made.key).reserve(code)).body;
-  const rotated = await rotateKey(provisioning(servers.db), made.id, 60_000);
+  const rotated = await rotateKey.run(provisioning(servers.db), made.id, { grace: 60_000 });
   expect(rotated).toEqual({ id: made.id, key: expect.stringMatching(/^pvk_/), oldSecretsUntil: expect.any(Date) });
   expect(rotated.key).not.toBe(made.key);
   for (const secret of [rotated.key, made.key]) {
@@ -114,8 +117,11 @@ it("an API key keeps its id through a rotation: both secrets are the same holder
 it("an API key loses every older secret at the end of its last rotation's grace", async () => {
   const made = await key(partner.organizationId);
   const ctx = provisioning(servers.db);
-  const [second, third] = [await rotateKey(ctx, made.id, 86_400_000), await rotateKey(ctx, made.id, 86_400_000)];
-  const last = await rotateKey(ctx, made.id, 0);
+  const [second, third] = [
+    await rotateKey.run(ctx, made.id, { grace: 86_400_000 }),
+    await rotateKey.run(ctx, made.id, { grace: 86_400_000 }),
+  ];
+  const last = await rotateKey.run(ctx, made.id, { grace: 0 });
   for (const secret of [made.key, second.key, third.key]) {
     expectRefused(await call(lookUp, secret), { status: 401, code: "unknown_key" });
   }
@@ -128,8 +134,8 @@ it("an API key loses every older secret at the end of its last rotation's grace"
 it("a longer grace gives no more time to an API key's secret that has an end", async () => {
   const made = await key(partner.organizationId);
   const ctx = provisioning(servers.db);
-  const first = await rotateKey(ctx, made.id, 1_000);
-  const second = await rotateKey(ctx, made.id, 60_000);
+  const first = await rotateKey.run(ctx, made.id, { grace: 1_000 });
+  const second = await rotateKey.run(ctx, made.id, { grace: 60_000 });
   expect(await lastCallThrough(made.key)).toBeLessThanOrEqual(Number(first.oldSecretsUntil) + 50);
   expect(isThrough(await call(lookUp, first.key))).toBe(true);
   expect(await selectKeys(servers.db, partner.organizationId)).toContainEqual(

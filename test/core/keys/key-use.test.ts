@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { pino } from "pino";
 import { beforeAll, describe, expect, it } from "vitest";
-import { endKey } from "../../../src/acts/manage-keys.ts";
+import { revokeApiKey } from "../../../src/acts/key/revoke.ts";
 import { hashSecret, makeApiKey } from "../../../src/core/keys/api-keys.ts";
 import { KeyAuthenticator } from "../../../src/core/keys/authenticate-key.ts";
 import { recordKeyUsage, selectKeys } from "../../../src/core/keys/db/api-keys.ts";
@@ -85,7 +85,7 @@ it("a fresh last use causes no write", async () => {
 
 it("a key's last use is not recorded when the key is revoked or mistyped", async () => {
   const { id, key } = await newKey();
-  await endKey(provisioning(servers.db), id);
+  await revokeApiKey.run(provisioning(servers.db), id, {});
   expect((await partnerClient(api.url, key).lookUp(CODE)).status).toBe(401);
   expect((await partnerClient(api.url, `${key}x`).lookUp(CODE)).status).toBe(401);
   await untilLaterUseIsRecorded(api);
@@ -155,7 +155,7 @@ describe("the cache of keys", () => {
     const { keys } = openRecordingQueries();
     const { id, key } = await newKey();
     await keys.authenticate(key);
-    await endKey(provisioning(servers.db), id);
+    await revokeApiKey.run(provisioning(servers.db), id, {});
     await until(async () => (await keys.authenticate(key)) === null);
     let guardCalls = 0;
     await keys.authenticate(key, () => void guardCalls++);

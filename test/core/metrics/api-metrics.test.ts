@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createListing } from "../../../src/acts/manage-catalog.ts";
+import { createListing } from "../../../src/acts/listing/create.ts";
 import { voidBatch } from "../../../src/acts/void-batch.ts";
 import { openSealRequests } from "../../../src/core/chain/seal-job.ts";
 import { openApiMetrics } from "../../../src/core/metrics/open-metrics.ts";
@@ -36,7 +36,7 @@ it("the business metrics report the vouchers that users can still acquire from v
     const windows = { claim: { opensAt: null, closesAt: null } };
     const [voucher] = await issueVouchers(servers.db, other, count, { windows, validUntil });
     const { rows } = await servers.db.query("SELECT batch_id FROM vouchers WHERE id = $1", [voucher?.id]);
-    await createListing(provisioning(servers.db), rows[0].batch_id);
+    await createListing.run(provisioning(servers.db), rows[0].batch_id, {});
     return rows[0].batch_id;
   };
   const later = new Date(Date.now() + 86_400_000);

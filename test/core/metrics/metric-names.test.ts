@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createListing } from "../../../src/acts/manage-catalog.ts";
+import { createListing } from "../../../src/acts/listing/create.ts";
 import { ERRORS } from "../../../src/platform/api/errors.ts";
 import { partnerClient, send } from "../../support/client.ts";
 import { beginTlog, makeTlogFiles } from "../../support/log-setup.ts";
@@ -48,7 +48,7 @@ beforeAll(async () => {
   const [redeemed, reserved] = await issueVouchers(servers.db, partner, 2);
   await issueVouchers(servers.db, partner, 3, { windows: { buy: { opensAt: null, closesAt: null } } });
   const { rows } = await servers.db.query("SELECT batch_id FROM batch_windows");
-  await createListing(provisioning(servers.db), rows[0].batch_id);
+  await createListing.run(provisioning(servers.db), rows[0].batch_id, {});
   const till = partnerClient(api.url, key);
   expect((await till.reserve(reserved?.code ?? "")).status).toBe(200);
   expect((await till.redeem({ code: redeemed?.code, externalRef: "names" })).status).toBe(200);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { rotateKey } from "../../../src/acts/manage-keys.ts";
+import { rotateKey } from "../../../src/acts/key/rotate.ts";
 import { voidVoucher } from "../../../src/acts/void-voucher.ts";
 import { recordExpiries } from "../../../src/core/chain/record-expiries.ts";
 import { sealVoucher } from "../../../src/core/chain/seal-events.ts";
@@ -40,7 +40,7 @@ const SECONDS_400_DAYS = 34_560_000;
 it("a key begins with pvt_ for a sandbox and with pvk_ for a live organization, also after it is rotated", async () => {
   const sandbox = await makeSandbox();
   expect(sandbox.key).toMatch(/^pvt_/);
-  const rotated = await rotateKey(provisioning(servers.db), sandbox.keyId, 0);
+  const rotated = await rotateKey.run(provisioning(servers.db), sandbox.keyId, { grace: 0 });
   expect(rotated).toMatchObject({ key: expect.stringMatching(/^pvt_/), sandbox: true });
   const { code } = await issueVoucher(servers.db, sandbox);
   expect((await partnerClient(api.url, rotated.key).lookUp(code)).status).toBe(200);

@@ -1,6 +1,7 @@
 import { beforeAll, expect, it } from "vitest";
 import type { IssuedVoucher } from "../../../src/acts/issue-batch.ts";
-import { endKey, rotateKey } from "../../../src/acts/manage-keys.ts";
+import { revokeApiKey } from "../../../src/acts/key/revoke.ts";
+import { rotateKey } from "../../../src/acts/key/rotate.ts";
 import { voidVoucher } from "../../../src/acts/void-voucher.ts";
 import { makeApiKey } from "../../../src/core/keys/api-keys.ts";
 import { pooledRandomBytes } from "../../../src/platform/random.ts";
@@ -140,8 +141,8 @@ async function makeSubjects() {
   const [{ key }, till] = [keys.till, keys.rival];
   const unbound = await makeKey(db, null);
   const revoked = await makeKey(db, partner.organizationId);
-  await endKey(provisioning(db), revoked.id);
-  const rotated = await rotateKey(provisioning(db), till.id, 3_600_000);
+  await revokeApiKey.run(provisioning(db), revoked.id, {});
+  const rotated = await rotateKey.run(provisioning(db), till.id, { grace: 3_600_000 });
   await voidVoucher(provisioning(db), partner.organizationId, voided.code, "printed twice");
   const offer = await makeOffer(db, 5);
   const link = await makeReferral(db, offer);
