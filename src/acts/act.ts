@@ -74,6 +74,8 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   title: string;
   /** What one should know before, as sentences. Differs by id only if the id is a name. */
   about?: string | ((id: string) => string);
+  /** More text for the help of the command. */
+  help?: string;
   /** What follows a command's name in its examples. */
   examples: readonly string[];
   fields: F;

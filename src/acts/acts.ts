@@ -1,6 +1,8 @@
 import type { Act } from "./act.ts";
 import { issueBatch } from "./batch/issue.ts";
+import { voidBatch } from "./batch/void.ts";
 import { createBrand } from "./brand/create.ts";
+import { adopt, applyRoleGrants, trustDatabaseClock } from "./change-database.ts";
 import { acceptContract, declineContract, endContract } from "./contract/move.ts";
 import { offerContract } from "./contract/offer.ts";
 import type { Fields } from "./fields.ts";
@@ -14,6 +16,7 @@ import { createOperator } from "./operator/create.ts";
 import { revokeOperator } from "./operator/revoke.ts";
 import { rotateOperator } from "./operator/rotate.ts";
 import { createOrganization } from "./org/create.ts";
+import { dismissProcess } from "./process/dismiss.ts";
 import { createProduct } from "./product/create.ts";
 import { voidVoucher } from "./voucher/void.ts";
 
@@ -26,6 +29,7 @@ export const ACTS: readonly AnyAct[] = [
   createBrand,
   createProduct,
   issueBatch,
+  voidBatch,
   voidVoucher,
   createListing,
   createKey,
@@ -40,4 +44,8 @@ export const ACTS: readonly AnyAct[] = [
   createOperator,
   revokeOperator,
   rotateOperator,
+  adopt,
+  trustDatabaseClock,
+  applyRoleGrants,
+  dismissProcess,
 ];

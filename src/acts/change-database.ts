@@ -1,45 +1,97 @@
 import { findClosedUntil, trustClock } from "../core/redeem/db/redemptions.ts";
 import { adoptDatabase, readDeploymentId } from "../platform/db/database-fence.ts";
 import type { Transaction } from "../platform/db/pool.ts";
-import { type AppliedRoles, applyRoles, type RoleName } from "./roles/apply-roles.ts";
+import { act } from "./act.ts";
+import { type AppliedRole, applyRoles, type RoleName } from "./roles/apply-roles.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 /** Gives a restored copy a new deployment id, so that the original's jobs, replies and leases do not apply to it. */
-export async function adopt(ctx: AuditContext): Promise<{ id: string; before: string }> {
-  const before = await readDeploymentId(ctx.pool);
-  const id = await withAuditEntry(ctx, { type: "Deployment", id: before }, adoptDatabase);
-  return { id, before };
-}
+export const adopt = act({
+  name: "db adopt",
+  on: null,
+  role: "admin",
+  only: "command",
+  title: "Give a restored or copied database its own deployment id",
+  help: `Processes refuse a database that was copied or restored elsewhere, because the
+jobs in Redis may belong to the original. Stop every process that uses the
+original, run this command on the copy, and start the processes on the copy.
+It also ends their refusal of a server whose files were set back.`,
+  examples: [""],
+  fields: {},
+  confirm: { loss: () => "Processes that use this database stop, and its jobs in Redis are refused." },
+  async run(ctx) {
+    const before = await readDeploymentId(ctx.pool);
+    const id = await withAuditEntry(ctx, { type: "Deployment", id: before }, adoptDatabase);
+    return { id, before };
+  },
+  said: ({ id, before }) =>
+    `Adopted. The deployment's id is now ${id}; it was ${before}. Restart every process that uses this database.`,
+});
 
 /**
- * Says that the database's clock is right, after it jumped. Lists of redemptions then reach to the present again, and
- * redemptions are no longer dated later than the clock. Returns the time to which lists reached before and reach now.
+ * Lists of redemptions reach to the present again after it, and redemptions are no longer dated later than the clock.
+ * The result is the time to which lists reached before and reach now.
  */
-export async function trustDatabaseClock(ctx: AuditContext): Promise<{ before: Date; after: Date }> {
-  const id = await readDeploymentId(ctx.pool);
-  const before = await findClosedUntil(ctx.pool);
-  const trust = (tx: Transaction) => trustClock(tx).then(() => findClosedUntil(tx));
-  const after = await withAuditEntry(ctx, { type: "Deployment", id }, trust, { before, after: (closed) => closed });
-  return { before: before.closedUntil, after: after.closedUntil };
+export const trustDatabaseClock = act({
+  name: "db trust-clock",
+  on: null,
+  role: "admin",
+  only: "command",
+  title: "Say that the database's clock is right, after it jumped",
+  help: `After a jump ahead, lists of redemptions stay behind the clock. If the clock was
+wrong, set it right: the processes notice. Run this command if it is right now,
+or if redemptions are dated later than the clock.`,
+  examples: [""],
+  fields: {},
+  async run(ctx) {
+    const id = await readDeploymentId(ctx.pool);
+    const before = await findClosedUntil(ctx.pool);
+    const trust = (tx: Transaction) => trustClock(tx).then(() => findClosedUntil(tx));
+    const after = await withAuditEntry(ctx, { type: "Deployment", id }, trust, { before, after: (closed) => closed });
+    return { before: before.closedUntil, after: after.closedUntil };
+  },
+  said({ before, after }) {
+    const [was, is] = [before.toISOString(), after.toISOString()];
+    const again = before > after ? `\nPartners must list again what follows ${is}.` : "";
+    return `Redemptions are listed up to ${is}; before, it was ${was}.${again}`;
+  },
+});
+
+/** The passwords of roles that log in. */
+export interface RolePasswords {
+  passwords: Record<RoleName, string | null>;
 }
 
-/**
- * Runs {@link applyRoles} and records the change in the same transaction. The database does not show passwords, so
- * setting one always counts as a change.
- * @throws AppError `invalid_request` when a role could do more than grants.sql gives it.
- */
-export async function applyRoleGrants(
-  ctx: AuditContext,
-  passwords: Record<RoleName, string | null>,
-): Promise<AppliedRoles> {
-  const { rows } = await ctx.pool.query<{ name: string }>("SELECT current_database() AS name");
-  return withAuditEntry(
-    ctx,
-    { type: "DatabaseRoles", id: rows[0]?.name ?? "" },
-    (tx) => applyRoles(tx, ctx.randomBytes, passwords),
-    {
-      before: { passwordsSet: [] },
-      after: ({ roles }) => ({ passwordsSet: roles.filter((role) => role.passwordSet).map((role) => role.name) }),
-    },
-  );
+/** The database does not show passwords, so setting one always counts as a change. */
+export const applyRoleGrants = act({
+  name: "db roles",
+  on: null,
+  role: "admin",
+  only: "command",
+  title: "Create the roles pva_api, pva_log and pva_admin, or update their grants after a migration",
+  help: `Connect as the owner of the database. The owner needs the CREATEROLE attribute.
+Set PVA_API_PASSWORD, PVA_LOG_PASSWORD or PVA_ADMIN_PASSWORD (16 or more visible
+ASCII characters) to let that role log in. Otherwise grant the role to a login
+of your own.`,
+  examples: [""],
+  fields: {},
+  async run(ctx: AuditContext & RolePasswords) {
+    const { rows } = await ctx.pool.query<{ name: string }>("SELECT current_database() AS name");
+    return withAuditEntry(
+      ctx,
+      { type: "DatabaseRoles", id: rows[0]?.name ?? "" },
+      (tx) => applyRoles(tx, ctx.randomBytes, ctx.passwords),
+      {
+        before: { passwordsSet: [] },
+        after: ({ roles }) => ({ passwordsSet: roles.filter((role) => role.passwordSet).map((role) => role.name) }),
+      },
+    );
+  },
+  said: ({ roles, takenFromPublic }) =>
+    [...roles.map(describeRole), ...takenFromPublic.map((grant) => `Revoked from PUBLIC: ${grant}.`)].join("\n"),
+});
+
+function describeRole({ name, created, login, passwordSet }: AppliedRole): string {
+  const access = passwordSet ? "logs in with the given password" : login ? "logs in as before" : "cannot log in";
+  return `${name}: ${created ? "created" : "already existed"}, grants are up to date, ${access}.`;
 }

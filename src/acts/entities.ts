@@ -24,6 +24,7 @@ export const ENTITIES = {
   member: { collection: "members", option: "member" },
   operator: { collection: "operators", option: "operator" },
   queue: { collection: "queues", option: "queue" },
+  process: { collection: "processes", option: "process" },
 } as const satisfies Record<string, EntityNames>;
 
 export type EntityKind = keyof typeof ENTITIES;

@@ -162,6 +162,13 @@ export function networks(label: string, more: More<string[]> = {}): Field<string
   return { kind: "list", label, hint: "", placeholder: "<cidr>", typed, json, initial: [], ...more };
 }
 
+/** Any number of texts. `max` counts the code points of each. */
+export function texts(label: string, max: number, more: More<string[]> = {}): Field<string[]> {
+  const { typed, json } = text(label, max);
+  const list = z.array(json, orRequired(problem("notText")));
+  return { kind: "list", label, hint: "", typed: typed.transform((one) => [one]), json: list, initial: [], ...more };
+}
+
 /** The id of a product of the brand that the act's entity belongs to. A form offers them. */
 export function product(label: string, more: More<string> = {}): Field<string> {
   return { ...text(label, 128, { placeholder: "<id>", ...more }), kind: "reference" };

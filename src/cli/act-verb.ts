@@ -20,7 +20,6 @@ export interface CommandFace<Result extends object = object, Deps extends object
   options?: Record<string, OptionOf<unknown>>;
   /** How a command names what the act is on, if not by its id. */
   target?: { argument: string; find(ctx: CommandContext, options: Given, argument: string): Promise<string> };
-  help?: string;
   /** Runs the act with what it takes. Returns its result, and what else a person should know. */
   around?(
     ctx: CommandContext,
@@ -50,7 +49,7 @@ export function verbOf<F extends Fields, Result extends object, Deps extends obj
       ...(asksNamesake && { force: FORCE }),
       ...(confirm && { yes: YES }),
     },
-    ...(face.help !== undefined && { help: face.help }),
+    ...(act.help !== undefined && { help: act.help }),
     examples: act.examples,
     async run(ctx, options, ...args) {
       const values = valuesOf(act.fields, options);

@@ -1,18 +1,17 @@
 import { type Codes, issueBatch } from "../acts/batch/issue.ts";
 import { exportBatch } from "../acts/export-batch.ts";
 import { readBatch } from "../acts/read-batch.ts";
-import { type BatchVoidResult, readBatchSize, voidBatch } from "../acts/void-batch.ts";
+import { readBatchSize } from "../acts/void-batch.ts";
 import type { BatchSummary } from "../core/catalog/db/catalog.ts";
 import type { Window } from "../core/catalog/offer.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
 import { type CommandFace, verbOf } from "./act-verb.ts";
 import { openCodesFile } from "./codes-file.ts";
-import { type CommandContext, confirmLoss, type Noun, verb } from "./command.ts";
-import { Interrupted } from "./exit-code.ts";
+import { type CommandContext, type Noun, verb } from "./command.ts";
 import { formatCount, formatFields, formatUsd, formatUtc, formatUtcWithZone, paint, pluralize } from "./format.ts";
 import { listVerb } from "./list.ts";
-import { name, option, required, YES } from "./options.ts";
+import { option, required, YES } from "./options.ts";
 import { describePrintedCodes, openPrintedCodes } from "./printed-codes.ts";
 
 const OUT_HELP = "write a CSV file with id, code and serial; an existing file is kept under a new name";
@@ -62,12 +61,6 @@ export const batch: Noun = {
       examples: ["bat_… --out codes.csv"],
       run: exportCodes,
     }),
-    "void <id>": verb({
-      description: "void all active vouchers of a batch; a second run continues an interrupted one",
-      options: { yes: YES, reason: option("<reason>", "why; kept in the vouchers' sealed histories", name) },
-      examples: ['bat_… --reason "printed twice"'],
-      run: voidAll,
-    }),
     list: listVerb("batches", {
       cursor: /^bat_/,
       headings: ["ID", "VOUCHERS", "VALID UNTIL (UTC)", "PRODUCT"],
@@ -107,34 +100,6 @@ async function exportCodes(ctx: CommandContext, { out: file }: { out: string }, 
   progress.end();
   const kept = await out.keep();
   ctx.print({ id, count }, () => `Batch ${id}: ${pluralize(count, "voucher")}.\n${kept}`);
-}
-
-async function voidAll(
-  ctx: CommandContext,
-  { yes, reason }: { yes: true | undefined; reason: string | undefined },
-  id: string,
-): Promise<void> {
-  const size = await readBatchSize(ctx, id);
-  const total = `${formatCount(size)} in total`;
-  await confirmLoss(ctx, yes, `This permanently voids all active vouchers of batch ${id} (${total}).`);
-  const progress = ctx.progress("Voiding", "vouchers", size);
-  let soFar: BatchVoidResult = { voided: 0, alreadyFinal: 0 };
-  const result = await voidBatch(ctx, id, reason ?? null, (counts) => {
-    soFar = counts;
-    progress.advance(counts.voided + counts.alreadyFinal);
-    ctx.signal.throwIfAborted();
-  }).catch((error) => {
-    progress.end();
-    if (soFar.voided > 0 || error instanceof Interrupted) {
-      process.stderr.write(`Voided so far: ${formatCount(soFar.voided)}. The same command voids the rest.\n`);
-    }
-    throw error;
-  });
-  ctx.print(result, () => {
-    const others =
-      result.alreadyFinal === 0 ? "" : ` ${formatCount(result.alreadyFinal)} were redeemed, voided or expired before.`;
-    return `Batch ${id}: ${pluralize(result.voided, "voucher")} voided.${others}`;
-  });
 }
 
 function describeBatch(batch: BatchSummary): string {

@@ -1,11 +1,20 @@
-import { dismissProcess } from "../acts/dismiss-process.ts";
+import { dismissProcess, type Reports } from "../acts/process/dismiss.ts";
 import { readProcesses } from "../core/processes/read-processes.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { readDeploymentId } from "../platform/db/database-fence.ts";
-import type { RedisClient } from "../platform/redis/connections.ts";
+import { type CommandFace, verbOf } from "./act-verb.ts";
 import { type CommandContext, type Noun, verb } from "./command.ts";
 import { formatTable, formatUtc } from "./format.ts";
 import { withRedis } from "./with-redis.ts";
+
+const DISMISS: CommandFace<{ id: string; dismissed: boolean }, Reports> = {
+  target: { argument: "<id>", find: async (_ctx, _options, id) => id },
+  async around(ctx, _options, perform) {
+    const result = await withReports(ctx, perform);
+    if (result.dismissed) return { result };
+    throw new AppError("not_found", "No process that is gone has this id. See voucherctl process list.");
+  },
+};
 
 export const processes: Noun = {
   name: "process",
@@ -28,25 +37,11 @@ export const processes: Noun = {
         ctx.print({ processes: shown }, () => formatTable(headings, rows, "No process reports."));
       },
     }),
-    dismiss: verb({
-      description: "dismiss a process that is gone and will not be replaced",
-      argument: ["<id>", "the id, in quotes, as process list prints it"],
-      help: "The overview stops showing it, until it reports again.",
-      examples: ['"host-7 4711 worker 2027-01-31T12:00:00.000Z"'],
-      async run(ctx, _options, id = "") {
-        const isDone = await withReports(ctx, (reports) => dismissProcess({ ...ctx, ...reports }, id));
-        if (!isDone)
-          throw new AppError("not_found", "No process that is gone has this id. See voucherctl process list.");
-        ctx.print({ id, dismissed: true }, () => "Dismissed.");
-      },
-    }),
+    ...Object.fromEntries([verbOf(dismissProcess, DISMISS)]),
   },
 };
 
-async function withReports<T>(
-  ctx: CommandContext,
-  work: (reports: { redis: RedisClient; deployment: { id: string } }) => Promise<T>,
-): Promise<T> {
+async function withReports<T>(ctx: CommandContext, work: (reports: Reports) => Promise<T>): Promise<T> {
   const deployment = { id: await readDeploymentId(ctx.pool) };
   return withRedis(ctx, (redis) => work({ redis, deployment }));
 }

@@ -146,7 +146,12 @@ describe("failures of voucherctl", () => {
       ...["disable", "enable", "rotate", "deliveries"].map((verb) => `webhook ${verb} whk_0`),
     ],
     [1, /no webhook endpoint whk_0/, "webhook replay whk_0 --event-id vch_x-2"],
-    [2, /--from and a later --to/, "webhook replay whk_0", "webhook replay whk_0 --from 2026-11-22 --to 2026-11-21"],
+    [
+      2,
+      /^--to must be later than --from\./,
+      "webhook replay whk_0",
+      "webhook replay whk_0 --from 2026-11-22 --to 2026-11-21",
+    ],
     // These tokens would be refused by the service of the given database.
     [2, /DATABASE_URL/, "user token --user alice --ttl 1h"],
   ];

@@ -229,7 +229,7 @@ it("the console voids a batch by its product's name, stops if the operator leave
   await until(async () => (await count("Voided")) !== 0);
   expect([await count("Voided"), await count("Active")]).toEqual([100, 1]);
   const again = await open(`/batches/${batchId}/void`, { product: "  Pass ", reason: "recalled" });
-  expect(again.text).toContain("1 voided. 100 were redeemed, voided or expired before.");
+  expect(again.text).toContain("1 voucher voided. 100 were redeemed, voided or expired before.");
   expect((await entriesOf(batchId)).slice(1)).toMatchObject([
     { command: "batch void", user: "shared: Zoë" },
     { command: "batch void", arguments: { id: batchId, reason: "recalled" } },
@@ -335,7 +335,7 @@ it("the console tests, disables and enables a webhook endpoint, and sends its de
   );
   const replay = (to: string) => open(`/webhooks/${id}/replay`, { from: "2026-01-01T00:00", to });
   expect((await replay("2026-01-01T00:00")).text).toContain("f-to-problem");
-  expect((await replay("2026-01-03T00:00")).text).toContain("again within seconds: 1.");
+  expect((await replay("2026-01-03T00:00")).text).toContain("1 delivery will be sent again within seconds.");
   await go(`/webhooks/${id}/disable`, {});
   expect((await open(`/webhooks/${id}/test`, {})).status).toBe(409);
   await go(`/webhooks/${id}/enable`, {});

@@ -1,15 +1,13 @@
 import type { RequestHandler } from "express";
-import { dismissProcess } from "../../acts/dismiss-process.ts";
+import { dismissProcess, type Reports } from "../../acts/process/dismiss.ts";
 import type { Site } from "../../pages/layout.ts";
 import { opsPath } from "../../pages/operator-frame.ts";
-import type { DepsOf } from "../../platform/http/endpoint.ts";
 import { actingAs, type Console } from "./serve-action.ts";
 
 /** The path of the form after `/ops`. */
 export const DISMISS_PATH = "/processes/dismiss";
 
-export type DismissDeps = Pick<DepsOf<typeof dismissProcess>, "redis" | "deployment"> &
-  Parameters<typeof actingAs>[1] & { config: Site };
+export type DismissDeps = Reports & Parameters<typeof actingAs>[1] & { config: Site };
 
 /**
  * Dismisses a process that vanished, as `voucherctl process dismiss` does. One that has come back since the page was
@@ -18,7 +16,7 @@ export type DismissDeps = Pick<DepsOf<typeof dismissProcess>, "redis" | "deploym
 export function runDismissal(ctx: DismissDeps, console: Console): RequestHandler {
   return async (request, response) => {
     const id = String(Object(request.body).process);
-    await dismissProcess({ ...ctx, ...actingAs(request, ctx, console, "process dismiss", { id }) }, id);
+    await dismissProcess.run({ ...ctx, ...actingAs(request, ctx, console, dismissProcess.name, { id }) }, id, {});
     response.redirect(303, opsPath(ctx.config));
   };
 }

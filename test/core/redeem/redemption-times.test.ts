@@ -221,7 +221,7 @@ describe("the closed time", () => {
     await advanceCompleteUntil(worker.pool, FAR);
     expect((await findClosedUntil(servers.db)).closedUntil).toEqual(ahead);
     const ctx = { ...provisioning(servers.db), audited: auditedCommand("db trust-clock", {}) };
-    expect(await trustDatabaseClock(ctx)).toEqual({ before: ahead, after: expect.any(Date) });
+    expect(await trustDatabaseClock.run(ctx, "", {})).toEqual({ before: ahead, after: expect.any(Date) });
     const { closedUntil, trustedAt } = await findClosedUntil(servers.db);
     expect(closedUntil.getTime()).toBeLessThanOrEqual((await now()).getTime());
     expect(await findCompleteUntil(servers.db)).toEqual(closedUntil);

@@ -1,0 +1,41 @@
+import { act } from "../act.ts";
+import { type BatchVoidResult, readBatchSize, voidBatch as voidAll } from "../void-batch.ts";
+import { REASON } from "../voucher/void.ts";
+import { formatCount, pluralize } from "../words.ts";
+
+/** Browsers show several blanks as one. */
+const asShown = (name: string) => name.normalize().trim().replaceAll(/\s+/g, " ");
+
+export const voidBatch = act({
+  name: "batch void",
+  on: "batch",
+  role: "admin",
+  scope: "issuer",
+  title: "Void the batch",
+  about: "All its active vouchers can never be used again. If you stop the run, another one continues it.",
+  examples: ['bat_… --reason "printed twice"'],
+  fields: { reason: REASON },
+  confirm: {
+    async loss(ctx, id) {
+      const total = `${formatCount(await readBatchSize(ctx, id))} in total`;
+      return `This permanently voids all active vouchers of batch ${id} (${total}).`;
+    },
+    typed: {
+      name: "product",
+      label: "The product's name, to confirm,",
+      isNot: "is not the name of this batch's product",
+      matches: (typed, { productName }) => asShown(typed) === asShown(String(productName)),
+    },
+  },
+  progress: { doing: "Voiding", of: "vouchers", done: "voided" },
+  async run(ctx, id, { reason }, advance): Promise<BatchVoidResult> {
+    const size = await readBatchSize(ctx, id);
+    return voidAll(ctx, id, reason, (soFar) => advance(soFar.voided + soFar.alreadyFinal, size, soFar));
+  },
+  said: ({ voided, alreadyFinal }, _values, id) =>
+    `Batch ${id}: ${pluralize(voided, "voucher")} voided.${
+      alreadyFinal === 0 ? "" : ` ${formatCount(alreadyFinal)} were redeemed, voided or expired before.`
+    }`,
+  partly: ({ voided }) => `Voided so far: ${formatCount(voided)}. The same command voids the rest.`,
+  isReport: true,
+});

@@ -1,0 +1,34 @@
+import { forgetProcess, readProcesses } from "../../core/processes/read-processes.ts";
+import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
+import type { RedisClient } from "../../platform/redis/connections.ts";
+import { act } from "../act.ts";
+import { type AuditContext, withAuditEntry } from "../with-audit-entry.ts";
+
+/** Where processes report. */
+export interface Reports {
+  redis: RedisClient;
+  deployment: Pick<DeploymentIdentity, "id">;
+}
+
+/** The result says whether a process with this id had vanished. @throws Error when Redis does not answer. */
+export const dismissProcess = act({
+  name: "process dismiss",
+  on: "process",
+  role: "admin",
+  only: "command",
+  title: "Dismiss a process that is gone and will not be replaced",
+  about: "The overview stops showing it, until it reports again.",
+  examples: ['"host-7 4711 worker 2027-01-31T12:00:00.000Z"'],
+  fields: {},
+  async run(ctx: AuditContext & Reports, id) {
+    const { redis, deployment } = ctx;
+    const processes = await readProcesses(redis, deployment);
+    if (!processes.some((one) => one.id === id && one.state === "gone")) return { id, dismissed: false };
+    // The audit entry is committed before the act, so that there is no act without one.
+    const states = { before: { shown: true }, after: () => ({ shown: false }) };
+    await withAuditEntry(ctx, { type: "Process", id }, async () => undefined, states);
+    await forgetProcess(redis, deployment, id);
+    return { id, dismissed: true };
+  },
+  said: () => "Dismissed.",
+});

@@ -1,0 +1,155 @@
+import { act, type Definition } from "../acts/act.ts";
+import { choices, optional, text, texts, time } from "../acts/fields.ts";
+import { type AuditContext, withAuditEntry } from "../acts/with-audit-entry.ts";
+import { formatUtcWithZone, pluralize } from "../acts/words.ts";
+import { newId } from "../core/voucher/ids.ts";
+import { problemIn } from "../platform/api/problems.ts";
+import type { Transaction } from "../platform/db/pool.ts";
+import { selectAnyWebhook, selectOrganizationOfWebhook } from "./any-webhook.ts";
+import { REPLAY_MAX, type TestedWebhook } from "./api/webhook-deliveries.ts";
+import { WEBHOOK_EVENT_TYPES, type WebhookView } from "./api/webhooks.ts";
+import { disableWebhookEndpoint, enableWebhookEndpoint } from "./db/webhook-endpoints.ts";
+import { replayDeliveries } from "./deliveries.ts";
+import { createWebhook, rotateWebhook, viewWebhook, type WebhookDeps } from "./endpoints.ts";
+
+const NEEDS_SECRET = "Reads WEBHOOK_SECRET and WEBHOOK_ALLOW_PRIVATE, as the API and the workers do.";
+const ON_ENDPOINT = { on: "webhook", role: "operator", examples: ["whk_…"] } as const;
+type None = Record<never, never>;
+
+export const createAnyWebhook = act({
+  name: "webhook create",
+  on: "organization",
+  creates: "webhook",
+  role: "operator",
+  title: "Create a webhook endpoint",
+  help: NEEDS_SECRET,
+  examples: ["--org org_… --url https://shop.example.com/hooks"],
+  fields: {
+    url: text("URL", 2_000, { hint: "Where events are sent." }),
+    description: optional(text("Description", 200, { hint: "A name for its partner's use." })),
+    eventTypes: choices("Events", WEBHOOK_EVENT_TYPES, {
+      hint: "What is sent. None: everything.",
+      option: "eventType",
+      initial: [],
+    }),
+  },
+  refused: "url",
+  async run(ctx: AuditContext & WebhookDeps, organizationId, { url, description, eventTypes }) {
+    const id = newId("whk");
+    const endpoint = { url, description: description ?? "", enabled: true, eventTypes };
+    return withAuditEntry(ctx, { type: "WebhookEndpoint", id }, (tx) =>
+      createWebhook(ctx, tx, organizationId, endpoint, { id, by: "operator" }),
+    );
+  },
+  said: ({ id }) => `Webhook endpoint ${id}`,
+  secret: ({ secret }) => secret,
+  next: ({ id }) => `voucherctl webhook test ${id}`,
+});
+
+export const rotateAnyWebhook = act({
+  ...ON_ENDPOINT,
+  name: "webhook rotate",
+  title: "Give the endpoint a new secret",
+  about: "It is shown once. The old one also signs for 24 hours.",
+  help: NEEDS_SECRET,
+  fields: {},
+  async run(ctx: AuditContext & WebhookDeps, id) {
+    return withAuditEntry(ctx, { type: "WebhookEndpoint", id }, async (tx) =>
+      rotateWebhook(ctx, tx, await selectOrganizationOfWebhook(tx, id), id),
+    );
+  },
+  said: ({ previousSecretUntil }) =>
+    `The previous secret also signs until ${formatUtcWithZone(new Date(previousSecretUntil))}.`,
+  secret: ({ secret }) => secret,
+});
+
+/** Disables or enables an endpoint. A repeat changes nothing. */
+const switchBy = (
+  words: Pick<Definition<None, WebhookView, object>, "name" | "title" | "about">,
+  change: (tx: Transaction, id: string) => Promise<unknown>,
+) =>
+  act<None, WebhookView>({
+    ...ON_ENDPOINT,
+    ...words,
+    fields: {},
+    run: (ctx, id) =>
+      withAuditEntry(ctx, { type: "WebhookEndpoint", id }, async (tx) => {
+        await change(tx, id);
+        return viewWebhook(await selectAnyWebhook(tx, id));
+      }),
+    said: ({ id, enabled }) => `Webhook endpoint ${id} is ${enabled ? "enabled" : "disabled"}.`,
+  });
+
+export const disableAnyWebhook = switchBy(
+  {
+    name: "webhook disable",
+    title: "Disable the endpoint",
+    about: "Nothing more is sent to it, and only an operator can enable it again.",
+  },
+  (tx, id) => disableWebhookEndpoint(tx, { id, disabledReason: "operator" }),
+);
+
+export const enableAnyWebhook = switchBy(
+  {
+    name: "webhook enable",
+    title: "Enable the endpoint",
+    about: "Events that happen from now on are sent to it.",
+  },
+  (tx, id) => enableWebhookEndpoint(tx, id, "operator"),
+);
+
+export const replayAnyWebhook = act({
+  ...ON_ENDPOINT,
+  name: "webhook replay",
+  title: "Send deliveries again",
+  about: `Sends finished deliveries of this time again, delivered and failed ones, at most ${REPLAY_MAX}, the oldest first.`,
+  examples: ["whk_… --from 2026-11-21 --to 2026-11-21", "whk_… --event-id vch_…-2"],
+  fields: {
+    from: optional(time("Events from", "start")),
+    to: optional(time("Events until", "rangeEnd")),
+    eventIds: texts("This event, without times", 200, { option: "eventId", placeholder: "<id>", commandOnly: true }),
+  },
+  rules({ from, to, eventIds: ids }, refuse) {
+    const isRight = ids.length > 0 ? from === null && to === null : from !== null && to !== null && from < to;
+    if (isRight) return;
+    refuse("to", (nameOf) => (sentences) => {
+      const times = `${nameOf("to")} ${problemIn("laterThan", nameOf("from"))(sentences)}`;
+      return ids.length > 0 ? `${nameOf("eventIds")} takes the place of ${nameOf("from")} and ${nameOf("to")}` : times;
+    });
+  },
+  async run(ctx, id, { from, to, eventIds: ids }) {
+    const request = ids.length > 0 ? { eventIds: ids } : { from: from ?? undefined, to: to ?? undefined };
+    return withAuditEntry(
+      ctx,
+      { type: "WebhookEndpoint", id },
+      async (tx) => {
+        await selectAnyWebhook(tx, id);
+        return replayDeliveries(tx, id, request);
+      },
+      { before: { replayed: 0 }, after: ({ replayed }) => ({ replayed }) },
+    );
+  },
+  said: ({ replayed }) => `${pluralize(replayed, "delivery", "deliveries")} will be sent again within seconds.`,
+  isReport: true,
+});
+
+/** Sends the test of an endpoint, as each face can. */
+export interface WebhookTester {
+  testEndpoint(id: string): Promise<TestedWebhook>;
+}
+
+export const testAnyWebhook = act({
+  ...ON_ENDPOINT,
+  name: "webhook test",
+  title: "Test the endpoint",
+  about: "Sends one signed test event, and shows the response within 15 seconds.",
+  help: NEEDS_SECRET,
+  fields: {},
+  run: (ctx: AuditContext & WebhookTester, id) => ctx.testEndpoint(id),
+  said({ delivered, status, failure, durationMs }) {
+    const isAnswer = delivered || failure === "status" || failure === "redirect";
+    const response = isAnswer ? `status ${status}` : String(failure).replaceAll("_", " ");
+    return `${delivered ? "Accepted" : "Not accepted"} after ${durationMs} ms: ${response}.`;
+  },
+  isReport: true,
+});
