@@ -4,6 +4,8 @@ import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { beforeAll, expect, it, onTestFinished } from "vitest";
+import { createOperator } from "../../src/acts/operator/create.ts";
+import { auditedCommand } from "../../src/acts/with-audit-entry.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
 import { buildVoucherctl } from "../../src/open/wings/voucherctl.ts";
 import { makeNextTlogFiles, makeTlogFiles, NEXT_ORIGIN, ORIGIN, openSequencer, tamper } from "../support/log-setup.ts";
@@ -11,7 +13,7 @@ import { makeContract, newUser } from "../support/marketplace.ts";
 import { findBatchOf } from "../support/recorded.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { openTestServers } from "../support/servers.ts";
-import { issueVouchers, makePartner } from "../support/supply.ts";
+import { issueVouchers, makePartner, provisioning } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
 import { openVoucherctl, useVoucherctl } from "../support/voucherctl.ts";
 import { CHANGES, IDS, idOf, MOMENT, type State } from "./voucherctl-changes.ts";
@@ -27,7 +29,7 @@ const READS = [
   ...["key list --org {org}", "webhook list --org {org}", "webhook deliveries {webhook}", "batch show {batch}"],
   ...["voucher show {code} --org {org}", "voucher find --ref order-1", "voucher history {voucher}"],
   ...["chain verify --all", "audit list", "redemption list --org {org}"],
-  ...["org", "brand", "product", "batch", "listing", "contract", "link"].map((noun) => `${noun} list`),
+  ...["org", "brand", "product", "batch", "listing", "contract", "link", "operator"].map((noun) => `${noun} list`),
 ];
 
 /** Commands that use no database. */
@@ -122,6 +124,7 @@ it.each(
         database_role: new URL(servers.adminUrl).username,
         os_user: userInfo().username,
         host: hostname(),
+        by: "command",
         command: commandOf(line),
         arguments: fill(given, { id }) ?? expect.anything(),
         entity_type: entity.split(" ")[0],
@@ -167,6 +170,7 @@ it("audit list prints the requested number of entries, newest first, with every 
     databaseRole: new URL(servers.adminUrl).username,
     osUser: userInfo().username,
     host: hostname(),
+    by: "command",
     before: null,
   };
   const brand = { entityType: "Brand", entityId: idOf("brd"), arguments: { org: id, name: "Then" } };
@@ -193,6 +197,25 @@ it("audit list --entity prints the entries of one entity, and none for an entity
   expect(acts[0].before).toEqual(acts[1].after);
   expect(acts[1].before).toEqual(acts[2].after);
   expect(await voucherctl.json("audit list --entity key_none")).toEqual({ acts: [] });
+});
+
+it("audit list --user prints what one did under the own name, and what was done with OPS_TOKEN under it", async () => {
+  for (const [user, by] of [
+    ["ada", "operator"],
+    ["shared: ada", "shared"],
+  ] as const) {
+    const audited = auditedCommand("operator create", {}, { user, by, host: "console" });
+    const values = { name: `by ${by}`, role: "viewer" as const, expires: null };
+    await createOperator.run({ ...provisioning(db), audited }, "", values);
+  }
+  const { acts } = await voucherctl.json("audit list --user ada");
+  expect(acts.map(({ osUser, by }: { osUser: string; by: string }) => [osUser, by])).toEqual([
+    ["shared: ada", "shared"],
+    ["ada", "operator"],
+  ]);
+  const { stdout } = await voucherctl.run("audit list --user ada");
+  expect(stdout).toContain("by shared: ada@console (shared)");
+  expect(await voucherctl.json("audit list --user nemo")).toEqual({ acts: [] });
 });
 
 it("voucherctl log writes one audit entry for each change of the log, and none when nothing changes", async () => {

@@ -8,6 +8,7 @@ export const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d
 /** Matches an id with this prefix. */
 export const idOf = (prefix: string) => expect.stringMatching(new RegExp(`^${prefix}_[0-9a-z]{26}$`));
 const SECRET = expect.stringMatching(/^pvk_[0-9A-HJKMNP-TV-Z]{47}$/);
+const TOKEN = expect.stringMatching(/^pvo_[0-9A-HJKMNP-TV-Z]{47}$/);
 const DAY = "2099-12-31T23:59:59.999Z";
 const CLOSE = "2099-06-30T00:00:00.000Z";
 
@@ -84,6 +85,21 @@ export const CHANGES: Record<string, Change[]> = {
     },
     { line: "key revoke {id}", printed: { id: "{id}", revoked: true }, to: { revokedAt: MOMENT } },
     { line: "key revoke {id}", printed: { id: "{id}", revoked: true }, to: null },
+  ],
+  Operator: [
+    {
+      line: "operator create --name 'Zoë Ötzi' --role operator --expires 2099-12-31",
+      printed: { id: idOf("opr"), token: TOKEN },
+      given: { name: "Zoë Ötzi", role: "operator", expires: DAY },
+      to: { name: "Zoë Ötzi", role: "operator", expiresAt: DAY, revokedAt: null, tokensExpireAt: [null] },
+    },
+    {
+      line: "operator rotate {id} --grace 1h",
+      printed: { id: "{id}", token: TOKEN, oldTokensUntil: MOMENT },
+      to: { tokensExpireAt: [MOMENT, null] },
+    },
+    { line: "operator revoke {id}", printed: { id: "{id}", revoked: true }, to: { revokedAt: MOMENT } },
+    { line: "operator revoke {id}", printed: { id: "{id}", revoked: true }, to: null },
   ],
   WebhookEndpoint: [
     {
