@@ -1,33 +1,38 @@
+import { checkCompleteLists } from "./complete-lists.ts";
 import type { Exchange, History, Violation } from "./history.ts";
 import { type Observation, observe } from "./observations.ts";
+import type { SteppedClock } from "./stepped-clock.ts";
+import { checkVoucherRegisters } from "./voucher-register.ts";
 
 /** Violations that are reported of each rule: one cause may break thousands. */
 const REPORTED_MAX = 6;
 
 /**
- * Checks real-time order. Each answer and each webhook shows states of some things, and the states of a thing have an
- * order:
+ * Checks that the answers and webhooks of a run have an order that agrees with real time.
  *
- * - a voucher: Active, then Redeemed or Voided;
- * - a reservation: live, then ended (of different tickets of a voucher, only one is live);
+ * Each voucher, with its reservations, is a register: `checkVoucherRegisters`. Lists have a rule of their own:
+ * `checkCompleteLists`. The states of other things have an order:
+ *
  * - a reference, a claim and a purchase: unconfirmed, then confirmed;
  * - a voucher's events: their number, and the number of sealed ones;
- * - a key's lists of redemptions: `completeUntil`. A list that lacks a redemption of its range shows its reference as
- *   unconfirmed;
+ * - a key's lists of redemptions: `completeUntil`;
  * - an offer: something left, then sold out.
  *
  * No answer shows a state older than one that was shown before it was asked, and no two answers show different contents
  * of one final state. What is not answered as final may be lost with a primary, so it binds only answers of the same
  * primary.
+ * @param clock of the database.
  */
-export function checkOrder(history: History, isClockSteady: boolean): Violation[] {
-  const bySubject = Map.groupBy(observe(history, isClockSteady), ({ subject }) => subject);
+export function checkOrder(history: History, clock: SteppedClock): Violation[] {
+  const bySubject = Map.groupBy(observe(history), ({ subject }) => subject);
   const epochOf = (atMs: number) => history.lostPrimariesMs.filter((lostMs) => lostMs <= atMs).length;
   const older = [...bySubject.values()].flatMap((ofSubject) => findOlder(ofSubject, epochOf));
   const different = [...bySubject.values()].flatMap(findDifferent);
   return [
     ...describe("no answer shows an older state than one shown before it was asked", older),
     ...describe("no two answers show different contents of a final state", different),
+    ...checkVoucherRegisters(history, clock),
+    ...checkCompleteLists(history),
   ];
 }
 

@@ -1,0 +1,67 @@
+/** An operation on one object, with the time in which it takes effect. */
+export interface Operation<State> {
+  /** It takes effect at one moment from here… */
+  fromMs: number;
+  /** …to here. Infinity when its outcome is unknown: it may take effect at any later time. */
+  untilMs: number;
+  /** Whether it takes effect at all. One with an unknown outcome may never do so. */
+  isCertain: boolean;
+  /** The states that may follow: none when it cannot take effect in this state, or cannot have its answer. */
+  apply(state: State): State[];
+}
+
+export type Verdict<Of> =
+  | { kind: "linearizable" }
+  /** No order explains the answers. `placed` is the longest order that explains some, and `next` may follow it in time. */
+  | { kind: "refused"; placed: Of[]; next: Of[] }
+  /** The search was given up. */
+  | { kind: "undecided" };
+
+/** Configurations after which a search is given up. */
+const CONFIGURATIONS_MAX = 200_000;
+
+/**
+ * Searches for an order of the operations that explains all answers, in which each operation takes effect between its
+ * request and its answer: Wing and Gong's algorithm, with Lowe's memory of configurations. A configuration is the set of
+ * operations that have taken effect, with the state.
+ */
+export function linearize<State, Of extends Operation<State>>(initial: State, operations: readonly Of[]): Verdict<Of> {
+  const inOrder = operations.toSorted((one, other) => one.fromMs - other.fromMs);
+  const seen = new Set<string>();
+  let longest: Of[] = [];
+  let next: Of[] = [];
+
+  /** The operations that may be the next one: those that began before every certain one that is left has ended. */
+  const candidatesOf = (pending: readonly Of[]) => {
+    const endsMs = pending.map(({ isCertain, untilMs }) => (isCertain ? untilMs : Number.POSITIVE_INFINITY));
+    const firstEndMs = Math.min(...endsMs);
+    return pending.filter(({ fromMs }) => fromMs <= firstEndMs);
+  };
+  const search = (pending: readonly Of[], placed: readonly Of[], state: State): boolean => {
+    if (!pending.some(({ isCertain }) => isCertain)) return true;
+    const now = JSON.stringify(state);
+    const configuration = `${pending.map((one) => inOrder.indexOf(one)).join(" ")} ${now}`;
+    if (seen.has(configuration)) return false;
+    seen.add(configuration);
+    if (seen.size > CONFIGURATIONS_MAX) throw new GivenUp();
+    const candidates = candidatesOf(pending);
+    if (placed.length >= longest.length) [longest, next] = [[...placed], candidates];
+    const steps = candidates.flatMap((one) => one.apply(state).map((after) => ({ one, after })));
+    const changes = steps.filter(({ after }) => JSON.stringify(after) !== now);
+    const still = steps.find(({ one, after }) => one.isCertain && JSON.stringify(after) === now);
+    // A certain operation that changes nothing may come first in every order that has it later.
+    const tried = still === undefined ? changes : [still];
+    return tried.some(({ one, after }) => {
+      const left = pending.filter((other) => other !== one);
+      return search(left, [...placed, one], after);
+    });
+  };
+  try {
+    return search(inOrder, [], initial) ? { kind: "linearizable" } : { kind: "refused", placed: longest, next };
+  } catch (error) {
+    if (error instanceof GivenUp) return { kind: "undecided" };
+    throw error;
+  }
+}
+
+class GivenUp extends Error {}
