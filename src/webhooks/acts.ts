@@ -102,7 +102,7 @@ export const replayAnyWebhook = act({
   ...ON_ENDPOINT,
   name: "webhook replay",
   title: "Send deliveries again",
-  about: `Sends finished deliveries of this time again, delivered and failed ones, at most ${REPLAY_MAX}, the oldest first.`,
+  about: `Sends the finished deliveries of this time again, the oldest first, at most ${REPLAY_MAX}.`,
   examples: ["whk_… --from 2026-11-21 --to 2026-11-21", "whk_… --event-id vch_…-2"],
   fields: {
     from: optional(time("Events from", "start")),

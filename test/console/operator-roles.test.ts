@@ -49,7 +49,8 @@ it("viewers only look, operators do the daily acts, and the rest is for admins",
       ...["accept", "decline", "end", "links/new"].map((act) => `/contracts/:id/${act}`),
       ...queues.flatMap((queue) => ["clean", "retry"].map((act) => `/queues/${queue}/${act}`)),
       ...["release", "void"].map((act) => `/vouchers/:id/${act}`),
-      ...["disable", "enable", "replay", "test"].map((act) => `/webhooks/:id/${act}`),
+      "/organizations/:id/webhooks/new",
+      ...["disable", "enable", "replay", "rotate", "test"].map((act) => `/webhooks/:id/${act}`),
     ].toSorted(),
   );
   expect(needs("admin")).toEqual(

@@ -12,7 +12,7 @@ export interface Operation<State> {
 
 export type Verdict<Of> =
   | { kind: "linearizable" }
-  /** No order explains the answers. `placed` is the longest order that explains some, and `next` may follow it in time. */
+  /** No order explains the answers. `placed` is the longest that explains some, and `next` may follow it in time. */
   | { kind: "refused"; placed: Of[]; next: Of[] }
   /** The search was given up. */
   | { kind: "undecided" };
@@ -22,8 +22,8 @@ const CONFIGURATIONS_MAX = 200_000;
 
 /**
  * Searches for an order of the operations that explains all answers, in which each operation takes effect between its
- * request and its answer: Wing and Gong's algorithm, with Lowe's memory of configurations. A configuration is the set of
- * operations that have taken effect, with the state.
+ * request and its answer: Wing and Gong's algorithm, with Lowe's memory of configurations. A configuration is the set
+ * of operations that have taken effect, with the state.
  */
 export function linearize<State, Of extends Operation<State>>(initial: State, operations: readonly Of[]): Verdict<Of> {
   const inOrder = operations.toSorted((one, other) => one.fromMs - other.fromMs);

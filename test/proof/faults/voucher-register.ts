@@ -2,13 +2,13 @@ import { linearize, type Operation } from "../linearize.ts";
 import type { AskFor, Exchange, History, SuppliedKey, Violation } from "./history.ts";
 import type { SteppedClock } from "./stepped-clock.ts";
 
-// Each voucher as a register: Active, reserved by a key, redeemed under a reference, voided. Its expiry by time is Active.
+// Each voucher as a register: Active, reserved by a key, redeemed under a reference, voided. Expired counts as Active.
 
 interface Register {
   status: "Active" | "Redeemed" | "Voided";
   /** Under which reference, and when as an answer has shown it. */
   redemption: { externalRef: string; at: string | null } | null;
-  /** The last reservation, until another call ends it. Its time may be over. The ticket is null until an answer has it. */
+  /** The last reservation, until another call ends it. Its time may be over. Without an answer its ticket is null. */
   hold: { keyId: string; ticket: string | null } | null;
   /** Tickets of reservations that have ended. */
   over: string[];
@@ -27,8 +27,8 @@ const RULE = "each voucher behaves as one register";
 
 /**
  * Checks that the answers about each voucher have an order in which each call takes effect at one moment between its
- * request and its answer. A call without an answer, or whose answer leaves the outcome open, may take effect at any later
- * time or never.
+ * request and its answer. A call without an answer, or whose answer leaves the outcome open, may take effect at any
+ * later time or never.
  */
 export function checkVoucherRegisters(history: History, clock: SteppedClock): Violation[] {
   const operations = new RegisterOf(history, clock).operations();
