@@ -2,8 +2,8 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** Pauses between the ten attempts of a delivery, 75.6 hours in all. */
-const PAUSES_MS = [
+/** The retry schedule: the pauses between the ten attempts of a delivery, 75.6 hours in all. */
+const RETRY_PAUSES_MS = [
   5 * SECOND,
   5 * MINUTE,
   30 * MINUTE,
@@ -48,7 +48,7 @@ export function isGone(result: { status: number | null }): boolean {
  */
 export function decideAttempt(attempts: number, result: AttemptResult<string>, random: number): DecidedAttempt {
   if (result.failure === null) return { state: "Delivered", delayMs: null };
-  const pauseMs = PAUSES_MS[attempts];
+  const pauseMs = RETRY_PAUSES_MS[attempts];
   if (isGone(result) || pauseMs === undefined) return { state: "Failed", delayMs: null };
   const jitteredMs = pauseMs * (1 - JITTER + 2 * JITTER * random);
   const requestedMs = Math.min(result.retryAfterMs ?? 0, RETRY_AFTER_PAUSES * pauseMs);

@@ -166,6 +166,11 @@ async function findOutcome(
   return askWorker(ctx, attempt, voucher, job);
 }
 
+/**
+ * Adds the job and waits for its reply. While Redis is lost, or if it loses the job or the reply, none arrives: the
+ * attempt is refused as `redeem_timeout` once Postgres proves that it redeems nothing. Otherwise it is
+ * `redeem_unknown`.
+ */
 async function askWorker(ctx: Deps, attempt: Attempt, voucher: Voucher, job: RedeemJob): Promise<Finding> {
   const sentAt = performance.now();
   const answer = await ctx.traces.sendJob(redeemQueue.name, (traceparent) =>
