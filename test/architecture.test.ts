@@ -17,6 +17,7 @@ import {
 import {
   COMMAND_ENTRY,
   countPrologue,
+  findFiles,
   findFolderCircles,
   findLongFiles,
   findSources,
@@ -171,6 +172,18 @@ it("no test file has more than 80 lines before its first test: helpers follow, o
     .map((file) => ({ file, lines: countPrologue(file) }));
   expect(prologues.length).toBeGreaterThan(150);
   expect(prologues.filter(({ lines }) => lines > 80)).toEqual([]);
+});
+
+it("CONTRIBUTING.md and the READMEs of rooms name only files that exist", () => {
+  const documents = ["CONTRIBUTING.md", ...findFiles("src").filter((file) => file.endsWith("/README.md"))];
+  const files = ["src", "workers", "packages", "test", "docs", "migrations"].flatMap(findFiles);
+  const missing = documents.flatMap((document) => {
+    const text = readFileSync(join(ROOT, document), "utf8");
+    const named = Array.from(text.matchAll(/`([\w./-]+\.(?:ts|js|sql|json|md|html))`/g), ([, name = ""]) => name);
+    const exists = (name: string) => files.some((file) => `/${file}`.endsWith(`/${name}`));
+    return named.filter((name) => !exists(name)).map((name) => `${document}: ${name}`);
+  });
+  expect(missing).toEqual([]);
 });
 
 it("each folder of tests has the name of a room, or is the proving ground or its support", () => {
