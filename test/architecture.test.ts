@@ -16,6 +16,7 @@ import {
 } from "./support/house-measures.ts";
 import {
   COMMAND_ENTRY,
+  countLines,
   countPrologue,
   findFiles,
   findFolderCircles,
@@ -310,6 +311,12 @@ it("what a redeem, look-up, reserve, release, list and sweep load is at most 89 
 
 it("only src/open and the starts of processes know the whole context of a process", () => {
   expect(findWholeContexts(HAND_WRITTEN.sources)).toEqual([]);
+});
+
+it("each file that opens a process has at most 100 lines", () => {
+  const compositions = findFiles("src/open").filter((file) => file.split("/").length === 3);
+  expect(compositions.length).toBeGreaterThan(5);
+  expect(compositions.filter((file) => countLines(file) > 100)).toEqual([]);
 });
 
 // These numbers only go down.
