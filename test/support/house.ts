@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { startContender } from "../proof/bench/contenders.ts";
-import { openBenchServers, openStage } from "../proof/bench/stage.ts";
+import { openBenchServers, openStage, type Stage } from "../proof/bench/stage.ts";
 import { formatTable } from "../proof/bench/table.ts";
 import {
   countUnchecked,
@@ -44,6 +44,24 @@ const REPETITIONS = 5;
 
 const sqlOf = (file: string) => file.replace(/\.ts$/, ".sql");
 
+/** A redeem, a look-up and a reserve, each of a new voucher. They end when API and worker have nothing left to do. */
+function openCalls({ partner, vouchers }: Stage, port: number | undefined): (() => Promise<void>)[] {
+  const headers = { "X-Api-Key": partner.key, "Content-Type": "application/json" };
+  const call = async (path: string, request: RequestInit = {}) => {
+    const response = await fetch(`http://127.0.0.1:${port}/partner/vouchers/${path}`, { headers, ...request });
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+    // The worker finishes its job after the answer.
+    await sleep(300);
+  };
+  const post = (path: string, body: object) => call(path, { method: "POST", body: JSON.stringify(body) });
+  const nextCode = () => vouchers.pop()?.code ?? "";
+  return [
+    () => post("redeem", { code: nextCode(), externalRef: crypto.randomUUID() }),
+    () => call(nextCode()),
+    () => post("reserve", { code: nextCode() }),
+  ];
+}
+
 /**
  * Counts the own files that API and worker execute together for one call of each kind, and those that the worker has
  * loaded.
@@ -72,23 +90,7 @@ async function measure(): Promise<{ executed: number[]; loaded: number }> {
         const files = pids.map((pid): string[] => JSON.parse(recorded(pid).at(-1) ?? "[]"));
         return files.map((own) => [...own, ...own.map(sqlOf).filter((file) => existsSync(join(ROOT, file)))]);
       };
-      const headers = { "X-Api-Key": stage.partner.key, "Content-Type": "application/json" };
-      const call = async (path: string, request: RequestInit = {}) => {
-        const response = await fetch(`http://127.0.0.1:${running.ports[0]}/partner/vouchers/${path}`, {
-          headers,
-          ...request,
-        });
-        if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
-        // The worker finishes its job after the answer.
-        await sleep(300);
-      };
-      const post = (path: string, body: object) => call(path, { method: "POST", body: JSON.stringify(body) });
-      const nextCode = () => stage.vouchers.pop()?.code ?? "";
-      const calls = [
-        () => post("redeem", { code: nextCode(), externalRef: crypto.randomUUID() }),
-        () => call(nextCode()),
-        () => post("reserve", { code: nextCode() }),
-      ];
+      const calls = openCalls(stage, running.ports[0]);
       const loaded = ((await take())[1] ?? []).filter((file) => !file.endsWith(".sql"));
       // The first call of each kind opens connections and prepares statements.
       for (const make of calls) await make();
