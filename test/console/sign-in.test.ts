@@ -2,6 +2,7 @@ import pg from "pg";
 import { beforeAll, describe, expect, it } from "vitest";
 import { revokeOperator } from "../../src/acts/operator/revoke.ts";
 import { rotateOperator } from "../../src/acts/operator/rotate.ts";
+import { tellSignIns } from "../../src/open/tell-sign-ins.ts";
 import { basic, browse, OPS_TOKEN } from "../support/browse.ts";
 import { makeOperator, type TestOperator } from "../support/operators.ts";
 import { untilPast } from "../support/outside-transaction.ts";
@@ -29,9 +30,15 @@ const codeOf = async (headers: Record<string, string>, at: TestApi = api) => {
 
 it("the operator pages exist within a second of the first way to sign in", async () => {
   expect(await codeOf({}, namedOnly)).toBe("404 not_found");
+  const ways: unknown[] = [];
+  const log = { ...namedOnly.ctx.log, info: (told: unknown) => ways.push(told) };
+  const inProduction = { ...namedOnly.ctx, log, config: { ...namedOnly.ctx.config, production: true } };
+  await expect(tellSignIns(inProduction as never)).rejects.toThrow(/^OPS_TOKEN is not set, which NODE_ENV=production/);
   const { headers } = await makeOperator(db, "viewer");
   await until(async () => (await codeOf(headers, namedOnly)) === "200", 2_000);
   expect(await codeOf({}, namedOnly)).toBe("401 missing_password");
+  await tellSignIns(inProduction as never);
+  expect(ways).toEqual([{ ways: ["named operators"] }]);
   expect(await codeOf(basic(OPS_TOKEN), namedOnly)).toBe("401 wrong_password");
 });
 
