@@ -4,20 +4,29 @@ import { createHash } from "node:crypto";
 const { API, KEY, CODE } = process.env;
 const response = await fetch(`${API}/partner/vouchers/${CODE}/events`, { headers: { "X-Api-Key": KEY } });
 const { events } = await response.json();
+// An event without payload was erased by a later one, which says so.
+const erasedBy = {};
+for (const { sealStatus, eventType, payload, sequence } of events) {
+  if (sealStatus !== "Sealed" || eventType !== "voucher.instance.erased" || payload === null) continue;
+  for (const erased of JSON.parse(payload).data.erasedSequences) erasedBy[erased] = sequence;
+}
 let previous = "0".repeat(64);
 for (const [index, event] of events.entries()) {
-  const name = `${index + 1} ${event.eventType}`;
+  const number = index + 1;
+  const name = `${number} ${event.eventType}`;
   if (event.sealStatus === "Pending") {
     console.log(name, "pending");
     continue;
   }
-  const hash = createHash("sha256").update(event.payload, "utf8").digest("hex");
-  const said = JSON.parse(event.payload);
-  const linked = said.sequence === index + 1 && said.previousHash === previous && event.previousHash === previous;
-  if (hash !== event.recordHash || !linked) {
+  const isErased = event.payload === null && erasedBy[number] > number && /^[0-9a-f]{64}$/.test(event.recordHash);
+  const hash = isErased ? event.recordHash : createHash("sha256").update(String(event.payload), "utf8").digest("hex");
+  const said = isErased ? event : JSON.parse(event.payload);
+  const linked = [event, said].every(({ sequence, previousHash }) => sequence === number && previousHash === previous);
+  const erasesLater = Object.entries(erasedBy).some(([erased, by]) => by === number && !(erased < number));
+  if (hash !== event.recordHash || !linked || erasesLater) {
     console.log(name, "BROKEN");
     process.exit(1);
   }
-  console.log(name, "ok");
+  console.log(name, isErased ? "ok, erased" : "ok");
   previous = hash;
 }

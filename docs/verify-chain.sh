@@ -1,18 +1,29 @@
 # Verifies the history of the voucher CODE.
 set -euo pipefail
 chain=$(curl -sS --fail-with-body "$API/partner/vouchers/$CODE/events" -H "X-Api-Key: $KEY")
-columns='.sealStatus, .eventType, .recordHash // "-", .previousHash // "-",
+# An event without payload was erased by a later one, which says so.
+erasures='[.events[] | select(.sealStatus == "Sealed" and .eventType == "voucher.instance.erased" and .payload != null)
+           | .sequence as $by | (.payload | fromjson).data.erasedSequences[] | {by: $by, erased: .}]'
+state='if any($erasures[]; .by == $number and .erased >= $number) then "false"
+       elif .payload != null then "whole"
+       elif any($erasures[]; .erased == $number and .by > $number) then "erased" else "lost" end'
+columns='.sealStatus, .eventType, .sequence, .recordHash // "-", .previousHash // "-", $state,
          $said.sequence // "-", $said.previousHash // "-", (.payload // "" | @base64)'
-events=$(jq -r ".events[] | (.payload // \"{}\" | fromjson) as \$said | [$columns] | @tsv" <<< "$chain")
+events=$(jq -r "$erasures as \$erasures | .events[] | .sequence as \$number | ($state) as \$state
+  | (.payload // \"{}\" | fromjson) as \$said | [$columns] | @tsv" <<< "$chain")
 previous=$(printf '0%.0s' {1..64}) number=0
-while read -r status type record_hash previous_hash said_sequence said_previous payload; do
+while read -r status type sequence record_hash previous_hash state said_sequence said_previous payload; do
   number=$((number + 1))
   if [ "$status" = Pending ]; then echo "$number $type pending"; continue; fi
-  hash=$(base64 -d <<< "$payload" | sha256sum | cut -d ' ' -f 1)
-  links="$said_sequence $said_previous $previous_hash"
-  if [ "$hash" != "$record_hash" ] || [ "$links" != "$number $previous $previous" ]; then
+  hash=$(base64 -d <<< "$payload" | sha256sum | cut -d ' ' -f 1) ok=ok
+  if [ "$state" = erased ] && [[ $record_hash =~ ^[0-9a-f]{64}$ ]]; then
+    hash=$record_hash said_sequence=$sequence said_previous=$previous_hash ok='ok, erased'
+  fi
+  links="$sequence $said_sequence $said_previous $previous_hash"
+  if [ "$hash" != "$record_hash" ] || [ "$links" != "$number $number $previous $previous" ] ||
+    [ "$state" = false ] || [ "$state" = lost ]; then
     echo "$number $type BROKEN"; exit 1
   fi
-  echo "$number $type ok"
+  echo "$number $type $ok"
   previous=$hash
 done <<< "$events"

@@ -2,7 +2,7 @@ import { countIssuedVouchers } from "../core/catalog/db/catalog.ts";
 import { type VerifyResult, verifyAllChains, verifyOneChain } from "../core/chain/verify-chains.ts";
 import { type CommandContext, type Noun, verb } from "./command.ts";
 import { EXIT } from "./exit-code.ts";
-import { paint, pluralize } from "./format.ts";
+import { formatCount, paint, pluralize } from "./format.ts";
 import { flag, option } from "./options.ts";
 
 export const chain: Noun = {
@@ -30,8 +30,9 @@ async function verifyAll(ctx: CommandContext): Promise<VerifyResult> {
   });
 }
 
-function describeResult({ vouchers, events, broken }: VerifyResult): string {
-  const read = `${pluralize(vouchers, "voucher")}, ${pluralize(events, "event")}`;
+function describeResult({ vouchers, events, erased, broken }: VerifyResult): string {
+  const ofErased = erased === 0 ? "" : `, ${formatCount(erased)} of them erased`;
+  const read = `${pluralize(vouchers, "voucher")}, ${pluralize(events, "event")}${ofErased}`;
   if (broken.length === 0) return `${read}: ${paint("green", "every chain is intact")}.`;
   const lines = broken.map(
     (entry) => `${paint("red", "BROKEN")} ${entry.voucherId} at event ${entry.sequence}: ${entry.problem}`,

@@ -16,6 +16,12 @@ export interface ServedEvent {
 export function verifyServedChain(events: readonly ServedEvent[]): string | null {
   let expected = "0".repeat(64);
   let position = 0;
+  const erased = new Map<number, number>();
+  for (const [index, { payload }] of events.entries()) {
+    const said = payload === null || !payload.includes("voucher.instance.erased") ? null : parse(payload);
+    if (said?.eventType === "voucher.instance.erased")
+      for (const sequence of said.data.erasedSequences) erased.set(sequence, index + 1);
+  }
   for (const event of events) {
     position += 1;
     if (event.sequence !== position) return `position ${position} holds sequence ${event.sequence}`;
@@ -24,14 +30,28 @@ export function verifyServedChain(events: readonly ServedEvent[]): string | null
         return "a pending event is sealed";
       continue;
     }
-    const hash = createHash("sha256")
-      .update(Buffer.from(String(event.payload), "utf8"))
-      .digest("hex");
+    const falselyErased = [...erased].some(([sequence, by]) => by === position && sequence >= by);
+    if (falselyErased) return `event ${position} erases what is not before it`;
+    if (event.payload === null) {
+      if (!((erased.get(position) ?? 0) > position)) return `event ${position} lost its payload`;
+      if (event.previousHash !== expected) return `event ${position} does not follow event ${position - 1}`;
+      expected = String(event.recordHash);
+      continue;
+    }
+    const hash = createHash("sha256").update(Buffer.from(event.payload, "utf8")).digest("hex");
     if (hash !== event.recordHash) return `event ${position} hashes to ${hash}, not ${event.recordHash}`;
-    const inside = JSON.parse(String(event.payload)).previousHash;
+    const inside = JSON.parse(event.payload).previousHash;
     if (inside !== event.previousHash) return `event ${position} names another predecessor than its payload`;
     if (inside !== expected) return `event ${position} does not follow event ${position - 1}`;
     expected = hash;
   }
   return null;
+}
+
+function parse(payload: string) {
+  try {
+    return JSON.parse(payload);
+  } catch {
+    return null;
+  }
 }

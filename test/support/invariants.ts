@@ -39,12 +39,16 @@ const IMPOSSIBLE: Record<string, string> = {
                            GROUP BY voucher_id HAVING count(*) > 1) AS twice`,
   "a claim without exactly one event": `
     SELECT count(*) FROM claims c
-     WHERE (SELECT array_agg(e.event_type || ' ' || e.actor_connected_id) FROM voucher_events e
+     WHERE (SELECT array_agg(e.event_type || ' ' ||
+                             CASE WHEN e.erased_by IS NULL THEN e.actor_connected_id ELSE c.user_id END)
+              FROM voucher_events e
              WHERE e.voucher_id = c.voucher_id AND ${IS_ACQUISITION})
        IS DISTINCT FROM ARRAY['voucher.instance.claimed ' || c.user_id]`,
   "a purchase without exactly one event": `
     SELECT count(*) FROM purchases s
-     WHERE (SELECT array_agg(e.event_type || ' ' || e.actor_connected_id) FROM voucher_events e
+     WHERE (SELECT array_agg(e.event_type || ' ' ||
+                             CASE WHEN e.erased_by IS NULL THEN e.actor_connected_id ELSE s.user_id END)
+              FROM voucher_events e
              WHERE e.voucher_id = s.voucher_id AND ${IS_ACQUISITION})
        IS DISTINCT FROM ARRAY['voucher.instance.bought ' || s.user_id]`,
   "a claimed or bought event without an acquisition": `

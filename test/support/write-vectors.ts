@@ -10,7 +10,7 @@ import { type EventType, GENESIS_HASH, sealEvent } from "../../src/core/chain/ch
 export const VECTORS_FILE = fileURLToPath(new URL("../../docs/chain-vectors.json", import.meta.url));
 
 /** What a verifier finds. */
-export type Finding = "sequence" | "recordHash" | "previousHash";
+export type Finding = "sequence" | "recordHash" | "previousHash" | "erased";
 
 /** An event as the partner endpoint serves it. */
 export interface VectorEvent {
@@ -24,6 +24,8 @@ export interface VectorEvent {
   payload: string | null;
   actorConnectedId: string | null;
   actorIsEmployee: boolean | null;
+  erasedBy?: number;
+  erasedSequences?: number[];
 }
 
 export interface VectorChain {
@@ -45,7 +47,10 @@ export interface Vectors {
 function seal({ entityId, events }: VectorChain, firstPreviousHash = GENESIS_HASH): VectorEvent[] {
   let previousHash = firstPreviousHash;
   return events.map((event) => {
-    if (event.payload === null) return event;
+    if (event.payload === null) {
+      previousHash = event.recordHash ?? previousHash;
+      return event;
+    }
     const occurredAt = new Date(event.occurredAt);
     const { data } = JSON.parse(event.payload);
     const content = { ...event, voucherId: entityId, eventType: event.eventType as EventType, occurredAt, data };
@@ -67,6 +72,14 @@ const change = (sequence: number, changed: (event: VectorEvent, chain: VectorCha
 /** Changes the payload of one event, without hashing it again. */
 const rewrite = (sequence: number, write: (payload: string) => string) =>
   change(sequence, ({ payload }) => ({ payload: write(String(payload)) }));
+/** Makes the third event erase these sequences, and seals it and the events after it again. */
+const erase = (erasedSequences: number[]) => (chain: VectorChain) => {
+  const events = change(3, ({ payload }) => {
+    const said = JSON.parse(String(payload));
+    return { erasedSequences, payload: JSON.stringify({ ...said, data: { ...said.data, erasedSequences } }) };
+  })(chain);
+  return seal({ ...chain, events });
+};
 /** Takes the events of these positions, counted from 0. */
 const take =
   (...positions: number[]) =>
@@ -98,6 +111,17 @@ const BREAKS: Record<string, (chain: VectorChain) => VectorEvent[]> = {
     ...seal({ ...chain, entityId: "vch_01jzbq0000e00a4g0g0000006f" })[1],
   })),
   "the previousHash beside a payload was changed": change(2, () => ({ previousHash: GENESIS_HASH })),
+  "a payload was removed, and no event erases it": take(0, 1),
+  "an event erases another event than the one without payload": erase([1]),
+  "the event that erases another is Pending": (chain) =>
+    change(3, () => ({ sealStatus: "Pending", payload: null, recordHash: null, previousHash: null }))({
+      ...chain,
+      events: take(0, 1, 2)(chain),
+    }),
+  "the event that erases another has no payload itself": change(3, () => ({ payload: null })),
+  "an event erases itself": erase([2, 3]),
+  "an event erases a later one": erase([2, 4]),
+  "the recordHash of an erased event was changed": change(2, () => ({ recordHash: sha256("another event") })),
   "the first event follows something other than 64 zeros": (chain) =>
     seal(chain, sha256("some event before the first")),
 };
@@ -113,7 +137,9 @@ export function renderVectors(): string {
       throw new Error(`${one.name}: there is no such chain or no such break`);
     return { ...one, events: make(good) };
   });
-  return `${JSON.stringify({ ...published, chains, broken }, null, 2)}\n`;
+  const text = JSON.stringify({ ...published, chains, broken }, null, 2);
+  // As the formatter writes lists of numbers.
+  return `${text.replace(/\[\s+([\d,\s]+?)\s+\]/g, (_, list: string) => `[${list.replace(/\s+/g, " ")}]`)}\n`;
 }
 
 if (import.meta.main) writeFileSync(VECTORS_FILE, renderVectors());

@@ -810,7 +810,7 @@ export interface components {
              */
             ticket?: string | null;
             /**
-             * @description Your reference for this redemption, such as the order number. It is the idempotency key: it must be unique in your organization and can redeem only one voucher. White space at its ends is removed: spaces of any kind, tabs and line ends. Control characters are rejected. Format characters, such as zero-width spaces, are removed too, and the rest is compared in Unicode's form NFC. `.` and `..` are rejected.
+             * @description Your reference for this redemption, such as the order number. It is the idempotency key: it must be unique in your organization and can redeem only one voucher. White space at its ends is removed: spaces of any kind, tabs and line ends. Control characters are rejected, and so is a text that begins with `erased:`. Format characters, such as zero-width spaces, are removed too, and the rest is compared in Unicode's form NFC. `.` and `..` are rejected.
              * @example order-20261121-0007
              */
             externalRef: string;
@@ -920,7 +920,7 @@ export interface components {
         };
         BuyRequest: {
             /**
-             * @description The id of the captured payment. Each payment of a user can buy only one voucher of an organization. White space at its ends is removed: spaces of any kind, tabs and line ends. Control characters are rejected.
+             * @description The id of the captured payment. Each payment of a user can buy only one voucher of an organization. White space at its ends is removed: spaces of any kind, tabs and line ends. Control characters are rejected, and so is a text that begins with `erased:`.
              * @example pay_3QK9v2Lx81
              */
             paymentRef: string;
@@ -1186,7 +1186,7 @@ export interface components {
          * @description The codes of this release.
          * @enum {string}
          */
-        KnownErrorCode: "invalid_http" | "headers_too_large" | "request_timeout" | "invalid_json" | "invalid_request" | "body_too_large" | "unsupported_encoding" | "missing_key" | "unknown_key" | "missing_scope" | "missing_token" | "invalid_token" | "missing_password" | "wrong_password" | "missing_role" | "cross_site" | "portal_needs_read_key" | "referrers_only" | "key_without_organization" | "address_not_allowed" | "sandbox_only" | "not_found" | "voucher_not_found" | "entity_not_found" | "redemption_not_found" | "listing_not_found" | "product_not_found" | "link_not_found" | "webhook_not_found" | "webhooks_off" | "method_not_allowed" | "voucher_used" | "voucher_voided" | "voucher_expired" | "reservation_ended" | "token_mismatch" | "voucher_reserved" | "not_logged_yet" | "webhook_limit" | "webhook_disabled" | "sold_out" | "window_closed" | "rate_limited" | "too_many_misses" | "redeem_timeout" | "redeem_unknown" | "voucher_busy" | "overloaded" | "unavailable" | "internal_error";
+        KnownErrorCode: "invalid_http" | "headers_too_large" | "request_timeout" | "invalid_json" | "invalid_request" | "body_too_large" | "unsupported_encoding" | "missing_key" | "unknown_key" | "missing_scope" | "missing_token" | "invalid_token" | "missing_password" | "wrong_password" | "missing_role" | "cross_site" | "portal_needs_read_key" | "referrers_only" | "key_without_organization" | "address_not_allowed" | "sandbox_only" | "not_found" | "voucher_not_found" | "entity_not_found" | "redemption_not_found" | "listing_not_found" | "product_not_found" | "link_not_found" | "webhook_not_found" | "webhooks_off" | "method_not_allowed" | "voucher_used" | "voucher_voided" | "voucher_expired" | "reservation_ended" | "token_mismatch" | "voucher_reserved" | "not_logged_yet" | "payload_erased" | "webhook_limit" | "webhook_disabled" | "sold_out" | "window_closed" | "rate_limited" | "too_many_misses" | "redeem_timeout" | "redeem_unknown" | "voucher_busy" | "overloaded" | "unavailable" | "internal_error";
         Redemption: {
             /**
              * @description The voucher is redeemed under your `externalRef`.
@@ -1349,11 +1349,8 @@ export interface components {
              * @example 2027-12-31T23:59:59.000Z
              */
             validUntil: string;
-            /**
-             * @description The status at the time of the call, by the service's clock. Active: can be reserved and redeemed. Redeemed and Voided are final and do not change after `validUntil`.
-             * @enum {string}
-             */
-            status: "Active" | "Redeemed" | "Voided" | "Expired";
+            /** @description The status at the time of the call, by the service's clock. Active: can be reserved and redeemed. Redeemed and Voided are final and do not change after `validUntil`. Later releases may add values: treat one that you do not know as not redeemable. */
+            status: ("Active" | "Redeemed" | "Voided" | "Expired") | string;
             /**
              * Format: date-time
              * @description When the voucher was redeemed; null until then. ISO 8601 in UTC, with milliseconds.
@@ -1419,20 +1416,17 @@ export interface components {
              */
             sequence: number;
             /** @description What happened. Later releases may add types. */
-            eventType: ("voucher.instance.issued" | "voucher.instance.claimed" | "voucher.instance.bought" | "voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired") | string;
+            eventType: ("voucher.instance.issued" | "voucher.instance.claimed" | "voucher.instance.bought" | "voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired" | "voucher.instance.erased") | string;
             /** @description A short code of the event's type. Later releases may add codes. */
-            code: ("VCH001" | "VCH002" | "VCH003" | "VCH004" | "VCH005" | "VCH006") | string;
+            code: ("VCH001" | "VCH002" | "VCH003" | "VCH004" | "VCH005" | "VCH006" | "VCH007") | string;
             /**
              * Format: date-time
              * @description When it happened. ISO 8601 in UTC, with milliseconds.
              * @example 2026-11-21T12:02:58.137Z
              */
             occurredAt: string;
-            /**
-             * @description Sealed: hashed, linked and never changed again. Pending: it happened and will be sealed within seconds.
-             * @enum {string}
-             */
-            sealStatus: "Pending" | "Sealed";
+            /** @description Sealed: hashed, linked and never changed again, except that its payload may be erased. Pending: it happened and will be sealed within seconds. Later releases may add values. */
+            sealStatus: ("Pending" | "Sealed") | string;
             /** @description The lower-case hex SHA-256 of the event's payload. Null while the event is Pending. */
             recordHash: string | null;
             /**
@@ -1442,7 +1436,14 @@ export interface components {
             logIndex: number | null;
             /** @description The previous event's `recordHash`; 64 zeros for the first event. Null while the event is Pending. */
             previousHash: string | null;
-            /** @description The exact text that was hashed: canonical JSON (RFC 8785). Hash this string exactly as received; do not parse and re-encode it. It contains codes. Null while the event is Pending. */
+            /**
+             * @description Present if the payload was erased: the sequence of the event that says so.
+             * @example 3
+             */
+            erasedBy?: number;
+            /** @description Present in an event of type `voucher.instance.erased`: the earlier events whose payloads it erased. */
+            erasedSequences?: number[];
+            /** @description The exact text that was hashed: canonical JSON (RFC 8785). Hash this string exactly as received; do not parse and re-encode it. It contains codes. Null while the event is Pending, and after it was erased. */
             payload: string | null;
             /**
              * @description Who did it: the key's id for a partner, the token's subject for a user, null for the issuer or the service itself.
@@ -1739,11 +1740,8 @@ export interface components {
              * @example 2
              */
             sequence: number | null;
-            /**
-             * @description Delivered: it answered with a status from 200 to 299. Failed: no attempt follows, unless it is replayed.
-             * @enum {string}
-             */
-            state: "Pending" | "Delivered" | "Failed";
+            /** @description Delivered: it answered with a status from 200 to 299. Failed: no attempt follows, unless it is replayed. Erased: the event's payload was erased, so it is not sent. Later releases may add states. */
+            state: ("Pending" | "Delivered" | "Failed" | "Erased") | string;
             /**
              * @description Number of attempts.
              * @example 1
@@ -1828,20 +1826,17 @@ export interface components {
              */
             sequence: number;
             /** @description What happened. Later releases may add types. */
-            eventType: ("voucher.instance.issued" | "voucher.instance.claimed" | "voucher.instance.bought" | "voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired") | string;
+            eventType: ("voucher.instance.issued" | "voucher.instance.claimed" | "voucher.instance.bought" | "voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired" | "voucher.instance.erased") | string;
             /** @description A short code of the event's type. Later releases may add codes. */
-            code: ("VCH001" | "VCH002" | "VCH003" | "VCH004" | "VCH005" | "VCH006") | string;
+            code: ("VCH001" | "VCH002" | "VCH003" | "VCH004" | "VCH005" | "VCH006" | "VCH007") | string;
             /**
              * Format: date-time
              * @description When it happened. ISO 8601 in UTC, with milliseconds.
              * @example 2026-11-21T12:02:58.137Z
              */
             occurredAt: string;
-            /**
-             * @description Sealed: hashed, linked and never changed again. Pending: it happened and will be sealed within seconds.
-             * @enum {string}
-             */
-            sealStatus: "Pending" | "Sealed";
+            /** @description Sealed: hashed, linked and never changed again, except that its payload may be erased. Pending: it happened and will be sealed within seconds. Later releases may add values. */
+            sealStatus: ("Pending" | "Sealed") | string;
             /** @description The lower-case hex SHA-256 of the event's payload. Null while the event is Pending. */
             recordHash: string | null;
             /**
@@ -1851,6 +1846,13 @@ export interface components {
             logIndex: number | null;
             /** @description The previous event's `recordHash`; 64 zeros for the first event. Null while the event is Pending. */
             previousHash: string | null;
+            /**
+             * @description Present if the payload was erased: the sequence of the event that says so.
+             * @example 3
+             */
+            erasedBy?: number;
+            /** @description Present in an event of type `voucher.instance.erased`: the earlier events whose payloads it erased. */
+            erasedSequences?: number[];
         };
         ListingsPage: {
             /** @description The oldest listings first. */
@@ -3150,6 +3152,19 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description - `payload_erased`: The event's payload was erased, so no new receipt of it can be made. Receipts from before stay valid. */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /**
              * @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again.
              *     - `too_many_misses`: The key has tried too many codes that do not exist. Until `Retry-After`, it cannot look up any code; tickets and retries of confirmed references still work.
@@ -3262,6 +3277,19 @@ export interface operations {
             };
             /** @description - `not_logged_yet`: The event is not covered by the log's checkpoint yet, or this deployment has no log. */
             409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `payload_erased`: The event's payload was erased, so no new receipt of it can be made. Receipts from before stay valid. */
+            410: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Content-Language": components["headers"]["Content-Language"];
@@ -3395,6 +3423,19 @@ export interface operations {
             };
             /** @description - `not_logged_yet`: The event is not covered by the log's checkpoint yet, or this deployment has no log. */
             409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `payload_erased`: The event's payload was erased, so no new receipt of it can be made. Receipts from before stay valid. */
+            410: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Content-Language": components["headers"]["Content-Language"];
@@ -4515,7 +4556,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only deliveries in this state. */
-                state?: "Pending" | "Delivered" | "Failed";
+                state?: "Pending" | "Delivered" | "Failed" | "Erased";
                 /** @description The previous page's `nextCursor`; omit it for the first page. */
                 cursor?: string;
                 /** @description Maximum number of deliveries on the page. */

@@ -12,22 +12,29 @@ export type Verdict =
 const GENESIS_HASH = "0".repeat(64);
 
 /**
- * Checks a history by the rules of the service's document "The sealed history of a voucher", without trusting the
+ * Checks a whole history by the rules of the service's document "The sealed history of a voucher", without trusting the
  * service: each payload hashes to its `recordHash`, contains the hash before it, and says what the event beside it
- * says.
+ * says. A sealed event has no payload only if a later one says that it was erased.
  * @param keptHash A `headHash` of an earlier check, which must be in the history.
  */
 export async function verifyHistory({ entityId, events }: Chain, keptHash?: string): Promise<Verdict> {
   let headHash: string | null = null;
   let sealed = 0;
   let isKept = keptHash === undefined;
+  const erasures = events.flatMap((event, index) => listErasures(event, index + 1));
   for (const [index, event] of events.entries()) {
     const broken = (reason: string): Verdict => ({ intact: false, sequence: index + 1, reason });
     if (event.sequence !== index + 1) return broken("The sequence has a gap or a repetition.");
     if (event.sealStatus === "Pending") continue;
     if (sealed !== index) return broken("A sealed event follows a pending one.");
     const { payload, recordHash, previousHash } = event;
-    if (payload === null || (await sha256(payload)) !== recordHash) return broken("The payload has another hash.");
+    if (payload === null) {
+      const isErased = erasures.some(({ by, erased }) => erased === index + 1 && by > erased);
+      if (!isErased) return broken("The payload is missing, and no later event says that it was erased.");
+      if (!/^[0-9a-f]{64}$/.test(recordHash ?? "")) return broken("The recordHash is not a hash.");
+    } else if ((await sha256(payload)) !== recordHash) return broken("The payload has another hash.");
+    if (erasures.some(({ by, erased }) => by === index + 1 && !(erased < by)))
+      return broken("The event erases one that is not an earlier one.");
     const expected: Record<string, unknown> = {
       entityId,
       previousHash: headHash ?? GENESIS_HASH,
@@ -36,7 +43,7 @@ export async function verifyHistory({ entityId, events }: Chain, keptHash?: stri
       code: event.code,
       occurredAt: event.occurredAt,
     };
-    const said = parseObject(payload);
+    const said = payload === null ? expected : parseObject(payload);
     for (const [field, value] of Object.entries(expected)) {
       if (said[field] !== value) return broken(`The payload has another ${field}.`);
     }
@@ -48,6 +55,13 @@ export async function verifyHistory({ entityId, events }: Chain, keptHash?: stri
   const lost = "The hash that you kept is not in the history.";
   if (!isKept) return { intact: false, sequence: events.length, reason: lost };
   return { intact: true, sealed, pending: events.length - sealed, headHash };
+}
+
+/** What a sealed event at a position says that it erased. */
+function listErasures(event: Chain["events"][number], position: number): { by: number; erased: number }[] {
+  if (event.eventType !== "voucher.instance.erased" || event.payload === null) return [];
+  const { erasedSequences } = Object(parseObject(event.payload).data);
+  return Array.isArray(erasedSequences) ? erasedSequences.map((erased) => ({ by: position, erased })) : [];
 }
 
 async function sha256(text: string): Promise<string> {

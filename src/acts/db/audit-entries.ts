@@ -99,10 +99,12 @@ const STATE_OF = {
   Deployment: sql.prepare("state_of_deployment", { id: text }),
 };
 
+const STATELESS = ["Queue", "Process", "User"] as const;
+
 /** What an administrative command changes. */
 export interface Entity {
-  /** Queues and processes are in Redis, so they have no state here. */
-  type: keyof typeof STATE_OF | "Queue" | "Process";
+  /** Queues and processes are in Redis, and a user has no row of its own, so they have no state here. */
+  type: keyof typeof STATE_OF | (typeof STATELESS)[number];
   id: string;
 }
 
@@ -111,12 +113,16 @@ export async function lockEntity(tx: Transaction, { type, id }: Entity): Promise
   await lockEntityName(tx, { entityType: type, entityId: id });
 }
 
+function isStateless(type: Entity["type"]): type is (typeof STATELESS)[number] {
+  return STATELESS.some((stateless) => stateless === type);
+}
+
 /**
  * The state of an entity in this transaction, or null if there is none. Call `lockEntity` first, so that no other
  * command changes it.
  */
 export async function readEntityState(tx: Transaction, { type, id }: Entity): Promise<EntityState | null> {
-  if (type === "Queue" || type === "Process") return null;
+  if (isStateless(type)) return null;
   const { rows } = await tx.query<EntityState>(STATE_OF[type](id));
   return rows[0] ?? null;
 }

@@ -43,6 +43,13 @@ GRANT EXECUTE ON FUNCTION may_see_sandbox(text, text, text) TO pva_api;
 -- The service moves the times of batches, windows, contracts and reservations only with this function, and only those of a sandbox.
 GRANT EXECUTE ON FUNCTION advance_sandbox(text, integer, text, text, text) TO pva_api;
 
+-- Calls with a text that was erased find what replaced it. No role reads the keys.
+GRANT EXECUTE ON FUNCTION erased_form(text, text) TO pva_api, pva_admin;
+GRANT SELECT (owner, used) ON erasure_keys TO pva_api, pva_admin;
+-- Erasures change what no other statement may change. They are found by claims and purchases.
+GRANT EXECUTE ON FUNCTION erase_events(text[], integer[]), erase_user(text), find_erased_users(text[]) TO pva_admin;
+GRANT SELECT ON erasures, erased_users, claims, purchases TO pva_admin;
+
 -- The processes add marks only with this function, and compare the server with those that they remember.
 GRANT EXECUTE ON FUNCTION add_mark() TO pva_api, pva_log;
 GRANT SELECT ON database_marks, accepted_losses TO pva_api, pva_log, pva_admin;

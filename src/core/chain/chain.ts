@@ -15,6 +15,7 @@ export const EVENT_CODES = {
   "voucher.instance.redeemed": "VCH004",
   "voucher.instance.voided": "VCH005",
   "voucher.instance.expired": "VCH006",
+  "voucher.instance.erased": "VCH007",
 } as const;
 export type EventType = keyof typeof EVENT_CODES;
 
@@ -89,6 +90,7 @@ function sealedFields(event: EventContent | StoredEvent, occurredAt: string | nu
 
 /**
  * An event as the database stores it. `previousHash`, `recordHash` and `payload` are null while the event is Pending.
+ * An erased event has the sequence of the event that erased it in `erasedBy`, and no payload.
  */
 export interface StoredEvent {
   voucherId: string;
@@ -101,6 +103,18 @@ export interface StoredEvent {
   previousHash: string | null;
   recordHash: string | null;
   payload: string | null;
+  erasedBy?: number | null;
+}
+
+/** The sequences that an erasing event names, from its payload. Empty for other events, and while it is Pending. */
+export function erasedSequencesOf({ eventType, payload }: Pick<StoredEvent, "eventType" | "payload">): number[] {
+  if (eventType !== "voucher.instance.erased" || payload === null) return [];
+  try {
+    const { erasedSequences } = JSON.parse(payload).data;
+    return Array.isArray(erasedSequences) ? erasedSequences : [];
+  } catch {
+    return [];
+  }
 }
 
 interface ChainProblem {
@@ -111,21 +125,32 @@ interface ChainProblem {
 
 /**
  * Verifies a voucher's whole chain, given in order of `sequence`: every hash, every link and the head in the voucher's
- * row. The head reveals missing events at the end. Returns the first problem, or null.
+ * row. The head reveals missing events at the end. Accepts a sealed event without its payload only if a later sealed
+ * event, whose payload is intact, names its sequence as erased. Returns a problem, or null.
  */
 export function verifyChain(voucherId: string, head: ChainHead, events: readonly StoredEvent[]): ChainProblem | null {
   let previousHash = GENESIS_HASH;
   let sealed = 0;
+  const erasures = listErasures(events);
   for (const [index, event] of events.entries()) {
     const sequence = index + 1;
     if (event.sequence !== sequence) return { sequence, problem: `event ${sequence} is missing` };
     if (event.sealStatus === "Pending") continue;
     if (sealed !== index) return { sequence, problem: "sealed after a pending event" };
-    const problem = verifySealedEvent(voucherId, event, previousHash);
+    const problem = verifySealedEvent(voucherId, event, previousHash) ?? findFalseErasure(event, erasures);
     if (problem !== null) return { sequence, problem };
     previousHash = event.recordHash as string;
     sealed = sequence;
   }
+  return findHeadProblem(head, events, sealed, previousHash);
+}
+
+function findHeadProblem(
+  head: ChainHead,
+  events: readonly StoredEvent[],
+  sealed: number,
+  lastHash: string,
+): ChainProblem | null {
   if (head.lastSequence !== events.length) {
     return {
       sequence: head.lastSequence,
@@ -138,17 +163,37 @@ export function verifyChain(voucherId: string, head: ChainHead, events: readonly
       problem: `the voucher counts ${head.sealedSequence} sealed events, ${sealed} exist`,
     };
   }
-  if ((head.sealedHash ?? GENESIS_HASH) !== previousHash) {
+  if ((head.sealedHash ?? GENESIS_HASH) !== lastHash) {
     return { sequence: sealed, problem: "the voucher's sealed head is not the hash of the last sealed event" };
   }
   return null;
 }
 
 function verifySealedEvent(voucherId: string, event: StoredEvent, previousHash: string): string | null {
-  if (event.payload === null) return "a sealed event has no payload";
-  if (hash("sha256", event.payload) !== event.recordHash) return "recordHash is not the hash of the payload";
+  if (event.payload !== null && hash("sha256", event.payload) !== event.recordHash)
+    return "recordHash is not the hash of the payload";
+  if (event.payload === null && !/^[0-9a-f]{64}$/.test(event.recordHash ?? "")) return "recordHash is not a hash";
   if (event.previousHash !== previousHash) return "previousHash is not the hash of the event before";
-  return findDifference(voucherId, event, previousHash);
+  return event.payload === null ? null : findDifference(voucherId, event, previousHash);
+}
+
+/** An erasing event, and a sequence that it names. */
+interface Erasure {
+  by: number;
+  erased: number;
+}
+
+/** What the sealed events of a chain say that they erased. The chain is intact only if their payloads are. */
+function listErasures(events: readonly StoredEvent[]): Erasure[] {
+  return events.flatMap((event) => erasedSequencesOf(event).map((erased) => ({ by: event.sequence, erased })));
+}
+
+/** An event without payload is named by a later event, and an erasing event names earlier ones only. */
+function findFalseErasure({ sequence, payload, erasedBy }: StoredEvent, erasures: readonly Erasure[]): string | null {
+  if (erasures.some(({ by, erased }) => by === sequence && !(erased < by)))
+    return "it erases an event that is not an earlier one";
+  const names = ({ by, erased }: Erasure) => erased === sequence && by > sequence && by === (erasedBy ?? by);
+  return payload !== null || erasures.some(names) ? null : "no later event says that the payload was erased";
 }
 
 /**

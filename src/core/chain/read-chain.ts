@@ -16,7 +16,7 @@ import {
   partnerEvent,
   publicEvent,
 } from "./api/events.ts";
-import { ANCHOR_NAMESPACE, EVENT_CODES, type EventType, type StoredEvent } from "./chain.ts";
+import { ANCHOR_NAMESPACE, EVENT_CODES, type EventType, erasedSequencesOf, type StoredEvent } from "./chain.ts";
 import { selectCanonPreservedSince, selectEventsPage } from "./db/events.ts";
 
 /**
@@ -91,10 +91,13 @@ async function readChain<Event>(
 /** An event as its partner sees it. */
 export function viewEvent(event: StoredEvent & { logIndex: number | null }): PartnerEvent {
   const eventType = event.eventType as EventType;
+  const erases = eventType === "voucher.instance.erased" && event.payload !== null;
   return pickFields(partnerEvent, {
     ...event,
     eventType,
     code: EVENT_CODES[eventType],
     occurredAt: event.occurredAt.toISOString(),
+    erasedBy: event.erasedBy ?? undefined,
+    erasedSequences: erases ? erasedSequencesOf(event) : undefined,
   });
 }

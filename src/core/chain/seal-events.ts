@@ -4,7 +4,7 @@ import type { PreparedStatements } from "../../platform/db/statements.ts";
 import { type Decided, readThenWrite, waitForLocks } from "../../platform/db/transaction.ts";
 import { advanceChains, type ChainAdvance, lockVoucher, readChainHeads } from "../voucher/db/vouchers.ts";
 import type { ChainHead } from "../voucher/voucher.ts";
-import { type EventContent, GENESIS_HASH, sealEvent } from "./chain.ts";
+import { type EventContent, type EventType, GENESIS_HASH, sealEvent } from "./chain.ts";
 import {
   addLeaf,
   appendLeaves,
@@ -16,6 +16,9 @@ import {
   writeSeals,
 } from "./db/events.ts";
 import { announceEvents, hasEnabledTargets } from "./db/outbox.ts";
+
+/** Webhook endpoints never get events of these types. */
+const UNANNOUNCED: readonly EventType[] = ["voucher.instance.issued", "voucher.instance.erased"];
 
 /** A chain whose voucher the current transaction has locked. */
 interface LockedChain extends ChainHead {
@@ -85,9 +88,7 @@ export function appendEvents(
   };
   const seals = pending.map(seal);
   const appended = events.map(seal);
-  const announced = [...pending, ...events].filter(
-    ({ eventType }) => hasTargets && eventType !== "voucher.instance.issued",
-  );
+  const announced = [...pending, ...events].filter(({ eventType }) => hasTargets && !UNANNOUNCED.includes(eventType));
   return {
     writes: [
       ...writeSeals(seals),

@@ -18,6 +18,8 @@ const ALL_EVENTS = 2 ** 31 - 1;
 export interface VerifyResult {
   vouchers: number;
   events: number;
+  /** Events without a payload, which a later event says it erased. They are among `events`, and intact. */
+  erased: number;
   broken: { voucherId: string; sequence: number; problem: string }[];
 }
 
@@ -40,7 +42,7 @@ export async function verifyAllChains(
   ctx: { pool: pg.Pool },
   onRange: (soFar: VerifyResult) => void = () => undefined,
 ): Promise<VerifyResult> {
-  const total: VerifyResult = { vouchers: 0, events: 0, broken: [] };
+  const total: VerifyResult = { vouchers: 0, events: 0, erased: 0, broken: [] };
   const ranges = allRanges(ctx);
   const verifyRanges = async () => {
     // The loops share one generator, so a failure in one ends the ranges for all.
@@ -48,6 +50,7 @@ export async function verifyAllChains(
       const result = await verifyRange(ctx, afterId, lastId);
       total.vouchers += result.vouchers;
       total.events += result.events;
+      total.erased += result.erased;
       total.broken.push(...result.broken);
       onRange(total);
     }
@@ -66,7 +69,7 @@ export async function verifyNextChains(
   limit: number,
 ): Promise<{ result: VerifyResult; last: string }> {
   const lastId = await findRangeEnd(ctx.pool, { after: afterId, limit });
-  if (lastId === null) return { result: { vouchers: 0, events: 0, broken: [] }, last: afterId };
+  if (lastId === null) return { result: { vouchers: 0, events: 0, erased: 0, broken: [] }, last: afterId };
   return { result: await verifyRange(ctx, afterId, lastId), last: lastId };
 }
 
@@ -96,5 +99,6 @@ function verifySnapshot(heads: (ChainHead & { voucherId: string })[], events: St
     const problem = verifyChain(voucherId, head, chains.get(voucherId) ?? []);
     return problem === null ? [] : [{ voucherId, ...problem }];
   });
-  return { vouchers: heads.length, events: events.length, broken };
+  const erased = events.filter(({ sealStatus, payload }) => sealStatus === "Sealed" && payload === null).length;
+  return { vouchers: heads.length, events: events.length, erased, broken };
 }

@@ -92,7 +92,7 @@ export async function runPass<Ctx extends Deps>(
     changed[SWEEP_TASKS[name]] = await run(name, tasks[name] ?? nothing, 0);
   await run("closeRedemptions", closePast, undefined);
   for (const [name, task] of Object.entries(uncounted)) await run(name, task, undefined);
-  const checked = await run("checkChains", checkChains, { vouchers: 0, events: 0, broken: [] });
+  const checked = await run("checkChains", checkChains, { vouchers: 0, events: 0, erased: 0, broken: [] });
   return {
     ...changed,
     chainsChecked: checked.vouchers,

@@ -101,6 +101,7 @@ export const DE: PageTexts = {
       title: "Abgelaufen",
       sentence: "Der Gutschein wurde nicht vor seinem Enddatum verwendet.",
     },
+    "voucher.instance.erased": { title: "Gelöscht", sentence: "Der Inhalt früherer Einträge wurde gelöscht." },
   },
   chain: {
     title: (id, sandbox) => `${sandbox ? "Sandbox: " : ""}Verlauf des Gutscheins ${id}`,

@@ -86,6 +86,7 @@ export const EN: PageTexts = {
     },
     "voucher.instance.voided": { title: "Cancelled", sentence: "The issuer cancelled the voucher. It cannot be used." },
     "voucher.instance.expired": { title: "Expired", sentence: "The voucher was not used before its end date." },
+    "voucher.instance.erased": { title: "Erased", sentence: "The content of earlier entries was erased." },
   },
   chain: {
     title: (id, sandbox) => `${sandbox ? "Sandbox: voucher" : "Voucher"} history ${id}`,

@@ -86,6 +86,7 @@ export const ES: PageTexts = {
     },
     "voucher.instance.voided": { title: "Anulado", sentence: "El emisor anuló el vale. No se puede usar." },
     "voucher.instance.expired": { title: "Caducado", sentence: "El vale no se usó antes de su fecha final." },
+    "voucher.instance.erased": { title: "Borrado", sentence: "Se borró el contenido de entradas anteriores." },
   },
   chain: {
     title: (id, sandbox) => `${sandbox ? "Entorno de pruebas: historial" : "Historial"} del vale ${id}`,

@@ -91,6 +91,7 @@ export const FR: PageTexts = {
       sentence: "L'émetteur a annulé le bon. Il ne peut pas être utilisé.",
     },
     "voucher.instance.expired": { title: "Expiré", sentence: "Le bon n'a pas été utilisé avant sa date de fin." },
+    "voucher.instance.erased": { title: "Effacé", sentence: "Le contenu d'entrées précédentes a été effacé." },
   },
   chain: {
     title: (id, sandbox) => `${sandbox ? "Bac à sable\u00a0: historique" : "Historique"} du bon ${id}`,

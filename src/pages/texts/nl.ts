@@ -101,6 +101,7 @@ export const NL: PageTexts = {
       title: "Verlopen",
       sentence: "De voucher is niet vóór de einddatum gebruikt.",
     },
+    "voucher.instance.erased": { title: "Gewist", sentence: "De inhoud van eerdere vermeldingen is gewist." },
   },
   chain: {
     title: (id, sandbox) => `${sandbox ? "Sandbox: geschiedenis" : "Geschiedenis"} van voucher ${id}`,

@@ -162,6 +162,11 @@ export function queryCursor(description: string) {
 
 export const ID_INPUT_MAX = 128;
 
+/** Whether a text is one that an erasure has put in place of another. No caller may choose such a text. */
+export function isErasedForm(text: string): boolean {
+  return text.startsWith("erased:");
+}
+
 /**
  * Copies only the schema's fields, in the schema's order. A loop, because `Object.fromEntries` is 2 µs slower per
  * response.

@@ -48,6 +48,7 @@ it("the sealed form of an event has the code of each type", () => {
     "voucher.instance.redeemed": "VCH004",
     "voucher.instance.voided": "VCH005",
     "voucher.instance.expired": "VCH006",
+    "voucher.instance.erased": "VCH007",
   });
 });
 
@@ -176,7 +177,7 @@ it.each<[what: string, change: (row: StoredEvent) => Partial<StoredEvent>, probl
   ["its recordHash", () => ({ recordHash: "f".repeat(64) }), /recordHash/],
   ["its recordHash, to upper case", (row) => ({ recordHash: (row.recordHash ?? "").toUpperCase() }), /recordHash/],
   ["its payload", (row) => ({ payload: (row.payload ?? "").replace(NONCE, NONCE.replace("0", "1")) }), /recordHash/],
-  ["its payload, to nothing", () => ({ payload: null }), /no payload/],
+  ["its payload, to nothing", () => ({ payload: null }), /payload was erased/],
 ])("verifyChain reports a changed row: %s", (_what, change, problem) => {
   for (const row of ROWS) {
     const { sequence } = row;

@@ -26,6 +26,7 @@ it("verifying every chain counts each voucher once over all ranges and names the
   expect(result).toStrictEqual({
     vouchers: VOUCHERS,
     events: VOUCHERS,
+    erased: 0,
     broken: tampered.map((voucherId) => ({
       voucherId,
       sequence: 1,

@@ -608,6 +608,7 @@ describe("the events of a chain", () => {
     actor_connected_id: "actor_connected_id = 'key_2'",
     actor_is_employee: "actor_is_employee = true",
     data: `data = '{"nonce": "01"}'`,
+    erased_by: "erased_by = 3",
   };
 
   it("the tests of sealing cover every column of voucher_events", async () => {

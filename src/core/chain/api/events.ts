@@ -48,7 +48,9 @@ export const publicEvent = named("PublicEvent", {
   occurredAt: timestamp("When it happened.", EXAMPLE.redeemedAt),
   sealStatus: z.enum(["Pending", "Sealed"]).meta({
     description:
-      "Sealed: hashed, linked and never changed again. Pending: it happened and will be sealed within seconds.",
+      "Sealed: hashed, linked and never changed again, except that its payload may be erased. Pending: it happened " +
+      "and will be sealed within seconds. Later releases may add values.",
+    "x-open": true,
   }),
   recordHash: sha256("The lower-case hex SHA-256 of the event's payload. Null while the event is Pending.").nullable(),
   logIndex: z
@@ -64,6 +66,10 @@ export const publicEvent = named("PublicEvent", {
   previousHash: sha256(
     "The previous event's `recordHash`; 64 zeros for the first event. Null while the event is Pending.",
   ).nullable(),
+  erasedBy: count(2, "Present if the payload was erased: the sequence of the event that says so.", 3).optional(),
+  erasedSequences: z.array(z.int().min(1)).optional().meta({
+    description: "Present in an event of type `voucher.instance.erased`: the earlier events whose payloads it erased.",
+  }),
 });
 
 export type PublicEvent = z.output<typeof publicEvent>;
@@ -73,7 +79,7 @@ export const partnerEvent = publicEvent
   .extend({
     payload: text(
       "The exact text that was hashed: canonical JSON (RFC 8785). Hash this string exactly as received; do not " +
-        "parse and re-encode it. It contains codes. Null while the event is Pending.",
+        "parse and re-encode it. It contains codes. Null while the event is Pending, and after it was erased.",
     ).nullable(),
     actorConnectedId: text(
       "Who did it: the key's id for a partner, the token's subject for a user, null for the issuer or the service " +

@@ -52,14 +52,16 @@ SELECT assert_row_count(count(*), cardinality($1::text[]), 'Pending events') FRO
 SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.occurred_at AS "occurredAt",
        e.seal_status AS "sealStatus", e.actor_connected_id AS "actorConnectedId", e.actor_is_employee AS "actorIsEmployee",
        encode(e.previous_hash, 'hex') AS "previousHash", encode(e.record_hash, 'hex') AS "recordHash", e.payload,
+       e.erased_by AS "erasedBy",
        (SELECT l.index FROM log_batches AS b, log_published AS p,
                LATERAL (SELECT log_index_of(b.first_index, b.places, e.log_slot) AS index) AS l
          WHERE b.id = e.log_slot >> 12 AND p.one AND l.index < p.size) AS "logIndex"
   FROM voucher_events AS e WHERE e.voucher_id = $1::text AND e.sequence > $2::int ORDER BY e.sequence LIMIT $3::int;
 
 -- name: find_logged_event(voucher_id, sequence)
--- The payload, hash and leaf index of one event of a voucher. Payload and hash are null while the event is Pending. The leaf index is null
--- until the event has a place in the log. The served checkpoint may not contain the leaf yet.
+-- The payload, hash and leaf index of one event of a voucher. Payload and hash are null while the event is Pending. The
+-- payload is null after it was erased. The leaf index is null until the event has a place in the log. The served
+-- checkpoint may not contain the leaf yet.
 SELECT e.payload, e.record_hash AS "recordHash",
        log_index_of(b.first_index, b.places, e.log_slot) AS "logIndex"
   FROM voucher_events AS e LEFT JOIN log_batches AS b ON b.id = ANY (ARRAY[e.log_slot >> 12])
@@ -69,16 +71,21 @@ SELECT e.payload, e.record_hash AS "recordHash",
 -- Like find_logged_event, for the redeemed event of the redemption with a reference in one organization.
 SELECT e.payload, e.record_hash AS "recordHash",
        log_index_of(b.first_index, b.places, e.log_slot) AS "logIndex"
-  FROM redemptions AS rd
+  FROM (SELECT o.voucher_id FROM redemptions AS o WHERE o.organization_id = $1::text AND o.external_ref = $2::text
+         UNION ALL
+        SELECT o.voucher_id FROM redemptions AS o
+         WHERE o.organization_id = $1::text
+           AND o.external_ref = (SELECT erased_form(k.owner, $2::text) FROM erasure_keys AS k
+                                  WHERE k.owner = $1::text AND k.used)) AS rd
   JOIN voucher_events AS e ON e.voucher_id = ANY (ARRAY[rd.voucher_id]) AND e.event_type = 'voucher.instance.redeemed'
-  LEFT JOIN log_batches AS b ON b.id = ANY (ARRAY[e.log_slot >> 12])
- WHERE rd.organization_id = $1::text AND rd.external_ref = $2::text;
+  LEFT JOIN log_batches AS b ON b.id = ANY (ARRAY[e.log_slot >> 12]);
 
 -- name: select_events_of_range(after, last)
 -- All events of the vouchers in an id range, in chain order.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.occurred_at AS "occurredAt",
        e.seal_status AS "sealStatus", e.actor_connected_id AS "actorConnectedId", e.actor_is_employee AS "actorIsEmployee",
-       encode(e.previous_hash, 'hex') AS "previousHash", encode(e.record_hash, 'hex') AS "recordHash", e.payload
+       encode(e.previous_hash, 'hex') AS "previousHash", encode(e.record_hash, 'hex') AS "recordHash", e.payload,
+       e.erased_by AS "erasedBy"
   FROM voucher_events AS e WHERE e.voucher_id > $1::text AND e.voucher_id <= $2::text ORDER BY e.voucher_id, e.sequence;
 
 -- name: select_logged_in_order

@@ -26,6 +26,7 @@ const STORED_EVENT = {
   previousHash: orNull(text),
   recordHash: orNull(text),
   payload: orNull(text),
+  erasedBy: orNull(integer),
 };
 
 /** The hash and the leaf of a sealed event. */

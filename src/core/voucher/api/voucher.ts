@@ -33,7 +33,9 @@ export const voucherView = z
     status: z.enum(["Active", "Redeemed", "Voided", "Expired"]).meta({
       description:
         "The status at the time of the call, by the service's clock. Active: can be reserved and redeemed. " +
-        "Redeemed and Voided are final and do not change after `validUntil`.",
+        "Redeemed and Voided are final and do not change after `validUntil`. Later releases may add values: treat " +
+        "one that you do not know as not redeemable.",
+      "x-open": true,
     }),
     redeemedAt: timestamp("When the voucher was redeemed; null until then.", EXAMPLE.redeemedAt).nullable(),
   })

@@ -1,0 +1,72 @@
+import { arrayOf, bigint, integer, orNull, type Row, text, timestamptz } from "../../platform/db/columns.ts";
+import type { Transaction } from "../../platform/db/pool.ts";
+import { columnsOf, Statements } from "../../platform/db/statements.ts";
+
+export const sql = new Statements(new URL("./erasures.sql", import.meta.url));
+
+/** What an erasure is about. All but one of a voucher, a reference with its organization, and a user are null. */
+export interface ErasureTarget {
+  voucherId: string | null;
+  organizationId: string | null;
+  externalRef: string | null;
+  userId: string | null;
+}
+
+export const findErasable = sql.values(
+  "find_erasable",
+  { voucherId: text },
+  {
+    voucherId: orNull(text),
+    organizationId: orNull(text),
+    externalRef: orNull(text),
+    userId: orNull(text),
+    after: text,
+    limit: integer,
+  },
+);
+
+/** An event that can be erased. */
+const ERASABLE_EVENT = { voucherId: text, sequence: integer };
+export type ErasableEvent = Row<typeof ERASABLE_EVENT>;
+
+export const selectErasableEvents = sql.rows("select_erasable_events", ERASABLE_EVENT, {
+  voucherId: arrayOf(text),
+  eventTypes: arrayOf(text),
+  userId: orNull(text),
+});
+
+const callEraseEvents = sql.requiredRow(
+  "erase_events",
+  { events: bigint, texts: bigint },
+  { voucherId: arrayOf(text), sequence: arrayOf(orNull(integer)) },
+);
+
+/**
+ * Erases what erasing events of this transaction name, and the reasons of the vouchers' reservations. A sequence is
+ * null for a voucher without such an event. Returns how many events were erased, and how many texts were replaced.
+ */
+export function eraseEvents(
+  tx: Transaction,
+  erasing: readonly { voucherId: string; sequence: number | null }[],
+): Promise<{ events: number; texts: number }> {
+  return callEraseEvents(tx, columnsOf(erasing, "voucherId", "sequence"));
+}
+
+/** Replaces a user in all tables that are not about vouchers. Returns the number of texts. */
+export const eraseUser = sql.requiredValue("erase_user", { texts: bigint }, { userId: text });
+
+/** What replaces a text of an organization, or of a user if the owner is empty. Null: there is no such organization. */
+export const findErasedForm = sql.value("find_erased_form", { form: text }, { owner: text, text });
+
+export const selectErasures = sql.rows(
+  "select_erasures",
+  { voucherId: text, erasedAt: timestamptz, sequences: arrayOf(integer) },
+  { since: timestamptz },
+);
+export const selectErasedReferences = sql.rows(
+  "select_erased_references",
+  { organizationId: text, reference: text },
+  { since: timestamptz },
+);
+export const selectErasedUsers = sql.values("select_erased_users", { userId: text }, { since: timestamptz });
+export const findUsersToErase = sql.values("find_users_to_erase", { userId: text }, { form: arrayOf(text) });

@@ -1,0 +1,185 @@
+import pg from "pg";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { eraseEvents } from "../../src/acts/db/erasures.ts";
+import { type EventType, nextEvent } from "../../src/core/chain/chain.ts";
+import { appendEvents, openSinks } from "../../src/core/chain/seal-events.ts";
+import { advanceChains, lockVoucher, readLockedVouchers } from "../../src/core/voucher/db/vouchers.ts";
+import { inTransaction, write } from "../../src/platform/db/transaction.ts";
+import { pooledRandomBytes } from "../../src/platform/random.ts";
+import { newUser } from "../support/marketplace.ts";
+import { bypassTriggers } from "../support/outside-transaction.ts";
+import { useDatabase } from "../support/use-service.ts";
+
+const { servers, db, partner, issue } = useDatabase();
+
+const REFUSED = "23001";
+const NOT_ALLOWED = "42501";
+const CHECK = "23514";
+const REMOVE = "UPDATE voucher_events SET payload = NULL, erased_by = 3 WHERE voucher_id = $1 AND sequence = 2";
+
+type Role = "pva_api" | "pva_admin" | "owner";
+let pools: Record<Role, pg.Pool>;
+
+beforeAll(() => {
+  const pool = (connectionString: string) => new pg.Pool({ connectionString, max: 1 });
+  pools = { pva_api: pool(servers.databaseUrl), pva_admin: pool(servers.adminUrl), owner: pool(servers.ownerUrl) };
+});
+
+afterAll(() => Promise.all(Object.values(pools).map((pool) => pool.end())));
+
+/** Erasing events that erase nothing, as changes of a good one. */
+const NO_TRACE: [what: string, sequences: number[], change: string | null][] = [
+  ["names another event", [1], null],
+  ["names itself", [3], null],
+  [
+    "is Pending",
+    [2],
+    "seal_status = 'Pending', payload = NULL, record_hash = NULL, previous_hash = NULL, log_slot = NULL, data = '{}'",
+  ],
+  ["has no payload", [2], "event_type = 'voucher.instance.voided', payload = NULL, erased_by = 4"],
+  ["has another type", [2], "event_type = 'voucher.instance.voided'"],
+];
+
+it.each(
+  NO_TRACE,
+)("the owner cannot remove a payload if the event that should erase it %s", async (_, named, change) => {
+  const id = await redeemed();
+  await append(id, "voucher.instance.erased", { erasedSequences: named });
+  if (change !== null) {
+    await bypassTriggers(db, `UPDATE voucher_events SET ${change} WHERE voucher_id = $1 AND sequence = 3`, [id]);
+  }
+  expect(await refusalOf("owner", REMOVE, id)).toBe(REFUSED);
+});
+
+it("no role removes or replaces anything of a redemption by UPDATE, without and with an erasing event", async () => {
+  const id = await redeemed();
+  const texts =
+    "UPDATE redemptions SET external_ref = erased_form(organization_id, external_ref) WHERE voucher_id = $1";
+  const hash = REMOVE.replace("payload = NULL", "payload = NULL, record_hash = sha256(record_hash)");
+  for (const role of ["pva_api", "pva_admin"] as const) {
+    expect(await refusalOf(role, REMOVE, id), role).toBe(NOT_ALLOWED);
+    const alone = "UPDATE voucher_events SET payload = NULL WHERE voucher_id = $1 AND sequence = 2";
+    expect([REFUSED, CHECK]).toContain(await refusalOf(role, alone, id));
+    expect(await refusalOf(role, texts, id), role).toBe(NOT_ALLOWED);
+  }
+  expect(await refusalOf("owner", REMOVE, id)).toBe(REFUSED);
+  expect(await refusalOf("owner", texts, id)).toBe(REFUSED);
+  await append(id, "voucher.instance.erased", { erasedSequences: [2] });
+  for (const role of ["pva_api", "pva_admin"] as const) expect(await refusalOf(role, REMOVE, id)).toBe(NOT_ALLOWED);
+  expect(await refusalOf("owner", hash, id)).toBe(REFUSED);
+  expect(await refusalOf("pva_api", "SELECT * FROM erase_events(ARRAY[$1], ARRAY[3])", id)).toBe(NOT_ALLOWED);
+  expect(await refusalOf("pva_admin", "SELECT key FROM erasure_keys WHERE owner = $1", id)).toBe(NOT_ALLOWED);
+  const { events, texts: replaced } = await inTransaction(pools.pva_admin, (tx) =>
+    eraseEvents(tx, [{ voucherId: id, sequence: 3 }]),
+  );
+  expect({ events, replaced }).toEqual({ events: 1, replaced: 1 });
+  const back = "UPDATE voucher_events SET payload = '{}', erased_by = NULL WHERE voucher_id = $1 AND sequence = 2";
+  expect(await refusalOf("owner", back, id)).toBe(REFUSED);
+  const other = "UPDATE redemptions SET external_ref = 'another' WHERE voucher_id = $1";
+  expect(await refusalOf("owner", other, id)).toBe(REFUSED);
+});
+
+it("an event cannot be inserted as an erased one", async () => {
+  const { id } = await issue();
+  const insert = `INSERT INTO voucher_events
+      (occurred_at, sequence, voucher_id, seal_status, event_type, previous_hash, record_hash, erased_by)
+    VALUES (now(), 2, $1, 'Sealed', 'voucher.instance.redeemed', sha256('1'), sha256('2'), 3)`;
+  for (const role of ["pva_api", "owner"] as const) expect(await refusalOf(role, insert, id)).toBe(REFUSED);
+});
+
+it("a replaced text is an HMAC-SHA-256 with the organization's key, which differs between organizations", async () => {
+  const { rows } = await db.query(
+    "SELECT encode(key, 'hex') AS key, erased_form(owner, 'Ünal 1') AS form FROM erasure_keys WHERE owner = ANY ($1)",
+    [[partner.organizationId, ""]],
+  );
+  expect(rows).toHaveLength(2);
+  for (const { key, form } of rows) {
+    const signed = await crypto.subtle.importKey(
+      "raw",
+      Buffer.from(key, "hex"),
+      { name: "HMAC", hash: "SHA-256" },
+      false,
+      ["sign"],
+    );
+    const mac = await crypto.subtle.sign("HMAC", signed, Buffer.from("Ünal 1"));
+    expect(form).toBe(`erased:${Buffer.from(mac).toString("base64url").slice(0, 22)}`);
+  }
+  expect(await refusalOf("owner", "UPDATE erasure_keys SET key = sha256('1') WHERE owner <> $1", "none")).toBe(REFUSED);
+});
+
+it("an audit entry changes only by the replacement of whole texts", async () => {
+  const user = newUser();
+  const entry = `INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id, before, after)
+    VALUES ('me', 'here', 'member add', $1, 'Member', $2, NULL, '{"role": "owner"}') RETURNING id`;
+  const { rows } = await db.query(entry, [JSON.stringify({ user, org: "org_1" }), `org_1/${user}`]);
+  const id = String(rows[0].id);
+  for (const change of [
+    "os_user = 'you'",
+    `arguments = '{"user": "another", "org": "org_1"}'`,
+    `after = '{"role": "employee"}'`,
+    "entity_id = 'org_2/another'",
+  ]) {
+    expect(await refusalOf("owner", `UPDATE audit_entries SET ${change} WHERE id = $1::bigint`, id)).toBe(REFUSED);
+  }
+  await pools.pva_admin.query("SELECT * FROM erase_user($1)", [user]);
+  const { rows: after } = await db.query("SELECT * FROM audit_entries WHERE id = $1", [id]);
+  const form = expect.stringMatching(/^erased:/);
+  expect(after[0]).toMatchObject({ os_user: "me", arguments: { user: form, org: "org_1" }, after: { role: "owner" } });
+  expect(after[0].entity_id).toMatch(/^org_1\/erased:[\w-]{22}$/);
+});
+
+it("a claim of a user is refused after the user's earlier claim of the product was erased", async () => {
+  const [one, two] = [await issue(), await issue()];
+  const user = newUser();
+  const claim = "INSERT INTO claims (user_id, product_id, voucher_id) VALUES ($1, $2, $3)";
+  await db.query(claim, [user, partner.productId, one.id]);
+  await append(one.id, "voucher.instance.claimed", {});
+  await append(one.id, "voucher.instance.erased", { erasedSequences: [2] });
+  await inTransaction(pools.pva_admin, (tx) => eraseEvents(tx, [{ voucherId: one.id, sequence: 3 }]));
+  const again = await db.query(claim, [user, partner.productId, two.id]).catch((error: pg.DatabaseError) => error);
+  expect(again).toMatchObject({ code: "VS001" });
+});
+
+let orders = 0;
+
+/** A voucher with its redemption, and the redemption's sealed event with sequence 2. */
+async function redeemed(): Promise<string> {
+  orders += 1;
+  const { id } = await issue();
+  await append(id, "voucher.instance.redeemed", { externalRef: `order-${orders}` });
+  await db.query("UPDATE vouchers SET status = 'Redeemed', redeemed_at = now() WHERE id = $1", [id]);
+  await db.query(
+    `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
+     SELECT date_trunc('milliseconds', clock_timestamp()), id, organization_id, 'key', 'attempt', $2, $2
+       FROM vouchers WHERE id = $1`,
+    [id, `order-${orders}`],
+  );
+  return id;
+}
+
+/** Appends a sealed event to a voucher's chain. */
+async function append(id: string, eventType: EventType, data: Record<string, unknown>): Promise<void> {
+  await inTransaction(db, async (tx) => {
+    await lockVoucher(tx, id);
+    const { now, vouchers } = await readLockedVouchers(tx, [id]);
+    const chains = [...vouchers.values()];
+    const events = chains.map((voucher) => nextEvent(pooledRandomBytes, voucher, eventType, now, data));
+    const { writes, advances } = appendEvents(await openSinks(tx), chains, [], events);
+    await write(tx, [...writes, ...advanceChains(advances)]);
+  });
+}
+
+/** The SQLSTATE with which Postgres refuses a statement of a role; null if it accepts it. Changes nothing. */
+async function refusalOf(role: Role, statement: string, id: string): Promise<string | null> {
+  const client = await pools[role].connect();
+  try {
+    await client.query("BEGIN");
+    await client.query(statement, [id]);
+    return null;
+  } catch (error) {
+    return (error as pg.DatabaseError).code ?? String(error);
+  } finally {
+    await client.query("ROLLBACK");
+    client.release();
+  }
+}
