@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option } from "commander";
+import { isErasedForm } from "../platform/api/fields.ts";
 import { readTime, type TimeUse } from "../platform/times.ts";
 
 /** Reads the text of an option, or names every text that it may have. */
@@ -125,5 +126,6 @@ export function name(text: string): string {
 
 /** Option parser: the subject of a user's tokens, of at most 255 characters. */
 export function subject(text: string): string {
+  if (isErasedForm(text)) throw new InvalidArgumentError("A user's id does not begin with erased:.");
   return oneLine(text, 255);
 }

@@ -10,6 +10,7 @@ import { chain } from "./chain.ts";
 import { type Noun, nameOf, verbWithoutServers } from "./command.ts";
 import { contract, link, member } from "./contract.ts";
 import { db } from "./db.ts";
+import { erasure, person } from "./erasure.ts";
 import { EXIT_HELP } from "./exit-code.ts";
 import { paintError, paintHelp } from "./format.ts";
 import { key } from "./key.ts";
@@ -26,6 +27,7 @@ const NOUNS: Record<string, readonly Noun[]> = {
   "Supply:": [org, brand, product, batch, voucher, listing],
   "Access:": [key, member, contract, link, user, operator],
   "History:": [redemption, chain, audit],
+  "Erasure:": [person, erasure],
   "Tests:": [sandbox],
   "Servers:": [db, queue, processes, alert],
 };

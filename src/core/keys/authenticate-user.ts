@@ -10,6 +10,7 @@ import {
   jwtVerify,
 } from "jose";
 import { AppError } from "../../platform/api/errors.ts";
+import { isErasedForm } from "../../platform/api/fields.ts";
 import { startsPerTurn } from "../../platform/batching/starts-per-turn.ts";
 import type { DatabaseClock } from "../../platform/db/database-clock.ts";
 
@@ -149,7 +150,7 @@ export class TokenAuthenticator<Caller> {
 /** Verifies the tokens of users, whose caller is the token's subject. */
 export class UserAuthenticator extends TokenAuthenticator<string> {
   constructor(rules: TokenRules, clock: DatabaseClock) {
-    const readCaller = ({ sub }: JWTPayload) => (isPrintable(sub) ? sub : null);
+    const readCaller = ({ sub }: JWTPayload) => (isPrintable(sub) && !isErasedForm(sub) ? sub : null);
     super(rules, clock, { variable: "AUTH_JWKS_URL", required: ["sub"], readCaller });
   }
 }

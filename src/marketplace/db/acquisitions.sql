@@ -41,16 +41,25 @@ SELECT (w.n - 1)::int AS n, clock.now, p.id AS "product.id", p.brand_id AS "prod
 -- the same claim or purchase. Returns one row per request, in any order.
 SELECT (w.n - 1)::int AS n, m.role, c.id AS "contract.id", c.status AS "contract.status", c.ends_at AS "contract.endsAt",
        v.id AS "earlier.id", v.organization_id AS "earlier.organizationId", v.code_key AS "earlier.codeKey"
-  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
-       WITH ORDINALITY AS w (user_id, organization_id, brand_id, product_id, payment_ref, n)
+  FROM (SELECT u.*, CASE WHEN (SELECT k.used FROM erasure_keys AS k WHERE k.owner = '')
+                         THEN erased_form('', u.user_id) END AS erased_user
+          FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
+               WITH ORDINALITY AS u (user_id, organization_id, brand_id, product_id, payment_ref, n) OFFSET 0) AS w
   LEFT JOIN members AS m ON m.organization_id = w.organization_id AND m.user_id = w.user_id
   LEFT JOIN referrer_contracts AS c ON c.user_id = w.user_id AND c.brand_id = w.brand_id AND c.status = 'Active'
   LEFT JOIN LATERAL (
        SELECT k.voucher_id FROM claims AS k
         WHERE w.payment_ref IS NULL AND k.user_id = w.user_id AND k.product_id = w.product_id
         UNION ALL
+       SELECT k.voucher_id FROM claims AS k
+        WHERE w.payment_ref IS NULL AND k.user_id = w.erased_user AND k.product_id = w.product_id
+        UNION ALL
        SELECT s.voucher_id FROM purchases AS s
         WHERE s.organization_id = w.organization_id AND s.user_id = w.user_id AND s.payment_ref = w.payment_ref
+        UNION ALL
+       SELECT s.voucher_id FROM purchases AS s
+        WHERE s.organization_id = w.organization_id AND s.user_id = w.erased_user
+          AND s.payment_ref = CASE WHEN w.erased_user IS NOT NULL THEN erased_form(w.organization_id, w.payment_ref) END
        ) AS e ON true
   LEFT JOIN vouchers AS v ON v.id = ANY (ARRAY[e.voucher_id]);
 

@@ -1,5 +1,5 @@
 import { EXAMPLE } from "../../../platform/api/example.ts";
-import { filledTextUpTo, input, text } from "../../../platform/api/fields.ts";
+import { filledTextUpTo, input, isErasedForm, text } from "../../../platform/api/fields.ts";
 import { problem } from "../../../platform/api/problems.ts";
 import { normaliseTicket } from "../codes.ts";
 import { isPathSegment, normaliseReference } from "../references.ts";
@@ -13,10 +13,12 @@ const storedReference = input
   .trim()
   .min(1, problem("empty"))
   .refine((value) => [...value].length <= REFERENCE_MAX, problem("tooLong", REFERENCE_MAX))
-  .refine((value) => !/\p{Cc}/u.test(value), problem("controlCharacters"));
+  .refine((value) => !/\p{Cc}/u.test(value), problem("controlCharacters"))
+  .refine((value) => !isErasedForm(value), problem("erased"));
 
 const TRIMMED =
-  "White space at its ends is removed: spaces of any kind, tabs and line ends. Control characters are rejected.";
+  "White space at its ends is removed: spaces of any kind, tabs and line ends. Control characters are rejected, and " +
+  "so is a text that begins with `erased:`.";
 
 /**
  * The id of a payment in a request, trimmed. Otherwise compared as it is: a payment provider makes it, and no person

@@ -34,6 +34,12 @@ SELECT clock.now, v.id, v.code, v.serial, v.organization_id AS "organizationId",
         WHERE $5::text IS NOT NULL
         UNION ALL
        SELECT d.voucher_id FROM searched AS o
+         JOIN erasure_keys AS k ON k.owner = ANY (ARRAY[o.id]) AND k.used
+         JOIN redemptions AS d
+           ON d.organization_id = ANY (ARRAY[k.owner]) AND d.external_ref = erased_form(k.owner, $5::text)
+        WHERE $5::text IS NOT NULL
+        UNION ALL
+       SELECT d.voucher_id FROM searched AS o
          JOIN redemptions AS d ON d.redeem_code || ' ' || d.organization_id = ANY (ARRAY[$6::text || ' ' || o.id])
         WHERE $6::text IS NOT NULL
        ) AS found

@@ -68,6 +68,8 @@ export const DE: Sentences = {
     not_logged_yet:
       "Dieser Eintrag steht noch nicht im öffentlichen Verzeichnis. Das dauert meist nur Sekunden: Bitte " +
       "versuchen Sie es noch einmal.",
+    payload_erased:
+      "Der Inhalt dieses Eintrags wurde gelöscht, darum gibt es keinen Beleg. Frühere Belege bleiben gültig.",
     webhook_limit:
       "Es sind höchstens 20 Webhook-Endpunkte möglich, und je Endpunkt zehn frühere Geheimnisse. Löschen Sie " +
       "einen Endpunkt, oder wechseln Sie das Geheimnis später.",
@@ -114,6 +116,7 @@ export const DE: Sentences = {
     tooLong: (max) => `darf höchstens ${max} Zeichen lang sein`,
     controlCharacters: "darf keine Steuerzeichen enthalten",
     noPathSegment: "darf nicht . oder .. sein, weil keine Adresse damit enden kann",
+    erased: "darf nicht mit erased: beginnen, weil gelöschte Texte so beginnen",
     notWhole: (min, max) => `muss eine ganze Zahl von ${min} bis ${max} sein`,
     notOneValue: "muss ein einzelner Wert sein",
     noTime: (example) =>

@@ -48,6 +48,7 @@ export const EN: Sentences = {
     voucher_reserved:
       "This voucher is in use in another checkout. Finish or cancel that one, or try again in a few minutes.",
     not_logged_yet: "This entry is not in the public log yet. It usually is within seconds: please try again.",
+    payload_erased: "The content of this entry was erased, so there is no receipt. Earlier receipts stay valid.",
     webhook_limit:
       "There can be at most 20 webhook endpoints, and ten earlier secrets of one. Delete an endpoint, or rotate later.",
     webhook_disabled: "The operator has disabled this webhook endpoint, and only the operator can enable it again.",
@@ -87,6 +88,7 @@ export const EN: Sentences = {
     tooLong: (max) => `must be at most ${max} characters long`,
     controlCharacters: "must not contain control characters",
     noPathSegment: "must not be . or .., because no URL can end with it",
+    erased: "must not begin with erased:, because texts that were erased do",
     notWhole: (min, max) => `must be a whole number from ${min} to ${max}`,
     notOneValue: "must be one value",
     noTime: (example) => `must be a time with a time zone, such as ${example}, at most to the millisecond`,

@@ -56,6 +56,8 @@ export const ES: Sentences = {
       "Este vale se está usando en otra compra. Termine o cancele esa compra, o inténtelo de nuevo en unos minutos.",
     not_logged_yet:
       "Esta entrada todavía no está en el registro público. Suele tardar unos segundos: inténtelo de nuevo.",
+    payload_erased:
+      "El contenido de esta entrada se borró: no hay recibo. Los recibos anteriores siguen siendo válidos.",
     webhook_limit:
       "Puede haber como máximo 20 puntos de conexión de webhook, y diez secretos anteriores de cada uno. Elimine " +
       "uno, o cambie el secreto más tarde.",
@@ -99,6 +101,7 @@ export const ES: Sentences = {
     tooLong: (max) => `debe tener como máximo ${max} caracteres`,
     controlCharacters: "no debe contener caracteres de control",
     noPathSegment: "no debe ser . ni .., porque ninguna dirección puede terminar así",
+    erased: "no debe empezar por erased:, porque así empiezan los textos borrados",
     notWhole: (min, max) => `debe ser un número entero de ${min} a ${max}`,
     notOneValue: "debe ser un solo valor",
     noTime: (example) =>

@@ -63,6 +63,8 @@ export const FR: Sentences = {
     not_logged_yet:
       "Cette entrée n'est pas encore dans le journal public. Cela ne prend en général que quelques secondes. " +
       "Veuillez réessayer.",
+    payload_erased:
+      "Le contenu de cette entrée a été effacé\u00a0: il n'y a pas de reçu. Les reçus antérieurs restent valables.",
     webhook_limit:
       "Il peut y avoir au plus 20 points de terminaison webhook, et dix anciens secrets pour chacun. Supprimez-en " +
       "un, ou changez le secret plus tard.",
@@ -106,6 +108,7 @@ export const FR: Sentences = {
     tooLong: (max) => `doit compter au plus ${max} caractères`,
     controlCharacters: "ne doit pas contenir de caractères de contrôle",
     noPathSegment: "ne doit pas être . ou .., car aucune adresse ne peut se terminer ainsi",
+    erased: "ne doit pas commencer par erased:, car les textes effacés commencent ainsi",
     notWhole: (min, max) => `doit être un nombre entier de ${min} à ${max}`,
     notOneValue: "doit être une seule valeur",
     noTime: (example) =>

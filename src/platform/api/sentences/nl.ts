@@ -63,6 +63,7 @@ export const NL: Sentences = {
     not_logged_yet:
       "Deze vermelding staat nog niet in het openbare logboek. Dat duurt meestal maar enkele seconden: probeer " +
       "het opnieuw.",
+    payload_erased: "De inhoud van deze vermelding is gewist, dus er is geen bewijs. Eerdere bewijzen blijven geldig.",
     webhook_limit:
       "Er kunnen hoogstens 20 webhook-eindpunten zijn, en tien eerdere geheimen per eindpunt. Verwijder een " +
       "eindpunt, of wissel het geheim later.",
@@ -107,6 +108,7 @@ export const NL: Sentences = {
     tooLong: (max) => `mag hoogstens ${max} tekens lang zijn`,
     controlCharacters: "mag geen stuurtekens bevatten",
     noPathSegment: "mag niet . of .. zijn, omdat geen enkel adres daarop kan eindigen",
+    erased: "mag niet met erased: beginnen, omdat gewiste teksten zo beginnen",
     notWhole: (min, max) => `moet een geheel getal van ${min} tot en met ${max} zijn`,
     notOneValue: "moet één waarde zijn",
     noTime: (example) => `moet een tijdstip met tijdzone zijn, zoals ${example}, hoogstens tot op de milliseconde`,

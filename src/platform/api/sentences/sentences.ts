@@ -29,6 +29,7 @@ export interface Sentences {
     tooLong(max: number): string;
     controlCharacters: string;
     noPathSegment: string;
+    erased: string;
     notWhole(min: number, max: number): string;
     notOneValue: string;
     noTime(example: string): string;

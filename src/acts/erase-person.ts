@@ -1,0 +1,196 @@
+import type { EventType } from "../core/chain/chain.ts";
+import { nextEvent } from "../core/chain/chain.ts";
+import { appendEvents, openSinks, readPending } from "../core/chain/seal-events.ts";
+import { advanceChains, lockVoucher, readLockedVouchers } from "../core/voucher/db/vouchers.ts";
+import { formsOf } from "../core/voucher/references.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { type Transaction, usePlansOfService } from "../platform/db/pool.ts";
+import { write } from "../platform/db/transaction.ts";
+import type { Entity } from "./db/audit-entries.ts";
+import {
+  type ErasableEvent,
+  type ErasureTarget,
+  eraseEvents,
+  eraseUser,
+  findErasable,
+  findErasedForm,
+  selectErasableEvents,
+} from "./db/erasures.ts";
+import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
+
+/** Vouchers in one transaction, which keeps their rows locked for some 200 ms. */
+const PORTION = 500;
+
+/** Whose data is erased: a user's, that of an order's reference, or that of a voucher. */
+export type ErasedPerson =
+  | { by: "user"; userId: string }
+  | { by: "reference"; organizationId: string; externalRef: string }
+  | { by: "voucher"; voucherId: string };
+
+/** The number of vouchers and events from which something was erased, and of texts that were replaced or removed. */
+export interface ErasureResult {
+  vouchers: number;
+  events: number;
+  references: number;
+}
+
+/** What one transaction has erased. */
+interface ErasedPortion extends ErasureResult {
+  erased: { voucherId: string; sequences: number[] }[];
+}
+
+/** The types of events that may contain personal data. */
+const OF_ACQUISITION: readonly EventType[] = ["voucher.instance.claimed", "voucher.instance.bought"];
+const TYPES: Record<ErasedPerson["by"], readonly EventType[]> = {
+  reference: ["voucher.instance.redeemed"],
+  user: [...OF_ACQUISITION, "voucher.instance.redeemed"],
+  voucher: [...OF_ACQUISITION, "voucher.instance.redeemed", "voucher.instance.voided"],
+};
+
+const NO_TARGET: ErasureTarget = { voucherId: null, organizationId: null, externalRef: null, userId: null };
+
+/**
+ * Erases what identifies a person from sealed events and from all tables. Each chain gets a sealed event that says
+ * which of its events were erased. Portions of vouchers are erased in one transaction each, with an audit entry. So a
+ * run can end at any point, and the next one erases what is left; one that finds nothing returns zeros.
+ * @param reason is sealed, and so must not identify a person.
+ * @param onPortion receives the counts so far. If it throws, the run ends with that error.
+ * @throws AppError `invalid_request` for a text that was replaced, `not_found` for an unknown organization.
+ */
+export async function erasePerson(
+  ctx: AuditContext,
+  person: ErasedPerson,
+  reason: string | null,
+  onPortion: (soFar: ErasureResult) => void = () => undefined,
+): Promise<ErasureResult> {
+  const total: ErasureResult = { vouchers: 0, events: 0, references: 0 };
+  const add = (portion: ErasureResult) => {
+    total.vouchers += portion.vouchers;
+    total.events += portion.events;
+    total.references += portion.references;
+    onPortion({ ...total });
+  };
+  // The arguments name what is erased.
+  ctx.audited.arguments = { by: person.by, ...(reason !== null && { reason }) };
+  const entity = await entityOf(ctx, person);
+  for (const target of targetsOf(person)) {
+    for (let after = ""; ; ) {
+      const voucherIds = await findErasable(ctx.pool, { ...target, after, limit: PORTION });
+      if (voucherIds.length === 0) break;
+      after = voucherIds.at(-1) ?? after;
+      add(await eraseAudited(ctx, entity, (tx) => eraseLocked(ctx, tx, voucherIds, person, reason)));
+    }
+  }
+  if (person.by === "user") {
+    const { userId } = person;
+    const erase = async (tx: Transaction) => ({ ...NOTHING, references: await eraseUser(tx, userId) });
+    add(await eraseAudited(ctx, entity, erase));
+  }
+  return total;
+}
+
+/**
+ * Erases given events of vouchers, as after a restore. Skips those that do not exist, are erased, or contain no
+ * personal data.
+ */
+export async function eraseEventsAgain(
+  ctx: AuditContext,
+  items: readonly { voucherId: string; sequences: readonly number[] }[],
+  onVoucher: () => void = () => undefined,
+): Promise<ErasureResult> {
+  ctx.audited.arguments = {};
+  const total: ErasureResult = { vouchers: 0, events: 0, references: 0 };
+  const wanted = Map.groupBy(items, ({ voucherId }) => voucherId);
+  for (const [voucherId, ofVoucher] of wanted) {
+    const sequences = new Set(ofVoucher.flatMap((item) => item.sequences));
+    const entity: Entity = { type: "VoucherInstance", id: voucherId };
+    const portion = await eraseAudited(ctx, entity, (tx) =>
+      eraseLocked(ctx, tx, [voucherId], { by: "voucher", voucherId }, null, (event) => sequences.has(event.sequence)),
+    );
+    total.vouchers += portion.vouchers;
+    total.events += portion.events;
+    total.references += portion.references;
+    onVoucher();
+  }
+  return total;
+}
+
+const NOTHING: ErasedPortion = { vouchers: 0, events: 0, references: 0, erased: [] };
+
+function eraseAudited(
+  ctx: AuditContext,
+  entity: Entity,
+  erase: (tx: Transaction) => Promise<ErasedPortion>,
+): Promise<ErasedPortion> {
+  return withAuditEntry(ctx, entity, erase, {
+    before: { ...NOTHING },
+    after: ({ vouchers, events, references, erased }) => ({ vouchers, events, references, erased }),
+  });
+}
+
+/** What the audit entry is about. A user is named by the replaced text. */
+async function entityOf(ctx: Pick<AuditContext, "pool">, person: ErasedPerson): Promise<Entity> {
+  if (person.by === "voucher") return { type: "VoucherInstance", id: person.voucherId };
+  const [owner, plain] = person.by === "user" ? ["", person.userId] : [person.organizationId, person.externalRef];
+  const form = await findErasedForm(ctx.pool, { owner, text: plain });
+  if (form === null) throw new AppError("not_found", `There is no organization ${owner}.`);
+  if (person.by === "reference") return { type: "Organization", id: person.organizationId };
+  if (form === plain) throw new AppError("invalid_request", "This user is erased already.");
+  return { type: "User", id: form };
+}
+
+function targetsOf(person: ErasedPerson): ErasureTarget[] {
+  switch (person.by) {
+    case "user":
+      return [{ ...NO_TARGET, userId: person.userId }];
+    case "voucher":
+      return [{ ...NO_TARGET, voucherId: person.voucherId }];
+    case "reference": {
+      const { organizationId, externalRef } = person;
+      return formsOf(externalRef).map((form) => ({ ...NO_TARGET, organizationId, externalRef: form }));
+    }
+  }
+}
+
+/** Locks vouchers, seals their chains with one erasing event each, and erases what these name. */
+async function eraseLocked(
+  { randomBytes }: Pick<AuditContext, "randomBytes">,
+  tx: Transaction,
+  voucherIds: readonly string[],
+  person: ErasedPerson,
+  reason: string | null,
+  isWanted: (event: ErasableEvent) => boolean = () => true,
+): Promise<ErasedPortion> {
+  await usePlansOfService(tx);
+  for (const id of voucherIds.toSorted()) await lockVoucher(tx, id);
+  const { now, vouchers } = await readLockedVouchers(tx, voucherIds);
+  const erasable = await selectErasableEvents(tx, {
+    voucherId: voucherIds,
+    eventTypes: TYPES[person.by],
+    userId: person.by === "user" ? person.userId : null,
+  });
+  const byVoucher = Map.groupBy(erasable.filter(isWanted), ({ voucherId }) => voucherId);
+  const chains = [...vouchers.values()].filter(({ id }) => byVoucher.has(id));
+  const events = chains.map((voucher) =>
+    nextEvent(randomBytes, voucher, "voucher.instance.erased", now, {
+      erasedSequences: byVoucher.get(voucher.id)?.map(({ sequence }) => sequence),
+      reason: reason ?? undefined,
+    }),
+  );
+  if (chains.length > 0) {
+    const appended = appendEvents(await openSinks(tx), chains, await readPending(tx, chains), events);
+    await write(tx, [...appended.writes, ...advanceChains(appended.advances)]);
+  }
+  const erasing = new Map(events.map(({ voucherId, sequence }) => [voucherId, sequence]));
+  const found = [...vouchers.keys()].map((voucherId) => ({ voucherId, sequence: erasing.get(voucherId) ?? null }));
+  const { events: erasedEvents, texts } = await eraseEvents(tx, found);
+  return {
+    vouchers: erasedEvents === 0 && texts === 0 ? 0 : Math.max(chains.length, 1),
+    events: erasedEvents,
+    references: texts,
+    erased: chains.map(({ id }) => ({
+      voucherId: id,
+      sequences: byVoucher.get(id)?.map(({ sequence }) => sequence) ?? [],
+    })),
+  };
+}

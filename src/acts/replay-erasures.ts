@@ -1,0 +1,56 @@
+import type pg from "pg";
+import { z } from "zod";
+import { AppError } from "../platform/api/errors.ts";
+import { findUsersToErase, selectErasedReferences, selectErasedUsers, selectErasures } from "./db/erasures.ts";
+import { type ErasureResult, eraseEventsAgain, erasePerson } from "./erase-person.ts";
+import type { AuditContext } from "./with-audit-entry.ts";
+
+const erasures = z.object({
+  items: z.array(z.object({ voucherId: z.string(), sequences: z.array(z.int().min(1)), erasedAt: z.iso.datetime() })),
+  users: z.array(z.string().startsWith("erased:")),
+  references: z.array(z.object({ organizationId: z.string(), reference: z.string().startsWith("erased:") })),
+});
+
+/** What was erased: ids, sequences and replaced texts. It names no person. */
+export type Erasures = z.output<typeof erasures>;
+
+/** Lists the erasures from a time on. A file of it is kept with the backups. */
+export async function listErasures({ pool }: { pool: pg.Pool }, since: Date): Promise<Erasures> {
+  const items = await selectErasures(pool, since);
+  return {
+    items: items.map((item) => ({ ...item, erasedAt: item.erasedAt.toISOString() })),
+    users: await selectErasedUsers(pool, since),
+    references: await selectErasedReferences(pool, since),
+  };
+}
+
+/** Parses the list. @throws AppError `invalid_request` if the text is another one. */
+export function parseErasures(text: string): Erasures {
+  try {
+    return erasures.parse(JSON.parse(text));
+  } catch (cause) {
+    throw new AppError("invalid_request", "The file is not a list of voucherctl erasure list --json.", { cause });
+  }
+}
+
+/**
+ * Erases again what a list names, in a database that was restored to an earlier time. The keys of the replaced texts
+ * are in the backup too, so the users are found by them. Can be interrupted and repeated.
+ */
+export async function replayErasures(
+  ctx: AuditContext,
+  { items, users }: Erasures,
+  onStep: () => void = () => undefined,
+): Promise<ErasureResult> {
+  const total: ErasureResult = { vouchers: 0, events: 0, references: 0 };
+  const add = (result: ErasureResult) => {
+    total.vouchers += result.vouchers;
+    total.events += result.events;
+    total.references += result.references;
+  };
+  add(await eraseEventsAgain(ctx, items, onStep));
+  for (const userId of await findUsersToErase(ctx.pool, users)) {
+    add(await erasePerson(ctx, { by: "user", userId }, null, onStep));
+  }
+  return total;
+}
