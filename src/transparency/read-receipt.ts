@@ -21,7 +21,7 @@ type PartnerDeps = Confirming & { pool: pg.Pool; partnerCalls: Bulkhead<"organiz
 
 /**
  * Reads the receipt of a redemption by its reference.
- * @throws AppError `redemption_not_found`, `not_logged_yet`, `overloaded`, `unavailable`.
+ * @throws AppError `redemption_not_found`, `not_logged_yet`, `payload_erased`, `overloaded`, `unavailable`.
  */
 export async function readRedemptionReceipt(ctx: PartnerDeps, caller: Caller, externalRef: string): Promise<string> {
   const event = await readConfirmed(ctx, () =>
@@ -33,7 +33,7 @@ export async function readRedemptionReceipt(ctx: PartnerDeps, caller: Caller, ex
 
 /**
  * The same for any organization, not confirmed, without a limit of concurrent reads.
- * @throws AppError `redemption_not_found`, `not_logged_yet`.
+ * @throws AppError `redemption_not_found`, `not_logged_yet`, `payload_erased`.
  */
 export async function receiptOfRedemption(pool: pg.Pool, organizationId: string, externalRef: string): Promise<string> {
   const event = await findRedeemed(pool, organizationId, externalRef);
@@ -43,8 +43,8 @@ export async function receiptOfRedemption(pool: pg.Pool, organizationId: string,
 
 /**
  * Reads an event's receipt.
- * @throws AppError `voucher_not_found`, `too_many_misses`, `not_found` (no such event), `not_logged_yet`, `overloaded`,
- * `unavailable`.
+ * @throws AppError `voucher_not_found`, `too_many_misses`, `not_found` (no such event), `not_logged_yet`,
+ * `payload_erased`, `overloaded`, `unavailable`.
  */
 export async function readEventReceipt(
   ctx: PartnerDeps & { voucherReads: VoucherReads; limits: Limits },
@@ -96,18 +96,13 @@ async function findEvent(pool: pg.Pool, voucherId: string, sequence: string): Pr
 /** Builds the proof that the served checkpoint contains an event, and verifies it before returning it. */
 async function proveEvent(pool: pg.Pool, event: LoggedEvent, withPayload: boolean): Promise<string> {
   const { payload, recordHash, logIndex } = event;
+  if (withPayload && recordHash !== null && payload === null) throw new AppError("payload_erased");
   const published = await findPublished(pool);
-  if (
-    published === null ||
-    payload === null ||
-    recordHash === null ||
-    logIndex === null ||
-    logIndex >= published.size
-  ) {
+  if (published === null || recordHash === null || logIndex === null || logIndex >= published.size) {
     throw new AppError("not_logged_yet");
   }
   const proof = formatProof({
-    extra: withPayload ? Buffer.from(payload) : null,
+    extra: withPayload && payload !== null ? Buffer.from(payload) : null,
     index: logIndex,
     hashes: await proveInclusion(pool, logIndex, published.size),
     checkpoint: published.note,

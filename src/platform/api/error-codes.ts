@@ -56,6 +56,7 @@ export const ERRORS = {
   method_not_allowed: describe(405),
   ...REFUSALS,
   not_logged_yet: describe(409, 1),
+  payload_erased: describe(410),
   webhook_limit: describe(409),
   webhook_disabled: describe(409),
   sold_out: describe(409),
