@@ -12,7 +12,7 @@ import type { WebhookEvent } from "./api/webhooks.ts";
 import { type DueDelivery, findTarget, selectDueDeliveries, type WebhookTarget } from "./db/webhook-deliveries.ts";
 import type { WebhookReport, WebhookRequests } from "./job.ts";
 import type { AttemptRecorder } from "./record-attempts.ts";
-import { isGone } from "./webhook-delivery.ts";
+import { ERASED, isGone } from "./webhook-delivery.ts";
 
 /** Most requests to one target at the same time. */
 const REQUESTS_PER_TARGET = 4;
@@ -178,13 +178,19 @@ class Run {
   }
 
   async #attempt(delivery: DueDelivery, readAt: number): Promise<void> {
+    if (isErased(delivery)) {
+      await this.#ctx.attempts.submit({ endpointId: this.#target.id, delivery, result: ERASED });
+      return;
+    }
     const result = await this.#requests(() =>
       this.#ctx.requests.run(this.#target.organizationId, () => this.#send(delivery)),
     );
     if (result === null) return;
     const delayMs = delivery.ageMs + performance.now() - readAt;
     const state = await this.#ctx.attempts.submit({ endpointId: this.#target.id, delivery, result });
-    const outcome = ({ Pending: "retried", Delivered: "delivered", Failed: "failed" } as const)[state];
+    const outcome = ({ Pending: "retried", Delivered: "delivered", Failed: "failed", Erased: "failed" } as const)[
+      state
+    ];
     this.#report[outcome] += 1;
     this.#ctx.metrics?.webhookDeliveries.with(outcome).inc();
     if (state === "Delivered" && !delivery.isReplay) this.#ctx.metrics?.webhookDelay.with().observe(delayMs / 1_000);
@@ -213,6 +219,11 @@ class Run {
     if (result.failure === "refused_address") this.#ctx.metrics?.webhookRefusedAddresses.with().inc();
     return result;
   }
+}
+
+/** Whether the event of a delivery is sealed and has no payload. */
+function isErased({ recordHash, payload }: DueDelivery): boolean {
+  return recordHash !== null && payload === null;
 }
 
 /** The body of a delivery's request. Every attempt sends the same bytes. */

@@ -6,7 +6,7 @@ import { Batcher } from "../platform/batching/batcher.ts";
 import { readThenWrite, waitForLocks } from "../platform/db/transaction.ts";
 import type { DeliveryFailure } from "./api/webhook-deliveries.ts";
 import { type DueDelivery, lockTargets, recordAttempts } from "./db/webhook-deliveries.ts";
-import { type AttemptResult, type DecidedAttempt, decideAttempt, decideHealth } from "./webhook-delivery.ts";
+import { type AttemptResult, type DecidedAttempt, decideAttempt, decideHealth, ERASED } from "./webhook-delivery.ts";
 
 /** Attempts in one transaction. */
 const BATCH_MAX = 256;
@@ -18,11 +18,11 @@ const WAITING_MAX = 10_000;
  */
 const LOCK_WAIT_MS = 5_000;
 
-/** A delivery and the result of its attempt. */
+/** A delivery and the result of its attempt, or that its event was erased. */
 export interface Attempt {
   endpointId: string;
   delivery: DueDelivery;
-  result: AttemptResult<DeliveryFailure>;
+  result: AttemptResult<DeliveryFailure> | typeof ERASED;
 }
 
 export type AttemptRecorder = Batcher<Attempt, DecidedAttempt["state"]>;
@@ -47,13 +47,13 @@ async function record(ctx: Deps, attempts: readonly Attempt[]): Promise<DecidedA
     async ([, targets]) => {
       const now = targets[0]?.now ?? new Date(0);
       const recorded = attempts.map(({ endpointId, delivery: { eventId, voucherId, attempts }, result }) => {
-        const { status, failure } = result;
+        const { status, failure } = result === ERASED ? { status: null, failure: null } : result;
         const decided = decideAttempt(attempts, result, randomFraction(ctx.randomBytes));
         return { endpointId, eventId, voucherId, attempts, status, failure, ...decided };
       });
       const byTarget = Map.groupBy(attempts, ({ endpointId }) => endpointId);
       const changes = targets.flatMap((target) => {
-        const results = (byTarget.get(target.id) ?? []).map(({ result }) => result);
+        const results = (byTarget.get(target.id) ?? []).flatMap(({ result }) => (result === ERASED ? [] : [result]));
         const health = decideHealth(target, results, now);
         return health === null ? [] : [{ ...health, endpointId: target.id, organizationId: target.organizationId }];
       });

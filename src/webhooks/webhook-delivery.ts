@@ -29,9 +29,12 @@ export type AttemptResult<Failure extends string> =
   | { status: number; failure: null }
   | { status: number | null; failure: Failure; retryAfterMs: number | null };
 
+/** Instead of the result of a request: nothing was sent, because the event's payload was erased. */
+export const ERASED = "erased";
+
 /** The state of a delivery after an attempt. */
 export interface DecidedAttempt {
-  state: "Pending" | "Delivered" | "Failed";
+  state: "Pending" | "Delivered" | "Failed" | "Erased";
   /** The wait until the next attempt; null when none follows. */
   delayMs: number | null;
 }
@@ -46,7 +49,12 @@ export function isGone(result: { status: number | null }): boolean {
  * @param attempts the number of attempts before this one.
  * @param random from 0 to 1, for the jitter.
  */
-export function decideAttempt(attempts: number, result: AttemptResult<string>, random: number): DecidedAttempt {
+export function decideAttempt(
+  attempts: number,
+  result: AttemptResult<string> | typeof ERASED,
+  random: number,
+): DecidedAttempt {
+  if (result === ERASED) return { state: "Erased", delayMs: null };
   if (result.failure === null) return { state: "Delivered", delayMs: null };
   const pauseMs = RETRY_PAUSES_MS[attempts];
   if (isGone(result) || pauseMs === undefined) return { state: "Failed", delayMs: null };

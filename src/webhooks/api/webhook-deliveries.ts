@@ -16,8 +16,11 @@ import {
 import { always, problem, wholeProblem } from "../../platform/api/problems.ts";
 import { knownEventType, sequence } from "./webhooks.ts";
 
-/** States of a delivery. Failed: the service stopped retrying, or the endpoint was disabled. */
-export const DELIVERY_STATES = ["Pending", "Delivered", "Failed"] as const;
+/**
+ * States of a delivery. Failed: the service stopped retrying, or the endpoint was disabled. Erased: the event's payload
+ * was erased before the delivery ended.
+ */
+export const DELIVERY_STATES = ["Pending", "Delivered", "Failed", "Erased"] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 /** Why an attempt failed. The words are fixed, so that no text from the endpoint is stored or shown. */
@@ -78,7 +81,9 @@ const webhookDelivery = named("WebhookDelivery", {
   sequence: sequence.nullable().meta({ description: "Null for `reservation.expired`." }),
   state: z.enum(DELIVERY_STATES).meta({
     description:
-      "Delivered: it answered with a status from 200 to 299. Failed: no attempt follows, unless it is replayed.",
+      "Delivered: it answered with a status from 200 to 299. Failed: no attempt follows, unless it is replayed. " +
+      "Erased: the event's payload was erased, so it is not sent. Later releases may add states.",
+    "x-open": true,
   }),
   attempts: count(0, "Number of attempts.", 1),
   nextAttemptAt: timestamp(

@@ -78,8 +78,8 @@ SELECT e.id, e.organization_id AS "organizationId", e.enabled, e.failing_since A
 -- name: record_attempts(now, endpoint_id, event_id, attempts, state, status?, failure?, next_attempt_at?)
 -- Records attempts of deliveries to locked endpoints. Skips a delivery that another process has attempted in the meantime.
 UPDATE webhook_deliveries AS d
-   SET attempts = d.attempts + 1, state = w.state, last_status = w.status, last_failure = w.failure,
-       next_attempt_at = w.next_attempt_at,
+   SET attempts = d.attempts + CASE WHEN w.state = 'Erased' THEN 0 ELSE 1 END, state = w.state,
+       last_status = w.status, last_failure = w.failure, next_attempt_at = w.next_attempt_at,
        finished_at = CASE WHEN w.state <> 'Pending' THEN $1::timestamptz END
   FROM unnest($2::text[], $3::text[], $4::int[], $5::text[], $6::int[], $7::text[], $8::timestamptz[])
        AS w (endpoint_id, event_id, attempts, state, status, failure, next_attempt_at)
@@ -128,7 +128,7 @@ UPDATE webhook_deliveries AS d SET state = 'Failed', next_attempt_at = NULL, fin
 -- Deletes finished deliveries that are older than the given age, and all finished deliveries of deleted endpoints.
 DELETE FROM webhook_deliveries AS d
  USING (SELECT o.endpoint_id, o.event_id
-          FROM webhook_endpoints AS e CROSS JOIN (VALUES ('Delivered'), ('Failed')) AS s (state)
+          FROM webhook_endpoints AS e CROSS JOIN (VALUES ('Delivered'), ('Failed'), ('Erased')) AS s (state)
          CROSS JOIN LATERAL (SELECT l.endpoint_id, l.event_id FROM webhook_deliveries AS l
                               WHERE l.endpoint_id = e.id AND l.state = s.state
                                 AND l.created_at < CASE WHEN e.deleted_at IS NULL THEN clock_timestamp() - make_interval(days => $1::int) ELSE 'infinity' END
