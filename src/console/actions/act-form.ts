@@ -90,7 +90,8 @@ choose Authorize, enter the key, and redeem a voucher's code.`,
 function renderSecret({ config }: Pick<Acting, "config">, kind: EntityKind | null, said: string, secret: string): Html {
   return html`<strong>Copy this now. It is not shown again.</strong></p>
 <pre class="secret"><code>${secret}</code></pre>
-<p>${said} ${kind === null ? null : (SECRETS[kind]?.use(config) ?? null)}`;
+<p>${said}</p>
+<p>${kind === null ? null : (SECRETS[kind]?.use(config) ?? null)}`;
 }
 
 const sayShownOnce = (

@@ -64,7 +64,7 @@ export interface Acting<Deps = object> extends AuditContext, Pick<ActionDeps, "c
    * Shows how much of a long run is done.
    * @throws RunLeft when the operator has left the page, or the process stops.
    */
-  advance(done: number, total: number): void;
+  advance(done: number, total: number, soFar?: object): void;
 }
 
 /** One thing that an operator can do: a page with a form. */

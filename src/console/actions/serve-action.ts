@@ -7,7 +7,6 @@ import { hasLineage, readLineage } from "../../acts/read-lineage.ts";
 import { auditedCommand } from "../../acts/with-audit-entry.ts";
 import { findNamesake, type Lineage } from "../../core/catalog/db/catalog.ts";
 import { Html, html } from "../../pages/html.ts";
-import type { Site } from "../../pages/layout.ts";
 import { OPS_PATH, opsPath, pathOf } from "../../pages/operator-frame.ts";
 import { AppError, statusOf } from "../../platform/api/errors.ts";
 import { isDatabaseUnavailable } from "../../platform/db/transaction.ts";
@@ -91,7 +90,7 @@ export function runAction<Deps extends ActionDeps>(
     const { [FORM_TOKEN]: sentToken, namesake } = Object(request.body) as Record<string, unknown>;
     const formToken = action.creates === undefined ? null : z.uuid().safeParse(sentToken).data;
     if (formToken === undefined) return refuse(400, { "": "This form is out of date. Check it, and send it again." });
-    const next = lineage === null ? listOf(config, path) : pathOf(config, lineage);
+    const next = lineage === null ? opsPath(config, collection) : pathOf(config, lineage);
     const { advance, end } = openProgress(response, console.signal, {
       render: (lines) => renderPage(config, action, lineage, html`<p><a href="${next}">Stop</a></p>${lines}`),
       stillHolds: operatorOf(request).stillHolds,
@@ -133,12 +132,6 @@ export function runAction<Deps extends ActionDeps>(
       else await refuse(statusOf(refusal.code), { [action.refused ?? ""]: sentence });
     }
   };
-}
-
-/** The page of the list with an entity that has no page, or the overview. */
-function listOf(site: Site, path: string): string {
-  const [, collection = "", id] = path.split("/");
-  return id === ":id" ? opsPath(site, collection) : opsPath(site);
 }
 
 const SENT_BEFORE =
