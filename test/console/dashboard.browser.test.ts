@@ -30,7 +30,7 @@ it.each(
   const httpCredentials = { username: "operator", password: "the token of someone else" };
   const visited = await visit(`${api.url}/ops/queues/jobs`, { ...options, httpCredentials });
   expect(visited.status).toBe(401);
-  await visited.page.getByText("This is not the operations token").waitFor();
+  await visited.page.getByText("This name and this token do not belong together").waitFor();
   await expectSound(visited, `dashboard refused, ${look}`, "401");
 });
 

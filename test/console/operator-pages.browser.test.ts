@@ -173,7 +173,7 @@ it("an operator without JavaScript pauses a queue with a reason, sees it on each
   };
   await submit("Pause", "the receiver is moved");
   await page.getByText("Paused: no worker takes a job").waitFor();
-  expect(await page.locator(".verdict.bad").innerText()).toMatch(/By zoe on .*: the receiver is moved/);
+  expect(await page.locator(".verdict.bad").innerText()).toMatch(/By shared: zoe on .*: the receiver is moved/);
   await expectSound(await visit(`${api.url}/ops/queues`, phone), "operators, a paused queue");
   await until(async () => {
     await page.goto(`${api.url}/ops`);
