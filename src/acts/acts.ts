@@ -16,6 +16,7 @@ import { createOperator } from "./operator/create.ts";
 import { revokeOperator } from "./operator/revoke.ts";
 import { rotateOperator } from "./operator/rotate.ts";
 import { createOrganization } from "./org/create.ts";
+import { erase } from "./person/erase.ts";
 import { dismissProcess } from "./process/dismiss.ts";
 import { createProduct } from "./product/create.ts";
 import { voidVoucher } from "./voucher/void.ts";
@@ -31,6 +32,7 @@ export const ACTS: readonly AnyAct[] = [
   issueBatch,
   voidBatch,
   voidVoucher,
+  erase,
   createListing,
   createKey,
   revokeApiKey,

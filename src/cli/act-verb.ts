@@ -68,7 +68,7 @@ export function verbOf<F extends Fields, Result extends object, Deps extends obj
       if (next !== undefined) ctx.next(next);
     },
   });
-  return [`${act.name.split(" ")[1]}${argument}`, define];
+  return [`${act.name.split(" ")[1]}${argument}`.trimEnd(), define];
 }
 
 /** Runs an act with its progress on the terminal, and explains its end in the words of commands. */

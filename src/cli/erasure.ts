@@ -1,35 +1,22 @@
 import { readFileSync } from "node:fs";
-import { type ErasedPerson, type ErasureResult, erasePerson } from "../acts/erase-person.ts";
+import type { ErasureResult } from "../acts/erase-person.ts";
+import { erase } from "../acts/person/erase.ts";
 import { listErasures, parseErasures, replayErasures } from "../acts/replay-erasures.ts";
+import { type CommandFace, verbOf } from "./act-verb.ts";
 import { confirmLoss, type Noun, verb } from "./command.ts";
-import { UsageError } from "./exit-code.ts";
-import { formatCount, formatTable, formatUtc, pluralize } from "./format.ts";
-import { name, option, subject, time, YES } from "./options.ts";
+import { formatTable, formatUtc, pluralize } from "./format.ts";
+import { option, time, YES } from "./options.ts";
+
+/** How `person erase` names a voucher. */
+const ERASE: CommandFace<ErasureResult> = {
+  options: { voucher: option("<id>", "one voucher, by its id") },
+  target: { argument: "", find: async (_ctx, { voucher = "" }) => String(voucher) },
+};
 
 export const person: Noun = {
   name: "person",
   description: "what identifies a person",
-  verbs: {
-    erase: verb({
-      description: "erase what identifies a user, or the customer of an order or a voucher, permanently",
-      options: {
-        user: option("<subject>", "the subject of the user's tokens", subject),
-        ref: option("<reference>", "a partner's reference, together with --org"),
-        org: option("<id>", "the organization of --ref"),
-        voucher: option("<id>", "one voucher, by its id"),
-        reason: option("<reason>", "why; kept in the vouchers' sealed histories, so it must name no person", name),
-        yes: YES,
-      },
-      help: "Hashes, times, amounts and codes stay. References are replaced, so that retries are still recognized.",
-      examples: ["--user 7f3c… --yes", '--org org_… --ref order-20261121-0007 --reason "asked by the customer"'],
-      async run(ctx, { user, org, ref, voucher, reason = null, yes }) {
-        const person = personOf({ user, org, ref, voucher });
-        await confirmLoss(ctx, yes, "This permanently erases what identifies the person.");
-        const erased = await erasePerson(ctx, person, reason, () => ctx.signal.throwIfAborted());
-        ctx.print(erased, () => describe(erased));
-      },
-    }),
-  },
+  verbs: Object.fromEntries([verbOf(erase, ERASE)]),
 };
 
 export const erasure: Noun = {
@@ -62,17 +49,6 @@ export const erasure: Noun = {
   },
 };
 
-function personOf(given: { user?: string; org?: string; ref?: string; voucher?: string }): ErasedPerson {
-  const { user, org, ref, voucher } = given;
-  if ([user, ref, voucher].filter((one) => one !== undefined).length !== 1)
-    throw new UsageError("Give one of --user, --ref with --org, or --voucher.");
-  if (user !== undefined) return { by: "user", userId: user };
-  if (voucher !== undefined) return { by: "voucher", voucherId: voucher };
-  if (org === undefined || ref === undefined) throw new UsageError("--ref needs --org.");
-  return { by: "reference", organizationId: org, externalRef: ref };
-}
-
-function describe({ vouchers, events, references }: Partial<ErasureResult>): string {
-  const texts = references === undefined ? "" : `, and ${formatCount(references)} other texts`;
-  return `Erased ${pluralize(events ?? 0, "event")} of ${pluralize(vouchers ?? 0, "voucher")}${texts}.`;
+function describe({ vouchers, events }: Pick<ErasureResult, "vouchers" | "events">): string {
+  return `Erased ${pluralize(events, "event")} of ${pluralize(vouchers, "voucher")}.`;
 }

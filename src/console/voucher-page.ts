@@ -20,6 +20,9 @@ import { AppError } from "../platform/api/errors.ts";
 import type { DepsOf } from "../platform/http/endpoint.ts";
 import type { Page, Visit } from "./visit.ts";
 
+const VOID = ["void", "Void this voucher"] as const;
+const ERASE = ["erase", "Erase personal data"] as const;
+
 /**
  * The page of a voucher: its fields, and its events and reservations in order of time. For an Active voucher, and to
  * operators who may see no code, it shows only the end of the code and no payloads.
@@ -59,7 +62,7 @@ ${renderFacts([
   ["Redeem code", voucher.redeemCode === null || !seesCodes ? null : html`<code>${voucher.redeemCode}</code>`],
   ["Public history", html`<a href="${voucher.verifyUrl}">${voucher.verifyUrl}</a>`],
 ])}
-${linkActions(site, ["vouchers", voucher.id], ...(isUsable ? [["void", "Void this voucher"] as const] : []))}
+${linkActions(site, ["vouchers", voucher.id], ...(isUsable ? [VOID] : []), ERASE)}
 ${renderLife(entries.map(({ entry }) => entry))}`,
   );
 };

@@ -3,6 +3,7 @@ import { voidBatch } from "../../acts/batch/void.ts";
 import { createBrand } from "../../acts/brand/create.ts";
 import { createListing } from "../../acts/listing/create.ts";
 import { createOrganization } from "../../acts/org/create.ts";
+import { erase } from "../../acts/person/erase.ts";
 import { createProduct } from "../../acts/product/create.ts";
 import { voidVoucher } from "../../acts/voucher/void.ts";
 import { releaseLease } from "../../core/reserve/lease.ts";
@@ -15,6 +16,7 @@ export const CATALOG_ACTIONS = [
   formOf(createProduct),
   formOf(issueBatch),
   formOf(createListing),
+  formOf(erase),
   formOf(voidVoucher, ({ api }) => ({
     async releaseLeaseOf({ voucherId, endedTicket }) {
       if (endedTicket !== null) await releaseLease(api, voucherId, endedTicket);

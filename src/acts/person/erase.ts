@@ -1,0 +1,54 @@
+import { normaliseCode } from "../../core/voucher/codes.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { act } from "../act.ts";
+import { type ErasedPerson, erasePerson } from "../erase-person.ts";
+import { optional, text } from "../fields.ts";
+import { formatCount } from "../words.ts";
+
+const ofCommand = { commandOnly: true } as const;
+
+export const erase = act({
+  name: "person erase",
+  on: "voucher",
+  mayStandAlone: true,
+  role: "admin",
+  title: "Erase what identifies a person",
+  about: "Hashes, times, amounts and codes stay. References are replaced, so that retries are still recognized.",
+  examples: ["--user 7f3c… --yes", '--org org_… --ref order-20261121-0007 --reason "asked by the customer"'],
+  fields: {
+    user: optional(
+      text("User", 255, { ...ofCommand, hint: "The subject of the user's tokens.", placeholder: "<subject>" }),
+    ),
+    ref: optional(text("Reference", 128, { ...ofCommand, hint: "A partner's reference, with its organization." })),
+    org: optional(text("Organization", 128, { ...ofCommand, hint: "The organization of the reference." })),
+    reason: optional(text("Reason", 200, { hint: "Kept in the sealed history, so it must name no person." })),
+  },
+  confirm: {
+    loss: () => "This permanently erases what identifies the person.",
+    typed: {
+      name: "code",
+      label: "The voucher's code, to confirm,",
+      isNot: "is not the code of this voucher",
+      matches: (typed, { code }) => normaliseCode(typed) === normaliseCode(String(code)),
+    },
+  },
+  async run(ctx, id, { user, ref, org, reason }, advance) {
+    const person = personOf(id, user, org, ref);
+    return erasePerson(ctx, person, reason, (soFar) => advance(soFar.vouchers, soFar.vouchers, soFar));
+  },
+  said: ({ vouchers, events, references }) =>
+    `Erased: ${formatCount(events)} events of ${formatCount(vouchers)} vouchers, and ${formatCount(references)} other texts.`,
+  partly: ({ vouchers }) => `Erased what ${formatCount(vouchers)} vouchers had. Run it again to erase the rest.`,
+  isReport: true,
+});
+
+function personOf(voucherId: string, userId: string | null, org: string | null, ref: string | null): ErasedPerson {
+  const given = [voucherId || null, userId, ref].filter((one) => one !== null);
+  if (given.length !== 1 || (ref !== null) !== (org !== null)) {
+    throw new AppError("invalid_request", "Give one voucher, one user, or one reference with its organization.");
+  }
+  if (userId !== null) return { by: "user", userId };
+  return ref !== null && org !== null
+    ? { by: "reference", organizationId: org, externalRef: ref }
+    : { by: "voucher", voucherId };
+}
