@@ -143,20 +143,35 @@ ${[number, what, when, seal, ...notes.map(({ column }) => column.name), hashes].
   (name) => html`<th role="columnheader" scope="col">${name}</th>\n`,
 )}</tr></thead>
 <tbody role="rowgroup">
-${events.map((event) => renderRow(event, notes, locale))}
+${events.map((event) => renderRow(event, events, notes, locale))}
 </tbody>
 </table>`;
 }
 
-function renderRow(event: PublicEvent, notes: readonly ChainNotes[], locale: Locale): Html {
+/** Says that the content of an entry was erased, and when, if the entry that erased it is on the page. */
+function sayErased({ erasedBy }: PublicEvent, events: readonly PublicEvent[], locale: Locale): Html | null {
+  if (erasedBy === undefined) return null;
+  const erasing = events.find(({ sequence }) => sequence === erasedBy);
+  const when = erasing === undefined ? null : locale.time(erasing.occurredAt, MINUTES);
+  return html` ${locale.texts.chain.erased(when, erasedBy)}`;
+}
+
+function renderRow(
+  event: PublicEvent,
+  events: readonly PublicEvent[],
+  notes: readonly ChainNotes[],
+  locale: Locale,
+): Html {
   const { title, sentence } = describeEvent(event.eventType, locale);
   const { chain: texts } = locale.texts;
   const sealed = event.sealStatus === "Sealed";
   const leaf = event.logIndex === null ? null : html` data-leaf="${event.logIndex}"`;
+  const erasedBy = event.erasedBy === undefined ? null : html` data-erased-by="${event.erasedBy}"`;
+  const erases = event.erasedSequences && html` data-erases="${event.erasedSequences.join(" ")}"`;
   return html`<tr role="row" id="entry-${event.sequence}"${sealed ? null : html` class="waiting"`} \
-data-event-type="${event.eventType}" data-seal="${event.sealStatus}"${leaf}>
+data-event-type="${event.eventType}" data-seal="${event.sealStatus}"${leaf}${erasedBy}${erases ?? null}>
 <td role="cell" class="number">${event.sequence}</td>
-<th role="rowheader" scope="row" class="what"><strong>${title}</strong> <span class="sentence">${sentence}</span> \
+<th role="rowheader" scope="row" class="what"><strong>${title}</strong> <span class="sentence">${sentence}${sayErased(event, events, locale)}</span> \
 <span class="type">${event.code} · ${event.eventType}</span></th>
 <td role="cell" class="when">${locale.time(event.occurredAt)}</td>
 <td role="cell" class="seal"><span class="badge ${sealed ? "good" : "waiting"}">\

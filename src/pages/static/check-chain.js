@@ -8,13 +8,28 @@ function readPreviousEntry() {
   return { sequence: Number(element.dataset.sequence), recordHash: textOf(element, ".record-hash") };
 }
 
+/**
+ * A sentence that says what is wrong with what an entry erases, or with its own erasure, or null. The entry that erased
+ * it may be on a later page.
+ */
+function findFalseErasure(entry) {
+  if (entry.erases.some((erased) => !(erased < entry.sequence)))
+    return say("It erases an entry that is not an earlier one.");
+  if (entry.erasedBy === null) return null;
+  const erasing = entries.find(({ sequence }) => sequence === entry.erasedBy);
+  const hasMore = document.querySelector('nav.paging a[rel="next"]') !== null;
+  const isElsewhere = hasMore && entry.erasedBy > entries.at(-1).sequence;
+  const isNamed = erasing?.sealed && erasing.sequence > entry.sequence && erasing.erases.includes(entry.sequence);
+  return isElsewhere || isNamed ? null : say("It was erased, but no later entry says so.");
+}
+
 /** A sentence that says what is wrong with an entry after `previous`, or null. */
 function findFault(entry, previous) {
   if (entry.sequence !== previous.sequence + 1) return say("Entry {0} is missing before it.", previous.sequence + 1);
   if (!entry.sealed) return null;
   if (!/^[0-9a-f]{64}$/.test(entry.recordHash ?? "")) return say("Its hash is not a SHA-256 hash.");
   if (previous.recordHash === null) return say("It is sealed, but the previous entry is not.");
-  if (entry.previousHash === previous.recordHash) return null;
+  if (entry.previousHash === previous.recordHash) return findFalseErasure(entry);
   return previous.sequence === 0
     ? say("It is the first entry, but its previous hash is not 64 zeros.")
     : say("Its previous hash is not the hash of entry {0}.", previous.sequence);

@@ -104,6 +104,10 @@ export const DE: PageTexts = {
     "voucher.instance.erased": { title: "Gelöscht", sentence: "Der Inhalt früherer Einträge wurde gelöscht." },
   },
   chain: {
+    erased: (when, by) =>
+      when === null
+        ? html`Gelöscht durch Eintrag ${by}, der Hash des Eintrags bleibt.`
+        : html`Gelöscht am ${when}, der Hash des Eintrags bleibt.`,
     title: (id, sandbox) => `${sandbox ? "Sandbox: " : ""}Verlauf des Gutscheins ${id}`,
     description: "Was mit einem Gutschein geschehen ist, Eintrag für Eintrag, und ob sein Verlauf unversehrt ist.",
     heading: "Verlauf des Gutscheins",

@@ -89,6 +89,10 @@ export const EN: PageTexts = {
     "voucher.instance.erased": { title: "Erased", sentence: "The content of earlier entries was erased." },
   },
   chain: {
+    erased: (when, by) =>
+      when === null
+        ? html`Erased by entry ${by}, the record's hash is kept.`
+        : html`Erased on ${when}, the record's hash is kept.`,
     title: (id, sandbox) => `${sandbox ? "Sandbox: voucher" : "Voucher"} history ${id}`,
     description: "What happened to a voucher, entry by entry, and whether its history is intact.",
     heading: "Voucher history",

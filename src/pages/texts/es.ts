@@ -89,6 +89,10 @@ export const ES: PageTexts = {
     "voucher.instance.erased": { title: "Borrado", sentence: "Se borró el contenido de entradas anteriores." },
   },
   chain: {
+    erased: (when, by) =>
+      when === null
+        ? html`Borrado por la entrada ${by}, se conserva su hash.`
+        : html`Borrado el ${when}, se conserva el hash de la entrada.`,
     title: (id, sandbox) => `${sandbox ? "Entorno de pruebas: historial" : "Historial"} del vale ${id}`,
     description: "Qué ha pasado con un vale, entrada por entrada, y si su historial está intacto.",
     heading: "Historial del vale",

@@ -94,6 +94,10 @@ export const FR: PageTexts = {
     "voucher.instance.erased": { title: "Effacé", sentence: "Le contenu d'entrées précédentes a été effacé." },
   },
   chain: {
+    erased: (when, by) =>
+      when === null
+        ? html`Effacé par l'entrée ${by}, le hachage est conservé.`
+        : html`Effacé le ${when}, le hachage de l'entrée est conservé.`,
     title: (id, sandbox) => `${sandbox ? "Bac à sable\u00a0: historique" : "Historique"} du bon ${id}`,
     description: "Ce qui est arrivé à un bon, entrée par entrée, et si son historique est intact.",
     heading: "Historique du bon",

@@ -104,6 +104,10 @@ export const NL: PageTexts = {
     "voucher.instance.erased": { title: "Gewist", sentence: "De inhoud van eerdere vermeldingen is gewist." },
   },
   chain: {
+    erased: (when, by) =>
+      when === null
+        ? html`Gewist door vermelding ${by}, de hash blijft bewaard.`
+        : html`Gewist op ${when}, de hash van de vermelding blijft bewaard.`,
     title: (id, sandbox) => `${sandbox ? "Sandbox: geschiedenis" : "Geschiedenis"} van voucher ${id}`,
     description: "Wat er met een voucher is gebeurd, stap voor stap, en of de geschiedenis ongeschonden is.",
     heading: "Geschiedenis van de voucher",

@@ -71,6 +71,8 @@ export interface PageTexts {
   };
   events: Record<EventType, EventWords>;
   chain: {
+    /** The time of the entry that erased another one, or null; and its number. */
+    erased(when: Html | null, by: number): Html;
     title(id: string, sandbox: boolean): string;
     description: string;
     heading: string;

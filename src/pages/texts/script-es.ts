@@ -7,6 +7,8 @@ export const SCRIPT_ES: ScriptTexts = {
   "It is the first entry, but its previous hash is not 64 zeros.":
     "Es la primera entrada, pero su huella anterior no son 64 ceros.",
   "Its previous hash is not the hash of entry {0}.": "Su huella anterior no es la de la entrada {0}.",
+  "It erases an entry that is not an earlier one.": "Borra una entrada que no es anterior.",
+  "It was erased, but no later entry says so.": "Se borró, pero ninguna entrada posterior lo dice.",
   "The start of the chain": "El comienzo de la cadena",
   "Linked to entry {0}": "Enlazada con la entrada {0}",
   "This history is broken. Do not rely on it.": "Este historial está roto. No se fíe de él.",

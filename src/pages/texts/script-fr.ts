@@ -7,6 +7,8 @@ export const SCRIPT_FR: ScriptTexts = {
   "It is the first entry, but its previous hash is not 64 zeros.":
     "C'est la première entrée, mais son empreinte précédente n'est pas faite de 64 zéros.",
   "Its previous hash is not the hash of entry {0}.": "Son empreinte précédente n'est pas celle de l'entrée {0}.",
+  "It erases an entry that is not an earlier one.": "Elle efface une entrée qui n'est pas antérieure.",
+  "It was erased, but no later entry says so.": "Elle a été effacée, mais aucune entrée ultérieure ne le dit.",
   "The start of the chain": "Le début de la chaîne",
   "Linked to entry {0}": "Liée à l'entrée {0}",
   "This history is broken. Do not rely on it.": "Cet historique est rompu. Ne vous y fiez pas.",

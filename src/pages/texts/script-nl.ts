@@ -7,6 +7,8 @@ export const SCRIPT_NL: ScriptTexts = {
   "It is the first entry, but its previous hash is not 64 zeros.":
     "Het is de eerste vermelding, maar de vorige hash bestaat niet uit 64 nullen.",
   "Its previous hash is not the hash of entry {0}.": "De vorige hash is niet de hash van vermelding {0}.",
+  "It erases an entry that is not an earlier one.": "Zij wist een vermelding die niet eerder is.",
+  "It was erased, but no later entry says so.": "Zij is gewist, maar geen latere vermelding zegt dat.",
   "The start of the chain": "Het begin van de keten",
   "Linked to entry {0}": "Verbonden met vermelding {0}",
   "This history is broken. Do not rely on it.": "Deze geschiedenis is beschadigd. Vertrouw er niet op.",

@@ -5,6 +5,8 @@ export const SCRIPT_SENTENCES = [
   "It is sealed, but the previous entry is not.",
   "It is the first entry, but its previous hash is not 64 zeros.",
   "Its previous hash is not the hash of entry {0}.",
+  "It erases an entry that is not an earlier one.",
+  "It was erased, but no later entry says so.",
   "The start of the chain",
   "Linked to entry {0}",
   "This history is broken. Do not rely on it.",
