@@ -72,7 +72,7 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   only?: "command" | "console";
   /** An order of a few words: "Create a brand". */
   title: string;
-  /** What one should know before, as sentences. Differs by id only if the id is a name. */
+  /** What one should know before, as sentences; by the id if that is a fixed name. */
   about?: string | ((id: string) => string);
   /** More text for the help of the command. */
   help?: string;
@@ -114,6 +114,9 @@ export interface Act<F extends Fields = Fields, Result extends object = object, 
   /** Keeps a table of acts from taking one that needs more than the table's process has. */
   readonly needs?: (deps: Deps) => void;
 }
+
+/** What to say when something new has the name of another entity. */
+export const sayNamesake = (id: string, name: string): string => `There is already ${id} with the name ${name}.`;
 
 /** The result of an act that only creates something. */
 export const CREATED = z.object({ id: text("The id of what was created.") });

@@ -2,6 +2,7 @@ import type { Act } from "./act.ts";
 import { issueBatch } from "./batch/issue.ts";
 import { voidBatch } from "./batch/void.ts";
 import { createBrand } from "./brand/create.ts";
+import { renameBrand } from "./brand/rename.ts";
 import { adopt, applyRoleGrants, trustDatabaseClock } from "./change-database.ts";
 import { acceptContract, declineContract, endContract } from "./contract/move.ts";
 import { offerContract } from "./contract/offer.ts";
@@ -28,6 +29,7 @@ export type AnyAct = Act<Fields, object, never>;
 export const ACTS: readonly AnyAct[] = [
   createOrganization,
   createBrand,
+  renameBrand,
   createProduct,
   issueBatch,
   voidBatch,

@@ -1,7 +1,7 @@
 import type { Lineage } from "../core/catalog/db/catalog.ts";
 
 /** What acts are on and create, and how each face names it. */
-interface EntityNames {
+export interface EntityNames {
   /** In the paths of the console. */
   collection: string;
   /** In `voucherctl`: the option that names it where something is added to it. */

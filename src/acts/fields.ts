@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isNetwork } from "../platform/addresses.ts";
-import { filledTextUpTo } from "../platform/api/fields.ts";
+import { filledTextUpTo, isErasedForm } from "../platform/api/fields.ts";
 import { problem } from "../platform/api/problems.ts";
 import { wholeNumber } from "../platform/http/whole-number.ts";
 import { readTime, type TimeUse } from "../platform/times.ts";
@@ -64,6 +64,13 @@ export function text(label: string, max: number, more: More<string> = {}): Field
     problem("controlCharacters"),
   );
   return { kind: "text", label, hint, typed: line, json: line, ...more };
+}
+
+/** The subject of a user's tokens. */
+export function subject(label: string, more: More<string> = {}): Field<string> {
+  const { json, ...field } = text(label, 255, { placeholder: "<sub>", ...more });
+  const read = json.refine((value) => !isErasedForm(value), problem("erased"));
+  return { ...field, typed: read, json: read };
 }
 
 /** A whole number. */

@@ -1,29 +1,22 @@
 import type pg from "pg";
 import { findLineage, type Lineage } from "../core/catalog/db/catalog.ts";
 import { AppError } from "../platform/api/errors.ts";
+import { ENTITIES, type EntityNames } from "./entities.ts";
 
-/** The collections whose entities have a page, and the field of a lineage with the entity's own id. */
-const ID_FIELD = {
-  organizations: "organizationId",
-  brands: "brandId",
-  products: "productId",
-  batches: "batchId",
-  vouchers: "voucherId",
-  contracts: "contractId",
-  keys: "keyId",
-  webhooks: "webhookId",
-} as const;
+/** The field of a lineage with the id of an entity of this collection; undefined if it has none. */
+function idFieldOf(collection: string): keyof Lineage | undefined {
+  return Object.values<EntityNames>(ENTITIES).find((entity) => entity.collection === collection)?.idField;
+}
 
 /** Whether the entities of a collection belong to an organization, and so have a lineage. */
 export function hasLineage(collection: string): boolean {
-  return Object.hasOwn(ID_FIELD, collection);
+  return idFieldOf(collection) !== undefined;
 }
 
 /** Finds an entity of a collection, and what it belongs to. @throws AppError `not_found`. */
 export async function readLineage({ pool }: { pool: pg.Pool }, collection: string, id: string): Promise<Lineage> {
   const lineage = await findLineage(pool, id);
-  if (lineage?.[ID_FIELD[collection as keyof typeof ID_FIELD]] !== id) {
-    throw new AppError("not_found", "There is nothing with this id.");
-  }
-  return lineage;
+  const idField = idFieldOf(collection);
+  if (lineage !== null && idField !== undefined && lineage[idField] === id) return lineage;
+  throw new AppError("not_found", "There is nothing with this id.");
 }

@@ -1,13 +1,12 @@
-import { InvalidArgumentError, Option } from "commander";
-import { type Act, InvalidValues, type NameOf } from "../acts/act.ts";
+import { type Act, InvalidValues, type NameOf, sayNamesake } from "../acts/act.ts";
 import { ENTITIES } from "../acts/entities.ts";
-import type { Field, Fields, Values } from "../acts/fields.ts";
+import type { Fields, Values } from "../acts/fields.ts";
 import { findNamesake } from "../core/catalog/db/catalog.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { pickFields } from "../platform/api/fields.ts";
-import { problem } from "../platform/api/problems.ts";
 import { type CommandContext, confirmLoss, type Verb, verb } from "./command.ts";
 import { Interrupted, UsageError } from "./exit-code.ts";
+import { optionOf } from "./field-option.ts";
 import { formatSecret } from "./format.ts";
 import { flag, type OptionOf, option, required, YES } from "./options.ts";
 import { NO_PROGRESS } from "./progress.ts";
@@ -115,7 +114,7 @@ function explainProblems({ problems }: InvalidValues, fields: Fields): Error {
 async function confirmName(ctx: CommandContext, parentId: string | null, name: string, force: unknown): Promise<void> {
   const namesake = force ? null : await findNamesake(ctx.pool, { parentId, name });
   if (namesake === null) return;
-  const found = `There is already ${namesake} with the name ${name}.`;
+  const found = sayNamesake(namesake, name);
   const answer = await ctx.confirm(`${found} Create another one?`);
   if (answer === false) throw new AppError("invalid_request", "Nothing was created.");
   if (answer === null) ctx.warn(`${found} Another one is created.`);
@@ -138,43 +137,6 @@ function optionsOf(fields: Fields): Record<string, OptionOf<unknown>> {
       : Object.entries(field.flags).map(([value, about]) => [value, flag(about)]),
   );
   return Object.fromEntries(options);
-}
-
-/** What a date alone means. */
-const DATE_HELP = {
-  start: "A day such as 2027-12-01 from its beginning, or a time: 2027-12-01T08:00Z",
-  end: "A day such as 2027-12-31 to its end, or a time: 2027-12-31T18:00Z",
-  rangeEnd: "A day such as 2027-12-31 to its end, or a time: 2027-12-31T18:00Z",
-};
-
-const isList = ({ kind }: Field) => kind === "choices" || kind === "list";
-
-function optionOf(field: Field): OptionOf<unknown> {
-  const { kind, label, values, initial } = field;
-  const hint = kind === "time" ? DATE_HELP[field.use ?? "start"] : field.hint;
-  const described = `${label.charAt(0).toLowerCase()}${label.slice(1)}${hint && `. ${hint}`}`.replace(/\.$/, "");
-  if (kind === "flag") return flag(described);
-  const about = isList(field) ? `${described}; repeatable${values ? `: ${values.join(", ")}` : ""}` : described;
-  return {
-    build(name) {
-      const [word = "value"] = /[a-z]+$/.exec(name) ?? [];
-      const built = new Option(`${name} ${field.placeholder ?? `<${word}>`}`, about);
-      if (kind === "choice") built.choices(values ?? []);
-      else built.argParser((text: string, previous: unknown) => readTyped(field, text, previous));
-      if (initial === undefined) return built.makeOptionMandatory();
-      return ["string", "number"].includes(typeof initial) ? built.default(initial) : built;
-    },
-  };
-}
-
-/** Reads the text of an option. An option with a list may be repeated. */
-function readTyped(field: Field, text: string, previous: unknown): unknown {
-  if (text.trim() === "") throw new InvalidArgumentError(`It ${problem("empty")}.`);
-  const { success, data, error } = field.typed.safeParse(field.kind === "choices" ? [text] : text.trim());
-  if (!success) throw new InvalidArgumentError(`It ${error.issues[0]?.message ?? "is invalid"}.`);
-  return isList(field) && Array.isArray(data)
-    ? [...new Set([...(Array.isArray(previous) ? previous : []), ...data])]
-    : data;
 }
 
 /** The values of an act's fields among a command's options. */

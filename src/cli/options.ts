@@ -1,5 +1,4 @@
 import { InvalidArgumentError, Option } from "commander";
-import { isErasedForm } from "../platform/api/fields.ts";
 import { readTime, type TimeUse } from "../platform/times.ts";
 
 /** Reads the text of an option, or names every text that it may have. */
@@ -78,54 +77,7 @@ export function integer(min: number, max: number): (text: string) => number {
   };
 }
 
-/** Option parser: US dollars with at most two decimals. */
-export function dollars(text: string): number {
-  if (!/^\d{1,10}(\.\d{1,2})?$/.test(text)) throw new InvalidArgumentError("Give dollars like 19.90.");
-  return Number(text);
-}
-
-/** Option parser: one of some values. The option may be repeated. */
-export function repeatable<T extends string>(
-  what: string,
-  allowed: readonly T[],
-): (text: string, previous?: T[]) => T[] {
-  return (text, previous = []) => {
-    const known = allowed.find((candidate) => candidate === text);
-    if (known === undefined) throw new InvalidArgumentError(`Unknown ${what}. Allowed: ${allowed.join(", ")}.`);
-    return [...new Set([...previous, known])];
-  };
-}
-
 /** Option parser: any text. The option may be repeated. */
 export function collect(text: string, previous: string[] = []): string[] {
   return [...previous, text];
-}
-
-const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** Option parser: a duration like 30m, 24h or 7d, in milliseconds. */
-export function duration(text: string): number {
-  const [, count, unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
-  const unitMs = UNIT_MS[unit];
-  if (count === undefined || unitMs === undefined)
-    throw new InvalidArgumentError("Give a duration like 30m, 24h or 7d.");
-  return Number(count) * unitMs;
-}
-
-function oneLine(text: string, max: number): string {
-  if (text === "" || text.length > max || /\p{Cc}/u.test(text)) {
-    throw new InvalidArgumentError(`Give 1 to ${max} characters on one line.`);
-  }
-  return text;
-}
-
-/** Option parser: a name or label of at most 200 characters. Removes surrounding spaces. */
-export function name(text: string): string {
-  return oneLine(text.trim(), 200);
-}
-
-/** Option parser: the subject of a user's tokens, of at most 255 characters. */
-export function subject(text: string): string {
-  if (isErasedForm(text)) throw new InvalidArgumentError("A user's id does not begin with erased:.");
-  return oneLine(text, 255);
 }

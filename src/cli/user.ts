@@ -1,8 +1,9 @@
+import { duration, subject } from "../acts/fields.ts";
 import { LOCAL_DIRECTORY } from "../local/directory.ts";
 import { readTokenClaims } from "../platform/config.ts";
 import { type Noun, verbWithoutServers } from "./command.ts";
 import { UsageError } from "./exit-code.ts";
-import { duration, option, required, subject } from "./options.ts";
+import { optionOf } from "./field-option.ts";
 
 export const user: Noun = {
   name: "user",
@@ -11,8 +12,8 @@ export const user: Noun = {
     token: verbWithoutServers({
       description: "create a user token, to try the user routes on the embedded servers",
       options: {
-        user: required("<sub>", "the user", subject),
-        ttl: option("<duration>", "how long it is valid", duration, duration("1h"), "1h"),
+        user: optionOf(subject("The user")),
+        ttl: optionOf(duration("How long it is valid", { initial: 3_600_000 })),
       },
       examples: ["--user alice", "--user alice --ttl 7d --json"],
       async run(ctx, { user, ttl }) {

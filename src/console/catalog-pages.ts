@@ -18,6 +18,7 @@ import {
 } from "../pages/operator-frame.ts";
 import { qrCode } from "../pages/qr-code.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
+import { linkActs } from "./actions/forms.ts";
 import type { Page, Pages, Visit } from "./visit.ts";
 
 /** The page of an entity: what it belongs to, and lists of what belongs to it. */
@@ -33,7 +34,9 @@ function pageOf(
     await recordVisit(`page ${entityType}`, { type: entityType, id });
     const sections: Html[] = [];
     for (const list of lists) sections.push(await list(visit, collection, lineage));
-    const main = html`${renderTrail(site, lineage)}<h1>${title(lineage)}</h1>\n${sections}`;
+    // What can be done to a contract depends on its status: see MOVES.
+    const acts = entityType === "Brand" ? linkActs(site, "brand", id) : null;
+    const main = html`${renderTrail(site, lineage)}<h1>${title(lineage)}</h1>\n${acts}${sections}`;
     return layOutForOperators(site, `${entityType} ${id}`, main);
   };
 }

@@ -1,5 +1,5 @@
 import type { Html } from "../pages/html.ts";
-import type { Action, Fields } from "./actions/action.ts";
+import type { Action } from "./actions/action.ts";
 import type { Pages, Visit } from "./visit.ts";
 
 /** What a wing adds to the operator pages. */
@@ -7,7 +7,7 @@ export interface ConsolePart<Deps = object> {
   /** Names in the navigation. Each is a page below `/ops`, in lower case. */
   sections?: readonly string[];
   pages?: Pages<Deps>;
-  actions?: readonly Action<Fields, Deps>[];
+  actions?: readonly Action<Deps>[];
   /** The last section of an organization's page. */
   organizationSection?: (visit: Visit<Deps>) => Promise<Html>;
 }

@@ -7,11 +7,9 @@ import { signalOf } from "../platform/http/middleware/caller-signal.ts";
 import { speakEnglish } from "../platform/http/middleware/reader-language.ts";
 import { refuseCrossSite } from "../platform/http/middleware/refuse-cross-site.ts";
 import { sendPage } from "../platform/http/negotiate.ts";
-import type { Action, ActionDeps, Fields } from "./actions/action.ts";
-import { CATALOG_ACTIONS } from "./actions/catalog-actions.ts";
+import type { Action, ActionDeps } from "./actions/action.ts";
 import { DISMISS_PATH, type DismissDeps, runDismissal } from "./actions/dismiss-process.ts";
-import { OPERATOR_ACTIONS, PARTNER_ACTIONS } from "./actions/partner-actions.ts";
-import { QUEUE_ACTIONS } from "./actions/queue-actions.ts";
+import { FORMS } from "./actions/forms.ts";
 import { choosePrintSheet, sendCsv, showPrintSheet } from "./actions/send-codes.ts";
 import { type Console, runAction, showForm } from "./actions/serve-action.ts";
 import { callsPage } from "./calls-page.ts";
@@ -117,7 +115,7 @@ function actionRoutes<Deps extends ActingDeps>(
   ofWings: readonly ConsolePart<Deps>[],
 ): OperatorRoute[] {
   const further = ofWings.flatMap(({ actions }) => actions ?? []);
-  const actions = [...CATALOG_ACTIONS, ...PARTNER_ACTIONS, ...OPERATOR_ACTIONS, ...QUEUE_ACTIONS, ...further];
+  const actions = [...FORMS, ...further];
   const codes = { path: "/batches/:id/codes.csv", role: CODES_ROLE };
   const print = { path: "/batches/:id/print", role: CODES_ROLE };
   // Codes are sent for a POST only, because each reading of codes leaves an audit entry.
@@ -126,7 +124,7 @@ function actionRoutes<Deps extends ActingDeps>(
     throw new AppError("method_not_allowed", "Codes are sent for the button of the batch's page.");
   };
   return [
-    ...actions.flatMap((action: Action<Fields, Deps>): OperatorRoute[] => {
+    ...actions.flatMap((action: Action<Deps>): OperatorRoute[] => {
       const form = { path: action.is[0], role: action.role };
       return [
         { ...form, method: "get", handlers: [showForm(ctx, action)] },

@@ -41,6 +41,12 @@ export const CHANGES: Record<string, Change[]> = {
       line: "brand create --org {org} --name Second",
       to: { organizationId: "{org}", name: "Second", createdAt: MOMENT },
     },
+    {
+      line: "brand rename {id} --name Third",
+      printed: { id: "{id}", name: "Third" },
+      given: { id: "{id}", name: "Third" },
+      to: { name: "Third" },
+    },
   ],
   Product: [
     {

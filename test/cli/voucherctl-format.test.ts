@@ -1,7 +1,9 @@
 import { InvalidArgumentError } from "commander";
 import { expect, it } from "vitest";
+import { dollars, duration, subject, text } from "../../src/acts/fields.ts";
+import { readTyped } from "../../src/cli/field-option.ts";
 import { formatCount, formatDuration, formatUsd, formatUtcWithZone, pluralize } from "../../src/cli/format.ts";
-import { dollars, duration, integer, name, subject, time } from "../../src/cli/options.ts";
+import { integer, time } from "../../src/cli/options.ts";
 import { openProgress } from "../../src/cli/progress.ts";
 
 it("voucherctl refuses option values of the wrong kind, such as a word for a number", () => {
@@ -20,10 +22,10 @@ it("voucherctl refuses option values of the wrong kind, such as a word for a num
     ],
     [time("start"), "2099-01-01T00:00:00", "2099-02-29T00:00:00Z", "2099-01-01T24:00:00Z", "2099-01-01 00:00Z"],
     [integer(1, 1_200), "0", "-1", "1.5", "1e3", "1201", ""],
-    [dollars, "free", "1,5", "NaN", "-1", "1.999", "10000000000"],
-    [duration, "24", "-1h", "1w", "1.5h", "h"],
-    [name, "", "   ", "two\nlines", "x".repeat(201)],
-    [subject, "", "x".repeat(256)],
+    [(given) => readTyped(dollars("Price"), given, undefined), "free", "1,5", "NaN", "-1", "1.999", "10000000000"],
+    [(given) => readTyped(duration("Grace"), given, undefined), "24", "-1h", "1w", "1.5h", "h"],
+    [(given) => readTyped(text("Name", 200), given, undefined), "", "   ", "two\nlines", "x".repeat(201)],
+    [(given) => readTyped(subject("User"), given, undefined), "", "x".repeat(256), "erased:x"],
   ];
   for (const [read, ...texts] of refused)
     for (const text of texts) expect(() => read(text), text).toThrow(InvalidArgumentError);

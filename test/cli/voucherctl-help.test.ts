@@ -6,10 +6,12 @@ import type { Command } from "commander";
 import { expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
 
+import { ACTS } from "../../src/acts/acts.ts";
 import { nameOf } from "../../src/cli/command.ts";
 import { EXIT, EXIT_HELP } from "../../src/cli/exit-code.ts";
 import { writeCompletion } from "../../src/cli/program.ts";
 import { buildVoucherctl } from "../../src/open/wings/voucherctl.ts";
+import * as WEBHOOK_ACTS from "../../src/webhooks/acts.ts";
 
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
 const MANUAL = read("docs/voucherctl.md");
@@ -34,6 +36,14 @@ it("voucherctl --help lists every exit code, as docs/voucherctl.md does", () => 
   const codes = [0, ...Object.values(EXIT), 130];
   expect(Array.from(EXIT_HELP.matchAll(/^ {2}(\d+) /gm), ([, code]) => Number(code))).toEqual(codes);
   expect(Array.from(MANUAL.matchAll(/^\| `(\d+)` \|/gm), ([, code]) => Number(code))).toEqual(codes);
+});
+
+it("docs/voucherctl.md has a row for each act that is a command, with its title, role and form", () => {
+  const acts = [...ACTS, ...Object.values(WEBHOOK_ACTS)].filter(({ only }) => only !== "console");
+  const rows = acts.map(({ name, title, role, only }) => {
+    return `| \`${name}\` | ${title} | ${role} | ${only === "command" ? "no" : "yes"} |`;
+  });
+  expect(MANUAL.match(/^\| `[a-z]+ [a-z-]+` \|.*$/gm)?.toSorted()).toEqual(rows.toSorted());
 });
 
 /** Documents that show commands. */

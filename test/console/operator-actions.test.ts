@@ -136,13 +136,25 @@ it("a form of the console shows each problem beside its field, keeps what was ty
   expect(await entries()).toBe(before);
 });
 
+it("the console renames a brand from a link on its page, and records the name before and after", async () => {
+  const { brandId } = await makePartner(db);
+  expect((await open(`/brands/${brandId}`)).text).toContain(`href="/ops/brands/${brandId}/rename"`);
+  expect(await go(`/brands/${brandId}/rename`, { name: "New name" })).toBe(`/brands/${brandId}`);
+  const { rows } = await db.query(
+    `SELECT command, before->>'name' <> 'New name' AS differs, after->>'name' AS name
+       FROM audit_entries WHERE entity_id = $1 AND after IS NOT NULL`,
+    [brandId],
+  );
+  expect(rows).toEqual([{ command: "brand rename", differs: true, name: "New name" }]);
+});
+
 it("the console creates a second entity with the same name only when the operator insists", async () => {
   const { organizationId } = await makePartner(db);
   const form = `/organizations/${organizationId}/brands/new`;
   await go(form, { name: "Twin" });
   const again = await open(form, { name: "twin" });
   expect(again.status).toBe(409);
-  expect(again.text).toMatch(/There is already one with this name[\s\S]*name="namesake"/);
+  expect(again.text).toMatch(/There is already brd_\w+ with the name twin\.[\s\S]*name="namesake"/);
   await go(form, { name: "twin", namesake: "on" });
 });
 

@@ -1,7 +1,7 @@
 import { insertContract } from "../../core/catalog/db/contracts.ts";
 import { newId } from "../../core/voucher/ids.ts";
 import { act } from "../act.ts";
-import { optional, text, time } from "../fields.ts";
+import { optional, subject, time } from "../fields.ts";
 import { refuseIfTaken, withAuditEntry } from "../with-audit-entry.ts";
 import { formatUtcWithZone } from "../words.ts";
 
@@ -15,7 +15,7 @@ export const offerContract = act({
   about: "It has no effect until it is accepted.",
   examples: ["--brand brd_… --user bob", "--brand brd_… --user bob --ends-at 2027-12-31"],
   fields: {
-    user: text("User", 255, { hint: "The subject of the referrer's tokens.", placeholder: "<sub>" }),
+    user: subject("User", { hint: "The subject of the referrer's tokens." }),
     endsAt: optional(time("Ends at", "end", { future: true })),
   },
   refused: "user",

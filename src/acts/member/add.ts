@@ -1,7 +1,7 @@
 import { MEMBER_ROLES } from "../../core/catalog/audience.ts";
 import { insertMember } from "../../core/catalog/db/contracts.ts";
 import { act } from "../act.ts";
-import { choice, text } from "../fields.ts";
+import { choice, subject } from "../fields.ts";
 import { withAuditEntry } from "../with-audit-entry.ts";
 
 export const addMember = act({
@@ -13,7 +13,7 @@ export const addMember = act({
   about: "Owners can claim and buy vouchers of any audience.",
   examples: ["--org org_… --user alice --role owner"],
   fields: {
-    user: text("User", 255, { hint: "The subject of the user's tokens.", placeholder: "<sub>" }),
+    user: subject("User", { hint: "The subject of the user's tokens." }),
     role: choice("Role", MEMBER_ROLES),
   },
   async run(ctx, organizationId, { user, role }) {

@@ -2,7 +2,7 @@ import { normaliseCode } from "../../core/voucher/codes.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { act } from "../act.ts";
 import { type ErasedPerson, erasePerson } from "../erase-person.ts";
-import { optional, text } from "../fields.ts";
+import { optional, subject, text } from "../fields.ts";
 import { formatCount } from "../words.ts";
 
 const ofCommand = { commandOnly: true } as const;
@@ -17,7 +17,7 @@ export const erase = act({
   examples: ["--user 7f3c… --yes", '--org org_… --ref order-20261121-0007 --reason "asked by the customer"'],
   fields: {
     user: optional(
-      text("User", 255, { ...ofCommand, hint: "The subject of the user's tokens.", placeholder: "<subject>" }),
+      subject("User", { ...ofCommand, hint: "The subject of the user's tokens.", placeholder: "<subject>" }),
     ),
     ref: optional(text("Reference", 128, { ...ofCommand, hint: "A partner's reference, with its organization." })),
     org: optional(text("Organization", 128, { ...ofCommand, hint: "The organization of the reference." })),

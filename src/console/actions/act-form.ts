@@ -26,15 +26,17 @@ const TIME_HINT: Record<TimeUse, string> = {
 
 /**
  * The form of an act. `takes` is what the act takes from the process that serves it, besides what all forms have.
+ * `named` is what it is on, if the form is for one thing only.
  */
 export function formOf<F extends ActFields, Result extends object, Deps extends object, Api = object>(
   act: Act<F, Result, Deps>,
   takes: (ctx: Acting<Api>) => Deps = () => ({}) as Deps,
-): Action<Fields, Api> {
+  named?: string,
+): Action<Api> {
   const { on, creates, confirm, name, title, about, refused, leadsTo } = act;
   const typed = confirm?.typed;
   const collection = on === null ? "" : `/${ENTITIES[on].collection}`;
-  const place = on === null ? "" : `${collection}/:id`;
+  const place = on === null ? "" : `${collection}/${named ?? ":id"}`;
   const path =
     creates === undefined ? `${place}/${name.split(" ")[1]}` : `${place}/${ENTITIES[creates].collection}/new`;
   const fields: Fields = {
@@ -42,11 +44,12 @@ export function formOf<F extends ActFields, Result extends object, Deps extends 
     ...formFields(act.fields),
   };
   return {
-    is: [path, name, title],
+    is: [path, name, named === undefined ? title : `${title} ${named}`],
     role: act.role,
+    asksNamesake: act.asksNamesake === true,
     partly: (_done: number, _total: number, soFar?: object) => (soFar && act.partly?.(soFar as Result)) ?? null,
     fields,
-    ...(about !== undefined && { about: (_lineage: Lineage) => (typeof about === "string" ? about : "") }),
+    ...(about !== undefined && { about: typeof about === "function" ? about(named ?? "") : about }),
     ...(refused !== undefined && { refused }),
     ...(creates !== undefined && {
       creates: (id: string, parentId: string) => {
@@ -59,12 +62,13 @@ export function formOf<F extends ActFields, Result extends object, Deps extends 
       if (typed && !typed.matches(String(entered[typed.name]), lineage))
         throw new FieldProblem(typed.name, typed.isNot);
       const values = valuesOf(act.fields, entered);
-      const result = await act.run({ ...contextOf(ctx), ...takes(ctx) }, id, values, ctx.advance);
+      const result = await act.run({ ...contextOf(ctx), ...takes(ctx) }, named ?? id, values, ctx.advance);
       const said = act.said(result, values, id);
       const secret = act.secret?.(result);
       if (secret !== undefined) return renderSecret(ctx, creates ?? on, said, secret);
       if (creates !== undefined) return (result as { id?: string }).id ?? id;
-      return act.isReport ? html`${said}` : null;
+      if (act.isReport) return html`${said}`;
+      return named === undefined ? null : place;
     },
   };
 }

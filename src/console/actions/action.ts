@@ -24,7 +24,7 @@ export type ActionDeps = DepsOf<typeof releaseLease> &
 export type Choice = readonly [value: string, label: string];
 
 /** A field of a form. The sentences of its schema follow its label: "must not be empty". */
-export interface Field<Value = unknown> {
+export interface Field {
   label: string;
   hint?: string;
   /** The type of the input. */
@@ -39,11 +39,10 @@ export interface Field<Value = unknown> {
   /** A confirmation, which is not written into the audit entry. */
   unrecorded?: boolean;
   /** Gets a text without surrounding blanks, or all chosen values. */
-  schema: z.ZodType<Value>;
+  schema: z.ZodType;
 }
 
 export type Fields = Record<string, Field>;
-type Values<F extends Fields> = { [Name in keyof F]: F[Name] extends Field<infer Value> ? Value : never };
 
 /** What was entered in `field` cannot be used. The message follows the field's label. */
 export class FieldProblem extends Error {
@@ -68,7 +67,7 @@ export interface Acting<Deps = object> extends AuditContext, Pick<ActionDeps, "c
 }
 
 /** One thing that an operator can do: a page with a form. */
-export interface Action<F extends Fields = Fields, Deps = object> {
+export interface Action<Deps = object> {
   /**
    * The path after `/ops`, whose `:id` names the entity; the command of voucherctl that does the same; the page's
    * title.
@@ -77,11 +76,12 @@ export interface Action<F extends Fields = Fields, Deps = object> {
   /** The role that the form needs, to be shown and to be sent. */
   role: OperatorRole;
   /** What the operator should know before. */
-  about?: (lineage: Lineage) => string | Html;
-  /** A field `name` should be unique among the entity's children. */
-  fields?: F;
+  about?: string;
+  fields: Fields;
+  /** Whether the field `name` should be unique among the entity's children. */
+  asksNamesake: boolean;
   /** The field that a refusal of the service concerns. */
-  refused?: keyof F & string;
+  refused?: string;
   /**
    * For a form that creates something: the path after `/ops` of the next page, or what to show, if the form is sent
    * again after it has created the entity with this id. `parentId` is the id in the form's path. Such a form acts once.
@@ -93,27 +93,10 @@ export interface Action<F extends Fields = Fields, Deps = object> {
    * Returns the path after `/ops` of the next page, or what to show once; if the action `creates`, the id of the entity
    * instead of the path. Null: the entity's own page is next.
    */
-  run: (ctx: Acting<Deps>, id: string, values: Values<F>, lineage: Lineage) => Promise<string | Html | null>;
+  run: (
+    ctx: Acting<Deps>,
+    id: string,
+    values: Record<string, unknown>,
+    lineage: Lineage,
+  ) => Promise<string | Html | null>;
 }
-
-/** Checks an action's types, and forgets them, so that different actions fit into one list. */
-export function defineAction<const F extends Fields, Deps = object>(action: Action<F, Deps>): Action<Fields, Deps> {
-  return action as unknown as Action<Fields, Deps>;
-}
-
-/** An action without fields, and without a page of its own after it. */
-export const defineSimpleAction = (
-  role: OperatorRole,
-  is: readonly [string, string, string],
-  about: string,
-  act: (ctx: Acting, id: string) => Promise<unknown>,
-) =>
-  defineAction<Fields>({
-    is,
-    role,
-    about: () => about,
-    run: async (ctx, id) => {
-      await act(ctx, id);
-      return is[0].replace(/:id.*/, id);
-    },
-  });

@@ -2,7 +2,7 @@ import type { Lineage } from "../../core/catalog/db/catalog.ts";
 import { type Html, html } from "../../pages/html.ts";
 import type { Site } from "../../pages/layout.ts";
 import { layOutForOperators, renderTrail } from "../../pages/operator-frame.ts";
-import type { Action, ActionDeps, Choice, Field, Fields } from "./action.ts";
+import type { Action, ActionDeps, Choice, Field } from "./action.ts";
 
 /** What was entered, by field: the values as the form sent them. */
 export type Entered = Readonly<Record<string, readonly string[]>>;
@@ -13,7 +13,7 @@ export const FORM_TOKEN = "formToken";
 /** A page of an action: where it acts, its title, and `content`. */
 export function renderPage(
   site: Site,
-  { is: [, , title] }: Action<Fields, never>,
+  { is: [, , title] }: Action<never>,
   lineage: Lineage | null,
   content: Html,
 ): Html {
@@ -27,14 +27,14 @@ export function renderPage(
  */
 export async function renderFormPage(
   ctx: ActionDeps,
-  action: Action<Fields, never>,
+  action: Action<never>,
   lineage: Lineage | null,
   entered: Entered,
   problems: Readonly<Record<string, string>> = {},
   offersNamesake = false,
 ): Promise<Html> {
   const fields: Html[] = [];
-  for (const [name, field] of Object.entries(action.fields ?? {})) {
+  for (const [name, field] of Object.entries(action.fields)) {
     const choices = typeof field.choices === "function" ? await field.choices(ctx, lineage as Lineage) : field.choices;
     fields.push(renderField(name, field, entered[name] ?? [], choices, problems[name]));
   }
@@ -46,7 +46,7 @@ export async function renderFormPage(
     html`${
       action.about === undefined
         ? null
-        : html`<p>${action.about(lineage as Lineage)}\
+        : html`<p>${action.about}\
 </p>\n`
     }${renderProblem("", problems[""])}
 <form class="act" method="post" novalidate>${

@@ -1,8 +1,9 @@
 import type { Request, RequestHandler } from "express";
 import type pg from "pg";
 import { z } from "zod";
-import { InvalidValues } from "../../acts/act.ts";
+import { InvalidValues, sayNamesake } from "../../acts/act.ts";
 import { assertNotSent, SentBefore } from "../../acts/claim-form.ts";
+import { ENTITIES } from "../../acts/entities.ts";
 import { hasLineage, readLineage } from "../../acts/read-lineage.ts";
 import { auditedCommand } from "../../acts/with-audit-entry.ts";
 import { findNamesake, type Lineage } from "../../core/catalog/db/catalog.ts";
@@ -14,7 +15,7 @@ import { pathId } from "../../platform/http/endpoint.ts";
 import { sendPage } from "../../platform/http/negotiate.ts";
 import { actingOf, operatorOf } from "../sign-in/signed-in.ts";
 import { textOf } from "../visit.ts";
-import { type Action, type ActionDeps, FieldProblem, type Fields } from "./action.ts";
+import { type Action, type ActionDeps, FieldProblem } from "./action.ts";
 import { openProgress, RunLeft } from "./progress.ts";
 import { type Entered, FORM_TOKEN, renderFormPage, renderPage } from "./render-form.ts";
 
@@ -49,10 +50,10 @@ export async function openLineage(ctx: ActionDeps, path: string, { params }: Req
 }
 
 /** Shows an action's form. */
-export function showForm(ctx: ActionDeps, action: Action<Fields, never>): RequestHandler {
+export function showForm(ctx: ActionDeps, action: Action<never>): RequestHandler {
   return async (request, response) => {
     const lineage = await openLineage(ctx, action.is[0], request);
-    const fields = Object.entries(action.fields ?? {});
+    const fields = Object.entries(action.fields);
     const entered = Object.fromEntries(
       fields.map(([name, { initial = [], fromQuery }]) => [name, fromQuery ? [textOf(request.query[name])] : initial]),
     );
@@ -61,23 +62,14 @@ export function showForm(ctx: ActionDeps, action: Action<Fields, never>): Reques
 }
 
 /** The name of a path's id among the arguments of the command that adds something to the entity. */
-const PARENTS: Record<string, string> = {
-  organizations: "org",
-  brands: "brand",
-  products: "product",
-  batches: "batch",
-  contracts: "contract",
-};
+const parentOf = (collection: string) =>
+  String(Object.values(ENTITIES).find((entity) => entity.collection === collection)?.option);
 
 /** Does what a form asks for and goes on, or shows the form again with what was entered and what is wrong with it. */
-export function runAction<Deps extends ActionDeps>(
-  ctx: Deps,
-  console: Console,
-  action: Action<Fields, Deps>,
-): RequestHandler {
+export function runAction<Deps extends ActionDeps>(ctx: Deps, console: Console, action: Action<Deps>): RequestHandler {
   const [path, command] = action.is;
   const [, collection = ""] = path.split("/");
-  const idName = path.endsWith("/new") ? String(PARENTS[collection]) : "id";
+  const idName = path.endsWith("/new") ? parentOf(collection) : "id";
   const { config } = ctx;
   return async (request, response) => {
     const lineage = await openLineage(ctx, path, request);
@@ -87,7 +79,7 @@ export function runAction<Deps extends ActionDeps>(
       sendPage(response, status, await renderFormPage(ctx, action, lineage, entered, problems, offersNamesake));
     const { values, recorded, problems } = check(action, entered);
     if (Object.keys(problems).length > 0) return refuse(400, problems);
-    const { [FORM_TOKEN]: sentToken, namesake } = Object(request.body) as Record<string, unknown>;
+    const { [FORM_TOKEN]: sentToken, namesake: insists } = Object(request.body) as Record<string, unknown>;
     const formToken = action.creates === undefined ? null : z.uuid().safeParse(sentToken).data;
     if (formToken === undefined) return refuse(400, { "": "This form is out of date. Check it, and send it again." });
     const next = lineage === null ? opsPath(config, collection) : pathOf(config, lineage);
@@ -109,12 +101,11 @@ export function runAction<Deps extends ActionDeps>(
     const args = { ...(id !== null && { [idName]: id }), ...recorded };
     const act = actingAs(request, ctx, console, command, args, formToken);
     try {
-      if (action.fields?.name !== undefined && hasLineage(collection) && namesake !== "on") {
-        if ((await findNamesake(console.pool, { parentId: id, name: String(values.name) })) !== null) {
-          // The namesake may be what this form has created.
-          await assertNotSent(console.pool, act.audited);
-          return refuse(409, { name: "There is already one with this name." }, true);
-        }
+      const namesake = action.asksNamesake && insists !== "on" ? await findTaken(console.pool, id, values) : null;
+      if (namesake !== null) {
+        // The namesake may be what this form has created.
+        await assertNotSent(console.pool, act.audited);
+        return refuse(409, { name: namesake }, true);
       }
       const outcome = await action.run({ ...act, api: ctx, config, advance }, String(id), values, lineage as Lineage);
       answer(typeof outcome === "string" ? (action.creates?.(outcome, String(id)) ?? outcome) : outcome);
@@ -132,6 +123,12 @@ export function runAction<Deps extends ActionDeps>(
       else await refuse(statusOf(refusal.code), { [action.refused ?? ""]: sentence });
     }
   };
+}
+
+/** What to say if another entity of the same parent has this name; null if none has. */
+async function findTaken(pool: pg.Pool, parentId: string | null, { name }: Record<string, unknown>) {
+  const namesake = await findNamesake(pool, { parentId, name: String(name) });
+  return namesake === null ? null : sayNamesake(namesake, String(name));
 }
 
 const SENT_BEFORE =
@@ -152,7 +149,7 @@ function explain(cause: unknown, mayHaveWritten: boolean): unknown {
 }
 
 /** The values of the action's fields in a form's body, without surrounding blanks. */
-function enteredIn({ fields = {} }: Action<Fields, never>, body: unknown): Entered {
+function enteredIn({ fields }: Action<never>, body: unknown): Entered {
   const sent = Object(body) as Record<string, unknown>;
   const valuesOf = (name: string) => [sent[name] ?? []].flat().map((value) => String(value).trim());
   return Object.fromEntries(Object.keys(fields).map((name) => [name, valuesOf(name)]));
@@ -161,13 +158,13 @@ function enteredIn({ fields = {} }: Action<Fields, never>, body: unknown): Enter
 /**
  * Parses what was entered. `recorded` are the values for the audit entry: those that were given, except confirmations.
  */
-function check(action: Action<Fields, never>, entered: Entered) {
+function check(action: Action<never>, entered: Entered) {
   const [values, recorded, problems]: [Record<string, unknown>, Record<string, unknown>, Record<string, string>] = [
     {},
     {},
     {},
   ];
-  for (const [name, { many, unrecorded, schema }] of Object.entries(action.fields ?? {})) {
+  for (const [name, { many, unrecorded, schema }] of Object.entries(action.fields)) {
     const { success, data, error } = schema.safeParse(many ? entered[name] : (entered[name]?.[0] ?? ""));
     if (!success) problems[name] = say(action, name, error.issues[0]?.message ?? "is invalid");
     values[name] = data;
@@ -178,7 +175,7 @@ function check(action: Action<Fields, never>, entered: Entered) {
 }
 
 /** What is wrong with each field, in the words of the form. */
-function explainProblems(action: Action<Fields, never>, { problems }: InvalidValues): Record<string, string> {
+function explainProblems(action: Action<never>, { problems }: InvalidValues): Record<string, string> {
   const labelled = problems.map((problem): [string, string] => [
     problem.field,
     new InvalidValues([problem], (field) => labelOf(action, field)).message,
@@ -187,10 +184,9 @@ function explainProblems(action: Action<Fields, never>, { problems }: InvalidVal
 }
 
 /** The label of a field, without what stands in brackets after it. */
-const labelOf = ({ fields }: Action<Fields, never>, name: string) =>
-  String(fields?.[name]?.label).replace(/ \(.*\)$|,$/, "");
+const labelOf = ({ fields }: Action<never>, name: string) => String(fields[name]?.label).replace(/ \(.*\)$|,$/, "");
 
 /** A problem as the API says it: the field's name and what is wrong with it. */
-function say(action: Action<Fields, never>, name: string, problem: string): string {
+function say(action: Action<never>, name: string, problem: string): string {
   return `${labelOf(action, name)} ${problem}.`;
 }

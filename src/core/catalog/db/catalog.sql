@@ -18,6 +18,9 @@ SELECT p.id FROM products AS p WHERE p.brand_id = $1::text AND lower(p.name) = l
 -- name: insert_brand(id, organization_id, name)
 INSERT INTO brands (id, organization_id, name) VALUES ($1::text, $2::text, $3::text);
 
+-- name: update_brand_name(id, name)
+UPDATE brands SET name = $2::text WHERE id = $1::text;
+
 -- name: insert_product(id, brand_id, key, name, type, retail_price_usd, price_usd, benefit_months, usage_unit_label?)
 INSERT INTO products (id, brand_id, key, name, type, retail_price_usd, price_usd, benefit_months, usage_unit_label)
 VALUES ($1::text, $2::text, $3::text, $4::text, $5::text, $6::numeric, $7::numeric, $8::int, $9::text);

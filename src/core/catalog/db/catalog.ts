@@ -114,6 +114,8 @@ export const findOrganization = sql.row("find_organization", { name: text, sandb
 export const findNamesake = sql.value("find_namesake", { id: text }, { parentId: orNull(text), name: text });
 export const isPast = sql.requiredValue("is_past", { past: boolean }, { at: timestamptz });
 export const insertBrand = sql.execute("insert_brand", { id: text, organizationId: text, name: text });
+/** Returns false when there is no such brand. */
+export const updateBrandName = sql.executeOne("update_brand_name", { id: text, name: text });
 export const countIssuedVouchers = sql.requiredValue("count_issued_vouchers", { count: bigint });
 export const findBatchSize = sql.value("find_batch_size", { count: integer }, { id: text });
 export const selectOrganizationNames = sql.rows("select_organization_names", ORGANIZATION_NAME, { limit: integer });

@@ -1,0 +1,32 @@
+import { ACTS } from "../../acts/acts.ts";
+import { ENTITIES, type EntityKind } from "../../acts/entities.ts";
+import { QUEUE_ACTS } from "../../acts/queue/acts.ts";
+import { voidVoucher } from "../../acts/voucher/void.ts";
+import { releaseLease } from "../../core/reserve/lease.ts";
+import type { Html } from "../../pages/html.ts";
+import { linkActions } from "../../pages/operator-frame.ts";
+import { QUEUE_NAMES } from "../../platform/queues/queue-settings.ts";
+import { formOf } from "./act-form.ts";
+
+/** The acts that a form needs nothing for, and those that take more from the process. */
+const PLAIN = ACTS.filter(({ only, name }) => only !== "command" && name !== voidVoucher.name);
+
+/** The forms of all acts but those of wings. Those on queues have one for each queue. */
+export const FORMS = [
+  ...PLAIN.map((act) => formOf(act)),
+  formOf(voidVoucher, ({ api }) => ({
+    async releaseLeaseOf({ voucherId, endedTicket }) {
+      if (endedTicket !== null) await releaseLease(api, voucherId, endedTicket);
+    },
+  })),
+  ...QUEUE_NAMES.flatMap((queue) =>
+    QUEUE_ACTS.map((act) => formOf(act, ({ api: { queueViews } }) => ({ queueViews }), queue)),
+  ),
+];
+
+/** Links to the forms of what can be done to an entity itself, whatever its state. */
+export function linkActs(site: Parameters<typeof linkActions>[0], kind: EntityKind, id: string): Html | null {
+  const acts = PLAIN.filter(({ on, creates }) => on === kind && creates === undefined);
+  const links = acts.map(({ name, title }) => [String(name.split(" ")[1]), title] as const);
+  return linkActions(site, [ENTITIES[kind].collection, id], ...links);
+}
