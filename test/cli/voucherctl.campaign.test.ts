@@ -87,7 +87,7 @@ describe("failures of voucherctl", () => {
     [2, /--audience.*Allowed choices/, `${ISSUE} --audience Everyone`],
     [2, /--role.*Allowed choices/, "member add --org {org} --user u --role admin"],
     [2, /It must be one of voucher.read, voucher.redeem/, "key create --scope voucher.write"],
-    [2, /Unknown type/, `${WEBHOOK} --event-type all`],
+    [2, /It must be one of /, `${WEBHOOK} --event-type all`],
     [2, /--allow-ip/, ...["300.1.1.1", "10.0.0.0/33", "example.org"].map((address) => `${KEY} --allow-ip ${address}`)],
     [2, /missing required argument 'id'/i, "key revoke", "batch show", "contract end"],
     [2, /too many arguments/i, "db trust-clock now", "db adopt this"],
