@@ -7,6 +7,7 @@ import { makeApiKey } from "../../../src/core/keys/api-keys.ts";
 import { pooledRandomBytes } from "../../../src/platform/random.ts";
 import { runNode } from "../../support/child-process.ts";
 import { makeOffer, makeReferral } from "../../support/marketplace.ts";
+import { makeOperator } from "../../support/operators.ts";
 import { untilWaiting, whileLocked } from "../../support/outside-transaction.ts";
 import { exchange } from "../../support/raw-http.ts";
 import { dumpRedis, recordRedis } from "../../support/redis-record.ts";
@@ -87,7 +88,7 @@ async function run(): Promise<void> {
   }
   await callUnauthenticated(calls, subjects);
   await failInDatabase(calls, subjects, answers.reservation, database);
-  const dashboard = await visitDashboard(calls);
+  const dashboard = await visitDashboard(calls, subjects);
   nameSecrets(subjects, answers);
 
   const reports = await Promise.all(Object.values(service.metricsUrls).map(scrape));
@@ -169,6 +170,7 @@ async function makeSubjects() {
     printed: [made.stderr, ...commands.flatMap(({ stdout, stderr }) => [stdout, stderr])],
     userToken: await signUser(issuer, "a-user"),
     forged: await signUser(await makeIssuerKey("EdDSA", issuer.kid), "a-user"),
+    operator: await makeOperator(db, "viewer"),
     unknown: makeApiKey(pooledRandomBytes),
     mistyped: `${key.slice(0, -1)}${key.endsWith("0") ? "1" : "0"}`,
   };
@@ -357,7 +359,9 @@ async function failInDatabase(
 const basicOf = (password: string) => Buffer.from(`operator:${password}`).toString("base64");
 
 /** Reads the queues and their jobs on the operators' dashboard. */
-async function visitDashboard({ ask }: Calls): Promise<string[]> {
+async function visitDashboard({ ask }: Calls, { operator }: Subjects): Promise<string[]> {
+  for (const path of ["/ops/operators", "/ops/audit"])
+    expect((await ask("GET", path, operator.headers)).status).toBe(200);
   await ask("GET", "/ops/queues", { authorization: `Basic ${basicOf(`${OPS_TOKEN}x`)}` });
   const authorization = `Basic ${basicOf(OPS_TOKEN)}`;
   const dashboard: string[] = [];
@@ -399,6 +403,8 @@ function nameSecrets(subjects: Subjects, { reservation, lateReservation, redempt
     "a forged user's token": subjects.forged,
     OPS_TOKEN,
     "an operator's Basic credentials": basicOf(OPS_TOKEN),
+    "a named operator's token": subjects.operator.token,
+    "a named operator's Basic credentials": subjects.operator.headers.authorization.replace("Basic ", ""),
     "the secret that signs": SIGNING[0] ?? "",
     "the secret that signed before": SIGNING[1] ?? "",
   });
