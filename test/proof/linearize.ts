@@ -2,17 +2,18 @@
 export interface Operation<State> {
   /** It takes effect at one moment from here… */
   fromMs: number;
-  /** …to here. Infinity when its outcome is unknown: it may take effect at any later time. */
+  /** …to here. Infinity when its outcome is unknown: it may take effect at any later time, or never. */
   untilMs: number;
-  /** Whether it takes effect at all. One with an unknown outcome may never do so. */
-  isCertain: boolean;
   /** The states that may follow: none when it cannot take effect in this state, or cannot have its answer. */
   apply(state: State): State[];
 }
 
+/** Whether it takes effect at all. */
+export const isCertain = ({ untilMs }: { untilMs: number }) => untilMs < Number.POSITIVE_INFINITY;
+
 export type Verdict<Of> =
   | { kind: "linearizable" }
-  /** No order explains the answers. `placed` is the longest that explains some, and `next` may follow it in time. */
+  /** No order explains the answers. `placed` is the longest one that explains some; `next` may follow it in time. */
   | { kind: "refused"; placed: Of[]; next: Of[] }
   /** The search was given up. */
   | { kind: "undecided" };
@@ -22,8 +23,8 @@ const CONFIGURATIONS_MAX = 200_000;
 
 /**
  * Searches for an order of the operations that explains all answers, in which each operation takes effect between its
- * request and its answer: Wing and Gong's algorithm, with Lowe's memory of configurations. A configuration is the set
- * of operations that have taken effect, with the state.
+ * request and its answer: Wing and Gong's algorithm, with Lowe's memory of configurations. A configuration is the state
+ * with the set of operations that have taken effect.
  */
 export function linearize<State, Of extends Operation<State>>(initial: State, operations: readonly Of[]): Verdict<Of> {
   const inOrder = operations.toSorted((one, other) => one.fromMs - other.fromMs);
@@ -31,14 +32,13 @@ export function linearize<State, Of extends Operation<State>>(initial: State, op
   let longest: Of[] = [];
   let next: Of[] = [];
 
-  /** The operations that may be the next one: those that began before every certain one that is left has ended. */
+  /** The operations that may be the next one: those that began before any that is left has ended. */
   const candidatesOf = (pending: readonly Of[]) => {
-    const endsMs = pending.map(({ isCertain, untilMs }) => (isCertain ? untilMs : Number.POSITIVE_INFINITY));
-    const firstEndMs = Math.min(...endsMs);
+    const firstEndMs = Math.min(...pending.map(({ untilMs }) => untilMs));
     return pending.filter(({ fromMs }) => fromMs <= firstEndMs);
   };
   const search = (pending: readonly Of[], placed: readonly Of[], state: State): boolean => {
-    if (!pending.some(({ isCertain }) => isCertain)) return true;
+    if (!pending.some(isCertain)) return true;
     const now = JSON.stringify(state);
     const configuration = `${pending.map((one) => inOrder.indexOf(one)).join(" ")} ${now}`;
     if (seen.has(configuration)) return false;
@@ -48,7 +48,7 @@ export function linearize<State, Of extends Operation<State>>(initial: State, op
     if (placed.length >= longest.length) [longest, next] = [[...placed], candidates];
     const steps = candidates.flatMap((one) => one.apply(state).map((after) => ({ one, after })));
     const changes = steps.filter(({ after }) => JSON.stringify(after) !== now);
-    const still = steps.find(({ one, after }) => one.isCertain && JSON.stringify(after) === now);
+    const still = steps.find(({ one, after }) => isCertain(one) && JSON.stringify(after) === now);
     // A certain operation that changes nothing may come first in every order that has it later.
     const tried = still === undefined ? changes : [still];
     return tried.some(({ one, after }) => {

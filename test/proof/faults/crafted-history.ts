@@ -52,6 +52,10 @@ const ANSWERS: Record<string, [Ask, object | string]> = {
   ended: [{ ...redeem, by: { ticket: "rsv_1" } }, "reservation_ended"],
   found: [{ operation: "redemption", key, externalRef: "order-1" }, REDEMPTION],
   "not found": [{ operation: "redemption", key, externalRef: "order-1" }, "redemption_not_found"],
+  "found under another": [
+    { operation: "redemption", key, externalRef: "order-2" },
+    { ...REDEMPTION, redeemCode: "R-2" },
+  ],
   active: [lookUp, ACTIVE],
   free: [lookUp, ACTIVE],
   held: [lookUp, heldBy("rsv_1")],

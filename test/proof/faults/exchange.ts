@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { verifyServedChain } from "../../support/independent-verifier.ts";
-import type { ApiProcess } from "./cluster.ts";
 import type { Ask, Exchange, History } from "./history.ts";
 import { type Answer, type Call, sendCall } from "./http-call.ts";
 import type { SeededRandom } from "./seeded-random.ts";
@@ -12,11 +11,17 @@ const IMPATIENT_AFTER_MS = 1_200;
 const IMPATIENT_CHANCE = 0.3;
 const RETRY_PAUSE_MS = { min: 20, max: 250 };
 
+/** An API process that is called. */
+interface CalledApi {
+  process: { name: string };
+  url: string;
+}
+
 /** What partners and shoppers have in common. */
 export interface CallerOptions {
   name: string;
   random: SeededRandom;
-  apis: readonly ApiProcess[];
+  apis: readonly CalledApi[];
   history: History;
   /** Aborting it ends the retries; `work` then rejects. */
   signal: AbortSignal;
@@ -40,7 +45,7 @@ export async function askUntilAnswered(
 /** Sends a request once and returns what the rules need to know about it. */
 export async function exchangeOnce(
   ask: Ask,
-  api: ApiProcess,
+  api: CalledApi,
   attempt: number,
   how: Partial<Pick<Call, "agent" | "timeoutMs">> = {},
 ): Promise<Omit<Exchange, "number">> {

@@ -26,6 +26,7 @@ it.each<[calls: string, broken: string[]]>([
   ["100-200 redeemed, 201-300 used later", [REGISTER]],
   ["100-200 redeemed, 201-300 voided", [REGISTER]],
   ["100-200 used", [REGISTER]],
+  ["100-200 redeemed, 201-300 found under another", [REGISTER]],
   ["50-99 found", [REGISTER]],
   ["100-200 redeemed, 150 webhook, 201-300 active", [REGISTER]],
   ["100-300 redeemed, 150 webhook, 160-170 active", [REGISTER]],
@@ -43,6 +44,8 @@ it.each<[calls: string, broken: string[]]>([
   ["100-200 reserved, 150-300 free", []],
   ["100-200 reserved, 201-300 released, 301-400 held", [REGISTER]],
   ["100-200 reserved, 201-300 released, 301-400 released", [REGISTER]],
+  ["100-200 reserved, 201-300 released, 301-400 reserved", [REGISTER]],
+  ["100-200 reserved, 201-300 released, 301-400 reserve unknown, 401-500 held", [REGISTER]],
   ["100-200 reserved, 201-300 nothing released", [REGISTER]],
   ["100-200 reserved, 201-300 reserved again", [REGISTER]],
   ["100-200 reserved, 201-300 released, 301-400 reserved again, 401-500 held", [REGISTER]],
@@ -95,7 +98,7 @@ it.each<[calls: string, lostMs: number, broken: string[]]>([
   ["100-200 claimed, 201-300 issued", 250, []],
   ["100-200 claimed, 201-300 issued", 350, [OLDER]],
   ["100-200 redeemed, 201-300 active", 250, [REGISTER]],
-  ["100-200 reserve unknown, 201-300 held, 301-400 free", 250, []],
+  ["100-200 reserve unknown, 201-300 held, 301-400 free, 401-500 reserved", 350, []],
 ])("the rules of order judge the history %s with a primary lost at %i ms", (calls, lostMs, broken) => {
   const history = answersOf(calls.split(", "));
   history.lostPrimariesMs.push(lostMs);

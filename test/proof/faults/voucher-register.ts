@@ -1,14 +1,14 @@
-import { linearize, type Operation } from "../linearize.ts";
+import { isCertain, linearize, type Operation } from "../linearize.ts";
 import type { AskFor, Exchange, History, SuppliedKey, Violation } from "./history.ts";
 import type { SteppedClock } from "./stepped-clock.ts";
 
-// Each voucher as a register: Active, reserved by a key, redeemed under a reference, voided. Expired counts as Active.
+// Each voucher as a register: Active (or Expired), reserved by a key, redeemed under a reference, or voided.
 
 interface Register {
   status: "Active" | "Redeemed" | "Voided";
   /** Under which reference, and when as an answer has shown it. */
   redemption: { externalRef: string; at: string | null } | null;
-  /** The last reservation, until another call ends it. Its time may be over. Without an answer its ticket is null. */
+  /** The last reservation until a call ends it. Its time may be over. The ticket is null until an answer has it. */
   hold: { keyId: string; ticket: string | null } | null;
   /** Tickets of reservations that have ended. */
   over: string[];
@@ -40,7 +40,7 @@ export function checkVoucherRegisters(history: History, clock: SteppedClock): Vi
     const { placed, next } = verdict;
     const detail = `${voucherId}: after ${placed.length} of ${of.length} operations, no next one explains its answer`;
     const last = placed.slice(-4);
-    return [{ rule: RULE, detail, exchanges: exchangesOf([...last, ...next.filter(({ isCertain }) => isCertain)]) }];
+    return [{ rule: RULE, detail, exchanges: exchangesOf([...last, ...next.filter(isCertain)]) }];
   });
   return broken.slice(0, REPORTED_MAX);
 }
@@ -70,7 +70,7 @@ class RegisterOf {
   operations(): VoucherOperation[] {
     const shown = this.#history.exchanges.flatMap((exchange) => this.#of(exchange));
     const told = this.#history.webhooks.map(({ returnedMs, voucherId, externalRef }): VoucherOperation => {
-      const window = { fromMs: returnedMs, untilMs: returnedMs, isCertain: true, exchange: null };
+      const window = { fromMs: returnedMs, untilMs: returnedMs, exchange: null };
       return { ...window, voucherId, apply: showsRedeemed({ externalRef, at: null }) };
     });
     return [...shown, ...told];
@@ -79,7 +79,7 @@ class RegisterOf {
   #of(exchange: Exchange): VoucherOperation[] {
     const { ask, status, failure, body, invokedMs, returnedMs } = exchange;
     const certain = (voucherId: string, apply: Apply): VoucherOperation => {
-      return { fromMs: invokedMs, untilMs: returnedMs, isCertain: true, voucherId, exchange, apply };
+      return { fromMs: invokedMs, untilMs: returnedMs, voucherId, exchange, apply };
     };
     if (ask.operation === "acquire") return [];
     if (ask.operation === "redemption" || ask.operation === "list") {
@@ -97,9 +97,7 @@ class RegisterOf {
     const apply = this.#applyOf(exchange, ask);
     if (apply !== null) return [certain(ask.voucher.id, apply)];
     const later = this.#applyLater(exchange, ask);
-    return later === null
-      ? []
-      : [{ ...certain(ask.voucher.id, later), untilMs: Number.POSITIVE_INFINITY, isCertain: false }];
+    return later === null ? [] : [{ ...certain(ask.voucher.id, later), untilMs: Number.POSITIVE_INFINITY }];
   }
 
   /** What an answer shows. Null when it shows nothing. */
