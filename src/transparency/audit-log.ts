@@ -25,6 +25,8 @@ export interface TlogAudit extends Problems {
   events: number;
   /** Sealed events whose batch has no place in the tree yet. */
   waiting: number;
+  /** Events without a payload, which later events say they erased. Their hashes are compared like all others. */
+  erased: number;
   /** Leaves that were recovered after their events had been lost. */
   lost: number;
   /** Leaves that mark the end of a retired log: each is the hash of that log's last checkpoint. */
@@ -45,7 +47,7 @@ interface KnownHead {
 
 /** An audit without findings, and the heads that the anchors and witnesses know. */
 function begin() {
-  const inside = { leaves: 0, events: 0, waiting: 0, lost: 0, retirements: 0 };
+  const inside = { leaves: 0, events: 0, waiting: 0, erased: 0, lost: 0, retirements: 0 };
   const outside = { anchors: 0, witnesses: 0, silentWitnesses: 0 };
   const audit: TlogAudit = { ...inside, ...outside, problemCount: 0, problems: [] };
   const heads: KnownHead[] = [];
@@ -146,6 +148,8 @@ export async function auditTlog(
   for await (const events of readLoggedInOrder(tx)) {
     for (const event of events) {
       const { logIndex, recordHash } = event;
+      if (event.isErased) audit.erased += 1;
+      if (event.isErased === false) reportEvent(event, "has no payload, and no later event says that it was erased");
       if (!event.hasSlot) reportEvent(event, "is not in the log; see voucherctl log backfill");
       if (logIndex === null) {
         if (event.hasSlot) audit.waiting += 1;

@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
 import type { BrowserContextOptions, Page, Route } from "playwright-core";
 import { beforeAll, expect, it } from "vitest";
+import { erasePerson } from "../../src/acts/erase-person.ts";
 import { sealVoucher } from "../../src/core/chain/seal-events.ts";
 import { expectSound, LOOKS, photograph, updateImage, useBrowser } from "../support/browser.ts";
 import { appendPending } from "../support/pending-events.ts";
+import { provisioning } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
 
 interface Chained {
@@ -141,6 +143,16 @@ it.each<[what: string, forge: (markup: string) => string, says: string]>([
     (markup) => markup.replace(`record-hash copied">${redeemed.hashes[1]}`, `record-hash copied">${"z".repeat(64)}`),
     "Entry 2: Its hash is not a SHA-256 hash.",
   ],
+  [
+    "an erased entry that no later entry names",
+    (markup) => markup.replace('id="entry-1"', 'id="entry-1" data-erased-by="2"'),
+    "Entry 1: It was erased, but no later entry says so.",
+  ],
+  [
+    "an entry that erases itself",
+    (markup) => markup.replace('id="entry-2"', 'id="entry-2" data-erases="1 2"'),
+    "Entry 2: It erases an entry that is not an earlier one.",
+  ],
 ])("the verification page says that the chain is broken, and names the entry: %s", async (_what, forge, says) => {
   const { page } = await visitForged(redeemed, forge);
   const verdict = page.locator("#verdict");
@@ -150,6 +162,16 @@ it.each<[what: string, forge: (markup: string) => string, says: string]>([
   expect(await page.locator("tr.faulty").count()).toBe(1);
   expect(await page.locator("tr.faulty .mark.bad").isVisible()).toBe(true);
   expect(await page.locator(".mark.bad").count()).toBe(1);
+});
+
+it("the verification page says when an entry was erased, and that the history is intact", async () => {
+  const { id, code } = await issue();
+  await till.redeem({ code, externalRef: "an erased order" });
+  await erasePerson(provisioning(db), { by: "voucher", voucherId: id }, null);
+  const { page } = await visit(addressOf({ id }));
+  await page.locator("#verdict.good").waitFor();
+  expect(await page.locator("#entry-2 .sentence").innerText()).toMatch(/Erased on .+, the record's hash is kept\.$/);
+  expect(await page.locator("#entry-3 .mark.good").innerText()).toBe("Linked to entry 2");
 });
 
 it("the verification page is amber while an entry is pending, and looks again until it is sealed", async () => {

@@ -6,7 +6,10 @@ import { parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
 import { parsePolicy } from "../../packages/tlog/src/policy.ts";
 import { verifyProof } from "../../packages/tlog/src/receipt.ts";
 import { hashLeaves } from "../../packages/tlog/src/tree.ts";
+import { erasePerson } from "../../src/acts/erase-person.ts";
 import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
+import { onSnapshot } from "../../src/platform/db/transaction.ts";
+import { auditTlog } from "../../src/transparency/audit-log.ts";
 import { send } from "../support/client.ts";
 import {
   beginTlog,
@@ -18,7 +21,7 @@ import {
   tlogKey,
   witnessKeys,
 } from "../support/log-setup.ts";
-import { issueVouchers } from "../support/supply.ts";
+import { issueVouchers, provisioning } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
 
 const OPS_TOKEN = "the token of the operators";
@@ -143,6 +146,18 @@ describe("after a checkpoint is published", () => {
     expect(await logIndexesOf(9)).toEqual([9, null]);
     await run();
     expect((await till.receipt("late")).status).toBe(200);
+  });
+
+  it("an erased event has no new receipt, its proof without the payload stays, and the audit counts it as intact", async () => {
+    const id = vouchers[9]?.id ?? "";
+    await erasePerson(provisioning(servers.db), { by: "voucher", voucherId: id }, null);
+    const refused = { status: 410, body: { code: "payload_erased" } };
+    expect(await till.receipt("late")).toMatchObject(refused);
+    expect(await till.eventReceipt(codeOf(9), 2)).toMatchObject(refused);
+    expect((await proofOf(2, 9)).status).toBe(200);
+    await run();
+    const audit = await onSnapshot(servers.db, (tx) => auditTlog(tx));
+    expect(audit).toMatchObject({ problems: [], erased: 1 });
   });
 
   it("an event that a voucher does not have has no receipt and no proof", async () => {

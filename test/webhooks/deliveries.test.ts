@@ -1,5 +1,6 @@
 import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { erasePerson } from "../../src/acts/erase-person.ts";
 import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
 import { voidBatch } from "../../src/acts/void-batch.ts";
 import { voidVoucher } from "../../src/acts/void-voucher.ts";
@@ -64,6 +65,17 @@ it("an event is delivered, signed and minimal, to each endpoint of its organizat
   expect(request?.body.data).toMatchObject({ sequence: 2, externalRef: "Bestellung № 1", redeemCode });
   expect(request?.text).not.toMatch(new RegExp(`${voucher.code}|sandbox`));
   expect([...receiver.of(other), ...receiver.of(foreign)]).toEqual([]);
+});
+
+it("a replayed delivery of an erased event ends as Erased without a request", async () => {
+  const endpoint = await addEndpoint();
+  const [sent] = await issue();
+  await redeem(sent.id, "an order that was sent");
+  await finished(endpoint, 1);
+  await erasePerson(provisioning(servers.db), { by: "voucher", voucherId: sent.id }, null);
+  await replayWebhook(worker.ctx, partner.organizationId, endpoint, { eventIds: [`${sent.id}-2`] });
+  expect(await finished(endpoint, 1)).toMatchObject([{ state: "Erased", attempts: 0 }]);
+  expect(receiver.of(endpoint)).toHaveLength(1);
 });
 
 it('an event has "sandbox": true in its data if its organization is a sandbox', async () => {

@@ -24,7 +24,8 @@ export async function auditDatabase(ctx: CommandContext): Promise<void> {
     ctx,
     audit,
     `${pluralize(audit.leaves, "leaf", "leaves")}, ${pluralize(audit.events, "event")}, \
-${formatCount(audit.waiting)} waiting, ${formatCount(audit.lost)} lost, ${pluralize(audit.retirements, "retired log")}.
+${formatCount(audit.waiting)} waiting, ${formatCount(audit.erased)} erased, ${formatCount(audit.lost)} lost, \
+${pluralize(audit.retirements, "retired log")}.
 Compared with ${pluralize(audit.anchors, "anchor")} and ${pluralize(audit.witnesses, "witness", "witnesses")}; \
 ${formatCount(audit.silentWitnesses)} did not answer`,
   );

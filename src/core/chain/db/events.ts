@@ -36,6 +36,8 @@ const LOGGED_HASH = {
   recordHash: bytea,
   /** Whether the event belongs to a batch of leaves. The batch may still wait for its place in the log. */
   hasSlot: boolean,
+  /** Null with a payload. Otherwise whether a later sealed event says that it was erased. */
+  isErased: orNull(boolean),
   logIndex: orNull(bigint),
   /**
    * The hash in the event's slot of a waiting batch. Null unless the batch waits; empty if the slot is past the batch's
