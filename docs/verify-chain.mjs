@@ -20,7 +20,7 @@ for (const [index, event] of events.entries()) {
   }
   const isErased = event.payload === null && erasedBy[number] > number && /^[0-9a-f]{64}$/.test(event.recordHash);
   const hash = isErased ? event.recordHash : createHash("sha256").update(String(event.payload), "utf8").digest("hex");
-  const said = isErased ? event : JSON.parse(event.payload);
+  const said = isErased ? event : JSON.parse(event.payload ?? "{}");
   const linked = [event, said].every(({ sequence, previousHash }) => sequence === number && previousHash === previous);
   const erasesLater = Object.entries(erasedBy).some(([erased, by]) => by === number && !(erased < number));
   if (hash !== event.recordHash || !linked || erasesLater) {

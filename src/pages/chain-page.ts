@@ -171,7 +171,8 @@ function renderRow(
   return html`<tr role="row" id="entry-${event.sequence}"${sealed ? null : html` class="waiting"`} \
 data-event-type="${event.eventType}" data-seal="${event.sealStatus}"${leaf}${erasedBy}${erases ?? null}>
 <td role="cell" class="number">${event.sequence}</td>
-<th role="rowheader" scope="row" class="what"><strong>${title}</strong> <span class="sentence">${sentence}${sayErased(event, events, locale)}</span> \
+<th role="rowheader" scope="row" class="what"><strong>${title}</strong> \
+<span class="sentence">${sentence}${sayErased(event, events, locale)}</span> \
 <span class="type">${event.code} · ${event.eventType}</span></th>
 <td role="cell" class="when">${locale.time(event.occurredAt)}</td>
 <td role="cell" class="seal"><span class="badge ${sealed ? "good" : "waiting"}">\

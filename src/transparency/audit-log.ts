@@ -147,9 +147,7 @@ export async function auditTlog(
   let nextLeaf = 0;
   for await (const events of readLoggedInOrder(tx)) {
     for (const event of events) {
-      const { logIndex, recordHash } = event;
-      if (event.isErased) audit.erased += 1;
-      if (event.isErased === false) reportEvent(event, "has no payload, and no later event says that it was erased");
+      const { logIndex, recordHash } = countErased(event, audit, reportEvent);
       if (!event.hasSlot) reportEvent(event, "is not in the log; see voucherctl log backfill");
       if (logIndex === null) {
         if (event.hasSlot) audit.waiting += 1;
@@ -182,6 +180,13 @@ export async function auditTlog(
   // Checks the tiles and the root over the leaves after the last event.
   for await (const _ of chunks);
   return audit;
+}
+
+/** Counts an event without a payload, and reports it unless a later event says that it was erased. Returns it. */
+function countErased(event: LoggedHash, audit: TlogAudit, report: (event: LoggedHash, problem: string) => void) {
+  if (event.isErased) audit.erased += 1;
+  if (event.isErased === false) report(event, "has no payload, and no later event says that it was erased");
+  return event;
 }
 
 /** Whether a hash is that of a leaf. */

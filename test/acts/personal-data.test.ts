@@ -39,7 +39,8 @@ it("every key of a payload has its place in SECURITY.md's table of personal data
   await recordExpiries(provisioning(db), performance.now() + 1_000);
   const { rows } = await db.query<{ type: string; name: string }>(
     `SELECT DISTINCT event_type AS type, k AS name
-       FROM voucher_events, jsonb_object_keys(payload::jsonb || (payload::jsonb -> 'data')) AS k WHERE payload IS NOT NULL`,
+       FROM voucher_events, jsonb_object_keys(payload::jsonb || (payload::jsonb -> 'data')) AS k
+      WHERE payload IS NOT NULL`,
   );
   expect(new Set(rows.map(({ type }) => type)).size).toBe(6);
   expect([...new Set(rows.map(({ name }) => name))].filter((name) => !names.has(`payload.${name}`))).toEqual([]);

@@ -148,7 +148,7 @@ describe("after a checkpoint is published", () => {
     expect((await till.receipt("late")).status).toBe(200);
   });
 
-  it("an erased event has no new receipt, its proof without the payload stays, and the audit counts it as intact", async () => {
+  it("an erased event has no new receipt, keeps its proof, and is intact for the audit", async () => {
     const id = vouchers[9]?.id ?? "";
     await erasePerson(provisioning(servers.db), { by: "voucher", voucherId: id }, null);
     const refused = { status: 410, body: { code: "payload_erased" } };

@@ -37,7 +37,8 @@ export const erase = act({
     return erasePerson(ctx, person, reason, (soFar) => advance(soFar.vouchers, soFar.vouchers, soFar));
   },
   said: ({ vouchers, events, references }) =>
-    `Erased: ${formatCount(events)} events of ${formatCount(vouchers)} vouchers, and ${formatCount(references)} other texts.`,
+    `Events erased: ${formatCount(events)}, of ${formatCount(vouchers)} vouchers. Other texts: \
+${formatCount(references)}.`,
   partly: ({ vouchers }) => `Erased what ${formatCount(vouchers)} vouchers had. Run it again to erase the rest.`,
   isReport: true,
 });

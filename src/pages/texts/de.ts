@@ -97,10 +97,7 @@ export const DE: PageTexts = {
       title: "Storniert",
       sentence: "Der Herausgeber hat den Gutschein storniert. Er kann nicht verwendet werden.",
     },
-    "voucher.instance.expired": {
-      title: "Abgelaufen",
-      sentence: "Der Gutschein wurde nicht vor seinem Enddatum verwendet.",
-    },
+    "voucher.instance.expired": { title: "Abgelaufen", sentence: "Der Gutschein wurde nicht rechtzeitig verwendet." },
     "voucher.instance.erased": { title: "Gelöscht", sentence: "Der Inhalt früherer Einträge wurde gelöscht." },
   },
   chain: {
