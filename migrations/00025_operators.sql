@@ -35,7 +35,7 @@ BEGIN
   NEW.at := date_trunc('milliseconds', clock_timestamp());
   NEW.database_role := session_user;
   IF NEW.command = 'sandbox advance' THEN
-    NEW.by := coalesce(NEW.by, 'key');
+    NEW."by" := coalesce(NEW."by", 'key');
   END IF;
   RETURN NEW;
 END
