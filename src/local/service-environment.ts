@@ -19,6 +19,7 @@ export async function serviceEnvironment(
     DATABASE_URL: databaseUrl,
     REDIS_URL: redisUrl,
     RESERVATION_TOKEN_SECRET: given.RESERVATION_TOKEN_SECRET || secrets.reservationTokenSecret,
+    ISSUER_API: given.ISSUER_API || "true",
     OPS_WRITABLE: given.OPS_WRITABLE || "true",
     OPS_TOKEN: given.OPS_TOKEN || secrets.opsToken,
   };

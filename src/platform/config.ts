@@ -43,6 +43,7 @@ export function readConfig(env: Environment) {
     /** The path of `baseUrl`, which a proxy removes from requests. Empty when there is none. */
     basePath: new URL(baseUrl).pathname.replace(/\/$/, ""),
     ops: opsSettings(values),
+    issuer: { databaseUrl: issuerDatabaseUrl(values) },
     traces: traceSettings(values.traces),
   };
 }
@@ -51,6 +52,15 @@ export function readConfig(env: Environment) {
 export type Config = ReturnType<typeof readConfig>;
 export type TlogConfig = Config["transparencyLog"];
 export type WebhookConfig = Config["webhooks"];
+
+/**
+ * Where programs of organizations issue. Null: they cannot, because ISSUER_API is off, or because production would let
+ * them act with the rights of the service's own connections.
+ */
+function issuerDatabaseUrl({ issuer, ops, production, databaseUrl }: Values<typeof VARIABLES>): string | null {
+  if (!issuer.on) return null;
+  return ops.databaseUrl ?? (production ? null : databaseUrl);
+}
 
 function baseUrlOf({ baseUrl, port }: { baseUrl?: string | undefined; port: number }): string {
   return (baseUrl ?? `http://localhost:${port}`).replace(/\/+$/, "");

@@ -176,6 +176,7 @@ export const VARIABLES = {
     writable: flag.meta({ title: "OPS_WRITABLE" }),
     databaseUrl: databaseUrl.optional().meta(secret("OPS_DATABASE_URL")),
   },
+  issuer: { on: flag.meta({ title: "ISSUER_API" }) },
   /** Where to report a vulnerability, in /.well-known/security.txt. */
   securityContact: orNull(z.url({ protocol: /^(mailto|https)$/, error: "must begin with mailto: or https:" })).meta({
     title: "SECURITY_CONTACT",

@@ -78,6 +78,7 @@ it("the configuration needs the addresses of Postgres and Redis and has a defaul
       writable: false,
       databaseUrl: REQUIRED.DATABASE_URL,
     },
+    issuer: { databaseUrl: null },
     securityContact: null,
     storefrontUrl: null,
     sweepIntervalMs: 5_000,
@@ -136,6 +137,7 @@ it.each<[variable: string, value: string, read: object]>([
   ["OPS_ROLE_CLAIM", "realm_access.roles", { ops: { roleClaim: "realm_access.roles", nameClaim: "email" } }],
   ["OPS_WRITABLE", "true", { ops: { writable: true } }],
   ["OPS_DATABASE_URL", "postgres://pva_admin@db/x", { ops: { databaseUrl: "postgres://pva_admin@db/x" } }],
+  ["ISSUER_API", "true", { issuer: { databaseUrl: REQUIRED.DATABASE_URL } }],
   ["AUTH_JWKS_URL", "file:///keys.json", { users: { jwksUrl: "file:///keys.json" } }],
   ["AUTH_ISSUER", "https://login.example/", { users: { issuer: "https://login.example/" } }],
   ["AUTH_AUDIENCE", "vouchers", { users: { audience: "vouchers" } }],
@@ -144,6 +146,12 @@ it.each<[variable: string, value: string, read: object]>([
   ["ALERT_URL", "https://hooks.example.com/T0/x", { alerts: { url: "https://hooks.example.com/T0/x" } }],
 ])("the configuration reads %s=%s", (name, value, expected) => {
   expect(read({ [name]: value })).toMatchObject(expected);
+});
+
+it("the configuration lets nobody issue with the rights of the service in production", () => {
+  expect(read({ ...PRODUCTION, ISSUER_API: "true" }).issuer.databaseUrl).toBeNull();
+  const admin = "postgres://pva_admin@db/x";
+  expect(read({ ...PRODUCTION, ISSUER_API: "true", OPS_DATABASE_URL: admin }).issuer.databaseUrl).toBe(admin);
 });
 
 it("the configuration takes an empty variable for one that is not set, and ignores unknown variables", () => {
@@ -201,6 +209,7 @@ it.each<[name: string, ...values: string[]]>([
   ["OPS_JWKS_URL", "login.example", "ftp://login.example/keys"],
   ["OPS_JWT_HEADER", "X Token", "X-Token:"],
   ["OPS_WRITABLE", "1", "yes", "TRUE"],
+  ["ISSUER_API", "1", "yes", "TRUE"],
   ["OPS_DATABASE_URL", "mysql://db/vouchers"],
   ["STOREFRONT_URL", "https://shop.example/r", "http://shop.example/{code}", "https://{code}.example/"],
   ["STOREFRONT_URL", "https://[/{code}", "javascript:alert({code})"],
@@ -263,6 +272,7 @@ const VALID: Record<string, string> = {
   OPS_NAME_CLAIM: "name",
   OPS_ROLE_CLAIM: "groups",
   OPS_WRITABLE: "true",
+  ISSUER_API: "true",
   OPS_DATABASE_URL: "postgres://ops@db/vouchers",
   SECURITY_CONTACT: "mailto:security@example.com",
   STOREFRONT_URL: "https://shop.example.com/{code}",

@@ -3,7 +3,7 @@ import { BlockList, isIPv6 } from "node:net";
 import { crc32 } from "node:zlib";
 import { ALPHABET, type RandomBytes } from "../../platform/base32.ts";
 
-export const SCOPES = ["voucher.read", "voucher.redeem", "voucher.webhook"] as const;
+export const SCOPES = ["voucher.read", "voucher.redeem", "voucher.webhook", "voucher.issue"] as const;
 export type Scope = (typeof SCOPES)[number];
 
 /**

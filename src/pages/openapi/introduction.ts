@@ -42,6 +42,10 @@ const DESCRIPTIONS: Record<Tag, string> = {
   Webhooks:
     "For a partner's back office, with an API key: your server gets a signed request when something happens to " +
     "your organization's vouchers.",
+  Issuer:
+    "For an organization's own back office, with an API key that has the scope `voucher.issue`: create products, " +
+    "issue vouchers, read their codes, void them, and manage referrers. Everything of another organization is " +
+    "unknown. The operator switches these routes on. [Issue from your back office](docs/issuing) has examples.",
   Sandbox:
     "For keys of a sandbox organization, which begin with `pvt_`. Such an organization has vouchers of its own " +
     "for tests. Every response about them has `sandbox: true`; everything else is as for live organizations.",
@@ -60,7 +64,8 @@ export const SECURITY_SCHEMES = {
     name: "X-Api-Key",
     description:
       "A partner's key, bound to one organization. Its scopes are `voucher.read` (look up, events), " +
-      "`voucher.redeem` (reserve, redeem, release) and `voucher.webhook` (webhook endpoints).",
+      "`voucher.redeem` (reserve, redeem, release), `voucher.webhook` (webhook endpoints) and `voucher.issue` " +
+      "(products, batches, codes, voids).",
   },
   userToken: {
     type: "http",

@@ -3,7 +3,7 @@ import type { ErrorCode } from "../api/errors.ts";
 import { type LimitingAddresses, limitAddress } from "./middleware/rate-limit.ts";
 
 /** The groups of the API reference. */
-export type Tag = "Partner" | "Webhooks" | "Sandbox" | "Marketplace" | "Public verification" | "Health";
+export type Tag = "Partner" | "Webhooks" | "Issuer" | "Sandbox" | "Marketplace" | "Public verification" | "Health";
 
 /** Who may call an endpoint, and what its handler learns about the caller. */
 export interface Access<Caller, Deps = unknown> {

@@ -1,7 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import { AppError } from "../../../platform/api/errors.ts";
 import { markSandbox } from "../../../platform/api/fields.ts";
-import type { Access } from "../../../platform/http/access.ts";
+import type { Access, Tag } from "../../../platform/http/access.ts";
 import { signalOf } from "../../../platform/http/middleware/caller-signal.ts";
 import {
   assertRefusalsLeft,
@@ -24,10 +24,17 @@ declare global {
   }
 }
 
+const TAG_OF: Record<Scope, Tag> = {
+  "voucher.read": "Partner",
+  "voucher.redeem": "Partner",
+  "voucher.webhook": "Webhooks",
+  "voucher.issue": "Issuer",
+};
+
 /** Partners with a key that has the scope. Every successful response to a sandbox key is marked. */
 export function partnerKey(scope: Scope): Access<Caller, KeyDeps> {
   return {
-    tag: scope === "voucher.webhook" ? "Webhooks" : "Partner",
+    tag: TAG_OF[scope],
     security: [{ apiKey: [scope] }],
     errors: [
       "missing_key",
@@ -63,7 +70,7 @@ const requireSandbox: RequestHandler = (_request, response, next) => {
 
 /** Admits a request whose `X-Api-Key` is a key with the scope (else 401), in the order of {@link admitKey}. */
 function authenticate(deps: KeyDeps, scope: Scope): RequestHandler {
-  // Reads and webhooks cannot exhaust the limit of reserve, redeem and release.
+  // Reads, webhooks and issuing cannot exhaust the limit of reserve, redeem and release.
   const limiter = scope === "voucher.redeem" ? deps.limits.move : deps.limits.read;
   const assertScopes = (scopes: ReadonlySet<string>) => {
     if (!scopes.has(scope)) throw new AppError("missing_scope");
