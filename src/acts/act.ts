@@ -43,6 +43,12 @@ export const problemWith = (field: string, sentence: Sentence): Problem => ({
  */
 export type Advance = (done: number, total: number, soFar?: object) => void;
 
+/** Refuses a field, or a part of its value: `windows.claim.opensAt`. */
+type Refuse<F extends Fields> = (
+  field: (keyof F & string) | `${string}.${string}`,
+  say: (nameOf: NameOf) => Sentence,
+) => void;
+
 /** What is asked before an act that cannot be undone. */
 interface Confirmation<F extends Fields> {
   /** What is lost, as a sentence, which a command asks about; null if nothing is. */
@@ -84,12 +90,18 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   /** Whether to ask before a second entity gets the same `name` under the same parent. */
   asksNamesake?: true;
   /** Rules across fields. Those of one field belong to its declaration. */
-  rules?(values: Values<F>, refuse: (field: keyof F & string, say: (nameOf: NameOf) => Sentence) => void): void;
+  rules?(values: Values<F>, refuse: Refuse<F>): void;
+  /** Times in values of several parts that must not have passed, by the names of the parts. */
+  ends?(values: Values<F>): Readonly<Record<string, Date | null>>;
   confirm?: Confirmation<F>;
   /** Words for the progress of a long act: "Issuing", "vouchers", "issued". */
   progress?: { doing: string; of: string; done: string };
   /** What programs get of the result. By default all of it. */
   result?: z.ZodObject;
+  /** What programs of organizations get, if it is more than that. */
+  response?: z.ZodObject;
+  /** What an earlier call has done that this one repeats: the rules then do not apply, and nothing is done. */
+  repeated?(ctx: AuditContext, id: string, values: Values<F>): Promise<Result | null>;
   /** Does it, in a transaction with its audit entry. `id` is of what it is on; empty if it stands alone. */
   run(ctx: AuditContext & Deps, id: string, values: Values<F>, advance: Advance): Promise<Result>;
   /** What was done, as a sentence. */
@@ -128,6 +140,8 @@ export function act<const F extends Fields, Result extends object, Deps extends 
   return {
     ...definition,
     run: async (ctx, id, values, advance = () => undefined) => {
+      const before = (await definition.repeated?.(ctx, id, values)) ?? null;
+      if (before !== null) return before;
       const problems = await findProblems(definition, values, ctx.pool);
       if (problems.length > 0) throw new InvalidValues(problems);
       return definition.run(ctx, id, values, advance);
@@ -140,15 +154,17 @@ export function act<const F extends Fields, Result extends object, Deps extends 
  * value `mayBePast` accepts them.
  */
 export async function findProblems<F extends Fields>(
-  { fields, rules }: { fields: F; rules?: Definition<F, object, object>["rules"] },
+  { fields, rules, ends }: Pick<Definition<F, object, object>, "fields" | "rules" | "ends">,
   values: Values<F>,
   db: Queryable,
 ): Promise<Problem[]> {
   const problems: Problem[] = [];
   rules?.(values, (field, say) => problems.push({ field, say }));
-  for (const [field, { future }] of Object.entries(fields)) {
-    const end = values[field];
-    if (!future || !(end instanceof Date) || values.mayBePast === true || !(await isPast(db, end))) continue;
+  const future = Object.entries(fields).flatMap(([field, declared]) =>
+    declared.future ? [[field, values[field]]] : [],
+  );
+  for (const [field, end] of [...future, ...Object.entries(ends?.(values) ?? {})] as [string, unknown][]) {
+    if (!(end instanceof Date) || values.mayBePast === true || !(await isPast(db, end))) continue;
     problems.push({ field, isPast: true, say: () => problemIn("isPast", end.toISOString()) });
   }
   return problems;

@@ -14,7 +14,7 @@ export interface Field<Value = unknown> {
   label: string;
   /** What to know about it, as sentences. */
   hint: string;
-  kind: "text" | "time" | "duration" | "choice" | "choices" | "list" | "flag" | "reference";
+  kind: "text" | "time" | "duration" | "choice" | "choices" | "list" | "flag" | "reference" | "json";
   /** Reads what a person types, without surrounding blanks: a text, or for choices all that are chosen. */
   typed: z.ZodType<Value>;
   /** Reads JSON, and describes it in the API reference. */
@@ -37,6 +37,10 @@ export interface Field<Value = unknown> {
   flags?: Readonly<Record<string, string>>;
   /** Whether only commands offer it. */
   commandOnly?: boolean;
+  /** Whether only people give it, in a command or a form, or only programs, in JSON. It is null for the others. */
+  onlyFor?: "people" | "programs";
+  /** Its name in JSON, if it differs from the field's. */
+  jsonName?: string;
   /** Whether a link to the form may fill it. */
   fromLink?: boolean;
 }
@@ -48,7 +52,10 @@ export type Values<F extends Fields> = { [Name in keyof F]: F[Name] extends Fiel
 
 /** What most fields may add. */
 type More<Value> = Partial<
-  Pick<Field<Value>, "hint" | "placeholder" | "option" | "initial" | "suggested" | "fromLink" | "commandOnly">
+  Pick<
+    Field<Value>,
+    "hint" | "placeholder" | "option" | "initial" | "suggested" | "fromLink" | "commandOnly" | "onlyFor"
+  >
 >;
 
 /** The message of a schema for JSON: another one if the field is absent. */
@@ -176,6 +183,22 @@ export function texts(label: string, max: number, more: More<string[]> = {}): Fi
   return { kind: "list", label, hint: "", typed: typed.transform((one) => [one]), json: list, initial: [], ...more };
 }
 
+/** What only programs give, in JSON. Without a value in JSON, it is what its schema says. For people it is null. */
+export function ofPrograms<Value>(label: string, json: z.ZodType<Value>, jsonName?: string): Field<Value | null> {
+  const named = jsonName !== undefined && { jsonName };
+  return {
+    kind: "json",
+    label,
+    hint: "",
+    placeholder: "",
+    typed: z.null(),
+    json,
+    initial: null,
+    onlyFor: "programs",
+    ...named,
+  };
+}
+
 /** The id of a product of the brand that the act's entity belongs to. A form offers them. */
 export function product(label: string, more: More<string> = {}): Field<string> {
   return { ...text(label, 128, { placeholder: "<id>", ...more }), kind: "reference" };
@@ -193,11 +216,27 @@ export function optional<Value>(field: Field<Value>): Field<Value | null> {
   return { ...field, typed, json: field.json.nullable(), initial: null };
 }
 
+/** The fields that JSON has, by their names in it. */
+const jsonFields = (fields: Fields) =>
+  Object.entries(fields).flatMap(([name, field]) =>
+    field.commandOnly || field.onlyFor === "people" ? [] : [[field.jsonName ?? name, name, field] as const],
+  );
+
 /** A schema of a JSON body with these fields. Its problems name each wrong field at once. */
-export function bodyOf<F extends Fields>(fields: F): z.ZodType<Values<F>> {
-  const shape = Object.entries(fields).flatMap(([name, { json, initial, commandOnly }]) => {
-    const field = initial === undefined ? json : json.default(initial as never);
-    return commandOnly ? [] : [[name, field] as const];
+export function bodyOf(fields: Fields): z.ZodObject {
+  const shape = jsonFields(fields).map(([jsonName, , { json, initial, onlyFor, label, hint }]) => {
+    const described = json.meta({ description: hint === "" ? `${label}.` : `${label}. ${hint}`, ...json.meta() });
+    return [
+      jsonName,
+      initial === undefined || onlyFor === "programs" ? described : described.default(initial as never),
+    ] as const;
   });
-  return z.object(Object.fromEntries(shape)) as unknown as z.ZodType<Values<F>>;
+  return z.object(Object.fromEntries(shape));
+}
+
+/** The values of fields in a body that {@link bodyOf} has read. */
+export function valuesIn<F extends Fields>(fields: F, body: Readonly<Record<string, unknown>>): Values<F> {
+  const given = new Map(jsonFields(fields).map(([jsonName, name]) => [name, body[jsonName]]));
+  const values = Object.entries(fields).map(([name, { initial }]) => [name, given.get(name) ?? initial]);
+  return Object.fromEntries(values) as Values<F>;
 }

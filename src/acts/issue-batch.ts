@@ -9,7 +9,9 @@ import { newId } from "../core/voucher/ids.ts";
 import type { Audience } from "../core/voucher/voucher.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { markSandbox } from "../platform/api/fields.ts";
-import { violates } from "../platform/db/transaction.ts";
+import type { Transaction } from "../platform/db/pool.ts";
+import { isLockTimeout, violates } from "../platform/db/transaction.ts";
+import { insertIssueReference } from "./db/issue-references.ts";
 import { type Code, explainTaken, printedCodes, type ReadLines } from "./printed-codes.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
@@ -29,7 +31,19 @@ export interface IssueInput {
   windows: Partial<Record<WindowKind, Window>>;
   /** Exactly `count` printed codes to import, or null to generate new ones. */
   codes: ReadLines | null;
+  /** Under which the organization issues at most one batch, and what it asked for; null for none. */
+  reference?: IssueReference | null;
 }
+
+/** An organization's own reference for a batch. */
+export interface IssueReference {
+  issueRef: string;
+  /** What was asked for, as JSON. */
+  terms: string;
+}
+
+/** The organization has issued a batch under this reference, or is issuing one that was committed first. */
+export class ReferenceTaken extends Error {}
 
 export interface IssuedVoucher {
   id: string;
@@ -49,7 +63,8 @@ interface IssueResult {
 /**
  * Issues a batch with its vouchers and their sealed `issued` events in one transaction. Uses the memory of two chunks.
  * @param onChunk receives every chunk once it is written. The vouchers exist only after this function has returned.
- * @throws AppError `invalid_request` for codes that cannot be imported, `not_found` for an unknown product.
+ * @throws ReferenceTaken; AppError `invalid_request` for codes that cannot be imported, `not_found` for an unknown
+ * product, `unavailable` while another batch is issued under the same reference.
  */
 export async function writeBatch(
   ctx: AuditContext,
@@ -61,6 +76,7 @@ export async function writeBatch(
     const { sandbox } = await withAuditEntry(ctx, { type: "Batch", id }, async (tx) => {
       const terms = await insertBatch(tx, { ...input, id });
       if (terms === null) throw new AppError("not_found", `There is no product ${input.productId}.`);
+      if (input.reference) await claimReference(tx, terms.organizationId, id, input.reference);
       const windows = Object.entries(input.windows) as [WindowKind, Window][];
       for (const [kind, window] of windows) await insertWindow(tx, id, kind, window);
       const codes = input.codes === null ? newCodes(ctx, input.count) : printedCodes(input.codes, input.count);
@@ -94,6 +110,14 @@ export async function writeBatch(
     if (input.codes === null || !violates(error, "vouchers_code_key")) throw error;
     throw await explainTaken(input.codes, error);
   }
+}
+
+/** Waits for a transaction that issues under the same reference. */
+async function claimReference(tx: Transaction, organizationId: string, batchId: string, reference: IssueReference) {
+  const claimed = insertIssueReference(tx, { organizationId, batchId, ...reference }).catch((cause: unknown) => {
+    throw isLockTimeout(cause) ? new AppError("unavailable", undefined, { cause }) : cause;
+  });
+  if (!(await claimed)) throw new ReferenceTaken();
 }
 
 /** Makes a voucher with its sealed `issued` event. */

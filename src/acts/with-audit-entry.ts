@@ -28,6 +28,8 @@ export interface AuditContext {
   pool: pg.Pool;
   randomBytes: RandomBytes;
   audited: AuditedCommand;
+  /** Longest wait for each lock, if it differs from that of commands. Milliseconds. */
+  lockWaitMs?: number;
 }
 
 /**
@@ -75,7 +77,7 @@ const NOTHING_CHANGED = Symbol("nothing changed");
  * @param unseen facts for the audit entry that the entity's row does not show, before and after the change.
  */
 export async function withAuditEntry<T>(
-  ctx: Pick<AuditContext, "pool" | "audited">,
+  ctx: Pick<AuditContext, "pool" | "audited" | "lockWaitMs">,
   entity: Entity,
   work: (tx: Transaction) => Promise<T>,
   unseen?: { before: Record<string, unknown>; after: (result: T) => Record<string, unknown> },
@@ -85,7 +87,7 @@ export async function withAuditEntry<T>(
     await inTransaction(ctx.pool, async (tx) => {
       await tx.query("SET TRANSACTION READ WRITE");
       ctx.audited.mayHaveWritten = true;
-      await waitForLocks(tx, LOCK_WAIT_MS);
+      await waitForLocks(tx, ctx.lockWaitMs ?? LOCK_WAIT_MS);
       await claimForm(tx, ctx.audited, entity.id);
       await lockEntity(tx, entity);
       const before = merge(await readEntityState(tx, entity), unseen?.before);

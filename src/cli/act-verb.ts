@@ -131,7 +131,8 @@ const optionNames =
   };
 
 function optionsOf(fields: Fields): Record<string, OptionOf<unknown>> {
-  const options = Object.entries(fields).flatMap(([name, field]): [string, OptionOf<unknown>][] =>
+  const offered = Object.entries(fields).filter(([, { onlyFor }]) => onlyFor !== "programs");
+  const options = offered.flatMap(([name, field]): [string, OptionOf<unknown>][] =>
     field.flags === undefined
       ? [[field.option ?? name, optionOf(field)]]
       : Object.entries(field.flags).map(([value, about]) => [value, flag(about)]),

@@ -11,20 +11,26 @@ it("each act has a name of its own: a noun and a verb", () => {
 
 it("a JSON body of an act is read with its defaults, and a wrong one is refused with every wrong field at once", () => {
   const body = bodyOf(issueBatch.fields);
-  expect(body.parse({ count: 2, validUntil: "2099-12-31", windows: ["buy"] })).toEqual({
+  expect(
+    body.parse({ count: 2, validUntil: "2099-12-31", windows: { buy: { opensAt: "2099-12-01" } }, issueRef: "a" }),
+  ).toEqual({
     count: 2,
     validUntil: new Date("2099-12-31T23:59:59.999Z"),
     audience: "OpenToAll",
-    windows: ["buy"],
-    opensAt: null,
-    closesAt: null,
+    windows: { buy: { opensAt: new Date("2099-12-01T00:00:00.000Z"), closesAt: null } },
+    issueRef: "a",
   });
-  const refused = body.safeParse({ count: 1.5, audience: "Everyone", windows: "buy", opensAt: "soon" });
-  expect(refused.error?.issues.map(({ path, message }) => [path[0], message])).toEqual([
-    ["count", "must be a whole number from 1 to 10000000"],
+  const refused = body.safeParse({
+    count: 1.5,
+    audience: "Everyone",
+    windows: { buy: { opensAt: "soon" }, claim: [] },
+  });
+  expect(refused.error?.issues.map(({ path, message }) => [path.join("."), message])).toEqual([
+    ["count", "must be a whole number from 1 to 100000"],
     ["validUntil", "is required"],
     ["audience", "must be one of OpenToAll, ReferrerOnly"],
-    ["windows", "needs at least one choice"],
-    ["opensAt", expect.stringMatching(/^must be a date such as 2027-12-31, or a time/)],
+    ["windows.claim", "must be an object"],
+    ["windows.buy.opensAt", expect.stringMatching(/^must be a date such as 2027-12-31, or a time/)],
+    ["issueRef", "is required"],
   ]);
 });

@@ -1,10 +1,14 @@
 import { z } from "zod";
+import { WINDOW_KINDS, type WindowKind } from "../../core/catalog/offer.ts";
+import { reference } from "../../core/voucher/api/typed-fields.ts";
+import { normaliseReference } from "../../core/voucher/references.ts";
 import { AUDIENCES } from "../../core/voucher/voucher.ts";
-import { count, sandbox, text as shown } from "../../platform/api/fields.ts";
-import { problemIn } from "../../platform/api/problems.ts";
+import { count, sandbox, text as shown, flag as told } from "../../platform/api/fields.ts";
+import { problem, problemIn } from "../../platform/api/problems.ts";
 import { act, problemWith } from "../act.ts";
-import { choice, choices, flag, integer, optional, time } from "../fields.ts";
-import { COUNT_MAX, type IssuedVoucher, writeBatch } from "../issue-batch.ts";
+import { findIssuedUnder } from "../db/issue-references.ts";
+import { choice, choices, flag, integer, ofPrograms, optional, time, type Values } from "../fields.ts";
+import { COUNT_MAX, type IssuedVoucher, type IssueReference, ReferenceTaken, writeBatch } from "../issue-batch.ts";
 import type { ReadLines } from "../printed-codes.ts";
 import type { AuditContext } from "../with-audit-entry.ts";
 import { formatCount, formatUtcWithZone, pluralize } from "../words.ts";
@@ -15,6 +19,119 @@ export interface Codes {
   codes?: ReadLines | null;
   /** Receives every chunk once it is written. The vouchers exist only after the act has ended. */
   onChunk?: (vouchers: readonly IssuedVoucher[]) => Promise<void> | void;
+}
+
+/** Maximum number of vouchers that a program issues at once. */
+const PROGRAM_COUNT_MAX = 100_000;
+
+const OPENS_AT = optional(time("Opens at", "start", { onlyFor: "people" }));
+const CLOSES_AT = optional(time("Closes at", "end", { future: true, onlyFor: "people" }));
+
+const anObject = { error: problem("notObject") };
+const windowOf = (kind: WindowKind) =>
+  z
+    .object(
+      {
+        opensAt: OPENS_AT.json.default(null).meta({ description: "When it opens; null: with the issue." }),
+        closesAt: CLOSES_AT.json.default(null).meta({ description: "When it closes; null: when the vouchers expire." }),
+      },
+      anObject,
+    )
+    .optional()
+    .meta({ description: `The window through which users ${kind}. Without it, they cannot.` });
+
+const FIELDS = {
+  // A program waits for the answer, so it issues less at once.
+  count: { ...integer("Number of vouchers", 1, COUNT_MAX), json: integer("", 1, PROGRAM_COUNT_MAX).json },
+  validUntil: time("Valid until", "end", { future: true }),
+  audience: choice("Who may claim or buy", AUDIENCES, {
+    hint: "This cannot be changed later.",
+    initial: "OpenToAll",
+  }),
+  windows: choices("Open to users", WINDOW_KINDS, {
+    hint: "None: only who has a code can use it.",
+    initial: [],
+    flags: { claim: "let users claim the vouchers, through a window", buy: "let users buy them, through a window" },
+    onlyFor: "people",
+  }),
+  opensAt: OPENS_AT,
+  closesAt: CLOSES_AT,
+  mayBePast: flag("issue them even if --valid-until or --closes-at is in the past", {
+    option: "force",
+    commandOnly: true,
+  }),
+  windowsOfPrograms: ofPrograms(
+    "The windows through which users may claim or buy",
+    z.object({ claim: windowOf("claim"), buy: windowOf("buy") }, anObject).default({}),
+    "windows",
+  ),
+  issueRef: ofPrograms(
+    "Your reference",
+    reference(
+      "Your reference for the batch, such as the order's number. It issues at most one.",
+      "order-20261121-0007",
+    ),
+  ),
+};
+
+/** The windows of a new batch, and how the names of their times begin. */
+function windowsOf({ windows, opensAt, closesAt, windowsOfPrograms }: Values<typeof FIELDS>) {
+  if (windowsOfPrograms === null) return windows.map((kind) => ({ kind, prefix: "" as const, opensAt, closesAt }));
+  return WINDOW_KINDS.flatMap((kind) => {
+    const given = windowsOfPrograms[kind];
+    return given === undefined ? [] : [{ kind, prefix: `windows.${kind}.` as const, ...given }];
+  });
+}
+
+const ISSUED = z.object({
+  id: shown("The batch's id."),
+  count: count(1, "How many vouchers it has.", 500),
+  firstSerial: count(1, "The first serial.", 1),
+  lastSerial: count(1, "The last serial.", 500),
+  sandbox,
+});
+
+const ISSUED_UNDER_REFERENCE = ISSUED.extend({
+  alreadyIssued: told("Whether the reference had issued this batch before. Then nothing was issued now.").meta({
+    examples: [false],
+  }),
+  otherBatch: z.literal(true).optional().meta({
+    description: "Present if the reference had issued a batch with other content than this request asks for.",
+  }),
+});
+
+interface Issued extends z.output<typeof ISSUED> {
+  /** Whether the reference had issued it before, and whether something else was asked for then. */
+  alreadyIssued: boolean;
+  otherBatch?: true;
+}
+
+/** The reference in the form in which it is stored, with what is asked for under it. */
+function referenceOf(productId: string, values: Values<typeof FIELDS>): IssueReference | null {
+  const { issueRef, count: size, validUntil, audience, windowsOfPrograms: windows } = values;
+  if (issueRef === null) return null;
+  const terms = JSON.stringify({ productId, count: size, validUntil, audience, windows });
+  return { issueRef: normaliseReference(issueRef), terms };
+}
+
+/** The batch that the organization has issued under the reference before. */
+async function findFirst(
+  { pool }: Pick<AuditContext, "pool">,
+  productId: string,
+  values: Values<typeof FIELDS>,
+): Promise<Issued | null> {
+  const reference = referenceOf(productId, values);
+  const found = reference && (await findIssuedUnder(pool, { productId, ...reference }));
+  if (found === null) return null;
+  const { id, count: size, isSame } = found;
+  return {
+    id,
+    count: size,
+    firstSerial: 1,
+    lastSerial: size,
+    alreadyIssued: true,
+    ...(!isSame && { otherBatch: true }),
+  };
 }
 
 export const issueBatch = act({
@@ -30,51 +147,51 @@ export const issueBatch = act({
     "--product prd_… --count 500 --valid-until 2027-12-31 --codes printed.txt",
     "--product prd_… --count 500 --valid-until 2027-12-31 --buy --audience ReferrerOnly",
   ],
-  fields: {
-    count: integer("Number of vouchers", 1, COUNT_MAX),
-    validUntil: time("Valid until", "end", { future: true }),
-    audience: choice("Who may claim or buy", AUDIENCES, {
-      hint: "This cannot be changed later.",
-      initial: "OpenToAll",
-    }),
-    windows: choices("Open to users", ["claim", "buy"], {
-      hint: "None: only who has a code can use it.",
-      initial: [],
-      flags: { claim: "let users claim the vouchers, through a window", buy: "let users buy them, through a window" },
-    }),
-    opensAt: optional(time("Opens at", "start")),
-    closesAt: optional(time("Closes at", "end", { future: true })),
-    mayBePast: flag("issue them even if --valid-until or --closes-at is in the past", {
-      option: "force",
-      commandOnly: true,
-    }),
-  },
-  rules({ windows, opensAt, closesAt, validUntil }, refuse) {
-    const order = (field: "opensAt" | "closesAt", key: "earlierThan" | "laterThan", than: string) =>
-      refuse(field, (nameOf) => problemWith(field, problemIn(key, nameOf(than))).say(nameOf));
-    if (windows?.length === 0 && (opensAt || closesAt)) {
+  fields: FIELDS,
+  rules(values, refuse) {
+    const { windows, opensAt, closesAt, validUntil } = values;
+    if (windows.length === 0 && (opensAt || closesAt)) {
       refuse("windows", (nameOf) =>
         problemIn("needWindow", `${nameOf("opensAt")} and ${nameOf("closesAt")}`, nameOf("windows")),
       );
     }
-    if (opensAt && opensAt >= validUntil) order("opensAt", "earlierThan", "validUntil");
-    if (opensAt && closesAt && closesAt <= opensAt) order("closesAt", "laterThan", "opensAt");
+    for (const { prefix, ...times } of windowsOf(values)) {
+      const order = (field: "opensAt" | "closesAt", key: "earlierThan" | "laterThan", than: string) =>
+        refuse(`${prefix}${field}`, (nameOf) =>
+          problemWith(`${prefix}${field}`, problemIn(key, nameOf(than))).say(nameOf),
+        );
+      if (times.opensAt && times.opensAt >= validUntil) order("opensAt", "earlierThan", "validUntil");
+      if (times.opensAt && times.closesAt && times.closesAt <= times.opensAt)
+        order("closesAt", "laterThan", `${prefix}opensAt`);
+    }
+  },
+  ends(values) {
+    const ofPrograms = windowsOf(values).filter(({ prefix }) => prefix !== "");
+    return Object.fromEntries(ofPrograms.map(({ prefix, closesAt }) => [`${prefix}closesAt`, closesAt]));
   },
   progress: { doing: "Issuing", of: "vouchers", done: "issued" },
-  result: z.object({
-    id: shown("The batch's id."),
-    count: count(1, "How many vouchers it has.", 500),
-    firstSerial: count(1, "The first serial.", 1),
-    lastSerial: count(1, "The last serial.", 500),
-    sandbox,
-  }),
-  async run(ctx: AuditContext & Codes, productId, { windows: kinds, opensAt, closesAt, ...terms }, advance) {
+  result: ISSUED,
+  response: ISSUED_UNDER_REFERENCE,
+  repeated: (ctx, productId, values) => findFirst(ctx, productId, values),
+  async run(ctx: AuditContext & Codes, productId, values, advance): Promise<Issued> {
     const { codes = null, onChunk } = ctx;
-    const windows = Object.fromEntries(kinds.map((kind) => [kind, { opensAt, closesAt }]));
-    return writeBatch(ctx, { ...terms, productId, windows, codes }, async (vouchers) => {
-      advance(vouchers.at(-1)?.serial ?? 0, terms.count);
-      await onChunk?.(vouchers);
-    });
+    const { count: size, validUntil, audience } = values;
+    const windows = Object.fromEntries(
+      windowsOf(values).map(({ kind, opensAt, closesAt }) => [kind, { opensAt, closesAt }]),
+    );
+    const reference = referenceOf(productId, values);
+    const input = { productId, count: size, validUntil, audience, windows, codes, reference };
+    try {
+      const issued = await writeBatch(ctx, input, async (vouchers) => {
+        advance(vouchers.at(-1)?.serial ?? 0, size);
+        await onChunk?.(vouchers);
+      });
+      return { ...issued, alreadyIssued: false };
+    } catch (error) {
+      const first = error instanceof ReferenceTaken ? await findFirst(ctx, productId, values) : null;
+      if (first === null) throw error;
+      return first;
+    }
   },
   said: ({ id, firstSerial, lastSerial, sandbox: isSandbox }, { count: size, validUntil }) =>
     `${isSandbox ? "Sandbox batch" : "Batch"} ${id}: ${pluralize(size, "voucher")}, serials ` +

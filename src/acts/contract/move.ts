@@ -1,6 +1,8 @@
+import { z } from "zod";
 import { CONTRACT_MOVES } from "../../core/catalog/audience.ts";
 import { findContractStatus, moveContract } from "../../core/catalog/db/contracts.ts";
 import { AppError } from "../../platform/api/errors.ts";
+import { text as shown } from "../../platform/api/fields.ts";
 import { type Act, act, type Definition } from "../act.ts";
 import { withAuditEntry } from "../with-audit-entry.ts";
 
@@ -18,6 +20,7 @@ const move = (verb: string, status: Move["status"], words: Words): Act<None, Mov
     scope: "issuer",
     examples: ["ctr_…"],
     fields: {},
+    result: z.object({ id: shown("The contract's id."), status: shown("Its status.", status) }),
     async run(ctx, id) {
       await withAuditEntry(ctx, { type: "ReferrerContract", id }, async (tx) => {
         if (await moveContract(tx, { id, status, allowed: CONTRACT_MOVES[status] })) return;

@@ -1,7 +1,10 @@
 import { hash } from "node:crypto";
+import { z } from "zod";
 import { insertLink } from "../../core/catalog/db/contracts.ts";
 import { makeLinkCode } from "../../core/voucher/codes.ts";
 import { AppError } from "../../platform/api/errors.ts";
+import { EXAMPLE } from "../../platform/api/example.ts";
+import { text as shown } from "../../platform/api/fields.ts";
 import { act } from "../act.ts";
 import { product } from "../fields.ts";
 import { withAuditEntry } from "../with-audit-entry.ts";
@@ -17,6 +20,7 @@ export const createLink = act({
   examples: ["--contract ctr_… --product prd_…"],
   fields: { product: product("Product") },
   refused: "product",
+  result: z.object({ code: shown("The link's code: users claim with it under `/r/{code}`.", EXAMPLE.linkCode) }),
   async run(ctx, contractId, { product: productId }) {
     const code = makeLinkCode(ctx.randomBytes);
     await withAuditEntry(ctx, { type: "ReferralLink", id: hash("sha256", code) }, async (tx) => {

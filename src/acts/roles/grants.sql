@@ -223,6 +223,9 @@ GRANT SELECT ON log_retirements TO pva_admin;
 -- Voided vouchers are announced to webhook endpoints.
 GRANT INSERT (organization_id, voucher_ids, sequences, tickets) ON webhook_outbox TO pva_admin;
 
+-- An organization's references for batches, in the transaction that issues.
+GRANT SELECT, INSERT (organization_id, issue_ref, batch_id, terms) ON issue_references TO pva_admin;
+
 -- Forms of the operator pages that were sent.
 GRANT SELECT, INSERT (token, command, arguments, entity_id) ON sent_forms TO pva_admin;
 

@@ -108,7 +108,7 @@ shown only then. If you have not seen it, rotate it on ${SECRETS[kind]?.page ?? 
 const nameIn = (name: string, { kind }: ActField) => (kind === "duration" ? `${name}Hours` : name);
 
 function formFields(fields: ActFields): Fields {
-  const shown = Object.entries(fields).filter(([, { commandOnly }]) => !commandOnly);
+  const shown = Object.entries(fields).filter(([, { commandOnly, onlyFor }]) => !commandOnly && onlyFor !== "programs");
   return Object.fromEntries(shown.map(([name, field]) => [nameIn(name, field), formField(field)]));
 }
 

@@ -2,7 +2,7 @@ import { ACTS } from "../../acts/acts.ts";
 import { ENTITIES, type EntityKind } from "../../acts/entities.ts";
 import { QUEUE_ACTS } from "../../acts/queue/acts.ts";
 import { voidVoucher } from "../../acts/voucher/void.ts";
-import { releaseLease } from "../../core/reserve/lease.ts";
+import { releaseEndedLease } from "../../core/reserve/lease.ts";
 import type { Html } from "../../pages/html.ts";
 import { linkActions } from "../../pages/operator-frame.ts";
 import { QUEUE_NAMES } from "../../platform/queues/queue-settings.ts";
@@ -14,11 +14,7 @@ const PLAIN = ACTS.filter(({ only, name }) => only !== "command" && name !== voi
 /** The forms of all acts but those of wings. Those on queues have one for each queue. */
 export const FORMS = [
   ...PLAIN.map((act) => formOf(act)),
-  formOf(voidVoucher, ({ api }) => ({
-    async releaseLeaseOf({ voucherId, endedTicket }) {
-      if (endedTicket !== null) await releaseLease(api, voucherId, endedTicket);
-    },
-  })),
+  formOf(voidVoucher, ({ api }) => ({ releaseLeaseOf: (voided) => releaseEndedLease(api, voided) })),
   ...QUEUE_NAMES.flatMap((queue) =>
     QUEUE_ACTS.map((act) => formOf(act, ({ api: { queueViews } }) => ({ queueViews }), queue)),
   ),

@@ -2,7 +2,8 @@ import type { Audience } from "../voucher/voucher.ts";
 import { type AudienceRule, audienceRule, type Eligibility } from "./audience.ts";
 
 /** How users acquire vouchers through a window. */
-export type WindowKind = "claim" | "buy";
+export const WINDOW_KINDS = ["claim", "buy"] as const;
+export type WindowKind = (typeof WINDOW_KINDS)[number];
 
 /** The opening times of a batch's window. Null means unbounded. */
 export interface Window {

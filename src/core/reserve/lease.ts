@@ -149,3 +149,11 @@ export async function releaseLease(
     log.warn({ err: error, voucherId }, "cannot release a lease");
   }
 }
+
+/** As {@link releaseLease}, for the reservation that a void has ended; null if there was none. */
+export async function releaseEndedLease(
+  ctx: Parameters<typeof releaseLease>[0],
+  { voucherId, endedTicket }: { voucherId: string; endedTicket: string | null },
+): Promise<void> {
+  if (endedTicket !== null) await releaseLease(ctx, voucherId, endedTicket);
+}

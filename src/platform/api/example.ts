@@ -13,6 +13,7 @@ export const EXAMPLE = {
   code: "25QP-086Q-XM9Q-S8QT",
   serial: 1042,
   brand: "Blue Door Studios",
+  brandId: "brd_01m7zjmag4eh3rfc0q7s3k9xhe",
   productId: "prd_01m7zjmag4eh3rfc12yych2kay",
   productName: "Studio Pass, 3 months",
   productKey: "studio-pass-3",
@@ -32,6 +33,8 @@ export const EXAMPLE = {
   redeemedAt: "2026-11-21T12:02:58.137Z",
   redeemCode: "FZPY-DXN7-0MV2",
   listingId: "lst_01m7zjmag4eh3rfc0th0k5h2aa",
+  batchId: "bat_01m7zjmag4eh3rfc15ae6t0d8b",
+  contractId: "ctr_01m7zjmag4eh3rfc18w2n5y6zq",
   linkCode: "cxj4tnzf279b",
   paymentRef: "pay_3QK9v2Lx81",
   redemptionsCursor:

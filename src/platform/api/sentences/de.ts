@@ -104,6 +104,11 @@ export const DE: Sentences = {
       voucher_voided: "Dieser Gutschein ist bereits storniert.",
       voucher_expired: "Dieser Gutschein ist bereits abgelaufen und kann nicht mehr storniert werden.",
     },
+    keyEnded: {
+      nothingDone: "Diese Anmeldung endete, bevor alles erledigt war. Es wurde nichts geändert.",
+      voided: (count) =>
+        `Diese Anmeldung endete, bevor alles erledigt war. Dieser Aufruf hat ${count} Gutscheine storniert.`,
+    },
   },
   nothingReleased: "Dieser Gutschein ist nicht oder nicht mehr reserviert. Es ist nichts weiter zu tun.",
   problems: {
@@ -129,6 +134,7 @@ export const DE: Sentences = {
     differsFromCursor: "ist ein anderer Wert als der von cursor",
     noCsv: "hat keine Antwort als CSV",
     noVerifyLink: "muss ein Prüflink oder eine Kennung sein",
+    notObject: "muss ein Objekt sein",
     notTrueOrFalse: "muss true oder false sein",
     notOneOf: (values) => `muss einer dieser Werte sein: ${values.join(", ")}`,
     noEventTypes: (types) => `muss eine Liste von Ereignisarten sein: ${types.join(", ")}`,
@@ -155,6 +161,8 @@ export const DE: Sentences = {
   wholes: {
     codeOrTicket: "code oder ticket fehlt",
     codeAndTicket: "code und ticket dürfen nicht zusammen angegeben werden",
+    codeOrId: "code oder id fehlt",
+    codeAndId: "code und id dürfen nicht zusammen angegeben werden",
     idsOrTimes: "es fehlen entweder eventIds oder from und to",
     fromBeforeTo: "from muss vor to liegen",
   },

@@ -76,6 +76,11 @@ export const EN: Sentences = {
       voucher_voided: "This voucher is already cancelled.",
       voucher_expired: "This voucher has already expired, so it cannot be cancelled.",
     },
+    keyEnded: {
+      nothingDone: "This sign-in ended before everything was done. Nothing was done.",
+      voided: (count) =>
+        `This sign-in ended before everything was done. ${count} vouchers were cancelled by this call.`,
+    },
   },
   nothingReleased: "This voucher is not reserved, or no longer. There is nothing left to do.",
   problems: {
@@ -100,6 +105,7 @@ export const EN: Sentences = {
     differsFromCursor: "differs from the cursor's",
     noCsv: "has no answer as CSV",
     noVerifyLink: "must be a verify link or an id",
+    notObject: "must be an object",
     notTrueOrFalse: "must be true or false",
     notOneOf: (values) => `must be one of ${values.join(", ")}`,
     noEventTypes: (types) => `must be a list of event types: ${types.join(", ")}`,
@@ -126,6 +132,8 @@ export const EN: Sentences = {
   wholes: {
     codeOrTicket: "code or ticket is required",
     codeAndTicket: "code and ticket must not be given together",
+    codeOrId: "code or id is required",
+    codeAndId: "code and id must not be given together",
     idsOrTimes: "either eventIds, or from and to, are required",
     fromBeforeTo: "from must be before to",
   },

@@ -89,6 +89,11 @@ export const ES: Sentences = {
       voucher_voided: "Este vale ya está anulado.",
       voucher_expired: "Este vale ya ha caducado y no se puede anular.",
     },
+    keyEnded: {
+      nothingDone: "Este acceso terminó antes de que todo estuviera hecho. No se ha cambiado nada.",
+      voided: (count) =>
+        `Este acceso terminó antes de que todo estuviera hecho. Esta llamada ha anulado ${count} vales.`,
+    },
   },
   nothingReleased: "Este vale no está reservado, o ya no lo está. No hay que hacer nada más.",
   problems: {
@@ -114,6 +119,7 @@ export const ES: Sentences = {
     differsFromCursor: "es distinto del valor del cursor",
     noCsv: "no tiene respuesta en CSV",
     noVerifyLink: "debe ser un enlace de verificación o un identificador",
+    notObject: "debe ser un objeto",
     notTrueOrFalse: "debe ser true o false",
     notOneOf: (values) => `debe ser uno de estos valores: ${values.join(", ")}`,
     noEventTypes: (types) => `debe ser una lista de tipos de evento: ${types.join(", ")}`,
@@ -140,6 +146,8 @@ export const ES: Sentences = {
   wholes: {
     codeOrTicket: "code o ticket es obligatorio",
     codeAndTicket: "code y ticket no deben indicarse juntos",
+    codeOrId: "code o id es obligatorio",
+    codeAndId: "code e id no deben indicarse juntos",
     idsOrTimes: "son obligatorios eventIds, o bien from y to",
     fromBeforeTo: "from debe ser anterior a to",
   },

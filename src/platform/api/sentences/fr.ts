@@ -96,6 +96,10 @@ export const FR: Sentences = {
       voucher_voided: "Ce bon est déjà annulé.",
       voucher_expired: "Ce bon a déjà expiré et ne peut plus être annulé.",
     },
+    keyEnded: {
+      nothingDone: "Cette connexion a pris fin avant que tout soit fait. Rien n'a été modifié.",
+      voided: (count) => `Cette connexion a pris fin avant que tout soit fait. Cet appel a annulé ${count} bons.`,
+    },
   },
   nothingReleased: "Ce bon n'est pas ou n'est plus réservé. Il n'y a rien d'autre à faire.",
   problems: {
@@ -121,6 +125,7 @@ export const FR: Sentences = {
     differsFromCursor: "diffère de la valeur du curseur",
     noCsv: "n'a pas de réponse au format CSV",
     noVerifyLink: "doit être un lien de vérification ou un identifiant",
+    notObject: "doit être un objet",
     notTrueOrFalse: "doit être true ou false",
     notOneOf: (values) => `doit être l'une de ces valeurs\u00a0: ${values.join(", ")}`,
     noEventTypes: (types) => `doit être une liste de types d'événements\u00a0: ${types.join(", ")}`,
@@ -147,6 +152,8 @@ export const FR: Sentences = {
   wholes: {
     codeOrTicket: "code ou ticket est obligatoire",
     codeAndTicket: "code et ticket ne doivent pas être indiqués ensemble",
+    codeOrId: "code ou id est obligatoire",
+    codeAndId: "code et id ne doivent pas être indiqués ensemble",
     idsOrTimes: "soit eventIds, soit from et to sont obligatoires",
     fromBeforeTo: "from doit être antérieur à to",
   },

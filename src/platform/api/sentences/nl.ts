@@ -96,6 +96,11 @@ export const NL: Sentences = {
       voucher_voided: "Deze voucher is al geannuleerd.",
       voucher_expired: "Deze voucher is al verlopen en kan niet meer worden geannuleerd.",
     },
+    keyEnded: {
+      nothingDone: "Deze aanmelding eindigde voordat alles klaar was. Er is niets gewijzigd.",
+      voided: (count) =>
+        `Deze aanmelding eindigde voordat alles klaar was. Deze aanroep heeft ${count} vouchers geannuleerd.`,
+    },
   },
   nothingReleased: "Deze voucher is niet of niet meer gereserveerd. U hoeft verder niets te doen.",
   problems: {
@@ -120,6 +125,7 @@ export const NL: Sentences = {
     differsFromCursor: "wijkt af van de waarde van de cursor",
     noCsv: "heeft geen antwoord als CSV",
     noVerifyLink: "moet een verificatielink of een kenmerk zijn",
+    notObject: "moet een object zijn",
     notTrueOrFalse: "moet true of false zijn",
     notOneOf: (values) => `moet een van deze waarden zijn: ${values.join(", ")}`,
     noEventTypes: (types) => `moet een lijst van gebeurtenistypen zijn: ${types.join(", ")}`,
@@ -146,6 +152,8 @@ export const NL: Sentences = {
   wholes: {
     codeOrTicket: "code of ticket is verplicht",
     codeAndTicket: "code en ticket mogen niet samen worden opgegeven",
+    codeOrId: "code of id is verplicht",
+    codeAndId: "code en id mogen niet samen worden opgegeven",
     idsOrTimes: "eventIds, of from en to, zijn verplicht",
     fromBeforeTo: "from moet vóór to liggen",
   },

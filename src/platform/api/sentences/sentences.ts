@@ -15,6 +15,8 @@ export interface Sentences {
     sandboxFull: string;
     /** Why a voucher cannot be voided. */
     notVoided: Record<"voucher_used" | "voucher_voided" | "voucher_expired", string>;
+    /** What a long act had done when its key ended. */
+    keyEnded: { nothingDone: string; voided(count: number): string };
   };
   /** Why a release has released nothing. */
   nothingReleased: string;
@@ -41,6 +43,7 @@ export interface Sentences {
     differsFromCursor: string;
     noCsv: string;
     noVerifyLink: string;
+    notObject: string;
     notTrueOrFalse: string;
     notOneOf(values: readonly string[]): string;
     noEventTypes(types: readonly string[]): string;
@@ -68,6 +71,8 @@ export interface Sentences {
   wholes: {
     codeOrTicket: string;
     codeAndTicket: string;
+    codeOrId: string;
+    codeAndId: string;
     idsOrTimes: string;
     fromBeforeTo: string;
   };
