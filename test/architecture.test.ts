@@ -42,7 +42,7 @@ const FLOORS = [
   ["core"],
   ["acts"],
   ["pages", "watch"],
-  ["console", "portal", "cli"],
+  ["console", "portal", "cli", "issuer"],
   ["marketplace", "webhooks", "transparency"],
   ["open"],
   ["main", "workers", "local"],

@@ -33,7 +33,9 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiConte
   app.use(ignoreConditions);
   // Before the endpoints, because some of them have an HTML page for browsers at the same path.
   mountPages(app, ctx, each("pages"));
-  for (const route of joinRoutes(endpoints.map((endpoint) => endpoint.route(ctx)))) mount(app, ctx, route);
+  // Without an issuer, its addresses are as unknown as any other.
+  const served = ctx.issuer === null ? endpoints.filter(({ tag }) => tag !== "Issuer") : endpoints;
+  for (const route of joinRoutes(served.map((endpoint) => endpoint.route(ctx)))) mount(app, ctx, route);
   const further = each("routes").flatMap((routes: (deps: ApiContext) => readonly Route[]) => routes(ctx));
   for (const route of further) mount(app, ctx, route);
   const operatorPages = each("operatorPages");

@@ -8,6 +8,7 @@ import { release } from "../core/reserve/routes/release.ts";
 import { reserve } from "../core/reserve/routes/reserve.ts";
 import { advanceSandbox } from "../core/sandbox/routes/advance-sandbox.ts";
 import { health, readiness } from "../core/servers/health.ts";
+import { ISSUER_ENDPOINTS } from "../issuer/endpoints.ts";
 import type { DescribedParts } from "../pages/openapi/describe-api.ts";
 import { TAGS } from "../pages/openapi/introduction.ts";
 import type { Endpoint } from "../platform/http/endpoint.ts";
@@ -26,6 +27,7 @@ const ALL = [
   health,
   readiness,
   ...each("endpoints").flat(),
+  ...ISSUER_ENDPOINTS,
 ] satisfies readonly Endpoint[];
 
 const groupOf = ({ tag }: Endpoint) => TAGS.findIndex(({ name }) => name === tag);

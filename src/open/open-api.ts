@@ -3,6 +3,7 @@ import type { Config } from "../platform/config.ts";
 import { nameApiConnection } from "../platform/queues/read-shards.ts";
 import { TRACES_OFF, type Traces } from "../platform/traces/traces.ts";
 import { openCalls } from "./open-calls.ts";
+import { openIssuer } from "./open-issuer.ts";
 import { openOperators } from "./open-operators.ts";
 import { openProbes } from "./open-probes.ts";
 import { openQueues } from "./open-queues.ts";
@@ -20,7 +21,7 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
   const probes = openProbes(service, queues);
   const calls = openCalls(service, probes.metrics);
   const operators = openOperators({ ...service, ...queues, ...probes, ...calls });
-  const core = { ...service, ...queues, ...probes, ...calls, ...operators };
+  const core = { ...service, ...queues, ...probes, ...calls, ...operators, issuer: openIssuer(service) };
   return { ...core, ...openWings(core) };
 }
 

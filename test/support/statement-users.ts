@@ -16,12 +16,12 @@ export function statementsOf(...entries: string[]): Set<string> {
 }
 
 /**
- * As {@link statementsOf}, but without a folder whose files run as another role, and without files that only that
- * folder imports.
+ * As {@link statementsOf}, but without folders whose files run as another role, and without files that only those
+ * folders import.
  */
-export function statementsWithout(folder: string | null, ...entries: string[]): Set<string> {
+export function statementsWithout(folders: RegExp | null, ...entries: string[]): Set<string> {
   const found = new Set<string>();
-  for (const file of filesOf(entries, folder)) {
+  for (const file of filesOf(entries, folders)) {
     if (runsStatements(file)) continue;
     for (const { names, target } of importsOf(file)) {
       if (runsStatements(target)) for (const statement of statementsBehind(target, names)) found.add(statement);
@@ -31,10 +31,10 @@ export function statementsWithout(folder: string | null, ...entries: string[]): 
 }
 
 /** Finds every file that the entries import, directly or indirectly. */
-function filesOf(entries: readonly string[], without: string | null): Set<string> {
+function filesOf(entries: readonly string[], without: RegExp | null): Set<string> {
   const files = new Set<string>();
   const visit = (file: string) => {
-    if (files.has(file) || (without !== null && file.includes(without))) return;
+    if (files.has(file) || without?.test(file)) return;
     files.add(file);
     for (const { target } of importsOf(file)) visit(target);
   };

@@ -64,6 +64,18 @@ export const CALLER_KINDS = {
   }),
 };
 
+/**
+ * Calls of the issuer API. Their connections are not of the process's pool but of one with the rights of `voucherctl`,
+ * so that no issue, however large, takes one of a redemption. An issue may run for half a minute.
+ */
+export const ISSUER_CALLS = kind({
+  calls: "The issuer API",
+  connections: 3,
+  share: "organization",
+  waitingMax: 40,
+  waitingMaxEach: 10,
+});
+
 /** Connections of batched calls: many callers share each statement, so none of them waits for a place. */
 export const BATCHED_CONNECTIONS = {
   "look-up batches": 2,

@@ -144,6 +144,9 @@ const VOUCHER_READ = ["voucher_not_found", "too_many_misses", "overloaded", "una
 
 const WEBHOOK = ["webhook_not_found", "webhooks_off", "overloaded", "unavailable"] as const;
 
+/** Errors of each operation of the issuer API on an entity. */
+export const ISSUER = ["not_found", "overloaded", "unavailable"] as const;
+
 /**
  * The errors of each operation, without those of authentication, of input validation and of {@link ANY_ADDRESS_ERRORS}.
  */
@@ -177,6 +180,13 @@ export const ERRORS_OF = {
   buyProduct: ["product_not_found", ...ACQUISITION],
   claimProduct: ["product_not_found", ...ACQUISITION],
   claimByLink: ["link_not_found", ...ACQUISITION.filter((code) => code !== "referrers_only")],
+  listBrands: ["overloaded", "unavailable"],
+  listProducts: ISSUER,
+  listBatches: ISSUER,
+  readBatch: ISSUER,
+  listBatchVouchers: ISSUER,
+  voidVoucher: [...ISSUER, "voucher_used", "voucher_expired", "voucher_busy", "too_many_misses"],
+  voidBatch: ISSUER,
   health: [],
   readiness: ["unavailable"],
 } as const satisfies Record<string, readonly ErrorCode[]>;

@@ -51,8 +51,10 @@ interface Definition<
   /** GET by default. */
   method?: Method;
   path: Path;
-  /** Names the operation in generated clients, and its errors in {@link ERRORS_OF}. */
-  operationId: keyof typeof ERRORS_OF;
+  /** Names the operation in generated clients, and its errors in {@link ERRORS_OF} unless it has them itself. */
+  operationId: string;
+  /** Its errors, for an operation that {@link ERRORS_OF} does not have. */
+  ownErrors?: readonly ErrorCode[];
   /** A few words, without a full stop. */
   summary: string;
   /** What a caller must know, in Markdown; a function where it depends on the configuration. */
@@ -66,7 +68,13 @@ interface Definition<
   contentType?: typeof TEXT;
   responseDescription: string;
   /** The response as CSV, for callers that prefer it to JSON. */
-  csv?: (deps: Deps, request: { caller: Caller; query: z.output<Query> }) => Promise<CsvContent>;
+  csv?: (
+    deps: Deps,
+    request: Pick<
+      EndpointRequest<Caller, ParameterOf<Path>, z.output<Query>, unknown>,
+      "caller" | "parameters" | "query"
+    >,
+  ) => Promise<CsvContent>;
   /** Callers that do not prefer JSON get a page, which is mounted before. */
   hasPage?: true;
   /** Replaces the examples of the response schema. */
@@ -87,6 +95,9 @@ type PathParameters<Path extends string> = [ParameterOf<Path>] extends [never]
   ? { parameters?: undefined }
   : { parameters: Record<ParameterOf<Path>, z.ZodType> };
 
+/** An operation whose errors are known. */
+type NamedErrors = { operationId: keyof typeof ERRORS_OF } | { ownErrors: readonly ErrorCode[] };
+
 /** The dependencies of a use case, for the handler of its endpoint. */
 // biome-ignore lint/suspicious/noExplicitAny: the other parameters may be of any type.
 export type DepsOf<Service extends (deps: any, ...rest: any[]) => unknown> = Parameters<Service>[0];
@@ -102,7 +113,7 @@ interface RouteDeps {
 export interface Endpoint<Deps = never>
   extends Omit<
     Definition<string, unknown, z.ZodObject, z.ZodObject, z.ZodType, unknown, unknown>,
-    "method" | "handler" | "access" | "csv"
+    "method" | "handler" | "access" | "csv" | "ownErrors"
   > {
   method: Method;
   tag: Tag;
@@ -127,15 +138,15 @@ export function endpoint<
   GuardDeps,
   Deps,
 >(
-  definition: Definition<Path, Caller, Query, Body, Result, GuardDeps, Deps> & PathParameters<Path>,
+  definition: Definition<Path, Caller, Query, Body, Result, GuardDeps, Deps> & PathParameters<Path> & NamedErrors,
 ): Endpoint<GuardDeps & Deps & RouteDeps> {
-  const { access, handler, csv, method = "get", parameters = {}, ...described } = definition;
+  const { access, handler, csv, method = "get", parameters = {}, ownErrors, ...described } = definition;
   const { query, body } = definition;
   const errors = new Set<ErrorCode>([
     ...access.errors,
     ...(query === undefined ? [] : (["invalid_request"] as const)),
     ...(body === undefined ? [] : BODY_ERRORS),
-    ...ERRORS_OF[definition.operationId],
+    ...(ownErrors ?? ERRORS_OF[definition.operationId as keyof typeof ERRORS_OF]),
   ]);
   const read = (request: Request, response: Response) => ({
     caller: access.callerOf(response),

@@ -20,9 +20,10 @@ const OF_OWNER = new Set([
   "delete_witness_sizes",
 ]);
 const RUN_BY: Record<RoleName, Set<string>> = {
-  // Does not include workers/log.ts, which runs as pva_log, and what operators do on pages, which runs as pva_admin.
+  // Does not include workers/log.ts, which runs as pva_log, and what operators do on pages and keys
+  // in the issuer API, which runs as pva_admin.
   pva_api: statementsWithout(
-    "/console/actions/",
+    /\/console\/actions\/|\/src\/issuer\//,
     "src/main.ts",
     "workers/redeem.ts",
     "workers/seal.ts",
@@ -36,7 +37,9 @@ const RUN_BY: Record<RoleName, Set<string>> = {
     ...["identify_database", "select_applied_migrations", "add_mark", "select_newest_mark", "recall_marks"],
   ]),
   pva_admin: new Set(
-    [...statementsOf("src/cli/main.ts", "src/local/start.ts", "src/local/scale-check.ts")].filter(
+    [
+      ...statementsOf("src/cli/main.ts", "src/issuer/endpoints.ts", "src/local/start.ts", "src/local/scale-check.ts"),
+    ].filter(
       // Only API and worker processes add marks.
       (statement) => !OF_OWNER.has(statement) && statement !== "add_mark",
     ),

@@ -15,7 +15,7 @@ import { verifyServedChain } from "../../support/independent-verifier.ts";
 import { BASE_URL } from "../../support/service.ts";
 import { useService } from "../../support/use-service.ts";
 
-const { api } = useService({ workers: [], env: { OPS_TOKEN: "a-token-for-operators" } });
+const { api } = useService({ workers: [], env: { OPS_TOKEN: "a-token-for-operators", ISSUER_API: "true" } });
 
 it("the API's description is valid OpenAPI 3.1 with the service's version, served at /openapi.json", async () => {
   const { status, body } = await send("GET", `${api.url}/openapi.json`);

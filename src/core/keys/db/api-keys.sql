@@ -22,6 +22,10 @@ SELECT k.id, statement_timestamp() FROM api_keys AS k WHERE k.id = ANY ($1::text
 ON CONFLICT (key_id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at
  WHERE EXCLUDED.last_used_at - u.last_used_at > interval '1 minute';
 
+-- name: find_ended_key(key_id)
+-- One row if a key is revoked or expired.
+SELECT FROM api_keys AS k WHERE k.id = $1::text AND (k.revoked_at IS NOT NULL OR k.expires_at <= clock_timestamp());
+
 -- name: find_any_key
 -- One row if there is a key, also a revoked or expired one.
 SELECT FROM api_keys AS k LIMIT 1;

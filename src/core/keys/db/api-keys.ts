@@ -47,6 +47,8 @@ export type ListedKey = Row<typeof LISTED_KEY>;
 export const sql = new Statements(new URL("./api-keys.sql", import.meta.url));
 
 export const recordKeyUsage = sql.execute("record_key_usage", { keyId: arrayOf(text) });
+/** Whether the key is revoked or expired. */
+export const hasKeyEnded = sql.executeOne("find_ended_key", { keyId: text });
 export const hasKeys = sql.executeOne("find_any_key");
 export const findKeySandbox = sql.executeOne("find_key_sandbox", { keyId: text });
 export const retireSecrets = sql.value("retire_secrets", { expiresAt: timestamptz }, { keyId: text, graceMs: double });

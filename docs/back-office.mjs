@@ -1,0 +1,60 @@
+// Creates a product, issues 500 vouchers, writes a mail for each of the first orders, voids a returned voucher and
+// issues one in its place. Needs API, KEY (scope voucher.issue) and RUN, a name of your own for this run.
+const { API, KEY, RUN } = process.env;
+
+/** Sends a call, and repeats it while the outcome is unknown: every call here may be repeated. */
+async function call(path, body) {
+  for (let waitSeconds = 1; ; waitSeconds = Math.min(waitSeconds * 2, 8)) {
+    const options = { headers: { "x-api-key": KEY }, signal: AbortSignal.timeout(60_000) };
+    if (body !== undefined) Object.assign(options, { method: "POST", body: JSON.stringify(body) });
+    const response = await fetch(`${API}/issuer${path}`, options).catch(() => null);
+    if (response?.ok) return response.json();
+    if (response !== null && response.status < 500 && response.status !== 429) {
+      const { error, code } = await response.json();
+      throw Object.assign(new Error(error), { code });
+    }
+    await new Promise((resolve) =>
+      setTimeout(resolve, 1000 * (Number(response?.headers.get("retry-after")) || waitSeconds)),
+    );
+  }
+}
+
+/** All items of a list, page by page. */
+async function* list(path) {
+  for (let cursor = ""; cursor !== null; ) {
+    const page = await call(`${path}?limit=1000${cursor && `&cursor=${cursor}`}`);
+    yield* page.items;
+    cursor = page.nextCursor;
+  }
+}
+
+/** Your brand's product with this key. A key names one product, so a repeat does not create a second one. */
+async function productWith(key) {
+  const [brand] = (await call("/brands")).items;
+  for await (const product of list("/products")) if (product.key === key) return product.id;
+  const terms = { name: "Day pass", type: "Service", retailPriceUsd: 19.9, priceUsd: 15 };
+  return (await call(`/brands/${brand.id}/products`, { key, ...terms })).id;
+}
+
+const product = await productWith(`day-pass-${RUN}`);
+const validUntil = "2030-12-31";
+const batch = await call(`/products/${product}/batches`, { issueRef: `spring-${RUN}`, count: 500, validUntil });
+
+// One voucher for each order. Keep the voucher's id with the order: you need it when goods come back.
+const orders = ["ann@example.com", "bob@example.com"].map((to, index) => ({ to, number: `${RUN}-${index + 1}` }));
+for await (const voucher of list(`/batches/${batch.id}/vouchers`)) {
+  const order = orders[voucher.serial - 1];
+  if (order === undefined) break;
+  order.voucherId = voucher.id;
+  console.log(`To: ${order.to}\nSubject: Your day pass, order ${order.number}\n\nYour code: ${voucher.code}\n`);
+}
+
+// Bob returns his goods: void his voucher, and issue one for the goods that he gets instead.
+const [, returned] = orders;
+const { id } = await call("/vouchers/void", { id: returned.voucherId, reason: `returned, order ${returned.number}` });
+const issueRef = `${returned.number} instead of ${id}`;
+const instead = await call(`/products/${product}/batches`, { issueRef, count: 1, validUntil });
+const [replacement] = (await call(`/batches/${instead.id}/vouchers`)).items;
+console.log(
+  `To: ${returned.to}\nSubject: Your new day pass, order ${returned.number}\n\nYour code: ${replacement.code}`,
+);

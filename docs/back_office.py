@@ -1,0 +1,66 @@
+# Creates a product, issues 500 vouchers, writes a mail for each of the first orders, voids a returned voucher and
+# issues one in its place. Needs API, KEY (scope voucher.issue) and RUN, a name of your own for this run.
+import itertools, json, os, time, urllib.error, urllib.request
+
+API, KEY, RUN = os.environ["API"], os.environ["KEY"], os.environ["RUN"]
+
+
+class Refused(Exception):
+    pass
+
+
+def call(path, body=None):
+    """Sends a call, and repeats it while the outcome is unknown: every call here may be repeated."""
+    for wait in itertools.chain([1, 2, 4], itertools.repeat(8)):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{API}/issuer{path}", data, {"X-Api-Key": KEY})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as response:
+                return json.load(response)
+        except urllib.error.HTTPError as error:
+            if error.code < 500 and error.code != 429:
+                raise Refused(json.load(error)["error"])
+            wait = int(error.headers.get("Retry-After") or wait)
+        except (OSError, ValueError):
+            pass
+        time.sleep(wait)
+
+
+def items(path):
+    """All items of a list, page by page."""
+    cursor = ""
+    while cursor is not None:
+        page = call(f"{path}?limit=1000" + (f"&cursor={cursor}" if cursor else ""))
+        yield from page["items"]
+        cursor = page["nextCursor"]
+
+
+def product_with(key):
+    """Your brand's product with this key. A key names one product, so a repeat does not create a second one."""
+    brand = call("/brands")["items"][0]
+    for product in items("/products"):
+        if product["key"] == key:
+            return product["id"]
+    terms = {"name": "Day pass", "type": "Service", "retailPriceUsd": 19.9, "priceUsd": 15}
+    return call(f"/brands/{brand['id']}/products", {"key": key, **terms})["id"]
+
+
+product = product_with(f"day-pass-{RUN}")
+valid_until = "2030-12-31"
+terms = {"issueRef": f"spring-{RUN}", "count": 500, "validUntil": valid_until}
+batch = call(f"/products/{product}/batches", terms)
+
+# One voucher for each order. Keep the voucher's id with the order: you need it when goods come back.
+orders = [{"to": to, "number": f"{RUN}-{n}"} for n, to in enumerate(["ann@example.com", "bob@example.com"], 1)]
+for order, voucher in zip(orders, items(f"/batches/{batch['id']}/vouchers")):
+    order["voucher_id"] = voucher["id"]
+    print(f"To: {order['to']}\nSubject: Your day pass, order {order['number']}\n\nYour code: {voucher['code']}\n")
+
+# Bob returns his goods: void his voucher, and issue one for the goods that he gets instead.
+returned = orders[1]
+reason = f"returned, order {returned['number']}"
+voided = call("/vouchers/void", {"id": returned["voucher_id"], "reason": reason})
+terms = {"issueRef": f"{returned['number']} instead of {voided['id']}", "count": 1, "validUntil": valid_until}
+instead = call(f"/products/{product}/batches", terms)
+replacement = call(f"/batches/{instead['id']}/vouchers")["items"][0]
+print(f"To: {returned['to']}\nSubject: Your new day pass, order {returned['number']}\n\nYour code: {replacement['code']}")

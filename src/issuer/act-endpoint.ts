@@ -1,0 +1,71 @@
+import type { z } from "zod";
+import { type Act, CREATED } from "../acts/act.ts";
+import { ENTITIES, type EntityKind } from "../acts/entities.ts";
+import { bodyOf, type Fields, valuesIn } from "../acts/fields.ts";
+import { partnerKey } from "../core/keys/routes/authenticate.ts";
+import { ISSUER } from "../platform/api/errors.ts";
+import { EXAMPLE } from "../platform/api/example.ts";
+import { pickFields, sampleOf, text } from "../platform/api/fields.ts";
+import { endpoint } from "../platform/http/endpoint.ts";
+import { type IssuerDeps, inIssuer } from "./issuer.ts";
+
+/** Keys that may issue. */
+export const ISSUER_KEY = partnerKey("voucher.issue");
+
+/** The path parameter for the id of an entity. */
+export const idOf = (kind: EntityKind) => text(`The id of a ${kind} of your organization.`);
+
+/** `createProduct` for `product create`. */
+const operationOf = (name: string) =>
+  name.replace(/^(\w)(\w*) (\w+)$/, (_, first, rest, verb) => verb + first.toUpperCase() + rest);
+
+/** Ids in the examples of responses. */
+const IDS: Partial<Record<EntityKind, string>> = {
+  product: EXAMPLE.productId,
+  batch: EXAMPLE.batchId,
+  listing: EXAMPLE.listingId,
+  contract: EXAMPLE.contractId,
+};
+const exampleOf = ({ shape }: z.ZodObject, kind: EntityKind) => ("id" in shape ? { id: IDS[kind] } : {});
+
+/** What a body contains, for the audit trail. */
+export const givenIn = (body: object) => Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
+
+/** The endpoint of an act: its path, its body, its problems and its response follow from the act. */
+export function endpointOf<F extends Fields, Result extends object>(act: Act<F, Result>) {
+  const { name, on, creates, title, about, fields } = act;
+  if (on === null) throw new Error(`${name} is on nothing, so it cannot belong to an organization`);
+  const collection = ENTITIES[on].collection;
+  const last = creates === undefined ? String(name.split(" ")[1]) : ENTITIES[creates].collection;
+  const operationId = operationOf(name);
+  const component = operationId.charAt(0).toUpperCase() + operationId.slice(1);
+  const body = bodyOf(fields).meta({ id: `${component}Request` });
+  const result = (act.response ?? act.result ?? CREATED).clone().meta({ id: `${component}Result` });
+  const idName = creates === undefined ? "id" : ENTITIES[on].option;
+  return endpoint({
+    method: "post",
+    path: `/issuer/${collection}/:id/${last}`,
+    operationId,
+    ownErrors: ISSUER,
+    summary: title,
+    description: typeof about === "string" ? about : `${title}. It leaves an audit entry.`,
+    access: ISSUER_KEY,
+    parameters: { id: idOf(on) },
+    ...(Object.keys(body.shape).length > 0 && { body }),
+    response: result,
+    responseDescription: "It is done.",
+    responseExamples: { done: { summary: title, value: sampleOf(result, exampleOf(result, creates ?? on)) } },
+    handler: (deps: IssuerDeps, { caller, parameters, body: given }) =>
+      inIssuer(
+        deps,
+        caller,
+        async (ctx) => {
+          await ctx.requireOwn(on, parameters.id);
+          const values = valuesIn(fields, given);
+          const done = await ctx.whileKeyWorks((assertGoing) => act.run(ctx, parameters.id, values, assertGoing));
+          return pickFields(result, done as never);
+        },
+        [name, { [idName]: parameters.id, ...givenIn(given) }],
+      ),
+  });
+}

@@ -1,0 +1,22 @@
+import type { Act } from "../acts/act.ts";
+import { ACTS } from "../acts/acts.ts";
+import type { Fields } from "../acts/fields.ts";
+import { endpointOf } from "./act-endpoint.ts";
+import { batch } from "./routes/batch.ts";
+import { batchVouchers } from "./routes/batch-vouchers.ts";
+import { batches } from "./routes/batches.ts";
+import { brands } from "./routes/brands.ts";
+import { products } from "./routes/products.ts";
+import { voidBatch } from "./routes/void-batch.ts";
+import { voidVoucher } from "./routes/void-voucher.ts";
+
+/** Acts with a route of their own: one names its voucher in the body, the other is done in portions. */
+const OWN_ROUTE = ["voucher void", "batch void"];
+
+/** The other acts for programs take nothing from the process, so their endpoints follow from the acts alone. */
+const derived = ACTS.filter(({ name, scope }) => scope === "issuer" && !OWN_ROUTE.includes(name)).map((act) =>
+  endpointOf(act as unknown as Act<Fields, object>),
+);
+
+/** The endpoints for an organization's own programs. */
+export const ISSUER_ENDPOINTS = [brands, products, batches, batch, batchVouchers, voidVoucher, voidBatch, ...derived];

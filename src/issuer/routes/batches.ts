@@ -1,0 +1,38 @@
+import { z } from "zod";
+import { EXAMPLE } from "../../platform/api/example.ts";
+import { count, productId, productName, text, timestamp, usd } from "../../platform/api/fields.ts";
+import { endpoint } from "../../platform/http/endpoint.ts";
+import { ISSUER_KEY } from "../act-endpoint.ts";
+import type { IssuerDeps } from "../issuer.ts";
+import { createdAt, ID_CURSOR, listOwn, onlyOf, pageOf, pageQuery } from "../lists.ts";
+
+/** What lists and readings of a batch have in common. */
+export const BATCH_FIELDS = {
+  id: text("The batch's id.", EXAMPLE.batchId),
+  productId,
+  productName,
+  audience: text("`OpenToAll` or `ReferrerOnly`.", "OpenToAll"),
+  count: count(1, "How many vouchers it has.", 500),
+  validUntil: timestamp("When its vouchers expire.", EXAMPLE.validUntil),
+  priceUsd: usd("Price of a voucher.", EXAMPLE.priceUsd),
+  createdAt,
+};
+
+const batch = z.object({
+  ...BATCH_FIELDS,
+  windows: z
+    .array(text("`claim` or `buy`.", "buy"))
+    .meta({ description: "The windows that it has.", examples: [["buy"]] }),
+});
+
+export const batches = endpoint({
+  path: "/issuer/batches",
+  operationId: "listBatches",
+  summary: "List your organization's batches",
+  description: "All batches, or those of one brand or product. It counts no vouchers: read one batch for that.",
+  access: ISSUER_KEY,
+  query: z.object({ brand: onlyOf("brand"), product: onlyOf("product"), ...pageQuery(ID_CURSOR) }),
+  response: pageOf("BatchesPage", batch, "ids, new ones last"),
+  responseDescription: "A page of batches.",
+  handler: (deps: IssuerDeps, { caller, query }) => listOwn(deps, caller, ["batches", batch], query),
+});

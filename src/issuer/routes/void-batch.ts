@@ -1,0 +1,75 @@
+import { voidBatch as act } from "../../acts/batch/void.ts";
+import { bodyOf, valuesIn } from "../../acts/fields.ts";
+import { type BatchVoidResult, readBatchSize } from "../../acts/void-batch.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import { examples } from "../../platform/api/example.ts";
+import { count, named, sampleOf } from "../../platform/api/fields.ts";
+import { isLockTimeout } from "../../platform/db/transaction.ts";
+import { endpoint } from "../../platform/http/endpoint.ts";
+import { givenIn, ISSUER_KEY, idOf } from "../act-endpoint.ts";
+import { type IssuerDeps, inIssuer, isEnd, KeyEnded, VOID_LOCK_WAIT_MS } from "../issuer.ts";
+
+/**
+ * A call begins no further range of vouchers after this time. A range takes less than half a second, and a lock two, so
+ * the response comes within five seconds. Milliseconds.
+ */
+const PORTION_MS = 2_400;
+
+const voidedBatch = named("VoidedBatch", {
+  voided: count(0, "Vouchers that this call has voided.", 480),
+  alreadyFinal: count(0, "Vouchers that were redeemed, voided or expired before this call reached them.", 20),
+  remaining: count(0, "Vouchers that this call has not reached. If it is not 0, repeat the call.", 0),
+});
+
+examples.add(voidedBatch, { voided: { summary: "The batch is voided", value: sampleOf(voidedBatch) } });
+
+/** Ends a run whose time is over. Never leaves this file. */
+const PORTION_OVER = Symbol("the portion is over");
+
+export const voidBatch = endpoint({
+  method: "post",
+  path: "/issuer/batches/:id/void",
+  operationId: "voidBatch",
+  summary: "Void the active vouchers of a batch",
+  description:
+    "They can never be used again, and their reservations end. The response comes after at most five seconds: repeat " +
+    "the call until `remaining` is 0. Each call begins where the last one ended.",
+  access: ISSUER_KEY,
+  parameters: { id: idOf("batch") },
+  body: bodyOf(act.fields).meta({ id: "VoidBatchRequest" }),
+  response: voidedBatch,
+  responseDescription: "What this call has done.",
+  handler: (deps: IssuerDeps, { caller, parameters: { id }, body }) =>
+    inIssuer(
+      deps,
+      caller,
+      async (ctx) => {
+        await ctx.requireOwn("batch", id);
+        const size = await readBatchSize(ctx, id);
+        const startedAt = performance.now();
+        let soFar: BatchVoidResult = { voided: 0, alreadyFinal: 0 };
+        try {
+          soFar = await ctx.whileKeyWorks((assertGoing) =>
+            act.run(
+              { ...ctx, lockWaitMs: VOID_LOCK_WAIT_MS },
+              id,
+              valuesIn(act.fields, body),
+              (_done, _total, counts) => {
+                soFar = counts as BatchVoidResult;
+                assertGoing();
+                if (performance.now() - startedAt > PORTION_MS) throw PORTION_OVER;
+              },
+            ),
+          );
+        } catch (error) {
+          const { voided } = soFar;
+          if (error instanceof KeyEnded) {
+            throw new AppError("unknown_key", ({ inDetail }) => inDetail.keyEnded.voided(voided));
+          }
+          if (error !== PORTION_OVER && !isEnd(error) && !isLockTimeout(error)) throw error;
+        }
+        return { ...soFar, remaining: size - soFar.voided - soFar.alreadyFinal };
+      },
+      [act.name, { id, ...givenIn(body) }],
+    ),
+});

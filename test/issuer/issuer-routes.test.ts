@@ -1,0 +1,186 @@
+import { beforeAll, expect, it } from "vitest";
+import { newId } from "../../src/core/voucher/ids.ts";
+import { partnerClient, send } from "../support/client.ts";
+import { issueTestBatch, issueVoucher, makeKey } from "../support/supply.ts";
+import { useService } from "../support/use-service.ts";
+
+const { api, apis, db, partner, stranger, till, startApi } = useService({ apis: [{ ISSUER_API: "true" }, {}] });
+
+let key: string;
+let keyId: string;
+
+beforeAll(async () => {
+  ({ key, id: keyId } = await makeKey(db, partner.organizationId, { scopes: ["voucher.issue"] }));
+});
+
+const post = (path: string, body: object = {}, as = key) =>
+  send("POST", `${api.url}/issuer/${path}`, { key: as, body });
+const get = (path: string, as = key) => send("GET", `${api.url}/issuer/${path}`, { key: as });
+const TERMS = { count: 3, validUntil: "2099-12-31" };
+let orders = 0;
+const newRef = () => `order-${++orders}`;
+const issue = async (more: object = {}) =>
+  (await post(`products/${partner.productId}/batches`, { ...TERMS, issueRef: newRef(), ...more })).body;
+const auditOf = async (entityId: string) =>
+  (
+    await db.query(
+      "SELECT os_user, by, command, arguments, after FROM audit_entries WHERE entity_id = $1 ORDER BY id",
+      [entityId],
+    )
+  ).rows;
+
+it("a batch is issued once under a reference, which a repeat answers with the first result", async () => {
+  const asked = { ...TERMS, issueRef: " order-ä ", windows: { buy: { opensAt: "2099-01-01T00:00:00Z" } } };
+  const path = `products/${partner.productId}/batches`;
+  const first = await post(path, asked);
+  expect(first.body).toEqual({
+    id: expect.stringMatching(/^bat_/),
+    count: 3,
+    firstSerial: 1,
+    lastSerial: 3,
+    alreadyIssued: false,
+  });
+  const repeat = await post(path, { ...asked, issueRef: "order-a\u0308" });
+  expect(repeat.body).toEqual({ ...first.body, alreadyIssued: true });
+  const other = await post(path, { ...asked, count: 4 });
+  expect(other.body).toEqual({ ...first.body, alreadyIssued: true, otherBatch: true });
+  const { body } = await get(`batches/${first.body.id}`);
+  expect(body).toMatchObject({
+    count: 3,
+    active: 3,
+    redeemed: 0,
+    windows: { claim: null, buy: { opensAt: "2099-01-01T00:00:00.000Z", closesAt: null } },
+  });
+  expect(await auditOf(first.body.id)).toMatchObject([
+    { os_user: keyId, by: "key", command: "batch issue", arguments: { product: partner.productId, count: 3 } },
+  ]);
+});
+
+it("two issues under one reference at the same moment issue one batch", async () => {
+  const asked = { ...TERMS, count: 2_000, issueRef: newRef() };
+  const answers = await Promise.all([1, 2, 3].map(() => post(`products/${partner.productId}/batches`, asked)));
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+  expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
+  expect(answers.map(({ body }) => body.alreadyIssued).toSorted()).toEqual([false, true, true]);
+});
+
+it("a 400 names every wrong field at once, and refuses times in the past and out of order", async () => {
+  const refuse = async (body: object) => (await post(`products/${partner.productId}/batches`, body)).body;
+  const wrong = { count: 100_001, audience: "All", windows: { buy: { opensAt: "soon" } }, issueRef: "" };
+  expect((await refuse(wrong)).error).toMatch(/^count .*validUntil .*audience .*windows\.buy\.opensAt .*issueRef /s);
+  const windows = {
+    buy: { opensAt: "2099-12-31", closesAt: "2099-12-01" },
+    claim: { closesAt: "2020-01-01T00:00:00Z" },
+  };
+  const unordered = { count: 1, validUntil: "2021-01-01", windows, issueRef: newRef() };
+  expect((await refuse(unordered)).error).toBe(
+    "windows.buy.opensAt must be earlier than validUntil. " +
+      "windows.buy.closesAt must be later than windows.buy.opensAt. " +
+      "The time 2021-01-01T23:59:59.999Z is in the past. The time 2020-01-01T00:00:00.000Z is in the past.",
+  );
+});
+
+it("codes are read page by page and as one CSV file, and each reading leaves an audit entry", async () => {
+  const { id } = await issue();
+  const first = await get(`batches/${id}/vouchers?limit=2`);
+  const second = await get(`batches/${id}/vouchers?limit=2&cursor=${first.body.nextCursor}`);
+  const items = [...first.body.items, ...second.body.items];
+  expect(items.map(({ serial }) => serial)).toEqual([1, 2, 3]);
+  expect(second.body.nextCursor).toBeNull();
+  const headers = { "x-api-key": key, accept: "text/csv" };
+  const csv = await fetch(`${api.url}/issuer/batches/${id}/vouchers`, { headers });
+  expect(csv.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+  const lines = items.map(({ id: voucherId, code, serial }) => `${voucherId},${code},${serial}\n`);
+  expect(await csv.text()).toBe(`id,code,serial\n${lines.join("")}`);
+  const read = (await auditOf(id)).filter(({ command }) => command === "batch export");
+  expect(read.map(({ os_user, after }) => [os_user, after.codesExported])).toEqual([
+    [keyId, 2],
+    [keyId, 1],
+    [keyId, 3],
+  ]);
+});
+
+it("lists have the organization's own entities only, page by page", async () => {
+  const { body: brands } = await get("brands");
+  expect(brands).toMatchObject({ items: [{ id: partner.brandId }], nextCursor: null });
+  expect((await get(`products?brand=${partner.brandId}`)).body.items).toMatchObject([{ id: partner.productId }]);
+  const ids = [await issue(), await issue()].map(({ id }) => id);
+  const found: string[] = [];
+  for (let cursor: string | null = ""; cursor !== null; ) {
+    const { body } = await get(`batches?product=${partner.productId}&limit=1${cursor && `&cursor=${cursor}`}`);
+    found.push(...body.items.map(({ id }: { id: string }) => id));
+    cursor = body.nextCursor;
+  }
+  expect(found.slice(-2)).toEqual(ids);
+});
+
+it("a voucher is voided by its code or its id, and a repeat is a success", async () => {
+  const { id, code } = await issueVoucher(db, partner);
+  const voided = { id, voided: true };
+  expect((await post("vouchers/void", { code, reason: "returned" })).body).toEqual({ ...voided, alreadyVoided: false });
+  expect((await post("vouchers/void", { id })).body).toEqual({ ...voided, alreadyVoided: true });
+  const [entry] = await auditOf(id);
+  expect(entry).toMatchObject({ os_user: keyId, by: "key", command: "voucher void", arguments: { id } });
+  expect(JSON.stringify(entry)).not.toContain(code);
+  const used = await issueVoucher(db, partner);
+  await till.redeem({ code: used.code, externalRef: newRef() });
+  expect(await post("vouchers/void", { code: used.code })).toMatchObject({
+    status: 409,
+    body: { code: "voucher_used" },
+  });
+  expect((await post("vouchers/void", {})).body.error).toBe("code or id is required.");
+  expect((await post("vouchers/void", { id, code })).body.error).toBe("code and id must not be given together.");
+});
+
+it("a batch is voided until nothing remains, with what was final before counted apart", async () => {
+  const { batchId, vouchers } = await issueTestBatch(db, partner, 3);
+  await till.redeem({ code: vouchers[0]?.code, externalRef: newRef() });
+  expect((await post(`batches/${batchId}/void`)).body).toEqual({ voided: 2, alreadyFinal: 1, remaining: 0 });
+  expect((await post(`batches/${batchId}/void`)).body).toEqual({ voided: 0, alreadyFinal: 3, remaining: 0 });
+});
+
+it("a key that may issue neither reads nor redeems at a till, and other keys may not issue", async () => {
+  const { code } = await issueVoucher(db, partner);
+  const issuer = partnerClient(api.url, key);
+  const refused = { status: 401, body: { code: "missing_scope" } };
+  expect(await issuer.lookUp(code)).toMatchObject(refused);
+  expect(await issuer.redeem({ code, externalRef: newRef() })).toMatchObject(refused);
+  const reader = await makeKey(db, partner.organizationId, { scopes: ["voucher.read", "voucher.redeem"] });
+  expect(await get("brands", reader.key)).toMatchObject(refused);
+});
+
+it("what belongs to another organization is as unknown as what does not exist", async () => {
+  const { key: foreign } = await makeKey(db, stranger.organizationId, { scopes: ["voucher.issue"] });
+  const { batchId, vouchers } = await issueTestBatch(db, partner, 1);
+  const [voucher] = vouchers;
+  const calls: [known: string, unknown: string, body?: object][] = [
+    [`products/${partner.productId}/batches`, `products/${newId("prd")}/batches`, { ...TERMS, issueRef: newRef() }],
+    [`batches/${batchId}`, `batches/${newId("bat")}`],
+    [`batches/${batchId}/vouchers`, `batches/${partner.productId}/vouchers`],
+    [`batches?product=${partner.productId}`, `batches?product=${newId("prd")}`],
+    [`products?brand=${partner.brandId}`, "products?brand=%00"],
+    [`batches/${batchId}/void`, "batches/%00/void", {}],
+  ];
+  const bytes = async (path: string, body?: object) => {
+    const { status, body: answer } = body ? await post(path, body, foreign) : await get(path, foreign);
+    return { status, ...answer, requestId: "" };
+  };
+  for (const [known, unknown, body] of calls) {
+    const answer = await bytes(known, body);
+    expect(answer, known).toMatchObject({ status: 404, code: "not_found" });
+    expect(answer).toEqual(await bytes(unknown, body));
+  }
+  for (const named of [{ code: voucher?.code }, { id: voucher?.id }, { code: "7Q4K-9MZX-2HTB-W8RC" }, { code: "?" }]) {
+    expect(await post("vouchers/void", named, foreign)).toMatchObject({ status: 404, body: { code: "not_found" } });
+  }
+  expect((await get(`batches/${batchId}`)).body).toMatchObject({ active: 1 });
+});
+
+it("the issuer's routes do not exist where ISSUER_API is off, or in production without OPS_DATABASE_URL", async () => {
+  const unsafe = { ISSUER_API: "true", NODE_ENV: "production", OPS_DATABASE_URL: "", OPS_TOKEN: "off" };
+  const { url } = await startApi(unsafe);
+  for (const off of [apis[1].url, url]) {
+    const { body, status } = await send("GET", `${off}/issuer/brands`, { key });
+    expect({ status, code: body.code }).toEqual({ status: 404, code: "not_found" });
+  }
+});
