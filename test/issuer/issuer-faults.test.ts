@@ -1,0 +1,123 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { revokeApiKey } from "../../src/acts/key/revoke.ts";
+import { send } from "../support/client.ts";
+import { makeOffer, newUser, signedIn } from "../support/marketplace.ts";
+import { besideTransaction, lockRows, untilWaiting } from "../support/outside-transaction.ts";
+import { issueTestBatch, issueVoucher, makeKey, provisioning, type TestPartner } from "../support/supply.ts";
+import { useService } from "../support/use-service.ts";
+
+const service = useService({ apis: [{ ISSUER_API: "true" }], users: true });
+const { api, db, partner, till } = service;
+
+const issuerOf = async ({ organizationId }: Pick<TestPartner, "organizationId">) => {
+  const { key, id } = await makeKey(db, organizationId, { scopes: ["voucher.issue"] });
+  const post = (path: string, body: object = {}) => send("POST", `${api.url}/issuer/${path}`, { key, body });
+  return { post, revoke: () => revokeApiKey.run(provisioning(db), id, {}) };
+};
+
+/** Longer than a long act needs to see that its key has ended. Milliseconds. */
+const SEEN_MS = 1_000;
+
+it("a void of a batch ends after its key, and says how much it has voided", async () => {
+  const { post, revoke } = await issuerOf(partner);
+  const { batchId, vouchers } = await issueTestBatch(db, partner, 102);
+  const ids = vouchers.map(({ id }) => id);
+  const answer = await besideTransaction(db, async (outside) => {
+    // The void waits for this one in its second round, and for the others not at all.
+    await lockRows(outside, ids.slice(0, 1));
+    const pending = post(`batches/${batchId}/void`);
+    await untilWaiting(db, 1);
+    await revoke();
+    await sleep(SEEN_MS);
+    await outside.query("ROLLBACK");
+    return pending;
+  });
+  expect(answer).toMatchObject({ status: 401, body: { code: "unknown_key" } });
+  expect(answer.body.error).toMatch(/ 102 vouchers were cancelled/);
+  expect(await post(`batches/${batchId}/void`)).toMatchObject({ status: 401 });
+});
+
+it("an issue ends after its key, and issues nothing", async () => {
+  const { post, revoke } = await issuerOf(partner);
+  const { organizationId, productId } = partner;
+  const other = await issueTestBatch(db, partner, 1);
+  const answer = await besideTransaction(db, async (outside) => {
+    const row = [organizationId, "held", other.batchId];
+    await outside.query("INSERT INTO issue_references VALUES ($1, $2, $3, '{}')", row);
+    const pending = post(`products/${productId}/batches`, { issueRef: "held", count: 1, validUntil: "2099-01-01" });
+    await untilWaiting(db, 1);
+    await revoke();
+    await sleep(SEEN_MS);
+    await outside.query("ROLLBACK");
+    return pending;
+  });
+  expect(answer).toMatchObject({
+    status: 401,
+    body: { code: "unknown_key", error: expect.stringMatching(/Nothing was done/) },
+  });
+  const { rows } = await db.query("SELECT batch_id FROM issue_references WHERE issue_ref = 'held'");
+  expect(rows).toEqual([]);
+});
+
+it("a void of a batch answers within five seconds although a voucher stays locked, and a repeat voids it", async () => {
+  const { post } = await issuerOf(partner);
+  const { batchId, vouchers } = await issueTestBatch(db, partner, 3);
+  const startedAt = performance.now();
+  const first = await besideTransaction(db, async (outside) => {
+    await lockRows(outside, [vouchers[1]?.id ?? ""]);
+    return post(`batches/${batchId}/void`);
+  });
+  expect(first.body).toEqual({ voided: 2, alreadyFinal: 0, remaining: 1 });
+  expect(performance.now() - startedAt).toBeLessThan(5_000);
+  expect((await post(`batches/${batchId}/void`)).body).toEqual({ voided: 1, alreadyFinal: 2, remaining: 0 });
+});
+
+it("a voucher is voided or redeemed when both wait for its row, and a void ends a reservation", async () => {
+  const { post } = await issuerOf(partner);
+  const together = async (
+    name: string,
+    call: (code: string) => Promise<{ status: number; body: { code?: string } }>,
+  ) => {
+    const { id, code } = await issueVoucher(db, partner);
+    const [voided, other] = await besideTransaction(db, async (outside) => {
+      await lockRows(outside, [id]);
+      const pending = [post("vouchers/void", { id }), call(code)] as const;
+      await untilWaiting(db, 2);
+      await outside.query("ROLLBACK");
+      return Promise.all(pending);
+    });
+    return { name, code, outcome: [voided.body.code ?? voided.status, other.body.code ?? other.status] };
+  };
+  const redeemed = await together("redeem", (code) => till.redeem({ code, externalRef: `beside ${code}` }));
+  expect([
+    [200, "voucher_voided"],
+    ["voucher_used", 200],
+  ]).toContainEqual(redeemed.outcome);
+  const reserved = await together("reserve", (code) => till.reserve(code));
+  expect([
+    [200, "voucher_voided"],
+    [200, 200],
+  ]).toContainEqual(reserved.outcome);
+  expect((await till.lookUp(reserved.code)).body).toMatchObject({ voucher: { status: "Voided" }, reservation: null });
+});
+
+it("a claim beside a void of its batch gets a voucher that was active, or none", async () => {
+  const offer = await makeOffer(db, 1);
+  const { post } = await issuerOf(offer);
+  const id = offer.vouchers[0]?.id ?? "";
+  const user = signedIn(api.url, service.issuer, newUser());
+  const [voided, claimed] = await besideTransaction(db, async (outside) => {
+    await lockRows(outside, [id]);
+    const pending = [post("vouchers/void", { id }), user.then((as) => as.claimProduct(offer.productId))] as const;
+    await untilWaiting(db, 2);
+    await outside.query("ROLLBACK");
+    return Promise.all(pending);
+  });
+  expect(voided.status).toBe(200);
+  const { rows } = await db.query("SELECT event_type FROM voucher_events WHERE voucher_id = $1 ORDER BY sequence", [
+    id,
+  ]);
+  const types = rows.map(({ event_type: type }) => type.replace("voucher.instance.", ""));
+  expect(types).toEqual(claimed.status === 200 ? ["issued", "claimed", "voided"] : ["issued", "voided"]);
+});
