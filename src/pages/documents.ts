@@ -15,12 +15,12 @@ import { Html, html } from "./html.ts";
 import { GUIDE_PATH, layOut, type Site } from "./layout.ts";
 
 /** The files of `docs/` that partners need, in the order of the list on every page. */
-const NAMES = `integration.md clients.md orders.md settlement.md history.md going-live.md issuing.md webhooks.md \
-webhook-receivers.md sandbox.md portal.md errors.md
+const NAMES = `integration.md clients.md orders.md settlement.md history.md going-live.md issuing.md
+  webhooks.md webhook-receivers.md sandbox.md portal.md errors.md
   versioning.md proof.md voucher-client.mjs voucher_client.py voucher-client.php webhook-receiver.mjs
   webhook_receiver.py webhook-receiver.php verify-webhook.sh sandbox-client.mjs
-  back-office.mjs back_office.py settle-day.mjs settle_day.py settle-day.php verify-chain.sh verify-chain.mjs verify_chain.py \
-verify-chain.php verify-receipt.mjs verify-receipt.py
+  back-office.mjs back_office.py settle-day.mjs settle_day.py settle-day.php
+  verify-chain.sh verify-chain.mjs verify_chain.py verify-chain.php verify-receipt.mjs verify-receipt.py
   receipt-verifier.html chain-vectors.json log-vectors.json images/checkout.svg`.split(/\s+/);
 
 /** Where the service serves a file of `docs/`. */

@@ -1293,7 +1293,7 @@ export interface components {
                 };
             };
             /**
-             * @description Your reference for the batch, such as the order's number. It issues at most one. White space at its ends is removed: spaces of any kind, tabs and line ends. Control characters are rejected. Format characters, such as zero-width spaces, are removed too, and the rest is compared in Unicode's form NFC. `.` and `..` are rejected.
+             * @description Your reference for the batch, such as the order's number. It issues at most one. White space at its ends is removed: spaces of any kind, tabs and line ends. Control characters are rejected, and so is a text that begins with `erased:`. Format characters, such as zero-width spaces, are removed too, and the rest is compared in Unicode's form NFC. `.` and `..` are rejected.
              * @example order-20261121-0007
              */
             issueRef: string;

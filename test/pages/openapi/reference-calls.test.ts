@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it, vi } from "vitest";
+import { erasePerson } from "../../../src/acts/erase-person.ts";
 import { voidVoucher } from "../../../src/acts/void-voucher.ts";
 import { lockReferencesToEnd } from "../../../src/core/redeem/db/redemptions.ts";
 import { newId } from "../../../src/core/voucher/ids.ts";
@@ -116,6 +117,19 @@ const ofVoucher =
     return withBody(() => ({ code: named }))(operation, valid);
   };
 
+/** Reads of a voucher that was redeemed, and after that this was done. */
+const ofRedeemed =
+  (prepare: (redeemed: { externalRef: string }) => Promise<void>): Provoke =>
+  async (operation, valid) => {
+    const { id, code, externalRef } = await redeemed();
+    await prepare({ externalRef });
+    const fresh = { externalRef, codeOrTicket: code, entityId: id, sequence: "2" };
+    if (valid.query !== undefined) return perform(operation, { ...valid, query: `?externalRef=${externalRef}` });
+    const names = Object.keys(valid.parameters ?? {});
+    const parameters = Object.fromEntries(Object.entries(fresh).filter(([name]) => names.includes(name)));
+    return perform(operation, { ...valid, parameters: { ...valid.parameters, ...parameters } });
+  };
+
 /** How to provoke each error. */
 const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
   missing_key: withHeaders(() => ({ "x-api-key": "" })),
@@ -143,14 +157,12 @@ const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
     return ofVoucher(async () => "7Q4K-9MZX-2HTB-W8RC")(operation, valid);
   },
   voucher_not_found: ofVoucher(async () => "7Q4K-9MZX-2HTB-W8RC"),
-  not_logged_yet: async (operation, valid) => {
-    const { id, code, externalRef } = await redeemed();
-    const fresh = { externalRef, codeOrTicket: code, entityId: id, sequence: "2" };
-    if (valid.query !== undefined) return perform(operation, { ...valid, query: `?externalRef=${externalRef}` });
-    const names = Object.keys(valid.parameters ?? {});
-    const parameters = Object.fromEntries(Object.entries(fresh).filter(([name]) => names.includes(name)));
-    return perform(operation, { ...valid, parameters: { ...valid.parameters, ...parameters } });
-  },
+  not_logged_yet: ofRedeemed(async () => undefined),
+  payload_erased: ofRedeemed(async ({ externalRef }) => {
+    const { organizationId } = partner;
+    await erasePerson(provisioning(servers.db), { by: "reference", organizationId, externalRef }, null);
+    await sequencer.run();
+  }),
   entity_not_found: withParameter("entityId", "vch_unheard-of"),
   redemption_not_found: (operation, valid) =>
     valid.query === undefined
