@@ -7,9 +7,10 @@ import { makeMember, makeOffer, makeReferral, newUser, readAcquisitions } from "
 import { besideTransaction, lockRows, untilWaiting } from "../support/outside-transaction.ts";
 import { readReservation } from "../support/recorded.ts";
 import { provisioning } from "../support/supply.ts";
+import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
-const { api, db, partner, till, issue, as } = useService({ users: true });
+const { api, servers, db, partner, till, issue, as } = useService({ users: true });
 
 const erase = (person: ErasedPerson, reason: string | null = null) => erasePerson(provisioning(db), person, reason);
 const ofOrder = (externalRef: string): ErasedPerson => ({
@@ -139,7 +140,17 @@ it("an attempt whose reference is redeemed and erased while it waits redeems no 
   expect(waited).toMatchObject({ status: 200, body: { redeemCode: first.body.redeemCode, otherVoucher: true } });
 });
 
-it("the list of erasures names nobody, and its replay finds nothing that is not erased", async () => {
+it("a finished redeem job keeps neither reference nor note", async () => {
+  const { id } = await redeem();
+  const texts = async () => {
+    const keys = await servers.redis.keys(`*:redeem:${id}-*`);
+    return Promise.all(keys.map((key) => servers.redis.hget(key, "data")));
+  };
+  await until(async () => (await texts()).every((text) => !/Smith/.test(text ?? "")));
+  expect(await texts()).toEqual([expect.stringContaining(id)]);
+});
+
+it("the list of erasures names no person, and its replay finds nothing that is not erased", async () => {
   const { body } = await redeem();
   await erase(ofOrder(body.externalRef));
   const listed = await listErasures({ pool: db }, new Date(0));

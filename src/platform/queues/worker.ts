@@ -139,10 +139,21 @@ function workOn<Data, Reply extends object>(
       await sendOutcome({ failure: (error as Error).message });
       throw error;
     } finally {
+      forgetPersonal(definition, job, options.log);
       const waitedMs = job.attemptsMade > 0 ? null : startedAt - job.timestamp;
       options.onJob?.(definition.name, waitedMs, Date.now() - startedAt);
     }
   };
+}
+
+/**
+ * Removes what may identify a person from a job that ends, without waiting. If the job is delivered again, it fails: its
+ * caller then asks the database, and so learns what the first delivery has done.
+ */
+function forgetPersonal({ personal }: Pick<QueueDefinition, "personal">, job: Job, log: Logger): void {
+  if (personal === undefined) return;
+  const kept = Object.entries(Object(job.data)).filter(([field]) => !personal.includes(field));
+  job.updateData(Object.fromEntries(kept)).catch((err) => log.warn({ err, jobId: job.id }, "a job keeps its data"));
 }
 
 /** Starts fetching the jobs of one shard. */
