@@ -26,6 +26,7 @@ It also ends their refusal of a server whose files were set back.`,
   },
   said: ({ id, before }) =>
     `Adopted. The deployment's id is now ${id}; it was ${before}. Restart every process that uses this database.`,
+  next: () => "After a restore, erase again what was erased since the backup: voucherctl erasure replay FILE",
 });
 
 /**

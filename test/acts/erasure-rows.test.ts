@@ -1,13 +1,17 @@
 import pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { eraseEvents } from "../../src/acts/db/erasures.ts";
+import { erasePerson } from "../../src/acts/erase-person.ts";
+import { listErasures, parseErasures, replayErasures } from "../../src/acts/replay-erasures.ts";
 import { type EventType, nextEvent } from "../../src/core/chain/chain.ts";
 import { appendEvents, openSinks } from "../../src/core/chain/seal-events.ts";
+import { verifyOneChain } from "../../src/core/chain/verify-chains.ts";
 import { advanceChains, lockVoucher, readLockedVouchers } from "../../src/core/voucher/db/vouchers.ts";
 import { inTransaction, write } from "../../src/platform/db/transaction.ts";
 import { pooledRandomBytes } from "../../src/platform/random.ts";
-import { newUser } from "../support/marketplace.ts";
+import { makeMember, newUser } from "../support/marketplace.ts";
 import { bypassTriggers } from "../support/outside-transaction.ts";
+import { provisioning } from "../support/supply.ts";
 import { useDatabase } from "../support/use-service.ts";
 
 const { servers, db, partner, issue } = useDatabase();
@@ -21,7 +25,7 @@ type Role = "pva_api" | "pva_admin" | "owner";
 let pools: Record<Role, pg.Pool>;
 
 beforeAll(() => {
-  const pool = (connectionString: string) => new pg.Pool({ connectionString, max: 1 });
+  const pool = (connectionString: string) => new pg.Pool({ connectionString, max: 1 }).on("error", () => undefined);
   pools = { pva_api: pool(servers.databaseUrl), pva_admin: pool(servers.adminUrl), owner: pool(servers.ownerUrl) };
 });
 
@@ -138,6 +142,28 @@ it("a claim of a user is refused after the user's earlier claim of the product w
   await inTransaction(pools.pva_admin, (tx) => eraseEvents(tx, [{ voucherId: one.id, sequence: 3 }]));
   const again = await db.query(claim, [user, partner.productId, two.id]).catch((error: pg.DatabaseError) => error);
   expect(again).toMatchObject({ code: "VS001" });
+});
+
+it("a replay after a restore erases the same events and users again, with the same replaced texts", async () => {
+  const id = await redeemed();
+  const userId = newUser();
+  await makeMember(db, { organizationId: partner.organizationId, userId, role: "employee" });
+  const tables = ["voucher_events", "vouchers", "redemptions", "members", "erasures", "erased_users"];
+  for (const table of tables) await db.query(`CREATE TABLE kept_${table} AS TABLE ${table}`);
+  const ctx = { ...provisioning(db), pool: pools.pva_admin };
+  const first = await erasePerson(ctx, { by: "voucher", voucherId: id }, "asked for");
+  await erasePerson(ctx, { by: "user", userId }, null);
+  const texts = () =>
+    db.query("SELECT external_ref FROM redemptions WHERE voucher_id = $1 UNION ALL SELECT user_id FROM members", [id]);
+  const [erased, listed] = [(await texts()).rows, await listErasures({ pool: pools.pva_admin }, new Date(0))];
+  const restore = (table: string) => `DELETE FROM ${table}; INSERT INTO ${table} SELECT * FROM kept_${table};`;
+  await bypassTriggers(db, tables.map(restore).join("\n"));
+  expect((await texts()).rows).not.toEqual(erased);
+  expect(await replayErasures(ctx, parseErasures(JSON.stringify(listed)))).toMatchObject({ vouchers: 1, events: 1 });
+  expect(first).toMatchObject({ vouchers: 1, events: 1 });
+  expect((await texts()).rows).toEqual(erased);
+  expect(await verifyOneChain({ pool: db }, id)).toMatchObject({ broken: [], erased: 1 });
+  expect(await replayErasures(ctx, listed)).toEqual({ vouchers: 0, events: 0, references: 0 });
 });
 
 let orders = 0;
