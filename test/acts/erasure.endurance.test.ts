@@ -1,0 +1,74 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import type pg from "pg";
+import { expect, it } from "vitest";
+import { nextEvent } from "../../src/core/chain/chain.ts";
+import { appendEvents, openSinks } from "../../src/core/chain/seal-events.ts";
+import { verifyAllChains } from "../../src/core/chain/verify-chains.ts";
+import { advanceChains, readLockedVouchers } from "../../src/core/voucher/db/vouchers.ts";
+import { inTransaction, write } from "../../src/platform/db/transaction.ts";
+import { pooledRandomBytes } from "../../src/platform/random.ts";
+import { issueVouchers } from "../support/supply.ts";
+import { useDatabase } from "../support/use-service.ts";
+
+const VOUCHERS = 10_000;
+const PORTION = 1_000;
+const USER = "a user who bought much";
+
+const { servers, db, partner } = useDatabase();
+
+it("an erasure of 10 000 vouchers that is killed again and again erases all of them", async () => {
+  const ids = (await issueVouchers(db, partner, VOUCHERS)).map(({ id }) => id);
+  for (let from = 0; from < VOUCHERS; from += PORTION) await buy(ids.slice(from, from + PORTION));
+  let kills = 0;
+  for (let waitMs = 900; (await countErased(db)) < VOUCHERS; waitMs += 37) if (await eraseUntil(waitMs)) kills += 1;
+  while (await eraseUntil(60_000));
+  expect(kills).toBeGreaterThan(3);
+  expect(await verifyAllChains({ pool: db })).toMatchObject({ vouchers: VOUCHERS, erased: VOUCHERS, broken: [] });
+  const { rows } = await db.query("SELECT count(*)::int AS plain FROM purchases WHERE user_id NOT LIKE 'erased:%'");
+  expect(rows[0].plain).toBe(0);
+  const { rows: entries } = await db.query(
+    `SELECT sum((after->>'events')::int)::int AS events, count(*) FILTER (WHERE strpos(a::text, $1) > 0)::int AS named
+       FROM audit_entries AS a WHERE command = 'person erase'`,
+    [USER],
+  );
+  expect(entries[0]).toEqual({ events: VOUCHERS, named: 0 });
+}, 600_000);
+
+/** Runs the command and kills it after a time. Returns whether it was killed. */
+async function eraseUntil(waitMs: number): Promise<boolean> {
+  const command = spawn(process.execPath, ["src/cli/main.ts", "person", "erase", "--user", USER, "--yes", "--json"], {
+    env: { ...process.env, DATABASE_URL: servers.adminUrl, REDIS_URL: servers.redisUrl },
+    stdio: "ignore",
+  });
+  const ended = once(command, "exit");
+  const killed = await Promise.race([ended.then(() => false), sleep(waitMs, true)]);
+  if (killed) command.kill("SIGKILL");
+  await ended;
+  return killed;
+}
+
+async function countErased(pool: pg.Pool): Promise<number> {
+  const { rows } = await pool.query("SELECT count(*)::int AS n FROM voucher_events WHERE erased_by IS NOT NULL");
+  return rows[0].n;
+}
+
+/** Records purchases of vouchers by the user, each with its sealed event. */
+async function buy(ids: readonly string[]): Promise<void> {
+  await inTransaction(db, async (tx) => {
+    const { now, vouchers } = await readLockedVouchers(tx, ids);
+    const chains = [...vouchers.values()];
+    const events = chains.map((voucher) => ({
+      ...nextEvent(pooledRandomBytes, voucher, "voucher.instance.bought", now, { paymentRef: voucher.id }),
+      actorConnectedId: USER,
+    }));
+    const { writes, advances } = appendEvents(await openSinks(tx), chains, [], events);
+    await write(tx, [...writes, ...advanceChains(advances)]);
+    await tx.query(
+      `INSERT INTO purchases (organization_id, user_id, payment_ref, voucher_id)
+       SELECT $1, $2, id, id FROM unnest($3::text[]) AS v (id)`,
+      [partner.organizationId, USER, ids],
+    );
+  });
+}
