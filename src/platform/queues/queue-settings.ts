@@ -20,7 +20,7 @@ export interface QueueSettings {
   /** How long (seconds) and how many finished jobs are kept, for operators and for callers whose reply was lost. */
   keep: { age: number; count?: number };
   keepFailed: { age: number; count: number };
-  /** Fields of jobs that may identify a person. A finished job does not keep them. */
+  /** Fields of jobs that may identify a person. A job that has ended keeps them for about a second. */
   personal?: readonly string[];
   /**
    * Fields of jobs and replies that operators see. Others are redacted: they may contain a caller's text or a secret.

@@ -8,6 +8,7 @@ import type { Closable } from "../lifetime.ts";
 import { openPatient, type RedisClient } from "../redis/connections.ts";
 import { logErrors } from "../redis/log-errors.ts";
 import { type JobEnd, jobEnvelope } from "./job-envelope.ts";
+import { JobForgetter } from "./job-forgetter.ts";
 import type { QueueDefinition } from "./queue-settings.ts";
 import { listShardsOf, type Shard } from "./shards.ts";
 
@@ -69,7 +70,9 @@ export function startWorker<Data, Reply extends object>(
 ): RunningWorker {
   const log = options.log.child({ queue: definition.name });
   const redis = openPatient(options.redisUrl, `${definition.name}-worker`, options.log);
-  const work = workOn(definition, options, new ReplyOutbox(redis, log), process);
+  const { personal } = definition;
+  const forgetter = personal === undefined ? null : new JobForgetter(personal, redis, log);
+  const work = workOn(definition, options, { outbox: new ReplyOutbox(redis, log), forgetter }, process);
   const shards = listShardsOf(definition, options.deployment.id, options.queueShards).filter(
     ({ index }) => options.workerShards === null || options.workerShards.includes(index),
   );
@@ -85,6 +88,7 @@ export function startWorker<Data, Reply extends object>(
   return {
     async close() {
       await Promise.all(fetchers.map((worker) => worker.close()));
+      await forgetter?.close();
       redis.disconnect();
     },
   };
@@ -94,7 +98,7 @@ export function startWorker<Data, Reply extends object>(
 function workOn<Data, Reply extends object>(
   definition: QueueDefinition<Data, Reply>,
   options: WorkerOptions,
-  outbox: ReplyOutbox,
+  { outbox, forgetter }: { outbox: ReplyOutbox; forgetter: JobForgetter | null },
   process: (jobId: string, data: Data, traceparent: string | undefined) => Promise<Reply>,
 ): (job: Job) => Promise<Reply> {
   const { deployment } = options;
@@ -139,21 +143,11 @@ function workOn<Data, Reply extends object>(
       await sendOutcome({ failure: (error as Error).message });
       throw error;
     } finally {
-      forgetPersonal(definition, job, options.log);
+      forgetter?.add(job);
       const waitedMs = job.attemptsMade > 0 ? null : startedAt - job.timestamp;
       options.onJob?.(definition.name, waitedMs, Date.now() - startedAt);
     }
   };
-}
-
-/**
- * Removes what may identify a person from a job that ends, without waiting. If the job is delivered again, it fails: its
- * caller then asks the database, and so learns what the first delivery has done.
- */
-function forgetPersonal({ personal }: Pick<QueueDefinition, "personal">, job: Job, log: Logger): void {
-  if (personal === undefined) return;
-  const kept = Object.entries(Object(job.data)).filter(([field]) => !personal.includes(field));
-  job.updateData(Object.fromEntries(kept)).catch((err) => log.warn({ err, jobId: job.id }, "a job keeps its data"));
 }
 
 /** Starts fetching the jobs of one shard. */
