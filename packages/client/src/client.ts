@@ -1,5 +1,6 @@
 import type { components } from "./api.ts";
 import { makeCall, OutcomeUnknown, type Settings, TEXT, VoucherRefused } from "./call.ts";
+import { issuerCalls } from "./issuer.ts";
 
 type Schemas = components["schemas"];
 
@@ -92,6 +93,9 @@ export function voucherClient(settings: Settings) {
 
     /** The webhook endpoints of the organization. Needs the scope `voucher.webhook`. */
     webhooks: webhookCalls(call),
+
+    /** What a back office does. Needs the scope `voucher.issue`. */
+    issuer: issuerCalls(call),
 
     /** Moves the times of a sandbox. Each call moves them again. */
     advanceSandbox: (seconds: number) =>

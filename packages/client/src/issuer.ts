@@ -1,0 +1,63 @@
+import type { components } from "./api.ts";
+import type { Call } from "./call.ts";
+
+type Schemas = components["schemas"];
+
+type Item<Page extends "BrandsPage" | "ProductsPage" | "BatchesPage" | "BatchVouchersPage"> =
+  Schemas[Page]["items"][number];
+
+/** What a back office does with a key that has the scope `voucher.issue`. Issues need a `timeoutMs` of a minute. */
+export function issuerCalls(call: Call) {
+  const get = <Answer>(path: string) => call<Answer>("GET", `/issuer/${path}`);
+  const repeated = <Answer>(path: string, body: object = {}) => call<Answer>("POST", `/issuer/${path}`, body);
+  /** Of a call whose repeat is refused, or takes effect again. */
+  const once = <Answer>(path: string, body: object = {}) =>
+    call<Answer>("POST", `/issuer/${path}`, body, { repeats: false });
+  const of = (collection: string, id: string, part: string) => `${collection}/${encodeURIComponent(id)}/${part}`;
+  async function* each<Item>(path: string, filters: Record<string, string> = {}): AsyncGenerator<Item> {
+    let query: Record<string, string> = { ...filters, limit: "1000" };
+    for (;;) {
+      const { items, nextCursor } = await get<{ items: Item[]; nextCursor: string | null }>(
+        `${path}?${new URLSearchParams(query)}`,
+      );
+      yield* items;
+      if (nextCursor === null) return;
+      query = { ...query, cursor: nextCursor };
+    }
+  }
+  return {
+    brands: () => each<Item<"BrandsPage">>("brands"),
+    products: (only: { brand?: string } = {}) => each<Item<"ProductsPage">>("products", only),
+    batches: (only: { brand?: string; product?: string } = {}) => each<Item<"BatchesPage">>("batches", only),
+    /** A batch with the number of its vouchers in each status. */
+    batch: (id: string) => get<Schemas["Batch"]>(`batches/${encodeURIComponent(id)}`),
+    /** The codes of a batch, by serial. */
+    vouchers: (batchId: string) => each<Item<"BatchVouchersPage">>(of("batches", batchId, "vouchers")),
+    createProduct: (brandId: string, product: Partial<Schemas["CreateProductRequest"]>) =>
+      once<Schemas["CreateProductResult"]>(of("brands", brandId, "products"), product),
+    /** Issues at most one batch under `issueRef`, however often it is called. Look at `otherBatch`. */
+    issueBatch: (
+      productId: string,
+      batch: Partial<Schemas["IssueBatchRequest"]> & Pick<Schemas["IssueBatchRequest"], "issueRef">,
+    ) => repeated<Schemas["IssueBatchResult"]>(of("products", productId, "batches"), batch),
+    createListing: (batchId: string) => once<Schemas["CreateListingResult"]>(of("batches", batchId, "listings")),
+    voidVoucher: (voucher: ({ code: string } | { id: string }) & { reason?: string }) =>
+      repeated<Schemas["VoidedVoucher"]>("vouchers/void", voucher),
+    /** Calls until nothing remains. Returns what all calls have voided, and what was redeemed or expired. */
+    async voidBatch(batchId: string, reason: string | null = null) {
+      for (let voided = 0; ; ) {
+        const done = await repeated<Schemas["VoidedBatch"]>(of("batches", batchId, "void"), { reason });
+        const before = voided;
+        voided += done.voided;
+        if (done.remaining === 0) return { voided, alreadyFinal: done.alreadyFinal - before };
+      }
+    },
+    offerContract: (brandId: string, contract: { user: string; endsAt?: string | null }) =>
+      once<Schemas["OfferContractResult"]>(of("brands", brandId, "contracts"), contract),
+    acceptContract: (id: string) => once<Schemas["AcceptContractResult"]>(of("contracts", id, "accept")),
+    declineContract: (id: string) => once<Schemas["DeclineContractResult"]>(of("contracts", id, "decline")),
+    endContract: (id: string) => once<Schemas["EndContractResult"]>(of("contracts", id, "end")),
+    createLink: (contractId: string, product: string) =>
+      once<Schemas["CreateLinkResult"]>(of("contracts", contractId, "links"), { product }),
+  };
+}
