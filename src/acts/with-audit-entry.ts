@@ -30,6 +30,8 @@ export interface AuditContext {
   audited: AuditedCommand;
   /** Longest wait for each lock, if it differs from that of commands. Milliseconds. */
   lockWaitMs?: number;
+  /** Lets the other work of a process go first, after each part of a long act. */
+  pause?(): Promise<void>;
 }
 
 /**

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { type HostileService, startHostileService } from "../proof/hostile/hostile-service.ts";
+import { partnerClient, send } from "../support/client.ts";
+import { issueVouchers, makeKey } from "../support/supply.ts";
+import { useService } from "../support/use-service.ts";
+
+const { servers, db, keys, partner, stranger } = useService({ apis: [], workers: [] });
+
+/** Vouchers that the back office issues at once: as many as one call may. */
+const ISSUED = 100_000;
+/** Redeems of each measurement, and the pause after each: as tills, and not as a load. */
+const REDEEMS = 300;
+const PAUSE_MS = 10;
+/** How much slower redeems may be beside the issue, and the time below which that is noise. Milliseconds. */
+const SLOWER_MAX = 2;
+const NOISE_MS = 40;
+
+let service: HostileService;
+
+beforeAll(async () => {
+  service = await startHostileService(servers, { ISSUER_API: "true", OPS_DATABASE_URL: servers.adminUrl });
+});
+afterAll(() => service.stop());
+
+it("redeems beside an issue of 100 000 vouchers have at most twice the quiet p99", { timeout: 300_000 }, async () => {
+  const vouchers = await issueVouchers(db, partner, 3 * REDEEMS);
+  const codes = vouchers.map(({ code }) => code);
+  await measureRedeems(codes.slice(0, REDEEMS));
+  const quietMs = await measureRedeems(codes.slice(REDEEMS, 2 * REDEEMS));
+  const { key } = await makeKey(db, stranger.organizationId, { scopes: ["voucher.issue"] });
+  const body = { issueRef: "large", count: ISSUED, validUntil: "2099-12-31" };
+  let isIssuing = true;
+  const issue = send("POST", `${service.url}/issuer/products/${stranger.productId}/batches`, { key, body }).finally(
+    () => {
+      isIssuing = false;
+    },
+  );
+  const besideMs = await measureRedeems(codes.slice(2 * REDEEMS), () => isIssuing);
+  expect(await issue).toMatchObject({ status: 200, body: { count: ISSUED, alreadyIssued: false } });
+  expect(besideMs, `quiet: ${quietMs} ms`).toBeLessThanOrEqual(Math.max(SLOWER_MAX * quietMs, NOISE_MS));
+});
+
+/** Redeems one voucher after the other, while `goOn` says so, and returns the 99th percentile of the durations. */
+async function measureRedeems(codes: readonly string[], goOn = () => true): Promise<number> {
+  const till = partnerClient(service.url, keys.till.key);
+  const durations: number[] = [];
+  for (const code of codes) {
+    if (!goOn()) break;
+    const startedAt = performance.now();
+    const { status } = await till.redeem({ code, externalRef: `order ${code}` });
+    durations.push(performance.now() - startedAt);
+    expect(status).toBe(200);
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  }
+  expect(durations.length).toBeGreaterThan(100);
+  return durations.toSorted((a, b) => a - b)[Math.floor(durations.length * 0.99)] ?? 0;
+}
