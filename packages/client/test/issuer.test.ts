@@ -5,7 +5,7 @@ import { voucherClient } from "../src/index.ts";
 
 const { api, db, partner } = useService({ workers: [], env: { ISSUER_API: "true" } });
 
-it("the client issues once although answers get lost, reads codes, voids a batch and makes a referrer's link", async () => {
+it("the client issues once although answers get lost, reads codes, voids a batch and makes a link", async () => {
   const { key } = await makeKey(db, partner.organizationId, { scopes: ["voucher.issue"] });
   let lost = 0;
   const losing: typeof fetch = async (input, init) => {

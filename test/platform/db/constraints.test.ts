@@ -277,6 +277,15 @@ const window = (changes: Row) => async () =>
 const listing = (changes: Row) => async () =>
   insert("listings", { id: newId("lst"), batch_id: await newBatch(), ...changes });
 
+const issueReference = (changes: Row) => async () =>
+  insert("issue_references", {
+    organization_id: partner.organizationId,
+    issue_ref: newUser("ref"),
+    batch_id: await newBatch(),
+    terms: "{}",
+    ...changes,
+  });
+
 const claim = (changes: Row) => (voucher_id: string) =>
   insert("claims", { user_id: newUser(), product_id: partner.productId, voucher_id, ...changes });
 
@@ -364,6 +373,9 @@ const REJECTED: Record<string, Make[]> = {
   batch_windows_kind_check: [window({ kind: "rent" })],
   batch_windows_close_after_opening: [window({ closes_at: NOON }), window({ closes_at: EARLIER })],
   listings_batch_id_fkey: [listing({ batch_id: "bat_none" })],
+  issue_references_batch_id_fkey: [issueReference({ batch_id: "bat_none" })],
+  issue_references_organization_id_fkey: [issueReference({ organization_id: "org_none" })],
+  issue_references_issue_ref_check: [issueReference({ issue_ref: "" }), issueReference({ issue_ref: LONG })],
   claims_product_id_fkey: [claim({ product_id: "prd_none" })],
   claims_voucher_id_fkey: [claim({ voucher_id: "vch_none" })],
   purchases_voucher_id_fkey: [purchase({ voucher_id: "vch_none" })],
@@ -434,6 +446,10 @@ it.each([
     "UPDATE accepted_losses SET id = 'x'; DELETE FROM accepted_losses; TRUNCATE accepted_losses",
   ],
   ["contracts are permanent", "DELETE FROM referrer_contracts; TRUNCATE referrer_contracts CASCADE"],
+  [
+    "references of batches are permanent",
+    "UPDATE issue_references SET terms = terms; DELETE FROM issue_references; TRUNCATE issue_references",
+  ],
   ...["claims", "purchases"].map((table) => [
     `${table} are permanent`,
     `DELETE FROM ${table}; TRUNCATE ${table}; UPDATE ${table} SET voucher_id = voucher_id;
@@ -448,7 +464,15 @@ it.each([
     `DELETE FROM ${table}; TRUNCATE ${table}`,
   ]),
 ])("Postgres says %j and rejects: %s", async (message = "", statements = "") => {
-  for (const make of [redemption({}), pending({}), contract({}), claim({}), purchase({}), audit({})])
+  for (const make of [
+    redemption({}),
+    pending({}),
+    contract({}),
+    claim({}),
+    purchase({}),
+    audit({}),
+    issueReference({}),
+  ])
     await accepted(...(await make(await newVoucher())));
   await forbidden(message, statements.split(/;\s*/));
 });
@@ -465,6 +489,13 @@ it.each<[what: string, constraint: string, make: (changes: Row) => Make, key: Ro
   [
     ...(["a reference in an organization", "redemptions_external_ref", redemption] as const),
     ...([{ external_ref: "Order-é" }, () => [otherOrganization(), ...ALIKE]] as const),
+  ],
+  [
+    "a reference of a batch",
+    "issue_references_pkey",
+    issueReference,
+    { issue_ref: "spring" },
+    () => [otherOrganization()],
   ],
   ["a redeem code", "redemptions_redeem_code", redemption, { redeem_code: "7Q4K" }, () => [otherOrganization()]],
   ["a user and product", "claims_pkey", claim, { user_id: "claimer" }, () => [{ user_id: "another" }]],
