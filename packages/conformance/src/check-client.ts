@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { assertSandboxKey, parseAddress } from "./check-options.ts";
 import { CHECKS, type CheckResult, runChecks, VOUCHERS_NEEDED } from "./checks.ts";
 import { ServiceUnavailable, UsageError } from "./errors.ts";
 import { openFaultyProxy } from "./faulty-proxy.ts";
@@ -103,20 +104,4 @@ async function chooseCodes(service: SandboxService, codes: readonly string[], fi
     `${file} has ${count(unused.length, "unused code")} and ${VOUCHERS_NEEDED} are needed.${cause} Ask the ` +
       "operator to issue more: voucherctl batch issue --count 100 --out codes.csv …",
   );
-}
-
-/** Protects live vouchers. @throws UsageError unless the key is a sandbox's. */
-function assertSandboxKey(key: string): void {
-  if (!/^pv[kt]_[0-9A-Z]{47}$/.test(key))
-    throw new UsageError("--key is not an API key. Copy it exactly as it was shown when it was created.");
-  if (!key.startsWith("pvt_"))
-    throw new UsageError("This key is live. Give a key of a sandbox, which begins with pvt_.");
-}
-
-function parseAddress(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if (url === null || !/^https?:$/.test(url.protocol) || url.search !== "" || url.hash !== "" || url.username !== "") {
-    throw new UsageError("--url is not an address like https://vouchers.example.com.");
-  }
-  return url.href.replace(/\/+$/, "");
 }

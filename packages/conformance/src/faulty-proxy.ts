@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseObject } from "./service.ts";
 
 /** What a call of the client is for. */
-export type CallKind = "lookUp" | "reserve" | "redeem" | "release" | "other";
+export type CallKind = "lookUp" | "reserve" | "redeem" | "release" | "issue" | "void" | "other";
 
 /** One call of the client and its response. */
 export interface Call {
@@ -138,6 +138,8 @@ function forwardable(headers: [name: string, value: string][]): Record<string, s
 }
 
 function kindOf(method: string, path: string): CallKind {
+  if (method === "POST" && /^\/issuer\/products\/[^/]+\/batches$/.test(path)) return "issue";
+  if (method === "POST" && path === "/issuer/vouchers/void") return "void";
   const [, name = ""] = /^\/partner\/vouchers\/([^/?]+)\/?(?:\?|$)/.exec(path) ?? [];
   if (method === "GET") return name === "" ? "other" : "lookUp";
   return name === "reserve" || name === "redeem" || name === "release" ? name : "other";

@@ -25,7 +25,17 @@ export interface ClientStep {
  * partly: some vouchers of a basket were redeemed. unknown: no final response yet; the step is run again. unsupported:
  * the client has no such step.
  */
-const OUTCOMES = ["redeemed", "partly", "reserved", "released", "refused", "unknown", "unsupported"] as const;
+const OUTCOMES = [
+  "redeemed",
+  "partly",
+  "reserved",
+  "released",
+  "refused",
+  "unknown",
+  "unsupported",
+  "issued",
+  "voided",
+] as const;
 
 /** The last line that the client prints on standard output, as JSON. */
 export interface ClientResult {
@@ -34,6 +44,8 @@ export interface ClientResult {
   redeemCode?: string;
   /** For a basket, one for each code, in order; null for a voucher that was not redeemed. */
   redeemCodes?: readonly unknown[];
+  /** For issued: the codes, by serial. */
+  codes?: readonly unknown[];
   /** Passed to the next step of the order. */
   state?: unknown;
 }
@@ -50,7 +62,7 @@ export class ClientFault extends Error {}
  * Runs a partner's client for one step, through the shell.
  * @throws ClientFault when it fails, takes too long or prints no result; the signal's reason on abort.
  */
-export async function runClient(command: string, step: ClientStep, signal: AbortSignal): Promise<ClientResult> {
+export async function runClient(command: string, step: object, signal: AbortSignal): Promise<ClientResult> {
   signal.throwIfAborted();
   const input = JSON.stringify(step);
   // A process group of its own, so that the shell's children end with it.
@@ -96,13 +108,14 @@ export async function runClient(command: string, step: ClientStep, signal: Abort
 
 /** Reads the result from the last line, so that a client may print more before it. */
 function readResult(stdout: string): ClientResult | null {
-  const { outcome, redeemCode, redeemCodes, state } = parseObject(stdout.trim().split("\n").at(-1) ?? "");
+  const { outcome, redeemCode, redeemCodes, codes, state } = parseObject(stdout.trim().split("\n").at(-1) ?? "");
   const known = OUTCOMES.find((name) => name === outcome);
   if (known === undefined || !["string", "undefined"].includes(typeof redeemCode)) return null;
   return {
     outcome: known,
     ...(typeof redeemCode === "string" && { redeemCode }),
     ...(Array.isArray(redeemCodes) && { redeemCodes }),
+    ...(Array.isArray(codes) && { codes }),
     state,
   };
 }

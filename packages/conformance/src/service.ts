@@ -18,13 +18,16 @@ export interface SandboxService {
 
 const TIMEOUT_MS = 30_000;
 
-/**
- * The service at an address, called with a sandbox key.
- * @throws UsageError from each call that the service refuses; ServiceUnavailable when it does not answer, or answers
- * 429 or 5xx.
- */
-export function sandboxService(url: string, key: string, signal: AbortSignal): SandboxService {
-  async function call(
+/** Sends a call and returns its answer; null for a voucher that the key's organization does not have. */
+type ServiceCall = (
+  path: string,
+  isExpected: (answer: Record<string, unknown>) => boolean,
+  body?: object,
+) => Promise<Record<string, unknown> | null>;
+
+/** Calls of a key. Each throws as those of {@link sandboxService}. */
+export function makeServiceCall(url: string, key: string, signal: AbortSignal): ServiceCall {
+  return async function call(
     path: string,
     isExpected: (answer: Record<string, unknown>) => boolean,
     body?: object,
@@ -48,7 +51,16 @@ export function sandboxService(url: string, key: string, signal: AbortSignal): S
     if (response.ok && isExpected(answer)) return { ...answer, now: new Date(response.headers.get("date") ?? "") };
     const problem = `${url}${path} answered ${status}: ${answer.error ?? "this is not the partner API."}`;
     throw status >= 500 || status === 429 ? new ServiceUnavailable(problem) : new UsageError(problem);
-  }
+  };
+}
+
+/**
+ * The service at an address, called with a sandbox key.
+ * @throws UsageError from each call that the service refuses; ServiceUnavailable when it does not answer, or answers
+ * 429 or 5xx.
+ */
+export function sandboxService(url: string, key: string, signal: AbortSignal): SandboxService {
+  const call = makeServiceCall(url, key, signal);
   return {
     async lookUp(code) {
       const path = `/partner/vouchers/${encodeURIComponent(code)}`;

@@ -1,0 +1,38 @@
+// A sample back office for `partner-voucher-conformance --product`. It reads one step as JSON from standard input and
+// prints its result as JSON.
+import { text } from "node:stream/consumers";
+
+const { step, api, key, order, product, count, validUntil, code } = JSON.parse(await text(process.stdin));
+
+/** Sends a call until it has a final response. Every call here may be repeated. */
+async function call(path, body) {
+  for (;;) {
+    const options = { headers: { "X-Api-Key": key }, signal: AbortSignal.timeout(60_000) };
+    if (body !== undefined) Object.assign(options, { method: "POST", body: JSON.stringify(body) });
+    const response = await fetch(`${api}/issuer${path}`, options).catch(() => null);
+    const answer = await response?.json().catch(() => null);
+    if (answer && response.status < 500 && response.status !== 429) return { ok: response.ok, answer };
+    await new Promise((resolve) => setTimeout(resolve, 1000 * Number(response?.headers.get("retry-after") ?? 1)));
+  }
+}
+
+async function issue() {
+  // The same reference for every attempt of this order.
+  const { ok, answer } = await call(`/products/${product}/batches`, { issueRef: `order-${order}`, count, validUntil });
+  // Another batch: the reference belongs to an older order.
+  if (!ok || answer.otherBatch) return { outcome: "refused" };
+  const codes = [];
+  for (let cursor = ""; cursor !== null; ) {
+    const page = await call(`/batches/${answer.id}/vouchers?limit=1000${cursor && `&cursor=${cursor}`}`);
+    codes.push(...page.answer.items.map((voucher) => voucher.code));
+    cursor = page.answer.nextCursor;
+  }
+  return { outcome: "issued", codes };
+}
+
+async function voidVoucher() {
+  const { ok } = await call("/vouchers/void", { code, reason: `returned, order ${order}` });
+  return { outcome: ok ? "voided" : "refused" };
+}
+
+console.log(JSON.stringify(await { issue, void: voidVoucher }[step]()));

@@ -1,0 +1,156 @@
+import { randomBytes } from "node:crypto";
+import type { CheckOptions } from "./check-client.ts";
+import { assertSandboxKey, parseAddress } from "./check-options.ts";
+import type { CheckResult } from "./checks.ts";
+import { type Fault, type Faults, openFaultyProxy } from "./faulty-proxy.ts";
+import { ClientFault, runClient } from "./run-client.ts";
+import { makeServiceCall } from "./service.ts";
+
+/** What to check of a back office's client. */
+export interface IssuerOptions extends Pick<CheckOptions, "key" | "url" | "client"> {
+  /** A product of the sandbox, of which batches of two vouchers are issued. */
+  product: string;
+}
+
+/** One step that a check asks of a back office's client. */
+interface IssuerStep {
+  /** issue: issue `count` vouchers for the order and report their codes. void: void the voucher with `code`. */
+  step: "issue" | "void";
+  order: string;
+  count?: number;
+  code?: string;
+}
+
+interface IssuerCheck {
+  name: string;
+  about: string;
+  step: IssuerStep;
+  faults?: Faults;
+  outcome: "issued" | "voided" | "refused";
+  /** Batches that the step adds, and vouchers of the first batch that it voids. */
+  adds?: number;
+  voids?: number;
+}
+
+const COUNT = 2;
+const VALID_UNTIL = "2099-12-31";
+const LOST: Fault = { kind: "lose response" };
+const BUSY: Fault = {
+  kind: "answer",
+  status: 503,
+  body: { error: "The voucher service is busy. Please try again in a moment.", code: "overloaded", requestId: "check" },
+  retryAfterSeconds: 1,
+};
+
+const first =
+  (kind: "issue" | "void", fault: Fault): Faults =>
+  (found, before) =>
+    found === kind && before === 0 ? fault : null;
+
+/** The checks, for a run whose orders begin with this text. The code of `void` steps is that of the first batch. */
+function checksOf(run: string): IssuerCheck[] {
+  const issue = (number: number, count = COUNT): IssuerStep => ({ step: "issue", order: `${run}-${number}`, count });
+  const voiding: IssuerStep = { step: "void", order: `${run}-1` };
+  const issued = { outcome: "issued", adds: 1 } as const;
+  return [
+    { name: "issue", about: "Vouchers are issued for an order.", step: issue(1), ...issued },
+    { name: "repeat", about: "The back office crashed and runs the order again.", step: issue(1), outcome: "issued" },
+    {
+      name: "lost answer",
+      about: "The vouchers are issued, but the response is lost.",
+      step: issue(2),
+      faults: first("issue", LOST),
+      ...issued,
+    },
+    {
+      name: "busy service",
+      about: "The service answers 503 with Retry-After: 1.",
+      step: issue(3),
+      faults: first("issue", BUSY),
+      ...issued,
+    },
+    {
+      name: "reused reference",
+      about: "An old order number comes with another number of vouchers.",
+      step: issue(1, COUNT + 1),
+      outcome: "refused",
+    },
+    {
+      name: "void",
+      about: "A voucher is returned, and the response to its void is lost.",
+      step: voiding,
+      faults: first("void", LOST),
+      outcome: "voided",
+      voids: 1,
+    },
+    { name: "void again", about: "The same voucher is returned twice.", step: voiding, outcome: "voided" },
+  ];
+}
+
+/** Names of the checks of a back office's client. */
+export const ISSUER_CHECKS = checksOf("").map(({ name }) => name);
+
+/**
+ * Runs every check against a back office's client, and calls `onResult` after each.
+ * @throws UsageError, ServiceUnavailable, as {@link checkClient} does; the signal's reason on abort.
+ */
+export async function checkIssuer(
+  { key, url, client, product }: IssuerOptions,
+  signal: AbortSignal,
+  onResult: (result: CheckResult) => void,
+): Promise<CheckResult[]> {
+  const address = parseAddress(url);
+  assertSandboxKey(key);
+  const call = makeServiceCall(address, key, signal);
+  const list = async (path: string) =>
+    (await call(path, ({ items }) => Array.isArray(items)))?.items as Record<string, unknown>[];
+  const batches = () => list(`/issuer/batches?product=${encodeURIComponent(product)}&limit=1000`);
+  const read = (id: unknown) => call(`/issuer/batches/${id}`, ({ voided }) => typeof voided === "number");
+  const codesOf = async (id: unknown) =>
+    (await list(`/issuer/batches/${id}/vouchers?limit=1000`)).map(({ code }) => code);
+  const known = new Set((await batches()).map(({ id }) => id));
+  const proxy = await openFaultyProxy(address);
+  const results: CheckResult[] = [];
+  /** The batch of each order. */
+  const issued = new Map<string, unknown>();
+  try {
+    for (const { name, about, step, faults = () => null, outcome, adds = 0, voids } of checksOf(
+      `check-${randomBytes(4).toString("hex")}`,
+    )) {
+      const sentences: string[] = [];
+      const [order] = issued.values();
+      const voidedBefore = voids === undefined ? 0 : Number((await read(order))?.voided);
+      const code = step.step === "void" ? { code: (await codesOf(order))[0] } : {};
+      proxy.begin(faults);
+      try {
+        const asked = { ...step, ...code, product, validUntil: VALID_UNTIL, api: proxy.url, key };
+        const result = await runClient(client, asked, signal);
+        const added = (await batches()).filter(({ id }) => !known.has(id));
+        for (const { id } of added) known.add(id);
+        if (step.step === "issue" && added[0] !== undefined) issued.set(step.order, added[0].id);
+        if (result.outcome !== outcome) sentences.push(`It reported "${result.outcome}" instead of "${outcome}".`);
+        if (added.length !== adds) {
+          sentences.push(
+            `It issued ${added.length} batches instead of ${adds}. Send every retry of an order with the same ` +
+              "issueRef, and look at otherBatch.",
+          );
+        }
+        const right = outcome === "issued" ? await codesOf(issued.get(step.order)) : null;
+        if (right !== null && JSON.stringify(result.codes) !== JSON.stringify(right))
+          sentences.push("It did not return the codes of the order's batch, in the order of their serials.");
+        if (voids !== undefined && Number((await read(order))?.voided) - voidedBefore !== voids)
+          sentences.push("It did not void the voucher.");
+      } catch (error) {
+        if (!(error instanceof ClientFault)) throw error;
+        sentences.push(error.message);
+      }
+      const result = sentences.length === 0 ? ("right" as const) : ("wrong" as const);
+      results.push({ name, about, result, sentences });
+      onResult(results.at(-1) as CheckResult);
+      if (issued.size === 0) break;
+    }
+    return results;
+  } finally {
+    await proxy.close();
+  }
+}

@@ -1,0 +1,47 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are parts of the client that the tests replace.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, it } from "vitest";
+import { runNode } from "../../../test/support/child-process.ts";
+import { makeKey, makePartner } from "../../../test/support/supply.ts";
+import { useService } from "../../../test/support/use-service.ts";
+import { ISSUER_CHECKS } from "../src/check-issuer.ts";
+
+const SAMPLE = readFileSync("docs/sandbox-issuer.mjs", "utf8");
+
+const { api, db } = useService({ workers: [], env: { ISSUER_API: "true" } });
+const directory = mkdtempSync(join(tmpdir(), "voucher-sandbox-issuer-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+/** Checks a client, and returns the names of the checks that it fails. */
+async function check(client: string) {
+  const file = join(directory, "client.mjs");
+  writeFileSync(file, client);
+  const { organizationId, productId } = await makePartner(db, { sandbox: true });
+  const { key } = await makeKey(db, organizationId, { scopes: ["voucher.issue"] });
+  const command = `"${process.execPath}" "${file}"`;
+  const options = ["--url", api.url, "--key", key, "--product", productId, "--client", command, "--json"];
+  const { exitCode, stdout, stderr } = await runNode(["packages/conformance/src/main.ts", ...options], {});
+  expect(stderr).toBe("");
+  const checks: { name: string; result: string }[] = JSON.parse(stdout).checks;
+  return {
+    exitCode,
+    tried: checks.length,
+    wrong: checks.filter(({ result }) => result === "wrong").map(({ name }) => name),
+  };
+}
+
+it("the conformance kit passes the sample back office", async () => {
+  expect(await check(SAMPLE)).toEqual({ exitCode: 0, tried: ISSUER_CHECKS.length, wrong: [] });
+});
+
+it.each([
+  ["`order-${order}`", "`order-${order}-${Math.random()}`", ["repeat", "reused reference"]],
+  [" || answer.otherBatch", "", ["reused reference"]],
+  ["voucher.code", "voucher.id", ["issue", "repeat", "lost answer", "busy service"]],
+  ['await call("/vouchers/void"', '{ ok: true } || await call("/vouchers/void"', ["void"]],
+])("the conformance kit fails a back office with %s replaced by %s", async (right, other, wrong) => {
+  expect(SAMPLE).toContain(right);
+  expect(await check(SAMPLE.replace(right, other))).toMatchObject({ exitCode: 1, wrong });
+});
