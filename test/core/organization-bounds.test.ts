@@ -58,6 +58,7 @@ describe("every statement with a parameter from a partner", () => {
   it("every statement with a parameter from a partner is listed here, and every exception really runs", () => {
     expect(PARTNER_STATEMENTS.map(({ name }) => name).sort()).toEqual([
       "end_references",
+      "find_erasable",
       "find_logged_redemption",
       "find_references",
       "find_voucher_in_organization",

@@ -114,9 +114,6 @@ export const FUNCTIONS = {
 } as const;
 export type FunctionName = keyof typeof FUNCTIONS;
 
-/** The functions that run with the rights of the owner. */
-export const DEFINERS: readonly string[] = ["add_mark", "advance_sandbox"];
-
 const VERSION_MIN = 15;
 
 /** Whether a pooler stands between, and whether it keeps a server connection for a client. */
@@ -137,7 +134,7 @@ export interface Facts {
   hasForeignTable: boolean;
   /** The schemas of this database that have them. */
   schemas: readonly string[];
-  /** Functions of {@link DEFINERS} in the schema that look for tables in another schema. */
+  /** Functions with the rights of the owner that look for tables in another schema. */
   strayFunctions: readonly string[];
   /** A server that knows no such setting has no entry. */
   settings: ReadonlyMap<string, { value: string; source: string }>;

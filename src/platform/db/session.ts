@@ -5,7 +5,6 @@ import type { Queryable } from "./queryable.ts";
 import {
   compare,
   comparePooling,
-  DEFINERS,
   describeFinding,
   type Facts,
   type Finding,
@@ -16,6 +15,17 @@ import {
 } from "./requirements.ts";
 import { UnusableDatabase } from "./schema.ts";
 import { columnsOf, Statements } from "./statements.ts";
+
+/** The functions that run with the rights of the owner. */
+export const DEFINERS: readonly string[] = [
+  "add_erasure_key",
+  "add_mark",
+  "advance_sandbox",
+  "erase_events",
+  "erase_user",
+  "erased_form",
+  "find_erased_users",
+];
 
 export const sql = new Statements(new URL("./session.sql", import.meta.url));
 

@@ -8,7 +8,14 @@ import { EXEMPT } from "./exempt-statements.ts";
 
 const ROOT = new URL("../../../", import.meta.url);
 /** Statements of administration, some of which read many rows. */
-const ADMINISTRATION = ["catalog.sql", "audit-entries.sql", "lists.sql", "erasures.sql"];
+const ADMINISTRATION = [
+  "catalog.sql",
+  "audit-entries.sql",
+  "lists.sql",
+  "erasures.sql",
+  "operators.sql",
+  "issue-references.sql",
+];
 /** Statements that read catalogs of Postgres, once per connection. */
 const OF_SESSIONS = ["session.sql"];
 /** Statements that may read this table as a whole, because it has thousands of rows at most. */

@@ -6,15 +6,8 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { explainMigration } from "../../../src/cli/explain-migration.ts";
 import { connectClient } from "../../../src/platform/db/client.ts";
 import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
-import {
-  compare,
-  DEFINERS,
-  type Facts,
-  SETTINGS,
-  settingsFor,
-  type Use,
-} from "../../../src/platform/db/requirements.ts";
-import { prepareSession, UnmetRequirement } from "../../../src/platform/db/session.ts";
+import { compare, type Facts, SETTINGS, settingsFor, type Use } from "../../../src/platform/db/requirements.ts";
+import { DEFINERS, prepareSession, UnmetRequirement } from "../../../src/platform/db/session.ts";
 import { type OwnPostgres, openOwnPostgres } from "../../support/own-postgres.ts";
 import { expectRedeems } from "../../support/redeem-on.ts";
 import { openServicePool, openTestServers, type TestServers } from "../../support/servers.ts";

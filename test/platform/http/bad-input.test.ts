@@ -10,7 +10,7 @@ import { useService } from "../../support/use-service.ts";
 
 const BODY_MAX_BYTES = 16 * 1024;
 
-const service = useService();
+const service = useService({ env: { ISSUER_API: "true" } });
 const { api, servers } = service;
 let key: string;
 /** Active and not reserved: a request that is wrongly accepted changes it. */
