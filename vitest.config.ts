@@ -9,6 +9,9 @@ const TIMINGS = ["**/*.timing.test.ts"];
 /** Runs of minutes that `npm run test:endurance` makes and CI does not: it must end within twenty minutes. */
 const ENDURANCE = ["**/*.endurance.test.ts"];
 
+/** Packages, which have tests of their own. The benchmark installs some in the folder of its contenders. */
+const INSTALLED = "**/node_modules/**";
+
 const onCluster = Boolean(process.env.TEST_CLUSTER_SHARDS);
 
 /**
@@ -35,7 +38,7 @@ export default defineConfig({
         test: {
           name: "guarantees",
           include: ["{test,packages}/**/*.test.ts"],
-          exclude: [...CAMPAIGNS, ...TIMINGS, ...ENDURANCE, ...(onCluster ? NOT_ON_CLUSTER : [])],
+          exclude: [INSTALLED, ...CAMPAIGNS, ...TIMINGS, ...ENDURANCE, ...(onCluster ? NOT_ON_CLUSTER : [])],
           // Files share a process: loading the service once per file would take a sixth of the run.
           isolate: false,
           // Five on two cores, because most tests wait for something. A Redis Cluster has one database, which each file
@@ -48,17 +51,24 @@ export default defineConfig({
         test: {
           name: "campaigns",
           include: CAMPAIGNS,
+          exclude: [INSTALLED],
           maxWorkers: onCluster ? 1 : 2,
           sequence: { groupOrder: 1 },
         },
       },
       {
         extends: true,
-        test: { name: "timings", include: TIMINGS, maxWorkers: 1, sequence: { groupOrder: 2 } },
+        test: { name: "timings", include: TIMINGS, exclude: [INSTALLED], maxWorkers: 1, sequence: { groupOrder: 2 } },
       },
       {
         extends: true,
-        test: { name: "endurance", include: ENDURANCE, maxWorkers: 1, sequence: { groupOrder: 3 } },
+        test: {
+          name: "endurance",
+          include: ENDURANCE,
+          exclude: [INSTALLED],
+          maxWorkers: 1,
+          sequence: { groupOrder: 3 },
+        },
       },
     ],
   },

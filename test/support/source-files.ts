@@ -6,11 +6,11 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** Written by a command. */
 export const GENERATED = ["packages/client/src/api.ts"];
 
-/** The files of a folder and the folders in it, as paths from the root of the repository. */
+/** The files of a folder and the folders in it, without installed packages, as paths from the repository's root. */
 export function findFiles(folder: string): string[] {
   const entries = readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true });
   return entries
-    .filter((entry) => entry.isFile())
+    .filter((entry) => entry.isFile() && !entry.parentPath.includes("/node_modules"))
     .map(({ parentPath, name }) => join(parentPath, name).slice(ROOT.length));
 }
 
