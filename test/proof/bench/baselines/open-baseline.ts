@@ -1,0 +1,59 @@
+import type { Request } from "express";
+import type { Scope } from "../../../../src/core/keys/api-keys.ts";
+import type { Caller } from "../../../../src/core/keys/caller.ts";
+import { partnerKey } from "../../../../src/core/keys/routes/authenticate.ts";
+import { readiness } from "../../../../src/core/servers/health.ts";
+import { createApp } from "../../../../src/open/app.ts";
+import { openApi } from "../../../../src/open/open-api.ts";
+import { readApiConfig } from "../../../../src/platform/config.ts";
+import { DatabaseFence } from "../../../../src/platform/db/database-fence.ts";
+import { openPool } from "../../../../src/platform/db/pool.ts";
+import { type Endpoint, validate } from "../../../../src/platform/http/endpoint.ts";
+import { jsonBody } from "../../../../src/platform/http/middleware/json-body.ts";
+import { respondJson } from "../../../../src/platform/http/respond.ts";
+import { listen } from "../../../../src/platform/http/server.ts";
+import { closeOnSignal, configureProcess } from "../../../../src/platform/process.ts";
+
+/** Connections per process: eight for each of two cores. */
+const POOL_MAX = 16;
+
+/**
+ * Opens a process that has the service's checks of keys and bodies, its errors and its responses, and does the work of
+ * a request in another way. `pool` is for that work.
+ */
+export function openBaseline() {
+  const config = configureProcess(readApiConfig);
+  const service = openApi(config);
+  const { databaseUrl } = config;
+  const { log } = service;
+  const deployment = new DatabaseFence(log);
+  const pool = openPool({ databaseUrl, max: POOL_MAX, applicationName: "baseline", deployment, log });
+  service.use({ close: () => pool.end() });
+  return {
+    work: { ...service, pool },
+    /** Replaces the work of an endpoint after its checks of key and body. */
+    replaceWork<Body>(
+      endpoint: Endpoint,
+      scope: Scope,
+      work: (caller: Caller, body: Body, request: Request) => Promise<unknown>,
+    ): Endpoint<unknown> {
+      const { guard, callerOf } = partnerKey(scope);
+      const { path, method, body } = endpoint;
+      const respond = respondJson((request, response) => {
+        const read = body === undefined ? undefined : validate(body, request.body);
+        return work(callerOf(response), read as Body, request);
+      });
+      const methods = { [method]: [...guard(service), ...(body === undefined ? [] : jsonBody), respond] };
+      return { ...endpoint, route: () => ({ path, methods }) };
+    },
+    /** Listens with these endpoints until the process is told to end. */
+    async serve(endpoints: Endpoint<unknown>[]): Promise<void> {
+      service.use(await listen(createApp(service, [...endpoints, readiness]), config, log));
+      closeOnSignal(log, service);
+    },
+    /** Keeps a process without endpoints until it is told to end. */
+    serveNothing: () => closeOnSignal(log, service),
+  };
+}
+
+export type Baseline = ReturnType<typeof openBaseline>;
