@@ -34,7 +34,9 @@ it("a turn whose supply is used up does not count, and is repeated with twice th
       for (let n = 0; n < issued; n++) vouchers.push({ id: crypto.randomUUID(), code: "", token: "" });
     },
     db: {
-      query: async (_: string, [ids = []]: string[][]) => ({ rows: ids.map((id) => ({ subject: id, receipt: id })) }),
+      query: async (_: string, [ids = []]: string[][] = []) => ({
+        rows: ids.map((id) => ({ subject: id, receipt: id })),
+      }),
     },
   };
   const running = { id: "service", ports: [(server.address() as AddressInfo).port], check: () => undefined };

@@ -12,7 +12,7 @@ it("the median and quantiles interpolate between values", () => {
 });
 
 function round(rate: number, worker = 0): Round {
-  return { rate, p50Ms: 1, p99Ms: 2, cpu: { api: 100, worker, redis: 10, postgres: 1, client: 5 } };
+  return { rate, p50Ms: 1, p99Ms: 2, cpu: { api: 100, worker, redis: 10, postgres: 1, client: 5 }, walBytes: 700 };
 }
 
 const cells = (table: string): string[][] => table.split("\n").map((line) => line.split(/ *\| */).slice(1, -1));
@@ -22,7 +22,21 @@ it("the table of a case shows medians, half the range, the ratio per round and t
   const a = { contender: "a" as const, rounds: [round(100), round(50), round(50)] };
   const [head, , first, second] = cells(showCase("Redeem", [service, a]));
   expect(head?.slice(0, 9)).toEqual(["Redeem", "/s", "± %", "× (a)", "p50 ms", "p99 ms", "CPU µs", "× (a)", "API"]);
-  expect(first?.slice(1)).toEqual(["150", "33", "2.00", "1.0", "2.0", "131", "1.18", "100", "20", "10", "1", "5"]);
+  expect(first?.slice(1)).toEqual([
+    "150",
+    "33",
+    "2.00",
+    "1.0",
+    "2.0",
+    "131",
+    "1.18",
+    "100",
+    "20",
+    "10",
+    "1",
+    "5",
+    "700",
+  ]);
   expect(second?.slice(1, 8)).toEqual(["50", "50", "1.00", "1.0", "2.0", "111", "1.00"]);
 });
 

@@ -91,6 +91,7 @@ async function playTurn(
     asked.push(subject);
     return { subject, reference: `${turn}-${asked.length}` };
   };
+  const walBefore = await readWalBytes(stage);
   const before = readUsage(servers, running);
   const load = { ports: running.ports, connections, seconds, steps: loadCase.steps(stage), nextUnit, signal };
   const played = await runLoad(load).catch((cause) => {
@@ -98,6 +99,7 @@ async function playTurn(
   });
   const { units, isCut } = played;
   const after = readUsage(servers, running);
+  const walAfter = await readWalBytes(stage);
   running.check();
   // (c) answers a constant.
   if (running.id !== "c") await checkAnswers(loadCase, running, stage, asked, units);
@@ -116,6 +118,7 @@ async function playTurn(
       postgres: spent("postgres"),
       client: spent("client"),
     },
+    walBytes: (walAfter - walBefore) / units.length,
   };
 }
 
@@ -129,6 +132,12 @@ function readUsage({ postgresPid }: BenchServers, running: RunningContender): Ro
     postgres: readCpuMicros(withChildren(postgresPid)),
     client: user + system,
   };
+}
+
+/** The write-ahead log that the server has written so far, in bytes. */
+async function readWalBytes({ db }: Stage): Promise<number> {
+  const { rows } = await db.query("SELECT pg_current_wal_insert_lsn() - '0/0' AS bytes");
+  return Number(rows[0]?.bytes);
 }
 
 async function checkAnswers(

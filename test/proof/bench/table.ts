@@ -10,6 +10,8 @@ export interface Round {
   p99Ms: number;
   /** CPU time per unit, in microseconds. The client is the load generator, on the same cores. */
   cpu: Record<(typeof PROCESSES)[number], number>;
+  /** Write-ahead log that Postgres wrote per unit, in bytes. */
+  walBytes: number;
 }
 
 /** CPU time per unit of all processes except the client. */
@@ -62,9 +64,10 @@ export function showCase(title: string, all: readonly Series[]): string {
       show(of(cpuOf)),
       ratio(cpuOf),
       ...PROCESSES.map((who) => show(of(({ cpu }) => cpu[who]))),
+      show(of(({ walBytes }) => walBytes)),
     ];
   });
-  return formatTable([title, ...head, "API", "worker", "Redis", "Postgres", "client"], rows);
+  return formatTable([title, ...head, "API", "worker", "Redis", "Postgres", "client", "WAL B"], rows);
 }
 
 /** Aligns the columns for reading on a terminal. The first column is text, the others are numbers. */
