@@ -1,7 +1,9 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { findSteadyPort } from "../../support/steady-port.ts";
 import { untilStarted } from "../../support/until.ts";
 import type { BenchRedis, Stage } from "./stage.ts";
@@ -25,10 +27,12 @@ const scaled = (apis: number, workers: number) => ({
 });
 const baseline = (name: string) => `test/proof/bench/baselines/${name}-api.ts`;
 const HAND_WRITTEN = baseline("hand-written");
+const library = (name: string) => `test/proof/bench/contenders/${name}.ts`;
+const GRAPHILE_WORKER = library("graphile-worker");
 
 /**
  * The service and its alternatives, each with its best number of processes on two cores. `2x4` is the service with two
- * APIs and four workers; such a contender takes part only when it is named.
+ * APIs and four workers. Such a contender, and those that need packages of their own, take part only when named.
  */
 export const CONTENDERS = {
   service: { title: "this service, 1 API + 1 worker", ...SERVICE },
@@ -41,9 +45,27 @@ export const CONTENDERS = {
   "2x2": scaled(2, 2),
   "2x4": scaled(2, 4),
   d: { title: "(d) group commit in the API, 1 process", apis: [baseline("group-commit")], workers: [] },
+  e: { title: "(e) BullMQ by the book, 1 API + 1 worker", apis: [library("bullmq")], workers: [library("bullmq")] },
+  f: { title: "(f) DBOS Transact, 2 processes", apis: [library("dbos"), library("dbos")], workers: [] },
+  g: { title: "(g) graphile-worker, 1 API + 1 worker", apis: [GRAPHILE_WORKER], workers: [GRAPHILE_WORKER] },
 } as const satisfies Record<string, Contender>;
 
 export type ContenderId = keyof typeof CONTENDERS;
+
+/** The contenders whose packages are in a workspace of their own. */
+export const LIBRARIES = ["e", "f", "g"] as const satisfies ContenderId[];
+/** Whether a contender takes part only when it is named. */
+export const isOptional = (id: ContenderId) => /^\dx\d$/.test(id) || LIBRARIES.some((library) => library === id);
+
+const WORKSPACE = fileURLToPath(new URL("contenders", import.meta.url));
+
+/**
+ * Installs the packages of the workspace, as its lockfile says.
+ * @throws Error when that fails.
+ */
+export async function installLibraries(): Promise<void> {
+  await promisify(execFile)("npm", ["ci", "--workspaces=false"], { cwd: WORKSPACE });
+}
 
 /** The environment of a contender's processes. */
 type Setup = Pick<Stage, "root" | "databaseUrl" | "env" | "directory"> & BenchRedis;
@@ -92,8 +114,7 @@ export async function startContender(id: ContenderId, setup: Setup): Promise<Run
       const port = await findSteadyPort();
       running.apiPids.push(await start(script, { PORT: String(port) }));
       running.ports.push(port);
-    }
-    for (const port of running.ports) {
+      // One after another: the first one makes the tables of its library.
       await untilStarted(async () => {
         running.check();
         return (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null))?.ok;

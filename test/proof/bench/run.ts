@@ -6,7 +6,7 @@ import { inspect } from "node:util";
 import { Command, InvalidArgumentError } from "commander";
 import { integer } from "../../../src/cli/options.ts";
 import { CASES, type Case, type CaseId } from "./cases.ts";
-import { CONTENDERS, type ContenderId, startContender } from "./contenders.ts";
+import { CONTENDERS, type ContenderId, installLibraries, isOptional, LIBRARIES, startContender } from "./contenders.ts";
 import { type Player, playCase } from "./play-case.ts";
 import { openBenchServers, openStage, type Stage } from "./stage.ts";
 import { showCase } from "./table.ts";
@@ -24,7 +24,7 @@ const program = new Command("npm run bench --")
   .option("--cases <list>", `of ${CASE_IDS}; default: all`, namesOf(CASE_IDS))
   .option(
     "--contenders <list>",
-    `of ${CONTENDER_IDS}; default: all but those like 2x4, 2 APIs and 4 workers`,
+    `of ${CONTENDER_IDS}; default: all but ${LIBRARIES}, which need npm, and those like 2x4, 2 APIs and 4 workers`,
     namesOf(CONTENDER_IDS),
   )
   .option("--connections <n>", "concurrent requests, instead of those of each case", integer(1, 1_000))
@@ -83,6 +83,11 @@ async function bench({ quick, against, ...options }: BenchOptions): Promise<void
   const { signal } = interrupted;
   const { rounds = quick ? 1 : 5, seconds = quick ? 2 : 8, warmUp = quick ? 2 : 14 } = options;
   const cases = (options.cases ?? CASE_IDS).map((id): Case => CASES[id]);
+  const contenders = options.contenders ?? CONTENDER_IDS.filter((id) => !isOptional(id));
+  if (contenders.some((id) => LIBRARIES.some((library) => library === id))) {
+    say("Installing the contenders' packages");
+    await installLibraries();
+  }
   const servers = await openBenchServers(say);
   const players: Player[] = [];
   const stages: Stage[] = [];
@@ -97,7 +102,7 @@ async function bench({ quick, against, ...options }: BenchOptions): Promise<void
     };
     const stage = await open("this_copy", ROOT);
     const stageOf: Partial<Record<ContenderId, Stage>> = against ? { against: await open("against", against) } : {};
-    for (const id of options.contenders ?? CONTENDER_IDS.filter((id) => !isScaled(id))) stageOf[id] = stage;
+    for (const id of contenders) stageOf[id] = stage;
     for (const id of ALL_IDS) {
       signal.throwIfAborted();
       const own = stageOf[id];

@@ -1,0 +1,42 @@
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { assertInvariants } from "../../support/invariants.ts";
+import { CASES } from "./cases.ts";
+import { installLibraries, LIBRARIES, startContender } from "./contenders.ts";
+import { playCase } from "./play-case.ts";
+import { type BenchServers, openBenchServers, openStage, type Stage } from "./stage.ts";
+
+const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+const { signal } = new AbortController();
+const say = () => undefined;
+const PLAY = { rounds: 1, seconds: 1, warmUpSeconds: 0.5, signal, say };
+
+/** Why the packages cannot be installed, or null. */
+const missing = await installLibraries().then(
+  () => null,
+  (error: Error) => error,
+);
+
+let servers: BenchServers;
+let stage: Stage;
+beforeAll(async () => {
+  if (missing !== null) return;
+  servers = await openBenchServers(say);
+  stage = await openStage(servers, "contenders", ROOT, { signal, say });
+});
+afterAll(async () => {
+  await stage?.close();
+  await servers?.close();
+});
+
+it.for(LIBRARIES)("contender %s redeems once, with a sealed event, what its answers say", async (id, { skip }) => {
+  if (missing !== null) skip(`the contenders' packages cannot be installed: ${missing.message}`);
+  const running = await startContender(id, { ...stage, ...servers.nextRedis() });
+  try {
+    const [series] = await playCase(servers, CASES.redeem, 8, [{ running, stage }], PLAY);
+    expect(series?.rounds[0]?.rate).toBeGreaterThan(0);
+    await assertInvariants(stage.db);
+  } finally {
+    await running.end();
+  }
+});

@@ -1,0 +1,47 @@
+import { Queue, QueueEvents, Worker } from "bullmq";
+import { openBaseline } from "../baselines/open-baseline.ts";
+import { type RedeemEnd, type RedeemJob, redeemId, runRedeem, serveRedeems } from "./redeem-job.ts";
+
+// Contender (e): BullMQ as its guide shows it. The job's id is the reference, `waitUntilFinished` gives the answer, and
+// a worker runs a transaction for each job. The process with a PORT is the API, the other one the worker.
+
+const QUEUE = "redeem-by-the-book";
+const CONCURRENCY = 64;
+/** The longest wait for a job, as long as that of the service. Milliseconds. */
+const WAIT_MS = 10_000;
+/** The guide's example for failing jobs, and for the age of those that are kept. Seconds in `age`. */
+const JOB_OPTIONS = {
+  attempts: 3,
+  backoff: { type: "exponential", delay: 1_000 },
+  removeOnComplete: { age: 3_600 },
+  removeOnFail: { age: 86_400 },
+};
+
+const baseline = openBaseline();
+const { work, serveNothing } = baseline;
+const { log, config } = work;
+const connection = { url: config.redisUrl, maxRetriesPerRequest: null };
+const onError = (err: Error) => log.warn({ err }, "bullmq");
+
+if (process.env.PORT === undefined) {
+  const worker = new Worker<RedeemJob, RedeemEnd>(QUEUE, ({ data }) => runRedeem(work, data), {
+    connection,
+    concurrency: CONCURRENCY,
+  });
+  work.use(worker.on("error", onError));
+  serveNothing();
+} else {
+  // The guide's advice for a process that answers requests: fail at once without Redis.
+  const failFast = { url: config.redisUrl, enableOfflineQueue: false };
+  const queue = new Queue<RedeemJob, RedeemEnd>(QUEUE, { connection: failFast, defaultJobOptions: JOB_OPTIONS });
+  const events = new QueueEvents(QUEUE, { connection });
+  work.use(queue.on("error", onError));
+  work.use(events.on("error", onError));
+  await Promise.all([queue.waitUntilReady(), events.waitUntilReady()]);
+  // Each waiting job listens.
+  events.setMaxListeners(0);
+  await serveRedeems(baseline, async (job) => {
+    const added = await queue.add("redeem", job, { jobId: redeemId(job) });
+    return added.waitUntilFinished(events, WAIT_MS);
+  });
+}

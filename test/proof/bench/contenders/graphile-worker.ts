@@ -1,0 +1,105 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { makeWorkerUtils, run } from "graphile-worker";
+import pg from "pg";
+import { normaliseCode } from "../../../../src/core/voucher/codes.ts";
+import { openBaseline } from "../baselines/open-baseline.ts";
+import { type RedeemEnd, type RedeemJob, redeemId, runRedeem, serveRedeems } from "./redeem-job.ts";
+
+// Contender (g): graphile-worker, with jobs fetched and completed in batches. A queue for each voucher, whose jobs run
+// one after another; NOTIFY carries the answer. The process with a PORT is the API, the other one the worker.
+
+const CHANNEL = "redeem_ends";
+const CONCURRENCY = 16;
+/** Jobs that a worker fetches at once. */
+const FETCHED_MAX = 64;
+/** The longest wait for an answer, as long as that of the service. Milliseconds. */
+const WAIT_MS = 10_000;
+/** Pause before the next attempt to listen. Milliseconds. */
+const LISTEN_AGAIN_MS = 500;
+/** The answer on the channel. */
+type Told = { id: string; end: RedeemEnd };
+
+const baseline = openBaseline();
+const { work, serveNothing } = baseline;
+const { config, pool, log } = work;
+
+if (process.env.PORT === undefined) {
+  const runner = await run({
+    preset: {
+      worker: {
+        connectionString: config.databaseUrl,
+        concurrentJobs: CONCURRENCY,
+        maxPoolSize: CONCURRENCY,
+        localQueue: { size: FETCHED_MAX },
+        completeJobBatchDelay: 0,
+        failJobBatchDelay: 0,
+      },
+    },
+    noHandleSignals: true,
+    taskList: {
+      async redeem(payload, { query }) {
+        const job = payload as RedeemJob;
+        const told: Told = { id: redeemId(job), end: await runRedeem(work, job) };
+        await query("SELECT pg_notify($1, $2)", [CHANNEL, JSON.stringify(told)]);
+      },
+    },
+  });
+  work.use({ close: () => runner.stop() });
+  serveNothing();
+} else {
+  const utils = await makeWorkerUtils({ pgPool: pool });
+  await utils.migrate();
+  const waiting = new Map<string, Set<(end: RedeemEnd) => void>>();
+  let isOpen = true;
+  work.use({
+    async close() {
+      isOpen = false;
+    },
+  });
+  /** Listens on a connection of its own until it is lost. */
+  const listen = async (onListening: () => void) => {
+    const client = new pg.Client({ connectionString: config.databaseUrl });
+    const lost = new Promise<void>((resolve) => client.on("error", () => resolve()).on("end", () => resolve()));
+    client.on("notification", ({ payload = "" }) => {
+      const { id, end }: Told = JSON.parse(payload);
+      for (const settle of waiting.get(id) ?? []) settle(end);
+    });
+    await client.connect();
+    await client.query(`LISTEN ${CHANNEL}`);
+    work.use({ close: () => client.end() });
+    onListening();
+    await lost;
+  };
+  const first = Promise.withResolvers<void>();
+  void (async () => {
+    while (isOpen) {
+      await listen(first.resolve).catch((err) => log.warn({ err }, "the connection that listens is lost"));
+      await sleep(LISTEN_AGAIN_MS);
+    }
+  })();
+  await first.promise;
+
+  const wait = (id: string, settle: (end: RedeemEnd) => void) => {
+    const own = waiting.get(id) ?? new Set();
+    waiting.set(id, own.add(settle));
+    return () => {
+      own.delete(settle);
+      if (own.size === 0) waiting.delete(id);
+    };
+  };
+  await serveRedeems(baseline, async (job) => {
+    const id = redeemId(job);
+    const { promise, resolve, reject } = Promise.withResolvers<RedeemEnd>();
+    const forget = wait(id, resolve);
+    const timer = setTimeout(() => reject(new Error(`no answer within ${WAIT_MS} ms`)), WAIT_MS);
+    try {
+      const { code, ticket } = job.body;
+      const queueName = code == null ? String(ticket) : normaliseCode(code);
+      await utils.addJob("redeem", job, { jobKey: id, ...(queueName !== null && { queueName }) });
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+      forget();
+    }
+  });
+}

@@ -1,0 +1,56 @@
+import type { Caller } from "../../../../src/core/keys/caller.ts";
+import type { RedeemResponse } from "../../../../src/core/redeem/api/redeem.ts";
+import { redeem } from "../../../../src/core/redeem/routes/redeem.ts";
+import { AppError, REFUSAL_CODES, refusal, voucherNotFound } from "../../../../src/platform/api/errors.ts";
+import { type RedeemBody, redeemInOneTransaction } from "../baselines/one-transaction.ts";
+import type { Baseline } from "../baselines/open-baseline.ts";
+
+// What the contenders share: the request that a library carries, the work that it runs, and the answer.
+
+/** A redeem request as a library stores it. */
+export interface RedeemJob {
+  caller: Caller;
+  body: RedeemBody;
+}
+
+/** How a redeem ended. A refusal is a result: a library repeats what throws. */
+export type RedeemEnd = { response: RedeemResponse } | { refused: AppError["code"] };
+
+/** Identifies a redeem by its organization and reference. Holds no colon, which BullMQ forbids. */
+export function redeemId({ caller, body }: RedeemJob): string {
+  return `${caller.organizationId}/${encodeURIComponent(body.externalRef)}`;
+}
+
+/** Runs one transaction, as (a) does. A repeated run confirms what an earlier one redeemed. */
+export async function runRedeem(work: Baseline["work"], { caller, body }: RedeemJob): Promise<RedeemEnd> {
+  try {
+    return { response: await redeemInOneTransaction(work, caller, body) };
+  } catch (error) {
+    const { code } = error as AppError;
+    if (error instanceof AppError && isRefusal(code)) return { refused: code };
+    throw error;
+  }
+}
+
+const isRefusal = (code: AppError["code"]) =>
+  code === "voucher_not_found" || REFUSAL_CODES.some((known) => known === code);
+
+/**
+ * Serves redeem requests.
+ * @param execute gives a request to the library and waits for its end. What it throws is answered 503, and the caller
+ *   sends the request again.
+ */
+export function serveRedeems(
+  { replaceWork, serve }: Baseline,
+  execute: (job: RedeemJob) => Promise<RedeemEnd>,
+): Promise<void> {
+  const answer = async (caller: Caller, body: RedeemBody): Promise<RedeemResponse> => {
+    const end = await execute({ caller, body }).catch((error: unknown) => {
+      throw new AppError("redeem_unknown", undefined, { cause: error });
+    });
+    if ("response" in end) return end.response;
+    const code = REFUSAL_CODES.find((known) => known === end.refused);
+    throw code === undefined ? voucherNotFound() : refusal(code);
+  };
+  return serve([replaceWork(redeem, "voucher.redeem", answer)]);
+}
