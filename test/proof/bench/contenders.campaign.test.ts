@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { assertInvariants } from "../../support/invariants.ts";
 import { CASES } from "./cases.ts";
 import { installLibraries, LIBRARIES, startContender } from "./contenders.ts";
+import { playKills } from "./kills.ts";
 import { playCase } from "./play-case.ts";
 import { type BenchServers, openBenchServers, openStage, type Stage } from "./stage.ts";
 
@@ -39,4 +40,14 @@ it.for(LIBRARIES)("contender %s redeems once, with a sealed event, what its answ
   } finally {
     await running.end();
   }
+});
+
+/** One more than there are victims. */
+const KILLS = 5;
+
+it("contender a loses nothing when its processes and servers are killed", async () => {
+  const verdict = await playKills("a", { kills: KILLS, seed: 2, root: ROOT, signal, say });
+  expect(verdict).toMatchObject({ violations: [], redeemedTwice: 0, unanswered: 0 });
+  expect(Object.values(verdict.kills).reduce((sum, of) => sum + of)).toBe(KILLS);
+  expect(verdict.confirmed).toBeGreaterThan(KILLS);
 });

@@ -127,17 +127,16 @@ export async function startContender(id: ContenderId, setup: Setup): Promise<Run
   }
 }
 
-function startProcess(
-  script: string,
-  logFile: string,
-  { root, databaseUrl, redisUrl, env }: Setup,
-  own: Record<string, string>,
-): ChildProcess {
+/** What each of a contender's processes gets besides ports. */
+export function environmentOf({ databaseUrl, redisUrl, env }: Pick<Setup, "databaseUrl" | "redisUrl" | "env">) {
+  return { NODE_ENV: "production", DATABASE_URL: databaseUrl, REDIS_URL: redisUrl, ...env };
+}
+
+function startProcess(script: string, logFile: string, setup: Setup, own: Record<string, string>): ChildProcess {
   const log = openSync(logFile, "a");
-  const addresses = { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl };
   const child = spawn(process.execPath, [script], {
-    cwd: root,
-    env: { PATH: process.env.PATH ?? "", NODE_ENV: "production", ...addresses, ...env, ...own },
+    cwd: setup.root,
+    env: { PATH: process.env.PATH ?? "", ...environmentOf(setup), ...own },
     // The channel tells the process when this one is killed.
     stdio: ["ignore", log, log, "ipc"],
     detached: true,

@@ -7,6 +7,7 @@ import { Command, InvalidArgumentError } from "commander";
 import { integer } from "../../../src/cli/options.ts";
 import { CASES, type Case, type CaseId } from "./cases.ts";
 import { CONTENDERS, type ContenderId, installLibraries, isOptional, LIBRARIES, startContender } from "./contenders.ts";
+import { type KillsVerdict, playKills, showKills } from "./kills.ts";
 import { type Player, playCase } from "./play-case.ts";
 import { openBenchServers, openStage, type Stage } from "./stage.ts";
 import { showCase } from "./table.ts";
@@ -32,6 +33,8 @@ const program = new Command("npm run bench --")
   .option("--rounds <n>", "turns per contender and case; default: 5", integer(1, 1_000))
   .option("--seconds <n>", "length of a turn; default: 8", integer(1, 1_000))
   .option("--warm-up <n>", "seconds of load before the first turn of each case; default: 14", integer(1, 1_000))
+  .option("--kills <n>", "kill -9 at random while callers redeem; alone unless --cases is given", integer(1, 1_000))
+  .option("--seed <n>", "of the kills; default: 1", integer(1, 1_000_000))
   .option("--quick", "one turn of 2 seconds, as a smoke test")
   .showHelpAfterError()
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2));
@@ -44,6 +47,8 @@ interface BenchOptions {
   rounds?: number;
   seconds?: number;
   warmUp?: number;
+  kills?: number;
+  seed?: number;
   quick?: true;
 }
 
@@ -71,7 +76,11 @@ const say = (line: string) => void process.stderr.write(`${line}\n`);
 const print = (text: string) => void process.stdout.write(`${text}\n`);
 
 try {
-  await bench(program.parse().opts<BenchOptions>());
+  const options = program.parse().opts<BenchOptions>();
+  const contenders = options.contenders ?? CONTENDER_IDS.filter((id) => !isOptional(id));
+  await install(contenders);
+  if (options.kills === undefined || options.cases !== undefined) await bench(contenders, options);
+  if (options.kills !== undefined) await killAll(contenders, options.kills, options.seed ?? 1);
 } catch (error) {
   const { aborted, reason } = interrupted.signal;
   const isInterrupted = aborted && reason.name === "AbortError";
@@ -79,15 +88,27 @@ try {
   process.exitCode = isInterrupted ? 130 : 1;
 }
 
-async function bench({ quick, against, ...options }: BenchOptions): Promise<void> {
+/** Installs what these contenders need. */
+async function install(contenders: readonly ContenderId[]): Promise<void> {
+  if (!contenders.some((id) => LIBRARIES.some((library) => library === id))) return;
+  say("Installing the contenders' packages");
+  await installLibraries();
+}
+
+/** Kills each contender that redeems, one after another, on servers of its own. */
+async function killAll(contenders: readonly ContenderId[], kills: number, seed: number): Promise<void> {
+  const verdicts: KillsVerdict[] = [];
+  for (const id of contenders.filter((id) => playsIn(CASES.redeem, id) && id !== "c")) {
+    say(`kills of ${id}, seed ${seed}`);
+    verdicts.push(await playKills(id, { kills, seed, root: ROOT, signal: interrupted.signal, say }));
+  }
+  print(`\n${showKills(verdicts)}`);
+}
+
+async function bench(contenders: readonly ContenderId[], { quick, against, ...options }: BenchOptions): Promise<void> {
   const { signal } = interrupted;
   const { rounds = quick ? 1 : 5, seconds = quick ? 2 : 8, warmUp = quick ? 2 : 14 } = options;
   const cases = (options.cases ?? CASE_IDS).map((id): Case => CASES[id]);
-  const contenders = options.contenders ?? CONTENDER_IDS.filter((id) => !isOptional(id));
-  if (contenders.some((id) => LIBRARIES.some((library) => library === id))) {
-    say("Installing the contenders' packages");
-    await installLibraries();
-  }
   const servers = await openBenchServers(say);
   const players: Player[] = [];
   const stages: Stage[] = [];

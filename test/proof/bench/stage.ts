@@ -88,7 +88,7 @@ export interface Stage {
   directory: string;
   /** What contenders get besides their addresses. */
   env: Record<string, string>;
-  partner: { productId: string; key: string };
+  partner: { productId: string; organizationId: string; keyId: string; key: string };
   vouchers: Subject[];
   /** For each user there is a voucher to claim. */
   users: Subject[];
@@ -114,7 +114,7 @@ const EVERYTHING_ON = {
 
 /** Makes a stage with the commands of a checkout. */
 export async function openStage(
-  servers: BenchServers,
+  servers: Pick<BenchServers, "directory" | "postgresUrl">,
   name: string,
   root: string,
   { signal, say }: { signal: AbortSignal; say: (line: string) => void },
@@ -182,13 +182,13 @@ async function createPartner(
 ): Promise<Stage["partner"]> {
   const scopes = ["--scope", "voucher.read", "--scope", "voucher.redeem"];
   const { id: organizationId } = await voucherctl("org", "create", "--name", "Bench");
-  const { key } = await voucherctl("key", "create", "--org", organizationId, ...scopes);
+  const { id: keyId, key } = await voucherctl("key", "create", "--org", organizationId, ...scopes);
   const { id: brandId } = await voucherctl("brand", "create", "--org", organizationId, "--name", "Bench");
   const { id: productId } = await voucherctl(
     ...["product", "create", "--brand", brandId, "--key", "pass", "--name", "Bench Pass", "--type", "Subscription"],
     ...["--retail-price-usd", "29.90", "--price-usd", "19.90", "--benefit-months", "3"],
   );
-  return { productId, key };
+  return { productId, organizationId, keyId, key };
 }
 
 /** Ends every hold, as time would, and removes the leases in a contender's Redis database. */

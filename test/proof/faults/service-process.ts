@@ -14,7 +14,8 @@ const RESTART_AFTER_MS = 500;
 /** A program with its environment and log file. */
 interface ServiceProgram {
   name: string;
-  script: "src/main.ts" | "workers/main.ts";
+  /** Its path from the root of the repository. */
+  script: string;
   env: Record<string, string>;
   logFile: string;
 }

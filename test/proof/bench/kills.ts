@@ -1,0 +1,212 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { findSteadyPort } from "../../support/steady-port.ts";
+import { untilStarted } from "../../support/until.ts";
+import { askUntilAnswered } from "../faults/exchange.ts";
+import { FaultPostgres } from "../faults/fault-postgres.ts";
+import { FaultRedis } from "../faults/fault-redis.ts";
+import { History, type PartnerAsk, type SuppliedVoucher, type Violation } from "../faults/history.ts";
+import { readRecords } from "../faults/records.ts";
+import { checkRedeems } from "../faults/rules.ts";
+import { SeededRandom } from "../faults/seeded-random.ts";
+import { ServiceProcess } from "../faults/service-process.ts";
+import { CONTENDERS, type Contender, type ContenderId, environmentOf } from "./contenders.ts";
+import { openStage, type Stage } from "./stage.ts";
+import { formatTable } from "./table.ts";
+
+/** Callers at once. */
+const CALLERS = 8;
+/** Pause of a caller between two orders, of the kills, and of a killed process before its next start. Milliseconds. */
+const THINKING_MS = { min: 20, max: 100 };
+const KILL_PAUSE_MS = { min: 500, max: 2_500 };
+const DOWN_MS = { min: 0, max: 1_000 };
+/** More vouchers than callers can use between two kills. */
+const VOUCHERS_PER_KILL = 600;
+/** How long a caller repeats its request. Milliseconds. */
+const PATIENCE_MS = 60_000;
+/** The service's wait for a redeem. Milliseconds. */
+const REDEEM_WAIT_MS = 10_000;
+/** The relative frequency of each order. */
+const ORDERS = { redeem: 8, severalRefsOnOneVoucher: 1, sameRefOnTwoVouchers: 1 };
+/** A library that returns a stored answer returns `alreadyConfirmed: false` again. Counted apart. */
+const NEW_ONCE = "a reference is new once";
+
+/** What a contender lost. */
+export interface KillsVerdict {
+  contender: ContenderId;
+  /** Number of kills by victim. */
+  kills: Record<string, number>;
+  redeems: number;
+  confirmed: number;
+  violations: Violation[];
+  /** Vouchers and references with two redemptions. */
+  redeemedTwice: number;
+  /** Callers without an answer after a minute. */
+  unanswered: number;
+}
+
+interface Victim {
+  name: string;
+  kill(): Promise<unknown>;
+  start(): unknown;
+}
+
+type How = { kills: number; seed: number; root: string; signal: AbortSignal; say: (line: string) => void };
+
+/**
+ * Kills the processes of a contender and its servers at random, one at a time, while callers repeat each request with
+ * the same reference until they get an answer other than a 5xx. Then compares all answers with the database.
+ */
+export async function playKills(contender: ContenderId, how: How): Promise<KillsVerdict> {
+  const directory = mkdtempSync(join(tmpdir(), "voucher-kills-"));
+  // Postgres runs as another user when this runs as root.
+  chmodSync(directory, 0o755);
+  const postgres = new FaultPostgres(join(directory, "postgres"), await findSteadyPort());
+  const redis = new FaultRedis(join(directory, "redis"), await findSteadyPort());
+  const processes: ServiceProcess[] = [];
+  let stage: Stage | undefined;
+  try {
+    await Promise.all([postgres.start(), redis.start()]);
+    const servers = { directory, postgresUrl: (database = "postgres") => postgres.urlOf(database) };
+    stage = await openStage(servers, "kills", how.root, how);
+    await stage.ensure("vouchers", how.kills * VOUCHERS_PER_KILL);
+    const apis = await startProcesses(contender, { ...stage, redisUrl: redis.url }, processes);
+    const victims: Victim[] = [
+      ...processes,
+      { name: "Redis", kill: () => redis.kill("Nothing"), start: () => redis.start() },
+      { name: "Postgres", kill: () => postgres.kill(), start: () => postgres.start() },
+    ];
+    const history = new History();
+    const random = new SeededRandom(how.seed);
+    let isOver = false;
+    const calling = Array.from({ length: CALLERS }, (_, n) => {
+      const own = { random: random.fork(`caller ${n}`), apis, history, signal: how.signal };
+      return callUntil(() => isOver, stage as Stage, `caller-${n}`, own);
+    });
+    const killing = killAtRandom(victims, how, random).finally(() => {
+      isOver = true;
+    });
+    const [kills, ...unanswered] = await Promise.all([killing, ...calling]);
+    const records = await readRecords(stage.db, postgres.clock);
+    return {
+      contender,
+      kills,
+      redeems: new Set(history.of("redeem").map(({ ask }) => ask.externalRef)).size,
+      confirmed: records.redemptionsByRef.size,
+      violations: checkRedeems(history, records, REDEEM_WAIT_MS),
+      redeemedTwice: await countRedeemedTwice(stage),
+      unanswered: unanswered.reduce((sum, of) => sum + of, 0),
+    };
+  } finally {
+    await Promise.all(processes.map((process) => process.kill()));
+    await stage?.close();
+    await Promise.all([postgres.close(), redis.close()]);
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** Adds the contender's processes to `processes`. Resolves with its APIs once they are ready. */
+async function startProcesses(id: ContenderId, setup: Stage & { redisUrl: string }, processes: ServiceProcess[]) {
+  const { apis, workers }: Contender = CONTENDERS[id];
+  const logs = join(setup.directory, "logs");
+  mkdirSync(logs);
+  const start = async (name: string, script: string, own: Record<string, string>) => {
+    const env = { ...environmentOf(setup), METRICS_PORT: String(await findSteadyPort()), ...own };
+    // An accident is an end like a kill: the process starts again, and only answers count.
+    const process = new ServiceProcess({ name, script, env, logFile: join(logs, `${name}.log`) }, () => undefined);
+    processes.push(process);
+    process.start();
+    return process;
+  };
+  for (const [n, script] of workers.entries()) await start(`worker ${n}`, script, {});
+  const started = [];
+  for (const [n, script] of apis.entries()) {
+    const port = await findSteadyPort();
+    const url = `http://127.0.0.1:${port}`;
+    started.push({ process: await start(`api ${n}`, script, { PORT: String(port) }), url });
+    await untilStarted(async () => (await fetch(`${url}/readyz`).catch(() => null))?.ok);
+  }
+  return started;
+}
+
+/** Kills one victim after another, and starts each again. Returns the number of kills by victim. */
+async function killAtRandom(victims: readonly Victim[], { kills, signal, say }: How, random: SeededRandom) {
+  const counts: Record<string, number> = {};
+  for (let done = 1; done <= kills; done++) {
+    await sleep(random.between(KILL_PAUSE_MS.min, KILL_PAUSE_MS.max), undefined, { signal });
+    const victim = random.pick(victims);
+    await victim.kill();
+    await sleep(random.between(DOWN_MS.min, DOWN_MS.max));
+    await victim.start();
+    counts[victim.name] = (counts[victim.name] ?? 0) + 1;
+    say(`kill ${done} of ${kills}: ${victim.name}`);
+  }
+  return counts;
+}
+
+/** Places orders one after another. Returns the number of requests without an answer after a minute. */
+async function callUntil(
+  isOver: () => boolean,
+  { vouchers, partner }: Stage,
+  name: string,
+  options: Parameters<typeof askUntilAnswered>[0],
+): Promise<number> {
+  const { random, signal } = options;
+  const { keyId, key: secret, organizationId } = partner;
+  const key = { id: keyId, secret, organizationId };
+  const nextVoucher = (): SuppliedVoucher => {
+    const { id, code } = vouchers.pop() ?? { id: "", code: "" };
+    if (id === "") throw new Error("the vouchers are used up");
+    return { id, code, organizationId };
+  };
+  let unanswered = 0;
+  const redeem = async (voucher: SuppliedVoucher, externalRef: string): Promise<void> => {
+    const ask: PartnerAsk = { operation: "redeem", key, voucher, externalRef, by: { code: voucher.code }, token: null };
+    const patience = AbortSignal.timeout(PATIENCE_MS);
+    await askUntilAnswered({ ...options, signal: AbortSignal.any([signal, patience]) }, ask).catch((error) => {
+      if (!patience.aborted) throw error;
+      unanswered += 1;
+    });
+  };
+  for (let order = 1; !isOver(); order++) {
+    const ref = `${name}-${order}`;
+    const [voucher, kind] = [nextVoucher(), random.weigh(ORDERS)];
+    if (kind === "redeem") await redeem(voucher, ref);
+    else if (kind === "sameRefOnTwoVouchers") await Promise.all([redeem(voucher, ref), redeem(nextVoucher(), ref)]);
+    else await Promise.all([redeem(voucher, ref), redeem(voucher, `${ref}-other`)]);
+    await sleep(random.between(THINKING_MS.min, THINKING_MS.max));
+  }
+  return unanswered;
+}
+
+async function countRedeemedTwice({ db }: Stage): Promise<number> {
+  const { rows } = await db.query(
+    `SELECT voucher_id FROM redemptions GROUP BY voucher_id HAVING count(*) > 1
+     UNION ALL SELECT external_ref FROM redemptions GROUP BY organization_id, external_ref HAVING count(*) > 1
+     UNION ALL SELECT voucher_id FROM voucher_events WHERE event_type = 'voucher.instance.redeemed'
+                GROUP BY voucher_id HAVING count(*) > 1`,
+  );
+  return rows.length;
+}
+
+/** Renders the verdicts as a Markdown table, and the broken rules below it. */
+export function showKills(verdicts: readonly KillsVerdict[]): string {
+  const head = ["kill -9", "kills", "orders", "redeemed", "untrue answers", "new twice", "redeemed twice", "no answer"];
+  const rows = verdicts.map(({ contender, kills, redeems, confirmed, violations, redeemedTwice, unanswered }) => {
+    const newTwice = violations.filter(({ rule }) => rule === NEW_ONCE).length;
+    const total = Object.values(kills).reduce((sum, of) => sum + of, 0);
+    const untrue = violations.length - newTwice;
+    return [
+      CONTENDERS[contender].title,
+      ...[total, redeems, confirmed, untrue, newTwice, redeemedTwice, unanswered].map(String),
+    ];
+  });
+  const rules = verdicts.flatMap(({ contender, violations }) =>
+    Object.entries(Object.groupBy(violations, ({ rule }) => rule)).map(
+      ([rule, of = []]) => `- ${CONTENDERS[contender].title}: ${of.length} × "${rule}" does not hold. ${of[0]?.detail}`,
+    ),
+  );
+  return [formatTable(head, rows), ...(rules.length > 0 ? ["", ...rules] : [])].join("\n");
+}
