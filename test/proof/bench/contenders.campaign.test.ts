@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { assertInvariants } from "../../support/invariants.ts";
@@ -18,6 +19,8 @@ const missing = await installLibraries().then(
   (error: Error) => error,
 );
 
+const HAS_PGBENCH = spawnSync("pgbench", ["--version"]).status === 0;
+
 let servers: BenchServers;
 let stage: Stage;
 beforeAll(async () => {
@@ -30,8 +33,12 @@ afterAll(async () => {
   await servers?.close();
 });
 
-it.for(LIBRARIES)("contender %s redeems once, with a sealed event, what its answers say", async (id, { skip }) => {
+it.for([
+  ...LIBRARIES,
+  "i",
+] as const)("contender %s redeems once, with a sealed event, what its answers say", async (id, { skip }) => {
   if (missing !== null) skip(`the contenders' packages cannot be installed: ${missing.message}`);
+  if (id === "i" && !HAS_PGBENCH) skip("pgbench is not on PATH");
   const running = await startContender(id, { ...stage, ...servers.nextRedis() });
   try {
     const [series] = await playCase(servers, CASES.redeem, 8, [{ running, stage }], PLAY);

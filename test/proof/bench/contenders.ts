@@ -32,7 +32,7 @@ const GRAPHILE_WORKER = library("graphile-worker");
 
 /**
  * The service and its alternatives, each with its best number of processes on two cores. `2x4` is the service with two
- * APIs and four workers. Such a contender, and those that need packages of their own, take part only when named.
+ * APIs and four workers. Such a contender, and those that need more than `npm ci` installs, take part only when named.
  */
 export const CONTENDERS = {
   service: { title: "this service, 1 API + 1 worker", ...SERVICE },
@@ -47,6 +47,7 @@ export const CONTENDERS = {
   d: { title: "(d) group commit in the API, 1 process", apis: [baseline("group-commit")], workers: [] },
   e: { title: "(e) BullMQ by the book, 1 API + 1 worker", apis: [library("bullmq")], workers: [library("bullmq")] },
   f: { title: "(f) DBOS Transact, 2 processes", apis: [library("dbos"), library("dbos")], workers: [] },
+  i: { title: "(i) pgbench, one stored function, no HTTP", apis: [], workers: [] },
   g: { title: "(g) graphile-worker, 1 API + 1 worker", apis: [GRAPHILE_WORKER], workers: [GRAPHILE_WORKER] },
 } as const satisfies Record<string, Contender>;
 
@@ -55,7 +56,8 @@ export type ContenderId = keyof typeof CONTENDERS;
 /** The contenders whose packages are in a workspace of their own. */
 export const LIBRARIES = ["e", "f", "g"] as const satisfies ContenderId[];
 /** Whether a contender takes part only when it is named. */
-export const isOptional = (id: ContenderId) => /^\dx\d$/.test(id) || LIBRARIES.some((library) => library === id);
+export const isOptional = (id: ContenderId) =>
+  /^\dx\d$/.test(id) || id === "i" || LIBRARIES.some((library) => library === id);
 
 const WORKSPACE = fileURLToPath(new URL("contenders", import.meta.url));
 

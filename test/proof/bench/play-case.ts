@@ -1,4 +1,5 @@
 import type { Case } from "./cases.ts";
+import { runCeiling } from "./ceiling.ts";
 import type { RunningContender } from "./contenders.ts";
 import { runLoad, type Unit } from "./load.ts";
 import { readCpuMicros, withChildren } from "./process-usage.ts";
@@ -94,7 +95,8 @@ async function playTurn(
   const walBefore = await readWalBytes(stage);
   const before = readUsage(servers, running);
   const load = { ports: running.ports, connections, seconds, steps: loadCase.steps(stage), nextUnit, signal };
-  const played = await runLoad(load).catch((cause) => {
+  const playing = running.id === "i" ? runCeiling(stage, { ...load, calls: pool.length }) : runLoad(load);
+  const played = await playing.catch((cause) => {
     throw new Error(`${loadCase.title}, ${running.id}: ${cause.message}`, { cause });
   });
   const { units, isCut } = played;

@@ -25,7 +25,7 @@ const program = new Command("npm run bench --")
   .option("--cases <list>", `of ${CASE_IDS}; default: all`, namesOf(CASE_IDS))
   .option(
     "--contenders <list>",
-    `of ${CONTENDER_IDS}; default: all but ${LIBRARIES}, which need npm, and those like 2x4, 2 APIs and 4 workers`,
+    `of ${CONTENDER_IDS}; default: all but ${LIBRARIES},i, which need more, and those like 2x4, with 4 workers`,
     namesOf(CONTENDER_IDS),
   )
   .option("--connections <n>", "concurrent requests, instead of those of each case", integer(1, 1_000))
@@ -98,7 +98,7 @@ async function install(contenders: readonly ContenderId[]): Promise<void> {
 /** Kills each contender that redeems, one after another, on servers of its own. */
 async function killAll(contenders: readonly ContenderId[], kills: number, seed: number): Promise<void> {
   const verdicts: KillsVerdict[] = [];
-  for (const id of contenders.filter((id) => playsIn(CASES.redeem, id) && id !== "c")) {
+  for (const id of contenders.filter((id) => playsIn(CASES.redeem, id) && id !== "c" && id !== "i")) {
     say(`kills of ${id}, seed ${seed}`);
     verdicts.push(await playKills(id, { kills, seed, root: ROOT, signal: interrupted.signal, say }));
   }
