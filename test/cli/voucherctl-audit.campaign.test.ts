@@ -28,7 +28,7 @@ const RECORDED_READS = ["batch export"];
 const READS = [
   ...["key list --org {org}", "webhook list --org {org}", "webhook deliveries {webhook}", "batch show {batch}"],
   ...["voucher show {code} --org {org}", "voucher find --ref order-1", "voucher history {voucher}"],
-  ...["chain verify --all", "audit list", "redemption list --org {org}"],
+  ...["chain verify --all", "audit list", "erasure list", "redemption list --org {org}"],
   ...["org", "brand", "product", "batch", "listing", "contract", "link", "operator"].map((noun) => `${noun} list`),
 ];
 
@@ -47,6 +47,9 @@ const WITH_MORE = [
   ...["receipt get", "receipt verify", "witness keygen", "witness serve"],
   ...["queue shards", "queue drop-shards", "process list", "process dismiss", "webhook test", "alert test"],
 ];
+
+/** Commands with an audit entry for each portion of vouchers. Tested in test/acts/erasure.test.ts. */
+const ERASURES = ["person erase", "erasure replay"];
 
 /** What the names in braces stand for. */
 let made: Record<string, string>;
@@ -83,7 +86,7 @@ it("this file covers every command of voucherctl, or says where it is tested", (
     command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
   const all = leavesOf(buildVoucherctl()).map((command) => `${command.parent?.name()} ${command.name()}`);
   const here = [...Object.values(CHANGES).flatMap((changes) => changes.map(({ line }) => line)), ...READS];
-  const elsewhere = [...RECORDED_READS, ...ELSEWHERE, ...ON_THE_SERVER, ...LOG_CHANGES, ...WITH_MORE];
+  const elsewhere = [...RECORDED_READS, ...ELSEWHERE, ...ON_THE_SERVER, ...LOG_CHANGES, ...WITH_MORE, ...ERASURES];
   expect([...new Set([...here.map(commandOf), ...elsewhere])].sort()).toEqual(all.sort());
 });
 

@@ -249,7 +249,9 @@ describe("text output of voucherctl", () => {
     const plain = onTerminal("chain verify", { NO_COLOR: "1" });
     expect(plain).toMatch(progress);
     expect(plain).toContain(`${result}every chain is intact.`);
-    expect(onTerminal("chain verify --json")).toBe(`${JSON.stringify({ vouchers, events, broken: [] })}\r\n`);
+    expect(onTerminal("chain verify --json")).toBe(
+      `${JSON.stringify({ vouchers, events, erased: 0, broken: [] })}\r\n`,
+    );
   });
 
   it("key list shows columns, the last use of a key, and its limits below", async () => {
@@ -274,14 +276,14 @@ describe("text output of voucherctl", () => {
         [
           "^TIME \\(UTC\\) +COMMAND +ENTITY",
           `[-\\d]{10} [:\\d]{8}  key revoke +${id}`,
-          " +by \\S+@\\S+: revoked at none → [-\\d]{10} [:\\d]{8}\n",
+          " +by \\S+@\\S+ \\(command\\): revoked at none → [-\\d]{10} [:\\d]{8}\n",
         ].join("\n"),
       ),
     );
     const sandbox = await makePartner(db, { sandbox: true });
     await db.query("SELECT advance_sandbox($1, 864000, 'key_1', 'api', 'host')", [sandbox.organizationId]);
     expect(await listOf(sandbox.organizationId)).toContain(
-      "by api@host: times advanced by 10 d; vouchers expired 0; reservations ended 0\n",
+      "by api@host (key): times advanced by 10 d; vouchers expired 0; reservations ended 0\n",
     );
     expect(await listOf("key_none")).toBe("There are no audit entries.\n");
   });
@@ -564,7 +566,7 @@ it("chain verify finds an intact database intact, and names exactly the broken v
     const { exitCode, stdout, stderr } = await voucherctl.run(`chain verify ${options} --json`, env);
     return { exitCode, stderr, ...JSON.parse(stdout) };
   };
-  const whole = { exitCode: 0, stderr: "", vouchers: 11, events: 21, broken: [] };
+  const whole = { exitCode: 0, stderr: "", vouchers: 11, events: 21, erased: 0, broken: [] };
   for (const options of ["", "--all"]) expect(await verify(options)).toStrictEqual(whole);
   await tampered.db.query(`
     ALTER TABLE voucher_events DISABLE TRIGGER USER;
@@ -592,7 +594,7 @@ it("chain verify finds an intact database intact, and names exactly the broken v
     expect((await tampered.db.query(statement, [vouchers[index]?.id])).rowCount, what).toBe(1);
   }
   const { broken, ...counts } = await verify("--all");
-  expect(counts).toStrictEqual({ exitCode: 1, stderr: "", vouchers: 11, events: 19 });
+  expect(counts).toStrictEqual({ exitCode: 1, stderr: "", vouchers: 11, events: 19, erased: 0 });
   const ids = vouchers.map(({ id }) => id).sort();
   const problem = { sequence: expect.any(Number), problem: expect.stringMatching(/\S/) };
   expect(broken).toStrictEqual(ids.map((voucherId) => ({ voucherId, ...problem })));
