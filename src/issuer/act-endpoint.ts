@@ -21,6 +21,7 @@ const operationOf = (name: string) =>
 
 /** Ids in the examples of responses. */
 const IDS: Partial<Record<EntityKind, string>> = {
+  brand: EXAMPLE.brandId,
   product: EXAMPLE.productId,
   batch: EXAMPLE.batchId,
   listing: EXAMPLE.listingId,

@@ -33,6 +33,8 @@ export function issuerCalls(call: Call) {
     batch: (id: string) => get<Schemas["Batch"]>(`batches/${encodeURIComponent(id)}`),
     /** The codes of a batch, by serial. */
     vouchers: (batchId: string) => each<Item<"BatchVouchersPage">>(of("batches", batchId, "vouchers")),
+    renameBrand: (id: string, name: string) =>
+      repeated<Schemas["RenameBrandResult"]>(of("brands", id, "rename"), { name }),
     createProduct: (brandId: string, product: Partial<Schemas["CreateProductRequest"]>) =>
       once<Schemas["CreateProductResult"]>(of("brands", brandId, "products"), product),
     /** Issues at most one batch under `issueRef`, however often it is called. Look at `otherBatch`. */

@@ -16,6 +16,8 @@ it("the client issues once although answers get lost, reads codes, voids a batch
   };
   const { issuer } = voucherClient({ baseUrl: api.url, apiKey: key, fetch: losing });
   const [brand] = await readAll(issuer.brands());
+  const renamed = { id: String(brand?.id), name: "Bob's" };
+  expect(await issuer.renameBrand(renamed.id, renamed.name)).toEqual(renamed);
   const terms = { key: "club", name: "Club", type: "Service", retailPriceUsd: 20, priceUsd: 15 } as const;
   const product = await issuer.createProduct(String(brand?.id), terms);
   const asked = { issueRef: "spring", count: 3, validUntil: "2099-12-31", windows: { claim: {} } };

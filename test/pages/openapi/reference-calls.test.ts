@@ -434,6 +434,11 @@ const VALID: Record<string, () => Promise<Call>> = {
   listBatchVouchers: async () => ({ headers: asIssuer(), parameters: { id: await newBatch() }, query: "?cursor=1" }),
   voidVoucher: async () => ({ headers: asIssuer(), body: { code: (await issue()).code, reason: "returned" } }),
   voidBatch: async () => ({ headers: asIssuer(), parameters: { id: await newBatch() }, body: {} }),
+  renameBrand: async () => ({
+    headers: asIssuer(),
+    parameters: { id: partner.brandId },
+    body: { name: `Brand ${newOrder()}` },
+  }),
   createProduct: async () => ({
     headers: asIssuer(),
     parameters: { id: partner.brandId },
