@@ -165,7 +165,7 @@ export async function findProblems<F extends Fields>(
   );
   for (const [field, end] of [...future, ...Object.entries(ends?.(values) ?? {})] as [string, unknown][]) {
     if (!(end instanceof Date) || values.mayBePast === true || !(await isPast(db, end))) continue;
-    problems.push({ field, isPast: true, say: () => problemIn("isPast", end.toISOString()) });
+    problems.push({ ...problemWith(field, problemIn("isPast", end.toISOString())), isPast: true });
   }
   return problems;
 }

@@ -348,7 +348,7 @@ describe("voucherctl batch issue --codes", () => {
     [
       "--valid-until 2020-01-01 --out {never.csv}",
       2,
-      /^The time 2020-01-01T23:59:59\.999Z is in the past\. --force accepts it\.\n/,
+      /^--valid-until is in the past: 2020-01-01T23:59:59\.999Z\. --force accepts it\.\n/,
     ],
   ])("batch issue %s fails and leaves no file", async (options, exitCode, sentence) => {
     mkdirSync(file("a-directory"), { recursive: true });

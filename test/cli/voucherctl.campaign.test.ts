@@ -309,7 +309,7 @@ describe("text output of voucherctl", () => {
     "contract offer --brand {brand} --user joe --ends-at 2020-01-01",
     "key create --scope voucher.read --expires 2020-01-01",
   ])("voucherctl %s is refused, because the end is in the past", async (command) => {
-    const sentence = /^The time 2020-01-01T23:59:59\.999Z is in the past\.\n$/;
+    const sentence = /^--(ends-at|expires) is in the past: 2020-01-01T23:59:59\.999Z\.\n$/;
     await voucherctl.fails(1, sentence, command.replace("{brand}", partner.brandId));
   });
 

@@ -493,16 +493,21 @@ it("an end in the past is refused with one sentence, by the database's clock", a
   const { organizationId, brandId, productId } = await makePartner(db);
   const past = "2020-01-01T00:00";
   const batch = { ...BATCH, count: "1" };
-  for (const [path, field, form] of [
-    [`/products/${productId}/batches/new`, "validUntil", { ...batch, validUntil: past }],
-    [`/products/${productId}/batches/new`, "closesAt", { ...batch, windows: "claim", closesAt: past }],
-    [`/organizations/${organizationId}/keys/new`, "expiresAt", { scopes: "voucher.read", expiresAt: past }],
-    [`/brands/${brandId}/contracts/new`, "endsAt", { user: "late", endsAt: past }],
+  for (const [path, field, label, form] of [
+    [`/products/${productId}/batches/new`, "validUntil", "Valid until", { ...batch, validUntil: past }],
+    [`/products/${productId}/batches/new`, "closesAt", "Closes at", { ...batch, windows: "claim", closesAt: past }],
+    [
+      `/organizations/${organizationId}/keys/new`,
+      "expiresAt",
+      "Expires at",
+      { scopes: "voucher.read", expiresAt: past },
+    ],
+    [`/brands/${brandId}/contracts/new`, "endsAt", "Ends at", { user: "late", endsAt: past }],
   ] as const) {
     const refused = await open(path, form);
     expect(refused.status, field).toBe(400);
     expect(refused.text).toContain(
-      `<p class="problem" id="f-${field}-problem" role="alert">The time 2020-01-01T00:00:00.000Z is in the past.</p>`,
+      `<p class="problem" id="f-${field}-problem" role="alert">${label} is in the past: 2020-01-01T00:00:00.000Z.</p>`,
     );
   }
   // The host's clock is years behind and plays no part.
@@ -515,7 +520,7 @@ it("an end in the past is refused with one sentence, by the database's clock", a
       expiresAt: new Date("2020-01-01"),
     };
     await expect(createKey.run(provisioning(db), organizationId, key)).rejects.toThrow(
-      "The time 2020-01-01T00:00:00.000Z is in the past.",
+      "expiresAt is in the past: 2020-01-01T00:00:00.000Z.",
     );
   } finally {
     vi.useRealTimers();

@@ -76,7 +76,8 @@ it("a 400 names every wrong field at once, and refuses times in the past and out
   expect((await refuse(unordered)).error).toBe(
     "windows.buy.opensAt must be earlier than validUntil. " +
       "windows.buy.closesAt must be later than windows.buy.opensAt. " +
-      "The time 2021-01-01T23:59:59.999Z is in the past. The time 2020-01-01T00:00:00.000Z is in the past.",
+      "validUntil is in the past: 2021-01-01T23:59:59.999Z. " +
+      "windows.claim.closesAt is in the past: 2020-01-01T00:00:00.000Z.",
   );
 });
 

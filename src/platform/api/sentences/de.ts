@@ -153,7 +153,7 @@ export const DE: Sentences = {
     noDuration: "muss eine Dauer wie 30m, 24h oder 7d sein",
     noNetworks: "muss aus Adressen oder Netzen wie 10.0.0.0/8 bestehen",
     noChoice: "braucht mindestens eine Auswahl",
-    isPast: (time) => `Der Zeitpunkt ${time} liegt in der Vergangenheit`,
+    isPast: (time) => `liegt in der Vergangenheit: ${time}`,
     earlierThan: (name) => `muss vor ${name} liegen`,
     laterThan: (name) => `muss nach ${name} liegen`,
     needWindow: (times, windows) => `${times} brauchen ein Fenster: Geben Sie ${windows} an`,

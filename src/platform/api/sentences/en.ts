@@ -124,7 +124,7 @@ export const EN: Sentences = {
     noDuration: "must be a duration like 30m, 24h or 7d",
     noNetworks: "must be addresses or networks like 10.0.0.0/8",
     noChoice: "needs at least one choice",
-    isPast: (time) => `The time ${time} is in the past`,
+    isPast: (time) => `is in the past: ${time}`,
     earlierThan: (name) => `must be earlier than ${name}`,
     laterThan: (name) => `must be later than ${name}`,
     needWindow: (times, windows) => `${times} need a window: add ${windows}`,

@@ -138,7 +138,7 @@ export const ES: Sentences = {
     noDuration: "debe ser una duración como 30m, 24h o 7d",
     noNetworks: "debe contener direcciones o redes como 10.0.0.0/8",
     noChoice: "necesita al menos una opción",
-    isPast: (time) => `La hora ${time} ya ha pasado`,
+    isPast: (time) => `está en el pasado: ${time}`,
     earlierThan: (name) => `debe ser anterior a ${name}`,
     laterThan: (name) => `debe ser posterior a ${name}`,
     needWindow: (times, windows) => `${times} necesitan una ventana: añada ${windows}`,

@@ -144,7 +144,7 @@ export const FR: Sentences = {
     noDuration: "doit être une durée comme 30m, 24h ou 7d",
     noNetworks: "doit contenir des adresses ou des réseaux comme 10.0.0.0/8",
     noChoice: "exige au moins un choix",
-    isPast: (time) => `L'heure ${time} est passée`,
+    isPast: (time) => `est dans le passé\u00a0: ${time}`,
     earlierThan: (name) => `doit précéder ${name}`,
     laterThan: (name) => `doit suivre ${name}`,
     needWindow: (times, windows) => `${times} exigent une fenêtre\u00a0: ajoutez ${windows}`,

@@ -144,7 +144,7 @@ export const NL: Sentences = {
     noDuration: "moet een duur zoals 30m, 24h of 7d zijn",
     noNetworks: "moet uit adressen of netwerken zoals 10.0.0.0/8 bestaan",
     noChoice: "heeft minstens één keuze nodig",
-    isPast: (time) => `Het tijdstip ${time} is voorbij`,
+    isPast: (time) => `ligt in het verleden: ${time}`,
     earlierThan: (name) => `moet vóór ${name} liggen`,
     laterThan: (name) => `moet na ${name} liggen`,
     needWindow: (times, windows) => `${times} hebben een venster nodig: geef ${windows} op`,
