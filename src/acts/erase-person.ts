@@ -73,18 +73,24 @@ export async function erasePerson(
   // The arguments name what is erased.
   ctx.audited.arguments = { by: person.by, ...(reason !== null && { reason }) };
   const entity = await entityOf(ctx, person);
-  for (const target of targetsOf(person)) {
-    for (let after = ""; ; ) {
-      const voucherIds = await findErasable(ctx.pool, { ...target, after, limit: PORTION });
-      if (voucherIds.length === 0) break;
-      after = voucherIds.at(-1) ?? after;
-      add(await eraseAudited(ctx, entity, (tx) => eraseLocked(ctx, tx, voucherIds, person, reason)));
+  const eraseVouchers = async () => {
+    for (const target of targetsOf(person)) {
+      for (let after = ""; ; ) {
+        const voucherIds = await findErasable(ctx.pool, { ...target, after, limit: PORTION });
+        if (voucherIds.length === 0) break;
+        after = voucherIds.at(-1) ?? after;
+        add(await eraseAudited(ctx, entity, (tx) => eraseLocked(ctx, tx, voucherIds, person, reason)));
+      }
     }
-  }
+  };
+  await eraseVouchers();
   if (person.by === "user") {
     const { userId } = person;
     const erase = async (tx: Transaction) => ({ ...NOTHING, references: await eraseUser(tx, userId) });
     add(await eraseAudited(ctx, entity, erase));
+    // eraseUser has waited for the user's claims and purchases under way. They may have vouchers with lower ids than
+    // those that were erased.
+    await eraseVouchers();
   }
   return total;
 }

@@ -3,12 +3,10 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { eraseEvents } from "../../src/acts/db/erasures.ts";
 import { erasePerson } from "../../src/acts/erase-person.ts";
 import { listErasures, parseErasures, replayErasures } from "../../src/acts/replay-erasures.ts";
-import { type EventType, nextEvent } from "../../src/core/chain/chain.ts";
-import { appendEvents, openSinks } from "../../src/core/chain/seal-events.ts";
+import type { EventType } from "../../src/core/chain/chain.ts";
 import { verifyOneChain } from "../../src/core/chain/verify-chains.ts";
-import { advanceChains, lockVoucher, readLockedVouchers } from "../../src/core/voucher/db/vouchers.ts";
-import { inTransaction, write } from "../../src/platform/db/transaction.ts";
-import { pooledRandomBytes } from "../../src/platform/random.ts";
+import { inTransaction } from "../../src/platform/db/transaction.ts";
+import { appendEvent } from "../support/append-event.ts";
 import { makeMember, newUser } from "../support/marketplace.ts";
 import { bypassTriggers } from "../support/outside-transaction.ts";
 import { provisioning } from "../support/supply.ts";
@@ -183,17 +181,9 @@ async function redeemed(): Promise<string> {
   return id;
 }
 
-/** Appends a sealed event to a voucher's chain. */
-async function append(id: string, eventType: EventType, data: Record<string, unknown>): Promise<void> {
-  await inTransaction(db, async (tx) => {
-    await lockVoucher(tx, id);
-    const { now, vouchers } = await readLockedVouchers(tx, [id]);
-    const chains = [...vouchers.values()];
-    const events = chains.map((voucher) => nextEvent(pooledRandomBytes, voucher, eventType, now, data));
-    const { writes, advances } = appendEvents(await openSinks(tx), chains, [], events);
-    await write(tx, [...writes, ...advanceChains(advances)]);
-  });
-}
+/** Appends a sealed event to a voucher's chain, and commits. */
+const append = (id: string, eventType: EventType, data: Record<string, unknown>) =>
+  inTransaction(db, (tx) => appendEvent(tx, id, eventType, data));
 
 /** The SQLSTATE with which Postgres refuses a statement of a role; null if it accepts it. Changes nothing. */
 async function refusalOf(role: Role, statement: string, id: string): Promise<string | null> {

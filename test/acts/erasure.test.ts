@@ -1,11 +1,14 @@
 import { expect, it } from "vitest";
+import { eraseEvents } from "../../src/acts/db/erasures.ts";
 import { type ErasedPerson, erasePerson } from "../../src/acts/erase-person.ts";
 import { listErasures, replayErasures } from "../../src/acts/replay-erasures.ts";
 import { verifyOneChain } from "../../src/core/chain/verify-chains.ts";
+import { appendEvent } from "../support/append-event.ts";
 import { send } from "../support/client.ts";
 import { makeMember, makeOffer, makeReferral, newUser, readAcquisitions } from "../support/marketplace.ts";
 import { besideTransaction, lockRows, untilWaiting } from "../support/outside-transaction.ts";
 import { readReservation } from "../support/recorded.ts";
+import { tablesWith } from "../support/row-dump.ts";
 import { provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
@@ -19,6 +22,7 @@ const ofOrder = (externalRef: string): ErasedPerson => ({
   externalRef,
 });
 
+type Offer = Awaited<ReturnType<typeof makeOffer>>;
 const FORM = /^erased:[\w-]{22}$/;
 const NOTHING = { vouchers: 0, events: 0, references: 0 };
 
@@ -106,23 +110,129 @@ it("erasing an order erases the reasons of the voucher's releases", async () => 
   expect(await textsWith("Mr. Jones")).toEqual([]);
 });
 
-it("an erasure waits for a redemption under way, and a retry gets the redemption's result", async () => {
-  const { id, code } = await issue();
-  const body = { code, externalRef: "races" };
+/** A voucher whose released reservation has a reason, so that there is something to erase before a redemption. */
+async function released() {
+  const voucher = await issue();
+  const { body } = await till.reserve(voucher.code);
+  await till.release(body.ticket, "Ms. Brown left");
+  return voucher;
+}
+
+it("an erasure that waits for a redemption under way erases it, and a retry gets the redemption's result", async () => {
+  const { id, code } = await released();
+  const body = { code, externalRef: "Ms. Brown 1", note: "a note about Ms. Brown" };
   const [redeemed, erased] = await besideTransaction(db, async (outside) => {
     await lockRows(outside, [id]);
     const redeeming = till.redeem(body);
     await untilWaiting(db, 1, "worker");
     const erasing = erase({ by: "voucher", voucherId: id });
+    await untilWaiting(db, 2);
     await outside.query("ROLLBACK");
     return Promise.all([redeeming, erasing]);
   });
-  expect(redeemed.status).toBe(200);
-  if (erased.events === 0) await erase({ by: "voucher", voucherId: id });
+  expect([redeemed.status, erased]).toEqual([200, { vouchers: 1, events: 1, references: 2 }]);
+  expect(await textsWith("Brown")).toEqual([]);
   expect(await till.redeem({ ...body, code: (await issue()).code })).toMatchObject({
     status: 200,
     body: { redeemCode: redeemed.body.redeemCode, alreadyConfirmed: true, otherVoucher: true },
   });
+});
+
+it("a redemption that waits for an erasure comes after it, and the next erasure erases it", async () => {
+  const { id, code } = await released();
+  const [erased, redeemed] = await besideTransaction(db, async (outside) => {
+    await lockRows(outside, [id]);
+    const erasing = erase({ by: "voucher", voucherId: id });
+    await untilWaiting(db, 1);
+    const redeeming = till.redeem({ code, externalRef: "Ms. Brown 2" });
+    await untilWaiting(db, 1, "worker");
+    await outside.query("ROLLBACK");
+    return Promise.all([erasing, redeeming]);
+  });
+  expect([erased, redeemed.status]).toEqual([{ vouchers: 1, events: 0, references: 1 }, 200]);
+  expect(await erase({ by: "voucher", voucherId: id })).toEqual({ vouchers: 1, events: 1, references: 1 });
+  expect(await textsWith("Brown")).toEqual([]);
+  expect(await verifyOneChain({ pool: db }, id)).toMatchObject({ broken: [], erased: 1 });
+});
+
+/** How a user gets a voucher of an offer from the service, and the statement that records the same. */
+const ACQUISITIONS = [
+  {
+    kind: "claim",
+    take: async (userId: string, offer: Offer) => (await as(userId)).claimProduct(offer.productId),
+    event: "voucher.instance.claimed",
+    insert:
+      "INSERT INTO claims (user_id, product_id, voucher_id) SELECT $1::text, $2::text, $4::text WHERE $3::text <> ''",
+  },
+  {
+    kind: "purchase",
+    take: async (userId: string, offer: Offer) =>
+      (await as(userId)).buyListing(offer.listingId, { paymentRef: `${userId} pays` }),
+    event: "voucher.instance.bought",
+    insert: `INSERT INTO purchases (organization_id, user_id, payment_ref, voucher_id)
+             SELECT $3::text, $1::text, $1::text || ' pays', $4::text WHERE $2::text <> ''`,
+  },
+] as const;
+
+it.each(ACQUISITIONS)("a $kind after which the user is erased is found by the same one that waits", async ({
+  take,
+  event,
+  insert,
+}) => {
+  const offer = await makeOffer(db, 2);
+  const { id } = offer.vouchers[1] as { id: string };
+  const userId = newUser("Ms. Green");
+  const waited = await besideTransaction(db, async (outside) => {
+    await outside.query("SELECT pg_advisory_xact_lock(1701995891, hashtext($1))", [userId]);
+    const waiting = take(userId, offer);
+    // It has found no earlier one.
+    await untilWaiting(db, 1, "api");
+    await outside.query(insert, [userId, offer.productId, offer.organizationId, id]);
+    await outside.query("UPDATE vouchers SET pickable = false WHERE id = $1", [id]);
+    await appendEvent(outside, id, event);
+    await appendEvent(outside, id, "voucher.instance.erased", { erasedSequences: [2] });
+    expect(await eraseEvents(outside, [{ voucherId: id, sequence: 3 }])).toMatchObject({ events: 1 });
+    await outside.query("COMMIT");
+    return waiting;
+  });
+  expect(waited).toMatchObject({ status: 200, body: { alreadyConfirmed: true, voucher: { id } } });
+  expect(await textsWith(userId)).toEqual([]);
+});
+
+it.each(ACQUISITIONS)("an erasure erases a $kind under way for which it waits, of any voucher", async ({ take }) => {
+  const userId = newUser("Ms. White");
+  const [later, earlier] = await offersByVoucher();
+  await take(userId, later);
+  const [taken, erased] = await besideTransaction(db, async (outside) => {
+    await outside.query("SELECT pg_advisory_xact_lock(1701995891, hashtext($1))", [userId]);
+    const taking = take(userId, earlier);
+    await untilWaiting(db, 1, "api");
+    const erasing = erase({ by: "user", userId });
+    await untilWaiting(db, 2);
+    await outside.query("ROLLBACK");
+    return Promise.all([taking, erasing]);
+  });
+  expect([taken.status, erased]).toMatchObject([200, { vouchers: 2, events: 2 }]);
+  expect(await textsWith(userId)).toEqual([]);
+});
+
+it.each(ACQUISITIONS)("a $kind that begins before an erasure and ends after it is new, and can be erased", async ({
+  take,
+}) => {
+  const userId = newUser("Ms. Black");
+  const [one, other] = await offersByVoucher();
+  await take(userId, one);
+  const [taken, erased] = await besideTransaction(db, async (outside) => {
+    await lockRows(outside, [other.vouchers[0]?.id ?? ""]);
+    const taking = take(userId, other);
+    await untilWaiting(db, 1, "api");
+    const done = await erase({ by: "user", userId });
+    await outside.query("ROLLBACK");
+    return Promise.all([taking, done]);
+  });
+  expect([taken.body.alreadyConfirmed, erased]).toMatchObject([false, { vouchers: 1, events: 1 }]);
+  expect(await erase({ by: "user", userId })).toMatchObject({ vouchers: 1, events: 1 });
+  expect(await textsWith(userId)).toEqual([]);
 });
 
 it("an attempt whose reference is redeemed and erased while it waits redeems no second voucher", async () => {
@@ -159,21 +269,10 @@ it("the list of erasures names no person, and its replay finds nothing that is n
   expect(await replayErasures(provisioning(db), listed)).toEqual(NOTHING);
 });
 
-/** The tables that contain a text. */
-async function textsWith(text: string): Promise<string[]> {
-  const { rows } = await db.query<{ name: string }>(
-    `SELECT table_name AS name FROM information_schema.tables
-      WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`,
-  );
-  const found: string[] = [];
-  for (const { name } of rows) {
-    const quoted = JSON.stringify(text).slice(1, -1);
-    const { rowCount } = await db.query(
-      `SELECT FROM ${name} AS t
-        WHERE strpos(t::text, $1) > 0 OR strpos(to_json(t)::text, $2) > 0 OR strpos(t::text, $2) > 0`,
-      [text, quoted],
-    );
-    if (rowCount !== 0) found.push(name);
-  }
-  return found;
+/** Two offers of one voucher each, that with the greater voucher id first: an erasure goes through vouchers by id. */
+async function offersByVoucher(): Promise<[Offer, Offer]> {
+  const [one, other] = [await makeOffer(db, 1), await makeOffer(db, 1)];
+  return (one.vouchers[0]?.id ?? "") > (other.vouchers[0]?.id ?? "") ? [one, other] : [other, one];
 }
+
+const textsWith = (text: string) => tablesWith(db, text);

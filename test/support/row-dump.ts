@@ -22,3 +22,22 @@ export async function dumpRows(
   }
   return dump;
 }
+
+/** The tables that contain a text, as it is or as part of a JSON string. */
+export async function tablesWith(db: pg.Pool, text: string): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>(
+    `SELECT table_name AS name FROM information_schema.tables
+      WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`,
+  );
+  const found: string[] = [];
+  for (const { name } of rows) {
+    const quoted = JSON.stringify(text).slice(1, -1);
+    const { rowCount } = await db.query(
+      `SELECT FROM ${name} AS t
+        WHERE strpos(t::text, $1) > 0 OR strpos(to_json(t)::text, $2) > 0 OR strpos(t::text, $2) > 0`,
+      [text, quoted],
+    );
+    if (rowCount !== 0) found.push(name);
+  }
+  return found;
+}
