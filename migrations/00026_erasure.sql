@@ -194,7 +194,8 @@ $$;
 CREATE TRIGGER claims_not_erased BEFORE INSERT ON claims FOR EACH ROW EXECUTE FUNCTION check_erased_claim();
 CREATE TRIGGER purchases_not_erased BEFORE INSERT ON purchases FOR EACH ROW EXECUTE FUNCTION check_erased_purchase();
 
--- An ended reservation loses its reason, and nothing else changes.
+-- An ended reservation loses its reason, and nothing else changes. Unlike the triggers above, this one requires no erased
+-- event: a voucher can have a released reservation and no event with personal data, and then no event erases any.
 CREATE FUNCTION check_reason_erasure() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF owns_table(TG_RELID) AND OLD.end_reason IS NOT NULL AND NEW.end_reason IS NULL

@@ -81,6 +81,25 @@ it("no role removes or replaces anything of a redemption by UPDATE, without and 
   expect(await refusalOf("owner", other, id)).toBe(REFUSED);
 });
 
+it("an ended reservation loses its reason by the owner's functions only, and nothing else of it changes", async () => {
+  const { id } = await issue();
+  await db.query(
+    `INSERT INTO reservations (started_at, expires_at, ended_at, ticket, voucher_id, organization_id, key_id, state,
+                               end_reason, token_secret_id)
+     VALUES (now() - interval '1 minute', now(), now(), 'rsv_ended', $1, $2, 'key', 'Released', 'a reason', 'secret')`,
+    [id, partner.organizationId],
+  );
+  const set = (change: string) => `UPDATE reservations SET ${change} WHERE voucher_id = $1`;
+  for (const role of ["pva_api", "pva_admin"] as const) {
+    expect([REFUSED, NOT_ALLOWED], role).toContain(await refusalOf(role, set("end_reason = NULL"), id));
+  }
+  for (const change of ["end_reason = 'another'", "end_reason = NULL, key_id = 'another'"]) {
+    expect(await refusalOf("owner", set(change), id)).toBe(REFUSED);
+  }
+  const erase = "SELECT * FROM erase_events(ARRAY[$1], ARRAY[NULL::int])";
+  expect(await refusalOf("pva_admin", erase, id)).toBeNull();
+});
+
 it("an event cannot be inserted as an erased one", async () => {
   const { id } = await issue();
   const insert = `INSERT INTO voucher_events
