@@ -17,6 +17,7 @@ import { deliverToTarget, FAILING_MAX, REQUESTS_MAX } from "../../src/webhooks/d
 import { listDeliveries, replayWebhook } from "../../src/webhooks/deliveries.ts";
 import { type Attempt, type AttemptRecorder, openAttemptRecorder } from "../../src/webhooks/record-attempts.ts";
 import { removeDeliveries, requestWebhooks } from "../../src/webhooks/sweep-tasks.ts";
+import { besideTransaction, untilWaiting } from "../support/outside-transaction.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { scrape } from "../support/scrape.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -76,6 +77,26 @@ it("a replayed delivery of an erased event ends as Erased without a request", as
   await replayWebhook(worker.ctx, partner.organizationId, endpoint, { eventIds: [`${sent.id}-2`] });
   expect(await finished(endpoint, 1)).toMatchObject([{ state: "Erased", attempts: 0 }]);
   expect(receiver.of(endpoint)).toHaveLength(1);
+});
+
+it("a delivery whose event is erased while an attempt is under way is not attempted again", async () => {
+  answer = () => 500;
+  const endpoint = await addEndpoint();
+  const [{ id }] = await issue();
+  await redeem(id, "an order that is sent twice");
+  await waitAfter(endpoint, 1);
+  await besideTransaction(servers.db, async (outside) => {
+    await outside.query("SELECT FROM webhook_endpoints WHERE id = $1 FOR NO KEY UPDATE", [endpoint]);
+    await skipWait(endpoint);
+    // The second request is answered, and its record waits.
+    await until(() => receiver.of(endpoint).length === 2);
+    await untilWaiting(servers.db, 1, "worker");
+    await erasePerson(provisioning(servers.db), { by: "voucher", voucherId: id }, null);
+  });
+  await waitAfter(endpoint, 2);
+  await skipWait(endpoint);
+  expect(await finished(endpoint, 1)).toMatchObject([{ state: "Erased", attempts: 2 }]);
+  expect(receiver.of(endpoint)).toHaveLength(2);
 });
 
 it('an event has "sandbox": true in its data if its organization is a sandbox', async () => {
