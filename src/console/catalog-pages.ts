@@ -78,7 +78,8 @@ const PRODUCTS = listOf({
   columns: ["Product", "Key", "Type", "Price"],
   toRow: ({ id, name, key, type, priceUsd }, site) => [
     linkTo(site, "products", id, name),
-    ...[key, type, USD.format(priceUsd)],
+    html`<bdi>${key}</bdi>`,
+    ...[type, USD.format(priceUsd)],
   ],
 });
 

@@ -122,9 +122,9 @@ function renderRedemptions(site: OperatedSite, heading: string, { shown, next }:
       ["Redeemed", "Reference", "Voucher", "Product", "Price"],
       shown.map(({ redeemedAt, reference, voucherId, productName, priceUsd }) => [
         renderTime(redeemedAt, MINUTES),
-        reference,
+        html`<bdi>${reference}</bdi>`,
         linkTo(site, "vouchers", voucherId),
-        productName,
+        html`<bdi>${productName}</bdi>`,
         USD.format(priceUsd),
       ]),
     ),
@@ -143,7 +143,7 @@ of its vouchers.</p>\n`,
       ["Batch", "Product", "Issued", "Left in windows", "Valid until"],
       shown.map((batch) => [
         linkTo(site, "batches", batch.id),
-        batch.productName,
+        html`<bdi>${batch.productName}</bdi>`,
         COUNT.format(batch.count),
         describeLeft(batch),
         html`${renderTime(batch.validUntil, MINUTES)}${

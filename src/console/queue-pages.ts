@@ -143,7 +143,7 @@ function renderFailed({ site }: Visit, name: QueueName, failed: readonly FailedJ
         renderTime(failedAt),
         html`<code>${id}\
 </code>${linkActions(site, ["queues", name], ...acts.map(([verb, label]) => [verb + query, label] as const))}`,
-        reason,
+        html`<bdi>${reason}</bdi>`,
         voucherId !== null
           ? linkTo(site, "vouchers", voucherId)
           : endpointId !== null

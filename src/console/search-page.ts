@@ -68,7 +68,7 @@ last hour this request id, and no organization, brand or product this name.`,
               html`${renderStatus(voucher.status)}${renderSandbox(voucher.sandbox)}`,
               `${voucher.productName}, ${voucher.brand}`,
               linkTo(site, "organizations", voucher.organizationId),
-              voucher.externalRef ?? "",
+              html`<bdi>${voucher.externalRef ?? ""}</bdi>`,
             ]),
           ),
         ];

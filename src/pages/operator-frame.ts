@@ -134,7 +134,10 @@ const SEARCH_HELP = html`A voucher by code, id, verify link, ticket, the partner
 and serial: <code>bat_… 17</code>. An organization, brand or product by its name. A batch, a webhook endpoint or an \
 API key by its id. A partner's call of the last hour by its request id.`;
 
-/** A table that scrolls sideways on narrow screens. Shows `none` instead when there are no rows. */
+/**
+ * A table that scrolls sideways on narrow screens. Shows `none` instead when there are no rows. Columns of numbers are
+ * aligned at the right; texts that people have chosen must be markup, because they may be digits only.
+ */
 export function renderTable(
   caption: string,
   columns: readonly string[],

@@ -126,8 +126,8 @@ export async function renderWebhooks({ ctx, site, id }: Visit): Promise<Html> {
     ["Endpoint", "URL", "Description", "State"],
     endpoints.map((endpoint) => [
       linkTo(site, "webhooks", endpoint.id),
-      endpoint.url,
-      endpoint.description,
+      html`<bdi>${endpoint.url}</bdi>`,
+      html`<bdi>${endpoint.description}</bdi>`,
       renderWebhookState(endpoint),
     ]),
   );
