@@ -1,5 +1,9 @@
+import { issueBatch } from "../acts/batch/issue.ts";
+import { offerContract } from "../acts/contract/offer.ts";
 import type { ListFilter, ListItem, ListName } from "../acts/db/lists.ts";
+import { createLink } from "../acts/link/create.ts";
 import { listCatalog } from "../acts/list-catalog.ts";
+import { createProduct } from "../acts/product/create.ts";
 import { readLineage } from "../acts/read-lineage.ts";
 import type { Lineage } from "../core/catalog/db/catalog.ts";
 import { type Html, html } from "../pages/html.ts";
@@ -10,6 +14,7 @@ import {
   linkActions,
   linkNext,
   linkTo,
+  type OperatedSite,
   renderSection,
   renderStatus,
   renderTable,
@@ -19,6 +24,7 @@ import {
 import { qrCode } from "../pages/qr-code.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
 import { linkActs } from "./actions/forms.ts";
+import { sayEmpty } from "./actions/say-empty.ts";
 import type { Page, Pages, Visit } from "./visit.ts";
 
 /** The page of an entity: what it belongs to, and lists of what belongs to it. */
@@ -49,13 +55,16 @@ interface ListSection<Name extends ListName> {
   /** Actions on the page's entity. */
   actions: (lineage: Lineage) => readonly (readonly [path: string, label: string])[];
   columns: readonly string[];
+  /** What an entity without items shows. */
+  empty: (site: OperatedSite, id: string, lineage: Lineage) => Html;
   toRow: (item: ListItem<Name>, site: Site) => readonly (Html | string)[];
   /** Items on one page. */
   limit?: number;
 }
 
 /** A list on an entity's page. The query names the item after which it begins. */
-function listOf<Name extends ListName>({ list, title, of, actions, columns, toRow, limit = 100 }: ListSection<Name>) {
+function listOf<Name extends ListName>(section: ListSection<Name>) {
+  const { list, title, of, actions, columns, empty, toRow, limit = 100 } = section;
   return async ({ ctx, site, id, query }: Visit, collection: string, lineage: Lineage): Promise<Html> => {
     const filters = { [of]: id } as Partial<Record<ListFilter<Name>, string>>;
     const { items, nextCursor } = await listCatalog(ctx, list, filters, { after: query(list), limit });
@@ -64,7 +73,7 @@ function listOf<Name extends ListName>({ list, title, of, actions, columns, toRo
       list,
       title,
       linkActions(site, [collection, id], ...actions(lineage)),
-      renderTable(title, columns, rows),
+      renderTable(title, columns, rows, query(list) === "" ? empty(site, id, lineage) : undefined),
       linkNext(nextCursor && `?${list}=${encodeURIComponent(nextCursor)}#${list}`),
     );
   };
@@ -75,6 +84,7 @@ const PRODUCTS = listOf({
   title: "Products",
   of: "brand",
   actions: () => [["products/new", "Create a product"]],
+  empty: (site, id) => sayEmpty(site, "The brand has no products yet.", createProduct, id),
   columns: ["Product", "Key", "Type", "Price"],
   toRow: ({ id, name, key, type, priceUsd }, site) => [
     linkTo(site, "products", id, name),
@@ -88,6 +98,7 @@ const CONTRACTS = listOf({
   title: "Contracts with referrers",
   of: "brand",
   actions: () => [["contracts/new", "Offer a contract"]],
+  empty: (site, id) => sayEmpty(site, "The brand has no contracts yet.", offerContract, id),
   columns: ["Referrer", "Status", "Offered", "Ends"],
   toRow: ({ id, userId, status, offeredAt, endsAt }, site) => [
     linkTo(site, "contracts", id, userId),
@@ -100,6 +111,7 @@ const BATCHES = listOf({
   title: "Batches",
   of: "product",
   actions: () => [["batches/new", "Issue a batch"]],
+  empty: (site, id) => sayEmpty(site, "The product has no vouchers yet.", issueBatch, id),
   columns: ["Batch", "Vouchers", "Open to users", "Audience", "Valid until"],
   toRow: ({ id, count, windows, audience, validUntil }, site) => [
     ...[
@@ -128,6 +140,12 @@ const LINKS = listOf({
   title: "Links",
   of: "contract",
   actions: ({ contractStatus }) => MOVES[String(contractStatus)] ?? [],
+  empty: (site, id, { contractStatus }) => {
+    if (contractStatus === "Active") return sayEmpty(site, "The contract has no links yet.", createLink, id);
+    return contractStatus === "Offered"
+      ? html`The contract has no links yet. They can be created when it is accepted.`
+      : html`The contract has no links.`;
+  },
   columns: ["Link", "QR code", "Product"],
   toRow: ({ code, productId, productName }, site) => [
     html`<a href="${site.baseUrl}/r/${code}">${site.baseUrl}/r/${code}</a>`,

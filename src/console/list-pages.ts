@@ -1,5 +1,7 @@
 import { type ActingBy, selectChanges } from "../acts/db/audit-entries.ts";
 import { listCatalog } from "../acts/list-catalog.ts";
+import { createOperator } from "../acts/operator/create.ts";
+import { createOrganization } from "../acts/org/create.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import {
@@ -11,13 +13,17 @@ import {
   renderTable,
 } from "../pages/operator-frame.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
+import { sayEmpty } from "./actions/say-empty.ts";
 import { renderState } from "./render-state.ts";
 import type { Page, Pages } from "./visit.ts";
 
 /** Most entries on a page of a list. */
 export const LIST_MAX = 100;
 
-/** A page of a list; `next` is the query of the page that follows, or null. */
+/**
+ * A page of a list. `next` is the query of the page that follows, or null. Without rows it shows `empty`, which is left
+ * out on later pages.
+ */
 export function renderList(
   site: Site,
   title: string,
@@ -25,8 +31,9 @@ export function renderList(
   columns: string[],
   rows: (Html | string)[][],
   next: string | null,
+  empty?: Html,
 ): Html {
-  const table = renderTable(title, columns, rows);
+  const table = renderTable(title, columns, rows, empty);
   return layOutForOperators(site, title, html`<h1>${title}</h1>${top}${table}${linkNext(next)}`);
 }
 
@@ -69,12 +76,13 @@ const showOrganizations: Page = async ({ ctx, site, query }) => {
       renderTime(createdAt, MINUTES),
     ]),
     nextCursor && `?after=${encodeURIComponent(nextCursor)}`,
+    page.after === "" ? sayEmpty(site, "There are no organizations yet.", createOrganization) : undefined,
   );
 };
 
 const showAudit: Page = async ({ ctx, site, number }) => {
-  const before = number("before", 1, Number.MAX_SAFE_INTEGER) ?? Number.MAX_SAFE_INTEGER;
-  const changes = await selectChanges(ctx.pool, { before, limit: LIST_MAX });
+  const asked = number("before", 1, Number.MAX_SAFE_INTEGER);
+  const changes = await selectChanges(ctx.pool, { before: asked ?? Number.MAX_SAFE_INTEGER, limit: LIST_MAX });
   const next = lastId(changes);
   return renderList(
     site,
@@ -89,6 +97,10 @@ and after, and views of pages.</p>`,
       return [renderTime(at), command, entity, html`<bdi>${osUser}</bdi>@${host}${known}`];
     }),
     next === null ? null : `?before=${next}`,
+    asked === null
+      ? html`Nothing was changed yet. Each change appears here, whether it is made on these pages or with \
+<code>voucherctl</code>.`
+      : undefined,
   );
 };
 
@@ -99,8 +111,8 @@ const showOperators: Page = async ({ ctx, site, query }) => {
   return renderList(
     site,
     "Operators",
-    html`<p class="lead">Who signs in with a name and a token of their own. People whom a proxy signs in, and those \
-who use the shared token, are not listed.</p>${linkActions(site, ["operators"], ["new", "New operator"])}`,
+    html`<p class="lead">Operators who sign in with a name and a token of their own. Those whom a proxy signs in, and \
+users of the shared token, are not listed.</p>${linkActions(site, ["operators"], ["new", "New operator"])}`,
     ["Operator", "Role", "State", "Id"],
     items.map(({ id, name, role, state, expiresAt, revokedAt, oldTokensUntil }) => [
       html`<bdi>${name}</bdi>`,
@@ -115,6 +127,7 @@ who use the shared token, are not listed.</p>${linkActions(site, ["operators"], 
       }`,
     ]),
     nextCursor && `?after=${encodeURIComponent(nextCursor)}`,
+    page.after === "" ? sayEmpty(site, "There are no named operators yet.", createOperator) : undefined,
   );
 };
 

@@ -1,3 +1,5 @@
+import { createBrand } from "../acts/brand/create.ts";
+import { createKey } from "../acts/key/create.ts";
 import { listCatalog } from "../acts/list-catalog.ts";
 import { readBatch } from "../acts/read-batch.ts";
 import { readLineage } from "../acts/read-lineage.ts";
@@ -10,6 +12,7 @@ import {
 import { type ListedKey, selectKeys } from "../core/keys/db/api-keys.ts";
 import { type LastRedemption, selectLastRedemptions } from "../core/redeem/db/redemptions.ts";
 import { type Html, html } from "../pages/html.ts";
+import { GUIDE_PATH } from "../pages/layout.ts";
 import {
   COUNT,
   layOutForOperators,
@@ -28,6 +31,7 @@ import {
 } from "../pages/operator-frame.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
 import { AppError } from "../platform/api/errors.ts";
+import { sayEmpty } from "./actions/say-empty.ts";
 import { renderState } from "./render-state.ts";
 import type { Page, Visit } from "./visit.ts";
 
@@ -35,6 +39,13 @@ import type { Page, Visit } from "./visit.ts";
 export const PAGE_SIZE = 25;
 /** The list of batches counts the vouchers left in a batch up to this number; the database, up to one more. */
 const LEFT_MAX = 1_000;
+
+/** The forms on an organization, with the labels of their links. */
+const ACTS_ON_ORGANIZATION = [
+  ["brands/new", "New brand"],
+  ["keys/new", "New API key"],
+  ["members/new", "Add a member"],
+] as const;
 
 /** One page of a list. */
 interface Cut<Item> {
@@ -94,8 +105,13 @@ export async function showOrganization<Deps extends object>(
   await recordVisit("page organization", { type: "Organization", id });
   const sections = [
     renderRedemptions(site, before === null ? "Last redemptions" : "Earlier redemptions", redemptions),
-    renderBatches(site, batches),
-    renderKeys(site, query("keysBefore") === "" ? "API keys" : "Earlier API keys", keys),
+    renderBatches(site, batches, brands.length > 0),
+    renderKeys(
+      site,
+      query("keysBefore") === "" ? "API keys" : "Earlier API keys",
+      keys,
+      sayEmpty(site, "The organization has no API keys yet, so its programs cannot redeem.", createKey, id),
+    ),
     ...further,
   ];
   const named = brands.map((brand) => html`${linkTo(site, "brands", brand.id, brand.name)} `);
@@ -105,10 +121,10 @@ export async function showOrganization<Deps extends object>(
     html`<h1>${organization.name}${renderSandbox(organization.sandbox)}</h1>
 ${renderFacts([
   ["Organization", html`<code>${id}</code>`],
-  ["Brands", named.length === 0 ? "none" : html`${named}`],
+  ["Brands", named.length === 0 ? sayEmpty(site, "None yet.", createBrand, id) : html`${named}`],
 ])}
 <p class="actions"><a href="${path}/calls">Last calls</a></p>
-${linkActions(site, ["organizations", id], ["brands/new", "New brand"], ["keys/new", "New API key"])}
+${linkActions(site, ["organizations", id], ...ACTS_ON_ORGANIZATION)}
 ${sections}`,
   );
 }
@@ -127,12 +143,13 @@ function renderRedemptions(site: OperatedSite, heading: string, { shown, next }:
         html`<bdi>${productName}</bdi>`,
         USD.format(priceUsd),
       ]),
+      html`Nothing was redeemed yet. <a href="${site.basePath}${GUIDE_PATH}">The guide</a> shows partners how.`,
     ),
     linkNext(next, "Earlier redemptions"),
   );
 }
 
-function renderBatches(site: OperatedSite, { shown, next }: Cut<BatchOfOrganization>): Html {
+function renderBatches(site: OperatedSite, { shown, next }: Cut<BatchOfOrganization>, hasBrands: boolean): Html {
   return renderSection(
     "batches",
     "Batches",
@@ -153,12 +170,14 @@ of its vouchers.</p>\n`,
 <span class="badge waiting">Expired</span>`
         }`,
       ]),
+      html`There are no batches yet. A batch is issued on the page of a product. \
+${hasBrands ? "The products are on the pages of the brands." : "A product belongs to a brand, which comes first."}`,
     ),
     linkNext(next, "Earlier batches"),
   );
 }
 
-function renderKeys(site: OperatedSite, heading: string, { shown, next }: Cut<ListedKey>): Html {
+function renderKeys(site: OperatedSite, heading: string, { shown, next }: Cut<ListedKey>, empty: Html): Html {
   return renderSection(
     "keys",
     heading,
@@ -173,6 +192,7 @@ function renderKeys(site: OperatedSite, heading: string, { shown, next }: Cut<Li
         key.scopes.join(", "),
         renderTime(key.createdAt, MINUTES),
       ]),
+      empty,
     ),
     linkNext(next, "Earlier keys"),
   );

@@ -131,7 +131,7 @@ async function linkReferrer(acting: Acting): Promise<void> {
   await send(page, { User: `referrer on a ${look}` });
   await page.getByRole("link", { name: "Accept it" }).press("Enter");
   await send(page, {});
-  await page.getByRole("link", { name: "Create a link" }).press("Enter");
+  await page.getByRole("link", { name: "Create a link" }).first().press("Enter");
   await send(page, {});
   expect(await page.locator("td svg.qr").count()).toBe(1);
   await inspect(acting, "a contract");

@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
+import { acceptContract } from "../../src/acts/contract/move.ts";
+import { offerContract } from "../../src/acts/contract/offer.ts";
 import { basic, browse, type Form, nextOf, OPS_TOKEN } from "../support/browse.ts";
 import { partnerClient } from "../support/client.ts";
 import { makeOffer } from "../support/marketplace.ts";
-import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
+import { issueVouchers, makeKey, makePartner, provisioning } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
 
 const REFERENCE = "order <7> & Söhne";
@@ -141,10 +143,32 @@ it("an organization's page is headed with its name and id, and names its brands,
   await db.query("INSERT INTO organizations (id, name) VALUES ('org_new', 'Söhne & <b>')");
   const text = (await open("/organizations/org_new")).text;
   expect(text).toContain("<h1>Söhne &#38; &#60;b&#62;</h1>");
-  expect(text).toMatch(/<dt>Organization<\/dt><dd><code>org_new<.*\n.*<dt>Brands<\/dt><dd>none</);
+  expect(text).toMatch(/<dt>Organization<\/dt><dd><code>org_new<.*\n.*<dt>Brands<\/dt><dd>None yet\. /);
   const { rows } = await db.query("SELECT name FROM brands WHERE id = $1", [partner.brandId]);
   const named = (await open(`/organizations/${partner.organizationId}`)).text;
   expect(named).toMatch(new RegExp(`<dt>Brands</dt><dd><a href="/ops/brands/brd_\\w+"><bdi>${rows[0].name}</bdi>`));
+});
+
+it("an empty list leads to the form that fills it, or names the command where forms are off", async () => {
+  const { organizationId, brandId, productId } = await makePartner(db);
+  const { id: contractId } = await offerContract.run(provisioning(db), brandId, { user: "bob", endsAt: null });
+  await acceptContract.run(provisioning(db), contractId, {});
+  await db.query("INSERT INTO brands (id, organization_id, name) VALUES ('brd_empty', $1, 'Empty')", [organizationId]);
+  for (const [path, form, command] of [
+    ["/operators", "/new", "operator create"],
+    ["/organizations/org_new", "/brands/new", "brand create"],
+    ["/organizations/org_new", "/keys/new", "key create"],
+    ["/organizations/org_new", "/webhooks/new", "webhook create"],
+    ["/brands/brd_empty", "/products/new", "product create"],
+    ["/brands/brd_empty", "/contracts/new", "contract offer"],
+    [`/products/${productId}`, "/batches/new", "batch issue"],
+    [`/contracts/${contractId}`, "/links/new", "link create"],
+  ]) {
+    expect((await open(`${path}`, { at: writable })).text, path).toContain(`. <a href="/ops${path}${form}">`);
+    expect((await open(`${path}`)).text, path).toContain(
+      `. To add one, an administrator runs <code>voucherctl ${command}<`,
+    );
+  }
 });
 
 it("the operator pages record each view of a partner's data with the operator's name, and record no code", async () => {

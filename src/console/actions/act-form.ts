@@ -24,6 +24,15 @@ const TIME_HINT: Record<TimeUse, string> = {
   rangeEnd: "To the end of this day: 2027-12-31. With a time: 2027-12-31 18:00.",
 };
 
+/** What of an act says where its form is. */
+export type FormPlace = Pick<Act, "on" | "creates" | "name">;
+
+/** The path after `/ops` of an act's form. `named` is the id of what the act is on. */
+export function formPathOf({ on, creates, name }: FormPlace, named = ":id"): string {
+  const place = on === null ? "" : `/${ENTITIES[on].collection}/${named}`;
+  return creates === undefined ? `${place}/${name.split(" ")[1]}` : `${place}/${ENTITIES[creates].collection}/new`;
+}
+
 /**
  * The form of an act. `takes` is what the act takes from the process that serves it, besides what all forms have.
  * `named` is what it is on, if the form is for one thing only.
@@ -37,14 +46,12 @@ export function formOf<F extends ActFields, Result extends object, Deps extends 
   const typed = confirm?.typed;
   const collection = on === null ? "" : `/${ENTITIES[on].collection}`;
   const place = on === null ? "" : `${collection}/${named ?? ":id"}`;
-  const path =
-    creates === undefined ? `${place}/${name.split(" ")[1]}` : `${place}/${ENTITIES[creates].collection}/new`;
   const fields: Fields = {
     ...(typed && { [typed.name]: { label: typed.label, unrecorded: true, schema: NOT_EMPTY } }),
     ...formFields(act.fields),
   };
   return {
-    is: [path, name, named === undefined ? title : `${title} ${named}`],
+    is: [formPathOf(act, named), name, named === undefined ? title : `${title} ${named}`],
     role: act.role,
     asksNamesake: act.asksNamesake === true,
     partly: (_done: number, _total: number, soFar?: object) => (soFar && act.partly?.(soFar as Result)) ?? null,

@@ -1,3 +1,4 @@
+import { sayEmpty } from "../../console/actions/say-empty.ts";
 import { LIST_MAX, lastId, renderList } from "../../console/list-pages.ts";
 import type { Page, Visit } from "../../console/visit.ts";
 import { type Html, html } from "../../pages/html.ts";
@@ -18,6 +19,7 @@ import {
 } from "../../pages/operator-frame.ts";
 import { renderTime } from "../../pages/time.ts";
 import { AppError } from "../../platform/api/errors.ts";
+import { createAnyWebhook } from "../acts.ts";
 import { readWebhookPage } from "../any-webhook.ts";
 import { DELIVERIES_KEPT_DAYS, DELIVERY_STATES, type WebhookDeliveryView } from "../api/webhook-deliveries.ts";
 import { listWebhookEndpoints, selectWebhookEndpoints, type WebhookRow } from "../db/webhook-endpoints.ts";
@@ -51,6 +53,7 @@ ${linkActions(
   ["test", "Test"],
   endpoint.disabledReason === null ? ["disable", "Disable"] : ["enable", "Enable"],
   ["replay", "Send deliveries again"],
+  ["rotate", "New secret"],
 )}
 ${renderSection(
   "deliveries",
@@ -62,7 +65,13 @@ last ${DELIVERIES_KEPT_DAYS} days: ${
       : html`<a \
 href="${path}">all</a>`
   }${filters}.</p>\n`,
-  renderDeliveries(site, deliveries),
+  renderDeliveries(
+    site,
+    deliveries,
+    state === undefined && cursor === undefined
+      ? "There are none. Each event of the organization's vouchers that is chosen here is delivered."
+      : undefined,
+  ),
   linkNext(nextCursor && `${path}?${filter}cursor=${nextCursor}`, "Earlier deliveries"),
 )}`,
   );
@@ -85,7 +94,7 @@ function renderEndpointFacts(site: Site, endpoint: WebhookRow): Html {
   ]);
 }
 
-function renderDeliveries(site: Site, deliveries: readonly WebhookDeliveryView[]): Html {
+function renderDeliveries(site: Site, deliveries: readonly WebhookDeliveryView[], empty?: string): Html {
   return renderTable(
     "Deliveries",
     ["Event", "Happened", "State", "Attempts", "Last attempt"],
@@ -97,6 +106,7 @@ function renderDeliveries(site: Site, deliveries: readonly WebhookDeliveryView[]
       String(delivery.attempts),
       describeAttempt(delivery),
     ]),
+    empty,
   );
 }
 
@@ -115,6 +125,10 @@ export const webhooksPage: Page = async ({ ctx, site, query }) => {
       renderWebhookState(endpoint),
     ]),
     next && `?after=${encodeURIComponent(next)}`,
+    query("after") === ""
+      ? html`No partner has a webhook endpoint yet. One is created on the page of its \
+<a href="${opsPath(site, "organizations")}">organization</a>.`
+      : undefined,
   );
 };
 
@@ -130,8 +144,11 @@ export async function renderWebhooks({ ctx, site, id }: Visit): Promise<Html> {
       html`<bdi>${endpoint.description}</bdi>`,
       renderWebhookState(endpoint),
     ]),
+    sayEmpty(site, "The organization has no webhook endpoints.", createAnyWebhook, id),
   );
-  return renderSection("webhooks", "Webhook endpoints", table);
+  const another = ["webhooks/new", "New webhook endpoint"] as const;
+  const actions = endpoints.length === 0 ? null : linkActions(site, ["organizations", id], another);
+  return renderSection("webhooks", "Webhook endpoints", actions, table);
 }
 
 function renderWebhookState(endpoint: Pick<WebhookRow, "disabledReason" | "failingSince">): Html {
