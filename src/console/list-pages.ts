@@ -1,14 +1,18 @@
 import { type ActingBy, selectChanges } from "../acts/db/audit-entries.ts";
+import { countOperators } from "../acts/db/operators.ts";
 import { listCatalog } from "../acts/list-catalog.ts";
 import { createOperator } from "../acts/operator/create.ts";
+import { OPERATOR_ROLES } from "../acts/operator-role.ts";
 import { createOrganization } from "../acts/org/create.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import {
+  COUNT,
   layOutForOperators,
   linkActions,
   linkNext,
   linkTo,
+  renderFigures,
   renderSandbox,
   renderTable,
 } from "../pages/operator-frame.ts";
@@ -108,11 +112,17 @@ and after, and views of pages.</p>`,
 const showOperators: Page = async ({ ctx, site, query }) => {
   const page = { after: query("after"), limit: LIST_MAX };
   const { items, nextCursor } = await listCatalog(ctx, "operators", {}, page);
+  const counts = new Map((await countOperators(ctx.pool)).map(({ role, operators }) => [role, operators]));
+  const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
+  const figures = renderFigures(
+    ["Can sign in", COUNT.format(total)],
+    ...OPERATOR_ROLES.map((role) => [`As ${role}`, COUNT.format(counts.get(role) ?? 0)] as const),
+  );
   return renderList(
     site,
     "Operators",
     html`<p class="lead">Operators who sign in with a name and a token of their own. Those whom a proxy signs in, and \
-users of the shared token, are not listed.</p>${linkActions(site, ["operators"], ["new", "New operator"])}`,
+users of the shared token, are not listed.</p>${figures}${linkActions(site, ["operators"], ["new", "New operator"])}`,
     ["Operator", "Role", "State", "Id"],
     items.map(({ id, name, role, state, expiresAt, revokedAt, oldTokensUntil }) => [
       html`<bdi>${name}</bdi>`,

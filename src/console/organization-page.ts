@@ -31,6 +31,7 @@ import {
 } from "../pages/operator-frame.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
 import { AppError } from "../platform/api/errors.ts";
+import { type ActivityCount, readActivity } from "../watch/db/activity.ts";
 import { sayEmpty } from "./actions/say-empty.ts";
 import { renderState } from "./render-state.ts";
 import type { Page, Visit } from "./visit.ts";
@@ -39,6 +40,8 @@ import type { Page, Visit } from "./visit.ts";
 export const PAGE_SIZE = 25;
 /** The list of batches counts the vouchers left in a batch up to this number; the database, up to one more. */
 const LEFT_MAX = 1_000;
+
+const HOUR_MS = 3_600_000;
 
 /** The forms on an organization, with the labels of their links. */
 const ACTS_ON_ORGANIZATION = [
@@ -100,6 +103,7 @@ export async function showOrganization<Deps extends object>(
     await selectKeys(pool, id, query("keysBefore") || null, PAGE_SIZE + 1),
     (last) => `${path}?keysBefore=${encodeURIComponent(last.id)}#keys`,
   );
+  const activity = renderActivity(await readActivity(pool, id));
   const further: Html[] = [];
   for (const render of ofWings) further.push(await render(visit));
   await recordVisit("page organization", { type: "Organization", id });
@@ -119,7 +123,7 @@ export async function showOrganization<Deps extends object>(
     site,
     `Organization ${id}`,
     html`<h1>${organization.name}${renderSandbox(organization.sandbox)}</h1>
-${renderFacts([
+${activity}${renderFacts([
   ["Organization", html`<code>${id}</code>`],
   ["Brands", named.length === 0 ? sayEmpty(site, "None yet.", createBrand, id) : html`${named}`],
 ])}
@@ -127,6 +131,20 @@ ${renderFacts([
 ${linkActions(site, ["organizations", id], ...ACTS_ON_ORGANIZATION)}
 ${sections}`,
   );
+}
+
+/** How much is redeemed, as far as the sweeper has counted. A time of which it has counted nothing has a dash. */
+function renderActivity({ now, minutes, hours, completeUntil }: Awaited<ReturnType<typeof readActivity>>): Html {
+  const sum = (counts: readonly ActivityCount[], lengthMs: number) =>
+    now.getTime() - completeUntil.getTime() >= lengthMs
+      ? "–"
+      : COUNT.format(counts.reduce((total, { redemptions }) => total + redemptions, 0));
+  return html`${renderFigures(
+    ["Redemptions, last hour", sum(minutes, HOUR_MS)],
+    ["Redemptions, last two days", sum(hours, 48 * HOUR_MS)],
+  )}
+<p class="fine">Redemptions are counted up to ${renderTime(completeUntil)}.</p>
+`;
 }
 
 function renderRedemptions(site: OperatedSite, heading: string, { shown, next }: Cut<LastRedemption>): Html {

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { acceptContract } from "../../src/acts/contract/move.ts";
 import { offerContract } from "../../src/acts/contract/offer.ts";
+import { countNextActivity } from "../../src/watch/db/activity.ts";
 import { basic, browse, type Form, nextOf, OPS_TOKEN } from "../support/browse.ts";
 import { partnerClient } from "../support/client.ts";
 import { makeOffer } from "../support/marketplace.ts";
@@ -125,6 +126,10 @@ it("the operator pages list an organization's last redemptions by page, and what
   const references = (text: string) =>
     Array.from(text.matchAll(/<td><bdi>(\d+)<\/bdi><\/td>/g), ([, digits]) => Number(digits));
   expect(references(first)).toEqual(Array.from({ length: 25 }, (_, index) => 126 - index));
+  await db.query("UPDATE activity_counted SET counted_until = clock_timestamp() - interval '5 minutes'");
+  await countNextActivity(db, new Date(), null);
+  const counted = (await open(`/organizations/${busy.organizationId}`)).text;
+  expect(counted).toMatch(/<dt>Redemptions, last hour<\/dt><dd>27<[\s\S]*<dt>Redemptions, last two days<\/dt><dd>27</);
   expect(first).toMatch(
     new RegExp(
       `${busy.batchId}</code></a></td><td><bdi>Pass</bdi></td><td class="figure">40</td><td class="figure">13</td>`,

@@ -4,7 +4,7 @@ import { operatorRoutes } from "../../src/console/mount-operator-pages.ts";
 import { openRoles } from "../../src/console/roles.ts";
 import { each } from "../../src/open/wings/api.ts";
 import { browse, OPS_TOKEN } from "../support/browse.ts";
-import { makeOperators, type TestOperator } from "../support/operators.ts";
+import { makeOperator, makeOperators, type TestOperator } from "../support/operators.ts";
 import { issueVouchers } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
 
@@ -84,6 +84,21 @@ it("a page offers only what its reader's role allows, and all of that", async ()
   }
   expect(new Set(offered.operator)).toEqual(new Set(["operator", "admin"]));
   expect(new Set(offered.admin)).toEqual(new Set(["admin"]));
+});
+
+it("the page of operators counts those who can sign in, by role", async () => {
+  const { id } = await makeOperator(db, "viewer");
+  const read = async () => {
+    const { text } = await browse(`${api.url}/ops/operators`, { headers: operators.viewer.headers });
+    return Object.fromEntries(
+      Array.from(text.matchAll(/<dt>(.*?)<\/dt><dd>(\d+)</g), ([, name, count]) => [name, count]),
+    );
+  };
+  expect(await read()).toEqual({ "Can sign in": "4", "As viewer": "2", "As operator": "1", "As admin": "1" });
+  await db.query("UPDATE operators SET expires_at = clock_timestamp() WHERE id = $1", [id]);
+  expect(await read()).toEqual({ "Can sign in": "3", "As viewer": "1", "As operator": "1", "As admin": "1" });
+  await db.query("UPDATE operators SET expires_at = NULL, revoked_at = clock_timestamp() WHERE id = $1", [id]);
+  expect(await read()).toMatchObject({ "Can sign in": "3" });
 });
 
 it("a viewer sees no code, also none of a voucher that is used", async () => {

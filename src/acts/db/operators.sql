@@ -10,6 +10,11 @@ SELECT encode(t.token_hash, 'hex') AS "tokenHash", o.id, o.name, o.role
 -- One row if an operator can sign in.
 SELECT FROM operators AS o WHERE o.revoked_at IS NULL AND (o.expires_at IS NULL OR o.expires_at > clock_timestamp()) LIMIT 1;
 
+-- name: count_operators
+-- How many operators of each role can sign in. A role without any has no row.
+SELECT o.role, count(*)::int AS operators FROM operators AS o
+ WHERE o.revoked_at IS NULL AND (o.expires_at IS NULL OR o.expires_at > clock_timestamp()) GROUP BY o.role;
+
 -- name: insert_operator(id, name, role, expires_at?)
 INSERT INTO operators (id, name, role, expires_at) VALUES ($1::text, $2::text, $3::text, $4::timestamptz);
 

@@ -1,4 +1,4 @@
-import { arrayOf, bytea, double, orNull, text, textOf, timestamptz } from "../../platform/db/columns.ts";
+import { arrayOf, bytea, double, integer, orNull, text, textOf, timestamptz } from "../../platform/db/columns.ts";
 import type { Queryable } from "../../platform/db/pool.ts";
 import { Statements } from "../../platform/db/statements.ts";
 import type { OperatorRole } from "../operator-role.ts";
@@ -21,6 +21,8 @@ const selectByToken = sql.rows(
   { tokenHash: arrayOf(bytea) },
 );
 export const hasOperators = sql.executeOne("find_any_operator");
+/** How many operators of each role can sign in. A role without any is left out. */
+export const countOperators = sql.rows("count_operators", { role: textOf<OperatorRole>(), operators: integer });
 export const insertOperator = sql.execute("insert_operator", {
   id: text,
   name: text,
