@@ -179,6 +179,7 @@ it("the console rotates and revokes a key", async () => {
   const { organizationId } = await makePartner(db);
   const { id, key } = await makeKey(db, organizationId);
   const status = async (secret: string) => (await partnerClient(api.url, secret).lookUp("0000-0000-0000-0000")).status;
+  expect((await open(`/keys/${id}/rotate`)).text).toContain("How long the old secret still works (hours)");
   const rotated = await open(`/keys/${id}/rotate`, { graceHours: "0" });
   const [next = ""] = /pvk_\w+/.exec(rotated.text) ?? [];
   await until(async () => (await status(key)) === 401 && (await status(next)) === 404);

@@ -22,7 +22,7 @@ export const voidBatch = act({
     },
     typed: {
       name: "product",
-      label: "The product's name, to confirm,",
+      label: "The product's name (to confirm)",
       isNot: "is not the name of this batch's product",
       matches: (typed, { productName }) => asShown(typed) === asShown(String(productName)),
     },

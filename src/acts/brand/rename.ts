@@ -12,7 +12,7 @@ export const renameBrand = act({
   role: "admin",
   scope: "issuer",
   title: "Rename the brand",
-  about: "Partners and customers see the new name at once. Sealed histories keep what they say.",
+  about: "Partners and customers see the new name at once, on old vouchers too.",
   examples: ['brd_… --name "Corner Coffee"'],
   fields: { name: text("Name", 200) },
   result: z.object({ id: shown("The brand's id."), name: brand }),

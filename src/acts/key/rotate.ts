@@ -12,7 +12,7 @@ export const rotateKey = act({
   on: "key",
   role: "admin",
   title: "Rotate the API key",
-  about: "It gets a new secret, which is shown once.",
+  about: "The key gets a new secret, which is shown once.",
   examples: ["key_…", "key_… --grace 0s"],
   fields: { grace: duration("How long the old secret still works", { initial: 86_400_000 }) },
   confirm: {

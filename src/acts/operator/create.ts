@@ -16,12 +16,12 @@ export const createOperator = act({
   creates: "operator",
   role: "admin",
   title: "Create an operator",
-  about: "The token is shown only once.",
+  about: "The operator's token is shown once.",
   examples: ["--name zoe --role operator", "--name audit --role viewer --expires 2027-12-31"],
   fields: {
     name: text("Name", NAME_MAX, { hint: "The user name to sign in with.", placeholder: "<name>" }),
     role: choice("Role", OPERATOR_ROLES, {
-      hint: "A viewer only looks, an operator does the daily work, an admin everything.",
+      hint: "A viewer reads, an operator does the daily work, and an admin does everything.",
       placeholder: "<role>",
     }),
     expires: optional(time("Expires at", "end", { future: true })),

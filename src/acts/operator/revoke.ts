@@ -10,7 +10,7 @@ export const revokeOperator = act({
   on: "operator",
   role: "admin",
   title: "Revoke the operator",
-  about: "The tokens stop working everywhere within a second, for good.",
+  about: "The operator's tokens stop working within a second. This cannot be undone.",
   examples: ["opr_…"],
   fields: {},
   confirm: { loss: (_ctx, id) => `This permanently revokes the operator ${id}.` },

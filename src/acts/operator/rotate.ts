@@ -11,10 +11,10 @@ export const rotateOperator = act({
   on: "operator",
   role: "admin",
   title: "Rotate the operator's token",
-  about: "The operator gets a new one, which is shown only once.",
+  about: "The operator gets a new token, which is shown once.",
   examples: ["opr_…", "opr_… --grace 1h"],
   fields: {
-    grace: duration("Grace period", { hint: "How long the previous tokens stay valid at most.", initial: 0 }),
+    grace: duration("Grace period", { hint: "How long previous tokens still work, at most.", initial: 0 }),
   },
   confirm: {
     loss: (_ctx, id, { grace }) => (grace === 0 ? `This ends the tokens of the operator ${id} at once.` : null),

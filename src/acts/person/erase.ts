@@ -3,7 +3,7 @@ import { AppError } from "../../platform/api/errors.ts";
 import { act } from "../act.ts";
 import { type ErasedPerson, erasePerson } from "../erase-person.ts";
 import { optional, subject, text } from "../fields.ts";
-import { formatCount } from "../words.ts";
+import { pluralize } from "../words.ts";
 
 const ofCommand = { commandOnly: true } as const;
 
@@ -13,7 +13,9 @@ export const erase = act({
   mayStandAlone: true,
   role: "admin",
   title: "Erase what identifies a person",
-  about: "Hashes, times, amounts and codes stay. References are replaced, so that retries are still recognized.",
+  about:
+    "Personal data in events is erased for good. References are replaced, so that a retry is still recognized. " +
+    "Hashes, times, amounts and codes stay.",
   examples: ["--user 7f3c… --yes", '--org org_… --ref order-20261121-0007 --reason "asked by the customer"'],
   fields: {
     user: optional(
@@ -21,13 +23,13 @@ export const erase = act({
     ),
     ref: optional(text("Reference", 128, { ...ofCommand, hint: "A partner's reference, with its organization." })),
     org: optional(text("Organization", 128, { ...ofCommand, hint: "The organization of the reference." })),
-    reason: optional(text("Reason", 200, { hint: "Kept in the sealed history, so it must name no person." })),
+    reason: optional(text("Reason", 200, { hint: "The sealed history keeps it, so it must not name a person." })),
   },
   confirm: {
     loss: () => "This permanently erases what identifies the person.",
     typed: {
       name: "code",
-      label: "The voucher's code, to confirm,",
+      label: "The voucher's code (to confirm)",
       isNot: "is not the code of this voucher",
       matches: (typed, { code }) => normaliseCode(typed) === normaliseCode(String(code)),
     },
@@ -37,9 +39,10 @@ export const erase = act({
     return erasePerson(ctx, person, reason, (soFar) => advance(soFar.vouchers, soFar.vouchers, soFar));
   },
   said: ({ vouchers, events, references }) =>
-    `Events erased: ${formatCount(events)}, of ${formatCount(vouchers)} vouchers. Other texts: \
-${formatCount(references)}.`,
-  partly: ({ vouchers }) => `Erased what ${formatCount(vouchers)} vouchers had. Run it again to erase the rest.`,
+    `Erased ${pluralize(events, "event")} of ${pluralize(vouchers, "voucher")}, and \
+${pluralize(references, "other text")}.`,
+  partly: ({ vouchers }) =>
+    `Erased personal data of ${pluralize(vouchers, "voucher")}. Run it again to erase the rest.`,
   isReport: true,
 });
 

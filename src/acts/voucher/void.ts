@@ -27,7 +27,7 @@ export const voidVoucher = act({
     loss: (_ctx, id) => `This permanently voids the voucher ${id}.`,
     typed: {
       name: "code",
-      label: "The voucher's code, to confirm,",
+      label: "The voucher's code (to confirm)",
       isNot: "is not the code of this voucher",
       matches: (typed, { code }) => normaliseCode(typed) === normaliseCode(String(code)),
     },

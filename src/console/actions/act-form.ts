@@ -92,7 +92,7 @@ choose Authorize, enter the key, and redeem a voucher's code.`,
     page: "its organization's page",
   },
   operator: {
-    use: () => html`The operator signs in with the name, and this as the password.`,
+    use: () => html`The operator signs in with the name, and with this token as the password.`,
     page: "the page of operators",
   },
 };
@@ -121,7 +121,11 @@ function formFields(fields: ActFields): Fields {
 
 function formField(field: ActField): Field {
   const { kind, label, hint, values, initial, suggested, fromLink, use = "end" } = field;
-  const notes = [kind === "time" && "UTC", (initial === null || kind === "list") && "optional"].filter(Boolean);
+  const notes = [
+    kind === "time" && "UTC",
+    kind === "duration" && "hours",
+    (initial === null || kind === "list") && "optional",
+  ].filter(Boolean);
   const common = {
     label: notes.length === 0 ? label : `${label} (${notes.join(", ")})`,
     hint: kind === "time" ? TIME_HINT[use] : hint,

@@ -184,7 +184,7 @@ function explainProblems(action: Action<never>, { problems }: InvalidValues): Re
 }
 
 /** The label of a field, without what stands in brackets after it. */
-const labelOf = ({ fields }: Action<never>, name: string) => String(fields[name]?.label).replace(/ \(.*\)$|,$/, "");
+const labelOf = ({ fields }: Action<never>, name: string) => String(fields[name]?.label).replace(/ \(.*\)$/, "");
 
 /** A problem as the API says it: the field's name and what is wrong with it. */
 function say(action: Action<never>, name: string, problem: string): string {
