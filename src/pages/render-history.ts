@@ -23,7 +23,8 @@ export function renderEvent(
   const sealed = event.sealStatus === "Sealed";
   return html`<li><p class="when">${locale.time(event.occurredAt)}</p>
 <p><strong>${title}</strong> ${sentence} \
-<span class="badge ${sealed ? "good" : "waiting"}">${sealed ? chain.sealed : chain.pending}</span></p>
+<span class="badge ${sealed ? "good" : "waiting"}">${sealed ? chain.sealed : chain.pending}</span>\
+${event.erasedBy === undefined ? null : html` ${chain.erased(null, event.erasedBy)}`}</p>
 <p class="fine">${portal.entry(event.sequence)}${
     event.actorConnectedId === null
       ? null

@@ -1,11 +1,12 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import { erasePerson } from "../../src/acts/erase-person.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
 import { normaliseReference } from "../../src/core/voucher/references.ts";
 import { basic, browse, nextOf } from "../support/browse.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { databaseTime } from "../support/outside-transaction.ts";
 import { startApi, startWorkers, type TestApi } from "../support/service.ts";
-import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
+import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useDatabase } from "../support/use-service.ts";
 
@@ -181,6 +182,20 @@ describe("an order in the portal", () => {
     expect(text).toMatch(/\$40\.25[\s\S]*<strong>Issued<\/strong>[\s\S]*<strong>Redeemed<\/strong>/);
     for (const shown of [order.code, order.redeemCode, "There is no receipt yet"]) expect(text).toContain(shown);
     expect(await open("/orders/order-of-the-portal/receipt")).toMatchObject({ status: 409 });
+  });
+
+  it("an erased order in the portal is found by both references, and shows no erased text", async () => {
+    const { code } = await redeem(partner, till, "Mrs. Gray 1");
+    await erasePerson(provisioning(db), { by: "reference", ...partner, externalRef: "Mrs. Gray 1" }, null);
+    const { location } = await search("Mrs. Gray 1");
+    expect(decodeURIComponent(location)).toMatch(/^\/portal\/orders(\/|\?externalRef=)erased:[\w-]{22}$/);
+    expect((await search(code)).location).toBe(location);
+    const { status, text } = await open(location.replace("/portal", ""));
+    expect(status).toBe(200);
+    expect(text).toMatch(/Redeemed<\/strong>[\s\S]*Erased by entry 3, the record's hash is kept\./);
+    expect(text).toContain("<strong>Erased</strong>");
+    expect(text).not.toContain("Gray");
+    expect((await open("/orders/Mrs.%20Gray%201")).status).toBe(200);
   });
 
   it("an order in the portal is found by its reference, its voucher code and its redeem code", async () => {

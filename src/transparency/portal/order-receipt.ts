@@ -17,15 +17,17 @@ type Deps = DepsOf<typeof readRedemptionReceipt> & {
   config: Site;
 };
 
-/** The receipt of an order: a form that checks it, and a file. */
+/** The receipt of an order: a form that checks it, and a file. An erased order has none, and its history says why. */
 export const orderReceipt: OrderPart<Deps> = {
   async section(deps, caller, externalRef) {
     const receipt = await deps
       .portalReads(caller, () => receiptOfRedemption(deps.pool, caller.organizationId, externalRef))
       .catch((error: unknown) => {
         if (error instanceof AppError && error.code === "not_logged_yet") return null;
+        if (error instanceof AppError && error.code === "payload_erased") return "erased";
         throw error;
       });
+    if (receipt === "erased") return html``;
     const policy = (await deps.portalReads(caller, () => findCheckpoint(deps.pool)))?.policy ?? "";
     const content = renderReceipt(deps.config, caller, { externalRef, receipt, policy });
     return renderSection("proof", caller.locale.texts.portal.receipt, content);
