@@ -6,7 +6,7 @@ import { problemIn } from "../platform/api/problems.ts";
 import type { Sentence } from "../platform/api/sentences/sentences.ts";
 import type { Queryable } from "../platform/db/pool.ts";
 import type { EntityKind } from "./entities.ts";
-import type { Fields, Values } from "./fields.ts";
+import type { Fields, Readable, Values } from "./fields.ts";
 import type { OperatorRole } from "./operator-role.ts";
 import type { AuditContext } from "./with-audit-entry.ts";
 
@@ -89,10 +89,10 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   refused?: keyof F & string;
   /** Whether to ask before a second entity gets the same `name` under the same parent. */
   asksNamesake?: true;
-  /** Rules across fields. Those of one field belong to its declaration. */
-  rules?(values: Values<F>, refuse: Refuse<F>): void;
+  /** Rules across fields that can be read. Those of one field belong to its declaration. */
+  rules?(values: Readable<F>, refuse: Refuse<F>): void;
   /** Times in values of several parts that must not have passed, by the names of the parts. */
-  ends?(values: Values<F>): Readonly<Record<string, Date | null>>;
+  ends?(values: Readable<F>): Readonly<Record<string, Date | null>>;
   confirm?: Confirmation<F>;
   /** Words for the progress of a long act: "Issuing", "vouchers", "issued". */
   progress?: { doing: string; of: string; done: string };
@@ -151,11 +151,12 @@ export function act<const F extends Fields, Result extends object, Deps extends 
 
 /**
  * What the rules of an act refuse: those across fields, and times that have passed by the database's clock, unless the
- * value `mayBePast` accepts them.
+ * value `mayBePast` accepts them. A face calls it for values of which some cannot be read, to name all that is wrong at
+ * once.
  */
 export async function findProblems<F extends Fields>(
   { fields, rules, ends }: Pick<Definition<F, object, object>, "fields" | "rules" | "ends">,
-  values: Values<F>,
+  values: Readable<F>,
   db: Queryable,
 ): Promise<Problem[]> {
   const problems: Problem[] = [];

@@ -50,6 +50,9 @@ export type Fields = Readonly<Record<string, Field>>;
 /** The values of fields. */
 export type Values<F extends Fields> = { [Name in keyof F]: F[Name] extends Field<infer Value> ? Value : never };
 
+/** The values of fields of which some cannot be read: those are undefined. */
+export type Readable<F extends Fields> = { [Name in keyof F]: Values<F>[Name] | undefined };
+
 /** What most fields may add. */
 type More<Value> = Partial<
   Pick<
@@ -237,6 +240,21 @@ export function bodyOf(fields: Fields): z.ZodObject {
 /** The values of fields in a body that {@link bodyOf} has read. */
 export function valuesIn<F extends Fields>(fields: F, body: Readonly<Record<string, unknown>>): Values<F> {
   const given = new Map(jsonFields(fields).map(([jsonName, name]) => [name, body[jsonName]]));
-  const values = Object.entries(fields).map(([name, { initial }]) => [name, given.get(name) ?? initial]);
-  return Object.fromEntries(values) as Values<F>;
+  const readOf = (name: string) => (given.has(name) ? given.get(name) : fields[name]?.initial);
+  return Object.fromEntries(Object.keys(fields).map((name) => [name, readOf(name)])) as Values<F>;
+}
+
+/** The values in a body in which {@link bodyOf} has found `issues`, without the parts that are wrong. */
+export function readableIn<F extends Fields>(fields: F, body: unknown, { issues }: z.core.$ZodError): Readable<F> {
+  const rest = structuredClone(body) as Record<string, unknown>;
+  for (const { path } of issues) {
+    const parent = path.slice(0, -1).reduce<unknown>((part, key) => Object(part)[key], rest);
+    delete Object(parent)[path.at(-1) ?? ""];
+  }
+  const isWrong = (name: string) => issues.some(({ path }) => path.length === 1 && path[0] === name);
+  const read = Object.entries(bodyOf(fields).shape).map(([name, field]) => [
+    name,
+    isWrong(name) ? undefined : z.safeParse(field, rest[name]).data,
+  ]);
+  return valuesIn(fields, Object.fromEntries(read));
 }

@@ -1,7 +1,7 @@
 import type { z } from "zod";
-import { type Act, CREATED } from "../acts/act.ts";
+import { type Act, CREATED, findProblems } from "../acts/act.ts";
 import { ENTITIES, type EntityKind } from "../acts/entities.ts";
-import { bodyOf, type Fields, valuesIn } from "../acts/fields.ts";
+import { bodyOf, type Fields, readableIn, valuesIn } from "../acts/fields.ts";
 import { partnerKey } from "../core/keys/routes/authenticate.ts";
 import { ISSUER } from "../platform/api/errors.ts";
 import { EXAMPLE } from "../platform/api/example.ts";
@@ -53,6 +53,14 @@ export function endpointOf<F extends Fields, Result extends object>(act: Act<F, 
     access: ISSUER_KEY,
     parameters: { id: idOf(on) },
     ...(Object.keys(body.shape).length > 0 && { body }),
+    findFurtherProblems: async (deps: IssuerDeps, caller, given) => {
+      const { error } = body.safeParse(given);
+      if (error === undefined) return [];
+      return inIssuer(deps, caller, async ({ pool }) => {
+        const problems = await findProblems(act, readableIn(fields, given, error), pool);
+        return problems.map(({ say }) => say((field) => field));
+      });
+    },
     response: result,
     responseDescription: "It is done.",
     responseExamples: { done: { summary: title, value: sampleOf(result, exampleOf(result, creates ?? on)) } },

@@ -110,6 +110,7 @@ export const replayAnyWebhook = act({
     eventIds: texts("This event, without times", 200, { option: "eventId", placeholder: "<id>", commandOnly: true }),
   },
   rules({ from, to, eventIds: ids }, refuse) {
+    if (from === undefined || to === undefined || ids === undefined) return;
     const isRight = ids.length > 0 ? from === null && to === null : from !== null && to !== null && from < to;
     if (isRight) return;
     refuse("to", (nameOf) => (sentences) => {

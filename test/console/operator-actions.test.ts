@@ -124,6 +124,9 @@ it("a form of the console shows each problem beside its field, keeps what was ty
       [`id="${problem}"`],
     ]);
   }
+  const [opensAt, closesAt] = ["2999-01-03", "2999-01-02"];
+  const mixed = await issue({ count: "0", validUntil: "2020-01-01", windows: "buy", opensAt, closesAt });
+  expect(mixed.text.match(/f-\w+(?=-problem" role)/g)).toEqual(["f-count", "f-validUntil", "f-opensAt", "f-closesAt"]);
   const keyForm = `/organizations/${organizationId}/keys/new`;
   expect((await open(keyForm, { scopes: "voucher.read", allowIps: "10.0.0.0/33" })).text).toContain(
     "f-allowIps-problem",

@@ -64,7 +64,7 @@ it("two issues under one reference at the same moment issue one batch", async ()
   expect(answers.map(({ body }) => body.alreadyIssued).toSorted()).toEqual([false, true, true]);
 });
 
-it("a 400 names every wrong field at once, and refuses times in the past and out of order", async () => {
+it("a 400 names every wrong field at once: wrong shapes, times in the past and times out of order", async () => {
   const refuse = async (body: object) => (await post(`products/${partner.productId}/batches`, body)).body;
   const wrong = { count: 100_001, audience: "All", windows: { buy: { opensAt: "soon" } }, issueRef: "" };
   expect((await refuse(wrong)).error).toMatch(/^count .*validUntil .*audience .*windows\.buy\.opensAt .*issueRef /s);
@@ -78,6 +78,10 @@ it("a 400 names every wrong field at once, and refuses times in the past and out
       "windows.buy.closesAt must be later than windows.buy.opensAt. " +
       "validUntil is in the past: 2021-01-01T23:59:59.999Z. " +
       "windows.claim.closesAt is in the past: 2020-01-01T00:00:00.000Z.",
+  );
+  const mixed = { ...unordered, count: 0, windows: { ...windows, buy: { ...windows.buy, opensAt: "soon" } } };
+  expect((await refuse(mixed)).error).toMatch(
+    /^count .*windows\.buy\.opensAt must be a date.*validUntil is in the past.*windows\.claim\.closesAt is in the past/,
   );
 });
 

@@ -7,7 +7,7 @@ import { count, sandbox, text as shown, flag as told } from "../../platform/api/
 import { problem, problemIn } from "../../platform/api/problems.ts";
 import { act, problemWith } from "../act.ts";
 import { findIssuedUnder } from "../db/issue-references.ts";
-import { choice, choices, flag, integer, ofPrograms, optional, time, type Values } from "../fields.ts";
+import { choice, choices, flag, integer, ofPrograms, optional, type Readable, time, type Values } from "../fields.ts";
 import { COUNT_MAX, type IssuedVoucher, type IssueReference, ReferenceTaken, writeBatch } from "../issue-batch.ts";
 import type { ReadLines } from "../printed-codes.ts";
 import type { AuditContext } from "../with-audit-entry.ts";
@@ -75,7 +75,8 @@ const FIELDS = {
 };
 
 /** The windows of a new batch, and how the names of their times begin. */
-function windowsOf({ windows, opensAt, closesAt, windowsOfPrograms }: Values<typeof FIELDS>) {
+function windowsOf(values: Readable<typeof FIELDS>) {
+  const { windows = [], opensAt = null, closesAt = null, windowsOfPrograms = {} } = values;
   if (windowsOfPrograms === null) return windows.map((kind) => ({ kind, prefix: "" as const, opensAt, closesAt }));
   return WINDOW_KINDS.flatMap((kind) => {
     const given = windowsOfPrograms[kind];
@@ -150,7 +151,7 @@ export const issueBatch = act({
   fields: FIELDS,
   rules(values, refuse) {
     const { windows, opensAt, closesAt, validUntil } = values;
-    if (windows.length === 0 && (opensAt || closesAt)) {
+    if (windows?.length === 0 && (opensAt || closesAt)) {
       refuse("windows", (nameOf) =>
         problemIn("needWindow", `${nameOf("opensAt")} and ${nameOf("closesAt")}`, nameOf("windows")),
       );
@@ -160,7 +161,7 @@ export const issueBatch = act({
         refuse(`${prefix}${field}`, (nameOf) =>
           problemWith(`${prefix}${field}`, problemIn(key, nameOf(than))).say(nameOf),
         );
-      if (times.opensAt && times.opensAt >= validUntil) order("opensAt", "earlierThan", "validUntil");
+      if (times.opensAt && validUntil && times.opensAt >= validUntil) order("opensAt", "earlierThan", "validUntil");
       if (times.opensAt && times.closesAt && times.closesAt <= times.opensAt)
         order("closesAt", "laterThan", `${prefix}opensAt`);
     }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Act } from "../../acts/act.ts";
+import { type Act, findProblems } from "../../acts/act.ts";
 import { ENTITIES, type EntityKind } from "../../acts/entities.ts";
 import type { Field as ActField, Fields as ActFields, Values } from "../../acts/fields.ts";
 import { listCatalog } from "../../acts/list-catalog.ts";
@@ -54,6 +54,7 @@ export function formOf<F extends ActFields, Result extends object, Deps extends 
     is: [formPathOf(act, named), name, named === undefined ? title : `${title} ${named}`],
     role: act.role,
     asksNamesake: act.asksNamesake === true,
+    findProblems: (db, entered) => findProblems(act, valuesOf(act.fields, entered), db),
     partly: (_done: number, _total: number, soFar?: object) => (soFar && act.partly?.(soFar as Result)) ?? null,
     fields,
     ...(about !== undefined && { about: typeof about === "function" ? about(named ?? "") : about }),
@@ -177,7 +178,8 @@ async function listProducts(ctx: ActionDeps, { brandId }: Lineage) {
 /** The act's values among those of its form. */
 function valuesOf<F extends ActFields>(fields: F, entered: Record<string, unknown>): Values<F> {
   const values = Object.entries(fields).map(([name, field]) => {
-    const value = entered[nameIn(name, field)] ?? field.initial;
+    const key = nameIn(name, field);
+    const value = key in entered ? entered[key] : field.initial;
     return [name, field.kind === "duration" ? Number(value) * HOUR_MS : value];
   });
   return Object.fromEntries(values) as Values<F>;

@@ -1,5 +1,6 @@
 import type pg from "pg";
 import type { z } from "zod";
+import type { Problem } from "../../acts/act.ts";
 import type { OperatorRole } from "../../acts/operator-role.ts";
 import type { AuditContext } from "../../acts/with-audit-entry.ts";
 import type { OperatorReads } from "../../core/callers/bulkhead.ts";
@@ -8,6 +9,7 @@ import type { releaseLease } from "../../core/reserve/lease.ts";
 import type { Html } from "../../pages/html.ts";
 import type { Site } from "../../pages/layout.ts";
 import type { RandomBytes } from "../../platform/base32.ts";
+import type { Queryable } from "../../platform/db/pool.ts";
 import type { DepsOf } from "../../platform/http/endpoint.ts";
 import type { QueueViews } from "../../platform/queues/queue-views.ts";
 
@@ -80,6 +82,8 @@ export interface Action<Deps = object> {
   fields: Fields;
   /** Whether the field `name` should be unique among the entity's children. */
   asksNamesake: boolean;
+  /** What the act refuses of the values that can be read; the others are undefined. */
+  findProblems(db: Queryable, values: Record<string, unknown>): Promise<Problem[]>;
   /** The field that a refusal of the service concerns. */
   refused?: string;
   /**

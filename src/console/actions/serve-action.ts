@@ -77,7 +77,7 @@ export function runAction<Deps extends ActionDeps>(ctx: Deps, console: Console, 
     const entered = enteredIn(action, request.body);
     const refuse = async (status: number, problems: Record<string, string>, offersNamesake = false) =>
       sendPage(response, status, await renderFormPage(ctx, action, lineage, entered, problems, offersNamesake));
-    const { values, recorded, problems } = check(action, entered);
+    const { values, recorded, problems } = await check(action, entered, console.pool);
     if (Object.keys(problems).length > 0) return refuse(400, problems);
     const { [FORM_TOKEN]: sentToken, namesake: insists } = Object(request.body) as Record<string, unknown>;
     const formToken = action.creates === undefined ? null : z.uuid().safeParse(sentToken).data;
@@ -158,7 +158,7 @@ function enteredIn({ fields }: Action<never>, body: unknown): Entered {
 /**
  * Parses what was entered. `recorded` are the values for the audit entry: those that were given, except confirmations.
  */
-function check(action: Action<never>, entered: Entered) {
+async function check(action: Action<never>, entered: Entered, db: pg.Pool) {
   const [values, recorded, problems]: [Record<string, unknown>, Record<string, unknown>, Record<string, string>] = [
     {},
     {},
@@ -171,7 +171,9 @@ function check(action: Action<never>, entered: Entered) {
     if (!unrecorded && data !== null && data !== false && !(Array.isArray(data) && data.length === 0))
       recorded[name] = data;
   }
-  return { values, recorded, problems };
+  if (Object.keys(problems).length === 0) return { values, recorded, problems };
+  const further = new InvalidValues(await action.findProblems(db, values));
+  return { values, recorded, problems: { ...explainProblems(action, further), ...problems } };
 }
 
 /** What is wrong with each field, in the words of the form. */

@@ -5,6 +5,7 @@ import type { Examples } from "../api/example.ts";
 import { ID_INPUT_MAX } from "../api/fields.ts";
 import { inAnyLanguage } from "../api/problems.ts";
 import type { Language } from "../api/sentences/languages.ts";
+import type { Sentence } from "../api/sentences/sentences.ts";
 import type { Config } from "../config.ts";
 import type { Access, Tag } from "./access.ts";
 import { allowOrigins } from "./middleware/allow-origins.ts";
@@ -63,6 +64,8 @@ interface Definition<
   query?: Query;
   /** Without it, the request body is not read. */
   body?: Body;
+  /** What else is wrong with a body that its schema refuses, as sentences without full stops. Empty for others. */
+  findFurtherProblems?: (deps: Deps, caller: Caller, body: unknown) => Promise<readonly Sentence[]>;
   response: Result;
   /** The media type of the response; JSON by default. Text is sent unchanged. */
   contentType?: typeof TEXT;
@@ -113,7 +116,7 @@ interface RouteDeps {
 export interface Endpoint<Deps = never>
   extends Omit<
     Definition<string, unknown, z.ZodObject, z.ZodObject, z.ZodType, unknown, unknown>,
-    "method" | "handler" | "access" | "csv" | "ownErrors"
+    "method" | "handler" | "access" | "csv" | "ownErrors" | "findFurtherProblems"
   > {
   method: Method;
   tag: Tag;
@@ -140,14 +143,22 @@ export function endpoint<
 >(
   definition: Definition<Path, Caller, Query, Body, Result, GuardDeps, Deps> & PathParameters<Path> & NamedErrors,
 ): Endpoint<GuardDeps & Deps & RouteDeps> {
-  const { access, handler, csv, method = "get", parameters = {}, ownErrors, ...described } = definition;
+  const {
+    access,
+    handler,
+    csv,
+    method = "get",
+    parameters = {},
+    ownErrors,
+    findFurtherProblems,
+    ...described
+  } = definition;
   const { query, body } = definition;
-  const errors = new Set<ErrorCode>([
-    ...access.errors,
-    ...(query === undefined ? [] : (["invalid_request"] as const)),
-    ...(body === undefined ? [] : BODY_ERRORS),
-    ...(ownErrors ?? ERRORS_OF[definition.operationId as keyof typeof ERRORS_OF]),
-  ]);
+  const own = ownErrors ?? ERRORS_OF[definition.operationId as keyof typeof ERRORS_OF];
+  const readBody = async (deps: Deps, caller: Caller, given: unknown): Promise<z.output<Body>> =>
+    body === undefined
+      ? ({} as z.output<Body>)
+      : validate(body, given, await findFurtherProblems?.(deps, caller, given));
   const read = (request: Request, response: Response) => ({
     caller: access.callerOf(response),
     get visitor() {
@@ -155,7 +166,6 @@ export function endpoint<
     },
     parameters: request.params as Record<ParameterOf<Path>, string>,
     query: query === undefined ? ({} as z.output<Query>) : validate(query, request.query),
-    body: body === undefined ? ({} as z.output<Body>) : validate(body, request.body),
     get language() {
       return languageOf(response);
     },
@@ -168,7 +178,7 @@ export function endpoint<
     tag: access.tag,
     security: access.security,
     hasCsv: csv !== undefined,
-    errors,
+    errors: new Set([...access.errors, ...errorsOfInput(definition), ...own]),
     route: (deps) => ({
       path: definition.path,
       crossOrigin: access.crossOrigin ? allowOrigins(deps.config.corsOrigins) : [],
@@ -179,7 +189,9 @@ export function endpoint<
           ...(body === undefined ? [] : jsonBody),
           ...(csv === undefined ? [] : [respondCsv((request, response) => csv(deps, read(request, response)))]),
           (definition.contentType === undefined ? respondJson : respondText)(async (request, response) => {
-            const result = await handler(deps, read(request, response));
+            const asked = read(request, response);
+            const given = await readBody(deps, asked.caller, request.body);
+            const result = await handler(deps, Object.assign(asked, { body: given }));
             return access.extraFieldsOf === undefined || definition.contentType !== undefined
               ? result
               : { ...(result as object), ...access.extraFieldsOf(response) };
@@ -190,12 +202,25 @@ export function endpoint<
   };
 }
 
-/** Parses input; ignores unknown fields. @throws AppError `invalid_request` naming each invalid field. */
-export function validate<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
+const errorsOfInput = ({ query, body }: { query?: unknown; body?: unknown }): readonly ErrorCode[] => [
+  ...(query === undefined ? [] : (["invalid_request"] as const)),
+  ...(body === undefined ? [] : BODY_ERRORS),
+];
+
+/**
+ * Parses input; ignores unknown fields.
+ * @throws AppError `invalid_request` naming each invalid field, and what else is wrong.
+ */
+export function validate<Schema extends z.ZodType>(
+  schema: Schema,
+  input: unknown,
+  further: readonly Sentence[] = [],
+): z.output<Schema> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;
   const first = new Map(parsed.error.issues.toReversed().map(({ path, message }) => [path.join("."), message]));
-  throw invalidFields([...first].toReversed().map(([field, message]) => [field, inAnyLanguage(message)]));
+  const named = [...first].toReversed().map(([field, message]) => [field, inAnyLanguage(message)] as const);
+  throw invalidFields([...named, ...further.map((say) => ["", say] as const)]);
 }
 
 /**
