@@ -494,7 +494,7 @@ export interface paths {
         put?: never;
         /**
          * Rename the brand
-         * @description Partners and customers see the new name at once. Sealed histories keep what they say.
+         * @description Partners and customers see the new name at once, on old vouchers too.
          */
         post: operations["renameBrand"];
         delete?: never;
