@@ -63,7 +63,7 @@ it("the queue dashboard shows the three queues after sign-in, and redacts what o
   await photograph(page, "dashboard");
   await menu.getByRole("link", { name: "redeem", exact: true }).first().click();
   await page.getByText(voucher.id).first().waitFor();
-  await page.getByText("externalRef").first().waitFor();
+  await page.getByText("organizationId").first().waitFor();
   await photograph(page, "dashboard, redeem");
   await updateImage(page, "queue-dashboard");
   const words = await page.locator("body").innerText();
@@ -147,7 +147,7 @@ it("the queue dashboard asks for nothing that is not on its list of reads, and f
   await page.getByText(voucher.id).first().waitFor();
   await page.locator("a[href*='/queue/redeem/']").first().click();
   await page.getByText(voucher.id).first().waitFor();
-  await page.getByText("externalRef").first().waitFor();
+  await page.getByText("organizationId").first().waitFor();
   const reads = [...asked].filter(([path]) => path.includes("/api/"));
   expect(reads.length).toBeGreaterThan(0);
   expect(reads.filter(([, status]) => status >= 400)).toEqual([]);

@@ -34,6 +34,7 @@ it("log audit finds nothing wrong in a log, and then every change that is made t
   expect(await audit()).toEqual({
     leaves: 700,
     events: 700,
+    erased: 0,
     waiting: 5,
     lost: 0,
     retirements: 0,

@@ -56,7 +56,7 @@ beforeAll(async () => {
 afterAll(() => service?.stop());
 
 /** Matches internals that must not appear in answers. */
-const INTERNALS = /node_modules|node:internal|\bat .+:\d+:\d+|\/src\/|ECONNREFUSED|SELECT .+ FROM/;
+const INTERNALS = /node_modules|node:internal|(?:^|\\n)\s+at .+:\d+:\d+|\/src\/|ECONNREFUSED|SELECT .+ FROM/m;
 
 it.each(ROUTES)(
   "any request gets a documented answer, never a 500, without internals: %s %s",
