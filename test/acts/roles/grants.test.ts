@@ -20,10 +20,10 @@ const OF_OWNER = new Set([
   "delete_witness_sizes",
 ]);
 const RUN_BY: Record<RoleName, Set<string>> = {
-  // Does not include workers/log.ts, which runs as pva_log, and what operators do on pages and keys
-  // in the issuer API, which runs as pva_admin.
+  // Does not include workers/log.ts, which runs as pva_log, and acts, which pages only name: forms and
+  // the issuer API run them as pva_admin.
   pva_api: statementsWithout(
-    /\/console\/actions\/|\/src\/issuer\//,
+    /\/console\/actions\/|\/src\/issuer\/|\/src\/acts\/(?!db|roles)[a-z]+\/|\/src\/webhooks\/acts\.ts/,
     "src/main.ts",
     "workers/redeem.ts",
     "workers/seal.ts",
