@@ -22,7 +22,7 @@ import { dismissProcess } from "./process/dismiss.ts";
 import { createProduct } from "./product/create.ts";
 import { voidVoucher } from "./voucher/void.ts";
 
-/** An act of a table, whatever it takes. */
+/** An act of a table. Its fields and dependencies are not known here. */
 export type AnyAct = Act<Fields, object, never>;
 
 /** Every act but those of wings, in the order of the help. */

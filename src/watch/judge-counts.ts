@@ -43,7 +43,7 @@ export const findDroppedLines = ofCount(
   (count) => `${several(count, "log line was", "log lines were")} dropped`,
 );
 
-/** From this number of failures on, they are no slips of the hand: one address has no more in 15 minutes. */
+/** More failures than mistyped passwords explain: as many as one address may have in 15 minutes. */
 const SIGN_INS_MANY = 10;
 
 /** @param failuresMax sign-ins to the operator pages that may fail. */

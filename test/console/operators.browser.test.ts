@@ -36,7 +36,7 @@ it("an admin creates an operator in the browser, who signs in with the token tha
   expect((await operator.page.reload())?.status()).toBe(401);
 });
 
-it("three operators of three roles see what they may do, and no more", async () => {
+it("three operators of three roles see exactly what they may do", async () => {
   const operators = await makeOperators(db);
   const { id } = await issueVoucher(db, partner);
   const { rows } = await db.query("SELECT batch_id AS batch FROM vouchers WHERE id = $1", [id]);

@@ -148,7 +148,7 @@ it.each<[variable: string, value: string, read: object]>([
   expect(read({ [name]: value })).toMatchObject(expected);
 });
 
-it("the configuration lets nobody issue with the rights of the service in production", () => {
+it("in production, the issuer API does not run with the rights of the service", () => {
   expect(read({ ...PRODUCTION, ISSUER_API: "true" }).issuer.databaseUrl).toBeNull();
   const admin = "postgres://pva_admin@db/x";
   expect(read({ ...PRODUCTION, ISSUER_API: "true", OPS_DATABASE_URL: admin }).issuer.databaseUrl).toBe(admin);

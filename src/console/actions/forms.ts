@@ -20,7 +20,7 @@ export const FORMS = [
   ),
 ];
 
-/** Links to the forms of what can be done to an entity itself, whatever its state. */
+/** Links to the forms of all acts on an entity that create nothing. Does not look at its state. */
 export function linkActs(site: Parameters<typeof linkActions>[0], kind: EntityKind, id: string): Html | null {
   const acts = PLAIN.filter(({ on, creates }) => on === kind && creates === undefined);
   const links = acts.map(({ name, title }) => [String(name.split(" ")[1]), title] as const);
