@@ -1,4 +1,5 @@
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
+import { appendFileSync } from "node:fs";
 import type pg from "pg";
 import { describe, expect, it } from "vitest";
 import { GENESIS_HASH, sealEvent } from "../../../src/core/chain/chain.ts";
@@ -11,6 +12,7 @@ import { useDatabase } from "../../support/use-service.ts";
 
 const CHECK = "23514";
 const FOREIGN_KEY = "23503";
+const UNIQUE = "23505";
 
 const { db, partner, stranger } = useDatabase();
 
@@ -107,6 +109,7 @@ const CHANGED: [table: string, row: () => Row, changes: Record<string, Row[]>][]
       webhook_endpoints_enabled: [{ enabled: false }, { disabled_reason: "gone" }, { disabled_at: NOON }],
       webhook_endpoints_deleted: [{ place: null }, { deleted_at: NOON }, { place: null, deleted_at: NOON }],
       webhook_endpoints_secret_version_check: [{ secret_version: 0 }],
+      webhook_endpoints_failures_check: [{ failures: -1 }, { failures: 4 }],
       webhook_endpoints_previous_secrets_until_check: [{ previous_secrets_until: Array(11).fill(NOON) }],
     },
   ],
@@ -155,6 +158,71 @@ const CHANGED: [table: string, row: () => Row, changes: Record<string, Row[]>][]
       log_published_size_check: [{ size: -1 }],
       log_published_root_check: [{ root: "x" }],
     },
+  ],
+  [
+    "acquired_counts",
+    () => ({ batch_id: newId("bat"), at: NOON, acquired: 1 }),
+    { acquired_counts_acquired_check: [{ acquired: -1 }] },
+  ],
+  ["activity_counted", () => ({ counted_until: NOON }), { activity_counted_singleton_check: [{ singleton: false }] }],
+  [
+    "activity_counts",
+    () => ({ span: "hour", at: NOON, organization_id: newId("org"), redemptions: 1, claims: 1 }),
+    {
+      activity_counts_span_check: [{ span: "day" }],
+      activity_counts_redemptions_check: [{ redemptions: -1 }],
+      activity_counts_claims_check: [{ claims: -1 }],
+    },
+  ],
+  [
+    "alerts",
+    () => ({ version: 1, state: {} }),
+    {
+      alerts_singleton_check: [{ singleton: false }],
+      alerts_version_check: [{ version: -1 }],
+      alerts_state_check: [{ state: "[]" }],
+    },
+  ],
+  ["last_look", () => ({ looked_at: NOON }), { last_look_singleton_check: [{ singleton: false }] }],
+  [
+    "faults",
+    () => ({ name: "VouchersSlow", subject: newUser(), page: "", severity: "red", what: "slow", began_at: NOON }),
+    {
+      faults_name_check: [{ name: "" }],
+      faults_severity_check: [{ severity: "pink" }],
+      faults_check: [{ ended_at: EARLIER }],
+    },
+  ],
+  [
+    "operators",
+    () => ({ id: newId("opr"), name: newUser(), role: "viewer" }),
+    {
+      operators_name_check: ["", "a:b", " a", "a ", "a\nb", "x".repeat(101)].map((name) => ({ name })),
+      operators_role_check: [{ role: "owner" }],
+    },
+  ],
+  [
+    "operator_tokens",
+    () => ({ operator_id: "opr_none", token_hash: bytes(1), created_at: NOON }),
+    {
+      operator_tokens_token_hash_check: [{ token_hash: bytes(1).subarray(1) }],
+      operator_tokens_operator_id_fkey: [{}],
+    },
+  ],
+  [
+    "sent_forms",
+    () => ({ token: randomUUID(), sent_at: NOON, command: "org create", arguments: {}, entity_id: "org_1" }),
+    { sent_forms_command_check: [{ command: "" }], sent_forms_entity_id_check: [{ entity_id: "" }] },
+  ],
+  [
+    "erasure_keys",
+    () => ({ owner: newId("org"), key: bytes(1) }),
+    { erasure_keys_key_check: [{ key: bytes(1).subarray(1) }] },
+  ],
+  [
+    "erased_users",
+    () => ({ user_id: "erased:x", erased_at: NOON }),
+    { erased_users_user_id_check: [{ user_id: "user_1" }] },
   ],
   [
     "log_retirements",
@@ -322,6 +390,7 @@ const REJECTED: Record<string, Make[]> = {
   redemptions_external_ref_check: ["", "x".repeat(129), "🎟".repeat(129)].map((external_ref) =>
     redemption({ external_ref }),
   ),
+  redemptions_in_milliseconds: [redemption({ redeemed_at: "2027-03-01T12:00:00.0001Z" })],
   redemptions_voucher_id_fkey: [redemption({ voucher_id: "vch_none" })],
   redemptions_ticket: [
     redemption({ ticket: "rsv_none" }),
@@ -381,6 +450,7 @@ const REJECTED: Record<string, Make[]> = {
   purchases_voucher_id_fkey: [purchase({ voucher_id: "vch_none" })],
   voucher_id: [claim({ voucher_id: null }), purchase({ voucher_id: null })],
   "cannot insert a non-DEFAULT value": [audit({ id: 1 })],
+  audit_entries_by_check: [audit({ by: "guess" })],
   audit_entries_change: [audit({ before: { name: "x" } }), audit({ after: null })],
   ...Object.fromEntries(
     ["os_user", "host", "command", "entity_type", "entity_id"].flatMap((column) => [
@@ -397,6 +467,41 @@ const REJECTED: Record<string, Make[]> = {
 it.each(Object.entries(REJECTED))("Postgres rejects rows by %s", async (constraintOrMessage, makes) => {
   const code = expect.stringMatching(/^23|^428C9$/);
   for (const make of makes) await rejected(code, constraintOrMessage, ...(await make(await newVoucher())));
+});
+
+it.each<[index: string, table: string, row: (id: string) => Row]>([
+  ["operators_name", "operators", (id) => ({ id, name: "one name", role: "viewer" })],
+  [
+    "operator_tokens_current",
+    "operator_tokens",
+    (id) => ({ operator_id: "1", token_hash: sha256(id), created_at: NOON }),
+  ],
+  [
+    "faults_open",
+    "faults",
+    () => ({ name: "VouchersSlow", subject: "one", page: "", severity: "red", what: "slow", began_at: NOON }),
+  ],
+  [
+    "webhook_endpoints_place",
+    "webhook_endpoints",
+    (id) => ({ id, organization_id: partner.organizationId, place: 1, url: "https://shop.example" }),
+  ],
+  [
+    "products_brand_id_key_key",
+    "products",
+    (id) => ({
+      id,
+      brand_id: partner.brandId,
+      key: "one key",
+      name: "A cup",
+      type: "Product",
+      retail_price_usd: 2,
+      price_usd: 1,
+    }),
+  ],
+])("Postgres rejects a second row by %s", async (index, table, row) => {
+  await accepted(...insert(table, row("1")));
+  await rejected(UNIQUE, index, ...insert(table, row("2")));
 });
 
 it("Postgres accepts rows at the bounds of the constraints", async () => {
@@ -478,7 +583,6 @@ it.each([
 });
 
 /** SQLSTATEs of rejected statements (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
-const UNIQUE = "23505";
 
 /** References that are compared byte by byte. */
 const ALIKE = ["order-é", "order-e\u0301"].map((external_ref) => ({ external_ref }));
@@ -975,7 +1079,10 @@ it("the log changes its name and stops serving a checkpoint only when it is reco
   await accepted(rename);
 });
 
-/** Expects Postgres itself to reject a statement with this SQLSTATE and this constraint, or part of the message. */
+/**
+ * Expects Postgres itself to reject a statement with this SQLSTATE and this constraint, or part of the message. Appends
+ * the table and the constraint to the file SEEN_CONSTRAINTS, if it is set.
+ */
 async function rejected(code: string, by: string, text: string, values: unknown[] = []): Promise<void> {
   const error = await db.query(text, values).then(
     ({ rowCount }) => expect.fail(`accepted with ${rowCount} rows: ${text}`),
@@ -985,6 +1092,8 @@ async function rejected(code: string, by: string, text: string, values: unknown[
     code,
     by: error.constraint === undefined ? expect.stringContaining(by) : by,
   });
+  const seen = process.env.SEEN_CONSTRAINTS;
+  if (seen && error.constraint !== undefined) appendFileSync(seen, `${error.table} ${error.constraint}\n`);
 }
 
 /** Expects the project's triggers to reject each statement. */
