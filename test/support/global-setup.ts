@@ -1,5 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import pg from "pg";
@@ -7,6 +6,7 @@ import type { TestProject } from "vitest/node";
 import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "../../src/local/postgres.ts";
 import { dockerAnswers, type LocalRedis, redisUrl, startRedis, stopRedis } from "../../src/local/redis.ts";
 import { migrateDatabase } from "../../src/platform/db/migrate.ts";
+import { makeDataDirectory } from "./data-directory.ts";
 import { makeTestLogins, type TestLogins } from "./logins.ts";
 import { startRedisCluster } from "./redis-cluster.ts";
 import { findSteadyPort } from "./steady-port.ts";
@@ -166,9 +166,7 @@ async function embeddedRedis(stops: Stop[]): Promise<string> {
 }
 
 function temporaryDirectory(stops: Stop[]): string {
-  const directory = mkdtempSync(join(tmpdir(), "voucher-test-"));
-  // Postgres runs as another user when the tests run as root.
-  chmodSync(directory, 0o755);
+  const directory = makeDataDirectory("voucher-test-");
   stops.push(async () => rmSync(directory, { recursive: true, force: true }));
   return directory;
 }

@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "../../src/local/postgres.ts";
+import { makeDataDirectory } from "./data-directory.ts";
 import { findSteadyPort } from "./steady-port.ts";
 
 /** A Postgres server for one test file, which may create and change roles. */
@@ -27,9 +27,7 @@ export interface OwnPostgres {
 
 /** Starts an embedded server. */
 export async function openOwnPostgres(settings: string[] = []): Promise<OwnPostgres> {
-  const directory = mkdtempSync(join(tmpdir(), "voucher-own-postgres-"));
-  // Postgres runs as another user when the tests run as root.
-  chmodSync(directory, 0o755);
+  const directory = makeDataDirectory("voucher-own-postgres-");
   const server: LocalPostgres = {
     directory: join(directory, "postgres"),
     port: await findSteadyPort(),

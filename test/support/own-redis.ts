@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { Redis } from "ioredis";
+import { makeDataDirectory } from "./data-directory.ts";
 import { findSteadyPort } from "./steady-port.ts";
 import { untilStarted } from "./until.ts";
 
@@ -12,7 +12,7 @@ export type OwnRedis = Awaited<ReturnType<typeof startOwnRedis>>;
 
 /** Starts a server with durable settings, and more settings. */
 export async function startOwnRedis(...settings: string[]) {
-  const root = mkdtempSync(join(tmpdir(), "voucher-redis-"));
+  const root = makeDataDirectory("voucher-redis-");
   const directory = join(root, "data");
   mkdirSync(directory);
   const port = await findSteadyPort();

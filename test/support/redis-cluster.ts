@@ -1,11 +1,11 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { onPath } from "../../src/local/debian-packages.ts";
+import { makeDataDirectory } from "./data-directory.ts";
 import { makeRedisTls, type RedisTls } from "./redis-tls.ts";
 import { findSteadyPort, isFree } from "./steady-port.ts";
 import { until, untilStarted } from "./until.ts";
@@ -47,7 +47,7 @@ async function joinNodes(nodes: readonly ClusterNode[], tls: RedisTls | null, re
 /** Starts a cluster and waits until each master has its replica. */
 export async function startRedisCluster({ replicas = true, secure = false } = {}) {
   if (onPath("redis-server") === null) throw new Error("a Redis Cluster needs redis-server on PATH");
-  const directory = mkdtempSync(join(tmpdir(), "voucher-cluster-"));
+  const directory = makeDataDirectory("voucher-cluster-");
   const tls = secure ? makeRedisTls(directory) : null;
   const nodes: ClusterNode[] = [];
   while (nodes.length < MASTERS * (replicas ? 2 : 1)) nodes.push(new ClusterNode(directory, await findNodePort(), tls));

@@ -1,0 +1,28 @@
+import { chmodSync, mkdtempSync, statfsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** Linux keeps these files in memory. */
+const IN_MEMORY = "/dev/shm";
+/** More than the data of all servers of the tests. Bytes. */
+const NEEDED = 4 * 2 ** 30;
+
+/**
+ * Makes a directory for the data of the tests' servers, in memory where there is room: a disk that is busy with other
+ * work can hold up a server for seconds. Tests kill processes, not the machine, so this data survives what it must.
+ */
+export function makeDataDirectory(prefix: string): string {
+  const directory = mkdtempSync(join(hasRoomInMemory() ? IN_MEMORY : tmpdir(), prefix));
+  // Postgres runs as another user when the tests run as root.
+  chmodSync(directory, 0o755);
+  return directory;
+}
+
+function hasRoomInMemory(): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(IN_MEMORY);
+    return bavail * bsize > NEEDED;
+  } catch {
+    return false;
+  }
+}
