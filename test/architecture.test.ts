@@ -246,13 +246,14 @@ it("the source reads environment variables only in config.ts, process.ts, local,
   expect(readers.filter((file) => !mayRead.test(file))).toEqual([]);
 });
 
-it("the source reads the host's clock only in logs, measures, programs, security.txt and checks for faults", () => {
+it("the source reads the host's clock only where a list allows it", () => {
   const readers = [...TEXTS].filter(([, text]) => /\bDate\.now\(\)|new Date\(\)/.test(text)).map(([file]) => file);
-  // For people at a terminal, for the date of security.txt, and for a check for faults before Postgres was reached.
+  // For people at a terminal, in logs and measures, for the date of security.txt, for a check for faults before
+  // Postgres was reached, and to notice that the machine was suspended.
   const mayRead = new RegExp(
     `^(${[
       "src/(cli|local)/",
-      "src/platform/(logger|queues/(worker|measure-queues))\\.ts",
+      "src/platform/(logger|uptime|queues/(worker|measure-queues))\\.ts",
       "src/(pages/serve-assets|watch/facts)\\.ts",
       "packages/",
     ].join("|")})`,

@@ -1,4 +1,4 @@
-import { uptime } from "node:os";
+import { uptimeMs } from "./uptime.ts";
 
 /** How often the process reads its clocks. Milliseconds. */
 const TICK_MS = 250;
@@ -13,15 +13,15 @@ const CALM_TICKS = 4;
 const FIRST_READ_MS = 5_000;
 
 /**
- * Clocks in milliseconds that cannot be set. The monotonic one stands still while a machine is suspended. The time
- * since the machine's start goes on, and has steps of ten milliseconds.
+ * Clocks in milliseconds that cannot be set. The monotonic one stands still while a machine is suspended, and the time
+ * since the machine's start goes on.
  */
 interface Clocks {
   monotonicMs(): number;
   uptimeMs(): number;
 }
 
-const CLOCKS: Clocks = { monotonicMs: () => performance.now(), uptimeMs: () => uptime() * 1_000 };
+const CLOCKS: Clocks = { monotonicMs: () => performance.now(), uptimeMs };
 
 /**
  * Notices when the process was paused. A request that waited in its socket during a pause was sent long ago: its sender

@@ -1,5 +1,5 @@
-import { uptime } from "node:os";
 import pTimeout from "p-timeout";
+import { uptimeMs } from "../uptime.ts";
 import { UnusableDatabase } from "./schema.ts";
 
 /** A clock that is further ahead than the time that has passed allows has jumped. Milliseconds. */
@@ -36,12 +36,13 @@ export class DatabaseClock {
   readonly #first = Promise.withResolvers<void>();
   #last: Reading | null = null;
 
-  constructor(monotonicMs = () => uptime() * 1_000) {
+  constructor(monotonicMs = uptimeMs) {
     this.monotonicMs = monotonicMs;
   }
 
   /** Resolves at the first reading. @throws UnusableDatabase if there is none for two seconds. */
   async ready(): Promise<void> {
+    if (this.#last !== null) return;
     await pTimeout(this.#first.promise, { milliseconds: READY_MAX_MS, message: notReached() });
   }
 

@@ -1,0 +1,41 @@
+import { uptime } from "node:os";
+
+/** A reading is old after this time. Milliseconds. */
+const KEPT_MS = 250;
+/** The wall clock and the monotonic one pass alike, but for this much. Milliseconds. */
+const SAME_MS = 10;
+
+/**
+ * Where times come from, in milliseconds. `monotonicMs` stands still while the machine is suspended. `uptimeMs` goes on
+ * and cannot be set, but on Linux each call reads a file, which takes 20 µs. `wallMs` goes on and can be set.
+ */
+interface Sources {
+  monotonicMs(): number;
+  wallMs(): number;
+  uptimeMs(): number;
+}
+
+const SOURCES: Sources = {
+  monotonicMs: () => performance.now(),
+  wallMs: () => Date.now(),
+  uptimeMs: () => uptime() * 1_000,
+};
+
+/**
+ * Makes a clock of the time since the machine's start, which goes on while the machine is suspended. It adds the
+ * monotonic time to the last reading, and reads again when that is old, or when the wall clock says that more has
+ * passed: after a suspension, or when the wall clock was set. In milliseconds, exact to ten of them.
+ */
+export function openUptimeClock({ monotonicMs, wallMs, uptimeMs }: Sources = SOURCES): () => number {
+  const read = () => ({ monotonic: monotonicMs(), wall: wallMs(), uptime: uptimeMs() });
+  let last = read();
+  return () => {
+    const passedMs = monotonicMs() - last.monotonic;
+    if (passedMs <= KEPT_MS && Math.abs(wallMs() - last.wall - passedMs) <= SAME_MS) return last.uptime + passedMs;
+    last = read();
+    return last.uptime;
+  };
+}
+
+/** The time since the machine's start, for the whole process. Milliseconds. */
+export const uptimeMs = openUptimeClock();
