@@ -9,6 +9,7 @@ import { CASES, type Case, type CaseId } from "./cases.ts";
 import { CONTENDERS, type ContenderId, installLibraries, isOptional, LIBRARIES, startContender } from "./contenders.ts";
 import { type KillsVerdict, playKills, showKills } from "./kills.ts";
 import { type Player, playCase } from "./play-case.ts";
+import { profileOptions, showProfiles } from "./profile.ts";
 import { openBenchServers, openStage, type Stage } from "./stage.ts";
 import { showCase } from "./table.ts";
 
@@ -34,6 +35,7 @@ const program = new Command("npm run bench --")
   .option("--seconds <n>", "length of a turn; default: 8", integer(1, 1_000))
   .option("--warm-up <n>", "seconds of load before the first turn of each case; default: 14", integer(1, 1_000))
   .option("--kills <n>", "kill -9 at random while callers redeem; alone unless --cases is given", integer(1, 1_000))
+  .option("--profile <folder>", "write CPU profiles of the service there, and show where its time goes")
   .option("--seed <n>", "of the kills; default: 1", integer(1, 1_000_000))
   .option("--quick", "one turn of 2 seconds, as a smoke test")
   .showHelpAfterError()
@@ -44,6 +46,7 @@ interface BenchOptions {
   contenders?: ContenderId[];
   connections?: number;
   against?: string;
+  profile?: string;
   rounds?: number;
   seconds?: number;
   warmUp?: number;
@@ -105,7 +108,10 @@ async function killAll(contenders: readonly ContenderId[], kills: number, seed: 
   print(`\n${showKills(verdicts)}`);
 }
 
-async function bench(contenders: readonly ContenderId[], { quick, against, ...options }: BenchOptions): Promise<void> {
+async function bench(
+  contenders: readonly ContenderId[],
+  { quick, against, profile, ...options }: BenchOptions,
+): Promise<void> {
   const { signal } = interrupted;
   const { rounds = quick ? 1 : 5, seconds = quick ? 2 : 8, warmUp = quick ? 2 : 14 } = options;
   const cases = (options.cases ?? CASE_IDS).map((id): Case => CASES[id]);
@@ -124,6 +130,7 @@ async function bench(contenders: readonly ContenderId[], { quick, against, ...op
     const stage = await open("this_copy", ROOT);
     const stageOf: Partial<Record<ContenderId, Stage>> = against ? { against: await open("against", against) } : {};
     for (const id of contenders) stageOf[id] = stage;
+    if (profile !== undefined) stage.env.NODE_OPTIONS = profileOptions(resolve(profile));
     for (const id of ALL_IDS) {
       signal.throwIfAborted();
       const own = stageOf[id];
@@ -144,6 +151,16 @@ async function bench(contenders: readonly ContenderId[], { quick, against, ...op
     await Promise.allSettled(stages.map((stage) => stage.close()));
     await servers.close();
   }
+  if (profile !== undefined) print(`\n${showProfiles(resolve(profile), namesOfProcesses(players))}`);
+}
+
+function namesOfProcesses(players: readonly Player[]): Map<number, string> {
+  return new Map(
+    players.flatMap(({ running: { id, apiPids, workerPids } }) => [
+      ...apiPids.map((pid): [number, string] => [pid, `API of ${id}`]),
+      ...workerPids.map((pid): [number, string] => [pid, `worker of ${id}`]),
+    ]),
+  );
 }
 
 /** Another working copy, and other numbers of processes, take part wherever the service does. */
