@@ -24,13 +24,18 @@ export async function readAnchor(file: string, keys: readonly VerifierKey[] | nu
 /**
  * Replaces an anchor's file, unless it has a larger checkpoint. Once this returns, the new file survives a power
  * failure. Processes that share the file write it one after another, so that it never goes back.
- * @throws FileLocked
+ * @throws FileLocked; Error when the file has another tree of the same size: both were signed, and it is the evidence.
  */
 export async function writeAnchor(file: string, note: string, keys: readonly VerifierKey[]): Promise<void> {
   const unlock = await lockFile(file, LOCK_WAIT_MS);
   try {
     const before = await readAnchor(file, keys);
-    if (before !== null && before.size > (parseCheckpoint(note)?.size ?? 0)) return;
+    const next = parseCheckpoint(note);
+    if (next === null) throw new Error("an anchor keeps checkpoints only");
+    if (before !== null && before.size > next.size) return;
+    if (before?.size === next.size && !Buffer.from(before.root).equals(next.root)) {
+      throw new Error(`it has another tree of ${next.size} leaves`);
+    }
     await writeDurably(file, note);
   } finally {
     unlock();

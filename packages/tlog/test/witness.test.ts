@@ -105,6 +105,16 @@ it("an anchor keeps the largest checkpoint when several writers race, in any ord
   expect(readdirSync(directory).sort()).toEqual(["anchor", "anchor.lock"]);
 });
 
+it("an anchor is never replaced by another tree of the same size", async () => {
+  const anchor = join(directory, "anchor");
+  const first = await checkpointOf(4);
+  await writeAnchor(anchor, first, [log]);
+  await writeAnchor(anchor, first, [log]);
+  const other = writeAnchor(anchor, await checkpointOf(4, Buffer.alloc(32, 1)), [log]);
+  await expect(other).rejects.toThrow("it has another tree of 4 leaves");
+  expect(readFileSync(anchor, "utf8")).toBe(first);
+});
+
 async function requestOf(oldSize: number, size: number, root?: Buffer): Promise<string> {
   const proof = oldSize === 0 || oldSize >= size ? [] : naiveProof(oldSize, LEAVES.slice(0, size));
   const lines = [`old ${oldSize}`, ...proof.map((node) => node.toString("base64")), "", await checkpointOf(size, root)];
