@@ -41,9 +41,9 @@ export default defineConfig({
           exclude: [INSTALLED, ...CAMPAIGNS, ...TIMINGS, ...ENDURANCE, ...(onCluster ? NOT_ON_CLUSTER : [])],
           // Files share a process: loading the service once per file would take a sixth of the run.
           isolate: false,
-          // Five on two cores, because most tests wait for something. A Redis Cluster has one database, which each file
+          // Seven on two cores, because most tests wait for something. A Redis Cluster has one database, which each file
           // empties.
-          maxWorkers: onCluster ? 1 : 5,
+          maxWorkers: onCluster ? 1 : 7,
         },
       },
       {

@@ -73,7 +73,7 @@ async function redisServer(stops: Stop[], containers: boolean): Promise<string> 
 }
 
 /** The Redis databases of the vitest workers, one each. Database 0 may be in use. */
-const REDIS_DATABASES = [1, 2, 3, 4, 5];
+const REDIS_DATABASES = [1, 2, 3, 4, 5, 6, 7];
 
 /** Throws if Redis contains data, and empties Redis after the tests. */
 async function useGivenRedis(url: string, stops: Stop[]): Promise<void> {
@@ -108,8 +108,8 @@ function bindToLoopback({ PortBindings = {} }: HostConfig): void {
   for (const binding of Object.values(PortBindings).flat()) binding.HostIp = "127.0.0.1";
 }
 
-/** Enough for five test files, each of which may start four processes with up to 40 connections. */
-const MAX_CONNECTIONS = "max_connections=1000";
+/** Enough for seven test files, each of which may start four processes with up to 40 connections. */
+const MAX_CONNECTIONS = "max_connections=1200";
 
 async function postgresContainer(stops: Stop[]): Promise<string> {
   const { PostgreSqlContainer } = await import("@testcontainers/postgresql");
