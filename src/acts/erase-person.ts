@@ -5,12 +5,13 @@ import { advanceChains, lockVoucher, readLockedVouchers } from "../core/voucher/
 import { formsOf } from "../core/voucher/references.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { type Transaction, usePlansOfService } from "../platform/db/pool.ts";
-import { write } from "../platform/db/transaction.ts";
+import { retryConflicts, write } from "../platform/db/transaction.ts";
 import type { Entity } from "./db/audit-entries.ts";
 import {
   type ErasableEvent,
   type ErasureTarget,
   eraseEvents,
+  eraseReference,
   eraseUser,
   findErasable,
   findErasedForm,
@@ -47,7 +48,7 @@ const TYPES: Record<ErasedPerson["by"], readonly EventType[]> = {
   voucher: [...OF_ACQUISITION, "voucher.instance.redeemed", "voucher.instance.voided"],
 };
 
-const NO_TARGET: ErasureTarget = { voucherId: null, organizationId: null, externalRef: null, userId: null };
+const NO_TARGET: ErasureTarget = { organizationId: null, externalRef: null, userId: null };
 
 /**
  * Erases what identifies a person from sealed events and from all tables. Each chain gets a sealed event that says
@@ -73,24 +74,36 @@ export async function erasePerson(
   // The arguments name what is erased.
   ctx.audited.arguments = { by: person.by, ...(reason !== null && { reason }) };
   const entity = await entityOf(ctx, person);
-  const eraseVouchers = async () => {
-    for (const target of targetsOf(person)) {
-      for (let after = ""; ; ) {
-        const voucherIds = await findErasable(ctx.pool, { ...target, after, limit: PORTION });
-        if (voucherIds.length === 0) break;
-        after = voucherIds.at(-1) ?? after;
-        add(await eraseAudited(ctx, entity, (tx) => eraseLocked(ctx, tx, voucherIds, person, reason)));
-      }
+  const eraseAll = async (voucherIds: readonly string[]) =>
+    add(await eraseAudited(ctx, entity, (tx) => eraseLocked(ctx, tx, voucherIds, person, reason)));
+  const eraseOther = async (erase: (tx: Transaction) => Promise<number>) =>
+    add(await eraseAudited(ctx, entity, async (tx) => ({ ...NOTHING, references: await erase(tx) })));
+  const eraseFound = async (target: ErasureTarget) => {
+    for (let after = ""; ; ) {
+      const voucherIds = await findErasable(ctx.pool, { ...target, after, limit: PORTION });
+      if (voucherIds.length === 0) break;
+      after = voucherIds.at(-1) ?? after;
+      await eraseAll(voucherIds);
     }
   };
-  await eraseVouchers();
-  if (person.by === "user") {
-    const { userId } = person;
-    const erase = async (tx: Transaction) => ({ ...NOTHING, references: await eraseUser(tx, userId) });
-    add(await eraseAudited(ctx, entity, erase));
-    // eraseUser has waited for the user's claims and purchases under way. They may have vouchers with lower ids than
-    // those that were erased.
-    await eraseVouchers();
+  // Each kind ends with a look at what was written by transactions for which the erasure has waited.
+  switch (person.by) {
+    case "voucher":
+      await eraseAll([person.voucherId]);
+      break;
+    case "reference":
+      for (const reference of formsOf(person.externalRef)) {
+        const { organizationId } = person;
+        await eraseOther((tx) => eraseReference(tx, { organizationId, reference }));
+        await eraseFound({ ...NO_TARGET, organizationId, externalRef: reference });
+      }
+      break;
+    case "user": {
+      const { userId } = person;
+      await eraseFound({ ...NO_TARGET, userId });
+      await eraseOther((tx) => eraseUser(tx, userId));
+      await eraseFound({ ...NO_TARGET, userId });
+    }
   }
   return total;
 }
@@ -128,10 +141,13 @@ function eraseAudited(
   entity: Entity,
   erase: (tx: Transaction) => Promise<ErasedPortion>,
 ): Promise<ErasedPortion> {
-  return withAuditEntry(ctx, entity, erase, {
-    before: { ...NOTHING },
-    after: ({ vouchers, events, references, erased }) => ({ vouchers, events, references, erased }),
-  });
+  const run = () =>
+    withAuditEntry(ctx, entity, erase, {
+      before: { ...NOTHING },
+      after: ({ vouchers, events, references, erased }) => ({ vouchers, events, references, erased }),
+    });
+  // Claims take the locks of several users in another order.
+  return retryConflicts(run);
 }
 
 /** What the audit entry is about. A user is named by the replaced text. */
@@ -143,19 +159,6 @@ async function entityOf(ctx: Pick<AuditContext, "pool">, person: ErasedPerson): 
   if (person.by === "reference") return { type: "Organization", id: person.organizationId };
   if (form === plain) throw new AppError("invalid_request", "This user is erased already.");
   return { type: "User", id: form };
-}
-
-function targetsOf(person: ErasedPerson): ErasureTarget[] {
-  switch (person.by) {
-    case "user":
-      return [{ ...NO_TARGET, userId: person.userId }];
-    case "voucher":
-      return [{ ...NO_TARGET, voucherId: person.voucherId }];
-    case "reference": {
-      const { organizationId, externalRef } = person;
-      return formsOf(externalRef).map((form) => ({ ...NO_TARGET, organizationId, externalRef: form }));
-    }
-  }
 }
 
 /** Locks vouchers, seals their chains with one erasing event each, and erases what these name. */

@@ -1,7 +1,14 @@
 import type pg from "pg";
 import { z } from "zod";
 import { AppError } from "../platform/api/errors.ts";
-import { findUsersToErase, selectErasedReferences, selectErasedUsers, selectErasures } from "./db/erasures.ts";
+import { columnsOf } from "../platform/db/statements.ts";
+import {
+  findReferencesToErase,
+  findUsersToErase,
+  selectErasedReferences,
+  selectErasedUsers,
+  selectErasures,
+} from "./db/erasures.ts";
 import { type ErasureResult, eraseEventsAgain, erasePerson } from "./erase-person.ts";
 import type { AuditContext } from "./with-audit-entry.ts";
 
@@ -35,11 +42,11 @@ export function parseErasures(text: string): Erasures {
 
 /**
  * Erases again what a list names, in a database that was restored to an earlier time. The keys of the replaced texts
- * are in the backup too, so the users are found by them. Can be interrupted and repeated.
+ * are in the backup too, so users and references of batches are found by them. Can be interrupted and repeated.
  */
 export async function replayErasures(
   ctx: AuditContext,
-  { items, users }: Erasures,
+  { items, users, references }: Erasures,
   onStep: () => void = () => undefined,
 ): Promise<ErasureResult> {
   const total: ErasureResult = { vouchers: 0, events: 0, references: 0 };
@@ -49,6 +56,10 @@ export async function replayErasures(
     total.references += result.references;
   };
   add(await eraseEventsAgain(ctx, items, onStep));
+  const forms = references.map(({ organizationId, reference: form }) => ({ organizationId, form }));
+  for (const found of await findReferencesToErase(ctx.pool, columnsOf(forms, "organizationId", "form"))) {
+    add(await erasePerson(ctx, { by: "reference", ...found }, null, onStep));
+  }
   for (const userId of await findUsersToErase(ctx.pool, users)) {
     add(await erasePerson(ctx, { by: "user", userId }, null, onStep));
   }

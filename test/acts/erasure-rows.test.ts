@@ -5,6 +5,7 @@ import { erasePerson } from "../../src/acts/erase-person.ts";
 import { listErasures, parseErasures, replayErasures } from "../../src/acts/replay-erasures.ts";
 import type { EventType } from "../../src/core/chain/chain.ts";
 import { verifyOneChain } from "../../src/core/chain/verify-chains.ts";
+import type { Transaction } from "../../src/platform/db/pool.ts";
 import { inTransaction } from "../../src/platform/db/transaction.ts";
 import { appendEvent } from "../support/append-event.ts";
 import { makeMember, newUser } from "../support/marketplace.ts";
@@ -19,12 +20,14 @@ const NOT_ALLOWED = "42501";
 const CHECK = "23514";
 const REMOVE = "UPDATE voucher_events SET payload = NULL, erased_by = 3 WHERE voucher_id = $1 AND sequence = 2";
 
-type Role = "pva_api" | "pva_admin" | "owner";
+const ROLES = ["pva_api", "pva_log", "pva_admin", "owner"] as const;
+type Role = (typeof ROLES)[number];
 let pools: Record<Role, pg.Pool>;
 
 beforeAll(() => {
   const pool = (connectionString: string) => new pg.Pool({ connectionString, max: 1 }).on("error", () => undefined);
-  pools = { pva_api: pool(servers.databaseUrl), pva_admin: pool(servers.adminUrl), owner: pool(servers.ownerUrl) };
+  const { databaseUrl, logUrl, adminUrl, ownerUrl } = servers;
+  pools = { pva_api: pool(databaseUrl), pva_log: pool(logUrl), pva_admin: pool(adminUrl), owner: pool(ownerUrl) };
 });
 
 afterAll(() => Promise.all(Object.values(pools).map((pool) => pool.end())));
@@ -79,6 +82,64 @@ it("no role removes or replaces anything of a redemption by UPDATE, without and 
   expect(await refusalOf("owner", back, id)).toBe(REFUSED);
   const other = "UPDATE redemptions SET external_ref = 'another' WHERE voucher_id = $1";
   expect(await refusalOf("owner", other, id)).toBe(REFUSED);
+});
+
+/** Ways to remove the payload of a redeemed event without the trace, each as one transaction. */
+const ATTEMPTS: Record<string, (tx: Transaction, id: string) => Promise<unknown>> = {
+  "by UPDATE": (tx, id) => tx.query(REMOVE, [id]),
+  "without an event": (tx, id) => eraseEvents(tx, [{ voucherId: id, sequence: null }]),
+  "with the sequence of an event that does not exist": (tx, id) => eraseEvents(tx, [{ voucherId: id, sequence: 3 }]),
+  "with a Pending event": async (tx, id) => {
+    await tx.query(
+      `INSERT INTO voucher_events (occurred_at, sequence, voucher_id, seal_status, event_type, data)
+       VALUES (now(), 3, $1, 'Pending', 'voucher.instance.erased', '{"erasedSequences": [2]}')`,
+      [id],
+    );
+    await eraseEvents(tx, [{ voucherId: id, sequence: 3 }]);
+  },
+  "with an event that the head does not cover": async (tx, id) => {
+    await appendErasing(tx, id);
+    await tx.query(
+      `UPDATE vouchers AS v SET last_sequence = 2, sealed_sequence = 2, sealed_hash = e.record_hash
+         FROM voucher_events AS e WHERE v.id = $1 AND e.voucher_id = v.id AND e.sequence = 2`,
+      [id],
+    );
+    await eraseEvents(tx, [{ voucherId: id, sequence: 3 }]);
+  },
+  "with an event that is deleted again": async (tx, id) => {
+    await eraseWithEvent(tx, id);
+    await tx.query("DELETE FROM voucher_events WHERE voucher_id = $1 AND sequence = 3", [id]);
+  },
+  "with an event that gets another type": async (tx, id) => {
+    await eraseWithEvent(tx, id);
+    const change = "UPDATE voucher_events SET event_type = 'voucher.instance.voided' WHERE sequence = 3";
+    await tx.query(`${change} AND voucher_id = $1`, [id]);
+  },
+  "with an event that is erased itself": async (tx, id) => {
+    await eraseWithEvent(tx, id);
+    await appendEvent(tx, id, "voucher.instance.erased", { erasedSequences: [3] });
+    await eraseEvents(tx, [{ voucherId: id, sequence: 4 }]);
+  },
+  "with an event that is rolled back": async (tx, id) => {
+    await tx.query("SAVEPOINT before");
+    await eraseWithEvent(tx, id);
+    await tx.query("ROLLBACK TO before");
+  },
+};
+
+it.each(ROLES)("%s cannot commit the removal of a payload without the event that says so", async (role) => {
+  for (const [how, attempt] of Object.entries(ATTEMPTS)) {
+    const id = await redeemed();
+    await inTransaction(pools[role], (tx) => attempt(tx, id)).catch(() => undefined);
+    const { rows } = await db.query("SELECT payload FROM voucher_events WHERE voucher_id = $1 AND sequence = 2", [id]);
+    expect(rows, how).toEqual([{ payload: expect.stringContaining("externalRef") }]);
+  }
+});
+
+it("the owner's function removes a payload with the event that says so, and leaves an intact chain", async () => {
+  const id = await redeemed();
+  await inTransaction(pools.pva_admin, (tx) => eraseWithEvent(tx, id));
+  expect(await verifyOneChain({ pool: db }, id)).toMatchObject({ broken: [], erased: 1 });
 });
 
 it("an ended reservation loses its reason by the owner's functions only, and nothing else of it changes", async () => {
@@ -198,6 +259,15 @@ async function redeemed(): Promise<string> {
     [id, `order-${orders}`],
   );
   return id;
+}
+
+/** Appends the event that erases the second one. */
+const appendErasing = (tx: Transaction, id: string) =>
+  appendEvent(tx, id, "voucher.instance.erased", { erasedSequences: [2] });
+
+async function eraseWithEvent(tx: Transaction, id: string) {
+  await appendErasing(tx, id);
+  return eraseEvents(tx, [{ voucherId: id, sequence: 3 }]);
 }
 
 /** Appends a sealed event to a voucher's chain, and commits. */

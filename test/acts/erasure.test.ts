@@ -235,6 +235,90 @@ it.each(ACQUISITIONS)("a $kind that begins before an erasure and ends after it i
   expect(await textsWith(userId)).toEqual([]);
 });
 
+it("a claim by a link whose referrer is erased while it waits names the referrer's replaced text", async () => {
+  const offer = await makeOffer(db, 1);
+  const { code, referrerId } = await makeReferral(db, offer);
+  const userId = newUser();
+  const [claimed, erased] = await besideTransaction(db, async (outside) => {
+    await outside.query("SELECT pg_advisory_xact_lock(1701995891, hashtext($1))", [userId]);
+    const claiming = (await as(userId)).claimByLink(code);
+    // It has read the referrer.
+    await untilWaiting(db, 1, "api");
+    const done = await erase({ by: "user", userId: referrerId });
+    await outside.query("ROLLBACK");
+    return Promise.all([claiming, done]);
+  });
+  expect([claimed.status, erased]).toMatchObject([200, { vouchers: 0, events: 0 }]);
+  expect(await textsWith(referrerId)).toEqual([]);
+  const { rows } = await db.query(
+    `SELECT coalesce(payload::json->'data', data)->>'referrer' AS referrer
+       FROM voucher_events WHERE event_type = 'voucher.instance.claimed' AND voucher_id = $1`,
+    [claimed.body.voucher.id],
+  );
+  expect(rows).toEqual([{ referrer: expect.stringMatching(FORM) }]);
+});
+
+it("an erasure of a referrer waits for a claim by its link under way, and erases it", async () => {
+  const offer = await makeOffer(db, 1);
+  const { code, referrerId } = await makeReferral(db, offer);
+  const [claimed, erased] = await besideTransaction(db, async (outside) => {
+    await outside.query("SELECT pg_advisory_xact_lock(1701995891, hashtext($1))", [referrerId]);
+    const claiming = (await as()).claimByLink(code);
+    await untilWaiting(db, 1, "api");
+    const erasing = erase({ by: "user", userId: referrerId });
+    await untilWaiting(db, 2);
+    await outside.query("ROLLBACK");
+    return Promise.all([claiming, erasing]);
+  });
+  expect([claimed.status, erased]).toMatchObject([200, { vouchers: 1, events: 1 }]);
+  expect(await textsWith(referrerId)).toEqual([]);
+});
+
+/** What an administrator changes of a user, and writes into the audit entry of the same transaction. */
+const NAMING = {
+  "an addition of a member": "INSERT INTO members (organization_id, user_id, role) VALUES ($2, $1, 'owner')",
+  "an offer to a referrer": `INSERT INTO referrer_contracts (id, brand_id, user_id)
+    SELECT 'ctr_of_' || $1::text, b.id, $1 FROM brands AS b WHERE b.organization_id = $2`,
+};
+
+it.each(Object.entries(NAMING))("an erasure of a user waits for %s under way, and erases it", async (_, change) => {
+  const { organizationId } = partner;
+  const userId = newUser("Mr. Gray");
+  const erased = await besideTransaction(db, async (outside) => {
+    await outside.query(change, [userId, organizationId]);
+    const erasing = erase({ by: "user", userId });
+    await untilWaiting(db, 1);
+    await outside.query(
+      `INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id, after)
+       VALUES ('me', 'here', 'an act', jsonb_build_object('user', $1::text), 'Brand', 'brd_1', '{}')`,
+      [userId],
+    );
+    await outside.query("COMMIT");
+    return erasing;
+  });
+  expect(erased).toMatchObject({ references: 2 });
+  expect(await textsWith(userId)).toEqual([]);
+});
+
+it.each([
+  "reference",
+  "voucher",
+] as const)("an erasure by %s waits for the first redemption under way, and erases it", async (by) => {
+  const { id, code } = await issue();
+  const externalRef = `Mr. Brown ${by}`;
+  const [redeemed, erased] = await besideTransaction(db, async (outside) => {
+    await outside.query("LOCK TABLE redemptions IN SHARE MODE");
+    const redeeming = till.redeem({ code, externalRef });
+    await untilWaiting(db, 1, "worker");
+    const erasing = erase(by === "voucher" ? { by, voucherId: id } : ofOrder(externalRef));
+    await untilWaiting(db, 2);
+    await outside.query("ROLLBACK");
+    return Promise.all([redeeming, erasing]);
+  });
+  expect([redeemed.status, erased]).toEqual([200, { vouchers: 1, events: 1, references: 1 }]);
+  expect(await textsWith(externalRef)).toEqual([]);
+});
+
 it("an attempt whose reference is redeemed and erased while it waits redeems no second voucher", async () => {
   const [one, other] = [await issue(), await issue()];
   const externalRef = "waits";

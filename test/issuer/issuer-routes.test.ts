@@ -1,7 +1,10 @@
 import { beforeAll, expect, it } from "vitest";
+import { erasePerson } from "../../src/acts/erase-person.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
 import { partnerClient, send } from "../support/client.ts";
-import { issueTestBatch, issueVoucher, makeKey } from "../support/supply.ts";
+import { besideTransaction, untilWaiting } from "../support/outside-transaction.ts";
+import { tablesWith } from "../support/row-dump.ts";
+import { issueTestBatch, issueVoucher, makeKey, provisioning } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
 
 const { api, apis, db, partner, stranger, till, startApi } = useService({ apis: [{ ISSUER_API: "true" }, {}] });
@@ -54,6 +57,40 @@ it("a batch is issued once under a reference, which a repeat answers with the fi
   expect(await auditOf(first.body.id)).toMatchObject([
     { os_user: keyId, by: "key", command: "batch issue", arguments: { product: partner.productId, count: 3 } },
   ]);
+});
+
+it("a reference that was erased issues no second batch, and no table has it", async () => {
+  const issueRef = " Mrs. Smith's order ";
+  const asked = { ...TERMS, issueRef };
+  const path = `products/${partner.productId}/batches`;
+  const first = await post(path, asked);
+  const person = { by: "reference", organizationId: partner.organizationId, externalRef: issueRef } as const;
+  const erase = () => erasePerson(provisioning(db), person, null);
+  expect(await erase()).toEqual({ vouchers: 0, events: 0, references: 2 });
+  expect(await erase()).toEqual({ vouchers: 0, events: 0, references: 0 });
+  expect(await tablesWith(db, issueRef.trim())).toEqual([]);
+  expect((await post(path, asked)).body).toEqual({ ...first.body, alreadyIssued: true });
+  expect((await post(path, { ...asked, count: 4 })).body).toMatchObject({ id: first.body.id, otherBatch: true });
+});
+
+it("an issue that waits while its reference is issued and erased issues no batch", async () => {
+  const issueRef = "Mr. Smith's order";
+  const path = `products/${partner.productId}/batches`;
+  const [first, waited] = await besideTransaction(db, async (outside) => {
+    await outside.query("SELECT pg_advisory_xact_lock(hashtext($1), hashtext($2))", [partner.organizationId, issueRef]);
+    const waiting = post(path, { ...TERMS, issueRef });
+    await untilWaiting(db, 1);
+    const { batchId } = await issueTestBatch(db, partner, 3);
+    await outside.query(
+      "INSERT INTO issue_references (organization_id, issue_ref, batch_id, terms) VALUES ($1, $2, $3, '{}')",
+      [partner.organizationId, issueRef, batchId],
+    );
+    await outside.query("SELECT erase_reference($1, $2)", [partner.organizationId, issueRef]);
+    await outside.query("COMMIT");
+    return [batchId, await waiting];
+  });
+  expect(waited.body).toMatchObject({ id: first, alreadyIssued: true, otherBatch: true });
+  expect(await tablesWith(db, issueRef)).toEqual([]);
 });
 
 it("two issues under one reference at the same moment issue one batch", async () => {

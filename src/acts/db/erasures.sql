@@ -1,32 +1,30 @@
--- name: find_erasable(voucher_id?, organization_id?, external_ref?, user_id?, after, limit)
--- The next vouchers in id order with something to erase of a voucher, of a reference of an organization, or of a user:
--- the others are null. A user has the vouchers that it claimed or bought, and those that were claimed by its links.
+-- name: find_erasable(organization_id?, external_ref?, user_id?, after, limit)
+-- The next vouchers in id order with something to erase of a reference of an organization, or of a user: the others are
+-- null. A user has the vouchers that it claimed or bought, and those that were claimed by its links.
 SELECT f.voucher_id AS "voucherId"
-  FROM (SELECT v.id AS voucher_id FROM vouchers AS v WHERE v.id = $1::text
+  FROM (SELECT rd.voucher_id FROM redemptions AS rd
+         WHERE rd.organization_id = $1::text
+           AND rd.external_ref = ANY (ARRAY[$2::text, erased_form($1::text, $2::text)])
          UNION
-        SELECT rd.voucher_id FROM redemptions AS rd
-         WHERE rd.organization_id = $2::text
-           AND rd.external_ref = ANY (ARRAY[$3::text, erased_form($2::text, $3::text)])
+        SELECT c.voucher_id FROM claims AS c WHERE c.user_id = ANY (ARRAY[$3::text, erased_form('', $3::text)])
          UNION
-        SELECT c.voucher_id FROM claims AS c WHERE c.user_id = ANY (ARRAY[$4::text, erased_form('', $4::text)])
-         UNION
-        SELECT p.voucher_id FROM purchases AS p WHERE p.user_id = ANY (ARRAY[$4::text, erased_form('', $4::text)])
+        SELECT p.voucher_id FROM purchases AS p WHERE p.user_id = ANY (ARRAY[$3::text, erased_form('', $3::text)])
          UNION
         SELECT e.voucher_id FROM referrer_contracts AS r
           JOIN referral_links AS l ON l.contract_id = r.id
           JOIN claims AS k ON k.product_id = l.product_id
           JOIN voucher_events AS e
             ON e.voucher_id = k.voucher_id AND e.event_type = 'voucher.instance.claimed' AND e.erased_by IS NULL
-         WHERE r.user_id = ANY (ARRAY[$4::text, erased_form('', $4::text)])
-           AND coalesce(e.payload::jsonb #>> '{data,referrer}', e.data->>'referrer') = $4::text) AS f
- WHERE f.voucher_id > $5::text
+         WHERE r.user_id = ANY (ARRAY[$3::text, erased_form('', $3::text)])
+           AND coalesce(e.payload::jsonb #>> '{data,referrer}', e.data->>'referrer') = $3::text) AS f
+ WHERE f.voucher_id > $4::text
    AND (EXISTS (SELECT FROM voucher_events AS e
                  WHERE e.voucher_id = f.voucher_id AND e.erased_by IS NULL
                    AND e.event_type IN ('voucher.instance.claimed', 'voucher.instance.bought',
                                         'voucher.instance.redeemed', 'voucher.instance.voided'))
         OR EXISTS (SELECT FROM reservations AS h
                     WHERE h.voucher_id = f.voucher_id AND h.state <> 'Live' AND h.end_reason <> 'voided'))
- ORDER BY f.voucher_id LIMIT $6::int;
+ ORDER BY f.voucher_id LIMIT $5::int;
 
 -- name: select_erasable_events(voucher_id, event_types, user_id?)
 -- The events of locked vouchers that have a payload and one of the types, in chain order. Pending ones count: the
@@ -53,6 +51,10 @@ SELECT e.erased_events AS events, e.erased_texts AS texts FROM erase_events($1::
 -- Replaces a user outside of vouchers.
 SELECT e.erased_texts AS texts FROM erase_user($1::text) AS e;
 
+-- name: erase_reference(organization_id, reference)
+-- Waits for redemptions and batches under a reference, and replaces that of a batch.
+SELECT e.erased_texts AS texts FROM erase_reference($1::text, $2::text) AS e;
+
 -- name: find_erased_form(owner, text)
 -- What replaces a text. Null: there is no such organization. The owner of users is empty.
 SELECT erased_form($1::text, $2::text) AS form;
@@ -65,11 +67,14 @@ SELECT r.voucher_id AS "voucherId", r.erased_at AS "erasedAt",
   FROM erasures AS r WHERE r.erased_at >= $1::timestamptz ORDER BY r.erased_at, r.voucher_id, r.sequence;
 
 -- name: select_erased_references(since)
--- The replaced references of the redemptions that were erased from a time on.
+-- The replaced references of the redemptions and batches that were erased from a time on.
 SELECT rd.organization_id AS "organizationId", rd.external_ref AS reference
   FROM (SELECT DISTINCT r.voucher_id FROM erasures AS r WHERE r.erased_at >= $1::timestamptz) AS w
   JOIN redemptions AS rd ON rd.voucher_id = w.voucher_id
- WHERE starts_with(rd.external_ref, 'erased:') ORDER BY rd.organization_id, rd.external_ref;
+ WHERE starts_with(rd.external_ref, 'erased:')
+ UNION
+SELECT r.organization_id, r.issue_ref FROM issue_references AS r WHERE r.erased_at >= $1::timestamptz
+ ORDER BY 1, 2;
 
 -- name: select_erased_users(since)
 -- The users that were erased from a time on, by their replaced texts.
@@ -79,3 +84,8 @@ SELECT u.user_id AS "userId" FROM erased_users AS u
 -- name: find_users_to_erase(form)
 -- The users of these replaced texts that are in the database as they were, as after a restore.
 SELECT u.user_id AS "userId" FROM find_erased_users($1::text[]) AS u;
+
+-- name: find_references_to_erase(organization_id, form)
+-- The references of batches with these replaced texts that are in the database as they were, as after a restore.
+SELECT r.organization_id AS "organizationId", r.issue_ref AS "externalRef"
+  FROM find_erased_references($1::text[], $2::text[]) AS r;

@@ -4,9 +4,8 @@ import { columnsOf, Statements } from "../../platform/db/statements.ts";
 
 export const sql = new Statements(new URL("./erasures.sql", import.meta.url));
 
-/** What an erasure is about. All but one of a voucher, a reference with its organization, and a user are null. */
+/** What an erasure is about: a reference with its organization, or a user. */
 export interface ErasureTarget {
-  voucherId: string | null;
   organizationId: string | null;
   externalRef: string | null;
   userId: string | null;
@@ -16,7 +15,6 @@ export const findErasable = sql.values(
   "find_erasable",
   { voucherId: text },
   {
-    voucherId: orNull(text),
     organizationId: orNull(text),
     externalRef: orNull(text),
     userId: orNull(text),
@@ -55,6 +53,16 @@ export function eraseEvents(
 /** Replaces a user in all tables that are not about vouchers. Returns the number of texts. */
 export const eraseUser = sql.requiredValue("erase_user", { texts: bigint }, { userId: text });
 
+/**
+ * Waits for redemptions and batches under a reference, so that later statements see them. Replaces the reference of a
+ * batch. Returns the number of texts.
+ */
+export const eraseReference = sql.requiredValue(
+  "erase_reference",
+  { texts: bigint },
+  { organizationId: text, reference: text },
+);
+
 /** What replaces a text of an organization, or of a user if the owner is empty. Null: there is no such organization. */
 export const findErasedForm = sql.value("find_erased_form", { form: text }, { owner: text, text });
 
@@ -70,3 +78,8 @@ export const selectErasedReferences = sql.rows(
 );
 export const selectErasedUsers = sql.values("select_erased_users", { userId: text }, { since: timestamptz });
 export const findUsersToErase = sql.values("find_users_to_erase", { userId: text }, { form: arrayOf(text) });
+export const findReferencesToErase = sql.rows(
+  "find_references_to_erase",
+  { organizationId: text, externalRef: text },
+  { organizationId: arrayOf(text), form: arrayOf(text) },
+);

@@ -22,8 +22,10 @@ export const DEFINERS: readonly string[] = [
   "add_mark",
   "advance_sandbox",
   "erase_events",
+  "erase_reference",
   "erase_user",
   "erased_form",
+  "find_erased_references",
   "find_erased_users",
 ];
 

@@ -1,0 +1,158 @@
+-- An erasure waits for every transaction that may write what it erases, and then sees what that wrote. Every change of
+-- a voucher holds its row. Claims, purchases, events, redemptions and batches hold a lock of the user or the reference.
+-- Other texts that name a user are written beside a member or a contract: erase_user locks these tables.
+
+-- A claim has read its referrer from the link's contract. On VS001, an erasure came first: the caller decides again.
+CREATE FUNCTION check_event_referrer() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(1701995891, hashtext(NEW.data->>'referrer'));
+  IF NOT EXISTS (SELECT FROM referral_links AS l JOIN referrer_contracts AS c ON c.id = l.contract_id
+                  WHERE l.code = NEW.data->>'referralLink' AND c.user_id = NEW.data->>'referrer') THEN
+    RAISE EXCEPTION 'the link has another referrer' USING ERRCODE = 'VS001';
+  END IF;
+  RETURN NEW;
+END
+$$;
+CREATE TRIGGER voucher_events_referrer BEFORE INSERT ON voucher_events FOR EACH ROW
+  WHEN (NEW.data->>'referrer' IS NOT NULL) EXECUTE FUNCTION check_event_referrer();
+
+-- The event that erases others has its place in the chain: the head covers it, and it is linked to the event before.
+CREATE FUNCTION check_erasing_event() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM voucher_events AS t
+                   JOIN voucher_events AS p ON p.voucher_id = t.voucher_id AND p.sequence = t.sequence - 1
+                   JOIN vouchers AS v ON v.id = t.voucher_id AND v.sealed_sequence >= t.sequence
+                  WHERE t.voucher_id = NEW.voucher_id AND t.sequence = NEW.erased_by
+                    AND t.previous_hash = p.record_hash) THEN
+    RAISE EXCEPTION 'UPDATE on voucher_events is not allowed: the chain does not contain the event that erases'
+      USING ERRCODE = 'restrict_violation';
+  END IF;
+  RETURN NEW;
+END
+$$;
+CREATE TRIGGER voucher_events_erased_by_chain BEFORE UPDATE ON voucher_events FOR EACH ROW
+  WHEN (OLD.payload IS NOT NULL AND NEW.payload IS NULL AND NEW.erased_by IS NOT NULL)
+  EXECUTE FUNCTION check_erasing_event();
+
+-- As in 00026, with the lock of the tables.
+CREATE OR REPLACE FUNCTION erase_user(of_user text, OUT erased_user text, OUT erased_texts bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+  replaced bigint;
+BEGIN
+  erased_user := erased_form('', of_user);
+  erased_texts := 0;
+  IF erased_user = of_user THEN
+    RAISE EXCEPTION '% is erased already', of_user USING ERRCODE = 'restrict_violation';
+  END IF;
+  PERFORM pg_advisory_xact_lock(1701995891, hashtext(of_user));
+  LOCK TABLE members, referrer_contracts IN EXCLUSIVE MODE;
+  DELETE FROM members AS m
+   WHERE m.user_id = of_user
+     AND EXISTS (SELECT FROM members AS e WHERE e.organization_id = m.organization_id AND e.user_id = erased_user);
+  GET DIAGNOSTICS replaced = ROW_COUNT;
+  erased_texts := erased_texts + replaced;
+  UPDATE members AS m SET user_id = erased_user WHERE m.user_id = of_user;
+  GET DIAGNOSTICS replaced = ROW_COUNT;
+  erased_texts := erased_texts + replaced;
+  UPDATE referrer_contracts AS c
+     SET status = CASE c.status WHEN 'Active' THEN 'Ended' ELSE 'Declined' END,
+         changed_at = date_trunc('milliseconds', clock_timestamp())
+   WHERE c.user_id = erased_user AND c.status IN ('Offered', 'Active')
+     AND EXISTS (SELECT FROM referrer_contracts AS o
+                  WHERE o.user_id = of_user AND o.brand_id = c.brand_id AND o.status IN ('Offered', 'Active'));
+  UPDATE referrer_contracts AS c SET user_id = erased_user WHERE c.user_id = of_user;
+  GET DIAGNOSTICS replaced = ROW_COUNT;
+  erased_texts := erased_texts + replaced;
+  UPDATE audit_entries AS a
+     SET arguments = with_erased(a.arguments, of_user, erased_user),
+         before = with_erased(a.before, of_user, erased_user), after = with_erased(a.after, of_user, erased_user),
+         entity_id = member_erased(a.entity_id, of_user, erased_user)
+   WHERE strpos(concat(a.arguments, a.before, a.after), to_json(of_user)::text) > 0
+      OR member_erased(a.entity_id, of_user, erased_user) <> a.entity_id;
+  GET DIAGNOSTICS replaced = ROW_COUNT;
+  erased_texts := erased_texts + replaced;
+  UPDATE sent_forms AS f
+     SET arguments = with_erased(f.arguments, of_user, erased_user),
+         entity_id = member_erased(f.entity_id, of_user, erased_user)
+   WHERE strpos(f.arguments::text, to_json(of_user)::text) > 0
+      OR member_erased(f.entity_id, of_user, erased_user) <> f.entity_id;
+  GET DIAGNOSTICS replaced = ROW_COUNT;
+  erased_texts := erased_texts + replaced;
+  IF erased_texts > 0 OR EXISTS (SELECT FROM claims AS c WHERE c.user_id = erased_user)
+     OR EXISTS (SELECT FROM purchases AS p WHERE p.user_id = erased_user) THEN
+    INSERT INTO erased_users (user_id) VALUES (erased_user)
+        ON CONFLICT (user_id) DO UPDATE SET erased_at = excluded.erased_at WHERE erased_texts > 0;
+    UPDATE erasure_keys AS k SET used = true WHERE NOT k.used AND k.owner = '';
+  END IF;
+END
+$$;
+
+-- An organization's references for batches are replaced, too.
+ALTER TABLE issue_references ADD COLUMN erased_at timestamptz;
+CREATE OR REPLACE TRIGGER issue_references_permanent BEFORE DELETE OR TRUNCATE ON issue_references
+  FOR EACH STATEMENT EXECUTE FUNCTION reject_change('references of batches are permanent');
+CREATE FUNCTION check_issue_reference_erasure() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF owns_table(TG_RELID) AND OLD.erased_at IS NULL
+     AND to_jsonb(OLD) - 'issue_ref' - 'erased_at' = to_jsonb(NEW) - 'issue_ref' - 'erased_at'
+     AND NEW.issue_ref = erased_form(OLD.organization_id, OLD.issue_ref) THEN
+    RETURN NEW;
+  END IF;
+  RAISE EXCEPTION 'UPDATE on issue_references is not allowed: references of batches are permanent'
+    USING ERRCODE = 'restrict_violation';
+END
+$$;
+CREATE TRIGGER issue_references_erasure_only BEFORE UPDATE ON issue_references
+  FOR EACH ROW EXECUTE FUNCTION check_issue_reference_erasure();
+
+-- Inserts no row under a reference that was used and erased, as ON CONFLICT DO NOTHING does under one that was used.
+CREATE FUNCTION check_erased_issue_reference() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(hashtext(NEW.organization_id), hashtext(NEW.issue_ref));
+  IF EXISTS (SELECT FROM issue_references AS r
+              WHERE r.organization_id = NEW.organization_id
+                AND r.issue_ref = erased_form(NEW.organization_id, NEW.issue_ref)) THEN
+    RETURN NULL;
+  END IF;
+  RETURN NEW;
+END
+$$;
+CREATE TRIGGER issue_references_not_erased BEFORE INSERT ON issue_references
+  FOR EACH ROW EXECUTE FUNCTION check_erased_issue_reference();
+
+-- Waits for redemptions and batches under a reference, which later statements see. Then replaces the reference of a
+-- batch, also in the audit entry, and returns the number of texts.
+CREATE FUNCTION erase_reference(of_organization text, of_reference text, OUT erased_texts bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+  replaced bigint;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtext(of_organization), hashtext(of_reference));
+  UPDATE audit_entries AS a
+     SET arguments = with_erased(a.arguments, a.arguments->>'issueRef', erased_form('', a.arguments->>'issueRef'))
+    FROM issue_references AS r
+   WHERE r.organization_id = of_organization AND r.issue_ref = of_reference AND r.erased_at IS NULL
+     AND a.entity_id = r.batch_id AND NOT starts_with(a.arguments->>'issueRef', 'erased:');
+  GET DIAGNOSTICS replaced = ROW_COUNT;
+  UPDATE issue_references AS r
+     SET issue_ref = erased_form(of_organization, of_reference),
+         erased_at = date_trunc('milliseconds', clock_timestamp())
+   WHERE r.organization_id = of_organization AND r.issue_ref = of_reference AND r.erased_at IS NULL;
+  GET DIAGNOSTICS erased_texts = ROW_COUNT;
+  erased_texts := erased_texts + replaced;
+END
+$$;
+
+-- The references of batches, of a list of replaced texts, that are in the database as they were, as after a restore.
+CREATE FUNCTION find_erased_references(of_organizations text[], forms text[])
+RETURNS TABLE (organization_id text, issue_ref text) LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT AS $$
+  SELECT r.organization_id, r.issue_ref
+    FROM issue_references AS r
+   WHERE r.erased_at IS NULL
+     AND (r.organization_id, erased_form(r.organization_id, r.issue_ref))
+         IN (SELECT w.organization_id, w.form FROM unnest(of_organizations, forms) AS w (organization_id, form))
+$$;
+
+REVOKE ALL ON FUNCTION erase_reference(text, text), find_erased_references(text[], text[]) FROM PUBLIC;
