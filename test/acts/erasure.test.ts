@@ -278,7 +278,7 @@ it("an erasure of a referrer waits for a claim by its link under way, and erases
 const NAMING = {
   "an addition of a member": "INSERT INTO members (organization_id, user_id, role) VALUES ($2, $1, 'owner')",
   "an offer to a referrer": `INSERT INTO referrer_contracts (id, brand_id, user_id)
-    SELECT 'ctr_of_' || $1::text, b.id, $1 FROM brands AS b WHERE b.organization_id = $2`,
+    SELECT 'ctr_' || md5($1::text), b.id, $1 FROM brands AS b WHERE b.organization_id = $2`,
 };
 
 it.each(Object.entries(NAMING))("an erasure of a user waits for %s under way, and erases it", async (_, change) => {

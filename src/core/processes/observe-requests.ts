@@ -17,7 +17,7 @@ interface RequestFacts {
   route?: string;
   keyId?: string;
   organizationId?: string;
-  /** The subject of a user's token; null for an anonymous caller. */
+  /** The subject of a user's token; null for an anonymous caller. Never logged: it cannot be erased from a log. */
   userId?: string | null;
   traceId?: string;
   errorCode?: string;
@@ -63,7 +63,7 @@ export function observeRequests(
     Object.assign(response.locals, { requestId, ...origin });
     response.setHeader("X-Request-Id", requestId);
     response.once("close", () => {
-      const { route, keyId, organizationId, userId, errorCode, failure, isExpected, traceId } = response.locals;
+      const { route, keyId, organizationId, errorCode, failure, isExpected, traceId } = response.locals;
       const status = finalStatus(response);
       const endedAtMs = performance.now();
       const durationMs = endedAtMs - startedAt;
@@ -86,7 +86,6 @@ export function observeRequests(
           errorCode,
           keyId,
           organizationId,
-          userId: userId ?? undefined,
           traceId,
           // Only a 500 is unexpected, so only a 500 is logged with a stack.
           ...(failure !== undefined && (status === 500 ? { err: failure } : { reason: String(failure) })),
