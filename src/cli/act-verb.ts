@@ -1,6 +1,6 @@
-import { type Act, InvalidValues, type NameOf, sayNamesake } from "../acts/act.ts";
+import { type Act, InvalidValues, type NameOf, type Problem, sayNamesake } from "../acts/act.ts";
 import { ENTITIES } from "../acts/entities.ts";
-import type { Fields, Values } from "../acts/fields.ts";
+import type { Fields, Readable, Values } from "../acts/fields.ts";
 import { findNamesake } from "../core/catalog/db/catalog.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { pickFields } from "../platform/api/fields.ts";
@@ -8,7 +8,7 @@ import { type CommandContext, confirmLoss, type Verb, verb } from "./command.ts"
 import { Interrupted, UsageError } from "./exit-code.ts";
 import { optionOf } from "./field-option.ts";
 import { formatSecret } from "./format.ts";
-import { flag, type OptionOf, option, required, YES } from "./options.ts";
+import { flag, type OptionOf, type OptionProblems, option, required, YES } from "./options.ts";
 import { NO_PROGRESS } from "./progress.ts";
 
 /** The options of a command as it was given them. */
@@ -50,8 +50,14 @@ export function verbOf<F extends Fields, Result extends object, Deps extends obj
     },
     ...(act.help !== undefined && { help: act.help }),
     examples: act.examples,
+    findFurtherProblems(options, problems) {
+      const found: Problem[] = [];
+      const values = valuesOf(act.fields, options, problems);
+      act.rules?.(values, (field, say) => found.push({ field, say }));
+      return found.length === 0 ? [] : [new InvalidValues(found, optionNames(act.fields)).message];
+    },
     async run(ctx, options, ...args) {
-      const values = valuesOf(act.fields, options);
+      const values = valuesOf(act.fields, options) as Values<F>;
       const given = parent === null ? (args[0] ?? "") : String(options[parent] ?? "");
       if (asksNamesake) await confirmName(ctx, parent === null ? null : given, String(values.name), options.force);
       const id = (await face.target?.find(ctx, options, given)) ?? given;
@@ -140,11 +146,11 @@ function optionsOf(fields: Fields): Record<string, OptionOf<unknown>> {
   return Object.fromEntries(options);
 }
 
-/** The values of an act's fields among a command's options. */
-function valuesOf<F extends Fields>(fields: F, options: Given): Values<F> {
-  const values = Object.entries(fields).map(([name, { option: own = name, flags, initial }]) => [
-    name,
-    flags === undefined ? (options[own] ?? initial) : Object.keys(flags).filter((value) => options[value] === true),
-  ]);
-  return Object.fromEntries(values) as Values<F>;
+/** The values of an act's fields among a command's options. Those with problems are undefined. */
+function valuesOf<F extends Fields>(fields: F, options: Given, problems?: OptionProblems): Readable<F> {
+  const values = Object.entries(fields).map(([name, { option: own = name, flags, initial }]) => {
+    if (flags !== undefined) return [name, Object.keys(flags).filter((value) => options[value] === true)];
+    return [name, problems?.has(own) ? undefined : (options[own] ?? initial)];
+  });
+  return Object.fromEntries(values) as Readable<F>;
 }

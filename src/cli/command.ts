@@ -11,7 +11,7 @@ import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
 import { openLogger } from "../platform/logger.ts";
 import { EXIT, Interrupted, OutcomeUnknown, ServersUnavailable } from "./exit-code.ts";
 import { paintError, paintHelp } from "./format.ts";
-import { flag, type OptionOf, type Values } from "./options.ts";
+import { collectProblems, flag, type OptionOf, type OptionProblems, type Values } from "./options.ts";
 import { NO_PROGRESS, openProgress, type Progress } from "./progress.ts";
 
 /** One noun of `voucherctl`, such as `key`. */
@@ -35,6 +35,8 @@ interface VerbOf<Context, Options> {
   help?: string;
   /** What may follow the noun and the verb. By default nothing. */
   examples?: readonly string[];
+  /** Says what else is wrong with options of which some have problems, so that one refusal names all. */
+  findFurtherProblems?(options: Record<string, unknown>, problems: OptionProblems): string[];
   run(ctx: Context, options: Values<Options>, ...args: string[]): Promise<void>;
 }
 
@@ -90,11 +92,18 @@ export function verb<Given extends Options>(spec: VerbOf<CommandContext, Given>)
 export function verbWithoutServers<Given extends Options>(spec: VerbOf<Interaction, Given>): Verb {
   return (command) => {
     const { description, argument, options = {}, help, examples = [""], run } = spec;
+    const problems: OptionProblems = new Map();
     command.description(description);
     if (argument !== undefined) command.argument(argument[0], argument[1], argument[2] ?? String);
     for (const [key, { build }] of Object.entries({ ...options, json: JSON_ONLY })) {
-      command.addOption(build(`--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`));
+      const built = build(`--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
+      command.addOption(collectProblems(built, problems));
     }
+    command.hook("preAction", () => {
+      if (problems.size === 0) return;
+      const further = spec.findFurtherProblems?.(command.opts(), problems) ?? [];
+      command.error([...problems.values(), ...further].join("\n"));
+    });
     if (help !== undefined) command.addHelpText("after", `\n${help}`);
     const lines = examples.map((example) => formatExample(`${nameOf(command)} ${example}`.trimEnd()));
     command.addHelpText("after", `\n${paintHelp("bold", "Examples:")}\n${lines.join("\n")}`);

@@ -53,6 +53,29 @@ export function flag(description: string, conflictsWith: string[] = []): OptionO
   return { build: (name) => new Option(name, description).conflicts(conflictsWith) };
 }
 
+/** What is wrong with a command's options, as sentences, by their names. */
+export type OptionProblems = Map<string, string>;
+
+/** Lets an option add what is wrong with it to the problems, where commander would end with the first one. */
+export function collectProblems(built: Option, problems: OptionProblems): Option {
+  const { parseArg, mandatory, flags } = built;
+  const name = built.attributeName();
+  const missing = `Required option '${flags}' not specified.`;
+  if (mandatory) problems.set(name, missing);
+  if (parseArg === undefined) return built;
+  return built.makeOptionMandatory(false).argParser((text, previous) => {
+    try {
+      const value = parseArg(text, previous);
+      if (problems.get(name) === missing) problems.delete(name);
+      return value;
+    } catch (error) {
+      if (!(error instanceof InvalidArgumentError)) throw error;
+      problems.set(name, `Option '${flags}' argument '${text}' is invalid. ${error.message}`);
+      return previous;
+    }
+  });
+}
+
 /** The organization of most commands. */
 export const ORG = required("<id>", "the organization");
 export const YES = flag("do not ask on a terminal");

@@ -49,6 +49,24 @@ it("docs/voucherctl.md has a row for each act that is a command, with its title,
 /** Documents that show commands. */
 const DOCUMENTS = [read("README.md"), MANUAL, read("docs/operations.md"), read("docs/sandbox.md")];
 
+it("a command names every option that is missing or wrong at once, with the rules that are broken", async () => {
+  const said: string[] = [];
+  const program = buildVoucherctl();
+  const issue = leavesOf(program).find((leaf) => nameOf(leaf) === "voucherctl batch issue");
+  issue?.configureOutput({ writeErr: (text) => void said.push(text) });
+  const words = "batch issue --count 0 --valid-until soon --audience All --opens-at 2027-01-01".split(" ");
+  await expect(program.parseAsync(words, { from: "user" })).rejects.toMatchObject({ code: "commander.error" });
+  expect(said.join("").split("\n")).toEqual([
+    "Required option '--product <id>' not specified.",
+    expect.stringMatching(/^Option '--count <n>' argument '0' is invalid. It must be a whole number/),
+    expect.stringMatching(/^Option '--valid-until <time>' argument 'soon' is invalid. It must be a date/),
+    expect.stringMatching(/^Option '--audience <audience>' argument 'All' is invalid. Allowed choices/),
+    "--opens-at and --closes-at need a window: add --claim or --buy.",
+    "See voucherctl batch issue --help",
+    "",
+  ]);
+});
+
 it("every document shows commands that the program reads", async () => {
   const lines = DOCUMENTS.flatMap(joined)
     .flatMap((line) => line.split(" && "))
